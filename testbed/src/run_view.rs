@@ -6,6 +6,7 @@ mod emulation;
 mod jobs;
 mod machine;
 mod outcome;
+mod prices;
 mod requests;
 mod sections;
 mod summary;

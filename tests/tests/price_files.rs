@@ -188,12 +188,57 @@ fn the_schemes_are_compared_over_records_that_are_given() {
     // Nobody is left alone for 500 minutes; whoever knows when it ends pays the least.
     assert!(!table.contains("bid-0.421/none,cost_usd,"), "{table}");
     assert!(cost("opt") < cost("acc") && cost("acc") < cost("hour"), "{table}");
+    let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(page.contains("Of 2 records 0 are odd"), "{page}");
+    // What is odd about a record is said on the page and beside the figures, of all that are given.
+    fs::write(data.join("other.csv"), "7200,0.3\n0,0.2\n3600,0.3\n").unwrap();
+    let output = run_in(folder.path(), &[&args[..], &["--force"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |name: &str| fs::read_to_string(folder.path().join("out").join(name)).unwrap();
+    let results: Value = serde_json::from_str(&read("results.json")).unwrap();
+    let records = results["price_records"].as_array().unwrap();
+    let notes: Vec<_> =
+        records.iter().map(|record| record["notes"].as_array().unwrap().len()).collect();
+    assert_eq!((notes, &records[1]["file"]), (vec![0, 1, 0], &"other.csv".into()), "{records:?}");
+    for said in [read("report.html"), records[1]["notes"].to_string()] {
+        assert!(said.contains("1 of 3 rows are earlier than the one before"), "{said}");
+    }
     // What is missing is said.
     fs::remove_file(data.join("us-east-1.linux.m2.2xlarge.csv")).unwrap();
     refused(folder.path(), &args[..6], 2, &["it has no us-east-1.linux.m2.2xlarge.csv"]);
     fs::write(data.join("broken.csv"), "1,2\n1;2\n").unwrap();
     refused(folder.path(), &args[..6], 2, &["broken.csv:2"]);
     refused(folder.path(), &["reproduce", "acc/figure-7"], 2, &["--data DIR"]);
+}
+
+/// The folder says which types there are: one or many.
+#[test]
+fn every_type_of_a_folder_is_swept_over_all_bids() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    fs::create_dir(&data).unwrap();
+    records(&data);
+    let figure = |part: &str, figure: &str| -> f64 {
+        let args = ["reproduce", part, "--seeds", "2", "--data", "data", "--force", "--out", "out"];
+        let output = run_in(folder.path(), &args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let table = fs::read_to_string(folder.path().join("out/table.csv")).unwrap();
+        let row = table.lines().find(|row| row.starts_with(figure));
+        row.unwrap_or_else(|| panic!("{figure}: {table}"))
+            .split(',')
+            .nth(3)
+            .unwrap()
+            .parse()
+            .unwrap()
+    };
+    // Without checkpoints a job of 500 minutes is done only where it is never taken: from .340 and from .450 on.
+    let pairs = "folder/standard/all-bids/acc,pairs,";
+    assert!((figure("acc/sweep", pairs) - f64::from(1_661 + 1_551)).abs() < 1e-6);
+    let done = "folder/standard/all-bids/hour,done_pct,";
+    assert!(figure("acc/sweep", done) > 100.0 * f64::from(1_661 + 1_551) / 4_002.0 * 0.9);
+    fs::remove_file(data.join("us-east-1.linux.m2.2xlarge.csv")).unwrap();
+    assert!((figure("acc/sweep", pairs) - 1_661.0).abs() < 1e-6);
+    refused(folder.path(), &["reproduce", "acc/sweep"], 2, &["--data DIR"]);
 }
 
 #[test]
@@ -269,6 +314,83 @@ fn a_run_begins_anywhere_in_a_record_and_a_vm_without_a_bid_has_the_providers() 
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
     write("d.toml", &HOURS.replace("drawn-start", "start = \"1h\", drawn-start"));
     refused(folder.path(), &["run", "d.toml"], 2, &["d.toml:", "keep either start or drawn-start"]);
+}
+
+/// Two types with dated records, one of which is not in order and ends five minutes after the run begins.
+const DATED: &str = r#"
+name = "dated"
+[cloud]
+boot = "0s"
+preemption-notice = "0s"
+prices = { small = "small.csv", large = "large.csv" }
+[[cloud.type]]
+name = "small"
+vcpus = 1
+memory = "1 GiB"
+spot = 0.03
+[[cloud.type]]
+name = "large"
+vcpus = 2
+memory = "1 GiB"
+spot = 0.06
+[checkpoint]
+policy = "none"
+[workload]
+deadline = "20h"
+task = [{ runtime = "10m" }]
+[scheduler]
+name = "fifo"
+fleet = [{ type = "small", market = "spot" }]
+"#;
+
+#[test]
+fn what_is_odd_about_a_record_and_that_a_run_went_beyond_it_is_kept_with_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "small.csv",
+        "2020-01-01 00:30:00,0.06\n2020-01-01 00:00:00,0.12\n2020-01-01 01:05:00,0.06\n",
+    );
+    write("large.csv", "2020-01-01 01:00:00,0.3\n2020-01-03 00:00:00,0.3\n");
+    write("a.toml", DATED);
+    let run = |args: &[&str]| -> Value {
+        let args = [&["run", "a.toml", "--json", "--force", "--out", "out"], args].concat();
+        let output = run_in(folder.path(), &args);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let of_run = run(&[]);
+    let [large, small] = &of_run["prices"].as_array().unwrap()[..] else {
+        panic!("two: {of_run:#}")
+    };
+    assert_eq!((&large["type"], &large["file"]), (&"large".into(), &"large.csv".into()));
+    let notes = small["notes"].as_array().unwrap();
+    assert!(notes[0].as_str().unwrap().starts_with("1 of 3 rows are earlier"), "{notes:?}");
+    // The run begins with the later record: five minutes of this one are left.
+    let beyond = "its last price is of 300 s; the run went on for 300 s after that";
+    assert!(notes[1].as_str().unwrap().starts_with(beyond), "{notes:?}");
+    assert_eq!((notes.len(), &large["notes"]), (2, &serde_json::json!([])));
+    let cost = of_run["cost_usd"].as_f64().unwrap();
+    assert!((cost - 0.01).abs() < 1e-6, "ten minutes at six cents, as at one o'clock: {cost}");
+    let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(page.contains("1 of 3 rows are earlier") && page.contains(beyond), "{page}");
+    for args in [["check", "out"], ["replay", "out"]] {
+        assert!(run_in(folder.path(), &args).status.success(), "{args:?}");
+    }
+    // What was read is a part of the log: nothing is read again.
+    write("small.csv", "");
+    assert!(run_in(folder.path(), &["replay", "out"]).status.success());
+
+    // A run whose prices end after it has nothing to be noted, and one without records has no such key.
+    write("small.csv", "2020-01-01 00:00:00,0.06\n2020-01-01 02:00:00,0.06\n");
+    assert_eq!(run(&[])["prices"][1]["notes"], serde_json::json!([]));
+    let listed = run(&["--set", "cloud.prices={ small = [[\"0s\", 0.03]] }"]);
+    assert!(listed.get("prices").is_none(), "{listed:#}");
+    // Two records of other days have no common clock.
+    write("large.csv", "2020-02-01 01:00:00,0.3\n2020-02-03 00:00:00,0.3\n");
+    let words =
+        ["large.csv", "small.csv", "2020-02-01 01:00:00 to 2020-02-03 00:00:00", "give records"];
+    refused(folder.path(), &["run", "a.toml"], 2, &words);
 }
 
 #[test]

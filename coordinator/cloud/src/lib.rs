@@ -35,7 +35,7 @@ pub use lifetimes::{
     Bathtub, Empirical, Exponential, GompertzMakeham, Lifetime, Lifetimes, Uniform, Weibull,
 };
 pub use price_model::{BadModel, GeneratedPrices, PriceModel};
-pub use price_record::{BadPrice, PriceRecord, PriceStatistics};
+pub use price_record::{BadPrice, Dates, PriceRecord, PriceStatistics};
 pub use prices::{DrawnStart, Listed, PriceTrace, Prices, Recorded};
 pub use provider::{PriceChange, Provider};
 pub use rows::RowError;

@@ -97,12 +97,17 @@ pub struct DrawnStart {
 }
 
 impl DrawnStart {
-    /// The prices of a run of this seed: it begins at the same part of the length of all such records.
+    /// Where in the record a run of this seed begins: at the same part of the length of all such records.
+    #[must_use]
+    pub fn start(&self, seed: u64) -> Span {
+        let part = Stream::new(seed, "start of prices", 0).unit();
+        Span::from_secs_f64(self.length.as_secs_f64() * part).unwrap_or_default()
+    }
+
+    /// The prices of a run of this seed.
     #[must_use]
     pub fn trace(&self, seed: u64) -> PriceTrace {
-        let part = Stream::new(seed, "start of prices", 0).unit();
-        let start = Span::from_secs_f64(self.length.as_secs_f64() * part);
-        self.record.begun_at(start.unwrap_or_default())
+        self.record.begun_at(self.start(seed))
     }
 }
 

@@ -202,7 +202,7 @@ impl Subcommand for Reproduce {
             ),
             (
                 ACC,
-                "Figures 7 to 10 of the ACC paper; a part: acc/figure-7 to …/figure-10, acc/sensitivity",
+                "Figures 7 to 10 of the ACC paper; a part: acc/figure-7 to …/figure-10, acc/sweep, …/oracle, …/sensitivity",
             ),
         ];
         let all = about.map(|(name, about)| with_args(name, Command::new(name), about.to_owned()));
@@ -312,7 +312,9 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
             by_prices(what, args, ("{workloads}/{recorded,recorded-bid}/*", 10))
         }
         Reproduce::Bathtub(what, args) => bathtub(what, args),
-        Reproduce::Acc(what, args) => by_prices(what, args, ("{eu-west-1,us-east-1}.*", 30)),
+        Reproduce::Acc(what, args) => {
+            by_prices(what, args, ("{eu-west-1.,us-east-1.,folder/}*", 30))
+        }
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
         Reproduce::MeasyLive(args) => ranking::reproduce(args),
     }

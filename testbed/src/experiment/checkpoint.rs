@@ -58,6 +58,7 @@ pub(crate) fn check(
         ("bid", Policy::Acc, "acc"),
         ("look", Policy::Acc, "acc"),
         ("every", Policy::Adapt, "adapt"),
+        ("knows", Policy::Adapt, "adapt"),
         ("mttf", Policy::YoungDaly, "young-daly"),
         ("lifetimes", Policy::Dp, "dp"),
         ("step", Policy::Dp, "dp"),
@@ -178,7 +179,11 @@ fn scheme(
         Policy::None => Some(Scheme::None {}),
         Policy::Hour => Some(Scheme::Hour {}),
         Policy::Edge => Some(Scheme::Edge {}),
-        Policy::Adapt => Some(Scheme::Adapt { every: section.every.unwrap_or(EVERY) }),
+        Policy::Adapt => {
+            let (every, knows) =
+                (section.every.unwrap_or(EVERY), section.knows.unwrap_or_default());
+            Some(Scheme::Adapt { every, knows })
+        }
         Policy::Opt => Some(Scheme::Opt { look: section.look.unwrap_or(AHEAD) }),
         Policy::Acc => {
             let look = section.look.unwrap_or(LOOK);
@@ -260,6 +265,7 @@ mod tests {
     use dormouse_documents::{conform, from_toml, read, schema_of};
     use dormouse_policies::Period;
     use dormouse_policies::dp::DpMode;
+    use dormouse_policies::spot::Knows;
     use dormouse_units::Price;
 
     use super::*;
@@ -297,7 +303,10 @@ mod tests {
         assert_eq!(scheme("policy = \"hour\""), Ok(Scheme::Hour {}));
         let acc = Scheme::Acc { bid: Price::from_usd_per_hour(0.32), look: minutes(2) };
         assert_eq!(scheme("policy = \"acc\"\nbid = 0.32\nlook = \"2m\""), Ok(acc));
-        assert_eq!(scheme("policy = \"adapt\""), Ok(Scheme::Adapt { every: minutes(10) }));
+        let adapt = |knows| Ok(Scheme::Adapt { every: minutes(10), knows });
+        assert_eq!(scheme("policy = \"adapt\""), adapt(Knows::Past));
+        let all = "policy = \"adapt\"\nknows = \"whole-record\"";
+        assert_eq!(scheme(all), adapt(Knows::WholeRecord));
         assert_eq!(scheme("policy = \"edge\""), Ok(Scheme::Edge {}));
         assert_eq!(scheme("policy = \"opt\""), Ok(Scheme::Opt { look: AHEAD }));
         let mttf = |of| Ok(Scheme::YoungDaly { mttf: vec![OfType { kind: None, of }] });
@@ -367,6 +376,8 @@ mod tests {
             ),
             ("policy = \"acc\"\nbid = -1", "x.toml:2:1: bid", "0"),
             ("policy = \"adapt\"\nevery = \"1us\"", "x.toml:2:1: every", "1s"),
+            ("policy = \"adapt\"\nknows = \"all\"", "x.toml:2:1: knows", "whole-record"),
+            ("policy = \"edge\"\nknows = \"past\"", "'knows' is of policy \"adapt\"", "adapt"),
         ] {
             let error = said(text).unwrap_err();
             assert!(error.contains(part) && error.contains(remedy), "{text}: {error}");

@@ -1,21 +1,16 @@
 //! What the provider offers, of `[cloud]`.
 
-use std::collections::BTreeMap;
-
 use dormouse_cloud::{
-    BUILT_IN, Billing, Burstable, Catalogue, DrawnStart, Filter, Host, InstanceType, Limits,
-    Market, Placement, PlacementRule, PriceTrace, SchedulerName, SpotPlaces, Terms, Types, Weighed,
-    built_in,
+    BUILT_IN, Billing, Burstable, Catalogue, Filter, Host, InstanceType, Limits, Market, Placement,
+    PlacementRule, SchedulerName, SpotPlaces, Terms, Types, Weighed, built_in,
 };
-use dormouse_documents::{InputError, Mistakes, Node, Place, from_toml, instead, read};
-use dormouse_units::{Bytes, Price, Span, Time, TypeName};
+use dormouse_documents::{Mistakes, Node, Place, from_toml, instead, read};
+use dormouse_units::{Bytes, Span, TypeName};
 
+use super::PriceFile;
 use super::drawn_prices::DrawnPrices;
-use super::price_history::{Pick, price_record};
-use super::sections::{
-    BurstableSection, CloudSection, HostSection, LimitsSection, PricesPart, PricesSection,
-    TypeSection,
-};
+use super::recorded_prices;
+use super::sections::{BurstableSection, CloudSection, HostSection, LimitsSection, TypeSection};
 
 /// What `[cloud]` says.
 #[derive(Debug)]
@@ -26,6 +21,8 @@ pub(crate) struct Cloud {
     pub(crate) terms: Terms,
     /// The spot prices that are drawn for each run.
     pub(crate) drawn_prices: DrawnPrices,
+    /// The files that spot prices are of.
+    pub(crate) price_files: Vec<PriceFile>,
     /// What is odd about it and was set right.
     pub(crate) notes: Vec<String>,
 }
@@ -39,8 +36,8 @@ pub(crate) fn check(
     found: &mut Mistakes,
 ) -> Option<Cloud> {
     let types = offered(&section, node, imported, found)?;
-    let mut notes = Vec::new();
-    let (prices, recorded) = prices(&section, node, &types, &mut notes, found);
+    let recorded = recorded_prices::check(&section.prices, node, &types, found);
+    generated_prices(&section, node, &types, found);
     let terms = Terms {
         placement: section.placement.clone(),
         spot: section.spot,
@@ -48,7 +45,7 @@ pub(crate) fn check(
         tariff: section.tariff,
         billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
         default_bid: section.default_bid,
-        prices,
+        prices: recorded.fixed,
     };
     if let Placement::Rule(rule) = &terms.placement {
         placement(rule, node, found);
@@ -70,9 +67,11 @@ pub(crate) fn check(
     }
     let (boot, hibernation) = (section.boot, section.hibernation);
     let catalogue = Catalogue { types, boot, hibernation };
-    let drawn_prices = DrawnPrices { generated: section.generated_prices, recorded };
+    let drawn_prices =
+        DrawnPrices { generated: section.generated_prices, recorded: recorded.drawn };
     let preemption_notice = section.preemption_notice;
-    Some(Cloud { catalogue, hosts, preemption_notice, terms, drawn_prices, notes })
+    let (price_files, notes) = (recorded.files, recorded.notes);
+    Some(Cloud { catalogue, hosts, preemption_notice, terms, drawn_prices, price_files, notes })
 }
 
 /// The types that the experiment of this text has spot VMs of, as far as its text is right; `None` where it says
@@ -225,29 +224,8 @@ fn hosts(
     hosts
 }
 
-/// Prices of types, those that every run has, and records in which each begins somewhere else.
-type AllPrices = (BTreeMap<TypeName, PriceTrace>, BTreeMap<TypeName, DrawnStart>);
-
-/// The prices of some spot types. What is odd about a file and was set right is told in `notes`.
-fn prices(
-    section: &CloudSection,
-    cloud: &Node,
-    types: &Types,
-    notes: &mut Vec<String>,
-    found: &mut Mistakes,
-) -> AllPrices {
-    let (mut all, mut drawn) = AllPrices::default();
-    for (name, section) in &section.prices {
-        let node = cloud.inside(["prices", name.as_str()]);
-        if is_spot_type(name, &node.place, Some(types), found)
-            && let Some((record, length)) = found.take(prices_of_type(section, &node.place, notes))
-        {
-            match length {
-                None => drop(all.insert(name.clone(), record)),
-                Some(length) => drop(drawn.insert(name.clone(), DrawnStart { record, length })),
-            }
-        }
-    }
+/// What is wrong with spot prices that are drawn.
+fn generated_prices(section: &CloudSection, cloud: &Node, types: &Types, found: &mut Mistakes) {
     for (name, generated) in &section.generated_prices {
         let node = cloud.inside(["generated-prices", name.as_str()]);
         if !is_spot_type(name, &node.place, Some(types), found) {
@@ -261,58 +239,6 @@ fn prices(
             let what = bad.to_string();
             let (what, remedy) = what.split_once("; ").unwrap_or((&what, "give others"));
             found.add(&node.place, what, remedy);
-        }
-    }
-    (all, drawn)
-}
-
-/// Its prices, and how long they were recorded if the run begins anywhere in that.
-fn prices_of_type(
-    section: &PricesSection,
-    place: &Place,
-    notes: &mut Vec<String>,
-) -> Result<(PriceTrace, Option<Span>), InputError> {
-    let (file, part) = match section {
-        PricesSection::Whole(file) => (file, None),
-        PricesSection::Part(part) => (&part.file, Some(part)),
-        PricesSection::Rows(rows) => return Ok((price_rows(rows, place)?, None)),
-    };
-    let of = |part: &PricesPart| {
-        let (kind, zone, product) = (part.kind.clone(), part.zone.clone(), part.product.clone());
-        Pick { kind, zone, product }
-    };
-    let start = part.and_then(|part| part.start.as_deref());
-    let drawn_start = part.is_some_and(|part| part.drawn_start);
-    if start.is_some() && drawn_start {
-        let remedy = "keep either start or drawn-start";
-        return Err(InputError::new(place, "its start is given, and to be drawn", remedy));
-    }
-    let (record, length) =
-        price_record(&place.file(file), &part.map(of).unwrap_or_default(), notes)?;
-    let start = start.and_then(|start| start.parse().ok()).unwrap_or_default();
-    let trace = record.from(start).ok_or_else(|| {
-        let what = format!("the record ends {length} after its first row");
-        InputError::new(place, what, "give an earlier start")
-    })?;
-    let scaled = part.and_then(|part| part.scale).map(|by| trace.scaled(by));
-    Ok((scaled.unwrap_or(trace), drawn_start.then_some(length)))
-}
-
-/// Prices that are written in the experiment.
-///
-/// # Errors
-///
-/// There are none.
-fn price_rows(rows: &[(String, f64)], place: &Place) -> Result<PriceTrace, InputError> {
-    let row = |(from, usd): &(String, f64)| {
-        let from: Span = from.parse().ok()?;
-        Some((Time::ZERO + from, Price::from_usd_per_hour(*usd)?))
-    };
-    match rows.iter().map(row).collect::<Option<Vec<_>>>() {
-        Some(rows) if !rows.is_empty() => Ok(PriceTrace::new(rows)),
-        _ => {
-            let remedy = "write rows like: [[\"0s\", 0.30], [\"90m\", 0.35]]";
-            Err(InputError::new(place, "these are no prices", remedy))
         }
     }
 }

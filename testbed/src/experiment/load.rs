@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 
 use super::drawn_prices::DrawnPrices;
 use super::live::speedup_said;
+use super::price_files::PriceFile;
 use super::sections::{CheckpointSection, InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
 use super::{
@@ -143,6 +144,7 @@ struct Parts {
     setup: Setup,
     scheduler: Option<BagSchedulerConfig>,
     drawn_prices: DrawnPrices,
+    price_files: Vec<PriceFile>,
     hosts: Vec<Host>,
     place: Place,
     notes: Vec<String>,
@@ -172,6 +174,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         (None, Some(jobs)) => Parts {
             setup: jobs.simulation(seed).setup(),
             drawn_prices: DrawnPrices::default(),
+            price_files: Vec::new(),
             scheduler: None,
             hosts: Vec::new(),
             place: root.place.clone(),
@@ -179,7 +182,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         },
         (None, None) => return None,
     };
-    let Parts { mut setup, drawn_prices, scheduler, hosts, place, notes } = parts;
+    let Parts { mut setup, drawn_prices, price_files, scheduler, hosts, place, notes } = parts;
     if let Some(live) = live.as_mut().filter(|_| !hosts.is_empty()) {
         a_worker_each(root, live, &hosts, found);
     }
@@ -202,6 +205,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         jobs,
         requests,
         drawn_prices,
+        price_files,
         hosts,
         live,
     };
@@ -296,9 +300,9 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         preemption_notice: cloud.preemption_notice,
         terms: cloud.terms,
     };
-    let (scheduler, drawn_prices) = (Some(scheduler), cloud.drawn_prices);
-    let (hosts, notes) = (cloud.hosts, cloud.notes);
-    Some(Parts { setup, drawn_prices, scheduler, hosts, place: begins_at, notes })
+    let (scheduler, place) = (Some(scheduler), begins_at);
+    let Cloud { drawn_prices, price_files, hosts, notes, .. } = cloud;
+    Some(Parts { setup, drawn_prices, price_files, scheduler, hosts, place, notes })
 }
 
 /// Why tasks can't come later, and what to do about it.
@@ -370,8 +374,8 @@ fn provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<Parts> {
         terms: cloud.terms,
     };
     let place = node.place_of("workload").clone();
-    let (drawn_prices, hosts, notes) = (cloud.drawn_prices, cloud.hosts, cloud.notes);
-    Some(Parts { setup, drawn_prices, scheduler: None, hosts, place, notes })
+    let Cloud { drawn_prices, price_files, hosts, notes, .. } = cloud;
+    Some(Parts { setup, drawn_prices, price_files, scheduler: None, hosts, place, notes })
 }
 
 /// A bound on the VMs that a bag's scheduler launches: those it may have at a time, and one more for each

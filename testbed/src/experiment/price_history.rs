@@ -69,6 +69,17 @@ pub(crate) fn price_record(
     pick: &Pick,
     notes: &mut Vec<String>,
 ) -> Result<(PriceRecord, Span), InputError> {
+    let (record, length) = read_record(path, pick)?;
+    notes.extend(record.oddities().map(|what| format!("{}: {what}", path.display())));
+    Ok((record, length))
+}
+
+/// The same, with nothing noted.
+///
+/// # Errors
+///
+/// As [`price_record`].
+pub(crate) fn read_record(path: &Path, pick: &Pick) -> Result<(PriceRecord, Span), InputError> {
     let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
     let record = match is_json {
         true => history(path, pick)?,
@@ -78,7 +89,6 @@ pub(crate) fn price_record(
         }
         false => files::record(path, PriceRecord::read)?,
     };
-    notes.extend(record.oddities().map(|what| format!("{}: {what}", path.display())));
     match record.length() {
         Some(length) => Ok((record, length)),
         None => {

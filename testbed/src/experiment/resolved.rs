@@ -8,7 +8,7 @@ use dormouse_policies::{BagSchedulerConfig, Plan, PlanError, Policy};
 use dormouse_workload::{Jobs, RequestSource, WorkloadError};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, DrawnPrices, Live};
+use super::{Batch, DrawnPrices, Live, PriceFile};
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
 /// first line of the event log, so that a log can be replayed by itself.
@@ -37,6 +37,9 @@ pub struct Experiment {
     /// Spot prices that are drawn for each run, by type; what was drawn is among the provider's.
     #[serde(default, skip_serializing_if = "DrawnPrices::is_empty")]
     pub drawn_prices: DrawnPrices,
+    /// The files that spot prices are of; what they hold is among the provider's and those that are drawn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub price_files: Vec<PriceFile>,
     /// The hosts of a virtual run; none: one that holds everything.
     pub hosts: Vec<Host>,
     /// How it is run live.

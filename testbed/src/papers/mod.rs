@@ -18,6 +18,7 @@ mod opie;
 mod own;
 mod paper;
 mod pattern;
+mod price_records;
 mod readings;
 mod report;
 mod reproduction;

@@ -56,7 +56,7 @@ impl Recorded {
 /// What is made at once for several cells: those that begin with its case.
 #[derive(Debug)]
 pub(super) struct Made {
-    own: Own,
+    pub(super) own: Own,
     pub(super) case: String,
     digest: String,
     recorded: Recorded,
@@ -65,6 +65,11 @@ pub(super) struct Made {
 }
 
 impl Own {
+    /// Whether it is measured on this machine, so that nothing else may run beside.
+    pub(super) const fn is_measured(self) -> bool {
+        matches!(self, Self::Latency)
+    }
+
     /// What has to be made for these cells.
     pub(super) fn all(self, cells: &[String], recorded: &Recorded) -> impl Iterator<Item = Made> {
         let cases = cells.iter().filter_map(|cell| Some(cell.rsplit_once('/')?.0.to_owned()));
@@ -92,6 +97,11 @@ impl Made {
             (format!("{}/{word}", self.case), samples.iter().map(of).collect())
         };
         words.into_iter().map(of_word).collect()
+    }
+
+    /// What is odd about the records of prices that were given, by file.
+    pub(super) fn price_notes(&self) -> impl Iterator<Item = (String, Vec<String>)> {
+        self.recorded.prices.iter().flat_map(|prices| prices.notes())
     }
 
     /// Whether what it is made of is there.

@@ -7,6 +7,7 @@ use super::live::{Against, LiveRun, MakeLive};
 use super::own::{Made, Recorded};
 use super::paper::{Factor, Paper, Part};
 use super::pattern::{matches, unique};
+use super::price_records::{self, PriceNotes};
 use super::readings::{Maker, Reading};
 use super::results::Results;
 use super::{named, report};
@@ -51,6 +52,8 @@ pub struct Finished {
     pub read: Vec<Reading>,
     /// What is left out, and what it needs.
     pub without: Vec<(String, String)>,
+    /// The records of prices that it is made of.
+    pub price_records: Vec<PriceNotes>,
     /// The live runs.
     pub live: Vec<(LiveRun, Option<Against>)>,
     /// Charts of single runs: their names and files.
@@ -61,6 +64,11 @@ impl Finished {
     /// Whether readings were searched, and not the presets made beside ours.
     pub(super) fn is_search(&self) -> bool {
         self.parts().any(|part| !part.search.is_empty())
+    }
+
+    /// The records of prices that something is odd about.
+    pub(super) fn odd_records(&self) -> impl Iterator<Item = &PriceNotes> {
+        self.price_records.iter().filter(|record| !record.notes.is_empty())
     }
 
     /// Its parts.
@@ -248,10 +256,11 @@ impl Request {
             |count, compute| Work { seeds: until(count), threads: self.threads, compute, shared };
         let mut told = |n, of| progress("runs", n, of);
         let samples = work(spec.seeds, self.compute).run(&cells, folder, &mut told)?;
-        // One after the other, and with nothing beside: some of it is measured.
+        // What is measured is so one after the other, and with nothing beside.
         let mut told = |n, of| progress("measured", n, of);
-        let alone = Work { threads: 1, ..work(spec.seeds, self.compute) };
-        let of_own = alone.run(&own, folder, &mut told)?;
+        let threads = if own.iter().any(|made| made.own.is_measured()) { 1 } else { self.threads };
+        let of_own = Work { threads, ..work(spec.seeds, self.compute) };
+        let of_own = of_own.run(&own, folder, &mut told)?;
         if self.compute.is_some_and(Shard::is_part) {
             return Ok(None);
         }
@@ -329,6 +338,7 @@ impl Request {
             trials,
             read,
             without: asked.left_out(),
+            price_records: price_records::of(&cells, &own),
             charts,
             paper: paper.clone(),
         };

@@ -6,7 +6,7 @@ use dormouse_view::{Block, Card, Page, Tone};
 
 use super::outcome::OfBag;
 use super::{Line, RunView};
-use super::{emulation, jobs, machine, requests, sections, summary, tables, taken, vms};
+use super::{emulation, jobs, machine, prices, requests, sections, summary, tables, taken, vms};
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
     let mut gantt = vms::gantt(of);
@@ -67,6 +67,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         let unkept = format!("; tasks without a checkpoint then: {}", c.unkept);
         lines.push(Line::plain("bids", ended + if c.unkept > 0 { &unkept } else { "" }));
     }
+    lines.extend(prices::lines(of.of));
     lines.extend(record.service.in_words().map(|words| Line::plain("service", words)));
     for (count, what) in [
         (c.hosts_lost, "hosts lost"),
@@ -104,6 +105,7 @@ fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     }
     of.of.requests.iter().for_each(|own| page.section("Requests", requests::section(own)));
     page.section("The bill", sections::bill(of));
+    page.section("Records of prices", prices::section(of.of));
     page.section("What happened", sections::happened(of));
     let taken = taken::of(of).map(|taken| taken.section());
     page.section("VMs that were taken", taken.unwrap_or_default());

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::outcome::Results;
 use super::summary::leave_out;
-use super::{Line, RunView, emulation};
+use super::{Line, RunView, emulation, prices};
 
 /// What came of the requests of a run.
 #[derive(Debug)]
@@ -74,11 +74,12 @@ fn summary(run: &Results<'_>, of: &RequestsOutcome) -> Value {
         "vms": [],
         "fidelity": run.fidelity,
         "cancelled": of.figures.cancelled,
+        "prices": prices::summary(run),
         "decisions_sha256": of.decisions_sha256,
         "command": header.command,
         "wall_s": run.wall_s,
     });
-    leave_out(&mut summary, &["fidelity", "cancelled"]);
+    leave_out(&mut summary, &["fidelity", "cancelled", "prices"]);
     summary
 }
 
@@ -184,6 +185,7 @@ fn page(run: &Results<'_>, of: &RequestsOutcome) -> Page {
     let mut page = run.lead(run.header.experiment.scheduler_name(), cards(of));
     page.section("Over time", plots(of));
     page.section("What became of the requests", outcome(of));
+    page.section("Records of prices", prices::section(run));
     page.section("Reproduce", run.reproduce("", &of.decisions_sha256));
     page
 }

@@ -6,7 +6,7 @@ use dormouse_units::Time;
 use serde_json::{Value, json};
 
 use super::outcome::OfBag;
-use super::{jobs, requests, taken};
+use super::{jobs, prices, requests, taken};
 use dormouse_tell::Mode;
 use dormouse_tell::fidelity::Background;
 
@@ -54,6 +54,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "background": Background::of(record).map(|background| background.summary()),
         "taken": taken::of(of).map(|taken| taken.summary()),
         "service": service(of),
+        "prices": prices::summary(of.of),
         "cancelled": record.cancelled,
         "speedup_choice": header.speedup.as_ref().map(speedup_choice),
         "decisions_sha256": record.digest(),
@@ -70,6 +71,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
             "background",
             "taken",
             "service",
+            "prices",
             "cancelled",
             "speedup_choice",
         ],

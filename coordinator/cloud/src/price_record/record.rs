@@ -2,6 +2,7 @@
 
 use dormouse_units::{Price, Span, Time};
 
+use super::dates::Dates;
 use super::instant::{Instant, instant};
 use super::oddities::oddities;
 use crate::rows::Record;
@@ -84,6 +85,13 @@ impl PriceRecord {
     fn ends(&self) -> Option<(i64, i64)> {
         let times = || self.0.iter().map(|(at, _)| at.second);
         Some((times().min()?, times().max()?))
+    }
+
+    /// From when to when it has prices; `None`: it has none, or its times are bare numbers.
+    #[must_use]
+    pub fn dates(&self) -> Option<Dates> {
+        let is_dated = self.0.first().is_some_and(|(at, _)| at.has_zone.is_some());
+        self.ends().filter(|_| is_dated).map(Dates::new)
     }
 
     /// From its first to its last price; `None`: it has none.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, PriceTrace, TariffName};
 use dormouse_engine::{Effect, Setup, Step};
-use dormouse_policies::spot::{SpotJob, SpotRecord, SpotScheme};
+use dormouse_policies::spot::{Knows, SpotJob, SpotRecord, SpotScheme};
 use dormouse_policies::{
     Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, CheckpointOn, Fleet, Scheme, Task,
     build,
@@ -102,7 +102,7 @@ fn runs_end_when_the_analytic_model_says_and_cost_what_it_says() {
         (SpotScheme::None, Scheme::None {}),
         (SpotScheme::Hour, Scheme::Hour {}),
         (SpotScheme::Edge, Scheme::Edge {}),
-        (SpotScheme::Adapt, Scheme::Adapt { every: EVERY }),
+        (SpotScheme::Adapt, Scheme::Adapt { every: EVERY, knows: Knows::Past }),
         (SpotScheme::Opt, Scheme::Opt { look: Span::from_micros(1) }),
     ] {
         let (mut taken, mut kept) = (0, 0);

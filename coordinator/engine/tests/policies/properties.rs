@@ -8,6 +8,7 @@ use dormouse_cloud::{
     Lifetimes, Limits, PriceTrace, Target, Uniform,
 };
 use dormouse_policies::dp::DpMode;
+use dormouse_policies::spot::Knows;
 use dormouse_policies::{
     Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, CheckpointConfig, CheckpointOn, Fleet,
     LifetimePlans, OfType, OnNotice, Period, PlannedVm, Scheme, StealMoment, Task, build, plan,
@@ -129,7 +130,7 @@ fn by_prices_and_lifetimes() -> impl Strategy<Value = Scheme> {
     prop_oneof![
         Just(Scheme::Hour {}),
         Just(Scheme::Edge {}),
-        (1_u64..900).prop_map(move |s| Scheme::Adapt { every: seconds(s) }),
+        (1_u64..900).prop_map(move |s| Scheme::Adapt { every: seconds(s), knows: Knows::Past }),
         Just(Scheme::Opt { look: Span::from_micros(1) }),
         bid.prop_map(move |bid| Scheme::Acc { bid: Some(bid), look: seconds(60) }),
         (1_u64..10_000).prop_map(mttf),

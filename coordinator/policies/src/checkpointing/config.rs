@@ -18,7 +18,7 @@ use super::priced::Priced;
 use super::spot_only::SpotOnly;
 use super::young_daly::YoungDaly;
 use super::{CheckpointPlan, Checkpointing, Due, LifetimePlans, OfType, young_daly};
-use crate::spot::{HOUR, SpotScheme};
+use crate::spot::{HOUR, Knows, SpotScheme};
 
 /// On which VMs tasks are checkpointed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -71,6 +71,9 @@ pub enum Scheme {
     Adapt {
         /// From one of these times to the next.
         every: Span,
+        /// What it knows of the prices. A log that doesn't say was written when it was all.
+        #[serde(default = "all_of_it")]
+        knows: Knows,
     },
     /// So that it is kept when the price passes the VM's bid, which nobody can know.
     #[serde(rename = "opt")]
@@ -138,6 +141,10 @@ const fn everywhere() -> CheckpointOn {
     CheckpointOn::All
 }
 
+const fn all_of_it() -> Knows {
+    Knows::WholeRecord
+}
+
 impl CheckpointConfig {
     /// No checkpoints at all.
     pub const NONE: Self = Self {
@@ -165,17 +172,19 @@ impl CheckpointConfig {
     /// The scheme itself, where spot prices that change are these.
     #[must_use]
     pub fn build(&self, prices: &BTreeMap<TypeName, PriceTrace>) -> Box<dyn Checkpointing> {
-        let priced = |scheme, times| Box::new(Priced::new(scheme, times, prices));
-        let none = Span::ZERO;
+        let never = (Span::ZERO, Knows::Past);
+        let priced = |scheme, decides, look| Box::new(Priced::new(scheme, decides, look, prices));
         let scheme: Box<dyn Checkpointing> = match &self.scheme {
             Scheme::Budget(overhead) => Box::new(Budget(*overhead)),
             &Scheme::Every { period, of: Period::Time } => Box::new(EveryTime(period)),
             &Scheme::Every { period, of: Period::Work } => Box::new(EveryWork(period)),
             Scheme::Points(points) => Box::new(Points(Arc::clone(points))),
-            Scheme::Hour {} => priced(SpotScheme::Hour, (none, none)),
-            Scheme::Edge {} => priced(SpotScheme::Edge, (none, none)),
-            &Scheme::Adapt { every } => priced(SpotScheme::Adapt, (every, none)),
-            &Scheme::Opt { look } => priced(SpotScheme::Opt, (none, look)),
+            Scheme::Hour {} => priced(SpotScheme::Hour, never, Span::ZERO),
+            Scheme::Edge {} => priced(SpotScheme::Edge, never, Span::ZERO),
+            &Scheme::Adapt { every, knows } => {
+                priced(SpotScheme::Adapt, (every, knows), Span::ZERO)
+            }
+            &Scheme::Opt { look } => priced(SpotScheme::Opt, never, look),
             &Scheme::Acc { bid, look } => Box::new(Acc { bid, look }),
             Scheme::YoungDaly { mttf } => Box::new(YoungDaly(mttf.clone())),
             Scheme::Dp(plans) => Box::new(ByLifetime(LifetimeTables::new(plans.clone()))),
@@ -348,7 +357,7 @@ mod tests {
             Scheme::Points([1, 2].map(Ppm::new).into()),
             Scheme::Hour {},
             Scheme::Edge {},
-            Scheme::Adapt { every: Span::from_secs(600) },
+            Scheme::Adapt { every: Span::from_secs(600), knows: Knows::Past },
             Scheme::Opt { look: Span::from_micros(1) },
             Scheme::Acc { bid: Some(Price::from_nanos_per_hour(7)), look: Span::from_secs(60) },
             Scheme::YoungDaly { mttf: vec![OfType { kind: None, of: Span::from_secs(3_600) }] },
@@ -368,6 +377,10 @@ mod tests {
         let old = r#"{"overhead":5,"fixed":1,"per_megabyte":0}"#;
         let old: CheckpointConfig = serde_json::from_str(old).expect("an old log's");
         assert_eq!((old.scheme, old.on), (Scheme::Budget(Ppm::new(5)), CheckpointOn::All));
+        let old = r#"{"adapt":{"every":600000000},"fixed":1,"per_megabyte":0}"#;
+        let old: CheckpointConfig = serde_json::from_str(old).expect("an old log's");
+        let (every, knows) = (Span::from_secs(600), Knows::WholeRecord);
+        assert_eq!(old.scheme, Scheme::Adapt { every, knows });
     }
 
     #[test]

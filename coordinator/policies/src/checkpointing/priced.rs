@@ -6,15 +6,17 @@ use dormouse_cloud::{Market, PriceTrace};
 use dormouse_units::{Price, Span, Time, TypeName};
 
 use super::{Checkpointing, Quote, TaskView, When};
-use crate::spot::{SpotRecord, SpotScheme, Unkept};
+use crate::spot::{Knows, SpotRecord, SpotScheme, Unkept};
 
-/// A scheme of spot instances. All prices are known to it, those to come as well: ADAPT takes its
-/// probabilities from them, OPT looks ahead.
+/// A scheme of spot instances. All prices of the run are known to it, those to come as well: OPT looks ahead. ADAPT
+/// takes its probabilities from those since the run began up to when it decides, unless it is told to know all.
 #[derive(Debug)]
 pub(super) struct Priced {
     scheme: SpotScheme,
     /// How often ADAPT decides.
     every: Span,
+    /// What it knows then.
+    knows: Knows,
     /// How long before the price passes the bid OPT has its checkpoint kept.
     look: Span,
     prices: BTreeMap<TypeName, PriceTrace>,
@@ -25,11 +27,12 @@ pub(super) struct Priced {
 impl Priced {
     pub(super) fn new(
         scheme: SpotScheme,
-        (every, look): (Span, Span),
+        (every, knows): (Span, Knows),
+        look: Span,
         prices: &BTreeMap<TypeName, PriceTrace>,
     ) -> Self {
         let prices = if scheme == SpotScheme::Hour { BTreeMap::new() } else { prices.clone() };
-        Self { scheme, every, look, prices, records: BTreeMap::new() }
+        Self { scheme, every, knows, look, prices, records: BTreeMap::new() }
     }
 }
 
@@ -52,6 +55,7 @@ impl Checkpointing for Priced {
             done: task.since + task.left(),
             cost: task.cost,
             every: self.every,
+            knows: self.knows,
         };
         let next = self.scheme.next(record, &work)?;
         Some(When::At(if self.scheme == SpotScheme::Opt { next - self.look } else { next }))

@@ -4,9 +4,9 @@ use dormouse_units::{Money, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::SpotRecord;
 use super::next::Unkept;
 use super::record::HOUR;
+use super::{Knows, SpotRecord};
 
 /// One divisible job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,11 +21,13 @@ pub struct SpotJob {
     pub look: Span,
     /// How often ADAPT decides.
     pub every: Span,
+    /// What it knows then.
+    pub knows: Knows,
 }
 
 impl SpotJob {
     /// A job with the parameters that stand in for those that the paper doesn't give: checkpoints and
-    /// restarts of 5 min, a look of 1 min, a decision every 10 min.
+    /// restarts of 5 min, a look of 1 min, a decision every 10 min by what is known then.
     #[must_use]
     pub fn of(work: Span) -> Self {
         let minutes = |n: u64| Span::from_secs(60 * n);
@@ -35,6 +37,7 @@ impl SpotJob {
             restart: minutes(5),
             look: minutes(1),
             every: minutes(10),
+            knows: Knows::Past,
         }
     }
 }
@@ -55,7 +58,7 @@ pub enum SpotScheme {
     /// Whenever the price rises.
     Edge,
     /// At regular times, where it is expected to save more than it takes, by how long instances were left
-    /// to this bid.
+    /// to this bid. The paper does not say what it does before it knows of any: never, which is our choice.
     Adapt,
     /// Application-centric: before an hour ends, if its price is then above the bid; if it still is at the
     /// end, the instance is ended.
@@ -178,8 +181,9 @@ impl Way<'_> {
     ) -> Result<Time, Time> {
         while now < until {
             let done = now + self.left();
-            let SpotJob { checkpoint: cost, every, .. } = self.job;
-            let work = Unkept { begins: launched, since: now, from: now, done, cost, every };
+            let SpotJob { checkpoint: cost, every, knows, .. } = self.job;
+            let (begins, since) = (launched, now);
+            let work = Unkept { begins, since, from: now, done, cost, every, knows };
             let next = scheme.next(self.record, &work).filter(|at| *at <= until);
             if done <= next.unwrap_or(until).min(until) {
                 return Ok(self.done(launched, done));

@@ -7,6 +7,7 @@ mod next;
 mod record;
 #[cfg(test)]
 mod tests;
+mod uptimes;
 
 pub use advice::{
     SchemeAdvice, TypeAdvice, best_type, expected_execution, lowest_bid, type_advice,
@@ -15,3 +16,4 @@ pub use job::{Outcome, SpotJob, SpotScheme};
 pub(crate) use next::{Unkept, before_hour_ends};
 pub(crate) use record::HOUR;
 pub use record::SpotRecord;
+pub use uptimes::Knows;

@@ -3,7 +3,7 @@
 use dormouse_units::{Span, Time};
 
 use super::record::HOUR;
-use super::{SpotRecord, SpotScheme};
+use super::{Knows, SpotRecord, SpotScheme};
 
 /// Work on an instance that no checkpoint keeps.
 #[derive(Clone, Copy, Debug)]
@@ -20,13 +20,15 @@ pub(crate) struct Unkept {
     pub(crate) cost: Span,
     /// How often ADAPT decides.
     pub(crate) every: Span,
+    /// What ADAPT knows then.
+    pub(crate) knows: Knows,
 }
 
 impl SpotScheme {
     /// When the next checkpoint begins; `None`: never, or it is decided at a look (ACC). There is none
     /// as long as there is no work to keep.
     pub(crate) fn next(self, record: &SpotRecord<'_>, work: &Unkept) -> Option<Time> {
-        let Unkept { begins, since, done, cost, every, .. } = *work;
+        let Unkept { begins, since, done, cost, every, knows, .. } = *work;
         let from = work.from.max(since + Span::from_micros(1));
         match self {
             Self::None | Self::Acc => None,
@@ -41,7 +43,7 @@ impl SpotScheme {
                 let first = from.since(begins).as_micros().div_ceil(every.as_micros());
                 let times = (first..).map(|n| begins + every.times(n));
                 times.take_while(|at| *at < done).find(|at| {
-                    let taken = record.taken(at.since(begins), cost, every + cost);
+                    let taken = record.taken((knows, *at), at.since(begins), [cost, every + cost]);
                     at.since(since).as_secs_f64() * taken > cost.as_secs_f64()
                 })
             }

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use dormouse_cloud::PriceTrace;
 use dormouse_units::{Money, Price, Span, Time};
 
+use super::uptimes::{Knows, Uptimes};
+
 /// An hour of an instance.
 pub(crate) const HOUR: Span = Span::from_secs(3_600);
 
@@ -19,6 +21,8 @@ pub struct SpotRecord<'a> {
     rises: Vec<Time>,
     /// How long instances were left to this bid, ascending; one that the record's end cut off is left out.
     uptimes: Vec<Span>,
+    /// The same in the order in which they ended.
+    ended: Uptimes,
     until: Time,
 }
 
@@ -42,8 +46,9 @@ impl<'a> SpotRecord<'a> {
         let rises = steps.windows(2).filter(is_rise).map(|pair| pair[1].0).collect();
         let whole = available.iter().filter(|(_, to)| *to < until);
         let mut uptimes: Vec<_> = whole.map(|(from, to)| to.since(*from)).collect();
+        let ended = Uptimes::new(uptimes.clone());
         uptimes.sort_unstable();
-        Self { trace: Cow::Borrowed(trace), bid, available, rises, uptimes, until }
+        Self { trace: Cow::Borrowed(trace), bid, available, rises, uptimes, ended, until }
     }
 
     /// The same with prices of its own.
@@ -100,12 +105,31 @@ impl<'a> SpotRecord<'a> {
     }
 
     /// Of the instances that were left for `age`, the part that was taken after `from` more and by `to`
-    /// more; zero where none was left for so long.
-    pub(super) fn taken(&self, age: Span, from: Span, to: Span) -> f64 {
-        let by = |span: Span| self.uptimes.partition_point(|uptime| *uptime <= span);
-        let left = self.uptimes.len() - by(age);
+    /// more, as far as that is known at a time; zero where none is known to have been left for so long.
+    ///
+    /// An instance counts once it was taken: how long one has been left that still is says nothing here, nor does
+    /// one that the record's end cut off. One that could be had as the record began counts from there.
+    pub(super) fn taken(
+        &self,
+        (knows, at): (Knows, Time),
+        age: Span,
+        [from, to]: [Span; 2],
+    ) -> f64 {
+        let all = self.uptimes.len();
+        let known = match knows {
+            Knows::Past => self.available.partition_point(|(_, end)| *end <= at).min(all),
+            Knows::WholeRecord => all,
+        };
+        let by = |span: Span| match knows {
+            Knows::Past => self.ended.up_to(known, span),
+            Knows::WholeRecord => self.uptimes.partition_point(|uptime| *uptime <= span),
+        };
+        let left = known - by(age);
+        if left == 0 {
+            return 0.0;
+        }
         #[expect(clippy::cast_precision_loss, reason = "uptimes are few")]
-        let part = |n: usize, of: usize| if of > 0 { n as f64 / of as f64 } else { 0.0 };
-        part(by(age + to).saturating_sub(by(age + from)), left)
+        let part = by(age + to).saturating_sub(by(age + from)) as f64 / left as f64;
+        part
     }
 }

@@ -48,9 +48,13 @@ fn a_job_by_hand() {
     assert_eq!(of(Edge), (275, 5 + 10, 1, 65));
     // It works on at 9 until 1:54, checkpoints, and ends at 1:59; two hours at 5 and 6.
     assert_eq!(of(Acc), (180 + 5 + 6, 5 + 6 + 5, 1, 0));
-    // One uptime of 100 min: a checkpoint where it is about to end.
-    let (took, _, checkpoints, lost) = of(Adapt);
-    assert!(checkpoints >= 1 && lost < 20 && took < 305, "{took} {checkpoints} {lost}");
+    // None is known to have ended by 1:40; then one of 100 min: 85 of work are kept 90 min after the launch.
+    assert_eq!(of(Adapt), (310, 5 + 15, 1, 100));
+    // As NONE, if it had known that: 90 min are kept by 1:35, 5 lost; 5 + 30 min, one hour.
+    let record = SpotRecord::new(&prices, cents(7), at(10_000));
+    let oracle = SpotJob { knows: Knows::WholeRecord, ..SpotJob::of(minutes(120)) };
+    let outcome = oracle.run(Adapt, &record, Time::ZERO).unwrap();
+    assert_eq!((outcome.took, outcome.lost, outcome.checkpoints), (minutes(215), minutes(5), 1));
     // The price passes the bid between ACC's looks at 1:54 and 1:59: all is lost.
     let late = trace(&[(0, 5), (116, 9), (180, 5)]);
     let record = SpotRecord::new(&late, cents(7), at(10_000));
@@ -121,6 +125,24 @@ proptest! {
                 prop_assert!(cheapest.cost <= other.cost, "{scheme:?}: {cheapest:?} {other:?}");
             }
         }
+    }
+
+    /// ADAPT decides the same whatever prices are yet to come, unless it is told to know them.
+    #[test]
+    fn adapt_knows_no_price_before_its_time(
+        prices in any_trace(6), other in any_trace(6), bid in 4_u64..10, work in 1_u64..900, start in 0_u64..500,
+    ) {
+        let job = SpotJob::of(minutes(work));
+        let run = |prices: &PriceTrace| {
+            job.run(SpotScheme::Adapt, &SpotRecord::new(prices, cents(bid), at(100_000)), at(start))
+        };
+        let Some(outcome) = run(&prices) else { return Ok(()) };
+        let done = at(start) + outcome.took;
+        let before = prices.steps().iter().filter(|step| step.0 <= done).copied();
+        let after = other.steps().iter().map(|(at, price)| (done + at.since(Time::ZERO) + minutes(1), *price));
+        let changed = PriceTrace::new(before.chain(after).collect());
+        prop_assert_eq!(run(&changed).map(|it| (it.took, it.checkpoints, it.lost)),
+            Some((outcome.took, outcome.checkpoints, outcome.lost)));
     }
 
     /// What is paid is what the provider's tariff says of the instances that there were.

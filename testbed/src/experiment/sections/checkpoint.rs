@@ -1,6 +1,7 @@
 //! `[checkpoint]`.
 
 use dormouse_policies::dp::DpMode;
+use dormouse_policies::spot::Knows;
 use dormouse_policies::{CheckpointOn, Period};
 use dormouse_units::{Ppm, Price, Span};
 use schemars::JsonSchema;
@@ -34,6 +35,8 @@ pub(crate) struct CheckpointSection {
     /// Of `adapt`: from one decision to the next; 10m where it is not given.
     #[schemars(extend("least" = "1s"), example = "10m")]
     pub(crate) every: Option<Span>,
+    /// Of `adapt`: from what it takes its probabilities; `past` where it is not given.
+    pub(crate) knows: Option<Knows>,
     /// Of `young-daly`: how long VMs live on average; the mean of `lifetimes` where it is not given.
     #[schemars(extend("least" = "1s"), example = "1h")]
     pub(crate) mttf: Option<Span>,
@@ -74,6 +77,7 @@ impl Default for CheckpointSection {
             bid: None,
             look: None,
             every: None,
+            knows: None,
             mttf: None,
             lifetimes: None,
             step: None,
@@ -101,8 +105,9 @@ pub(crate) enum Policy {
     Hour,
     /// Whenever the VM's price rises.
     Edge,
-    /// At regular times of the VM, where its record of prices, what is yet to come included, has it that what
-    /// may be lost by the next one is more than a checkpoint costs.
+    /// At regular times of the VM, where what may be lost by the next one is more than a checkpoint costs, by how
+    /// long VMs of its type were left to its bid since the run began and until then; without such a VM that was left
+    /// for as long, never.
     Adapt,
     /// Kept `look` before the VM's price passes its bid, which nobody can know: a yardstick.
     Opt,

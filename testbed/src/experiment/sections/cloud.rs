@@ -46,8 +46,9 @@ pub(crate) struct CloudSection {
     pub(crate) default_bid: Option<Ppm>,
     /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or
     /// `6000,0.425` (seconds, dollars an hour), the JSON of the EC2 price-history call, or the rows themselves, such as
-    /// `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Types that are not here cost what
-    /// they say.
+    /// `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Records with dates are of the same calendar
+    /// time throughout: the run begins where the last of them does; those of seconds begin with it. Types that are
+    /// not here cost what they say.
     pub(crate) prices: BTreeMap<TypeName, PricesSection>,
     /// Spot prices that are drawn, by type, for types that have none in `prices`.
     pub(crate) generated_prices: BTreeMap<TypeName, GeneratedPrices>,
@@ -158,12 +159,13 @@ pub(crate) struct PricesPart {
     /// The file, relative to the experiment's.
     #[schemars(example = "prices.csv")]
     pub(crate) file: String,
-    /// So long after its first row the run begins, such as `30d`.
+    /// So long after its first row the run begins, such as `30d`; where several records have dates, after the first
+    /// row of the one that begins last, so that all are of the same time.
     #[serde(default)]
     #[schemars(with = "Option<dormouse_units::Span>")]
     pub(crate) start: Option<String>,
-    /// The run begins at a time that its seed draws over the record; it is at the same part of all records of
-    /// an experiment that say so.
+    /// The run begins at a time that its seed draws over the record: over the time that all have, of records with
+    /// dates, which say so all or none, and at the same part of each of those without.
     #[serde(default)]
     pub(crate) drawn_start: bool,
     /// So many times the prices of the file.

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{PriceModel, PriceStatistics, PriceTrace};
-use dormouse_policies::spot::{Outcome, SpotJob, SpotRecord, SpotScheme};
+use dormouse_policies::spot::{Knows, Outcome, SpotJob, SpotRecord, SpotScheme};
 use dormouse_units::{Ppm, Price, Span, Stream, Time};
 
 use super::PriceFiles;
+use super::starts::starts;
+use super::sweep::{self, Series};
 use crate::sweep::SweepError;
 
 /// The paper's job.
@@ -22,6 +24,9 @@ const STARTS: usize = 20;
 /// Means are over those that are done by its end under OPT, HOUR, ADAPT and ACC; those of NONE and EDGE, which
 /// may never be done at a low bid, are over those of them that they do, too.
 ///
+/// `all-bids` in place of a bid stands for all of the paper's, and `folder` in place of a series for all that there
+/// are records of.
+///
 /// # Errors
 ///
 /// There is no record of its prices.
@@ -35,6 +40,16 @@ pub(crate) fn simulated(
         (&[GENERATED, times, level], _) => {
             let trace = generated().trace(LENGTH, &mut Stream::new(seed, "generated prices", 0));
             Ok(figures(GENERATED, (&trace, Time::ZERO + LENGTH), (times, level), seed))
+        }
+        (&[series, times, ALL_BIDS], Some(records)) => {
+            let all: Vec<Series<'_>> = match series {
+                FOLDER => records.all().collect(),
+                _ => {
+                    let (trace, until) = records.of(series)?;
+                    vec![(series, trace, until)]
+                }
+            };
+            Ok(job(times).map(|job| sweep::figures(&all, &job, seed)))
         }
         (&[series, times, level], Some(records)) => {
             let (trace, until) = records.of(series)?;
@@ -51,11 +66,20 @@ pub(crate) fn simulated(
 /// There is none.
 pub(crate) fn check(case: &str, records: &PriceFiles) -> Result<(), SweepError> {
     let series = case.split('/').next().unwrap_or(case);
-    if series == GENERATED { Ok(()) } else { records.of(series).map(drop) }
+    match series {
+        GENERATED | FOLDER => Ok(()),
+        _ => records.of(series).map(drop),
+    }
 }
 
 /// The series that needs no record.
 const GENERATED: &str = "generated";
+
+/// All series.
+const FOLDER: &str = "folder";
+
+/// All bids.
+const ALL_BIDS: &str = "all-bids";
 
 /// How long prices are drawn for.
 const LENGTH: Span = Span::from_secs(90 * 86_400);
@@ -85,9 +109,7 @@ fn figures(
 ) -> Option<BTreeMap<String, f64>> {
     let record = SpotRecord::new(trace, bid(level, trace, until)?, until);
     let job = job(times)?;
-    let mut chance = Stream::named(seed, "starts", series);
-    let micros = usize::try_from(until.as_micros()).ok()?;
-    let starts = (0..STARTS).map(|_| Time::from_micros(chance.below(micros.max(1)) as u64));
+    let starts = starts(seed, series, until).take(STARTS);
     let all: Vec<[Option<Outcome>; 6]> =
         starts.map(|start| SpotScheme::ALL.map(|scheme| job.run(scheme, &record, start))).collect();
     let is_done = |outcomes: &&[Option<Outcome>; 6]| {
@@ -133,11 +155,14 @@ fn bid(level: &str, trace: &PriceTrace, until: Time) -> Option<Price> {
     Some(PriceStatistics::of(trace, until)?.quantile(percent / 100.0))
 }
 
-/// `standard`, or one of t_c, t_r and t_w in minutes in place of the standard one: `tc-10`.
+/// `standard`; `adapt-oracle`, whose ADAPT knows the whole record; or one of t_c, t_r and t_w in minutes in place of
+/// the standard one: `tc-10`.
 fn job(times: &str) -> Option<SpotJob> {
     let job = SpotJob::of(WORK);
-    if times == "standard" {
-        return Some(job);
+    match times {
+        "standard" => return Some(job),
+        "adapt-oracle" => return Some(SpotJob { knows: Knows::WholeRecord, ..job }),
+        _ => {}
     }
     let (which, minutes) = times.split_once('-')?;
     let span = Span::from_secs(60 * minutes.parse::<u64>().ok()?);
@@ -156,4 +181,28 @@ fn part(n: usize, of: usize) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "jobs are few")]
 const fn number(n: usize) -> f64 {
     n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_a_job_are_read_and_the_oracle_changes_adapt_alone() {
+        let minutes = |n: u64| Span::from_secs(60 * n);
+        let read = |times| job(times).map(|job| (job.checkpoint, job.restart, job.look, job.knows));
+        let past = Knows::Past;
+        assert_eq!(read("standard"), Some((minutes(5), minutes(5), minutes(1), past)));
+        assert_eq!(read("tc-10"), Some((minutes(10), minutes(5), minutes(1), past)));
+        assert_eq!(read("tw-2"), Some((minutes(5), minutes(5), minutes(2), past)));
+        assert_eq!([read("tx-2"), read("tc-x"), read("oracle")], [None; 3]);
+        let [learns, knows] = ["standard", "adapt-oracle"].map(|times| {
+            let case = format!("{GENERATED}/{times}/available-50");
+            simulated(&case, None, 1).ok().flatten().expect("it needs no records")
+        });
+        let differ = learns.iter().filter(|(name, value)| knows[*name] != **value);
+        let differ: Vec<_> = differ.map(|(name, _)| name.as_str()).collect();
+        assert!(differ.contains(&"adapt/lost_min"), "{differ:?}");
+        assert!(differ.iter().all(|name| name.starts_with("adapt/")), "{differ:?}");
+    }
 }

@@ -7,7 +7,7 @@ use dormouse_cloud::PriceTrace;
 use dormouse_documents::InputError;
 use dormouse_units::{Span, Time};
 
-use crate::experiment::{Pick, Place, price_record};
+use crate::experiment::{Pick, Place, read_record};
 use crate::sweep::{SweepError, digest_of, digest_of_file};
 
 /// Records by the names of their files, without the ending: `eu-west-1.linux.m1.xlarge`.
@@ -15,6 +15,7 @@ use crate::sweep::{SweepError, digest_of, digest_of_file};
 pub(crate) struct PriceFiles {
     folder: PathBuf,
     all: BTreeMap<String, (PriceTrace, Time)>,
+    notes: BTreeMap<String, Vec<String>>,
     digest: String,
 }
 
@@ -26,14 +27,14 @@ impl PriceFiles {
     /// It can't be read, has no such file, or one of them is no record of prices.
     pub(crate) fn read(folder: &Path) -> Result<Self, SweepError> {
         let unreadable = |error| SweepError::from(InputError::unreadable(folder, &error));
-        let (mut all, mut digests) = (BTreeMap::new(), BTreeMap::new());
+        let (mut all, mut digests, mut notes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for entry in std::fs::read_dir(folder).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
             let is_csv = path.extension().is_some_and(|ending| ending == "csv");
             let Some(name) = path.file_stem().filter(|_| is_csv) else { continue };
             let name = name.to_string_lossy().into_owned();
-            // What is odd about one `dormouse prices describe` says.
-            let (record, length) = price_record(&path, &Pick::default(), &mut Vec::new())?;
+            let (record, length) = read_record(&path, &Pick::default())?;
+            notes.insert(format!("{name}.csv"), record.oddities().into_iter().collect());
             digests.insert(name.clone(), digest_of_file(&path));
             let trace = record.from(Span::ZERO).unwrap_or_default();
             all.insert(name, (trace, Time::ZERO + length));
@@ -44,12 +45,22 @@ impl PriceFiles {
             let what = "it has no CSV files of spot prices";
             return Err(InputError::new(&place, what, remedy).into());
         }
-        Ok(Self { folder: folder.to_path_buf(), all, digest: digest_of(&digests) })
+        Ok(Self { folder: folder.to_path_buf(), all, notes, digest: digest_of(&digests) })
+    }
+
+    /// What is odd about each and was set right, by file.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = (String, Vec<String>)> {
+        self.notes.iter().map(|(file, notes)| (file.clone(), notes.clone()))
     }
 
     /// What tells these records from others.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
+    }
+
+    /// All of them by name.
+    pub(super) fn all(&self) -> impl Iterator<Item = (&str, &PriceTrace, Time)> {
+        self.all.iter().map(|(name, (trace, until))| (name.as_str(), trace, *until))
     }
 
     /// The prices of this name, and until when they are known.

@@ -8,6 +8,7 @@ mod tables;
 use dormouse_view::Terminal;
 use serde_json::{Value, json};
 
+use super::price_records::PriceNotes;
 use super::reproduction::Finished;
 use crate::sweep::{Folder, SweepError};
 
@@ -39,9 +40,16 @@ impl Finished {
             "readings": tables::readings(self).to_json(),
             "under_readings": tables::under_readings(self).to_json(),
             "live": tables::live(self).to_json(),
+            "price_records": records(self),
             "left_out": self.without.iter().map(|(_, needs)| needs).collect::<Vec<_>>(),
         })
     }
+}
+
+/// The records of prices, and what is odd about each.
+fn records(done: &Finished) -> Value {
+    let record = |of: &PriceNotes| json!({ "file": of.file, "notes": of.notes });
+    done.price_records.iter().map(record).collect()
 }
 
 /// For a person: the figures that the paper printed, the claims, the factors, the live runs.
@@ -66,6 +74,10 @@ pub fn table(done: &Finished, terminal: Terminal) -> String {
     }
     text += "\n";
     text += &tables::summary(done);
+    let (odd, all) = (done.odd_records().count(), done.price_records.len());
+    if odd > 0 {
+        text += &format!("\n  {odd} of {all} records of prices are odd: report.html says how");
+    }
     for (_, needs) in &done.without {
         text += &format!("\n  left out: {needs}");
     }

@@ -63,6 +63,7 @@ pub(super) fn page(done: &Finished) -> Page {
         vec![Block::Table(tables::figures(done))],
     );
     page.section("Every figure", [every]);
+    page.section("The records of prices", price_records(done));
     page.section("A representative run of each cell", runs(done));
     page.section("Reproduce", [
         Block::Command(done.command.clone()),
@@ -159,6 +160,21 @@ fn runs(done: &Finished) -> Vec<Block> {
     };
     let about = Block::text("The run whose makespan is the median of its cell.");
     std::iter::once(about).chain(done.charts.iter().map(chart)).collect()
+}
+
+fn price_records(done: &Finished) -> Vec<Block> {
+    if done.price_records.is_empty() {
+        return Vec::new();
+    }
+    let about = format!(
+        "Of {} records {} are odd in some way: rows that are not in order or there twice, times of several \
+         zones, long times without a price. What was made of that stands there.",
+        done.price_records.len(),
+        done.odd_records().count()
+    );
+    let table = Block::Table(tables::price_records(done));
+    let all = Block::Folded("What is odd about each".to_owned(), vec![table]);
+    vec![Block::text(about), all]
 }
 
 fn commands(done: &Finished) -> Table {

@@ -250,3 +250,11 @@ pub(super) fn summary(done: &Finished) -> String {
     let judged = done.ours.judged();
     format!("  {figures}of {judged} claims {hold} hold, {fail} fail, {open} are open")
 }
+
+/// The records of prices that are odd, and how.
+pub(super) fn price_records(done: &Finished) -> Table {
+    Table::of(done.odd_records())
+        .column(Column::text("file"), |record| record.file.as_str())
+        .column(Column::text("what is odd"), |record| record.notes.join("; "))
+        .into()
+}

@@ -1,0 +1,70 @@
+//! Stretches of calendar time.
+
+use std::fmt;
+
+use dormouse_units::Span;
+
+use super::instant::written;
+
+/// From the first to the last date of a record, in seconds of 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dates {
+    first: i64,
+    last: i64,
+}
+
+impl Dates {
+    pub(super) const fn new((first, last): (i64, i64)) -> Self {
+        Self { first, last }
+    }
+
+    /// The time that both have; `None`: there is none.
+    #[must_use]
+    pub fn common(self, other: Self) -> Option<Self> {
+        let (first, last) = (self.first.max(other.first), self.last.min(other.last));
+        (first <= last).then_some(Self { first, last })
+    }
+
+    /// From the first to the last.
+    #[must_use]
+    pub fn length(self) -> Span {
+        seconds(self.last - self.first)
+    }
+
+    /// How long after the first of these that of others is; nothing where it is before.
+    #[must_use]
+    pub fn before(self, others: Self) -> Span {
+        seconds(others.first - self.first)
+    }
+}
+
+impl fmt::Display for Dates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} to {}", written(self.first), written(self.last))
+    }
+}
+
+fn seconds(n: i64) -> Span {
+    Span::from_secs(u64::try_from(n).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_two_have_in_common_begins_with_the_later_and_ends_with_the_earlier() {
+        let of = |first, last| Dates::new((first, last));
+        let (early, late) = (of(0, 100), of(60, 300));
+        assert_eq!(early.common(late), Some(of(60, 100)));
+        assert_eq!(late.common(early), early.common(late));
+        assert_eq!(early.common(of(100, 200)), Some(of(100, 100)));
+        assert_eq!(early.common(of(101, 200)), None);
+        assert_eq!(
+            (early.length(), early.before(late)),
+            (Span::from_secs(100), Span::from_secs(60))
+        );
+        assert_eq!(late.before(early), Span::ZERO);
+        assert_eq!(of(0, 86_400).to_string(), "1970-01-01 00:00:00 to 1970-01-02 00:00:00");
+    }
+}

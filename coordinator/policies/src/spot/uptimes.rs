@@ -1,0 +1,75 @@
+//! How long instances were left to a bid, and what of that is known when.
+
+use dormouse_units::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// From which uptimes ADAPT takes its probabilities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Knows {
+    /// From those that ended by the time at which it decides.
+    #[default]
+    Past,
+    /// From all of the record, those to come as well, which nobody can know: a yardstick.
+    WholeRecord,
+}
+
+/// Uptimes in the order in which they ended, for counts among however many of the first.
+///
+/// Level j has them in blocks of 2^j, each ascending, what is over left out. The first n are one block of each power
+/// of two in n, so that a count among them is a search in each of these.
+#[derive(Clone, Debug)]
+pub(super) struct Uptimes {
+    levels: Vec<Vec<Span>>,
+}
+
+impl Uptimes {
+    pub(super) fn new(in_order: Vec<Span>) -> Self {
+        let (all, mut size) = (in_order.len(), 1);
+        let mut levels = vec![in_order];
+        while 2 * size <= all {
+            size *= 2;
+            let mut level = levels.last().cloned().unwrap_or_default();
+            level.truncate(all - all % size);
+            // Both halves are sorted already, so that this only merges them.
+            level.chunks_exact_mut(size).for_each(<[Span]>::sort);
+            levels.push(level);
+        }
+        Self { levels }
+    }
+
+    /// How many of the first `n` are no longer than this.
+    pub(super) fn up_to(&self, n: usize, longest: Span) -> usize {
+        let (mut from, mut count) = (0, 0);
+        for (j, level) in self.levels.iter().enumerate().rev() {
+            let size = 1 << j;
+            if n & size > 0 {
+                let block = &level[from..from + size];
+                count += block.partition_point(|uptime| *uptime <= longest);
+                from += size;
+            }
+        }
+        count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// As counted one by one.
+        #[test]
+        fn counts_are_those_of_a_plain_list(uptimes in prop::collection::vec(0_u64..20, 0..70), longest in 0_u64..20) {
+            let all: Vec<Span> = uptimes.iter().map(|s| Span::from_secs(*s)).collect();
+            let of = Uptimes::new(all);
+            for n in 0..=uptimes.len() {
+                let plain = uptimes[..n].iter().filter(|uptime| **uptime <= longest).count();
+                prop_assert_eq!(of.up_to(n, Span::from_secs(longest)), plain);
+            }
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Spot prices that were recorded, of `[cloud.prices]`, on one clock.
+//!
+//! Records with dates are of the same calendar time at the same time of a run: it begins where the last of them does, or
+//! `start` later, and what others have before that is left out. Bare numbers of seconds count from the first of each
+//! record.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use dormouse_cloud::{Dates, DrawnStart, PriceRecord, PriceTrace, Types};
+use dormouse_documents::{InputError, Mistakes, Node, Place};
+use dormouse_units::{Price, Span, Time, TypeName};
+
+use super::PriceFile;
+use super::cloud::is_spot_type;
+use super::price_history::{Pick, read_record};
+use super::sections::{PricesPart, PricesSection};
+
+/// The prices of types.
+#[derive(Debug, Default)]
+pub(super) struct RecordedPrices {
+    /// Those that every run has.
+    pub(super) fixed: BTreeMap<TypeName, PriceTrace>,
+    /// Records in which each run begins somewhere else.
+    pub(super) drawn: BTreeMap<TypeName, DrawnStart>,
+    /// The files that they are of.
+    pub(super) files: Vec<PriceFile>,
+    /// What is odd about the files and was set right, each with its path.
+    pub(super) notes: Vec<String>,
+}
+
+/// A file that was read.
+struct Read<'a> {
+    kind: &'a TypeName,
+    place: Place,
+    file: &'a str,
+    path: PathBuf,
+    part: Option<&'a PricesPart>,
+    record: PriceRecord,
+    length: Span,
+}
+
+/// What the sections come to, by type.
+pub(super) fn check(
+    sections: &BTreeMap<TypeName, PricesSection>,
+    cloud: &Node,
+    types: &Types,
+    found: &mut Mistakes,
+) -> RecordedPrices {
+    let (mut all, mut files) = (RecordedPrices::default(), Vec::new());
+    for (kind, section) in sections {
+        let place = cloud.inside(["prices", kind.as_str()]).place.clone();
+        if !is_spot_type(kind, &place, Some(types), found) {
+            continue;
+        }
+        match section {
+            PricesSection::Rows(rows) => {
+                let rows = found.take(price_rows(rows, &place));
+                all.fixed.extend(rows.map(|rows| (kind.clone(), rows)));
+            }
+            PricesSection::Whole(file) => {
+                files.extend(found.take(read((kind, place), file, None)));
+            }
+            PricesSection::Part(part) => {
+                files.extend(found.take(read((kind, place), &part.file, Some(part))));
+            }
+        }
+    }
+    let Some(clock) = found.take(clock(&files)) else { return all };
+    for file in &files {
+        let odd = file.record.oddities();
+        all.notes.extend(odd.iter().map(|what| format!("{}: {what}", file.path.display())));
+        let Some(trace) = found.take(file.on(clock)) else { continue };
+        all.files.push(PriceFile {
+            kind: file.kind.clone(),
+            file: file.file.to_owned(),
+            lasts: file.length.saturating_sub(file.start(clock)),
+            notes: odd.into_iter().collect(),
+        });
+        match file.is_drawn() {
+            false => drop(all.fixed.insert(file.kind.clone(), trace)),
+            true => {
+                let length = clock.filter(|_| file.is_dated()).map_or(file.length, Dates::length);
+                let drawn = DrawnStart { record: trace, length };
+                all.drawn.insert(file.kind.clone(), drawn);
+            }
+        }
+    }
+    all
+}
+
+/// Reads a file.
+fn read<'a>(
+    (kind, place): (&'a TypeName, Place),
+    file: &'a str,
+    part: Option<&'a PricesPart>,
+) -> Result<Read<'a>, InputError> {
+    let of = |part: &PricesPart| {
+        let (kind, zone, product) = (part.kind.clone(), part.zone.clone(), part.product.clone());
+        Pick { kind, zone, product }
+    };
+    if part.is_some_and(|part| part.start.is_some() && part.drawn_start) {
+        let remedy = "keep either start or drawn-start";
+        return Err(InputError::new(&place, "its start is given, and to be drawn", remedy));
+    }
+    let path = place.file(file);
+    let (record, length) = read_record(&path, &part.map(of).unwrap_or_default())?;
+    Ok(Read { kind, place, file, path, part, record, length })
+}
+
+/// The time that all records with dates have; `None`: no record has dates.
+///
+/// # Errors
+///
+/// There is no such time, or a run begins somewhere else in some of them only.
+fn clock(files: &[Read<'_>]) -> Result<Option<Dates>, InputError> {
+    let dated: Vec<(&Read<'_>, Dates)> =
+        files.iter().filter_map(|file| Some((file, file.record.dates()?))).collect();
+    for (n, (file, dates)) in dated.iter().enumerate() {
+        let apart = dated[..n].iter().find(|(_, other)| other.common(*dates).is_none());
+        if let Some((other, others)) = apart {
+            let what = format!(
+                "the prices of {} are of {dates}, and those of {} of {others}: at no time are both known",
+                file.file, other.file
+            );
+            let remedy = "give records of the same time; or write the times of one as seconds from its \
+                          beginning, if it is to begin with the run whenever it was";
+            return Err(InputError::new(&file.place, what, remedy));
+        }
+    }
+    let fixed = dated.iter().find(|(file, _)| !file.is_drawn());
+    let drawn = dated.iter().find(|(file, _)| file.is_drawn());
+    if let (Some((fixed, _)), Some((drawn, _))) = (fixed, drawn) {
+        let what = format!(
+            "{} has no drawn start, and {} has one: both have dates",
+            fixed.file, drawn.file
+        );
+        let remedy = "write drawn-start = true for all records with dates, or for none";
+        return Err(InputError::new(&fixed.place, what, remedy));
+    }
+    // Where each two have some time in common, all have.
+    Ok(dated.iter().map(|(_, dates)| *dates).reduce(|all, dates| all.common(dates).unwrap_or(all)))
+}
+
+impl Read<'_> {
+    fn is_drawn(&self) -> bool {
+        self.part.is_some_and(|part| part.drawn_start)
+    }
+
+    fn is_dated(&self) -> bool {
+        self.record.dates().is_some()
+    }
+
+    /// What of it is before the clock of all records with dates.
+    fn before(&self, clock: Option<Dates>) -> Span {
+        let both = self.record.dates().zip(clock);
+        both.map(|(own, clock)| own.before(clock)).unwrap_or_default()
+    }
+
+    /// So long after its first row the run begins, or what that is drawn from.
+    fn start(&self, clock: Option<Dates>) -> Span {
+        let start = self.part.and_then(|part| part.start.as_deref());
+        self.before(clock) + start.and_then(|start| start.parse().ok()).unwrap_or_default()
+    }
+
+    /// Its prices from there.
+    ///
+    /// # Errors
+    ///
+    /// They have ended by then.
+    fn on(&self, clock: Option<Dates>) -> Result<PriceTrace, InputError> {
+        let trace = self.record.from(self.start(clock)).ok_or_else(|| {
+            let before = self.before(clock);
+            let ends = self.length.saturating_sub(before);
+            let since = match before {
+                Span::ZERO => "its first row",
+                _ => "the first row of the record that begins last",
+            };
+            let what = format!("the record ends {ends} after {since}");
+            InputError::new(&self.place, what, "give an earlier start")
+        })?;
+        let scaled = self.part.and_then(|part| part.scale).map(|by| trace.scaled(by));
+        Ok(scaled.unwrap_or(trace))
+    }
+}
+
+/// Prices that are written in the experiment.
+///
+/// # Errors
+///
+/// There are none.
+fn price_rows(rows: &[(String, f64)], place: &Place) -> Result<PriceTrace, InputError> {
+    let row = |(from, usd): &(String, f64)| {
+        let from: Span = from.parse().ok()?;
+        Some((Time::ZERO + from, Price::from_usd_per_hour(*usd)?))
+    };
+    match rows.iter().map(row).collect::<Option<Vec<_>>>() {
+        Some(rows) if !rows.is_empty() => Ok(PriceTrace::new(rows)),
+        _ => {
+            let remedy = "write rows like: [[\"0s\", 0.30], [\"90m\", 0.35]]";
+            Err(InputError::new(place, "these are no prices", remedy))
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use std::fs;
+
+    use super::super::{Experiment, Source, open};
+    use super::*;
+
+    /// 20 hours of 1, 2, 3… cents from this hour of a day on.
+    fn hours(first: u32, dated: bool) -> String {
+        let row = |n: u32| {
+            let (hour, price) = (first + n, n + 1);
+            match dated {
+                true => {
+                    format!("2020-01-{:02} {:02}:00:00,0.{price:02}\n", 1 + hour / 24, hour % 24)
+                }
+                false => format!("{},0.{price:02}\n", hour * 3_600),
+            }
+        };
+        (0..=20).map(row).collect()
+    }
+
+    /// An experiment whose types a and b have these records of prices.
+    fn opened(a: &str, b: &str, seed: u64) -> Result<Experiment, String> {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in [
+            ("early.csv", hours(0, true)),
+            ("late.csv", hours(5, true)),
+            ("never.csv", hours(21, true)),
+            ("bare.csv", hours(7, false)),
+        ] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let kind = |name: &str| {
+            format!(
+                "[[cloud.type]]\nname = \"{name}\"\nvcpus = 1\nmemory = \"1 GiB\"\nspot = 0.03\n"
+            )
+        };
+        let text = format!(
+            "name = \"x\"\nseed = {seed}\n[cloud]\nprices = {{ a = {a}, b = {b} }}\n{}{}[workload]\ndeadline = \"2h\"\n\
+             task = [{{ runtime = \"10m\" }}]\n[scheduler]\nname = \"fifo\"\n\
+             fleet = [{{ type = \"a\", market = \"spot\", count = 1 }}]\n",
+            kind("a"),
+            kind("b")
+        );
+        let path = folder.path().join("x.toml");
+        fs::write(&path, text).unwrap();
+        let source = Source { experiment: path.to_str(), ..Source::default() };
+        open(&source).map(|loaded| loaded.experiment).map_err(|error| error.to_string())
+    }
+
+    /// What both cost at these hours of the run, cents.
+    fn cents(of: &Experiment, hours: [u64; 2]) -> [[u64; 2]; 2] {
+        let prices = |kind: &str| {
+            let trace = &of.setup.terms.prices[kind];
+            hours.map(|h| {
+                trace.at(Time::from_secs(3_600 * h + 1)).unwrap().as_nanos_per_hour() / 10_000_000
+            })
+        };
+        [prices("a"), prices("b")]
+    }
+
+    #[test]
+    fn records_with_dates_share_a_clock_and_others_begin_with_the_run() {
+        let both = |a: &str, b: &str| cents(&opened(a, b, 1).unwrap(), [0, 3]);
+        let (early, late, bare) = ("\"early.csv\"", "\"late.csv\"", "\"bare.csv\"");
+        assert_eq!(both(early, early), [[1, 4], [1, 4]]);
+        assert_eq!(both(early, late), [[6, 9], [1, 4]]);
+        assert_eq!(both(late, early), [[1, 4], [6, 9]]);
+        assert_eq!(both(early, bare), [[1, 4], [1, 4]]);
+        let start = |file: &str| format!("{{ file = \"{file}\", start = \"2h\" }}");
+        assert_eq!(both(&start("early.csv"), &start("late.csv")), [[8, 11], [3, 6]]);
+        assert_eq!(both(&start("early.csv"), &start("bare.csv")), [[3, 6], [3, 6]]);
+        let rows = "[[\"0s\", 0.5]]";
+        assert_eq!(both(early, rows), [[1, 4], [50, 50]]);
+    }
+
+    #[test]
+    fn a_start_is_drawn_once_for_all_records_with_dates_over_what_they_have_in_common() {
+        let drawn = |file: &str| format!("{{ file = \"{file}\", drawn-start = true }}");
+        let mut begins = std::collections::BTreeSet::new();
+        for seed in 0..60 {
+            let of = opened(&drawn("early.csv"), &drawn("late.csv"), seed).unwrap();
+            let [[a, _], [b, _]] = cents(&of, [0, 1]);
+            assert_eq!(a, b + 5, "they are of the same hour");
+            begins.insert(b);
+        }
+        // They have 15 hours in common.
+        assert!(begins.len() > 10 && begins.iter().all(|b| (1..=16).contains(b)), "{begins:?}");
+        // One without dates is drawn from by itself.
+        let of = opened(&drawn("early.csv"), &drawn("bare.csv"), 3).unwrap();
+        let [a, b] = cents(&of, [0, 1]);
+        assert_eq!(a, b);
+    }
+
+    #[test]
+    fn records_without_a_common_clock_are_refused_with_both_their_times() {
+        let refused = |a: &str, b: &str| opened(a, b, 1).unwrap_err();
+        let apart = refused("\"early.csv\"", "\"never.csv\"");
+        for part in [
+            "x.toml:4:",
+            "never.csv are of 2020-01-01 21:00:00 to 2020-01-02 17:00:00",
+            "early.csv of 2020-01-01 00:00:00 to 2020-01-01 20:00:00",
+            "give records of the same time",
+        ] {
+            assert!(apart.contains(part), "no '{part}' in {apart}");
+        }
+        let drawn = "{ file = \"late.csv\", drawn-start = true }";
+        let mixed = refused("\"early.csv\"", drawn);
+        assert!(
+            mixed.contains("early.csv has no drawn start") && mixed.contains("or for none"),
+            "{mixed}"
+        );
+        assert!(opened("\"bare.csv\"", drawn, 1).is_ok(), "the other has no dates");
+        let late = "{ file = \"early.csv\", start = \"16h\" }";
+        let ended = refused(late, "\"late.csv\"");
+        assert!(
+            ended.contains("ends 15h after the first row of the record that begins last"),
+            "{ended}"
+        );
+    }
+}

@@ -1,0 +1,294 @@
+//! The paper's averages: every type that there is a record of, at every bid from 0 to $2 (section VII-A).
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use dormouse_cloud::{PriceStatistics, PriceTrace};
+use dormouse_policies::spot::{Outcome, SpotJob, SpotRecord, SpotScheme};
+use dormouse_units::{Price, Time};
+
+use super::starts::starts;
+
+/// The bids, in thousandths of a dollar an hour.
+const BIDS: RangeInclusive<u64> = 0..=2_000;
+
+/// Jobs of a sample at each bid on each type: they begin at the same times at all bids and under all schemes.
+const STARTS: usize = 10;
+
+const SCHEMES: usize = SpotScheme::ALL.len();
+
+/// The place of ACC among them: the last.
+const ACC: usize = SCHEMES - 1;
+
+/// What is averaged: cost in dollars, time in minutes, and their product in dollar hours.
+const METRICS: [(&str, &str); 3] =
+    [("cost", "cost_usd"), ("time", "time_min"), ("product", "product")];
+
+/// The record of a type: its name, its prices, and until when they are known.
+pub(super) type Series<'a> = (&'a str, &'a PriceTrace, Time);
+
+/// The figures of these types: `acc/cost_usd` and more.
+///
+/// A job counts where all six schemes have done it by the end of its record, so that all means are of the same
+/// jobs; where ACC is compared with one other, where these two have. A mean is first that of a type, in which each
+/// bid weighs the same, and then that of the types.
+pub(super) fn figures(all: &[Series<'_>], job: &SpotJob, seed: u64) -> BTreeMap<String, f64> {
+    let mut types: Vec<Swept> = all.iter().map(|series| Swept::of(series, job, seed)).collect();
+    types.sort_by(|a, b| a.price.total_cmp(&b.price));
+    let (cheap, dear) = types.split_at(types.len() / 2);
+    let all_of = |of: fn(&Swept) -> f64| types.iter().map(of).sum::<f64>();
+    let tried = all_of(|of| of.tried);
+    let mut figures = BTreeMap::new();
+    for (n, scheme) in SpotScheme::ALL.into_iter().enumerate() {
+        let mut add = |figure: &str, value: Option<f64>| {
+            let name = format!("{}/{figure}", scheme.name().to_lowercase());
+            figures.extend(value.map(|value| (name, value)));
+        };
+        let done: f64 = types.iter().map(|of| of.done[n]).sum();
+        add("done_pct", Some(100.0 * done / tried));
+        add("compared_pct", Some(100.0 * all_of(|of| of.all.jobs) / tried));
+        add("pairs", Some(all_of(|of| of.all.pairs)));
+        for (m, (word, metric)) in METRICS.into_iter().enumerate() {
+            add(metric, mean(types.iter().filter_map(|of| of.all.mean(n, m))));
+            if n == ACC {
+                continue;
+            }
+            let under = |of: &[Swept]| mean(of.iter().filter_map(|of| of.beside[n].under(m)));
+            add(&format!("acc_under_{word}_pct"), under(&types));
+            let of_all = types.iter().filter_map(|of| of.all.acc_under(n, m));
+            add(&format!("acc_under_{word}_all_done_pct"), mean(of_all));
+            let crossed = types.iter().filter_map(|of| of.crossed[n].under(m));
+            add(&format!("acc_under_{word}_crossed_pct"), mean(crossed));
+            let halves = (under(cheap), under(dear));
+            add(&format!("acc_under_{word}_cheap_pct"), halves.0);
+            add(&format!("acc_under_{word}_dear_pct"), halves.1);
+            let more = halves.0.zip(halves.1).map(|(cheap, dear)| dear - cheap);
+            add(&format!("acc_under_{word}_dear_more"), more);
+        }
+    }
+    figures
+}
+
+/// What became of jobs on a type.
+struct Swept {
+    /// Its mean price, dollars an hour.
+    price: f64,
+    /// How many jobs were to be done: those of all bids.
+    tried: f64,
+    /// How many each scheme has done.
+    done: [f64; SCHEMES],
+    /// Those that all have done.
+    all: Tally,
+    /// By scheme, those that it and ACC have done.
+    beside: [Beside; SCHEMES],
+    /// Those of them at bids that the price crosses: it is at times above, and at times not.
+    crossed: [Beside; SCHEMES],
+}
+
+impl Swept {
+    fn of((name, trace, until): &Series<'_>, job: &SpotJob, seed: u64) -> Self {
+        let held = trace.steps().iter().take_while(|(from, _)| from < until);
+        let mut prices: Vec<Price> = held.map(|(_, price)| *price).collect();
+        prices.sort_unstable();
+        prices.dedup();
+        // Bids with no price between them see the same instances: those above so many prices are one.
+        let mut bids = vec![0.0; prices.len() + 1];
+        for mills in BIDS {
+            let bid = Price::from_nanos_per_hour(mills * 1_000_000);
+            bids[prices.partition_point(|price| *price <= bid)] += 1.0;
+        }
+        let starts: Vec<Time> = starts(seed, name, *until).take(STARTS).collect();
+        let mut swept = Self {
+            price: PriceStatistics::of(trace, *until).map_or(0.0, |of| of.mean_usd),
+            tried: bids.iter().sum::<f64>() * number(starts.len()),
+            done: [0.0; SCHEMES],
+            all: Tally::default(),
+            beside: Default::default(),
+            crossed: Default::default(),
+        };
+        // Below all prices there is no instance.
+        for (n, price) in prices.iter().enumerate().filter(|(n, _)| bids[n + 1] > 0.0) {
+            let record = SpotRecord::new(trace, *price, *until);
+            let (mut all, weight) = (Tally::default(), bids[n + 1]);
+            let is_crossed = n + 1 < prices.len();
+            for start in &starts {
+                let outcomes = SpotScheme::ALL.map(|scheme| job.run(scheme, &record, *start));
+                for (n, outcome) in outcomes.iter().enumerate() {
+                    swept.done[n] += if outcome.is_some() { weight } else { 0.0 };
+                    swept.beside[n].add(outcome, &outcomes[ACC], weight);
+                    if is_crossed {
+                        swept.crossed[n].add(outcome, &outcomes[ACC], weight);
+                    }
+                }
+                all.add(&outcomes, weight);
+            }
+            all.pairs = if all.jobs > 0.0 { weight } else { 0.0 };
+            swept.all.join(&all);
+        }
+        swept
+    }
+}
+
+/// Jobs that all schemes have done.
+#[derive(Default)]
+struct Tally {
+    /// Bids at which there are any.
+    pairs: f64,
+    /// How many, each bid by itself.
+    jobs: f64,
+    /// By scheme, of all of them.
+    sums: [Sums; SCHEMES],
+}
+
+impl Tally {
+    fn add(&mut self, outcomes: &[Option<Outcome>; SCHEMES], weight: f64) {
+        if outcomes.iter().any(Option::is_none) {
+            return;
+        }
+        self.jobs += weight;
+        for (sums, outcome) in self.sums.iter_mut().zip(outcomes.iter().flatten()) {
+            add(sums, outcome, weight);
+        }
+    }
+
+    fn join(&mut self, more: &Self) {
+        self.pairs += more.pairs;
+        self.jobs += more.jobs;
+        let sums = self.sums.iter_mut().flatten();
+        sums.zip(more.sums.iter().flatten()).for_each(|(sum, more)| *sum += more);
+    }
+
+    fn mean(&self, scheme: usize, metric: usize) -> Option<f64> {
+        (self.jobs > 0.0).then(|| self.sums[scheme][metric] / self.jobs)
+    }
+
+    /// By how many per cent ACC's is lower.
+    fn acc_under(&self, scheme: usize, metric: usize) -> Option<f64> {
+        below(self.sums[ACC][metric], self.sums[scheme][metric])
+    }
+}
+
+/// Jobs that a scheme and ACC have done: the sums of the one and the other.
+#[derive(Default)]
+struct Beside {
+    scheme: Sums,
+    acc: Sums,
+}
+
+impl Beside {
+    fn add(&mut self, scheme: &Option<Outcome>, acc: &Option<Outcome>, weight: f64) {
+        if let (Some(scheme), Some(acc)) = (scheme, acc) {
+            add(&mut self.scheme, scheme, weight);
+            add(&mut self.acc, acc, weight);
+        }
+    }
+
+    /// By how many per cent ACC's is lower.
+    fn under(&self, metric: usize) -> Option<f64> {
+        below(self.acc[metric], self.scheme[metric])
+    }
+}
+
+/// Of each of the metrics.
+type Sums = [f64; METRICS.len()];
+
+fn add(sums: &mut Sums, outcome: &Outcome, weight: f64) {
+    let (cost, minutes) = (outcome.cost.as_usd(), outcome.took.as_secs_f64() / 60.0);
+    for (sum, value) in sums.iter_mut().zip([cost, minutes, cost * minutes / 60.0]) {
+        *sum += weight * value;
+    }
+}
+
+/// By how many per cent one is below the other; `None` where the other is nothing.
+fn below(one: f64, other: f64) -> Option<f64> {
+    (other > 0.0).then(|| 100.0 * (1.0 - one / other))
+}
+
+fn mean(of: impl Iterator<Item = f64>) -> Option<f64> {
+    let all: Vec<f64> = of.collect();
+    (!all.is_empty()).then(|| all.iter().sum::<f64>() / number(all.len()))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "types and jobs are few")]
+const fn number(n: usize) -> f64 {
+    n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::Span;
+
+    use super::*;
+
+    fn cents(n: u64) -> Price {
+        Price::from_nanos_per_hour(n * 10_000_000)
+    }
+
+    /// 60 days of 10 cents, each day with 5 hours of 30 behind its first 15.
+    fn spiky() -> PriceTrace {
+        let hour = |h: u64| Time::from_secs(3_600 * h);
+        let day = |n: u64| {
+            [
+                (hour(24 * n), cents(10)),
+                (hour(24 * n + 15), cents(30)),
+                (hour(24 * n + 20), cents(10)),
+            ]
+        };
+        PriceTrace::new((0..60).flat_map(day).collect())
+    }
+
+    /// All 2,001 bids one by one, which groups of them stand for.
+    #[test]
+    fn groups_of_bids_are_all_of_their_bids() {
+        let (trace, until) = (spiky(), Time::from_secs(60 * 86_400));
+        let job = SpotJob::of(Span::from_secs(200 * 60));
+        let of = figures(&[("spiky", &trace, until)], &job, 3);
+        let (mut sum, mut jobs, mut done) = (0.0, 0_u32, 0_u32);
+        for mills in BIDS {
+            let record =
+                SpotRecord::new(&trace, Price::from_nanos_per_hour(mills * 1_000_000), until);
+            for start in starts(3, "spiky", until).take(STARTS) {
+                let all = SpotScheme::ALL.map(|scheme| job.run(scheme, &record, start));
+                done += u32::from(all[1].is_some());
+                if let [Some(_), Some(opt), Some(_), Some(_), Some(_), Some(_)] = &all {
+                    sum += opt.took.as_secs_f64() / 60.0;
+                    jobs += 1;
+                }
+            }
+        }
+        let is = |name: &str, wanted: f64| {
+            assert!(
+                (of[name] - wanted).abs() < 1e-9 * wanted.abs(),
+                "{name}: {} not {wanted}",
+                of[name]
+            );
+        };
+        is("opt/time_min", sum / f64::from(jobs));
+        is("opt/done_pct", 100.0 * f64::from(done) / 20_010.0);
+        is("hour/compared_pct", 100.0 * f64::from(jobs) / 20_010.0);
+        // Below 10 cents there is no instance; at 1,901 bids there is.
+        is("acc/pairs", 1_901.0);
+        assert_eq!(SpotScheme::ALL[ACC], SpotScheme::Acc);
+        assert!(of["opt/acc_under_time_crossed_pct"] > of["opt/acc_under_time_pct"], "{of:?}");
+        assert!(!of.contains_key("opt/acc_under_time_dear_more"), "there is one type: {of:?}");
+    }
+
+    #[test]
+    fn each_type_weighs_the_same_and_the_dearer_half_is_by_itself() {
+        let until = Time::from_secs(60 * 86_400);
+        let (cheap, dear) = (PriceTrace::new(vec![(Time::ZERO, cents(10))]), spiky().scaled(5.0));
+        let job = SpotJob::of(Span::from_secs(10 * 60));
+        let all = [("dear", &dear, until), ("cheap", &cheap, until)];
+        let of = figures(&all, &job, 1);
+        let alone = |n: usize| figures(&all[n..=n], &job, 1);
+        for name in ["opt/acc_under_cost", "edge/acc_under_product"] {
+            let [dear, cheap] = [0, 1].map(|n| alone(n)[&format!("{name}_pct")]);
+            assert!((of[&format!("{name}_pct")] - (dear + cheap) / 2.0).abs() < 1e-9, "{of:?}");
+            assert!((of[&format!("{name}_dear_pct")] - dear).abs() < 1e-9, "{of:?}");
+            assert!((of[&format!("{name}_dear_more")] - (dear - cheap)).abs() < 1e-9, "{of:?}");
+        }
+        // A price that never changes crosses no bid.
+        assert!(!alone(1).contains_key("opt/acc_under_cost_crossed_pct"));
+        assert!(!figures(&[], &job, 1).contains_key("opt/cost_usd"));
+    }
+}

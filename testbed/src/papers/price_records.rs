@@ -1,0 +1,25 @@
+//! What is odd about the records of prices that a reproduction is made of, and was set right.
+
+use std::collections::BTreeMap;
+
+use super::own::Made;
+use crate::sweep::Cell;
+
+/// A record of prices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PriceNotes {
+    /// Its file.
+    pub file: String,
+    /// What is odd about it, a sentence each; none: nothing.
+    pub notes: Vec<String>,
+}
+
+/// Those of these cells and of what else is made, each file once.
+pub(super) fn of(cells: &[Cell], own: &[Made]) -> Vec<PriceNotes> {
+    let of_cells = cells.iter().flat_map(|cell| &cell.experiment.price_files);
+    let of_cells = of_cells.map(|file| (file.file.clone(), file.notes.clone()));
+    // All of them are made of the same folder.
+    let of_own = own.iter().take(1).flat_map(Made::price_notes);
+    let all: BTreeMap<String, Vec<String>> = of_cells.chain(of_own).collect();
+    all.into_iter().map(|(file, notes)| PriceNotes { file, notes }).collect()
+}
