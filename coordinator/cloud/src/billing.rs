@@ -50,6 +50,8 @@ impl Billing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meter {
     price: Price,
+    /// What its user bids: the most that is charged.
+    most: Option<Price>,
     billing: Billing,
     running_since: Option<Time>,
     frozen_since: Option<Time>,
@@ -62,7 +64,14 @@ impl Meter {
     #[must_use]
     pub fn launched(now: Time, price: Price, billing: Billing) -> Self {
         let (running_since, charges) = (billing.boot.then_some(now), Vec::new());
-        Self { price, billing, running_since, frozen_since: None, charges, ended: EndedBy::User }
+        let (most, frozen_since, ended) = (None, None, EndedBy::User);
+        Self { price, most, billing, running_since, frozen_since, charges, ended }
+    }
+
+    /// The same for a VM that bids this: while its notice runs it is charged no more, whatever the price.
+    #[must_use]
+    pub fn at_most(self, bid: Option<Price>) -> Self {
+        Self { most: bid, ..self }
     }
 
     /// The price now.
@@ -92,9 +101,14 @@ impl Meter {
         self.stop(now, by);
     }
 
+    /// What is charged now.
+    fn charged(&self) -> Price {
+        self.most.map_or(self.price, |most| self.price.min(most))
+    }
+
     fn stop(&mut self, now: Time, by: EndedBy) {
         if let Some(from) = self.running_since.take() {
-            self.charges.push(Charge { from, until: now.max(from), price: self.price });
+            self.charges.push(Charge { from, until: now.max(from), price: self.charged() });
             self.ended = by;
         }
     }
@@ -102,7 +116,7 @@ impl Meter {
     /// The price is another from now on.
     pub fn reprice(&mut self, now: Time, price: Price) {
         if let Some(from) = self.running_since.filter(|from| *from < now && price != self.price) {
-            self.charges.push(Charge { from, until: now, price: self.price });
+            self.charges.push(Charge { from, until: now, price: self.charged() });
             self.running_since = Some(now);
         }
         self.price = price;
@@ -152,7 +166,7 @@ impl Meter {
     pub fn owed(&self, now: Time, tariff: TariffName) -> Money {
         let Some(from) = self.running_since else { return self.settled(tariff) };
         let mut used = self.charges.clone();
-        used.push(Charge { from, until: now.max(from), price: self.price });
+        used.push(Charge { from, until: now.max(from), price: self.charged() });
         tariff.rule().owed(&used, EndedBy::User)
     }
 }

@@ -233,7 +233,7 @@ impl Provider {
             self.displace(victim);
         }
         let at_once = self.fleet.place(host, id, room, market);
-        let meter = Meter::launched(now, price, self.billing);
+        let meter = Meter::launched(now, price, self.billing).at_most(bid);
         self.fleet.charged(host, id, meter.runs_since());
         let vm = Vm {
             kind: kind.clone(),

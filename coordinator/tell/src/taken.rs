@@ -1,7 +1,7 @@
 //! The VMs that the provider took from one tenant for another: whose launch took which, and what that
 //! cost its owner and gave the taker.
 
-use dormouse_cloud::Action;
+use dormouse_cloud::{Action, Charge};
 use dormouse_engine::{VmEnd, Work, whose};
 use dormouse_units::{Money, Ppm, RequestId, Span, TaskId, Time, VmId};
 
@@ -208,15 +208,17 @@ fn left_behind(
     // One that goes on where it froze has lost nothing.
     let stays = went_on.is_some_and(|(on, _)| on == vm.id) && end.is_none();
     let lost = if stays { Span::ZERO } else { record.lost(is) };
-    let hour = vm.price.for_span(lost).as_nanos() / i64::from(vm.vcpus.max(1));
-    Some(LeftBehind {
-        task: id,
-        left,
-        kept: is.kept(),
-        lost,
-        charged: Money::from_nanos(hour),
-        went_on,
-    })
+    let (kept, charged) = (is.kept(), charged(vm, lost));
+    Some(LeftBehind { task: id, left, kept, lost, charged, went_on })
+}
+
+/// What a vCPU of this VM cost for so long: its part of all that the VM cost, by whichever tariff.
+fn charged(vm: &VmHistory, lost: Span) -> Money {
+    let ran: Span = vm.charges().iter().map(Charge::duration).sum();
+    let all = u128::from(ran.as_micros()) * u128::from(vm.vcpus.max(1));
+    let cost = u128::try_from(vm.cost().as_nanos()).unwrap_or(0);
+    let part = (cost * u128::from(lost.as_micros())).checked_div(all).unwrap_or(0);
+    Money::from_nanos(i64::try_from(part).unwrap_or(i64::MAX))
 }
 
 /// What it came to for a tenant that VMs were taken.

@@ -105,9 +105,9 @@ fn a_vm_that_costs_more_than_its_bid_has_its_notice_and_ends() {
     let outbid = Effect::Outbid { vm: VmId::new(0) };
     assert!(effects(&steps).any(|(at, effect)| at == s(600) && *effect == outbid));
     assert_eq!(ended(&record, 0), (s(720), VmEnd::Preempted));
-    // 500 s at 36 cents an hour and 120 s at 90.
+    // 500 s at 36 cents an hour and 120 s at what it bids, as more is charged of nobody.
     let first = &record.vms[&VmId::new(0)];
-    assert_eq!((first.charges().len(), first.cost()), (2, Money::from_nanos(80_000_000)));
+    assert_eq!((first.charges().len(), first.cost()), (2, Money::from_nanos(66_666_666)));
     // Another like it costs too much until 1500 s, and nobody asks for it before.
     let last = record.vms.values().last().unwrap();
     assert_eq!((last.launched, record.counts.launches_refused), (s(1_500), 0), "{last:?}");

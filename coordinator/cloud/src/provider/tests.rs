@@ -124,7 +124,7 @@ const fn cents(n: u64) -> Price {
 #[test]
 fn a_spot_vm_pays_what_it_costs_and_ends_when_that_is_more_than_its_bid() {
     let (s, kind) = (Time::from_secs, TypeName::from("c3.large"));
-    for (tariff, owed) in [(TariffName::Second, 36 + 18), (TariffName::Hour, 36)] {
+    for (tariff, owed) in [(TariffName::Second, 36 + 9), (TariffName::Hour, 36)] {
         let mut p = at_prices(&[(0, 36), (3_600, 72), (9_000, 12)], tariff);
         assert_eq!(p.next_price_change(), None, "nobody pays it");
         let vm = VmId::new(1);
@@ -140,7 +140,7 @@ fn a_spot_vm_pays_what_it_costs_and_ends_when_that_is_more_than_its_bid() {
         assert_eq!((p.next_price_change(), p.change_prices(s(3_599))), (Some(s(3_600)), vec![]));
         let change = PriceChange { kind: kind.clone(), price: cents(72), outbid: vec![vm] };
         assert_eq!(p.change_prices(s(3_600)), [change]);
-        // It has its notice, a quarter of an hour, at the new price.
+        // It has its notice, a quarter of an hour, at its bid.
         assert_eq!(p.next_price_change(), Some(s(9_000)));
         assert!(p.terminated(s(4_500), vm, EndedBy::Provider));
         assert_eq!(p.next_price_change(), None);

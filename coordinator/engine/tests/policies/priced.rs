@@ -103,8 +103,14 @@ fn runs_end_when_the_analytic_model_says_and_cost_what_it_says() {
         (SpotScheme::Hour, Scheme::Hour {}),
         (SpotScheme::Edge, Scheme::Edge {}),
         (SpotScheme::Adapt, Scheme::Adapt { every: EVERY, knows: Knows::Past }),
+        (SpotScheme::Adapt, Scheme::Adapt { every: EVERY, knows: Knows::WholeRecord }),
         (SpotScheme::Opt, Scheme::Opt { look: Span::from_micros(1) }),
     ] {
+        let knows = match scheme {
+            Scheme::Adapt { knows, .. } => knows,
+            _ => Knows::Past,
+        };
+        let job = SpotJob { knows, ..job };
         let (mut taken, mut kept) = (0, 0);
         for seed in 0..20 {
             let trace = trace(seed);

@@ -323,7 +323,7 @@ impl<'a> Checker<'a> {
             places: None,
             life: Life::Booting,
             launched: self.now,
-            meter: Meter::launched(self.now, price, self.setup.terms.billing),
+            meter: Meter::launched(self.now, price, self.setup.terms.billing).at_most(bid),
             frozen: Span::ZERO,
             frozen_since: None,
             tasks: BTreeMap::new(),

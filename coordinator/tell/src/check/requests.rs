@@ -152,8 +152,8 @@ impl<'a> RequestsChecker<'a> {
 
     fn effect(&mut self, step: &Step, effect: &Effect) {
         match effect {
-            Effect::VmLaunched { vm, kind, market, price, host, .. } => {
-                self.launched(*vm, (kind, *market, *price, *host));
+            Effect::VmLaunched { vm, kind, market, price, bid, host, .. } => {
+                self.launched(*vm, (kind, *market, *price, *host), *bid);
             }
             Effect::VmReady { vm } => self.ready(*vm),
             Effect::VmHibernated { vm, .. } => self.hibernated(*vm),
@@ -193,7 +193,7 @@ impl<'a> RequestsChecker<'a> {
         room(&self.rule.room_of(offer, Bytes::ZERO, is_background))
     }
 
-    fn launched(&mut self, vm: VmId, of: (&TypeName, Market, Price, HostId)) {
+    fn launched(&mut self, vm: VmId, of: (&TypeName, Market, Price, HostId), bid: Option<Price>) {
         let (kind, market, price, host) = of;
         self.require(!self.vms.contains_key(&vm), || format!("{vm} is launched twice"));
         if self.is_requested(vm) {
@@ -215,7 +215,7 @@ impl<'a> RequestsChecker<'a> {
             market,
             host,
             room: self.room_of(kind, market),
-            meter: Meter::launched(self.now, price, self.setup.terms.billing),
+            meter: Meter::launched(self.now, price, self.setup.terms.billing).at_most(bid),
             launched: self.now,
             ready: None,
             runs_since: None,

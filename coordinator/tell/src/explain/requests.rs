@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use dormouse_cloud::{Action, CostName, Market, Meter};
 use dormouse_engine::{Effect, Event, Setup, Step, Work, vm_of_request, whose};
 use dormouse_policies::Notice;
-use dormouse_units::{Price, RequestId, Span, Time, TypeName, VmId};
+use dormouse_units::{RequestId, Span, Time, TypeName, VmId};
 
 use super::explanation::{Explanation, seconds};
 use crate::requests::{Ended, Ledger, RequestEnd};
@@ -110,17 +110,12 @@ impl<'a> RequestStory<'a> {
         format!("{vm} ({whose}{})", what.unwrap_or_default())
     }
 
-    fn launched(&mut self, at: Time, vm: VmId, of: (&TypeName, Market, Price)) {
-        let (kind, market, price) = of;
-        let meter = Meter::launched(at, price, self.setup.terms.billing);
-        self.alive.insert(vm, (kind.clone(), market, meter));
-    }
-
     fn effect(&mut self, step: &Step, effect: &Effect) {
         let at = step.at;
         match effect {
-            Effect::VmLaunched { vm, kind, market, price, host, .. } => {
-                self.launched(at, *vm, (kind, *market, *price));
+            Effect::VmLaunched { vm, kind, market, price, bid, host, .. } => {
+                let meter = Meter::launched(at, *price, self.setup.terms.billing).at_most(*bid);
+                self.alive.insert(*vm, (kind.clone(), *market, meter));
                 if *vm == self.vm {
                     self.say(at, format!("granted {vm} on {host}, at {price}"));
                     self.victims(step);

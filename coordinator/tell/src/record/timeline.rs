@@ -391,7 +391,7 @@ impl Record {
 
     fn effect(&mut self, now: Time, effect: &Effect, modes: &BTreeMap<TaskId, Mode>) {
         match effect {
-            Effect::VmLaunched { vm, kind, market, price, vcpus, host, .. } => {
+            Effect::VmLaunched { vm, kind, market, price, bid, vcpus, host, .. } => {
                 self.counts.vms_launched += 1;
                 let history = VmHistory {
                     id: *vm,
@@ -410,7 +410,7 @@ impl Record {
                     share: None,
                     is_background: false,
                     supplies: Vec::new(),
-                    meter: Meter::launched(now, *price, self.billing),
+                    meter: Meter::launched(now, *price, self.billing).at_most(*bid),
                     tariff: self.tariff,
                     lanes: vec![None; *vcpus as usize],
                 };

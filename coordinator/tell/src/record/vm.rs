@@ -40,7 +40,7 @@ pub struct VmHistory {
     /// From when on which of its vCPUs had what share of its processor, in order; all of it before.
     pub supplies: Vec<(Time, u32, Ppm)>,
     pub(super) meter: Meter,
-    pub(super) tariff: TariffName,
+    pub(crate) tariff: TariffName,
     /// The attempt on each vCPU, by task.
     pub(super) lanes: Vec<Option<dormouse_units::TaskId>>,
 }

@@ -237,11 +237,12 @@ impl Ledger {
     /// What a step did; the request that came to its end with it.
     fn effect(&mut self, now: Time, effect: &Effect) -> Option<Ended> {
         match effect {
-            Effect::VmLaunched { vm, kind, market, price, vcpus, host, .. } => {
+            Effect::VmLaunched { vm, kind, market, price, bid, vcpus, host, .. } => {
                 let memory = self.catalogue.get(kind).map_or(0, |kind| kind.memory.get());
                 let (market, vcpus) = (*market, *vcpus);
                 self.vms.insert(*vm, Machine { market, vcpus, memory, runs_since: None });
-                self.granted(now, *vm, *host, *price);
+                let meter = Meter::launched(now, *price, self.terms.billing).at_most(*bid);
+                self.granted(*vm, *host, meter);
             }
             Effect::VmReady { vm } => {
                 self.runs(now, *vm);
@@ -301,11 +302,11 @@ impl Ledger {
         self.open.get_mut(&vm)?.granted.as_mut()
     }
 
-    fn granted(&mut self, now: Time, vm: VmId, host: HostId, price: Price) {
+    fn granted(&mut self, vm: VmId, host: HostId, meter: Meter) {
         let Some(open) = self.open.get_mut(&vm) else { return };
         open.granted = Some(Granted {
             host,
-            meter: Meter::launched(now, price, self.terms.billing),
+            meter,
             ready: None,
             ran: Span::ZERO,
             waits: false,

@@ -1,6 +1,6 @@
 //! A bag's VM of two vCPUs is taken for a request: what each of its tasks comes to.
 
-use dormouse_cloud::Market;
+use dormouse_cloud::{Market, TariffName};
 use dormouse_engine::{Effect, Event, Report, Step};
 use dormouse_policies::StartReason;
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Price};
@@ -117,6 +117,17 @@ fn what_is_lost_is_since_the_last_checkpoint_and_costs_a_vcpus_part() {
         (customers.vms_lost, customers.vms_taken, customers.waited),
         (0, 1, Some(Span::from_secs(50)))
     );
+}
+
+/// By the hour a VM that the provider ends within its first one costs nothing, and so does what was lost there.
+#[test]
+fn nobody_paid_for_what_was_lost_in_an_hour_that_is_free() {
+    let mut record = told();
+    record.vms.get_mut(&VM).expect("it is there").tariff = TariffName::Hour;
+    effects(&mut record, 130, ended(VmEnd::Preempted));
+    let all = taken(&record, &ALL);
+    let [it] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((it.lost(), it.charged()), (Span::from_secs(220), Money::ZERO));
 }
 
 #[test]

@@ -41,7 +41,8 @@ pub(crate) struct CloudSection {
     /// Whether a VM is charged for the time since it froze, too, where it ends without having resumed.
     pub(crate) bill_frozen: bool,
     /// What spot VMs bid that name no bid of their own, as a part of the on-demand price of their type; where
-    /// it is not given they are never taken away for their price.
+    /// it is not given they are never taken away for their price. No VM is charged more than it bids, whatever the
+    /// price while its notice runs.
     #[schemars(range(min = 0.001, max = 100.0), example = 1.0)]
     pub(crate) default_bid: Option<Ppm>,
     /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or

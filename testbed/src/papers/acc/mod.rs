@@ -7,6 +7,7 @@ mod cases;
 mod records;
 mod starts;
 mod sweep;
+mod tally;
 
 pub(super) use cases::{check, simulated};
 pub(super) use records::PriceFiles;

@@ -4,25 +4,17 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use dormouse_cloud::{PriceStatistics, PriceTrace};
-use dormouse_policies::spot::{Outcome, SpotJob, SpotRecord, SpotScheme};
+use dormouse_policies::spot::{SpotJob, SpotRecord, SpotScheme};
 use dormouse_units::{Price, Time};
 
 use super::starts::starts;
+use super::tally::{ACC, Beside, METRICS, SCHEMES, Tally};
 
 /// The bids, in thousandths of a dollar an hour.
 const BIDS: RangeInclusive<u64> = 0..=2_000;
 
 /// Jobs of a sample at each bid on each type: they begin at the same times at all bids and under all schemes.
 const STARTS: usize = 10;
-
-const SCHEMES: usize = SpotScheme::ALL.len();
-
-/// The place of ACC among them: the last.
-const ACC: usize = SCHEMES - 1;
-
-/// What is averaged: cost in dollars, time in minutes, and their product in dollar hours.
-const METRICS: [(&str, &str); 3] =
-    [("cost", "cost_usd"), ("time", "time_min"), ("product", "product")];
 
 /// The record of a type: its name, its prices, and until when they are known.
 pub(super) type Series<'a> = (&'a str, &'a PriceTrace, Time);
@@ -45,8 +37,9 @@ pub(super) fn figures(all: &[Series<'_>], job: &SpotJob, seed: u64) -> BTreeMap<
             figures.extend(value.map(|value| (name, value)));
         };
         let done: f64 = types.iter().map(|of| of.done[n]).sum();
-        add("done_pct", Some(100.0 * done / tried));
-        add("compared_pct", Some(100.0 * all_of(|of| of.all.jobs) / tried));
+        let part = |jobs: f64| (tried > 0.0).then(|| 100.0 * jobs / tried);
+        add("done_pct", part(done));
+        add("compared_pct", part(all_of(|of| of.all.jobs)));
         add("pairs", Some(all_of(|of| of.all.pairs)));
         for (m, (word, metric)) in METRICS.into_iter().enumerate() {
             add(metric, mean(types.iter().filter_map(|of| of.all.mean(n, m))));
@@ -129,81 +122,6 @@ impl Swept {
     }
 }
 
-/// Jobs that all schemes have done.
-#[derive(Default)]
-struct Tally {
-    /// Bids at which there are any.
-    pairs: f64,
-    /// How many, each bid by itself.
-    jobs: f64,
-    /// By scheme, of all of them.
-    sums: [Sums; SCHEMES],
-}
-
-impl Tally {
-    fn add(&mut self, outcomes: &[Option<Outcome>; SCHEMES], weight: f64) {
-        if outcomes.iter().any(Option::is_none) {
-            return;
-        }
-        self.jobs += weight;
-        for (sums, outcome) in self.sums.iter_mut().zip(outcomes.iter().flatten()) {
-            add(sums, outcome, weight);
-        }
-    }
-
-    fn join(&mut self, more: &Self) {
-        self.pairs += more.pairs;
-        self.jobs += more.jobs;
-        let sums = self.sums.iter_mut().flatten();
-        sums.zip(more.sums.iter().flatten()).for_each(|(sum, more)| *sum += more);
-    }
-
-    fn mean(&self, scheme: usize, metric: usize) -> Option<f64> {
-        (self.jobs > 0.0).then(|| self.sums[scheme][metric] / self.jobs)
-    }
-
-    /// By how many per cent ACC's is lower.
-    fn acc_under(&self, scheme: usize, metric: usize) -> Option<f64> {
-        below(self.sums[ACC][metric], self.sums[scheme][metric])
-    }
-}
-
-/// Jobs that a scheme and ACC have done: the sums of the one and the other.
-#[derive(Default)]
-struct Beside {
-    scheme: Sums,
-    acc: Sums,
-}
-
-impl Beside {
-    fn add(&mut self, scheme: &Option<Outcome>, acc: &Option<Outcome>, weight: f64) {
-        if let (Some(scheme), Some(acc)) = (scheme, acc) {
-            add(&mut self.scheme, scheme, weight);
-            add(&mut self.acc, acc, weight);
-        }
-    }
-
-    /// By how many per cent ACC's is lower.
-    fn under(&self, metric: usize) -> Option<f64> {
-        below(self.acc[metric], self.scheme[metric])
-    }
-}
-
-/// Of each of the metrics.
-type Sums = [f64; METRICS.len()];
-
-fn add(sums: &mut Sums, outcome: &Outcome, weight: f64) {
-    let (cost, minutes) = (outcome.cost.as_usd(), outcome.took.as_secs_f64() / 60.0);
-    for (sum, value) in sums.iter_mut().zip([cost, minutes, cost * minutes / 60.0]) {
-        *sum += weight * value;
-    }
-}
-
-/// By how many per cent one is below the other; `None` where the other is nothing.
-fn below(one: f64, other: f64) -> Option<f64> {
-    (other > 0.0).then(|| 100.0 * (1.0 - one / other))
-}
-
 fn mean(of: impl Iterator<Item = f64>) -> Option<f64> {
     let all: Vec<f64> = of.collect();
     (!all.is_empty()).then(|| all.iter().sum::<f64>() / number(all.len()))
@@ -268,7 +186,6 @@ mod tests {
         is("hour/compared_pct", 100.0 * f64::from(jobs) / 20_010.0);
         // Below 10 cents there is no instance; at 1,901 bids there is.
         is("acc/pairs", 1_901.0);
-        assert_eq!(SpotScheme::ALL[ACC], SpotScheme::Acc);
         assert!(of["opt/acc_under_time_crossed_pct"] > of["opt/acc_under_time_pct"], "{of:?}");
         assert!(!of.contains_key("opt/acc_under_time_dear_more"), "there is one type: {of:?}");
     }
@@ -289,6 +206,7 @@ mod tests {
         }
         // A price that never changes crosses no bid.
         assert!(!alone(1).contains_key("opt/acc_under_cost_crossed_pct"));
-        assert!(!figures(&[], &job, 1).contains_key("opt/cost_usd"));
+        let nothing = figures(&[], &job, 1);
+        assert!(nothing.values().all(|value| *value == 0.0), "{nothing:?}");
     }
 }

@@ -1,0 +1,128 @@
+//! Sums of what became of jobs under each scheme.
+
+use dormouse_policies::spot::{Outcome, SpotScheme};
+
+/// How many schemes there are.
+pub(super) const SCHEMES: usize = SpotScheme::ALL.len();
+
+/// The place of ACC among them: the last.
+pub(super) const ACC: usize = SCHEMES - 1;
+
+/// What is summed: cost in dollars, time in minutes, and their product in dollar hours; a word and a figure's name.
+pub(super) const METRICS: [(&str, &str); 3] =
+    [("cost", "cost_usd"), ("time", "time_min"), ("product", "product")];
+
+/// Jobs that all schemes have done.
+#[derive(Default)]
+pub(super) struct Tally {
+    /// Bids at which there are any.
+    pub(super) pairs: f64,
+    /// How many, each bid by itself.
+    pub(super) jobs: f64,
+    /// By scheme, of all of them.
+    sums: [Sums; SCHEMES],
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, outcomes: &[Option<Outcome>; SCHEMES], weight: f64) {
+        if outcomes.iter().any(Option::is_none) {
+            return;
+        }
+        self.jobs += weight;
+        for (sums, outcome) in self.sums.iter_mut().zip(outcomes.iter().flatten()) {
+            add(sums, outcome, weight);
+        }
+    }
+
+    pub(super) fn join(&mut self, more: &Self) {
+        self.pairs += more.pairs;
+        self.jobs += more.jobs;
+        let sums = self.sums.iter_mut().flatten();
+        sums.zip(more.sums.iter().flatten()).for_each(|(sum, more)| *sum += more);
+    }
+
+    pub(super) fn mean(&self, scheme: usize, metric: usize) -> Option<f64> {
+        (self.jobs > 0.0).then(|| self.sums[scheme][metric] / self.jobs)
+    }
+
+    /// By how many per cent ACC's is lower.
+    pub(super) fn acc_under(&self, scheme: usize, metric: usize) -> Option<f64> {
+        below(self.sums[ACC][metric], self.sums[scheme][metric])
+    }
+}
+
+/// Jobs that a scheme and ACC have done: the sums of the one and the other.
+#[derive(Default)]
+pub(super) struct Beside {
+    scheme: Sums,
+    acc: Sums,
+}
+
+impl Beside {
+    pub(super) fn add(&mut self, scheme: &Option<Outcome>, acc: &Option<Outcome>, weight: f64) {
+        if let (Some(scheme), Some(acc)) = (scheme, acc) {
+            add(&mut self.scheme, scheme, weight);
+            add(&mut self.acc, acc, weight);
+        }
+    }
+
+    /// By how many per cent ACC's is lower.
+    pub(super) fn under(&self, metric: usize) -> Option<f64> {
+        below(self.acc[metric], self.scheme[metric])
+    }
+}
+
+/// Of each of the metrics.
+type Sums = [f64; METRICS.len()];
+
+fn add(sums: &mut Sums, outcome: &Outcome, weight: f64) {
+    let (cost, minutes) = (outcome.cost.as_usd(), outcome.took.as_secs_f64() / 60.0);
+    for (sum, value) in sums.iter_mut().zip([cost, minutes, cost * minutes / 60.0]) {
+        *sum += weight * value;
+    }
+}
+
+/// By how many per cent one is below the other; `None` where the other is nothing.
+fn below(one: f64, other: f64) -> Option<f64> {
+    (other > 0.0).then(|| 100.0 * (1.0 - one / other))
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::{Money, Span};
+
+    use super::*;
+
+    fn outcome(dollars: i64, minutes: u64) -> Option<Outcome> {
+        let (cost, took) =
+            (Money::from_nanos(dollars * 1_000_000_000), Span::from_secs(60 * minutes));
+        Some(Outcome { cost, took, ..Outcome::default() })
+    }
+
+    #[test]
+    fn what_all_have_done_is_summed_and_what_two_have_beside_it() {
+        assert_eq!(SpotScheme::ALL[ACC], SpotScheme::Acc);
+        let (mut tally, mut beside) = (Tally::default(), Beside::default());
+        let all = |none| {
+            let mut all = [outcome(4, 120); SCHEMES];
+            (all[0], all[ACC]) = (none, outcome(3, 60));
+            all
+        };
+        for (none, weight) in [(outcome(8, 240), 3.0), (None, 5.0)] {
+            tally.add(&all(none), weight);
+            beside.add(&all(none)[1], &all(none)[ACC], weight);
+            beside.add(&None, &all(none)[ACC], weight);
+        }
+        assert_eq!(
+            (tally.jobs, tally.mean(0, 0), tally.mean(ACC, 1)),
+            (3.0, Some(8.0), Some(60.0))
+        );
+        // Of both that two schemes have done: 3 dollars beside 4, an hour beside two.
+        assert_eq!(
+            [0, 1, 2].map(|metric| beside.under(metric)),
+            [Some(25.0), Some(50.0), Some(62.5)]
+        );
+        assert_eq!(tally.acc_under(0, 0), Some(62.5));
+        assert_eq!((Tally::default().mean(0, 0), Beside::default().under(0)), (None, None));
+    }
+}
