@@ -68,7 +68,7 @@ fn keys_and_columns() {
         tasks.lines().next().unwrap(),
         "task,name,memory_bytes,status,attempts,vm,type,market,first_started_s,finished_s,\
          checkpoints,restores,migrations,steals,work_lost_s,cpu_real_s,planned_vm,planned_start_s,\
-         planned_finish_s,promised_s,took_s"
+         planned_finish_s,promised_s,took_s,submitted_s"
     );
     assert_eq!(
         vms.lines().next().unwrap(),

@@ -45,6 +45,11 @@ fn a_price_history_is_described_and_made_a_csv_of() {
     assert!(folder.path().join("a.svg").is_file());
     let again = described(folder.path(), &["a.csv", "--bid", "0.05"]);
     assert_eq!(again["records"][0]["mean_usd"], record["mean_usd"]);
+    // All that a file has, but for one of which there is one price only.
+    let all = described(folder.path(), &["h.json"]);
+    let [one] = &all["records"].as_array().unwrap()[..] else { panic!("one: {all}") };
+    assert_eq!(one["record"], "h.json: c3.large us-east-1a Linux/UNIX", "{all}");
+    assert!(all["notes"].to_string().contains("us-east-1b Linux/UNIX: left out"), "{all}");
     // It is an experiment's record of prices, too.
     let experiment = r#"
 name = "priced"
@@ -138,7 +143,6 @@ fn nonsense_is_refused() {
     write("one.csv", "6000,0.4\n");
     write("negative.csv", "6000,0.4\n6001,-0.4\n");
     for (args, words) in [
-        ("h.json", "say which"),
         ("h.json --zone us-west-9z", "it has those of c3.large us-east-1a"),
         ("h.json --zone us-east-1b", "no price in it holds for any time"),
         ("broken.json", "broken.json:1"),
@@ -155,6 +159,46 @@ fn nonsense_is_refused() {
         refused(folder.path(), &args, 2, &[words]);
     }
     assert!(!folder.path().join("x.csv").exists());
+}
+
+/// Of two types in one answer of the provider's call, the one that is always left to the bid.
+#[test]
+fn the_types_of_a_history_are_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let entry = |kind: &str, hour: u32, price: &str| {
+        format!(
+            "{{\"InstanceType\": \"{kind}\", \"SpotPrice\": \"{price}\", \"Timestamp\": \"2020-01-{:02}T{:02}:00:00Z\"}}",
+            1 + hour / 24,
+            hour % 24
+        )
+    };
+    let both = |hour: u32| {
+        let unsteady = if hour % 3 == 2 { "0.09" } else { "0.03" };
+        [
+            entry("unsteady", hour, unsteady),
+            entry("steady", hour, ["0.04", "0.041"][hour as usize % 2]),
+        ]
+    };
+    let all: Vec<String> = (0..480).flat_map(both).collect();
+    fs::write(
+        folder.path().join("h.json"),
+        format!("{{\"SpotPriceHistory\": [{}]}}", all.join(",")),
+    )
+    .unwrap();
+    let args = ["advise", "bid", "h.json", "--on-demand", "0.05", "--job", "4h", "--json"];
+    let output = run_in(folder.path(), &args);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rows = said["table"].as_array().unwrap().iter();
+    let types: Vec<Value> = rows.map(|row| row["type"].clone()).collect();
+    assert_eq!(
+        (types, &said["type"]),
+        (vec!["steady".into(), "unsteady".into()], &"steady".into()),
+        "{said}"
+    );
+    // An experiment has to say which.
+    let pick = ["prices", "describe", "h.json", "--write", "x.csv"];
+    refused(folder.path(), &pick, 2, &["these are 2", "its --type"]);
 }
 
 /// Two hours below a bid of each axis, and an hour above it, for twenty days.

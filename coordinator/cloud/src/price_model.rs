@@ -91,6 +91,8 @@ pub enum BadModel {
     Spikes,
 }
 
+const DAY: Span = Span::from_secs(86_400);
+
 /// Most changes of a price that are expected of a model.
 const MOST_CHANGES: f64 = 50_000.0;
 
@@ -132,6 +134,20 @@ impl PriceModel {
     pub fn spike_share(&self) -> f64 {
         let (between, lasts) = (self.spike_every.as_secs_f64(), self.spike_lasts.as_secs_f64());
         if lasts > 0.0 { lasts / (between + lasts) } else { 0.0 }
+    }
+
+    /// How often the price changes in a day, in the mean: at both ends of each spike, and between spikes at each
+    /// draw that is another price.
+    #[must_use]
+    pub fn changes_a_day(&self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "prices of a band are few")]
+        let others = 1.0 - 1.0 / self.levels() as f64;
+        let draws = |of: Span| others * of.as_secs_f64() / self.every.as_secs_f64();
+        if self.spike_lasts == Span::ZERO {
+            return draws(DAY);
+        }
+        let cycle = self.spike_every + self.spike_lasts;
+        DAY.as_secs_f64() / cycle.as_secs_f64() * (2.0 + draws(self.spike_every))
     }
 
     /// The mean price over time, dollars an hour.
@@ -215,21 +231,21 @@ mod tests {
             model.share_above(price("0.32")),
             model.share_above(price("0.33")),
             model.spike_share(),
+            model.changes_a_day(),
         ];
         assert!((model.share_above(model.high) - stated[3]).abs() < 1e-12);
-        let mut sums = [0.0; 4];
+        let mut sums = [0.0; 5];
         for seed in 1..=seeds {
             let trace = model.trace(length, &mut Stream::new(seed, "prices", 0));
             assert_eq!(trace, model.trace(length, &mut Stream::new(seed, "prices", 0)));
             let of = PriceStatistics::of(&trace, Time::ZERO + length).expect("there are prices");
             let above = |level| 1.0 - of.share_up_to(price(level));
-            let figures = [of.mean_usd, above("0.32"), above("0.33"), above("0.34")];
+            let changes = f64::from(u32::try_from(of.changes).expect("few")) / 365.0;
+            let figures = [of.mean_usd, above("0.32"), above("0.33"), above("0.34"), changes];
             for (sum, figure) in sums.iter_mut().zip(figures) {
                 *sum += figure;
             }
-            // A draw repeats the price once in 21 times.
             assert!(of.quantile(0.0) == model.low && of.quantile(0.9) <= model.high);
-            assert!((4_500..6_500).contains(&of.changes), "{}", of.changes);
         }
         for (sum, stated) in sums.into_iter().zip(stated) {
             let ours = sum / 60.0;
@@ -252,5 +268,6 @@ mod tests {
         };
         let trace = model.trace(Span::from_secs(3_600), &mut Stream::new(1, "prices", 0));
         assert_eq!(trace.steps(), [(Time::ZERO, price("0.1"))]);
+        assert!(model.changes_a_day().abs() < 1e-12, "each draw repeats the price");
     }
 }

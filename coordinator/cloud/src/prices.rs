@@ -32,8 +32,35 @@ impl Prices for Listed {
 
 /// The spot prices of a type: each holds from its time until the next one's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct PriceTrace(Vec<(Time, Price)>);
+#[serde(from = "Written", into = "Written")]
+pub struct PriceTrace {
+    steps: Vec<(Time, Price)>,
+    /// Those of before the beginning, the oldest first: how long before it each began to hold.
+    past: Vec<(Span, Price)>,
+}
+
+/// A trace as logs have it: those without a past are a list.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Steps(Vec<(Time, Price)>),
+    WithPast { past: Vec<(Span, Price)>, steps: Vec<(Time, Price)> },
+}
+
+impl From<Written> for PriceTrace {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Steps(steps) => Self { steps, past: Vec::new() },
+            Written::WithPast { past, steps } => Self { steps, past },
+        }
+    }
+}
+
+impl From<PriceTrace> for Written {
+    fn from(PriceTrace { steps, past }: PriceTrace) -> Self {
+        if past.is_empty() { Self::Steps(steps) } else { Self::WithPast { past, steps } }
+    }
+}
 
 impl PriceTrace {
     /// Of these prices, in any order. Of several at one time the last one given holds; what repeats
@@ -49,41 +76,62 @@ impl PriceTrace {
                 trace.push((at, price));
             }
         }
-        Self(trace)
+        Self { steps: trace, past: Vec::new() }
     }
 
     /// The price at a time; `None` before the first.
     #[must_use]
     pub fn at(&self, at: Time) -> Option<Price> {
-        let after = self.0.partition_point(|(from, _)| *from <= at);
-        after.checked_sub(1).and_then(|n| self.0.get(n)).map(|(_, price)| *price)
+        let after = self.steps.partition_point(|(from, _)| *from <= at);
+        after.checked_sub(1).and_then(|n| self.steps.get(n)).map(|(_, price)| *price)
     }
 
     /// When the price changes next, after a time.
     #[must_use]
     pub fn next_change(&self, after: Time) -> Option<Time> {
-        self.0.get(self.0.partition_point(|(from, _)| *from <= after)).map(|(from, _)| *from)
+        let next = self.steps.partition_point(|(from, _)| *from <= after);
+        self.steps.get(next).map(|(from, _)| *from)
     }
 
-    /// The prices of whoever begins so much later.
+    /// The prices of whoever begins so much later; those of before are the past.
     #[must_use]
     pub fn begun_at(&self, start: Span) -> Self {
         let since = |at: Time| Time::ZERO + at.since(Time::ZERO).saturating_sub(start);
         // Those before the beginning are all at it, and the last of them holds.
-        Self::new(self.0.iter().map(|(at, price)| (since(*at), *price)).collect())
+        let new = Self::new(self.steps.iter().map(|(at, price)| (since(*at), *price)).collect());
+        let begins = Time::ZERO + start;
+        let gone = self.steps.iter().take_while(|(at, _)| *at < begins);
+        let gone = gone.map(|(at, price)| (begins.since(*at), *price));
+        let before = self.past.iter().map(|(before, price)| (*before + start, *price));
+        Self { past: before.chain(gone).collect(), ..new }
+    }
+
+    /// The same from the first price of the past on, and how long before the beginning that is.
+    #[must_use]
+    pub fn with_past(&self) -> (Self, Span) {
+        let length = self.past.first().map_or(Span::ZERO, |(before, _)| *before);
+        let past = self
+            .past
+            .iter()
+            .map(|(before, price)| (Time::ZERO + length.saturating_sub(*before), *price));
+        let since = self.steps.iter().map(|(at, price)| (*at + length, *price));
+        (Self::new(past.chain(since).collect()), length)
     }
 
     /// So many times these prices; one that is beyond all prices stays as it is.
     #[must_use]
     pub fn scaled(&self, by: f64) -> Self {
-        let scaled = |price: Price| Price::from_usd_per_hour(price.as_usd_per_hour() * by);
-        Self::new(self.0.iter().map(|(at, p)| (*at, scaled(*p).unwrap_or(*p))).collect())
+        let scaled =
+            |price: Price| Price::from_usd_per_hour(price.as_usd_per_hour() * by).unwrap_or(price);
+        let new = Self::new(self.steps.iter().map(|(at, price)| (*at, scaled(*price))).collect());
+        let past = self.past.iter().map(|(before, price)| (*before, scaled(*price)));
+        Self { past: past.collect(), ..new }
     }
 
     /// The times from which on each price holds, and the prices.
     #[must_use]
     pub fn steps(&self) -> &[(Time, Price)] {
-        &self.0
+        &self.steps
     }
 }
 
@@ -130,6 +178,30 @@ impl Prices for Recorded {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_before_the_beginning_is_the_past() {
+        let (s, p) = (Time::from_secs, Price::from_nanos_per_hour);
+        let record = PriceTrace::new(vec![(s(10), p(1)), (s(40), p(2)), (s(80), p(3))]);
+        assert_eq!(record.with_past(), (record.clone(), Span::ZERO));
+        let later = record.begun_at(Span::from_secs(50));
+        let (whole, length) = later.with_past();
+        // From the first price on.
+        assert_eq!(length, Span::from_secs(40));
+        assert_eq!(whole.steps(), [(s(0), p(1)), (s(30), p(2)), (s(70), p(3))]);
+        // Later still, and at a price of its own.
+        let again = later.begun_at(Span::from_secs(30));
+        assert_eq!(again.steps(), [(s(0), p(3))]);
+        assert_eq!(again.with_past(), (whole, Span::from_secs(70)));
+        assert_eq!(again.scaled(2.0).with_past().0.steps()[1], (s(30), p(4)));
+        for trace in [record, again] {
+            let written = serde_json::to_string(&trace).expect("JSON");
+            assert_eq!(serde_json::from_str::<PriceTrace>(&written).expect("a trace"), trace);
+        }
+        let old = "[[0,1],[30000000,2]]";
+        let old: PriceTrace = serde_json::from_str(old).expect("a log's");
+        assert_eq!(old.steps(), [(s(0), p(1)), (s(30), p(2))]);
+    }
 
     #[test]
     fn a_run_begins_where_its_seed_has_it_in_all_records() {

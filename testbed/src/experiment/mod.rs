@@ -41,4 +41,4 @@ pub use sharing::read_sharing;
 pub(crate) use cloud::spot_types;
 pub(crate) use interruption::law;
 pub(crate) use load::of_text;
-pub(crate) use price_history::{Pick, price_record, read_record};
+pub(crate) use price_history::{Pick, PriceSeries, price_series, read_record};

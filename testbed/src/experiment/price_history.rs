@@ -59,36 +59,24 @@ impl Entry {
     }
 }
 
-/// A file of prices and the time from its first to its last; what is odd about it is noted.
+/// The prices of a file and the time from its first to its last.
 ///
 /// # Errors
 ///
 /// It can't be read, has none, or has several kinds and it is not said which.
-pub(crate) fn price_record(
-    path: &Path,
-    pick: &Pick,
-    notes: &mut Vec<String>,
-) -> Result<(PriceRecord, Span), InputError> {
-    let (record, length) = read_record(path, pick)?;
-    notes.extend(record.oddities().map(|what| format!("{}: {what}", path.display())));
-    Ok((record, length))
-}
-
-/// The same, with nothing noted.
-///
-/// # Errors
-///
-/// As [`price_record`].
 pub(crate) fn read_record(path: &Path, pick: &Pick) -> Result<(PriceRecord, Span), InputError> {
-    let is_json = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"));
-    let record = match is_json {
-        true => history(path, pick)?,
+    let record = match is_json(path) {
+        true => one(path, history(path, pick)?)?,
         false if *pick != Pick::default() => {
             let remedy = "leave type, zone and product out: a CSV file is of one of each";
             return Err(InputError::new(&of(path), "its rows do not say of what they are", remedy));
         }
         false => files::record(path, PriceRecord::read)?,
     };
+    with_length(path, record)
+}
+
+fn with_length(path: &Path, record: PriceRecord) -> Result<(PriceRecord, Span), InputError> {
     match record.length() {
         Some(length) => Ok((record, length)),
         None => {
@@ -98,11 +86,59 @@ pub(crate) fn read_record(path: &Path, pick: &Pick) -> Result<(PriceRecord, Span
     }
 }
 
+/// A series of prices of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PriceSeries {
+    /// What tells it from others: its file's name, or its type, zone and product.
+    pub(crate) name: String,
+    /// The prices.
+    pub(crate) record: PriceRecord,
+    /// From the first to the last.
+    pub(crate) length: Span,
+}
+
+/// All series of a file that are picked: the one of a CSV file, or those of each type, zone and product of a JSON
+/// file. What is odd about them is noted.
+///
+/// # Errors
+///
+/// It can't be read, or has none.
+pub(crate) fn price_series(
+    path: &Path,
+    pick: &Pick,
+    notes: &mut Vec<String>,
+) -> Result<Vec<PriceSeries>, InputError> {
+    let several = if is_json(path) { history(path, pick)? } else { BTreeMap::new() };
+    let all: Vec<(String, PriceRecord, Span)> = if several.len() > 1 {
+        let with_length = |(name, record)| {
+            let (record, length) = with_length(path, record)?;
+            Ok((name, record, length))
+        };
+        several.into_iter().map(with_length).collect::<Result<_, InputError>>()?
+    } else {
+        let (record, length) = read_record(path, pick)?;
+        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        vec![(name, record, length)]
+    };
+    let is_one = all.len() == 1;
+    let series = all.into_iter().map(|(name, record, length)| {
+        let whose = if is_one { String::new() } else { format!("{name}: ") };
+        notes.extend(record.oddities().map(|what| format!("{}: {whose}{what}", path.display())));
+        PriceSeries { name, record, length }
+    });
+    Ok(series.collect())
+}
+
+fn is_json(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
+}
+
 fn of(path: &Path) -> Place {
     Place::of(&path.display().to_string())
 }
 
-fn history(path: &Path, pick: &Pick) -> Result<PriceRecord, InputError> {
+/// The series that are picked, by type, zone and product; of a file without any prices none.
+fn history(path: &Path, pick: &Pick) -> Result<BTreeMap<String, PriceRecord>, InputError> {
     let text = files::text(path)?;
     let read: Result<History, _> = serde_json::from_str(&text);
     let source = path.display().to_string();
@@ -122,20 +158,28 @@ fn history(path: &Path, pick: &Pick) -> Result<PriceRecord, InputError> {
             InputError::new(&place, format!("'{what}' is no {is}"), format!("write {remedy}"))
         })?;
     }
-    let names: Vec<String> = series.keys().cloned().collect();
+    if series.is_empty() && !all.is_empty() {
+        let mut known: Vec<String> = all.iter().map(Entry::series).collect();
+        known.sort();
+        known.dedup();
+        let what = "it has no prices of this type, zone and product";
+        return Err(InputError::new(
+            &of(path),
+            what,
+            format!("it has those of {}", listed(&known)),
+        ));
+    }
     // The newest is first in what the call answers; somebody may have turned it round.
-    let mut records = series.into_values().map(PriceRecord::oldest_first);
+    Ok(series.into_iter().map(|(name, record)| (name, record.oldest_first())).collect())
+}
+
+/// The only one of these series of a file; an empty one of none.
+fn one(path: &Path, series: BTreeMap<String, PriceRecord>) -> Result<PriceRecord, InputError> {
+    let names: Vec<String> = series.keys().cloned().collect();
+    let mut records = series.into_values();
     match (records.next(), records.next()) {
-        (Some(record), None) => Ok(record),
-        (None, _) if all.is_empty() => Ok(PriceRecord::default()),
-        (None, _) => {
-            let mut known: Vec<String> = all.iter().map(Entry::series).collect();
-            known.sort();
-            known.dedup();
-            let what = "it has no prices of this type, zone and product";
-            Err(InputError::new(&of(path), what, format!("it has those of {}", listed(&known))))
-        }
-        (Some(_), Some(_)) => {
+        (record, None) => Ok(record.unwrap_or_default()),
+        (_, Some(_)) => {
             let what = format!("it has prices of {}", listed(&names));
             Err(InputError::new(&of(path), what, "say which: give a type, zone and product"))
         }
@@ -177,9 +221,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         fs::write(&path, text).unwrap();
-        let mut notes = Vec::new();
-        let read = price_record(&path, pick, &mut notes).map_err(|error| error.to_string());
-        read.map(|(record, length)| (record, length, notes))
+        let read = read_record(&path, pick).map_err(|error| error.to_string());
+        read.map(|(record, length)| {
+            let notes = record.oddities().into_iter().collect();
+            (record, length, notes)
+        })
     }
 
     fn zone(zone: &str) -> Pick {
@@ -201,6 +247,29 @@ mod tests {
         assert!(several.contains("m1.small us-east-1b Linux/UNIX"), "{several}");
         let none = read("x.json", TWO, &zone("us-east-1c")).unwrap_err();
         assert!(none.contains("it has those of m1.small us-east-1a"), "{none}");
+    }
+
+    #[test]
+    fn all_series_of_a_file_can_be_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let (json, csv) = (folder.path().join("x.json"), folder.path().join("y.csv"));
+        fs::write(&json, TWO).unwrap();
+        fs::write(&csv, "0,0.4\n60,0.5\n").unwrap();
+        let mut notes = Vec::new();
+        let mut names = |path: &Path, pick: &Pick| {
+            let all = price_series(path, pick, &mut notes).unwrap();
+            all.into_iter().map(|it| (it.name, it.length)).collect::<Vec<_>>()
+        };
+        let s = Span::from_secs;
+        let both = names(&json, &Pick::default());
+        let [a, b] = ["a", "b"].map(|zone| format!("m1.small us-east-1{zone} Linux/UNIX"));
+        assert_eq!(both, [(a, s(355)), (b, s(0))]);
+        assert_eq!(names(&json, &zone("us-east-1a")), [("x".to_owned(), s(355))]);
+        assert_eq!(names(&csv, &Pick::default()), [("y".to_owned(), s(60))]);
+        assert!(
+            notes[0].contains("x.json: m1.small us-east-1a Linux/UNIX: times are of 2 zones"),
+            "{notes:?}"
+        );
     }
 
     #[test]

@@ -58,6 +58,7 @@ pub(super) fn tasks(of: &OfBag<'_>) -> Table {
         })
         .column(Column::seconds("promised").named("promised_s"), |t| time(t).map(|t| t.promised))
         .column(Column::seconds("took").named("took_s"), |t| time(t).map(|t| t.took))
+        .column(Column::seconds("submitted").named("submitted_s"), |t| t.spec.submitted)
         .into()
 }
 

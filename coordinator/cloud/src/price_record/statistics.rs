@@ -44,6 +44,13 @@ impl PriceStatistics {
         (hours > 0.0).then(|| Self { length, changes, mean_usd: sum / hours, held })
     }
 
+    /// How often the price changed in a day, in the mean.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a count of changes")]
+    pub fn changes_a_day(&self) -> f64 {
+        self.changes as f64 * 86_400.0 / self.length.as_secs_f64()
+    }
+
     /// The least price that the price was at or below for this part of the time, from 0 to 1.
     #[must_use]
     pub fn quantile(&self, part: f64) -> Price {

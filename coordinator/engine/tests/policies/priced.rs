@@ -112,16 +112,18 @@ fn runs_end_when_the_analytic_model_says_and_cost_what_it_says() {
         };
         let job = SpotJob { knows, ..job };
         let (mut taken, mut kept) = (0, 0);
-        for seed in 0..20 {
-            let trace = trace(seed);
+        // A run that begins within the record knows what was before.
+        for (seed, start) in (0..20).flat_map(|seed| [0, 90_000].map(|start| (seed, start))) {
+            let (trace, start) = (trace(seed), Span::from_secs(start));
             let record = SpotRecord::new(&trace, cents(BID), Time::from_secs(u64::MAX >> 24));
-            let said = job.run(analytic, &record, Time::ZERO).expect("the last price is low");
-            let (outcome, _) = run(scheme.clone(), &trace, Some(cents(BID)));
+            let said =
+                job.run(analytic, &record, Time::ZERO + start).expect("the last price is low");
+            let (outcome, _) = run(scheme.clone(), &trace.begun_at(start), Some(cents(BID)));
             let (counts, took) = (outcome.counts, outcome.makespan.since(Time::ZERO));
             assert_eq!(
                 (outcome.cost, counts.preemptions, counts.checkpoints),
                 (said.cost, said.restarts, said.checkpoints),
-                "{} with seed {seed}",
+                "{} with seed {seed} from {start} on",
                 analytic.name()
             );
             let early = if analytic == SpotScheme::Opt { said.checkpoints } else { 0 };

@@ -9,7 +9,8 @@ use super::{Checkpointing, Quote, TaskView, When};
 use crate::spot::{Knows, SpotRecord, SpotScheme, Unkept};
 
 /// A scheme of spot instances. All prices of the run are known to it, those to come as well: OPT looks ahead. ADAPT
-/// takes its probabilities from those since the run began up to when it decides, unless it is told to know all.
+/// takes its probabilities from those up to when it decides, those of before the run as far as they are known,
+/// unless it is told to know all.
 #[derive(Debug)]
 pub(super) struct Priced {
     scheme: SpotScheme,
@@ -20,8 +21,9 @@ pub(super) struct Priced {
     /// How long before the price passes the bid OPT has its checkpoint kept.
     look: Span,
     prices: BTreeMap<TypeName, PriceTrace>,
-    /// What the bids that have been seen are for the types' prices; of `None`: no prices.
-    records: BTreeMap<(Option<TypeName>, Price), SpotRecord<'static>>,
+    /// What the bids that have been seen are for the types' prices; of `None`: no prices. Each with how long before
+    /// the run it begins.
+    records: BTreeMap<(Option<TypeName>, Price), (SpotRecord<'static>, Span)>,
 }
 
 impl Priced {
@@ -43,21 +45,27 @@ impl Checkpointing for Priced {
         // Without a bid it is never taken for its price.
         let bid = quote.bid.unwrap_or(Price::from_nanos_per_hour(u64::MAX));
         let none = PriceTrace::default();
-        let record = self.records.entry((kind, bid)).or_insert_with_key(|(kind, bid)| {
+        let (record, before) = self.records.entry((kind, bid)).or_insert_with_key(|(kind, bid)| {
             let trace = kind.as_ref().and_then(|kind| self.prices.get(kind)).unwrap_or(&none);
+            let (trace, before) = match self.scheme {
+                SpotScheme::Adapt => trace.with_past(),
+                _ => (trace.clone(), Span::ZERO),
+            };
             // The last price holds for ever.
-            SpotRecord::new(trace, *bid, Time::from_micros(u64::MAX)).into_owned()
+            let record = SpotRecord::new(&trace, *bid, Time::from_micros(u64::MAX)).into_owned();
+            (record, before)
         });
+        let before = *before;
         let work = Unkept {
-            begins: quote.charged_from?,
-            since: task.since,
-            from: now,
-            done: task.since + task.left(),
+            begins: quote.charged_from? + before,
+            since: task.since + before,
+            from: now + before,
+            done: task.since + task.left() + before,
             cost: task.cost,
             every: self.every,
             knows: self.knows,
         };
-        let next = self.scheme.next(record, &work)?;
+        let next = self.scheme.next(record, &work)? - before;
         Some(When::At(if self.scheme == SpotScheme::Opt { next - self.look } else { next }))
     }
 }

@@ -14,11 +14,12 @@ use serde_json::json;
 
 use super::told::{Advice, Where};
 use crate::cli::failure::Failure;
-use crate::experiment::{Pick, price_record};
+use crate::experiment::{Pick, PriceSeries, price_series};
 
 #[derive(Debug, Args)]
 pub(crate) struct BidArgs {
-    /// A record of spot prices of each type that will do, such as m1.small.csv: rows of time and price
+    /// A record of spot prices of each type that will do, such as m1.small.csv: rows of time and price; or the
+    /// JSON of the EC2 price-history call, with all the types, zones and products that it has
     #[arg(required = true, value_name = "PRICES")]
     records: Vec<PathBuf>,
     #[command(flatten)]
@@ -54,10 +55,13 @@ impl BidArgs {
         let job = SpotJob { checkpoint, restart, ..SpotJob::of(work) };
         let (mut traces, mut odd) = (Vec::new(), Vec::new());
         for path in &self.records {
-            let (record, length) = price_record(path, &self.pick, &mut odd)?;
-            let trace = record.from(Span::ZERO).unwrap_or_else(|| PriceTrace::new(Vec::new()));
-            let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-            traces.push((name, trace, Time::ZERO + length));
+            for PriceSeries { name, record, length } in price_series(path, &self.pick, &mut odd)? {
+                traces.push((
+                    name,
+                    record.from(Span::ZERO).unwrap_or_default(),
+                    Time::ZERO + length,
+                ));
+            }
         }
         let all: Vec<TypeAdvice> = traces
             .iter()

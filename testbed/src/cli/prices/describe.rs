@@ -1,7 +1,7 @@
 //! `dormouse prices describe`.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use dormouse_cloud::{PriceStatistics, PriceTrace};
@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::cli::failure::Failure;
 use crate::cli::print::{save, show};
-use crate::experiment::{InputError, Pick, Place, price_record};
+use crate::experiment::{InputError, Pick, Place, PriceSeries, price_series};
 
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
@@ -47,26 +47,20 @@ struct Described {
 
 impl DescribeArgs {
     pub(super) fn run(&self) -> Result<(), Failure> {
-        if self.write.is_some() && self.files.len() > 1 {
-            let what = "--write is of one record: give one file".to_owned();
-            return Err(Failure::BadInput(what));
+        let of_one = |these: usize| match these {
+            1 => Ok(()),
+            _ if self.write.is_none() => Ok(()),
+            _ => Err(Failure::BadInput(format!(
+                "--write is of one record, and these are {these}; give one file, and of one with several its --type, \
+                 --zone and --product"
+            ))),
+        };
+        of_one(self.files.len())?;
+        let (mut notes, mut all) = (Vec::new(), Vec::new());
+        for path in &self.files {
+            self.describe(path, &mut notes, &mut all)?;
         }
-        let mut notes = Vec::new();
-        let all: Vec<_> = self
-            .files
-            .iter()
-            .map(|path| {
-                let (record, length) = price_record(path, &self.pick, &mut notes)?;
-                let trace = record.from(Span::ZERO).unwrap_or_default();
-                let until = Time::ZERO + length;
-                let name = path.display().to_string();
-                let of = PriceStatistics::of(&trace, until).ok_or_else(|| {
-                    let remedy = "give at least two prices of different times";
-                    InputError::new(&Place::of(&name), "no price in it holds for any time", remedy)
-                })?;
-                Ok(Described { name, rows: record.rows(), trace, until, of })
-            })
-            .collect::<Result<_, InputError>>()?;
+        of_one(all.len())?;
         if let (Some(path), [one]) = (&self.write, &all[..]) {
             save(path, &csv(&one.trace))?;
         }
@@ -82,14 +76,42 @@ impl DescribeArgs {
         })
     }
 
+    /// Adds the records of a file. Of several those that have one price only are left out, which is noted.
+    fn describe(
+        &self,
+        path: &Path,
+        notes: &mut Vec<String>,
+        all: &mut Vec<Described>,
+    ) -> Result<(), InputError> {
+        let several = price_series(path, &self.pick, notes)?;
+        let (path, is_one, before) = (path.display().to_string(), several.len() == 1, all.len());
+        for PriceSeries { name, record, length } in several {
+            let trace = record.from(Span::ZERO).unwrap_or_default();
+            let until = Time::ZERO + length;
+            let name = if is_one { path.clone() } else { format!("{path}: {name}") };
+            match PriceStatistics::of(&trace, until) {
+                Some(of) => all.push(Described { name, rows: record.rows(), trace, until, of }),
+                None => {
+                    notes.push(format!("{name}: left out, as no price in it holds for any time"));
+                }
+            }
+        }
+        if all.len() == before {
+            let remedy = "give at least two prices of different times";
+            let what = "no price in it holds for any time";
+            return Err(InputError::new(&Place::of(&path), what, remedy));
+        }
+        Ok(())
+    }
+
     fn table(&self, all: &[Described]) -> Table {
         let days = |span: Span| span.as_secs_f64() / 86_400.0;
         let mut table = Table::of(all)
             .column(Column::text("record"), |it| it.name.as_str())
             .column(Column::count("rows"), |it| it.rows as u64)
             .column(Column::number("days").digits(1), move |it| days(it.of.length))
-            .column(Column::number("changes a day").named("changes_a_day").digits(2), move |it| {
-                it.of.changes as f64 / days(it.of.length)
+            .column(Column::number("changes a day").named("changes_a_day").digits(2), |it| {
+                it.of.changes_a_day()
             })
             .column(Column::number("mean, $").named("mean_usd").digits(4), |it| it.of.mean_usd);
         for (title, name, part) in [

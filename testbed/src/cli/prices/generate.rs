@@ -80,15 +80,19 @@ impl GenerateArgs {
         };
         save(&self.out, &csv(&trace))?;
         let above = |price| 1.0 - drawn.share_up_to(price);
+        let a_day = drawn.changes_a_day();
         let value = json!({
             "changes": drawn.changes,
+            "changes_a_day": { "stated": model.changes_a_day(), "drawn": a_day },
             "mean_usd": { "stated": model.mean_usd(), "drawn": drawn.mean_usd },
             "in_spikes": { "stated": model.spike_share(), "drawn": above(high) },
         });
         show(self.json, value, || {
             format!(
-                "{} changes in {lasts}; mean ${:.4} (stated {:.4}); {:.2} % of the time above {high} (stated {:.2})",
+                "{} changes in {lasts}, {a_day:.2} a day (stated {:.2}); mean ${:.4} (stated {:.4}); {:.2} % of the time \
+                 above {high} (stated {:.2})",
                 drawn.changes,
+                model.changes_a_day(),
                 drawn.mean_usd,
                 model.mean_usd(),
                 100.0 * above(high),

@@ -106,8 +106,8 @@ pub(crate) enum Policy {
     /// Whenever the VM's price rises.
     Edge,
     /// At regular times of the VM, where what may be lost by the next one is more than a checkpoint costs, by how
-    /// long VMs of its type were left to its bid since the run began and until then; without such a VM that was left
-    /// for as long, never.
+    /// long VMs of its type were left to its bid until then, as far back as their record goes; without such a VM that
+    /// was left for as long, never.
     Adapt,
     /// Kept `look` before the VM's price passes its bid, which nobody can know: a yardstick.
     Opt,
