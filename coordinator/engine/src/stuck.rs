@@ -2,6 +2,8 @@
 
 use dormouse_cloud::Market;
 
+use dormouse_policies::GivenUp;
+
 use crate::run::Run;
 use crate::tenants::Tenant;
 use crate::timers::Timer;
@@ -66,11 +68,18 @@ impl Run {
         } else if self.wants_another_price() {
             ": no price changes any more, and at the last ones VMs cost more than is bid for them; bid more, or \
              give prices that go on"
-        } else if self.tenants.iter().any(Tenant::has_given_up) {
-            ": what is left was given up, as it lost its VMs or failed too often; give it VMs that live longer, \
-             checkpoints, or shorter tasks"
         } else {
-            ""
+            match self.tenants.iter().find_map(Tenant::given_up) {
+                Some(GivenUp::Work) => {
+                    ": what is left was given up, as it lost its VMs or failed too often; give it VMs that live \
+                     longer, checkpoints, or shorter tasks"
+                }
+                Some(GivenUp::Launches) => {
+                    ": launches were refused as often as scheduler.max-retries allows; raise that, or the limits \
+                     and what is bid"
+                }
+                None => "",
+            }
         }
     }
 }

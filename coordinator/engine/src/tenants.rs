@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{Action, PriceTrace, Target};
-use dormouse_policies::{CheckpointConfig, Checkpointing, Decision, Hearing, Notice, Policy};
+use dormouse_policies::{
+    CheckpointConfig, Checkpointing, Decision, GivenUp, Hearing, Notice, Policy,
+};
 use dormouse_units::{Money, RequestId, TaskId, Time, TypeName, VmId};
 
 use crate::{Effect, Event, Step};
@@ -190,9 +192,9 @@ impl Tenant {
         self.policy.waits_for_price()
     }
 
-    /// Whether its policy has given up some of its work.
-    pub(crate) fn has_given_up(&self) -> bool {
-        self.policy.has_given_up()
+    /// What its policy has given up.
+    pub(crate) fn given_up(&self) -> Option<GivenUp> {
+        self.policy.given_up()
     }
 
     /// Tells its policy what happened, in the policy's own numbers; what is decided is in the run's.

@@ -7,7 +7,7 @@ use dormouse_units::{Bytes, Mode, Price, Seats, Span, TaskId, Time, TypeName, Vm
 
 use crate::heard_prices::HeardPrices;
 use crate::problem::{KindId, Problem};
-use crate::{BagSchedulerConfig, Decision, EndReason, Notice, Policy, StartReason};
+use crate::{BagSchedulerConfig, Decision, EndReason, GivenUp, Notice, Policy, StartReason};
 
 /// Who ends a spot VM that costs more than is bid for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -301,8 +301,9 @@ impl InOrder {
 }
 
 impl Policy for InOrder {
-    fn has_given_up(&self) -> bool {
-        self.failures.values().any(|failures| *failures >= self.max_failures)
+    fn given_up(&self) -> Option<GivenUp> {
+        let is_given_up = |failures: &u32| *failures >= self.max_failures;
+        self.failures.values().any(is_given_up).then_some(GivenUp::Work)
     }
 
     fn waits_for_price(&self) -> bool {

@@ -49,5 +49,5 @@ pub use error::PlanError;
 pub use parameters::{Own, Parameters};
 pub use plan::{Plan, PlannedTask, PlannedVm};
 pub use planner::{build, plan};
-pub use policy::{Decision, EndReason, Hearing, Notice, Policy, Promotion, StartReason};
+pub use policy::{Decision, EndReason, GivenUp, Hearing, Notice, Policy, Promotion, StartReason};
 pub use schedulers::BagSchedulerName;

@@ -374,6 +374,15 @@ pub enum Hearing {
     Instants,
 }
 
+/// What a policy has given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// Some of its work, as that lost its VMs or failed too often.
+    Work,
+    /// To launch VMs, as they were refused too often.
+    Launches,
+}
+
 /// A scheduling policy. Same notices at the same times, same decisions: always.
 pub trait Policy: std::fmt::Debug + Send {
     /// How much it hears of at once.
@@ -386,9 +395,9 @@ pub trait Policy: std::fmt::Debug + Send {
         false
     }
 
-    /// Whether it has given up some of its work, as that lost its VMs or failed too often.
-    fn has_given_up(&self) -> bool {
-        false
+    /// What it has given up.
+    fn given_up(&self) -> Option<GivenUp> {
+        None
     }
 
     /// Something happened; what is wanted is pushed to `out` and carried out in that order.

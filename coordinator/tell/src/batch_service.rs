@@ -17,7 +17,7 @@ pub struct ServiceTally {
     starts: u32,
     /// VMs that a job got though others had run there.
     reused: u32,
-    /// What VMs were usable for without being a job's.
+    /// What VMs that had jobs were usable for without being a job's: others may be of other tenants.
     spare: Span,
     /// When tasks are submitted, but for those that are from the beginning.
     submitted: BTreeMap<TaskId, Time>,
@@ -37,6 +37,8 @@ struct Job {
 struct Vm {
     /// Since when it is nobody's.
     idle: Time,
+    /// Whether a job has had it.
+    used: bool,
     /// What it runs.
     on: Option<(u32, TaskId)>,
 }
@@ -75,7 +77,7 @@ impl ServiceTally {
         for effect in &step.effects {
             match effect {
                 Effect::VmReady { vm } => {
-                    self.vms.insert(*vm, Vm { idle: step.at, on: None });
+                    self.vms.insert(*vm, Vm { idle: step.at, used: false, on: None });
                 }
                 Effect::VmHibernated { vm, .. } => self.lost(step.at, *vm),
                 Effect::VmEnded { vm, why, .. } => {
@@ -102,7 +104,7 @@ impl ServiceTally {
         self.reused += u32::from(is_reused);
         if let Some(vm) = self.vms.get_mut(&id) {
             self.spare += now.since(vm.idle);
-            vm.on = Some((job, task));
+            (vm.used, vm.on) = (true, Some((job, task)));
         }
         let of = self.jobs.entry(job).or_default();
         self.starts += u32::from(of.vms.is_empty());
@@ -126,7 +128,7 @@ impl ServiceTally {
         let Some(of) = self.jobs.get_mut(&job) else { return };
         for id in std::mem::take(&mut of.vms) {
             if let Some(vm) = self.vms.get_mut(&id) {
-                *vm = Vm { idle: now, on: None };
+                (vm.idle, vm.on) = (now, None);
             }
         }
     }
@@ -147,6 +149,7 @@ impl ServiceTally {
         }
         if let Some(vm) = self.vms.remove(&id)
             && vm.on.is_none()
+            && vm.used
         {
             self.spare += now.since(vm.idle);
         }

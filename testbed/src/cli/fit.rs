@@ -60,13 +60,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
     let asked = Asked { by: args.by, resamples: args.bootstrap, seed: args.seed };
     let groups = dormouse_fit::groups(&record, &asked);
     let of = if args.kaplan_meier { Of::KaplanMeier } else { Of::Preempted };
-    if let Some(name) = &args.group
-        && !groups.iter().any(|group| group.of.as_ref() == Some(name))
-    {
-        let all: Vec<&str> = groups.iter().filter_map(|group| group.of.as_deref()).collect();
-        let remedy = instead(name, &all);
-        return Err(Failure::BadInput(format!("--group {name}: there are no such VMs; {remedy}")));
-    }
+    let group = args.group.as_deref().map(|name| named(name, args.by, &groups)).transpose()?;
     let needed = if args.write.is_some() { args.law } else { Family::Exponential };
     if !groups.iter().any(|group| group.estimated(of).fit(needed).is_some()) {
         let what = format!("too few ages to fit: it has {record}");
@@ -78,20 +72,19 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
         _ => String::new(),
     };
     let types = spot_types(&before);
-    let (by, group, types) = (args.by, args.group.as_deref(), types.as_deref());
+    let (by, types) = (args.by, types.as_deref());
     let fragment = fragment(&groups, &Wanted { by, group, family: args.law, of, types });
+    let has_none = !fragment.lines().any(|line| line == "[[interruption]]");
+    if has_none && (args.write.is_some() || group.is_some()) {
+        let law = args.law.name();
+        let what = match &args.group {
+            Some(name) => format!("--group {name}: it has no fit of law {law}"),
+            None => format!("--write --by type: no type of the experiment has a fit of law {law}"),
+        };
+        let remedy = "leave --by out, so that all VMs have one law, or give another --law";
+        return Err(Failure::BadInput(format!("{what}; {remedy}")));
+    }
     if let Some(path) = &args.write {
-        if !fragment.lines().any(|line| line == "[[interruption]]") {
-            let law = args.law.name();
-            let what = match group {
-                Some(name) => format!("--group {name}: it has no fit of law {law}"),
-                None => {
-                    format!("--write --by type: no type of the experiment has a fit of law {law}")
-                }
-            };
-            let remedy = "leave --by out, so that all VMs have one law, or give another --law";
-            return Err(Failure::BadInput(format!("{what}; {remedy}")));
-        }
         save(path, &appended(&path.to_string_lossy(), &before, &fragment)?)?;
     }
     if let Some(dir) = &args.out {
@@ -110,6 +103,19 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
         let tables = Of::ALL.map(|of| format!("{}\n{}", of.about(), text(of)));
         let ends: String = unseen_ends(&groups).map(|end| format!("\n{end}")).collect();
         format!("{record}\n\n{}\n\n{ABOUT}{ends}", tables.join("\n\n"))
+    })
+}
+
+/// The group of this name, as groups have it.
+fn named<'a>(name: &str, by: Option<By>, groups: &'a [Group]) -> Result<&'a str, Failure> {
+    // 07 and 7 are one hour.
+    let hour = name.parse::<u8>().ok().filter(|_| by == Some(By::Hour));
+    let name = hour.map_or(name.to_owned(), |hour| hour.to_string());
+    let mut some = groups.iter().filter_map(|group| Some((group.name(), group.of.as_deref()?)));
+    some.find(|(said, _)| *said == name).map(|(_, of)| of).ok_or_else(|| {
+        let all: Vec<&str> = groups.iter().filter(|g| g.of.is_some()).map(Group::name).collect();
+        let remedy = instead(&name, &all);
+        Failure::BadInput(format!("--group {name}: there are no such VMs; {remedy}"))
     })
 }
 

@@ -1,7 +1,7 @@
 //! Spot prices that were recorded, of `[cloud.prices]`, on one clock.
 //!
 //! Records with dates are of the same calendar time at the same time of a run: it begins where the last of them does, or
-//! `start` later, and what others have before that is left out. Bare numbers of seconds count from the first of each
+//! `start` later, and what is before that is what ADAPT knows of. Bare numbers of seconds count from the first of each
 //! record.
 
 use std::collections::BTreeMap;
@@ -137,6 +137,18 @@ fn clock(files: &[Read<'_>]) -> Result<Option<Dates>, InputError> {
         );
         let remedy = "write drawn-start = true for all records with dates, or for none";
         return Err(InputError::new(&fixed.place, what, remedy));
+    }
+    let start = |file: &Read<'_>| file.start(None);
+    if let Some((first, others)) = dated.split_first()
+        && let Some((other, _)) = others.iter().find(|(file, _)| start(file) != start(first.0))
+    {
+        let (one, two) = (start(first.0), start(other));
+        let what = format!(
+            "{} starts {one} and {} {two} after the same time: both have dates",
+            first.0.file, other.file
+        );
+        let remedy = "write the same start for all records with dates";
+        return Err(InputError::new(&other.place, what, remedy));
     }
     // Where each two have some time in common, all have.
     Ok(dated.iter().map(|(_, dates)| *dates).reduce(|all, dates| all.common(dates).unwrap_or(all)))
@@ -317,8 +329,13 @@ mod tests {
             "{mixed}"
         );
         assert!(opened("\"bare.csv\"", drawn, 1).is_ok(), "the other has no dates");
-        let late = "{ file = \"early.csv\", start = \"16h\" }";
-        let ended = refused(late, "\"late.csv\"");
+        let (late, too) = (
+            "{ file = \"early.csv\", start = \"16h\" }",
+            "{ file = \"late.csv\", start = \"16h\" }",
+        );
+        let apart = refused(late, "\"late.csv\"");
+        assert!(apart.contains("early.csv starts 16h and late.csv 0s after"), "{apart}");
+        let ended = refused(late, too);
         assert!(
             ended.contains("ends 15h after the first row of the record that begins last"),
             "{ended}"

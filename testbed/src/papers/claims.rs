@@ -97,6 +97,9 @@ fn spread(series: Series) -> Series {
 fn slope(y: &Series, x: &Series, whole: &Series) -> Option<Series> {
     let of = |series: &Series| series.each.iter().copied().collect::<Option<Vec<f64>>>();
     let (x, y, whole) = (of(x)?, of(y)?, of(whole)?);
+    if x.iter().all(|one| *one == x[0]) {
+        return None;
+    }
     let products = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).collect::<Vec<_>>();
     let (xy, xx) = (products(&x, &y), products(&x, &x));
     let each = jackknife([&xy, &x, &y, &xx, &whole], |[xy, x, y, xx, whole]| {
@@ -281,7 +284,7 @@ mod tests {
             of([3.0, -2.0, 1.0, -4.0, 2.0]).and_then(|s| s.estimate()).expect("they differ");
         let (low, high) = rough.ci95.expect("five runs");
         assert!(low < 3.0 && 3.0 < high && high - low > 0.5, "{rough:?}");
-        let runs = Series::of_runs(vec![Some(2.0); 5]);
+        let runs = Series::of_runs(vec![Some(0.1); 30]);
         assert_eq!(slope(&runs, &runs, &runs), None);
     }
 

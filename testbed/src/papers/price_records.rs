@@ -1,6 +1,6 @@
 //! What is odd about the records of prices that a reproduction is made of, and was set right.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::own::Made;
 use crate::sweep::Cell;
@@ -20,6 +20,11 @@ pub(super) fn of(cells: &[Cell], own: &[Made]) -> Vec<PriceNotes> {
     let of_cells = of_cells.map(|file| (file.file.clone(), file.notes.clone()));
     // All of them are made of the same folder.
     let of_own = own.iter().take(1).flat_map(Made::price_notes);
-    let all: BTreeMap<String, Vec<String>> = of_cells.chain(of_own).collect();
-    all.into_iter().map(|(file, notes)| PriceNotes { file, notes }).collect()
+    let mut all = BTreeMap::<String, BTreeSet<String>>::new();
+    for (file, notes) in of_cells.chain(of_own) {
+        all.entry(file).or_default().extend(notes);
+    }
+    let of =
+        |(file, notes): (_, BTreeSet<_>)| PriceNotes { file, notes: notes.into_iter().collect() };
+    all.into_iter().map(of).collect()
 }

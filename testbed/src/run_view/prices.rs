@@ -18,7 +18,8 @@ pub(super) fn summary(run: &Results<'_>) -> Option<Value> {
 
 /// A line for each record that the run went beyond. What is odd about one was said as it was read.
 pub(super) fn lines(run: &Results<'_>) -> impl Iterator<Item = Line> {
-    let said = |file: &PriceFile| Some(format!("{}: {}", file.file, beyond(run, file)?));
+    let said =
+        |file: &PriceFile| Some(format!("{}, {}: {}", file.kind, file.file, beyond(run, file)?));
     let files = run.header.experiment.price_files.iter();
     files.filter_map(said).map(|note| Line::plain("prices", note))
 }

@@ -12,7 +12,7 @@ use crate::in_order::{InOrder, WhoEnds};
 use crate::parameters::Parameters;
 use crate::spot::{HOUR, before_hour_ends};
 use crate::{
-    BagSchedulerConfig, Decision, EndReason, Fleet, Notice, Plan, PlanError, Policy, Scheme,
+    BagSchedulerConfig, Decision, EndReason, Fleet, GivenUp, Notice, Plan, PlanError, Policy, Scheme,
     feasibility,
 };
 
@@ -156,8 +156,8 @@ impl Purpose {
 }
 
 impl Policy for ApplicationCentric {
-    fn has_given_up(&self) -> bool {
-        self.order.has_given_up()
+    fn given_up(&self) -> Option<GivenUp> {
+        self.order.given_up()
     }
 
     fn waits_for_price(&self) -> bool {

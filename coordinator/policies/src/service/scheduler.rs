@@ -9,14 +9,14 @@ use super::ServiceConfig;
 use super::bags::Bags;
 use super::cluster::{Cluster, Vm};
 use super::job::{Job, Phase};
-use crate::{BagSchedulerConfig, Decision, Notice, Policy, StartReason};
+use crate::{BagSchedulerConfig, Decision, GivenUp, Notice, Policy, StartReason};
 
 /// The wake-up for launches that were refused; those for spares have the VM's number, which is less. Tokens of
 /// several tenants are multiples of their policies', so that the largest number there is won't do.
 pub(super) const RETRY: u64 = 1 << 32;
 
 /// The wake-up for the next bag.
-const NEXT_BAG: u64 = RETRY + 1;
+pub(super) const NEXT_BAG: u64 = RETRY + 1;
 
 /// Runs the jobs that have been submitted in their order. One starts once it has all its VMs: idle ones that by their age are at
 /// least as good as new ones, then new ones. If it loses a VM, its other tasks are stopped and it comes
@@ -36,6 +36,8 @@ pub(crate) struct Service {
     retries: u32,
     /// A launch was refused: nothing is launched until it is tried again.
     is_refused: bool,
+    /// When that is.
+    retry: Option<Time>,
 }
 
 impl Service {
@@ -64,6 +66,7 @@ impl Service {
             max_retries: general.max_retries,
             retries: 0,
             is_refused: false,
+            retry: None,
             config,
         }
     }
@@ -311,10 +314,12 @@ impl Service {
                 self.lose(now, vm, out);
                 if is_first && self.retries < self.max_retries {
                     let at = now + self.retry_after.times(1 << self.retries.min(32));
+                    self.retry = Some(at);
                     out.push(Decision::Wake { at, token: RETRY });
                 }
             }
-            Notice::HostJoined => self.is_refused = false,
+            // What was refused may be granted now.
+            Notice::HostJoined | Notice::Price { .. } => self.is_refused = false,
             Notice::VmPreempting { vm, .. } | Notice::VmHibernating { vm } => {
                 self.leaves(now, vm, out);
             }
@@ -342,11 +347,15 @@ impl Service {
                 }
             }
             Notice::Wake { token: RETRY } => {
-                self.is_refused = false;
-                self.retries += 1;
+                if self.retry.take_if(|at| *at <= now).is_some() {
+                    self.is_refused = false;
+                    self.retries += 1;
+                }
             }
             Notice::Wake { token: NEXT_BAG } => {
                 self.waiting.extend(self.bags.submitted(now));
+                // However often launches for those before it were refused.
+                (self.is_refused, self.retries) = (false, 0);
                 self.wake_for_the_next_bag(out);
             }
             Notice::Wake { token } => {
@@ -363,15 +372,18 @@ impl Service {
             | Notice::Requested { .. }
             | Notice::TaskStarted { .. }
             | Notice::TaskStopped { .. }
-            | Notice::Price { .. }
             | Notice::Credits { .. } => {}
         }
     }
 }
 
 impl Policy for Service {
-    fn has_given_up(&self) -> bool {
-        self.jobs.iter().any(|job| job.phase == Phase::Over && !job.left.is_empty())
+    fn given_up(&self) -> Option<GivenUp> {
+        if self.is_refused && self.retries >= self.max_retries && !self.waiting.is_empty() {
+            return Some(GivenUp::Launches);
+        }
+        let is_given_up = |job: &Job| job.phase == Phase::Over && !job.left.is_empty();
+        self.jobs.iter().any(is_given_up).then_some(GivenUp::Work)
     }
 
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {

@@ -1,9 +1,9 @@
 use dormouse_cloud::{Bathtub, Lifetimes};
-use dormouse_units::{Ppm, Span, TaskId, Time, VmId};
+use dormouse_units::{Ppm, Price, Span, TaskId, Time, VmId};
 
 use super::scheduler::Service;
 use super::{ReusePolicy, ServiceConfig};
-use crate::{BagSchedulerConfig, Decision, Notice, Policy, StartReason};
+use crate::{BagSchedulerConfig, Decision, GivenUp, Notice, Policy, StartReason};
 
 const HOUR: u64 = 3_600;
 
@@ -206,6 +206,31 @@ fn refused_launches_are_tried_again_and_then_no_more() {
     let retry = Notice::Wake { token: super::scheduler::RETRY };
     assert_eq!(short(&bench.hears(120, retry)), "+2");
     assert_eq!(short(&bench.ready(180, 2)), "0@0 1@2");
+}
+
+/// However often the launches of the bag before it were refused, and whatever wake-up of theirs is left.
+#[test]
+fn a_new_bag_and_a_new_price_have_launches_tried_again() {
+    let general = BagSchedulerConfig { max_retries: 1, ..BagSchedulerConfig::default() };
+    let (config, kind) = (ServiceConfig { vms: 1, ..config() }, ("x".into(), Some(bathtub())));
+    let at = [0, HOUR].map(Time::from_secs);
+    let mut bench = Bench(Service::new(&general, config, &at, kind));
+    let refused = |vm| Notice::LaunchRefused { vm: VmId::new(vm), why: String::new() };
+    let wake = |token| Notice::Wake { token };
+    let retry = || wake(super::scheduler::RETRY);
+    assert_eq!(short(&bench.hears(0, Notice::Begin)), "+0");
+    assert_eq!(short(&bench.hears(0, refused(0))), "");
+    let first = general.retry_after.as_micros() / 1_000_000;
+    // Not the wake-up that was asked for.
+    assert_eq!(short(&bench.hears(first - 1, retry())), "");
+    assert_eq!(short(&bench.hears(first, retry())), "+1");
+    assert_eq!(short(&bench.hears(first, refused(1))), "");
+    assert_eq!(bench.0.given_up(), Some(GivenUp::Launches));
+    let price = Notice::Price { kind: "x".into(), price: Price::default() };
+    assert_eq!(short(&bench.hears(600, price)), "+2");
+    assert_eq!(short(&bench.hears(600, refused(2))), "");
+    assert_eq!(short(&bench.hears(HOUR, wake(super::scheduler::NEXT_BAG))), "+3");
+    assert_eq!(bench.0.given_up(), None);
 }
 
 /// A later bag finds the VMs of the one before it as spares, and not where none are kept.

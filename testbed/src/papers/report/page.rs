@@ -31,11 +31,10 @@ const PRESETS: &str = "What the text says and what the authors' code does, each 
 
 /// The page of a reproduction.
 pub(super) fn page(done: &Finished) -> Page {
-    let mut page = Page::new(
-        format!("{} ({})", done.paper.title, done.what),
-        format!("{} {}", done.paper.source, done.paper.about.join(" ")),
-    );
+    let mut page =
+        Page::new(format!("{} ({})", done.paper.title, done.what), done.paper.source.clone());
     page.cards = cards(done);
+    page.section("What was made, and how", done.paper.about.iter().map(Block::text));
     let missing = done.without.iter().map(|(_, needs)| Block::text(format!("Left out: {needs}.")));
     page.section("What is not here", missing);
     let plots = done.paper.plots.iter().filter_map(|plot| plots::of_cells(done, plot)).collect();

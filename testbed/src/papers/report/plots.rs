@@ -39,6 +39,8 @@ pub(super) fn over_load(done: &Finished, part: &Part) -> Chart {
             ..Panel::default()
         }
     });
+    // A figure of other cells of the part has no line.
+    let panels = panels.filter(|panel| panel.series.iter().any(|line| !line.points.is_empty()));
     Chart { title: format!("{} ({})", part.title, part.name), panels: panels.collect() }
 }
 
