@@ -12,8 +12,8 @@ use crate::in_order::{InOrder, WhoEnds};
 use crate::parameters::Parameters;
 use crate::spot::{HOUR, before_hour_ends};
 use crate::{
-    BagSchedulerConfig, Decision, EndReason, Fleet, GivenUp, Notice, Plan, PlanError, Policy, Scheme,
-    feasibility,
+    BagSchedulerConfig, Decision, EndReason, Fleet, GivenUp, Notice, Plan, PlanError, Policy,
+    Scheme, feasibility,
 };
 
 /// The tasks in their order on spot VMs that their user ends, and not the provider.

@@ -18,9 +18,9 @@ pub(super) const RETRY: u64 = 1 << 32;
 /// The wake-up for the next bag.
 pub(super) const NEXT_BAG: u64 = RETRY + 1;
 
-/// Runs the jobs that have been submitted in their order. One starts once it has all its VMs: idle ones that by their age are at
-/// least as good as new ones, then new ones. If it loses a VM, its other tasks are stopped and it comes
-/// first again: those of its tasks that have ended stay so, and the rest go on from their checkpoints where
+/// Runs the jobs that have been submitted in their order. One starts once it has all its VMs: idle ones that by
+/// their age are at least as good as new ones, then new ones. If it loses a VM, its other tasks are stopped and it
+/// comes first again: those of its tasks that have ended stay so, and the rest go on from their checkpoints where
 /// they have any. Idle VMs that are worse than new ones are given back, and so is a spare after its time.
 #[derive(Debug)]
 pub(crate) struct Service {
