@@ -123,7 +123,12 @@ fn acts(acts: &[(u64, Action)]) -> Vec<InterruptionModel> {
 
 /// A run with one boundless host, begun; with its machines played by the test.
 fn begun(script: &Script, interruptions: Vec<InterruptionModel>) -> Run {
-    let mut run = Run::new(setup(interruptions), Box::new(script.clone()));
+    begun_of(script, setup(interruptions))
+}
+
+/// The same of this setup.
+fn begun_of(script: &Script, setup: Setup) -> Run {
+    let mut run = Run::new(setup, Box::new(script.clone()));
     let offer = Host::new(100, Bytes::new(10_000));
     run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
     run.handle(s(0), Event::Begin);
@@ -170,10 +175,7 @@ fn checkpoints_are_taken_where_work_can_be_lost() {
             .on(Notice::VmReady { vm: vm(2) }, [start(T1, 2, StartReason::Planned)]);
         let mut setup = setup(vec![]);
         setup.checkpoint.on = on;
-        let mut run = Run::new(setup, Box::new(script));
-        let offer = Host::new(100, Bytes::new(10_000));
-        run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
-        run.handle(s(0), Event::Begin);
+        let mut run = begun_of(&script, setup);
         up(&mut run, 1);
         up(&mut run, 2);
         let (_, commands) = run.handle(s(60), Event::Tick);
@@ -195,10 +197,7 @@ fn a_task_is_not_started_before_it_is_submitted() {
         let mut setup = setup(vec![]);
         let tasks = setup.bag.tasks.iter().cloned();
         setup.bag.tasks = tasks.map(|t| Task { submitted: Span::from_secs(at), ..t }).collect();
-        let mut run = Run::new(setup, Box::new(script));
-        let offer = Host::new(100, Bytes::new(10_000));
-        run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
-        run.handle(s(0), Event::Begin);
+        let mut run = begun_of(&script, setup);
         up(&mut run, 1);
         let (step, commands) = run.handle(s(60), Event::Tick);
         assert_eq!(matches!(&commands[..], [Command::StartTask(_)]), is_there, "{at}");

@@ -18,7 +18,7 @@ mod opie;
 mod own;
 mod paper;
 mod pattern;
-mod price_records;
+mod price_notes;
 mod readings;
 mod report;
 mod reproduction;

@@ -7,7 +7,7 @@ use super::live::{Against, LiveRun, MakeLive};
 use super::own::{Made, Recorded};
 use super::paper::{Factor, Paper, Part};
 use super::pattern::{matches, unique};
-use super::price_records::{self, PriceNotes};
+use super::price_notes::{self, PriceNotes};
 use super::readings::{Maker, Reading};
 use super::results::Results;
 use super::{named, report};
@@ -338,7 +338,7 @@ impl Request {
             trials,
             read,
             without: asked.left_out(),
-            price_records: price_records::of(&cells, &own),
+            price_records: price_notes::of(&cells, &own),
             charts,
             paper: paper.clone(),
         };

@@ -8,7 +8,7 @@ mod tables;
 use dormouse_view::Terminal;
 use serde_json::{Value, json};
 
-use super::price_records::PriceNotes;
+use super::price_notes::PriceNotes;
 use super::reproduction::Finished;
 use crate::sweep::{Folder, SweepError};
 
