@@ -33,14 +33,14 @@ pub struct Room {
     pub name: String,
     /// Cores, in thousandths.
     pub millicores: u32,
-    /// Memory.
+    /// Memory that the worker offers.
     pub memory: Bytes,
 }
 
 /// What is to be admitted.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// The hosts.
+    /// The hosts that are to hold the experiment.
     pub hosts: &'a [Room],
     /// How much faster than real time the experiment runs.
     pub speedup: Speedup,
@@ -79,11 +79,11 @@ pub enum AdmissionError {
         .share.as_f64()
     )]
     Cores {
-        /// vCPUs needed.
+        /// Number of vCPUs that may be busy at once.
         demand: u32,
-        /// vCPUs held.
+        /// Number of vCPUs that the hosts hold at this share.
         held: u64,
-        /// The share.
+        /// Share of a core that each vCPU is given.
         share: Ppm,
         /// The hosts and what is kept free of them.
         hosts: String,
@@ -93,7 +93,7 @@ pub enum AdmissionError {
     /// A task would be given less than its program's smallest amount of work.
     #[error("{task} would be given {given_us} µs of CPU time ({sums}), less than {why}: {remedy}")]
     TooFast {
-        /// The task.
+        /// The task's index and name, in words for a user.
         task: String,
         /// CPU time it would be given.
         given_us: u64,
@@ -114,7 +114,7 @@ pub enum AdmissionError {
     Quota {
         /// The task, and on which type, and how.
         task: String,
-        /// The quota.
+        /// Fraction of a core that the task would get.
         quota: Ppm,
         /// How that comes about.
         sums: String,
@@ -126,9 +126,9 @@ pub enum AdmissionError {
         "a VM of type {kind} has {vcpus} vCPUs, but no host holds more than {most} ({sums}): {remedy}"
     )]
     Kind {
-        /// Its type.
+        /// Instance type of the VM.
         kind: TypeName,
-        /// Its vCPUs.
+        /// Number of vCPUs of the VM.
         vcpus: u32,
         /// Most vCPUs that a host holds.
         most: u32,
@@ -147,7 +147,7 @@ pub enum AdmissionError {
     Packing {
         /// How many VMs may run at once.
         vms: usize,
-        /// Their vCPUs.
+        /// Number of vCPUs of these VMs together.
         demand: u32,
         /// How many find a host.
         placed: usize,
@@ -155,7 +155,7 @@ pub enum AdmissionError {
         vcpus: u32,
         /// What each host holds.
         held: String,
-        /// The share.
+        /// Share of a core that each vCPU is given.
         share: Ppm,
         /// The hosts and what is kept free of them.
         hosts: String,
@@ -198,7 +198,7 @@ pub enum AdmissionError {
         vcpus: u32,
         /// The machine's memory.
         need: Bytes,
-        /// The share.
+        /// Share of a core that each processor of the machine is given.
         share: Ppm,
         /// The hosts and what is kept free of them.
         hosts: String,
@@ -206,7 +206,7 @@ pub enum AdmissionError {
     /// A task without run times.
     #[error("{task} has no run time on any type")]
     NoRuntime {
-        /// The task.
+        /// The task's index and name, in words for a user.
         task: String,
     },
 }

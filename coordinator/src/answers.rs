@@ -57,11 +57,11 @@ struct Owed {
     number: u64,
     /// For how long it has had no answer.
     waited: Duration,
-    /// Of a move: to these vCPUs.
+    /// The vCPUs that a task is moved to; `None` for every other command.
     to: Option<Cpus>,
 }
 
-/// One worker.
+/// Commands, attempts and frozen VMs of one worker.
 #[derive(Debug, Default)]
 struct Worker {
     owed: BTreeMap<(VmId, Asked), Owed>,

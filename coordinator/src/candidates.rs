@@ -95,7 +95,7 @@ impl Candidates {
 }
 
 impl Candidate {
-    /// Its connection has shown the secret: it may stay.
+    /// Lets the connection stay, because it has shown the secret.
     pub(crate) fn admit(&self) {
         if !self.0.admitted.swap(true, Ordering::Relaxed) {
             self.0.free();

@@ -57,7 +57,7 @@ pub enum CoordinatorError {
     /// The log of the run to be resumed is of another run, or tells another story.
     #[error("{} can't be resumed: {why}", .path.display())]
     Resume {
-        /// The log.
+        /// Path of the log.
         path: PathBuf,
         /// What of the log does not fit this run, in words for a user.
         why: String,

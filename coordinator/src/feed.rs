@@ -35,7 +35,8 @@ pub(crate) struct EventFeed {
 }
 
 impl EventFeed {
-    /// Of the log at `path`, of which so many bytes are durable; closed when no more will be.
+    /// Makes the feed of the log at `path`; `durable` says how many of its bytes are durable and is
+    /// closed when no more will be.
     pub(crate) fn new(path: PathBuf, durable: watch::Receiver<u64>) -> Self {
         Self { path, durable, readers: Arc::new(Semaphore::new(READERS)), stall: STALL }
     }

@@ -15,7 +15,7 @@ pub(crate) struct Greeting {
 }
 
 impl Greeting {
-    /// Of the run with this plan and clock, to the worker that is this host.
+    /// Makes the greeting of the run with this plan and clock for the worker that is this host.
     pub(crate) fn new(plan: &Plan, clock: DilatedClock, host: HostId) -> Self {
         let lost_after = plan.lost_after.as_millis();
         let welcome = v1::Welcome {

@@ -18,7 +18,7 @@ use dormouse_units::{HostId, Span, Stream, Time, VmId};
 /// What is asked of which hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scenario {
-    /// Its name.
+    /// Name of the scenario.
     pub name: &'static str,
     is_full: bool,
     market: Market,

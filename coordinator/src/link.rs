@@ -52,7 +52,7 @@ pub(crate) struct Link {
     /// The last report taken, and the last up to which all are durable.
     heard: u64,
     durable: u64,
-    /// Of a session that is resumed: the reports that the log has.
+    /// Numbers of the reports that a resumed session's log has and that were not heard again yet.
     in_log: BTreeSet<u64>,
     /// It is resumed, and the worker has not said yet from where on it sends again.
     restored: bool,

@@ -39,7 +39,7 @@ const NO_LIMIT: Time = Time::from_micros(1 << 62);
 pub struct LiveRun {
     /// What the run is made of.
     pub setup: Setup,
-    /// Its tenants: what of its work each has, and the policy that schedules it.
+    /// The run's tenants: the work of each and the policy that schedules it.
     pub policies: Vec<(Work, Box<dyn Policy>)>,
     /// Parallel jobs, in order of submission, if the setup has any.
     pub submissions: Vec<Submission>,
@@ -69,7 +69,7 @@ pub struct LiveRun {
     pub share: Option<Ppm>,
     /// For each task the arguments of its program, without work, progress and result.
     pub programs: Vec<Vec<String>>,
-    /// Its tasks are checkpointed: no worker is taken without CRIU.
+    /// Whether tasks are checkpointed; if so, no worker without CRIU is taken.
     pub needs_criu: bool,
     /// A checkpoint stands still for as long as modelled.
     pub hold_checkpoints: bool,

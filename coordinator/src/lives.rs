@@ -30,7 +30,7 @@ impl Lives {
         self.all().remove(&(worker.to_owned(), incarnation));
     }
 
-    /// Its session, unless it is lost or was never here.
+    /// The session of this life of the worker; `None` if it is lost or was never here.
     pub(crate) fn session(&self, worker: &str, incarnation: u64) -> Option<ActorRef<SessionMsg>> {
         self.all().get(&(worker.to_owned(), incarnation)).cloned()
     }

@@ -103,7 +103,7 @@ pub(crate) struct Door {
 }
 
 impl Door {
-    /// Of a run that begins.
+    /// Makes the door of a run that begins: no job has come yet.
     pub(crate) fn new(is_open: bool) -> Self {
         Self { is_open, ..Self::default() }
     }

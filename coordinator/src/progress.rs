@@ -8,7 +8,7 @@ use dormouse_units::{Money, Time};
 /// How a run goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Emulated time.
+    /// Emulated time of the run so far.
     pub now: Time,
     /// All workers were there, and it has begun.
     pub begun: bool,
@@ -18,7 +18,7 @@ pub struct Progress {
     pub completed: u32,
     /// Tasks on a VM.
     pub running: u32,
-    /// VMs alive.
+    /// Number of VMs that are alive.
     pub vms: u32,
     /// Workers connected, or expected back.
     pub workers: u32,

@@ -50,7 +50,7 @@ pub enum RemoteError {
     /// The run's folder can't be read.
     #[error("{}: {source}", path.display())]
     Folder {
-        /// The file.
+        /// Path of the file in the run's folder that can't be read.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

@@ -16,7 +16,7 @@ pub enum ReplayError {
     /// No run can be made of its header.
     #[error("{path}, line 1: no run can be made of this header")]
     Header {
-        /// The log.
+        /// Path of the log.
         path: String,
         /// What is wrong with the header.
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -26,7 +26,7 @@ pub enum ReplayError {
 /// What a replay showed.
 #[derive(Debug)]
 pub struct ReplayReport {
-    /// Steps replayed.
+    /// Number of steps replayed.
     pub steps: u64,
     /// The last line of the log was torn and left out.
     pub torn: bool,

@@ -1,4 +1,4 @@
-//! Which workers there are, in which of their lives, and where each stands.
+//! The workers of a run: the incarnation and the standing of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -14,7 +14,7 @@ use tonic::{Request, Status};
 use crate::CoordinatorError;
 use crate::candidates::Caller;
 
-/// Its file in the output folder, for its owner alone.
+/// Name of the secret's file in the output folder; only its owner can read it.
 const FILE: &str = "secret";
 
 /// The file of the secret of the run in this folder.

@@ -52,7 +52,7 @@ pub(crate) struct Particulars {
     /// Keeps checkpoints and workers of different runs apart.
     pub(crate) run: String,
     pub(crate) experiment: String,
-    /// Its tasks or jobs.
+    /// Number of tasks and parallel jobs; `u32::MAX` for a run that is open.
     pub(crate) entries: u32,
     pub(crate) lost_after: Duration,
     pub(crate) listener: TcpListener,

@@ -14,7 +14,7 @@ use crate::parallel::{self, Programs};
 pub(crate) struct Loads {
     pub(crate) programs: Vec<Vec<String>>,
     pub(crate) cpu_us: Vec<u64>,
-    /// Of a run with parallel jobs, what makes these.
+    /// What makes the programs of parallel jobs; `None` for a run without any.
     pub(crate) parallel: Option<Programs>,
 }
 
@@ -129,7 +129,7 @@ fn burstable_to_wire(b: Burstable) -> v1::Burstable {
 pub(crate) enum Due {
     /// This long after the attempt's start was decided on.
     After(Span),
-    /// Then.
+    /// At this instant of the run's clock.
     At(Time),
     /// Then, which may be yet to come: a job is kept a little ahead, so that its end can be heard
     /// of in time.

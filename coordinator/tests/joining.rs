@@ -1,4 +1,4 @@
-//! Which workers a run takes, and which it sends away.
+//! Tests of which workers a run takes and which it sends away.
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 

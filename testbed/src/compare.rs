@@ -17,7 +17,7 @@ const SCHEDULER: &str = "scheduler.name";
 pub(crate) struct Comparison {
     /// The experiments: files or built-in names.
     pub(crate) on: Vec<String>,
-    /// The schedulers.
+    /// Names of the schedulers, the one that the others are compared with first.
     pub(crate) schedulers: Vec<String>,
     /// A cell for each scheduler on each experiment; those of an experiment stand together.
     pub(crate) cells: Vec<Cell>,
@@ -26,11 +26,11 @@ pub(crate) struct Comparison {
 /// A scheduler's figure on an experiment beside the first scheduler's.
 #[derive(Clone, Debug)]
 pub(crate) struct Pair<'a> {
-    /// The experiment.
+    /// The experiment that both ran on.
     pub(crate) on: &'a str,
-    /// The scheduler.
+    /// The scheduler that is compared with the first.
     pub(crate) scheduler: &'a str,
-    /// The figure.
+    /// The figure that is compared.
     pub(crate) metric: &'static Metric,
     /// It, over the runs that have it: one that did not finish has no makespan.
     pub(crate) figure: Estimate,
@@ -189,7 +189,7 @@ impl Comparison {
         })
     }
 
-    /// `report.html`.
+    /// The page of `report.html`.
     pub(crate) fn page(&self, samples: &Samples, (seeds, command): (u64, &str)) -> Page {
         let first = self.first();
         let lead = format!(

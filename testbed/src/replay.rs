@@ -18,7 +18,7 @@ pub enum ReplayError {
     /// No scheduler can be made of its header.
     #[error("{0}; give the folder of a run")]
     Scheduler(#[from] PlanError),
-    /// Its parallel jobs can't be had again.
+    /// The run's parallel jobs can't be had again.
     #[error(transparent)]
     Jobs(#[from] JobsError),
 }

@@ -33,7 +33,7 @@ pub struct RunView {
     pub lines: Vec<Line>,
     /// When and where everything ran.
     pub gantt: Gantt,
-    /// The page.
+    /// The page of the run.
     pub page: Page,
     /// What the scheduler of a bag had planned, if it plans.
     pub plan: Option<Value>,

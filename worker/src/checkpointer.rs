@@ -24,15 +24,15 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// CRIU.
+    /// A call of CRIU failed.
     #[error("the checkpoint of {task} failed in criu")]
     Criu {
         /// The task that was to be checkpointed.
         task: TaskName,
-        /// CRIU's error.
+        /// The error of CRIU.
         source: Box<criu::Error>,
     },
-    /// The store.
+    /// The checkpoint store failed.
     #[error("the checkpoint of {task} failed in the store")]
     Store {
         /// The task that was to be checkpointed.
@@ -59,7 +59,7 @@ pub enum Error {
     /// There is nothing to restore from.
     #[error("{task} has no undamaged checkpoint ({} damaged)", damaged.len())]
     NoCheckpoint {
-        /// Whose.
+        /// The task that was to be restored.
         task: TaskName,
         /// Those that are damaged, newest first.
         damaged: Vec<Damaged>,
@@ -148,7 +148,7 @@ impl Checkpointer {
         Self { criu, version, store, tasks: workspace.tasks() }
     }
 
-    /// The store.
+    /// The store of the checkpoints.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store

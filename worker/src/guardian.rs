@@ -56,7 +56,7 @@ impl Guardian {
         }
     }
 
-    /// Which process it is.
+    /// The identity of the guardian's process.
     #[must_use]
     pub fn identity(&self) -> Identity {
         self.identity

@@ -15,7 +15,7 @@ use crate::{Command, Effect};
 pub(crate) struct Asked {
     /// The scheme's answers so far: those before the last count no more.
     turn: u32,
-    /// Its last one names all points of the attempt.
+    /// The scheme's latest answer covers all checkpoint positions of the attempt.
     all_known: bool,
     /// One is wanted as soon as the task runs.
     due: bool,

@@ -12,7 +12,7 @@ pub struct Counts {
     pub resumes: u32,
     /// VMs taken back by the provider for good.
     pub preemptions: u32,
-    /// Complete checkpoints.
+    /// Checkpoints that were completed.
     pub checkpoints: u32,
     /// Tasks that ran from a checkpoint on; one that was sent but never began isn't counted.
     pub restores: u32,
@@ -27,15 +27,15 @@ pub struct Counts {
     /// Parallel jobs that were killed in the background and started again in the foreground.
     #[serde(default)]
     pub kills: u32,
-    /// VMs granted.
+    /// VMs that were granted.
     pub vms_launched: u32,
-    /// Launches refused.
+    /// VM launches that were refused.
     pub launches_refused: u32,
     /// Attempts that came to nothing.
     pub attempts_failed: u32,
     /// Checkpoints that failed.
     pub checkpoints_failed: u32,
-    /// Hosts lost.
+    /// Hosts that were lost.
     pub hosts_lost: u32,
     /// Decisions that could not be carried out: bugs of the policy.
     pub rejected: u32,

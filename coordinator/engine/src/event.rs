@@ -16,7 +16,7 @@ use crate::Report;
 pub enum Event {
     /// A host offers its room, empty.
     HostJoined {
-        /// Its id, never used before in this run.
+        /// The host's id, never used before in this run.
         host: HostId,
         /// What people call it.
         name: String,
@@ -25,26 +25,28 @@ pub enum Event {
     },
     /// A host is gone, and all it carried.
     HostLost {
-        /// The host.
+        /// The host that is gone.
         host: HostId,
         /// How it was lost, as one line for the log.
         why: String,
     },
     /// A user submits a parallel job.
     Submitted {
-        /// Its id: the number of jobs and tasks there were before ([`crate::Run::next_task`]).
+        /// The job's id: the number of jobs and tasks there were before
+        /// ([`crate::Run::next_task`]).
         task: TaskId,
-        /// Of one that came from outside while the run went: how its user names the submission, so
-        /// that it is taken once however often it is sent.
+        /// The user's name for a submission from outside during the run, so that it is taken once
+        /// however often it is sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<Arc<str>>,
-        /// The job.
+        /// The job as submitted.
         #[serde(flatten)]
         job: Arc<Submission>,
     },
     /// A customer of the provider requests a VM.
     Requested {
-        /// Its id: the number of requests there were before ([`crate::Run::next_request`]).
+        /// The request's id: the number of requests there were before
+        /// ([`crate::Run::next_request`]).
         request: RequestId,
         /// What is asked for.
         #[serde(flatten)]

@@ -15,15 +15,15 @@ use serde::{Deserialize, Serialize};
 pub enum Command {
     /// Make a VM, empty.
     CreateVm {
-        /// Its host.
+        /// The host that is to make it.
         host: HostId,
-        /// Its id.
+        /// The new VM's id.
         vm: VmId,
-        /// Its type, for people.
+        /// The VM's instance type, for people.
         kind: TypeName,
-        /// Its virtual processors.
+        /// Number of the VM's vCPUs.
         vcpus: u32,
-        /// Its memory.
+        /// The VM's memory.
         memory: Bytes,
         /// How it earns credits, if burstable.
         burstable: Option<Burstable>,
@@ -32,30 +32,30 @@ pub enum Command {
     },
     /// Hibernate: freeze a VM at once, keep its memory.
     FreezeVm {
-        /// Its host.
+        /// The host of the VM.
         host: HostId,
-        /// The VM.
+        /// The VM to freeze.
         vm: VmId,
     },
     /// Resume a frozen VM.
     ThawVm {
-        /// Its host.
+        /// The host of the VM.
         host: HostId,
-        /// The VM.
+        /// The VM to resume.
         vm: VmId,
     },
     /// End a VM and everything on it.
     DestroyVm {
-        /// Its host.
+        /// The host of the VM.
         host: HostId,
-        /// The VM.
+        /// The VM to end.
         vm: VmId,
     },
     /// Run a task on seats that are free, or are being left.
     StartTask(StartTask),
     /// Stop an attempt; of a frozen VM it never runs again.
     StopTask {
-        /// Its host.
+        /// The host of the VM.
         host: HostId,
         /// On which VM.
         vm: VmId,
@@ -68,7 +68,7 @@ pub enum Command {
     },
     /// Checkpoint an attempt now; it keeps running.
     CheckpointNow {
-        /// Its host.
+        /// The host of the VM.
         host: HostId,
         /// On which VM.
         vm: VmId,
@@ -79,22 +79,22 @@ pub enum Command {
     },
     /// Swap the tiers of the vCPUs of a background job.
     PromoteTask {
-        /// Its host.
+        /// The host of the VM.
         host: HostId,
-        /// Its VM.
+        /// The VM that the job is on.
         vm: VmId,
-        /// The job.
+        /// The job to promote.
         task: TaskId,
         /// The attempt at it that is to come to the foreground.
         attempt: Attempt,
     },
     /// Move a background job, with what it has done, to the foreground of other vCPUs of its VM.
     MoveTask {
-        /// Its host.
+        /// The host of the VM.
         host: HostId,
-        /// Its VM.
+        /// The VM that the job is on.
         vm: VmId,
-        /// The job.
+        /// The job to move.
         task: TaskId,
         /// The attempt at it that is to be moved.
         attempt: Attempt,
@@ -103,9 +103,9 @@ pub enum Command {
     },
     /// A vCPU of a VM in the background has this share of its processor from now on.
     SetSupply {
-        /// Its host.
+        /// The host of the VM.
         host: HostId,
-        /// The VM.
+        /// The VM in the background.
         vm: VmId,
         /// The number of the vCPU on it.
         vcpu: u32,
@@ -114,7 +114,7 @@ pub enum Command {
     },
     /// Change between burst and baseline.
     SetMode {
-        /// Its host.
+        /// The host of the VM.
         host: HostId,
         /// On which VM.
         vm: VmId,
@@ -134,7 +134,7 @@ pub struct StartTask {
     pub host: HostId,
     /// The seat of each process.
     pub seats: Seats,
-    /// The task.
+    /// The task to start.
     pub task: TaskId,
     /// The number of this start of the task: every start has a new one.
     pub attempt: Attempt,
@@ -153,7 +153,7 @@ pub struct StartTask {
     pub checkpoint_cost: Span,
     /// Burst or baseline.
     pub mode: Mode,
-    /// Of a parallel job: what its processes do.
+    /// What the processes of a parallel job do; `None` for any other task.
     pub job: Option<Arc<Submission>>,
 }
 
@@ -183,31 +183,31 @@ impl Command {
 pub enum Report {
     /// The VM is there.
     VmCreated {
-        /// The VM.
+        /// The VM that was made.
         vm: VmId,
     },
     /// The VM is frozen.
     VmFrozen {
-        /// The VM.
+        /// The VM that was frozen.
         vm: VmId,
         /// From the command until it took effect, real microseconds.
         real_took_us: u64,
     },
     /// The VM runs again.
     VmThawed {
-        /// The VM.
+        /// The VM that was resumed.
         vm: VmId,
         /// From the command until it took effect, real microseconds.
         real_took_us: u64,
     },
     /// The VM is gone.
     VmDestroyed {
-        /// The VM.
+        /// The VM that is gone.
         vm: VmId,
     },
     /// The VM could not be made or kept.
     VmFailed {
-        /// The VM.
+        /// The VM that failed.
         vm: VmId,
         /// What went wrong, as one line for the log.
         why: String,
@@ -233,7 +233,7 @@ pub enum Report {
         task: TaskId,
         /// The attempt that has done it.
         attempt: Attempt,
-        /// Its answer is right.
+        /// Whether the task's answer is right.
         verified: bool,
         /// CPU time of this attempt, real microseconds.
         real_cpu_us: u64,
@@ -250,7 +250,7 @@ pub enum Report {
         why: String,
         /// CPU time of this attempt, real microseconds.
         real_cpu_us: u64,
-        /// Its worker had its checkpoint, and could not restore it.
+        /// Whether the worker had the checkpoint and could not restore it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         could_not_restore: bool,
     },
@@ -275,11 +275,11 @@ pub enum Report {
         task: TaskId,
         /// The attempt that took it.
         attempt: Attempt,
-        /// Its number.
+        /// The number of the checkpoint.
         checkpoint: CheckpointSeq,
         /// What of the work it holds.
         done: Ppm,
-        /// Its size.
+        /// The size of the checkpoint.
         bytes: Bytes,
         /// How long the task stood still, real microseconds.
         real_held_us: u64,
@@ -309,14 +309,14 @@ pub enum Report {
     },
     /// The balance of a burstable VM when its use changed.
     Credits {
-        /// The VM.
+        /// The burstable VM.
         vm: VmId,
-        /// Its balance.
+        /// The VM's credit balance.
         balance: Credits,
     },
     /// CPU time a VM was promised and got so far, real microseconds.
     Share {
-        /// The VM.
+        /// The VM that the CPU time is of.
         vm: VmId,
         /// CPU time that it should have had, real microseconds.
         real_promised_us: u64,
@@ -325,9 +325,9 @@ pub enum Report {
     },
     /// A job's slots are in the foreground now, where they were.
     TaskPromoted {
-        /// Its VM.
+        /// The VM that the job is on.
         vm: VmId,
-        /// The job.
+        /// The job that was promoted.
         task: TaskId,
         /// The attempt at it that was promoted.
         attempt: Attempt,
@@ -336,9 +336,9 @@ pub enum Report {
     },
     /// A job goes on on other vCPUs of its VM.
     TaskMoved {
-        /// Its VM.
+        /// The VM that the job is on.
         vm: VmId,
-        /// The job.
+        /// The job that was moved.
         task: TaskId,
         /// The attempt at it that was moved.
         attempt: Attempt,
@@ -358,13 +358,13 @@ pub enum Report {
     /// What a start of a parallel job that is over was due and got. Just before the report of its
     /// end.
     JobAccount {
-        /// Its VM.
+        /// The VM that the job was on.
         vm: VmId,
-        /// The job.
+        /// The job that the account is of.
         task: TaskId,
         /// The attempt at it that is over.
         attempt: Attempt,
-        /// The account.
+        /// The account of this start.
         #[serde(flatten)]
         account: Box<JobAccount>,
     },
@@ -376,7 +376,7 @@ pub enum Report {
         task: TaskId,
         /// The attempt that is over.
         attempt: Attempt,
-        /// The account.
+        /// The account of this attempt.
         #[serde(flatten)]
         ledger: Box<Ledger>,
     },
@@ -450,9 +450,9 @@ pub struct JobLedger {
 /// What a process got on a processor in one situation. Times are real microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessUse {
-    /// Which of the job's processes.
+    /// The number of the process in its job.
     pub process: u32,
-    /// The vCPU.
+    /// The number of the vCPU.
     pub processor: u32,
     /// In which slot.
     pub tier: Tier,

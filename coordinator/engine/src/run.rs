@@ -20,7 +20,7 @@ use crate::{Command, Counts, DecisionDigest, Effect, Event, Setup, Step, VmEnd};
 pub(crate) struct VmRecord {
     /// The host has made it.
     pub(crate) created: bool,
-    /// Its boot time is over.
+    /// The VM's boot time is over.
     pub(crate) boot_over: bool,
     /// When its current hibernation or resume was asked for.
     pub(crate) asked: Time,
@@ -28,7 +28,7 @@ pub(crate) struct VmRecord {
     pub(crate) freezes: bool,
     /// The tasks sent to it that haven't ended.
     pub(crate) seating: Seating,
-    /// Its vCPUs have a background seat, too, and it runs parallel jobs.
+    /// The VM's vCPUs have a background seat, too, and it runs parallel jobs.
     pub(crate) two_tier: bool,
     /// Memory of its type.
     pub(crate) memory: Bytes,
@@ -85,7 +85,7 @@ pub struct Run {
     pub(crate) effects: Vec<Effect>,
     pub(crate) commands: Vec<Command>,
     spare: Spare,
-    /// Of those who want one.
+    /// Digest of all decisions; `None` after `undigested()`.
     digest: Option<DecisionDigest>,
     next_seq: u64,
     pub(crate) begun: bool,
@@ -588,7 +588,7 @@ pub struct TenantView {
     pub work: Work,
     /// When the last of its tasks finished, if all have.
     pub makespan: Option<Time>,
-    /// Its tasks that have not finished.
+    /// Number of the tenant's tasks that have not finished.
     pub unfinished: usize,
     /// What is owed for its VMs.
     pub owed: Money,

@@ -12,7 +12,7 @@ use crate::Event;
 /// One event and all that came of it: a line of `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
-    /// Its number, from 0.
+    /// The step's number, from 0.
     pub seq: u64,
     /// When, in emulated microseconds.
     pub at: Time,
@@ -53,9 +53,9 @@ impl Step {
 pub enum Effect {
     /// A VM was granted and boots.
     VmLaunched {
-        /// The VM.
+        /// The VM that was granted.
         vm: VmId,
-        /// Its type.
+        /// The VM's instance type.
         kind: TypeName,
         /// How it was bought.
         market: Market,
@@ -64,14 +64,14 @@ pub enum Effect {
         /// Most that is paid for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bid: Option<Price>,
-        /// Its virtual processors.
+        /// Number of the VM's vCPUs.
         vcpus: u32,
         /// On which host.
         host: HostId,
     },
     /// A VM has booted; charging begins.
     VmReady {
-        /// The VM.
+        /// The VM that has booted.
         vm: VmId,
     },
     /// The provider acts, as asked for at `asked`.
@@ -92,19 +92,19 @@ pub enum Effect {
     /// The spot price of a type is another from now on, for those who have VMs of it. Said of types of which
     /// there are VMs, and of all whose price is recorded where there is a bag.
     PriceChanged {
-        /// The type.
+        /// The instance type with the new price.
         kind: TypeName,
         /// What it costs now.
         price: Price,
     },
     /// A VM costs more than was bid for it: the provider gives notice and ends it.
     Outbid {
-        /// The VM.
+        /// The VM that was outbid.
         vm: VmId,
     },
     /// A VM is given notice and ends, or hibernates, so that another has its room.
     Displaced {
-        /// The VM.
+        /// The VM that is displaced.
         vm: VmId,
         /// The one that waits for its room.
         by: VmId,
@@ -114,26 +114,26 @@ pub enum Effect {
     },
     /// A VM that hibernated so that another had its room has it again: it is told to resume.
     GivenBack {
-        /// The VM.
+        /// The VM that is to resume.
         vm: VmId,
     },
     /// A hibernation took effect; charging stops.
     VmHibernated {
-        /// The VM.
+        /// The VM that hibernated.
         vm: VmId,
         /// When it was asked for.
         asked: Time,
     },
     /// A resume took effect; charging begins.
     VmResumed {
-        /// The VM.
+        /// The VM that resumed.
         vm: VmId,
         /// When it was asked for.
         asked: Time,
     },
     /// A VM is gone for good.
     VmEnded {
-        /// The VM.
+        /// The VM that ended.
         vm: VmId,
         /// Who or what ended it.
         why: VmEnd,
@@ -142,7 +142,7 @@ pub enum Effect {
     },
     /// A task was sent to a VM.
     TaskSent {
-        /// The task.
+        /// The task that was sent.
         task: TaskId,
         /// The number of this start of the task.
         attempt: Attempt,
@@ -160,17 +160,17 @@ pub enum Effect {
     /// A VM has processors of its host, until it ends or hibernates. Said where spot VMs are in the
     /// background.
     Placed {
-        /// The VM.
+        /// The VM that has the processors.
         vm: VmId,
         /// Whether its vCPUs have all that they use of them, or what others leave.
         tier: Tier,
-        /// That of each of its vCPUs.
+        /// The host's processor under each of the VM's vCPUs.
         processors: Vec<u32>,
     },
     /// A vCPU of a VM in the background has this share of its processor from now on; at first, all
     /// of it.
     Supplied {
-        /// The VM.
+        /// The VM in the background.
         vm: VmId,
         /// The number of the vCPU on it.
         vcpu: u32,
@@ -180,7 +180,7 @@ pub enum Effect {
     /// A task is to be checkpointed now, while it runs on: its scheduler or its checkpointing scheme
     /// wants it.
     CheckpointAsked {
-        /// The task.
+        /// The task to checkpoint.
         task: TaskId,
         /// The attempt at it that runs.
         attempt: Attempt,
@@ -190,7 +190,7 @@ pub enum Effect {
     /// A task could not begin with its newest checkpoint: it begins with an older one, with this one
     /// on another host, or from scratch.
     RestoreFellBack {
-        /// The task.
+        /// The task that begins.
         task: TaskId,
         /// What could not be restored.
         from: (CheckpointSeq, Ppm),
@@ -208,7 +208,7 @@ pub enum Effect {
     Moot {
         /// The decision, by its place in this step.
         index: usize,
-        /// By what.
+        /// What overtook the decision.
         why: String,
     },
     /// The scheduler asked for what cannot be: a bug of the policy. It was not done.
@@ -250,7 +250,7 @@ pub enum VmEnd {
     Terminated,
     /// The provider took it back.
     Preempted,
-    /// Its host is gone.
+    /// The VM's host is gone.
     HostLost,
     /// The host could not make or keep it.
     Failed,

@@ -13,7 +13,7 @@ use crate::images::{Image, Images};
 /// Where a task is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TaskState {
-    /// Nowhere.
+    /// The task is on no VM and has not finished.
     #[default]
     Waiting,
     /// Sent to a VM, not heard of yet.
@@ -47,7 +47,7 @@ pub struct TaskRecord {
     pub(crate) seats: Option<Seats>,
     /// The latest attempt; reports of earlier ones are of a former life.
     pub attempt: Attempt,
-    /// Its complete checkpoints that it can go on from.
+    /// The task's complete checkpoints that it can go on from.
     pub(crate) images: Images,
     /// What checkpoints were asked for in the latest attempt.
     pub(crate) asked: Asked,
@@ -81,7 +81,7 @@ impl TaskRecord {
         self.images.newest().map(Image::what)
     }
 
-    /// Its present attempt has kept a checkpoint.
+    /// Records a checkpoint that the present attempt has kept.
     pub(crate) fn keep(&mut self, seq: CheckpointSeq, done: Ppm) {
         self.images.keep(Image { seq, done, by: self.attempt });
     }
@@ -139,7 +139,7 @@ impl Tasks {
         self.bag.iter().chain(&self.jobs)
     }
 
-    /// Their ids.
+    /// The ids of the tasks that have not been forgotten, in order.
     pub(crate) fn ids(&self) -> impl Iterator<Item = TaskId> + use<> {
         let bag = u32::try_from(self.bag.len()).unwrap_or(u32::MAX);
         let jobs = bag.saturating_add(self.forgotten)..self.next_id().get();

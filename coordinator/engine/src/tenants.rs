@@ -21,7 +21,7 @@ pub(crate) struct Tenant {
     hearing: Hearing,
     /// What it has yet to hear at the end of an instant, if it hears of whole instants.
     unheard: Vec<Notice>,
-    /// Of which instant that is.
+    /// Instant whose notices `unheard` buffers.
     instant: Option<Time>,
     /// When tasks of its bag are checkpointed.
     pub(crate) checkpointing: Box<dyn Checkpointing>,
@@ -29,8 +29,8 @@ pub(crate) struct Tenant {
     numbers: Numbers,
     /// When the last of its tasks finished.
     pub(crate) last_finish: Time,
-    /// Its only machine, for parallel jobs, was refused, it will ask again, and there is no more
-    /// room than there was.
+    /// The tenant's only machine, for parallel jobs, was refused, it will ask again, and there is
+    /// no more room than there was.
     pub(crate) waits_for_machine: bool,
     /// What was owed for VMs that are forgotten.
     pub(crate) settled: Money,
@@ -245,7 +245,7 @@ pub(crate) fn addressee(notice: &mut Notice, tenants: &[Tenant]) -> Option<usize
     }
 }
 
-/// Whose VM it is, of so many tenants.
+/// The index of the tenant that owns a VM, among so many tenants.
 pub(crate) const fn owner(vm: VmId, tenants: usize) -> usize {
     vm.get() as usize % tenants
 }

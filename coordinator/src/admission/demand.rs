@@ -25,7 +25,7 @@ impl Demand {
         self.vms.iter().fold(0, |sum, vcpus| sum.saturating_add(*vcpus))
     }
 
-    /// That of a provider with these hosts, which are there whole.
+    /// The demand of a provider with these hosts, each offered whole with all its vCPUs busy.
     #[must_use]
     pub fn of_hosts(hosts: &[Host], kinds: BTreeSet<TypeName>) -> Self {
         Self { vms: hosts.iter().map(|host| host.vcpus).collect(), kinds, hosts: hosts.to_vec() }

@@ -38,7 +38,7 @@ pub(crate) struct Late<'a> {
     pub(crate) share: Ppm,
     pub(crate) cpu_us: &'a [u64],
     pub(crate) demand: &'a Demand,
-    /// Which host of the provider's it would be, where the experiment says what hosts there are.
+    /// Index in `demand.hosts` of the host that it would be; unused where that list is empty.
     pub(crate) place: usize,
     pub(crate) setup: &'a Setup,
     /// CPU time that one repetition of each task's program takes it.

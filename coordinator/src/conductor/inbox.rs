@@ -18,7 +18,7 @@ use crate::wire::Due;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Arrived {
     pub(super) host: HostId,
-    /// Its number among the host's reports.
+    /// The report's number among those of its host.
     pub(super) number: u64,
     pub(super) report: Report,
     /// The account of an attempt that is over, heard of before the report.

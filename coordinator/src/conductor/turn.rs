@@ -15,7 +15,7 @@ pub(super) struct Due {
     pub(super) report: Option<Time>,
 }
 
-/// Whose turn it is.
+/// The kind of thing that a run hears of next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// An instant is over.
@@ -24,7 +24,7 @@ pub(super) enum Turn {
     Arrival(Time),
     /// The run itself.
     Tick(Time),
-    /// The machines.
+    /// A worker's report has its turn.
     Report,
 }
 

@@ -183,7 +183,8 @@ impl ServiceTally {
         ))
     }
 
-    /// Its figures by their names in `table.csv`, in a run of this cost; none where no job was started.
+    /// Figures of the batch service by their names in `table.csv`, in a run of this cost; none
+    /// where no job was started.
     pub fn figures(&self, cost: Money) -> impl Iterator<Item = (&'static str, f64)> {
         let jobs = u32::try_from(self.jobs.len()).unwrap_or(u32::MAX);
         let finished = self.finished_jobs();

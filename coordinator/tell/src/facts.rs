@@ -66,7 +66,7 @@ pub struct LiveFacts {
 pub struct HostLoad {
     /// How long that is.
     pub elapsed_us: u64,
-    /// Its worker's cores, in thousandths.
+    /// Cores of the host's worker, in thousandths.
     pub millicores: u32,
     /// For how much of it they were busy.
     pub busy_us: u64,
@@ -79,7 +79,7 @@ pub struct HostLoad {
 /// A host of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostFact {
-    /// Its id in the run.
+    /// Id of the host in the run.
     pub host: HostId,
     /// The worker's name and incarnation.
     pub name: String,
@@ -92,22 +92,22 @@ pub struct HostFact {
 /// How long the worker took to carry out a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// The VM.
+    /// VM that the command was about.
     pub vm: VmId,
     /// The task, where it is about one.
     pub task: Option<TaskId>,
-    /// Real microseconds.
+    /// How long it took, in real microseconds.
     pub real_us: u64,
 }
 
 /// What a checkpoint cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointCost {
-    /// Of which task.
+    /// Task that was checkpointed.
     pub task: TaskId,
-    /// Its number.
+    /// Number of the checkpoint.
     pub checkpoint: CheckpointSeq,
-    /// Its size.
+    /// Size of the checkpoint.
     pub bytes: Bytes,
     /// How long the task stood still, real microseconds.
     pub real_held_us: u64,
@@ -123,7 +123,7 @@ pub struct CheckpointCost {
 /// same unless the worker's report came later than [`LATEST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TookEffect {
-    /// The VM.
+    /// VM that the event acted on.
     pub vm: VmId,
     /// A resume, else a hibernation.
     pub resume: bool,
@@ -136,7 +136,7 @@ pub struct TookEffect {
 /// A VM that the provider took, both in emulated time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kill {
-    /// The VM.
+    /// VM that was taken.
     pub vm: VmId,
     /// When its notice was over.
     pub due: Time,

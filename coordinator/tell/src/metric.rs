@@ -3,9 +3,9 @@
 /// A figure of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Metric {
-    /// Its name in `table.csv`.
+    /// Name of the figure in `table.csv`.
     pub name: &'static str,
-    /// Its name for people, with its unit.
+    /// Name of the figure for people, with its unit.
     pub heading: &'static str,
     /// Digits behind the point.
     pub digits: usize,

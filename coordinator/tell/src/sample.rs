@@ -17,9 +17,9 @@ use crate::requests::{self, Ledger};
 /// The figures of one run, whatever its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// Of the run as a whole, by their names in `table.csv`; one that the run has not is not there.
+    /// Figures of the run as a whole, by their names in `table.csv`, without those that it has not.
     pub figures: BTreeMap<String, f64>,
-    /// Of parallel jobs: the means of the batches after the warm-up.
+    /// Means of the batches after the warm-up, by figure, for parallel jobs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub batches: BTreeMap<String, Vec<f64>>,
     /// Steps of the event log.
@@ -63,7 +63,7 @@ pub struct BagTally {
 }
 
 impl BagTally {
-    /// Of a run that begins.
+    /// Tally of a run that begins.
     #[must_use]
     pub fn of(setup: &Setup) -> Self {
         let history = History::new(setup);
@@ -146,12 +146,12 @@ pub struct JobsTally {
     response: BatchMeans,
     slowdown: BatchMeans,
     migrations: BatchMeans,
-    /// Steps seen.
+    /// Number of steps seen.
     pub steps: u64,
 }
 
 impl JobsTally {
-    /// Of so many jobs.
+    /// Tally of a run of so many jobs.
     #[must_use]
     pub fn of(jobs: usize) -> Self {
         let empty = BatchMeans::new(jobs);
@@ -217,7 +217,7 @@ pub struct RequestsTally {
 }
 
 impl RequestsTally {
-    /// Of a run of this whole setup with these tenants.
+    /// Tally of a run of this whole setup with these tenants.
     #[must_use]
     pub fn of(setup: &Setup, tenants: Vec<Work>) -> Self {
         Self { ledger: Ledger::new(setup, tenants), steps: 0 }

@@ -12,13 +12,13 @@ use crate::{AttemptEnd, AttemptHistory, Displaced, Record, TaskHistory, VmHistor
 pub struct Taken<'a> {
     /// When its owner was told.
     pub at: Time,
-    /// The VM.
+    /// VM that was taken.
     pub vm: &'a VmHistory,
-    /// Whose it was.
+    /// Tenant that had the VM that was taken.
     pub owner: Party,
     /// The VM that got its room.
     pub by: &'a VmHistory,
-    /// Whose that was.
+    /// Tenant that has the VM that got the room.
     pub taker: Party,
     /// How it ended.
     pub ending: Ending,
@@ -54,7 +54,7 @@ pub enum Ending {
 /// A task that was on a VM that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeftBehind {
-    /// The task.
+    /// Task that was left behind.
     pub task: TaskId,
     /// When it ran there no more: it was stopped, its VM froze or was gone.
     pub left: Time,
@@ -226,7 +226,7 @@ fn charged(vm: &VmHistory, lost: Span) -> Money {
 pub struct Toll {
     /// What work the tenant has.
     pub work: Work,
-    /// Its VMs that were taken.
+    /// The tenant's VMs that were taken.
     pub vms_lost: usize,
     /// Tasks that were on them.
     pub tasks: usize,

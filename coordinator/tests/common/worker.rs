@@ -110,7 +110,7 @@ pub struct FakeWorker {
     sent: usize,
     /// The last report the coordinator has acknowledged.
     pub acked: u64,
-    /// Commands taken.
+    /// Number of commands taken so far.
     pub taken: u64,
 }
 

@@ -37,7 +37,7 @@ pub struct BatchWorkload {
 pub enum JobSource {
     /// A log in the Standard Workload Format, plain or gzipped.
     Swf {
-        /// The file.
+        /// Path of the log.
         log: PathBuf,
         /// What is made of what is odd in it.
         #[serde(flatten)]
@@ -49,7 +49,7 @@ pub enum JobSource {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first: Option<usize>,
     },
-    /// A model.
+    /// Jobs that a model generates.
     Model {
         /// The model's name.
         model: Model,

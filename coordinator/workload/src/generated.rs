@@ -1,4 +1,4 @@
-//! Generated workloads.
+//! Workloads that a model generates.
 
 use dormouse_policies::batch::Submission;
 

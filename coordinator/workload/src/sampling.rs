@@ -91,7 +91,7 @@ mod tests {
         }
     }
 
-    /// Of an Erlang distribution: 1 − e^−x Σ x^k / k!.
+    /// Compares with the Erlang distribution function: 1 − e^−x Σ x^k / k!.
     #[test]
     fn the_gamma_distribution_function_is_right_for_whole_shapes() {
         for (x, expected) in [

@@ -129,7 +129,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Of no job yet, on a machine of `machine` processors.
+    /// Statistics of no job yet, on a machine of `machine` processors.
     #[must_use]
     pub fn new(machine: u32) -> Self {
         Self { machine, ..Self::default() }
@@ -167,7 +167,7 @@ impl Statistics {
         ]
     }
 
-    /// Jobs.
+    /// Number of jobs counted in.
     #[must_use]
     pub const fn jobs(&self) -> u64 {
         self.size.count()

@@ -17,13 +17,13 @@ use crate::{
 /// Why the jobs of a workload can't be had.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
-    /// The log.
+    /// The log can't be read.
     #[error(transparent)]
     Swf(#[from] SwfError),
-    /// The model.
+    /// The model can't make these jobs.
     #[error("workload: {0}")]
     Model(#[from] ModelError),
-    /// The estimates.
+    /// The estimates can't be made.
     #[error("workload.estimates: {0}")]
     Estimates(#[from] EstimatesError),
     /// A workload whose load can't be scaled.
@@ -39,13 +39,13 @@ pub enum WorkloadError {
 /// A workload, and what of its jobs matters to those who run them.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// The workload.
+    /// The workload whose jobs are wanted.
     pub workload: &'a BatchWorkload,
     /// Whether CPU usage is asked for: with one tier it never is.
     pub usage: bool,
     /// Memory that a process can have; `None`: nobody says.
     pub memory: Option<Bytes>,
-    /// Of all chance.
+    /// Seed of all random draws.
     pub seed: u64,
     /// Opens a log for reading.
     pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,

@@ -57,7 +57,7 @@ impl Text {
         &self.line
     }
 
-    /// Its number, from 1; 0 before the first.
+    /// Number of the line read last, from 1; 0 before the first.
     pub(crate) const fn number(&self) -> u64 {
         self.number
     }

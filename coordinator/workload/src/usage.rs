@@ -10,7 +10,7 @@ use dormouse_units::{Ppm, Stream, Usage};
 pub struct UsageRule {
     /// Least usage of a process of a larger job.
     pub low: Ppm,
-    /// Most.
+    /// Greatest usage of a process of a larger job.
     pub high: Ppm,
     /// For the draws: one stream a job.
     pub seed: u64,

@@ -138,8 +138,9 @@ fn half_way_is_the_peak_of_a_period_that_does_not_say() {
     near(part, expected, (expected * (1.0 - expected)).sqrt(), 40_000, "the middle half");
 }
 
-/// Of a Poisson process that a chain of two states modulates: Fischer and Meier-Hellstern 1993, the mean
-/// rate and the index of dispersion of counts, 1 + A (1 − (1 − e^−rt) / rt).
+/// Bursts are a Poisson process that a chain of two states modulates: the mean rate and the index
+/// of dispersion of counts, 1 + A (1 − (1 − e^−rt) / rt), are those of Fischer and
+/// Meier-Hellstern 1993.
 #[test]
 fn bursts_have_the_rate_and_the_dispersion_of_their_process() {
     let mut model = model(400_000);

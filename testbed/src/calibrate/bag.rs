@@ -59,7 +59,7 @@ on = "all"
 pub struct CellPlan {
     /// Emulated seconds per real second.
     pub speedup: f64,
-    /// The load.
+    /// vCPUs busy at once, as a part of those that the host holds at 1/24 of a core each.
     pub load: f64,
     /// vCPUs busy at once.
     pub vcpus: u32,

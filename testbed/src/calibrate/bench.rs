@@ -35,7 +35,7 @@ pub(crate) struct Bench {
 /// What came of measuring a cell.
 #[derive(Debug)]
 pub(crate) enum Measured {
-    /// It.
+    /// The measured cell, or why it was refused.
     Cell(Cell),
     /// A run was ended before its time, for this reason.
     Ended(String),

@@ -14,20 +14,20 @@ pub enum CalibrateError {
         "--loads {load}: this host holds {held} vCPUs then, and a cell needs 3; write {least} or more"
     )]
     Load {
-        /// The load.
+        /// The load that was asked for with `--loads`.
         load: f64,
         /// How many vCPUs the host holds at it.
         held: u32,
         /// The least that can be measured.
         least: f64,
     },
-    /// Its file can't be read or written.
+    /// The calibration's file can't be read or written.
     #[error(transparent)]
     File(#[from] CalibrationError),
     /// The experiment of a cell can't be made.
     #[error("the experiment of a cell can't be made: {0}")]
     Experiment(#[from] InputError),
-    /// Its scheduler has no plan.
+    /// The scheduler of a cell's experiment finds no plan.
     #[error("the experiment of a cell can't be scheduled: {0}")]
     Plan(#[from] dormouse_policies::PlanError),
     /// The virtual run of a cell got stuck.

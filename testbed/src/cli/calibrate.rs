@@ -1,4 +1,4 @@
-//! `dormouse calibrate`.
+//! The command `dormouse calibrate`.
 
 use std::path::Path;
 

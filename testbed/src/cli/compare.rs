@@ -1,4 +1,4 @@
-//! `dormouse compare`.
+//! The command `dormouse compare`.
 
 use clap::Args;
 

@@ -30,7 +30,7 @@ pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOC
 pub(super) struct Rehearsed {
     /// What its schedulers want.
     pub(super) rehearsal: Rehearsal,
-    /// Its parallel jobs, in order of submission.
+    /// The experiment's parallel jobs, in order of submission.
     pub(super) submissions: Vec<Submission>,
     /// The VMs that are requested, in order of time.
     pub(super) requests: Vec<(Time, Request)>,
@@ -39,7 +39,7 @@ pub(super) struct Rehearsed {
 }
 
 impl Rehearsed {
-    /// That of an experiment.
+    /// Rehearses a live run of an experiment.
     pub(super) fn of(experiment: &Experiment) -> Result<Self, Failure> {
         let mut jobs = experiment.submissions().map_err(JobsError::from)?;
         let submissions = jobs.iter_mut().flatten().collect::<Result<Vec<_>, _>>();
@@ -108,7 +108,7 @@ pub(super) fn conduct_live(
     end(say, &Results { header, record, plan, fidelity, jobs, requests, wall_s }, staging)
 }
 
-/// That only one of several workers has work at a time.
+/// A note that only one of several workers has work at a time; `None` where that is not so.
 fn standing_by(experiment: &Experiment) -> Option<String> {
     let Experiment { scheduler: None, jobs: Some(jobs), live, .. } = experiment else {
         return None;

@@ -1,4 +1,4 @@
-//! `dormouse doctor`.
+//! The command `dormouse doctor`.
 
 use std::fmt::Write as _;
 

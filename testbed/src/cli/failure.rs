@@ -47,8 +47,8 @@ impl From<InputError> for Failure {
     }
 }
 
-/// Of errors that know whether the input has to change: how each is said. Those that [`chain`] says
-/// have causes that their own words leave out.
+/// Makes a `Failure` of each error type that knows whether the input has to change, by the
+/// function that words it: [`chain`] for errors that leave their causes out of their own words.
 macro_rules! failures {
     ($($error:ty: $words:path,)*) => {$(
         impl From<$error> for Failure {

@@ -30,7 +30,7 @@ impl Say {
 }
 
 impl Progress {
-    /// Of `count` things called `what`; nothing is ever said where `is_silent`.
+    /// The progress of `count` things called `what`; nothing is ever said where `is_silent`.
     pub(crate) fn new(is_silent: bool, count: usize, what: &str) -> Self {
         let (began, is_terminal) = (Instant::now(), std::io::stderr().is_terminal());
         let bar = if is_silent { ProgressBar::hidden() } else { ProgressBar::new(count as u64) };

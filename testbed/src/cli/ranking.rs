@@ -36,7 +36,7 @@ struct Figures {
     /// Swaps, kills, migrations.
     promotions: [u64; 3],
     verified: u64,
-    /// Of live runs: what sharing and moving cost, and whether it was faithful.
+    /// For live runs: what sharing and moving cost, and whether the run was faithful.
     live: Option<(Consolidation, bool)>,
 }
 

@@ -1,4 +1,4 @@
-//! `dormouse run`.
+//! The command `dormouse run`.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;

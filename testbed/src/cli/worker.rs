@@ -1,4 +1,4 @@
-//! `dormouse worker`.
+//! The command `dormouse worker`.
 
 use std::path::{Path, PathBuf};
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Batch {
-    /// The jobs.
+    /// The parallel jobs and the size of their machine.
     pub workload: BatchWorkload,
     /// The scheduler and its parameters.
     pub scheduler: BatchSchedulerConfig,
@@ -30,8 +30,8 @@ impl Batch {
         self.checkpoint.is_some() || self.scheduler.name.promotion() == Some(OnPromotion::Migrate)
     }
 
-    /// Its scheduler's configuration, and the model of its machine under this seed. A live run of
-    /// it is the same [`Run`](dormouse_engine::Run) on real processors.
+    /// The scheduler's configuration, and the model of the batch's machine under this seed. A live
+    /// run of it is the same [`Run`](dormouse_engine::Run) on real processors.
     pub fn simulation(&self, seed: u64) -> Simulation {
         Simulation {
             config: self.scheduler.on(self.workload.processors),
@@ -45,7 +45,7 @@ impl Batch {
         }
     }
 
-    /// Its jobs, as its scheduler and its machine need them.
+    /// The batch's jobs, as its scheduler and its machine need them.
     pub fn wanted(&self, seed: u64) -> Wanted<'_> {
         Wanted {
             workload: &self.workload,

@@ -55,7 +55,7 @@ const PROVIDERS: [Part; 11] = [
 const SCENARIOS: [Part; 5] = [part!("sc1"), part!("sc2"), part!("sc3"), part!("sc4"), part!("sc5")];
 
 impl Part {
-    /// Its first line, a comment, says what it is; the rest is its body.
+    /// Splits the text into its first line, a comment that says what it is, and the body.
     fn split(self) -> (&'static str, &'static str) {
         let (about, body) = self.text.split_once('\n').unwrap_or((self.text, ""));
         (about.trim_start_matches(['#', ' ']), body)
@@ -95,7 +95,7 @@ impl Builtin {
         Self::all().find(|builtin| builtin.name() == name)
     }
 
-    /// Its name.
+    /// Name of the built-in experiment: its workload's, with its scenario's if it has one.
     pub fn name(&self) -> String {
         match self.scenario {
             None => self.workload.name.to_owned(),

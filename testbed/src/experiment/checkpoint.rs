@@ -137,8 +137,8 @@ fn plannable(
     None
 }
 
-/// That of parallel jobs: theirs is one machine that nobody takes away, so there is no `on`, and they say
-/// nothing of their memory. `None`: never.
+/// Checks the checkpoints of parallel jobs; `None`: never. Their machine is one that nobody
+/// takes away, so there is no `on`, and they say nothing of their memory.
 pub(crate) fn check_of_jobs(
     section: CheckpointSection,
     node: &Node,

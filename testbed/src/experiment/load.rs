@@ -44,7 +44,7 @@ pub struct Source<'a> {
 /// An experiment and where its parts came from.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The experiment.
+    /// The experiment, with everything resolved.
     pub experiment: Experiment,
     /// Who said its speed-up.
     pub speedup: SpeedupSaid,

@@ -9,7 +9,7 @@ use super::Experiment;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PriceFile {
-    /// The type.
+    /// The instance type whose prices these are.
     #[serde(rename = "type")]
     pub kind: TypeName,
     /// The file, as the experiment names it.

@@ -91,7 +91,7 @@ fn with_length(path: &Path, record: PriceRecord) -> Result<(PriceRecord, Span), 
 pub(crate) struct PriceSeries {
     /// What tells it from others: its file's name, or its type, zone and product.
     pub(crate) name: String,
-    /// The prices.
+    /// The prices over time.
     pub(crate) record: PriceRecord,
     /// From the first to the last.
     pub(crate) length: Span,

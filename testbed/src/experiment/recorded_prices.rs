@@ -175,7 +175,7 @@ impl Read<'_> {
         self.before(clock) + start.and_then(|start| start.parse().ok()).unwrap_or_default()
     }
 
-    /// Its prices from there.
+    /// The record's prices from the start on, scaled if that is asked for.
     ///
     /// # Errors
     ///

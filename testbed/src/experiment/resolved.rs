@@ -18,7 +18,7 @@ use super::{Batch, DrawnPrices, Live, PriceFile};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Experiment {
-    /// Its name.
+    /// Name of the experiment.
     pub name: String,
     /// A sentence about the experiment, for people.
     pub description: String,
@@ -101,7 +101,7 @@ impl Experiment {
         self.jobs.as_ref().map(|jobs| jobs.simulation(self.setup.seed))
     }
 
-    /// Its parallel jobs in order of submission; `None`: it has none.
+    /// The experiment's parallel jobs in order of submission; `None`: it has none.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl Experiment {
         self.tenants().into_iter().zip(bag.into_iter().chain(jobs).chain(customers)).collect()
     }
 
-    /// Its run before anything has happened, under this scheduler of its bag.
+    /// The experiment's run before anything has happened, under this scheduler of its bag.
     pub fn run(&self, bag: Option<Box<dyn Policy>>) -> Run {
         Run::of_tenants(self.whole_setup(), self.policies(bag))
     }

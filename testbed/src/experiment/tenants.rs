@@ -9,11 +9,11 @@ use dormouse_documents::{Mistakes, Node, Value, missing};
 /// The sections of each work of an experiment.
 #[derive(Debug)]
 pub(crate) struct Work {
-    /// Of the bag, with all that is the experiment's.
+    /// Sections of the bag, with all that is the experiment's.
     pub(crate) bag: Option<Node>,
-    /// Of the parallel jobs, and nothing else where they have a tenant of their own.
+    /// Sections of the parallel jobs, and nothing else where they have a tenant of their own.
     pub(crate) jobs: Option<Node>,
-    /// Of the requests, with all that is the experiment's.
+    /// Sections of the requests, with all that is the experiment's.
     pub(crate) requests: Option<Node>,
 }
 

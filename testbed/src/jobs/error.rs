@@ -8,7 +8,7 @@ use crate::output::OutputError;
 /// Why parallel jobs can't be had, or what becomes of them not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum JobsError {
-    /// The workload.
+    /// The workload can't be read or made.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
     /// Jobs that can't be scheduled.

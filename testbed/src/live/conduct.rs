@@ -42,7 +42,7 @@ pub struct Conduct<'a> {
     pub scheduler: Option<Box<dyn Policy>>,
     /// What its schedulers want.
     pub rehearsal: Rehearsal,
-    /// Its parallel jobs, in order of submission.
+    /// The run's parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
     /// The VMs that are requested, in order of time.
     pub requests: Vec<(Time, Request)>,

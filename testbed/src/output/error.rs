@@ -19,7 +19,7 @@ pub enum OutputError {
     /// The folder wanted for results can't be used.
     #[error("--out {}: {why}", .path.display())]
     Out {
-        /// The folder.
+        /// The folder that was asked for with `--out`.
         path: PathBuf,
         /// What is there, and what to do.
         why: String,
@@ -44,7 +44,7 @@ impl OutputError {
         Self::Io { doing, path: path.to_path_buf(), source }
     }
 
-    /// Of a folder wanted for results: what is there, and what to do.
+    /// An error about a folder wanted for results; `why` says what is there, and what to do.
     pub(super) fn out(path: &Path, why: impl Into<String>) -> Self {
         Self::Out { path: path.to_path_buf(), why: why.into() }
     }

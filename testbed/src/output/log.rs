@@ -187,7 +187,7 @@ pub(crate) fn has_steps(folder: &Path) -> bool {
 /// The log of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunLog {
-    /// Its first line.
+    /// The first line of the log.
     pub header: Header,
     /// All others; `None` if they were too many to be kept: they can be made again.
     pub steps: Option<Vec<Step>>,

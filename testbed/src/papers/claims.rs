@@ -11,7 +11,7 @@ const NAMED: usize = 4;
 /// A claim and what became of it.
 #[derive(Clone, Debug)]
 pub struct Judged {
-    /// The claim.
+    /// The claim that was judged.
     pub claim: Claim,
     /// Ours; for [`Over::Each`], in how many cells it is as the claim says.
     pub ours: Estimate,

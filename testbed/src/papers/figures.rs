@@ -18,7 +18,7 @@ pub struct Row {
     pub metric: String,
     /// The paper's, and how far ours may be from it.
     pub paper: Option<(f64, Tolerance)>,
-    /// Ours.
+    /// Our estimate of the figure.
     pub ours: Estimate,
 }
 

@@ -17,16 +17,16 @@ use crate::sweep::{Cell, SweepError};
 /// What is taken from the `summary.json` of a live run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct LiveRun {
-    /// The experiment.
+    /// Name of the experiment.
     pub experiment: String,
-    /// The scheduler.
+    /// Name of the scheduler.
     pub scheduler: String,
     mode: String,
-    /// The seed.
+    /// Seed of the run.
     pub seed: u64,
     /// Emulated seconds; `None`: not all tasks were finished.
     pub makespan_s: Option<f64>,
-    /// Dollars.
+    /// Cost of the run, dollars.
     pub cost_usd: f64,
     fidelity: Option<Faithful>,
 }
@@ -104,7 +104,7 @@ pub struct Against {
 /// Live runs that are wanted.
 #[derive(Clone, Debug)]
 pub struct MakeLive {
-    /// Of each cell under seeds 1 to this.
+    /// Number of live runs of each cell: seeds 1 to this.
     pub seeds: u64,
     /// The program that makes one: `dormouse`, or what takes its `run --live`.
     pub program: PathBuf,

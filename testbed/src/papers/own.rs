@@ -37,7 +37,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Of a file of lifetimes with a row a VM, or of a folder of prices.
+    /// Reads a file of lifetimes with a row a VM, or a folder of prices.
     pub(super) fn read(lives: Option<&Path>, prices: Option<&Path>) -> Result<Self, SweepError> {
         let mut all = Self::default();
         if let Some(path) = lives {

@@ -15,7 +15,7 @@ use crate::sweep::Cell;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Paper {
-    /// Its name on the command line.
+    /// Name of the paper on the command line.
     pub name: String,
     /// What the page is called.
     pub title: String,
@@ -34,7 +34,7 @@ pub struct Paper {
     /// records that is given on the command line.
     #[serde(default)]
     pub settings: BTreeMap<String, Vec<String>>,
-    /// Which key the last word of a case sets: what schedules.
+    /// The key that the last word of a case sets, which says what schedules.
     #[serde(default = "schedules")]
     pub scheduler: String,
     /// How figures are written for people: the name with the unit, and the digits behind the point.
@@ -70,18 +70,18 @@ pub struct Paper {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Part {
-    /// Its name, such as `table-4`.
+    /// Name of the part, such as `table-4`.
     pub name: String,
     /// What it shows.
     pub title: String,
-    /// Its cells: patterns.
+    /// Patterns of the part's cells.
     pub cells: Vec<String>,
     /// What is reported of its cells: patterns, and figures by name.
     pub metrics: BTreeMap<String, Vec<String>>,
     /// Whether each cell's run with the median makespan is drawn.
     #[serde(default)]
     pub gantt: bool,
-    /// Its lines, if it is a figure: their names and cells.
+    /// Names and cells of the lines, if the part is a figure.
     #[serde(default)]
     pub lines: Vec<(String, String)>,
     /// What they are over: how the word of a case begins that says it, and what it is called.
@@ -130,15 +130,15 @@ pub enum Tolerance {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Compared {
-    /// Its names in `table.csv`: a pattern.
+    /// Pattern of the comparison's cases in `table.csv`.
     pub case: String,
-    /// Its figure's name there.
+    /// Name of the comparison's figure in `table.csv`.
     pub metric: String,
     /// The figure that is compared.
     pub from: String,
     /// In these cells.
     pub of: String,
-    /// With these.
+    /// The cells that these are compared with.
     pub than: String,
     /// How far ours may be from the paper's.
     pub tolerance: Tolerance,
@@ -148,17 +148,17 @@ pub struct Compared {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Claim {
-    /// In words.
+    /// The claim in words.
     pub says: String,
-    /// Its case in `table.csv`.
+    /// The claim's case in `table.csv`.
     pub case: String,
-    /// Its metric there.
+    /// The claim's metric in `table.csv`.
     pub name: String,
     /// What is measured of the cells.
     pub measure: Measure,
     /// The figure that is looked at.
     pub metric: String,
-    /// Of a slope: the figure that it grows with.
+    /// For a slope: the figure that it grows with.
     pub per: Option<String>,
     /// The cells: a pattern.
     pub of: String,
@@ -181,7 +181,7 @@ pub struct Claim {
     /// The paper does not say it: ours is for comparison, and there is no verdict.
     #[serde(default)]
     pub silent: bool,
-    /// Of a break-even: the seconds of the cells, in their order.
+    /// For a break-even: the costs of the cells in seconds, in their order.
     #[serde(default)]
     pub costs: Vec<f64>,
 }
@@ -233,9 +233,9 @@ pub enum Over {
     Mean,
     /// The mean of all samples of all.
     Pooled,
-    /// The largest.
+    /// The largest of the measures.
     Most,
-    /// The smallest.
+    /// The smallest of the measures.
     Least,
     /// How many are as the claim says; it takes all.
     Each,
@@ -245,7 +245,7 @@ pub enum Over {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Factor {
-    /// Its name.
+    /// Name of the factor.
     pub name: String,
     /// What it changes, in words.
     pub about: String,
@@ -285,7 +285,7 @@ pub enum Ground {
 }
 
 impl Ground {
-    /// In words.
+    /// The ground in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Text => "the text",
@@ -310,9 +310,9 @@ impl Factor {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Plot {
-    /// Its heading.
+    /// Heading of the plot.
     pub title: String,
-    /// Its cells: a pattern.
+    /// Pattern of the plot's cells.
     pub cells: String,
     /// One figure of each run against another; only one: a strip of runs for each cell.
     pub metrics: Vec<String>,
@@ -391,7 +391,7 @@ impl Paper {
         })
     }
 
-    /// Its claims, one for each word of each.
+    /// The paper's claims; one with words in `each` becomes a claim for every word.
     pub(super) fn claims(&self) -> Vec<Claim> {
         let mut all = Vec::new();
         for claim in &self.claims {

@@ -8,7 +8,7 @@ use crate::sweep::Cell;
 /// A record of prices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceNotes {
-    /// Its file.
+    /// The file of the record.
     pub file: String,
     /// What is odd about it, a sentence each; none: nothing.
     pub notes: Vec<String>,

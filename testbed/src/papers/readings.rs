@@ -25,9 +25,9 @@ const BEST: usize = 5;
 pub struct Reading {
     /// What it changes; nothing: as ours are.
     pub factors: Vec<Factor>,
-    /// The figures.
+    /// The figures under this reading.
     pub rows: Vec<Row>,
-    /// The claims.
+    /// The claims, judged under this reading.
     pub claims: Vec<Judged>,
     /// How many of the figures that count, those that the paper searches by, are within their tolerance,
     /// of how many. (How many VMs hibernate, say, goes into a run and does not come out of it.)
@@ -50,7 +50,7 @@ impl Reading {
         Self { factors, rows, claims, within: (printed - off, printed), is_whole: true }
     }
 
-    /// Its name.
+    /// Name of the reading: those of its factors, or `none`.
     pub fn name(&self) -> String {
         self.said(|factor| &factor.name, " + ", "none")
     }

@@ -21,7 +21,7 @@ pub type Progress<'a> = &'a mut (dyn FnMut(&str, usize, usize) + Send);
 pub struct Request {
     /// On so many threads.
     pub threads: usize,
-    /// Which runs to make; `None`: all have to be in the folder.
+    /// The runs to make; `None`: all have to be in the folder.
     pub compute: Option<Shard>,
     /// Folders of live runs to compare with.
     pub live: Vec<PathBuf>,
@@ -32,7 +32,7 @@ pub struct Request {
 /// Everything that came out.
 #[derive(Debug)]
 pub struct Finished {
-    /// The paper.
+    /// The paper that is reproduced.
     pub paper: Paper,
     /// What of it, such as `burst-hads/table-4`.
     pub what: String,
@@ -42,7 +42,7 @@ pub struct Finished {
     pub parts: Vec<String>,
     /// The cells, and the command that makes the figures of each by itself.
     pub cells: Vec<(String, String)>,
-    /// The samples.
+    /// The samples of every cell.
     pub results: Results,
     /// Every figure and claim, with the presets that were asked for.
     pub ours: Reading,
@@ -71,7 +71,7 @@ impl Finished {
         self.price_records.iter().filter(|record| !record.notes.is_empty())
     }
 
-    /// Its parts.
+    /// The paper's parts that were asked for.
     pub(super) fn parts(&self) -> impl Iterator<Item = &Part> {
         self.paper.parts.iter().filter(|part| self.parts.contains(&part.name))
     }

@@ -1,4 +1,5 @@
-//! Which reading of a paper explains most of what it printed, with the fewest changes.
+//! A search for the reading of a paper that explains most of what it printed, with the fewest
+//! changes.
 //!
 //! A reading is a set of changes to how its text is read. What it explains are printed figures that
 //! ours come near to, and claims that hold. With enough changes anything comes near: each has a price.
@@ -8,13 +9,13 @@
 /// their standard deviation is 2.9.)
 pub(super) const PRICE: i64 = 3;
 
-/// Of each size from pairs on, so many of the best readings are changed further.
+/// How many of the best readings of each size, from pairs on, are changed further.
 const WIDTH: usize = 4;
 
 /// A reading, and what it explains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tried {
-    /// Its changes, ascending.
+    /// Numbers of the changes, ascending.
     pub(super) changes: Vec<usize>,
     /// How many figures and claims.
     pub(super) explained: usize,

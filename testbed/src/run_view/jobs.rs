@@ -16,7 +16,8 @@ use super::{Line, RunView};
 use super::{emulation, machine, requests};
 use crate::jobs::JobsOutcome;
 
-/// Which EASY this is, in a line; its definition is the documentation of `dormouse_policies::batch`.
+/// The variant of EASY in a line; its definition is the documentation of
+/// `dormouse_policies::batch`.
 const VARIANT: &str =
     "extra nodes; estimates as given; no kill at the estimate; ties by order of submission";
 

@@ -60,7 +60,7 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
     }
 }
 
-/// Which of the jobs and processors are drawn, where that is not all of them.
+/// The jobs and processors that are drawn, in words; `None` where all of them are.
 pub(super) fn left_out(jobs: &JobsOutcome<'_>) -> Option<String> {
     let drawn = jobs.history.jobs().count();
     let of_jobs = jobs

@@ -43,7 +43,7 @@ pub(super) struct OfBag<'a> {
 /// A task of the bag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TaskOf<'a> {
-    /// Its number.
+    /// Number of the task.
     pub(super) n: usize,
     /// What became of it.
     pub(super) is: &'a TaskHistory,
@@ -54,7 +54,7 @@ pub(super) struct TaskOf<'a> {
 }
 
 impl<'a> Results<'a> {
-    /// Of a run in virtual time, with nothing in them yet.
+    /// The results of a run in virtual time, with nothing in them yet.
     #[must_use]
     pub const fn of(header: &'a Header) -> Self {
         let (record, plan, fidelity, jobs, requests) = (None, None, None, None, None);

@@ -41,7 +41,7 @@ fn notes(run: &Results<'_>, file: &PriceFile) -> Vec<String> {
     file.notes.iter().cloned().chain(beyond(run, file)).collect()
 }
 
-/// That the run went on after the last price of a record; `None`: it didn't.
+/// A note that the run went on after the last price of a record; `None`: it didn't.
 fn beyond(run: &Results<'_>, file: &PriceFile) -> Option<String> {
     let (last, end) = (run.header.experiment.prices_end(file), end(run));
     (end > last).then(|| {

@@ -10,7 +10,7 @@ use super::{jobs, prices, requests, taken};
 use dormouse_tell::Mode;
 use dormouse_tell::fidelity::Background;
 
-/// Its content.
+/// The summary of a run with a bag, as JSON.
 pub(super) fn summary(of: &OfBag<'_>) -> Value {
     let (header, record, plan) = (of.of.header, of.record, of.of.plan.as_ref());
     let experiment = &header.experiment;

@@ -103,7 +103,7 @@ impl All<'_> {
         vec![Block::Table(by_tenant), Block::Table(self.table()), tasks, Block::text(how)]
     }
 
-    /// For programs.
+    /// The summary as JSON, for programs.
     pub(super) fn summary(&self) -> Value {
         let tenants = self.tolls.iter().map(|toll| {
             json!({

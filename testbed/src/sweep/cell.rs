@@ -24,7 +24,7 @@ use crate::virtual_run::{model, play_out, virtual_run};
 /// An experiment with settings, seed aside, under the name it has in tables.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// Its name, such as `j60-sc2/burst-hads`.
+    /// Name of the cell, such as `j60-sc2/burst-hads`.
     pub case: String,
     /// The file or built-in experiment that it is of.
     pub name: String,

@@ -14,9 +14,9 @@ pub enum SweepError {
     /// A run of a cell can't be made.
     #[error("{case}, seed {seed}")]
     Run {
-        /// The cell.
+        /// The cell's name in tables.
         case: String,
-        /// The seed.
+        /// Seed of the run.
         seed: u64,
         /// What keeps it from being made.
         source: RunError,
@@ -48,7 +48,7 @@ pub enum RunError {
     /// It went nowhere.
     #[error("the run got stuck; run it alone to see where")]
     Stuck(#[from] PlayError<JobsError>),
-    /// Its parallel jobs can't be had, or not be run.
+    /// The run's parallel jobs can't be had, or not be run.
     #[error(transparent)]
     Jobs(Box<JobsError>),
 }
@@ -62,7 +62,7 @@ impl SweepError {
         move |source| Self::Io { doing, path, source }
     }
 
-    /// That of the run of a cell under a seed.
+    /// Makes the error of the run of a cell under a seed.
     pub(crate) fn of_run<E: Into<RunError>>(case: &str, seed: u64) -> impl Fn(E) -> Self {
         move |error| Self::Run { case: case.to_owned(), seed, source: error.into() }
     }

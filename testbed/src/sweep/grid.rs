@@ -168,7 +168,7 @@ impl Sweep {
         Chart { title: String::new(), panels: vec![panel] }
     }
 
-    /// `report.html`.
+    /// The page of `report.html`.
     pub(crate) fn page(&self, samples: &Samples, command: &str) -> Page {
         let names: BTreeSet<&str> = self.cells.iter().map(|cell| cell.name.as_str()).collect();
         let name = names.into_iter().collect::<Vec<_>>().join(", ");

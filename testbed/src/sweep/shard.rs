@@ -10,7 +10,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// Everything.
+    /// The only part of one: everything.
     pub const ALL: Self = Self { index: 1, count: 1 };
 
     /// Whether the `n`-th run belongs to it.

@@ -45,11 +45,11 @@ pub struct Reproduction {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub(crate) enum Spec {
-    /// `dormouse reproduce`.
+    /// The command `dormouse reproduce`.
     Reproduce(Reproduction),
-    /// `dormouse compare`.
+    /// The command `dormouse compare`.
     Compare {
-        /// The schedulers.
+        /// Names of the schedulers; the others are compared with the first.
         schedulers: Vec<String>,
         /// Files or built-in experiments.
         on: Vec<String>,
@@ -58,7 +58,7 @@ pub(crate) enum Spec {
         /// Seeds 1 to this.
         seeds: u64,
     },
-    /// `dormouse sweep`.
+    /// The command `dormouse sweep`.
     Sweep {
         /// A file or a built-in experiment.
         experiment: String,

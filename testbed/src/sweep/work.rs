@@ -12,10 +12,10 @@ use super::{Folder, Shard, Shared, SweepError};
 
 /// What samples are taken of, under one seed or many.
 pub trait Sampled: Sync {
-    /// Its name in tables.
+    /// Name of the case in tables.
     fn case(&self) -> &str;
 
-    /// Of all that its samples depend on, besides the seed.
+    /// Digest of all that the samples depend on, besides the seed.
     fn digest(&self) -> &str;
 
     /// The seeds that it is run under where these are wanted.
@@ -86,7 +86,7 @@ impl Work<'_> {
         Ok(cells.iter().map(samples).collect())
     }
 
-    /// Which of these runs are to be made: a part is the same whatever is known already.
+    /// The runs that are to be made: a part is the same whatever is known already.
     fn todo<'c, C: Sampled>(
         &self,
         all: Vec<(&'c C, u64)>,

@@ -10,10 +10,10 @@ use crate::output::OutputError;
 /// Why a run has no twin.
 #[derive(Debug, thiserror::Error)]
 pub enum TwinError {
-    /// Its log can't be read.
+    /// The run's log can't be read.
     #[error(transparent)]
     Log(#[from] OutputError),
-    /// Its jobs can't be read or played again.
+    /// The run's jobs can't be read or played again.
     #[error("{}", crate::chain::chain(.0))]
     Jobs(#[from] JobsError),
     /// No scheduler can be made of its header.
@@ -21,12 +21,12 @@ pub enum TwinError {
         "{}: {source}; give the folder of a run", .path.join(dormouse_log::FILE).display()
     )]
     Scheduler {
-        /// The folder.
+        /// Folder of the run.
         path: PathBuf,
         /// What stood in the way, in words.
         source: PlanError,
     },
-    /// Its log ends before anything was decided.
+    /// The log ends before anything was decided.
     #[error("{}: the run ended before it began; there is nothing to compare", .0.display())]
     NeverBegan(PathBuf),
     /// Several tenants share it.
@@ -41,14 +41,14 @@ pub enum TwinError {
          {made_by}: use that one", .path.display(), env!("CARGO_PKG_VERSION")
     )]
     OtherVersion {
-        /// The folder.
+        /// Folder of the run.
         path: PathBuf,
         /// The first step that comes out otherwise.
         step: u64,
         /// The version that made it.
         made_by: String,
     },
-    /// Its steps were too many to be kept.
+    /// The run's steps were too many to be kept.
     #[error(
         "{}: it is a run of virtual time with too many jobs for its steps to be kept, and its own \
          twin; give the folder of a live run", .0.display()

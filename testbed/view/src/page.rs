@@ -11,16 +11,16 @@ use crate::table::{Table, Tone};
 const STYLE: &str = include_str!("page/style.css");
 const VIEWER: &str = include_str!("page/viewer.js");
 
-/// A page.
+/// An HTML page: a title, a lead, cards and sections.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// Its title.
+    /// Title of the page.
     pub title: String,
     /// What it is about, in a sentence or two.
     pub lead: String,
     /// The figures that matter most.
     pub cards: Vec<Card>,
-    /// Its sections, in order: the heading, and what stands under it. Empty ones are left out.
+    /// The sections in order: the heading, and what stands under it. Empty ones are left out.
     pub sections: Vec<(String, Vec<Block>)>,
 }
 
@@ -40,9 +40,9 @@ pub struct Card {
 /// A piece of a section.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// A paragraph.
+    /// A paragraph of text.
     Text(String),
-    /// A table.
+    /// A table of figures or words.
     Table(Table),
     /// Plots, side by side where there is room.
     Plots(Vec<Markup>),
@@ -125,7 +125,7 @@ impl Card {
 }
 
 impl Block {
-    /// A paragraph.
+    /// A paragraph of this text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())

@@ -1,4 +1,4 @@
-//! Which host cores the two tasks of a vCPU share.
+//! The host cores that are shared by the two tasks of a vCPU.
 //!
 //! The kernel prefers a foreground to a background only on the core where both wait, and would
 //! give each a core of its own (measured with two idle cores and a quota of half a one: the
@@ -56,7 +56,7 @@ impl Cores {
 }
 
 impl Core {
-    /// Its core.
+    /// The CPU set that holds only this host core.
     pub(crate) fn set(&self) -> CpuSet {
         let mut set = CpuSet::new();
         // It came out of such a set.

@@ -33,12 +33,12 @@ pub enum AgentError {
     /// The coordinator doesn't take this worker.
     #[error("the coordinator at {address} refuses this worker: {why}")]
     Refused {
-        /// Its address.
+        /// The address of the coordinator.
         address: String,
         /// In its words.
         why: String,
     },
-    /// Control groups.
+    /// The worker's control groups cannot be set up.
     #[error("the worker's control groups cannot be set up")]
     Cgroup(#[source] cgroup::Error),
     /// The guardian or another process.
@@ -78,7 +78,7 @@ pub enum AgentError {
         after.as_millis()
     )]
     Lost {
-        /// Its address.
+        /// The address of the coordinator.
         address: String,
         /// For how long.
         after: Duration,
@@ -94,7 +94,7 @@ pub enum AgentError {
     /// A program to be measured does not run here.
     #[error("the program `{program}` cannot be measured: {why}")]
     Measure {
-        /// Its arguments.
+        /// The arguments of the program, joined by spaces.
         program: String,
         /// What went wrong, with its causes.
         why: String,

@@ -23,7 +23,7 @@ pub(crate) mod limit {
 
     /// A program's birth up to its first own instruction.
     pub(crate) const BIRTH: Duration = Duration::from_secs(10);
-    /// Of a task without memory: see [`Checkpointer`](crate::checkpointer::Checkpointer).
+    /// The dump of a task without memory: see [`Checkpointer`](crate::checkpointer::Checkpointer).
     pub(crate) const DUMP: Duration = Duration::from_secs(30);
     /// As for a dump.
     pub(crate) const RESTORE: Duration = Duration::from_secs(30);
@@ -47,7 +47,7 @@ pub(crate) struct Host {
     pub(crate) cores: Arc<Cores>,
     /// As many dumps and restores at once as there are cores: CRIU computes all the time.
     pub(crate) criu: Arc<Semaphore>,
-    /// Of checkpoints, to the coordinator and from it.
+    /// The transfers of checkpoints to the coordinator and from it.
     pub(crate) transfers: Transfers,
     /// How often the kernel's clock ticks: a quota that is used up is noticed by then.
     pub(crate) tick: Duration,

@@ -104,7 +104,7 @@ struct Life {
     host: Arc<Host>,
     welcome: Welcome,
     vms: ActorRef<VmsMsg>,
-    /// Of that actor.
+    /// The join handle of the actor `vms`.
     ended: JoinHandle<()>,
     noop: Option<Noop>,
 }

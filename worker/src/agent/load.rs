@@ -28,7 +28,7 @@ struct Counts {
     ours: u64,
 }
 
-/// Of how many cores, and for how long they had nothing to do, in microseconds.
+/// The number of cores, and for how long in all they had nothing to do, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Idle {
     cores: u64,

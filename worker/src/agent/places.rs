@@ -18,7 +18,7 @@ use crate::workspace::{self, TaskName, Workspace};
 #[derive(Debug, Default)]
 pub(crate) struct Places(Mutex<BTreeMap<TaskId, Place>>);
 
-/// Whose the place of one task is.
+/// The attempt to which the directory of one task belongs, if any.
 type Place = Arc<Mutex<Option<Attempt>>>;
 
 impl Places {

@@ -40,7 +40,7 @@ pub(crate) struct SnapshotError {
     pub(crate) damaging: bool,
     /// It had ended before CRIU came to it: nothing is missing.
     pub(crate) ended: bool,
-    /// Its VM froze before CRIU came to it, or is destroyed: nothing was done to it.
+    /// The VM froze before CRIU came to the task, or is destroyed: nothing was done to it.
     pub(crate) overtaken: bool,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct VmsState {
     waiting: Option<RpcReplyPort<()>>,
 }
 
-/// One VM.
+/// One VM: its owner, its remains and its standing.
 #[derive(Debug)]
 struct Place {
     owner: ActorRef<vm::Message>,
@@ -46,11 +46,11 @@ struct Place {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// Its owner takes commands.
+    /// The VM's owner takes commands.
     Up,
-    /// Its owner is to destroy it.
+    /// The VM's owner is to destroy it.
     Ending,
-    /// Its owner has failed, and what is left of it is being removed.
+    /// The VM's owner has failed, and what is left of the VM is being removed.
     Failed {
         /// It is to be said when nothing runs any more.
         is_asked: bool,

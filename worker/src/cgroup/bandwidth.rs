@@ -8,7 +8,7 @@ pub(crate) struct Bandwidth {
     pub(crate) quota: Option<CpuQuota>,
     /// What each slot may have of it; not more than all.
     pub(crate) caps: [Option<CpuQuota>; 2],
-    /// Of slot `a` and of slot `b`.
+    /// How many keep slot `a` and slot `b`, in this order, from being bound by a quota.
     lifted: [u32; 2],
     /// What the vCPU's group was told, and each slot's.
     pub(crate) told: Told,
@@ -37,7 +37,7 @@ impl Told {
     }
 }
 
-/// Which groups have which quota.
+/// The quotas in force for a vCPU and for its slots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InForce {
     /// The vCPU's, for both slots together.

@@ -12,7 +12,7 @@ pub enum Error {
     /// A group's file could not be read.
     #[error("cannot read {}", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
@@ -20,7 +20,7 @@ pub enum Error {
     /// A group's file did not take a value.
     #[error("cannot write \"{value}\" to {}", path.display())]
     Write {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The value refused.
         value: String,
@@ -30,7 +30,7 @@ pub enum Error {
     /// A controller refused a setting made through cgroups-rs.
     #[error("cannot set {setting} of {} to {value}", path.display())]
     Setting {
-        /// The group.
+        /// The path of the group.
         path: PathBuf,
         /// The setting, in words.
         setting: &'static str,
@@ -44,7 +44,7 @@ pub enum Error {
     Bind {
         /// Where the group lists its threads.
         path: PathBuf,
-        /// The thread.
+        /// The ID of the thread.
         thread: i32,
         /// What the kernel said.
         source: io::Error,
@@ -52,7 +52,7 @@ pub enum Error {
     /// A group could not be created.
     #[error("cannot create the control group {}; it takes root, and a /sys/fs/cgroup mounted read-write", path.display())]
     Create {
-        /// The group.
+        /// The path of the group.
         path: PathBuf,
         /// What cgroups-rs said.
         source: Box<cgroups_rs::fs::error::Error>,
@@ -68,7 +68,7 @@ pub enum Error {
     /// A group could not be removed in time.
     #[error("cannot remove the control group {} (after {} ms)", path.display(), after.as_millis())]
     Remove {
-        /// The group.
+        /// The path of the group.
         path: PathBuf,
         /// How long it was tried.
         after: Duration,
@@ -78,7 +78,7 @@ pub enum Error {
     /// A group's file says something unexpected.
     #[error("{} holds \"{content}\", expected {expected}", path.display())]
     Unexpected {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// The text that is in the file.
         content: String,

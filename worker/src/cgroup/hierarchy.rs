@@ -1,4 +1,4 @@
-//! Which control groups the host has and where they are mounted.
+//! The control groups that the host has and where they are mounted.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ pub enum Controller {
     Cpu,
     /// CPU time used; part of `cpu` in version 2.
     Cpuacct,
-    /// Memory limits.
+    /// The controller of memory limits.
     Memory,
     /// Freezing; built in in version 2.
     Freezer,

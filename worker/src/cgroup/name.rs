@@ -13,7 +13,7 @@ const PREFIX: &str = "dormouse-";
 pub struct InstanceName {
     /// Inode of the owner's PID namespace.
     pub pid_namespace: u64,
-    /// The owner.
+    /// The process that owns the tree.
     pub owner: Identity,
 }
 

@@ -53,7 +53,7 @@ impl Tree {
         Ok(Self { hierarchy, name, period_us, _claim: claim })
     }
 
-    /// Which control groups these are.
+    /// The hierarchy of control groups in which the tree is.
     #[must_use]
     pub fn hierarchy(&self) -> &Hierarchy {
         &self.hierarchy

@@ -28,7 +28,7 @@ pub struct Vm {
     pub(super) memory_limit: Option<u64>,
     /// Kills for want of memory of which somebody was told.
     pub(super) oom_kills_said: AtomicU64,
-    /// Of each vCPU; locked while it is written to the kernel.
+    /// The bandwidth of each vCPU; locked while it is written to the kernel.
     pub(super) bandwidths: Mutex<Vec<Bandwidth>>,
 }
 

@@ -18,7 +18,7 @@ pub enum Error {
     /// The program could not be started.
     #[error("cannot start {}; obtain a CRIU that works with scripts/get-criu", program.display())]
     Start {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
         /// What the kernel said.
         source: io::Error,
@@ -58,7 +58,7 @@ pub enum Error {
     Silent {
         /// The request that got no answer.
         call: &'static str,
-        /// Its exit status or signal, as it stands after "it".
+        /// CRIU's exit status or signal, as it stands after "it".
         ended: String,
         /// The end of its log.
         log: LogTail,
@@ -82,7 +82,7 @@ pub enum Error {
     /// A directory for images could not be opened.
     #[error("cannot open the directory {} for CRIU images", path.display())]
     Directory {
-        /// The directory.
+        /// The path of the directory.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
@@ -125,9 +125,9 @@ impl Error {
 /// The last lines of a CRIU log and where all of it is. Empty where there is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogTail {
-    /// The log.
+    /// The path of the log.
     pub path: Option<PathBuf>,
-    /// Its last lines; those that tell errors, where there are any.
+    /// The log's last lines; those that tell errors, where there are any.
     pub lines: Vec<String>,
 }
 

@@ -7,11 +7,11 @@ use super::Error;
 /// A CRIU version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// First number.
+    /// The first number of the version.
     pub major: u32,
-    /// Second number.
+    /// The second number of the version.
     pub minor: u32,
-    /// Third number.
+    /// The third number of the version.
     pub sublevel: u32,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for Version {
 pub struct Probe {
     /// The program probed.
     pub program: PathBuf,
-    /// Its version; `None` where it could not be started.
+    /// The program's version; `None` where it could not be started.
     pub version: Option<Version>,
     /// What `criu check` says, or why the program does not even start.
     pub check: Result<(), Error>,

@@ -12,7 +12,7 @@ pub enum Error {
     /// A program did not start.
     #[error("cannot start {}: {step} failed", program.display())]
     Spawn {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
         /// What the new process was doing.
         step: &'static str,
@@ -25,7 +25,7 @@ pub enum Error {
         program.display(), after.as_millis()
     )]
     SpawnLate {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
         /// How long it was waited.
         after: Duration,
@@ -33,7 +33,7 @@ pub enum Error {
     /// A string for the program holds a NUL byte.
     #[error("cannot start {}: {what} holds a NUL byte", program.display())]
     Nul {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
         /// What the string was for, such as an argument.
         what: &'static str,
@@ -41,7 +41,7 @@ pub enum Error {
     /// A file for the program could not be opened.
     #[error("cannot open {} for a task", path.display())]
     Open {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
@@ -51,7 +51,7 @@ pub enum Error {
     Process {
         /// What was to be done.
         action: &'static str,
-        /// The process.
+        /// The PID of the process.
         pid: i32,
         /// What the kernel said.
         source: io::Error,
@@ -59,7 +59,7 @@ pub enum Error {
     /// What `/proc` says is missing or unreadable.
     #[error("cannot read {}", path.display())]
     Proc {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,

@@ -1,4 +1,4 @@
-//! Which process a PID meant.
+//! The identity of the process that a PID meant.
 
 use std::{fs, io, os::unix::fs::MetadataExt, path::PathBuf};
 
@@ -7,7 +7,7 @@ use super::{Error, Result};
 /// A process for good: PIDs are used again, start times are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity {
-    /// The PID.
+    /// The PID of the process.
     pub pid: i32,
     /// When it started, in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
     pub start_ticks: u64,

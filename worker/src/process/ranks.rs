@@ -1,4 +1,4 @@
-//! Which processes the ranks of a parallel job are.
+//! The processes that are the ranks of a parallel job.
 
 use std::{fs, path::PathBuf};
 

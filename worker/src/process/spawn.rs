@@ -54,7 +54,7 @@ impl Program {
         self
     }
 
-    /// Adds arguments.
+    /// Adds several arguments.
     #[must_use]
     pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
         self.args.extend(args.into_iter().map(|a| a.as_ref().to_owned()));

@@ -35,7 +35,7 @@ impl Stack {
         Ok(stack)
     }
 
-    /// Its lowest byte and how many there are.
+    /// The address of the stack's lowest byte and its size in bytes.
     pub(super) fn range(&self) -> (u64, u64) {
         ((self.mapping + self.guard) as u64, SIZE as u64)
     }

@@ -56,7 +56,7 @@ impl Task {
         Ok(Self { pid, pidfd })
     }
 
-    /// Its PID in the worker's namespace.
+    /// The task's PID in the worker's namespace.
     #[must_use]
     pub fn pid(&self) -> i32 {
         self.pid

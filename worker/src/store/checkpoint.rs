@@ -28,13 +28,13 @@ impl Checkpoint {
         &self.manifest
     }
 
-    /// Its directory.
+    /// The checkpoint's directory.
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// CRIU's files.
+    /// The directory of CRIU's files.
     #[must_use]
     pub fn images(&self) -> PathBuf {
         self.directory.join(IMAGES)

@@ -21,7 +21,7 @@ pub struct Store {
 /// A checkpoint that cannot be used.
 #[derive(Debug)]
 pub struct Damaged {
-    /// Its number.
+    /// The checkpoint's number.
     pub sequence: u64,
     /// What is wrong with it.
     pub error: Error,

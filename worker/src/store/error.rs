@@ -22,7 +22,7 @@ pub enum Error {
     /// A manifest that cannot be understood.
     #[error("the manifest {} is damaged", path.display())]
     Manifest {
-        /// The manifest.
+        /// The path of the manifest.
         path: PathBuf,
         /// What is wrong with it.
         source: serde_json::Error,
@@ -30,9 +30,9 @@ pub enum Error {
     /// A manifest of another version of the format.
     #[error("the manifest {} has format {found}, this worker reads format {expected}", path.display())]
     Format {
-        /// The manifest.
+        /// The path of the manifest.
         path: PathBuf,
-        /// Its format.
+        /// The format of the manifest.
         found: u32,
         /// The format understood.
         expected: u32,
@@ -40,7 +40,7 @@ pub enum Error {
     /// A file that is not what its checksum says.
     #[error("the checkpoint is damaged: {} {what}", path.display())]
     Damaged {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
         /// What is wrong with it.
         what: String,
@@ -48,7 +48,7 @@ pub enum Error {
     /// A path in a manifest that leads out of the checkpoint.
     #[error("the manifest names \"{name}\", which is not a plain path inside the checkpoint")]
     Path {
-        /// The path.
+        /// The path in the manifest.
         name: String,
     },
     /// A task's open file outside its directory that has changed since.
@@ -58,11 +58,11 @@ pub enum Error {
         path.display()
     )]
     OutsideFile {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its size at the checkpoint.
+        /// The file's size at the checkpoint, in bytes.
         expected: u64,
-        /// Its size now; `none` where it is gone.
+        /// The file's size now; `none` where it is gone.
         found: String,
     },
     /// A stream that is no checkpoint.

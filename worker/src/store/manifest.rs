@@ -10,7 +10,7 @@ use crate::workspace::TaskName;
 /// How far a task had come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Which attempt at the task this is; the first is 1.
+    /// The number of this attempt at the task; the first is 1.
     pub attempt: u32,
     /// What counts of its work, in millionths: what was due to be kept. It may hold more.
     pub progress_ppm: u32,
@@ -21,18 +21,18 @@ pub struct Progress {
 /// A regular file the task had open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenFile {
-    /// Its absolute path.
+    /// The file's absolute path.
     pub path: PathBuf,
-    /// Its size, in bytes. CRIU refuses to restore a task whose file has another.
+    /// The file's size, in bytes. CRIU refuses to restore a task whose file has another.
     pub size: u64,
 }
 
 /// A file of the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// Its path, relative to `images/` or `files/`.
+    /// The file's path, relative to `images/` or `files/`.
     pub name: String,
-    /// Its size, in bytes.
+    /// The file's size, in bytes.
     pub size: u64,
     /// The BLAKE3 digest of its contents, in hexadecimal.
     pub blake3: String,
@@ -44,9 +44,9 @@ pub struct FileEntry {
 pub struct Manifest {
     /// The version of this format.
     pub format: u32,
-    /// Whose checkpoint this is.
+    /// The task that was checkpointed.
     pub task: TaskName,
-    /// Its number, counted per task.
+    /// The checkpoint's number, counted per task.
     pub sequence: u64,
     /// How far the task had come.
     pub progress: Progress,
@@ -60,7 +60,7 @@ pub struct Manifest {
     pub open_files: Vec<OpenFile>,
     /// The task's directory.
     pub files: Vec<FileEntry>,
-    /// CRIU's files.
+    /// The files that CRIU wrote.
     pub images: Vec<FileEntry>,
 }
 

@@ -32,7 +32,7 @@ pub enum Error {
     /// Another worker uses the directory.
     #[error("another worker uses the directory {}; give each worker its own", path.display())]
     InUse {
-        /// The directory.
+        /// The path of the directory.
         path: PathBuf,
     },
     /// A mount namespace must be entered before there are threads.
@@ -51,7 +51,7 @@ pub enum Error {
     Name {
         /// A run or a task.
         what: &'static str,
-        /// The name.
+        /// The name that was refused.
         name: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Whose a place on the disk is: the process's that holds the lock on it.
+//! The owner of a place on the disk is the process that holds the lock on it.
 //!
 //! A PID says nothing about a process in another container, and `/proc` knows none of another PID
 //! namespace. The kernel's own lock does, in every namespace, and it goes with its holder however

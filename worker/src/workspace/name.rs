@@ -41,7 +41,7 @@ impl TaskName {
         &self.task
     }
 
-    /// `<run>/<task>`.
+    /// The relative path `<run>/<task>`.
     pub(crate) fn path(&self) -> PathBuf {
         PathBuf::from(&self.run).join(&self.task)
     }

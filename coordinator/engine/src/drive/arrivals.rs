@@ -15,7 +15,7 @@ pub struct Requested<I> {
 }
 
 impl<I> Requested<I> {
-    /// Of these requests, in order of time; the first gets this id.
+    /// Events of `requests`, which are in order of time; `first` is the id of the first one.
     #[must_use]
     pub const fn from(requests: I, first: RequestId) -> Self {
         Self { requests, next: first, last: Time::ZERO, is_over: false }

@@ -18,7 +18,7 @@ pub enum PlayError<E> {
     /// Nothing will ever happen again.
     #[error("{unfinished} tasks are left and nothing will ever happen again{why}")]
     Stuck {
-        /// Tasks left.
+        /// Number of tasks that are left.
         unfinished: usize,
         /// What they wait for, if that is known.
         why: &'static str,
@@ -26,9 +26,9 @@ pub enum PlayError<E> {
     /// It went on for longer than any sensible run.
     #[error("{unfinished} tasks are left at the time limit of {limit}")]
     Limit {
-        /// Tasks left.
+        /// Number of tasks that are left.
         unfinished: usize,
-        /// The limit.
+        /// The time limit that was passed.
         limit: Time,
     },
 }
@@ -115,12 +115,12 @@ pub fn play<E>(
     }
 }
 
-/// Whose turn it is.
+/// The source of the next thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     /// The run's own: a timer, an interruption.
     Tick,
-    /// The machines'.
+    /// The machines have something due.
     World,
     /// Nothing more happens at this instant.
     InstantOver,

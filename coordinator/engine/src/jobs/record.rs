@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 /// What became of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Its position in the order of submission.
+    /// The job's id; ids follow the order of submission.
     pub id: TaskId,
-    /// Its number in the trace.
+    /// The job's number in the trace.
     pub number: u64,
     /// When it was submitted.
     pub submitted: Time,
-    /// Its processes.
+    /// Number of processes of the job.
     pub processes: u32,
     /// How long it runs on processors of its own.
     pub runtime: Span,
@@ -37,7 +37,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Of a job that is started.
+    /// The record of a job that starts at `now`.
     #[must_use]
     pub fn begun(id: TaskId, submission: &Submission, now: Time, tier: Tier, on: Cpus) -> Self {
         Self {

@@ -19,7 +19,7 @@ use crate::drive::{BOUNDLESS, Modelled, PlayError, TwoTierLaw, World, beginning,
 use crate::setup::MACHINE;
 use crate::{Event, Run, Setup, Step};
 
-/// A simulation.
+/// A simulation of parallel jobs on one machine.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     /// The scheduler and the size of the machine.
@@ -86,13 +86,13 @@ impl Simulation {
         self.setup().space_of_jobs()
     }
 
-    /// Its scheduler, before anything has happened.
+    /// The simulation's scheduler, before anything has happened.
     #[must_use]
     pub fn policy(&self) -> Box<dyn BatchPolicy> {
         Algorithm::build(self.config, MACHINE.into())
     }
 
-    /// Its run, before anything has happened.
+    /// The simulation's run, before anything has happened.
     #[must_use]
     pub fn run(&self) -> Run {
         Run::new(self.setup(), self.policy())
@@ -117,7 +117,7 @@ pub enum SimulationError<E> {
         "job {number} is submitted at {at}, before the job ahead of it ({before}); sort the trace"
     )]
     Unsorted {
-        /// The job.
+        /// The job's number in the trace.
         number: u64,
         /// When it is submitted.
         at: Time,
@@ -127,7 +127,7 @@ pub enum SimulationError<E> {
     /// A job can't be taken.
     #[error("job {number} of the trace is refused: {why}")]
     Refused {
-        /// The job.
+        /// The job's number in the trace.
         number: u64,
         /// What is wrong with the job.
         why: Refusal,
@@ -135,7 +135,7 @@ pub enum SimulationError<E> {
     /// Jobs are left and nothing will ever happen again.
     #[error("{left} jobs are left and nothing will ever happen again")]
     Stuck {
-        /// Jobs left.
+        /// Number of jobs that are left.
         left: usize,
     },
 }
@@ -152,7 +152,8 @@ pub struct Submissions<I> {
 }
 
 impl<I> Submissions<I> {
-    /// Of these jobs, in order of submission, to a machine with this space; the first gets this id.
+    /// Events of `jobs`, in order of submission, for a machine with this space; `first` is the id
+    /// of the first job.
     #[must_use]
     pub const fn new(jobs: I, machine: Space, first: TaskId) -> Self {
         Self { jobs, machine, next: first, last: Time::ZERO, is_over: false }

@@ -21,7 +21,7 @@ const fn minutes(n: u64) -> Span {
     Span::from_secs(60 * n)
 }
 
-/// Of VMs that live for four hours at most.
+/// The lifetime law of VMs that live for four hours at most.
 fn law() -> Lifetimes {
     let (a, b) = (Ppm::new(413_700), minutes(240));
     Lifetimes::Bathtub(Bathtub { a, b, tau1: minutes(20), tau2: minutes(10) })

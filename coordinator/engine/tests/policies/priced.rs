@@ -25,7 +25,7 @@ const KIND: &str = "m1.xlarge";
 const WORK: Span = Span::from_secs(20_000);
 const CHECKPOINT: Span = Span::from_secs(300);
 const EVERY: Span = Span::from_secs(600);
-/// Cents.
+/// The bid for a VM, in cents per hour.
 const BID: u64 = 7;
 
 fn cents(n: u64) -> Price {

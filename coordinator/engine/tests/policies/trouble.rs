@@ -9,9 +9,9 @@ use dormouse_units::{Attempt, HostId, Ppm, Stream, TaskId, Time, VmId};
 /// What goes wrong besides interruptions.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trouble {
-    /// Of 100 attempts, how many fail after half of the time that all of their task takes.
+    /// How many of 100 attempts fail after half of the time that all of their task takes.
     pub(crate) failing: usize,
-    /// Of 100 VMs, how many their host can't make.
+    /// How many of 100 VMs their host can't make.
     pub(crate) refusing: usize,
     /// Hosts lost, with their VMs, and when.
     pub(crate) lost_hosts: Vec<(u32, Time)>,

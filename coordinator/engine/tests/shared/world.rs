@@ -13,7 +13,7 @@ use dormouse_policies::{
 };
 use dormouse_units::{Bytes, Ppm, Price, Span, Stream, TaskId, Time, Usage};
 
-/// Of the jobs' machine.
+/// Number of processors of the jobs' machine.
 pub(crate) const PROCESSORS: u32 = 8;
 
 /// The one type of the catalogue: two vCPUs.

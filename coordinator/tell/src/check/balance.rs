@@ -27,7 +27,7 @@ const fn rounding(used: u128) -> u128 {
 }
 
 impl Balance {
-    /// Of a VM launched at this time.
+    /// Balance of a VM of a burstable type that was launched at this time.
     pub(super) fn new(burstable: Burstable, launched: Time) -> Self {
         let initial = burstable.initial.min(burstable.cap);
         Self { burstable, said: (launched, initial), until: launched, used: (0, 0) }

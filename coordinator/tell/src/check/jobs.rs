@@ -19,7 +19,7 @@ mod credits;
 #[derive(Debug)]
 struct Inside {
     job: Job,
-    /// Its last start; zero before the first.
+    /// Number of the job's last start; zero before the first.
     attempt: Attempt,
     seats: Option<(Tier, Cpus)>,
     /// It stood still for a move, for how long is not followed.

@@ -16,7 +16,7 @@ pub(super) fn room(of: &Host) -> Room {
     [of.vcpus.into(), of.memory.get().into(), of.disk.get().into()]
 }
 
-/// A host.
+/// Room on one host, counted in several ways.
 #[derive(Clone, Copy, Debug, Default)]
 struct Carrier {
     /// What is not taken even where VMs that wait for room, and those that are to leave it, and those that
@@ -37,7 +37,7 @@ pub(super) struct Rooms {
     by_partial: BTreeSet<(i128, HostId)>,
 }
 
-/// Which of a host's quantities.
+/// One of the quantities of room that are tracked for a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Taken,

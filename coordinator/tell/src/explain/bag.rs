@@ -243,7 +243,7 @@ impl<'a> Explainer<'a> {
         told
     }
 
-    /// Whose room it waited for, and for how long.
+    /// Says which VMs' room this VM waited for, and for how long.
     fn waited(&self, told: &mut Explanation, vm: &VmHistory) {
         if vm.waited_for.is_empty() {
             return;

@@ -35,7 +35,7 @@ impl Explanation {
         Self { of, ..Self::default() }
     }
 
-    /// This happened.
+    /// Adds what happened at this time.
     pub(super) fn say(&mut self, at: Time, what: impl Into<String>) {
         self.happened.push(Line { at: Some(at), what: what.into() });
     }
@@ -60,7 +60,7 @@ impl Display for Explanation {
     }
 }
 
-/// For people.
+/// Seconds with one decimal and their unit, for people.
 pub(super) fn seconds(span: Span) -> String {
     format!("{:.1} s", span.as_secs_f64())
 }

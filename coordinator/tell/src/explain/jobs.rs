@@ -29,7 +29,7 @@ pub struct JobStory {
 }
 
 impl JobStory {
-    /// Of the job of this number in the trace, in a run of this simulation.
+    /// Story of the job of this number in the trace, in a run of this simulation.
     #[must_use]
     pub fn new(simulation: &Simulation, by_jobs: SeenByJobs, number: u64) -> Self {
         let (algorithm, scheduler) = (simulation.config.algorithm, simulation.policy());
@@ -90,7 +90,8 @@ struct Seen {
     number: u64,
     /// When it was submitted, and what it is.
     watched: Option<(Time, Job)>,
-    /// Of all jobs: it is not known in advance of which ones the story will tell.
+    /// Numbers of all jobs in the trace: it is not known in advance which ones the story will tell
+    /// of.
     numbers: BTreeMap<TaskId, u64>,
     /// What was decided about it.
     told: Vec<(Time, Decision)>,

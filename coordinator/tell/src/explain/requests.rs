@@ -26,8 +26,8 @@ pub struct RequestStory<'a> {
 }
 
 impl<'a> RequestStory<'a> {
-    /// Of the request that is called `request7`, or whose VM is called `vm7`, in a run with this whole setup
-    /// and these tenants; `None`: that names no request.
+    /// Story of the request that is called `request7`, or whose VM is called `vm7`, in a run with
+    /// this whole setup and these tenants; `None` if `what` names no request.
     #[must_use]
     pub fn of(setup: &'a Setup, of: Vec<Work>, what: &str) -> Option<Self> {
         let number = |prefix: &str| what.strip_prefix(prefix)?.trim_start().parse::<u32>().ok();

@@ -39,7 +39,7 @@ impl Background {
         self.supplied.fraction_of(self.there).as_f64()
     }
 
-    /// For `summary.json`.
+    /// These figures as JSON, for `summary.json`.
     #[must_use]
     pub fn summary(&self) -> Value {
         json!({

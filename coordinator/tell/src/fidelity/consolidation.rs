@@ -25,10 +25,10 @@ const STATED_LOSS: f64 = 0.02;
 pub struct Consolidation {
     /// Share of a host core that a processor is.
     pub core_share: f64,
-    /// Of the speed promised to foreground processes while the other slot was taken, too: the
-    /// most that one of them lost, and the mean over them.
+    /// Largest part of its promised speed that a foreground process lost while the other slot was
+    /// taken, too.
     pub foreground_worst_loss: f64,
-    /// See above.
+    /// Mean part of their promised speed that these processes lost.
     pub foreground_mean_loss: f64,
     /// The mean over the same processes of what they may lose, as stated.
     pub foreground_stated_loss: f64,
@@ -41,15 +41,15 @@ pub struct Consolidation {
     pub alone_mean_loss: f64,
     /// Part of their processors that processes in the background of others got, on average.
     pub background_mean_share: f64,
-    /// Of every job that was below others for long: its processes, and the part of the idle
-    /// cycles that became its progress, the x of the virtual model.
+    /// For every job that was below others for long: its processes, and the part of the idle cycles
+    /// that became its progress, the x of the virtual model.
     pub background_utilisations: Vec<(u32, f64)>,
     /// What migrations took, from the decision until the job ran again: mean and worst, in real
     /// seconds; and how many lost the job's progress.
     pub migration_mean_s: f64,
-    /// See above.
+    /// Longest migration, from the decision until the job ran again, in real seconds.
     pub migration_worst_s: f64,
-    /// See above.
+    /// Number of migrations that lost the job's progress.
     pub migrations_lost: usize,
     /// What swapping the priorities of a job took at most, in real seconds.
     pub swap_worst_s: f64,

@@ -4,7 +4,7 @@ pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
 }
 
-/// Of microseconds.
+/// Converts microseconds to seconds.
 pub(super) fn seconds(us: u64) -> f64 {
     us as f64 / 1e6
 }

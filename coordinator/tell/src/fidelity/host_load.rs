@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::HostLoad;
 
-/// Of one machine, which may carry several workers: times in microseconds.
+/// Load of one machine, which may carry several workers: times in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Machine {
     /// Core time that there was.

@@ -36,12 +36,12 @@ pub struct Kept {
     pub mean_error: f64,
     /// The one furthest from nothing.
     pub worst_error: f64,
-    /// Whose that is: its number in the trace.
+    /// Number in the trace of the job with the worst error.
     pub worst_job: Option<u64>,
     /// What one job and the mean over all may miss it by in a faithful run (`live.worst-error`,
     /// `live.mean-error`).
     pub allowed_worst_error: f64,
-    /// See above.
+    /// What the mean over all jobs may miss it by in a faithful run (`live.mean-error`).
     pub allowed_mean_error: f64,
     /// Jobs within 1, 3 and 5 % of their promise.
     pub within: [usize; 3],
@@ -53,16 +53,16 @@ pub struct Kept {
     pub moving_s: f64,
     /// The most real seconds by which a process was ahead of and behind its processor.
     pub ahead_s: f64,
-    /// See above.
+    /// The most real seconds by which a process was behind its processor.
     pub behind_s: f64,
     /// What the ledgers say in all, in real seconds of a core: due, received, and charged beside
     /// the work of the jobs (births, dumps, restores, ends); and how long quotas were lifted.
     pub due_s: f64,
-    /// See above.
+    /// CPU time received in all, by the ledgers, in real seconds of a core.
     pub received_s: f64,
-    /// See above.
+    /// CPU time charged beside the work of the jobs, by the ledgers, in real seconds of a core.
     pub beside_s: f64,
-    /// See above.
+    /// How long quotas were lifted in all, by the ledgers, in real seconds.
     pub lifted_s: f64,
     /// The job with the process that was furthest ahead, and by how many seconds of CPU time.
     #[serde(skip)]

@@ -21,7 +21,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Of a run at this speed-up; `None` if it is no speed-up.
+    /// Pace of a run at this speed-up; `None` if it is no speed-up.
     #[must_use]
     pub fn at(speedup: f64) -> Option<Self> {
         let emulated_us_per_second = Speedup::from_f64(speedup)?.emulated_us_per_second();

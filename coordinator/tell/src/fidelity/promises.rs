@@ -37,9 +37,9 @@ pub enum Life {
 /// What a job was promised and took, from its first start to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Promise {
-    /// The job.
+    /// Id of the job in the run.
     pub job: TaskId,
-    /// Its number in the trace.
+    /// Number of the job in the trace.
     pub number: u64,
     /// The worst of what happened to it.
     pub life: Life,
@@ -59,7 +59,7 @@ impl Promise {
     }
 }
 
-/// Of every job that ended, in order of submission, on such a machine.
+/// Promises to every job that ended, in order of submission, on such a machine.
 #[must_use]
 pub fn promises(
     steps: &[Step],
@@ -109,7 +109,7 @@ struct Known {
     leaves: Option<Duration>,
     /// What of its work its last start began with.
     began_with: Ppm,
-    /// Its last checkpoint, among the changes.
+    /// Index of the job's last checkpoint among the changes.
     last_hold: Option<usize>,
 }
 

@@ -30,7 +30,7 @@ pub struct Submitted<'a> {
 }
 
 impl<'a> Submitted<'a> {
-    /// Of a run that has nothing else.
+    /// Jobs of a run that has no other work: the first has id 0.
     #[must_use]
     pub const fn alone(jobs: &'a [Submission]) -> Self {
         Self::after(TaskId::new(0), jobs)

@@ -25,7 +25,7 @@ const NAMED: usize = 5;
 /// One attempt at a task that came to its end, live.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskTime {
-    /// The task.
+    /// Task that was attempted.
     pub task: TaskId,
     /// The attempt that came to its end.
     pub attempt: Attempt,
@@ -64,16 +64,16 @@ pub struct TaskTimes {
     pub worst_unfinished_error: f64,
     /// The most that one was ever seen ahead of and behind its promise, as parts of its work.
     pub worst_ahead: f64,
-    /// See above.
+    /// The most that one was ever seen behind its promise, as a part of its work.
     pub worst_behind: f64,
     /// CPU time in real seconds: of the tasks' own work, of their births, of CRIU in and around
     /// them, and the rest of what was charged for them.
     pub worked_s: f64,
-    /// See above.
+    /// CPU time of the tasks' births, in real seconds.
     pub births_s: f64,
-    /// See above.
+    /// CPU time of CRIU in and around the tasks, in real seconds.
     pub criu_s: f64,
-    /// See above.
+    /// The rest of the CPU time that was charged for the tasks, in real seconds.
     pub rest_s: f64,
     /// Checkpoints that tasks were too late for, though they stood still for them.
     pub checkpoints_missed: u32,

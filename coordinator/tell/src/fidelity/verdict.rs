@@ -74,8 +74,8 @@ impl Fidelity {
         Self { tasks, ..Self::judge(shares, notes) }.beside(other_load)
     }
 
-    /// Of a run that parallel jobs share, of which `jobs` is said: both have to be faithful, and the
-    /// worse share counts.
+    /// Verdict on a run that parallel jobs share, with `jobs` the verdict on them: both have to be
+    /// faithful, and the worse share counts.
     #[must_use]
     pub fn and(mut self, jobs: Self) -> Self {
         self.faithful &= jobs.faithful;

@@ -17,9 +17,9 @@ const LONGEST: usize = 12;
 pub struct Waited {
     /// How long, until it first had processors.
     pub wait: Span,
-    /// Its number in the trace; the smaller comes first among equals.
+    /// Number of the job in the trace; the smaller comes first among equals.
     pub number: Reverse<u64>,
-    /// Its processes.
+    /// Number of processes of the job.
     pub processes: u32,
     /// What its user said.
     pub estimate: Span,
@@ -32,7 +32,7 @@ pub struct Waited {
 pub struct Figures {
     /// Response times in seconds.
     pub response: Moments,
-    /// Bounded slowdowns.
+    /// Bounded slowdowns of the jobs.
     pub slowdown: Moments,
     /// Waits until a job first had processors, in seconds.
     pub wait: Moments,

@@ -27,9 +27,9 @@ pub enum SpellEnd {
 /// A job on some processors, in one tier.
 #[derive(Clone, Debug)]
 pub struct Spell {
-    /// Its tier.
+    /// Tier that the job has there.
     pub tier: Tier,
-    /// Its processors.
+    /// Processors that the job has.
     pub on: Cpus,
     /// The emulated time at which it got them.
     pub from: Time,
@@ -40,9 +40,9 @@ pub struct Spell {
 /// What became of a job.
 #[derive(Clone, Debug)]
 pub struct JobHistory {
-    /// Its number in the trace.
+    /// Number of the job in the trace.
     pub number: u64,
-    /// Its processes.
+    /// Number of processes of the job.
     pub processes: u32,
     /// What its user said.
     pub estimate: Span,
@@ -79,7 +79,7 @@ impl Default for History {
 }
 
 impl History {
-    /// Of the jobs that are in the system at some time from one time to another.
+    /// History of the jobs that are in the system at some time from one time to another.
     #[must_use]
     pub const fn within(wanted: (Time, Time)) -> Self {
         Self {

@@ -18,7 +18,7 @@ const SCHEDULE: &str = "schedule.swf";
 /// A file can't be written.
 #[derive(Debug)]
 pub struct Refused {
-    /// Its name.
+    /// Name of the file.
     pub file: &'static str,
     /// What stood in the way.
     pub source: io::Error,
@@ -138,7 +138,7 @@ struct Ended<W: Write> {
     swf: Schedule<W>,
     figures: Figures,
     history: History,
-    /// Of a live run, what each job was promised.
+    /// What each job of a live run was promised.
     promises: BTreeMap<TaskId, Span>,
 }
 

@@ -12,7 +12,7 @@ pub struct SeenByJobs {
 }
 
 impl SeenByJobs {
-    /// Of a run with these tenants.
+    /// View of a run with these tenants, as the scheduler of its jobs sees it.
     #[must_use]
     pub fn new(of: Vec<Work>) -> Self {
         let tenant = of.iter().position(|work| *work == Work::Jobs).unwrap_or_default();

@@ -19,7 +19,7 @@ pub struct TaskHistory {
 /// One attempt at a task, on one VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptHistory {
-    /// Its number.
+    /// Number of the attempt.
     pub attempt: Attempt,
     /// The VM that it was on.
     pub vm: VmId,
@@ -41,7 +41,7 @@ pub struct AttemptHistory {
     /// When it was to be checkpointed while it ran, and whether its scheduler decided that then; else
     /// its checkpointing scheme had.
     pub asked: Vec<(Time, bool)>,
-    /// Its complete checkpoints.
+    /// Complete checkpoints of the attempt.
     pub checkpoints: Vec<CheckpointMark>,
     /// When and how it ended.
     pub ended: Option<(Time, AttemptEnd)>,
@@ -58,11 +58,11 @@ pub struct AttemptHistory {
 pub struct CheckpointMark {
     /// When it was complete.
     pub at: Time,
-    /// Its number.
+    /// Number of the checkpoint.
     pub seq: CheckpointSeq,
     /// What of the work it keeps.
     pub done: Ppm,
-    /// Its size.
+    /// Size of the checkpoint.
     pub bytes: Bytes,
     /// How long the task stood still for it, real microseconds; zero in virtual time.
     pub real_held_us: u64,
@@ -75,7 +75,7 @@ pub struct CheckpointMark {
 pub struct FallBack {
     /// When that was known.
     pub at: Time,
-    /// Its number, and what of the work it holds.
+    /// Number of the checkpoint, and what of the work it holds.
     pub from: (CheckpointSeq, Ppm),
     /// What the task begins with instead; `None`: from scratch.
     pub to: Option<(CheckpointSeq, Ppm)>,
@@ -94,7 +94,7 @@ pub enum AttemptEnd {
     Stopped(Ppm),
     /// It was stopped where it was, frozen or running.
     Dropped,
-    /// Its VM was gone.
+    /// The attempt's VM was gone.
     VmGone(VmEnd),
 }
 

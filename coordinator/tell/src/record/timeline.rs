@@ -17,9 +17,9 @@ use super::{
 /// What happened in a run, read from its steps alone.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
-    /// The hosts.
+    /// Hosts of the run, by id.
     pub hosts: BTreeMap<HostId, HostHistory>,
-    /// The VMs.
+    /// VMs of the run, by id.
     pub vms: BTreeMap<VmId, VmHistory>,
     /// VMs that are not among these, and for which others had to leave ([`Record::leave_out`]).
     pub takers: BTreeMap<VmId, VmHistory>,
@@ -54,7 +54,7 @@ pub struct Record {
     finished: usize,
 }
 
-/// A host.
+/// One host, from when it joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostHistory {
     /// What people call it.
@@ -100,7 +100,7 @@ impl Record {
         self.takers.extend(out.filter(|(vm, _)| takers.contains(vm)));
     }
 
-    /// Of a run in which this much emulated time passes in a second of real time.
+    /// The record, as of a run in which this many emulated microseconds pass in a real second.
     #[must_use]
     pub fn at(self, emulated_us_per_second: u64) -> Self {
         Self { emulated_us_per_second, ..self }

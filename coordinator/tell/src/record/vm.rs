@@ -7,15 +7,15 @@ use dormouse_units::{Credits, HostId, Money, Ppm, Price, Span, Time, TypeName, V
 /// One VM, from its launch to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VmHistory {
-    /// Its id.
+    /// Id of the VM.
     pub id: VmId,
-    /// Its type.
+    /// Instance type of the VM.
     pub kind: TypeName,
     /// How it was bought.
     pub market: Market,
     /// At what price it was launched.
     pub price: Price,
-    /// Its virtual processors.
+    /// Number of vCPUs of the VM.
     pub vcpus: u32,
     /// The host that carried it.
     pub host: HostId,
@@ -25,13 +25,13 @@ pub struct VmHistory {
     pub ready: Option<Time>,
     /// When and why it was gone, and what the engine says it cost.
     pub ended: Option<(Time, VmEnd, Money)>,
-    /// Its hibernations, in order.
+    /// Hibernations of the VM, in order.
     pub hibernations: Vec<Hibernation>,
     /// When others got its room, in order.
     pub displaced: Vec<Displaced>,
     /// The VMs whose room it waited for when it was launched.
     pub waited_for: Vec<VmId>,
-    /// Its credit balance, whenever it was reported.
+    /// Credit balance of the VM, whenever it was reported.
     pub credits: Vec<(Time, Credits)>,
     /// CPU time promised and received, real microseconds, as last reported.
     pub share: Option<(u64, u64)>,
@@ -45,7 +45,7 @@ pub struct VmHistory {
     pub(super) lanes: Vec<Option<dormouse_units::TaskId>>,
 }
 
-/// One hibernation.
+/// One hibernation of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hibernation {
     /// When it was asked for.

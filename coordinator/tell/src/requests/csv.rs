@@ -8,7 +8,7 @@ use dormouse_workload::decimal::{seconds, whole};
 
 use super::Ended;
 
-/// Its columns; times in seconds.
+/// Columns of `requests.csv`; times in seconds.
 const COLUMNS: &str = "request,arrived_s,type,market,duration_s,host,ready_s,ended_s,end,waited_s,displaced_by,cost_usd";
 
 /// Writes requests in the order in which they end.

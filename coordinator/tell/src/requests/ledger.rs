@@ -17,7 +17,7 @@ use super::{Figures, Usage};
 pub enum RequestEnd {
     /// There was no room for it.
     Refused,
-    /// Its VM ran for as long as was asked for.
+    /// The request's VM ran for as long as was asked for.
     Completed,
     /// The provider ended its VM, for this reason ([`Figures::terminations`]).
     Terminated(&'static str),
@@ -44,7 +44,7 @@ impl RequestEnd {
 /// A request that has come to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Its number.
+    /// Number of the request.
     pub request: RequestId,
     /// The instance type.
     pub kind: TypeName,
@@ -58,7 +58,7 @@ pub struct Ended {
     pub vcpus: u32,
     /// What an hour of its VM cost at last, or would have cost.
     pub price: Price,
-    /// Its VM and the host of that; `None`: it got none.
+    /// The request's VM and the host of that; `None` if it got none.
     pub vm: Option<(VmId, HostId)>,
     /// When its VM could be used.
     pub ready: Option<Time>,
@@ -118,7 +118,7 @@ struct Open {
     request: RequestId,
     asks: Request,
     arrived: Time,
-    /// Its VM, once it is granted.
+    /// The request's VM, once it is granted.
     granted: Option<Granted>,
 }
 
@@ -138,7 +138,7 @@ struct Granted {
 }
 
 impl Ledger {
-    /// Of a run of this whole setup with these tenants, before its first step.
+    /// Ledger of a run of this whole setup with these tenants, before its first step.
     #[must_use]
     pub fn new(setup: &Setup, of: Vec<Work>) -> Self {
         Self {

@@ -54,7 +54,7 @@ impl Quantiles {
         (self.count > 0).then(|| self.sum_us as f64 / self.count as f64 / 1e6)
     }
 
-    /// The longest.
+    /// The longest time that was counted.
     #[must_use]
     pub const fn largest(&self) -> Span {
         self.largest

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::{Standing, TaskRow};
 
-/// Of tasks, relative to the twin: -0.01 took 1 % less time live than in the twin.
+/// Differences of tasks' durations, relative to the twin: -0.01 took 1 % less time live than in the
+/// twin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "InJson")]
 pub struct Spread {
@@ -40,7 +41,7 @@ const PAST: f64 = 0.05;
 const BORDERS: [f64; 6] = [-0.05, -0.03, -0.01, 0.01, 0.03, 0.05];
 
 impl Spread {
-    /// Of these differences; `None` of none.
+    /// Spread of these differences; `None` if there are none.
     #[must_use]
     pub fn of(differences: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = differences.into_iter().collect();
@@ -48,7 +49,7 @@ impl Spread {
         (!sorted.is_empty()).then_some(Self { sorted })
     }
 
-    /// Of the tasks of this standing; `None` if there are none.
+    /// Spread of the tasks of this standing; `None` if there are none.
     pub(super) fn of_those(rows: &[TaskRow], standing: &Standing) -> Option<Self> {
         let rows = rows.iter().filter(|row| row.standing == *standing);
         Self::of(rows.filter_map(|row| row.difference))
@@ -60,20 +61,20 @@ impl Spread {
         self.sorted.len()
     }
 
-    /// The mean.
+    /// Mean of the differences.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of tasks")]
     pub fn mean(&self) -> f64 {
         self.sorted.iter().sum::<f64>() / self.sorted.len() as f64
     }
 
-    /// Of the task that was shortest beside its twin.
+    /// Difference of the task that was shortest beside its twin.
     #[must_use]
     pub fn shortest(&self) -> f64 {
         self.sorted.first().copied().unwrap_or_default()
     }
 
-    /// Of the task that was longest beside its twin.
+    /// Difference of the task that was longest beside its twin.
     #[must_use]
     pub fn longest(&self) -> f64 {
         self.sorted.last().copied().unwrap_or_default()

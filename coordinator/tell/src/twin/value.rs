@@ -11,9 +11,9 @@ use crate::{Mode, in_seconds};
 /// The same of a run and of its twin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Both<T> {
-    /// Of the run that is compared; live, unless it was made in virtual time itself.
+    /// Value in the run that is compared; live, unless it was made in virtual time itself.
     pub live: T,
-    /// Of its twin in virtual time.
+    /// Value in its twin in virtual time.
     pub twin: T,
 }
 
@@ -27,12 +27,12 @@ impl Both<Option<f64>> {
     }
 }
 
-/// Which run is compared.
+/// Description of the run that is compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct About {
     /// The experiment's name.
     pub experiment: String,
-    /// The scheduler's.
+    /// The scheduler's name.
     pub scheduler: String,
     /// How the run was made.
     pub mode: Mode,
@@ -49,7 +49,7 @@ pub struct Twin {
     /// Tasks on VMs or parallel jobs on processors.
     #[serde(rename = "kind", serialize_with = "kind")]
     pub work: Work,
-    /// The run.
+    /// The run that is compared with its twin.
     #[serde(flatten)]
     pub about: About,
     /// How often the provider acted on spot VMs in the run, and so in the twin.
@@ -148,7 +148,7 @@ fn counts<S: Serializer>(of: &[Count], to: S) -> Result<S::Ok, S::Error> {
 /// A task or job in both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TaskRow {
-    /// Its number: of a task its index, of a job that of the trace.
+    /// Number of the task or job: a task's index, or a job's number in the trace.
     #[serde(rename = "task")]
     pub number: u64,
     /// What people call it.
@@ -230,8 +230,8 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Of a task or job of which each run says what it was by itself, or what disturbed it: `same` is
-    /// of what it was in both, and `another` is said where that differs.
+    /// Standing of a task or job, of which each run says what it was by itself, or what disturbed
+    /// it: `same` makes it from what it was in both, and `another` says what differs.
     pub(super) fn of<T: PartialEq>(
         both: Both<Result<T, String>>,
         same: impl FnOnce(T) -> Self,
@@ -282,7 +282,7 @@ impl From<Standing> for StandingInJson {
 /// A VM in both; its number is the same where the scheduler asked for it in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VmRow {
-    /// Its id.
+    /// Id of the VM.
     #[serde(rename = "id")]
     pub vm: VmId,
     /// What became of it; `None` if there was no such VM.
@@ -293,7 +293,7 @@ pub struct VmRow {
 /// What became of a VM in one of the two.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VmSide {
-    /// Its type.
+    /// Instance type of the VM.
     #[serde(rename = "type")]
     pub kind: TypeName,
     /// How it was bought.

@@ -54,7 +54,7 @@ const INTERACTIVE: Parameters = Parameters {
     bend: 2.5,
 };
 
-/// Of logs that do not tell batch from interactive jobs.
+/// Parameters fitted to logs that do not tell batch from interactive jobs.
 const TYPELESS: Parameters = Parameters {
     purpose: "lublin-typeless",
     serial: 0.244,

@@ -58,7 +58,7 @@ impl Model {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::FwLike, Self::JwLike, Self::Lublin, Self::LublinTypeless];
 
-    /// Its name, as people write it.
+    /// The model's name, as people write it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

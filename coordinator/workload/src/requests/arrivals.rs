@@ -91,7 +91,7 @@ pub(super) struct ArrivalTimes {
     arrivals: Arrivals,
     now: Time,
     stream: Stream,
-    /// Of bursts: whether there is one, until when, and the chance of their lengths.
+    /// Whether a burst is under way; used by `Arrivals::Bursts` only, as are the next two.
     is_burst: bool,
     until: Time,
     turns: Stream,

@@ -23,7 +23,7 @@ pub enum RequestCsvError {
     /// The file itself.
     #[error("can't read {}", path.display())]
     Io {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -31,7 +31,7 @@ pub enum RequestCsvError {
     /// A row of it.
     #[error("{}, line {line}: {refusal}", path.display())]
     Row {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
         /// The number of the line, from 1.
         line: u64,
@@ -41,7 +41,7 @@ pub enum RequestCsvError {
     /// There is nothing in it.
     #[error("{} has no requests; write a row for each under {HEADER}", path.display())]
     Empty {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
 }

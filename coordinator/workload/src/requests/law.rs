@@ -110,7 +110,7 @@ impl DurationLaw {
         }
     }
 
-    /// A duration.
+    /// Draws a duration from `stream`.
     pub(super) fn draw(&self, stream: &mut Stream) -> Span {
         let (least, most) = self.bounds();
         let mut drawn = least;

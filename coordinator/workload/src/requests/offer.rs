@@ -36,7 +36,7 @@ struct Sold {
 }
 
 impl Offer {
-    /// Of these types, on these hosts; no host: there is room for all.
+    /// The offer of these types on these hosts; without hosts there is room for all.
     #[must_use]
     pub fn new(types: &Types, hosts: &[Host], rule: &PlacementRule) -> Self {
         let mut kinds: Vec<&Host> = hosts.iter().collect();

@@ -21,10 +21,10 @@ pub enum RequestSource {
     },
     /// A CSV file, plain or gzipped.
     Csv {
-        /// The file.
+        /// Path of the file.
         csv: PathBuf,
     },
-    /// A model.
+    /// Requests that a model generates.
     Model {
         /// What it draws by.
         model: RequestModel,

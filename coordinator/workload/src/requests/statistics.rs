@@ -32,7 +32,7 @@ pub struct RequestStatistics {
 }
 
 impl RequestStatistics {
-    /// Of no request yet, for a provider with these types, whose hosts have so many vCPUs together.
+    /// Statistics of no request yet, for a provider with these types and `capacity` vCPUs in all.
     #[must_use]
     pub fn new(types: Option<&Types>, capacity: Option<u64>) -> Self {
         let vcpus = types.into_iter().flat_map(Types::values);
@@ -69,7 +69,7 @@ impl RequestStatistics {
         self.durations.get(&market).map_or(0, Moments::count)
     }
 
-    /// Requests.
+    /// Number of requests in all markets.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.durations.values().map(Moments::count).sum()

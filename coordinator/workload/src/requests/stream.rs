@@ -17,7 +17,7 @@ use crate::WorkloadError;
 /// Why requests can't be had.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// The file.
+    /// The CSV file can't be read.
     #[error(transparent)]
     Csv(#[from] RequestCsvError),
     /// What is written down.
@@ -37,7 +37,7 @@ pub struct RequestsWanted<'a> {
     pub source: &'a RequestSource,
     /// What may be requested; `None`: nobody says.
     pub offer: Option<Arc<Offer>>,
-    /// Of all chance.
+    /// Seed of all random draws.
     pub seed: u64,
     /// Opens a file for reading.
     pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,

@@ -17,7 +17,7 @@ impl Header {
         }
     }
 
-    /// Of this many jobs that a model made for a machine of so many processors.
+    /// The header of a log of `jobs` jobs made by a model for a machine of `machine` processors.
     #[must_use]
     pub fn of_model(model: &str, jobs: usize, machine: u32) -> Self {
         let mut header = Self::default();

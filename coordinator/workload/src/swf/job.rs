@@ -30,15 +30,15 @@ pub struct SwfJob {
     pub requested_memory: i64,
     /// 11: how it ended: 1 completed, 0 failed, 5 cancelled.
     pub status: i64,
-    /// 12: user.
+    /// 12: number of the user.
     pub user: i64,
-    /// 13: group.
+    /// 13: number of the user's group.
     pub group: i64,
-    /// 14: program.
+    /// 14: number of the program.
     pub program: i64,
-    /// 15: queue.
+    /// 15: number of the queue.
     pub queue: i64,
-    /// 16: partition.
+    /// 16: number of the partition.
     pub partition: i64,
     /// 17: the job it follows.
     pub preceding: i64,
@@ -49,7 +49,7 @@ pub struct SwfJob {
 }
 
 impl SwfJob {
-    /// Nothing known.
+    /// A job of which nothing is known: all 18 fields are −1.
     pub const UNKNOWN: Self = Self::from_fields([-1; 18]);
 
     /// The job with these fields.
@@ -78,7 +78,7 @@ impl SwfJob {
         }
     }
 
-    /// Its fields in the order of the format.
+    /// The job's fields in the order of the format.
     #[must_use]
     pub const fn fields(&self) -> [i64; 18] {
         [

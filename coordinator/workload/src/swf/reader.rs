@@ -15,7 +15,7 @@ use crate::text::{LONGEST_LINE, Line, Text};
 /// What is wrong with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// Cut short.
+    /// The line has fewer than 18 fields.
     #[error("it has {found} fields, not 18")]
     TooFewFields {
         /// Fields it has.
@@ -38,7 +38,7 @@ pub enum Problem {
         /// The value that stands there.
         value: i64,
     },
-    /// Not text.
+    /// The line is longer than `LONGEST_LINE` bytes: this is no SWF log.
     #[error("it is longer than {LONGEST_LINE} bytes: this is no SWF log")]
     TooLong,
     /// Without a submission time the job has no place.
@@ -76,13 +76,13 @@ pub enum Problem {
     /// Nobody said how long it would run, and the run time may not stand for that.
     #[error("nobody said how long it would run (field 9)")]
     NoEstimate,
-    /// Its number is another's, which may not be.
+    /// The job has the number of an earlier one, which the rules do not allow.
     #[error("a job above it has its number, {number}")]
     Repeated {
         /// The number of both.
         number: i64,
     },
-    /// Its times have parts of a second, which may not be.
+    /// The job's times have parts of a second, which the rules do not allow.
     #[error("its times have parts of a second")]
     Fractions,
 }
@@ -269,7 +269,7 @@ impl SwfReader {
         &self.skipped
     }
 
-    /// The file.
+    /// Path of the log.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path

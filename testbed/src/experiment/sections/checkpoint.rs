@@ -1,4 +1,4 @@
-//! `[checkpoint]`.
+//! The section `[checkpoint]` of experiment files.
 
 use dormouse_policies::dp::DpMode;
 use dormouse_policies::spot::Knows;

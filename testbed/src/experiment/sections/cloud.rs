@@ -1,4 +1,4 @@
-//! `[cloud]`.
+//! The section `[cloud]` of experiment files.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `[[interruption]]`.
+//! The sections `[[interruption]]` of experiment files.
 
 use dormouse_cloud::{Action, Bathtub, GompertzMakeham, Scope, Uniform, Weibull};
 use dormouse_units::{Span, TypeName};

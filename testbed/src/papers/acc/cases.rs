@@ -75,10 +75,10 @@ pub(crate) fn check(case: &str, records: &PriceFiles) -> Result<(), SweepError> 
 /// The series that needs no record.
 const GENERATED: &str = "generated";
 
-/// All series.
+/// The word of a case that stands for every series in the folder of prices.
 const FOLDER: &str = "folder";
 
-/// All bids.
+/// The word of a case that stands for every bid of the sweep.
 const ALL_BIDS: &str = "all-bids";
 
 /// How long prices are drawn for.

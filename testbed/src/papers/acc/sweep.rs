@@ -64,7 +64,7 @@ pub(super) fn figures(all: &[Series<'_>], job: &SpotJob, seed: u64) -> BTreeMap<
 
 /// What became of jobs on a type.
 struct Swept {
-    /// Its mean price, dollars an hour.
+    /// Mean price of the instance type, dollars an hour.
     price: f64,
     /// How many jobs were to be done: those of all bids.
     tried: f64,

@@ -72,7 +72,7 @@ impl Beside {
     }
 }
 
-/// Of each of the metrics.
+/// Weighted sums, one for each of the metrics.
 type Sums = [f64; METRICS.len()];
 
 fn add(sums: &mut Sums, outcome: &Outcome, weight: f64) {

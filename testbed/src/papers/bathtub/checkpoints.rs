@@ -75,7 +75,7 @@ fn increase(scheme: Scheme, job: usize, age: usize) -> Option<f64> {
     })
 }
 
-/// Of a job of four hours, by the age of its VM.
+/// Figures of a job of four hours, by the age of its VM.
 pub(super) fn by_start(name: &str) -> Option<Figures> {
     let scheme = scheme(name)?;
     let of =

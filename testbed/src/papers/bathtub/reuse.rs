@@ -41,7 +41,7 @@ fn failure(
     }
 }
 
-/// Of a job of six hours, by the age of the VM that is there.
+/// Figures of a job of six hours, by the age of the VM that is there.
 pub(super) fn by_start(name: &str) -> Option<Figures> {
     let (policy, law) = (policy(name)?, laws::named("n1-highcpu-16")?);
     let of = |age: f64| {

@@ -16,7 +16,7 @@ type Figures = (f64, f64);
 /// A stored plan: what it was stored with, what came of it here, and ours.
 #[derive(Clone, Debug)]
 pub struct StoredPlan {
-    /// Its file, without the folder above the job's.
+    /// The job's folder and the plan's file, `JOB/FILE`.
     pub name: String,
     /// The scheduler that ran both.
     pub scheduler: BagSchedulerName,
@@ -40,7 +40,7 @@ const WAYS: [(&str, &str); 6] = [
 /// All stored plans of a folder.
 #[derive(Clone, Debug, Default)]
 pub struct StoredPlans {
-    /// The plans.
+    /// The plans with their figures.
     pub plans: Vec<StoredPlan>,
 }
 
@@ -85,8 +85,9 @@ fn sorted(folder: &Path) -> Result<Vec<PathBuf>, SweepError> {
     Ok(paths)
 }
 
-/// Whose plan it is, by the names that the artifact gives: `map.json` and `map_cc.json` are
-/// HADS's, `map_ipdps.json` is Burst-HADS's, `map_ondemand.json` ILS on-demand's.
+/// The scheduler that made a plan, by the names that the artifact gives: `map.json` and
+/// `map_cc.json` are HADS's, `map_ipdps.json` is Burst-HADS's, `map_ondemand.json` ILS
+/// on-demand's.
 fn scheduler_of(name: &str) -> BagSchedulerName {
     match name {
         _ if name.contains("ondemand") => BagSchedulerName::IlsOnDemand,

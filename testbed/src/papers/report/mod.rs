@@ -12,7 +12,7 @@ use super::price_notes::PriceNotes;
 use super::reproduction::Finished;
 use crate::sweep::{Folder, SweepError};
 
-/// All files.
+/// Writes all files of the report into the folder.
 pub(super) fn write(done: &Finished, folder: &mut Folder) -> Result<(), SweepError> {
     folder.write("table.csv", &tables::all(done).to_csv())?;
     if done.is_search() {

@@ -1,4 +1,4 @@
-//! `report.html`.
+//! The page of `report.html`.
 
 use std::collections::BTreeSet;
 

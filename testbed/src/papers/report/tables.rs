@@ -59,7 +59,7 @@ pub(super) fn printed(done: &Finished) -> Table {
     beside(done, done.ours.rows.iter().filter(|row| row.paper.is_some()))
 }
 
-/// Every figure.
+/// Every figure, ours beside the paper's.
 pub(super) fn figures(done: &Finished) -> Table {
     beside(done, done.ours.rows.iter())
 }

@@ -27,7 +27,7 @@ pub enum Scale {
     Time,
 }
 
-/// An axis.
+/// An axis of a panel: its label and its scale.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Axis {
     /// What it shows, with its unit: `makespan, s`.

@@ -22,11 +22,11 @@ pub struct Chart {
 /// One pair of axes.
 #[derive(Clone, Debug, Default)]
 pub struct Panel {
-    /// Above it.
+    /// The heading above the panel.
     pub title: String,
-    /// Below it.
+    /// The axis below the panel.
     pub x: Axis,
-    /// Beside it.
+    /// The axis beside the panel.
     pub y: Axis,
     /// Rows, top to bottom, in place of an axis beside it: the y of a point is the number of its row,
     /// and its interval lies along x. All series are in the legend then. Empty for none.
@@ -46,11 +46,11 @@ pub struct Series {
     pub colour: usize,
     /// What its points look like.
     pub look: Look,
-    /// Its points, of a line in order of x.
+    /// The points of the series; those of a line in order of x.
     pub points: Vec<Point>,
 }
 
-/// A point.
+/// A point of a series.
 #[derive(Clone, Debug, Default)]
 pub struct Point {
     /// Along the horizontal axis.
@@ -65,7 +65,7 @@ pub struct Point {
     pub label: String,
 }
 
-/// Of a panel: its width, what is free at its right, and the height between its axes.
+/// Measures of a panel: its width, what is free at its right, and the height between its axes.
 const WIDTH: f64 = 500.0;
 const RIGHT: f64 = 16.0;
 const PLOT_HEIGHT: f64 = 230.0;
@@ -98,7 +98,7 @@ impl Chart {
         Drawing { width, height, label: self.title.clone(), content }.file()
     }
 
-    /// Its panels, for a page; the page says its title.
+    /// The panels for a page, without the chart's title: the page says it.
     #[must_use]
     pub fn to_markup(&self) -> Vec<Markup> {
         self.panels.iter().map(Panel::to_markup).collect()
@@ -122,7 +122,7 @@ impl Panel {
         !self.rows.is_empty()
     }
 
-    /// Its drawing, the legend included.
+    /// The panel's drawing, the legend included.
     fn draw(&self) -> Drawing {
         let (keys, keys_height) = legend(&self.entries(), (14.0, 28.0), WIDTH - RIGHT);
         let top = 36.0 + keys_height + if self.limits.is_empty() { 8.0 } else { 2.0 + NAMES };

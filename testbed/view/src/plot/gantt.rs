@@ -13,7 +13,7 @@ use super::limits::Limit;
 /// Lanes over time, what ran on them, and what moved between them.
 #[derive(Clone, Debug, Default)]
 pub struct Gantt {
-    /// Its title.
+    /// Title of the chart.
     pub title: String,
     /// The figures that matter, in a line.
     pub lead: String,
@@ -36,7 +36,7 @@ pub struct Gantt {
 /// A machine: some rows of equal height, and a measure below them.
 #[derive(Clone, Debug, Default)]
 pub struct Lane {
-    /// Its name.
+    /// Name of the machine.
     pub name: String,
     /// A second line for people.
     pub about: String,
@@ -44,7 +44,7 @@ pub struct Lane {
     pub title: String,
     /// From when to when it is there.
     pub life: Option<(Time, Time)>,
-    /// Its processors.
+    /// Number of rows, one for each processor.
     pub rows: u32,
     /// Whether each row has a background below its foreground.
     pub has_background: bool,
@@ -59,7 +59,7 @@ pub struct Lane {
 pub struct Measure {
     /// A noun with its unit: `CPU credits`.
     pub name: String,
-    /// Its values at times, in order; between two it goes straight from one to the other.
+    /// The values at times, in order; between two the line goes straight from one to the other.
     pub points: Vec<(Time, f64)>,
 }
 
@@ -68,9 +68,9 @@ pub struct Measure {
 pub struct Bar {
     /// Where it is.
     pub place: Place,
-    /// From when.
+    /// When the bar begins.
     pub from: Time,
-    /// Until when.
+    /// When the bar ends.
     pub until: Time,
     /// How it is filled.
     pub fill: Fill,
@@ -85,7 +85,7 @@ pub struct Bar {
 pub struct Place {
     /// The number of the lane.
     pub lane: usize,
-    /// Its rows: ranges in order.
+    /// The rows of the lane that are taken: ranges in order.
     pub rows: Vec<Range<u32>>,
     /// The foreground or the background of them.
     pub tier: Tier,
@@ -170,7 +170,7 @@ impl Fill {
 }
 
 impl MarkKind {
-    /// A noun.
+    /// A noun for the kind of mark.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

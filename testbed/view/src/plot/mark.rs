@@ -56,7 +56,7 @@ pub(super) fn mark(look: Look, k: usize, (x, y): (f64, f64), words: &str) -> Mar
     }
 }
 
-/// Its mark in a legend, 18 pixels wide.
+/// A look's mark in a legend, 18 pixels wide.
 pub(super) fn key(look: Look, k: usize) -> Markup {
     match look {
         Look::Line => html! { path class={ "line " (colour(k)) } d="M0 0H18" {} },

@@ -11,7 +11,7 @@ pub enum Value {
     /// Nothing: empty for people and in CSV, `null` in JSON.
     #[default]
     Missing,
-    /// Words.
+    /// Text, such as a name.
     Text(String),
     /// A whole number.
     Count(u64),
@@ -23,9 +23,9 @@ pub enum Value {
     Dollars(Money),
     /// A mean, its 95 % confidence interval if there is one, and the number of samples.
     Mean {
-        /// The mean.
+        /// Mean of the samples.
         mean: f64,
-        /// Its interval, low and high.
+        /// The 95 % confidence interval, low and high, if there is one.
         interval: Option<(f64, f64)>,
         /// How many samples it is of.
         n: usize,
@@ -35,12 +35,12 @@ pub enum Value {
 /// Whether a cell is good or bad news.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// Neither.
+    /// Neither good nor bad news.
     #[default]
     Plain,
-    /// Good.
+    /// Good news, such as a claim that holds.
     Good,
-    /// Bad.
+    /// Bad news, such as a claim that fails.
     Bad,
     /// Not the point.
     Dim,
@@ -67,7 +67,7 @@ impl Tone {
         if is_good { Self::Good } else { Self::Bad }
     }
 
-    /// Its class in pages.
+    /// The tone's CSS class in pages; empty for a plain one.
     pub(crate) const fn class(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -94,7 +94,7 @@ impl Cell {
         Self::default()
     }
 
-    /// Words.
+    /// A cell of words.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
         Value::Text(text.into()).into()

@@ -3,15 +3,15 @@
 /// What the cells of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Words.
+    /// Text, such as names.
     Text,
-    /// Whole numbers.
+    /// Cells of whole numbers.
     Count,
     /// Numbers of any unit.
     Number,
     /// Emulated or real seconds.
     Seconds,
-    /// Dollars.
+    /// Amounts of dollars.
     Dollars,
     /// Parts of one, shown in percent.
     Percent,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{Cell, Column, Kind, Table, Value};
 
 impl Table {
-    /// Its CSV: a line of names, a line a row.
+    /// The table as CSV: a line of names, then a line for each row.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let table = self.in_files();

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::{Column, Table};
 
 impl Table {
-    /// Its markup; wider than the page, it scrolls inside.
+    /// The table as markup; one wider than the page scrolls inside.
     #[must_use]
     pub fn to_html(&self) -> Markup {
         html! {

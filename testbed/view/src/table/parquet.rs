@@ -11,7 +11,8 @@ use parquet::schema::types::Type;
 use super::{Cell, Column, Kind, Table, Value};
 
 impl Table {
-    /// Its Parquet file: the columns of its CSV, typed; times in seconds, money in dollars.
+    /// The table as a Parquet file: the columns of its CSV, typed; times in seconds, money in
+    /// dollars.
     ///
     /// # Errors
     ///

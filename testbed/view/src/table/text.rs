@@ -6,7 +6,8 @@ use super::terminal::Terminal;
 use super::{Column, Table, Tone};
 
 impl Table {
-    /// Its lines, without a last line break; cells are broken where the terminal is too narrow.
+    /// The table's lines, without a last line break; cells are broken where the terminal is too
+    /// narrow.
     #[must_use]
     pub fn to_text(&self, terminal: Terminal) -> String {
         let mut table = comfy_table::Table::new();

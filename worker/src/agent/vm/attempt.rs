@@ -32,7 +32,7 @@ pub(crate) struct Pending {
     pub(crate) owed: Option<Duration>,
     /// How long it stood still, once it runs again.
     pub(crate) held: Option<Duration>,
-    /// Its size, or why the coordinator does not have it, once that is known.
+    /// The checkpoint's size, or why the coordinator does not have it, once that is known.
     pub(crate) stored: Result<u64, String>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Attempt {
     /// The vCPU of each of its processes.
     pub(crate) on: Vec<u32>,
     pub(crate) nature: Nature,
-    /// Its only process, or the parent of all.
+    /// The attempt's only process, or the parent of all its processes.
     pub(crate) process: Option<Arc<Task>>,
     pub(crate) page: Option<Arc<ProgressReader>>,
     /// Since when it stands still.
@@ -78,7 +78,7 @@ pub(crate) struct Attempt {
     /// What of its work its last checkpoint was due to hold.
     pub(crate) due: Option<Ppm>,
     pub(crate) pending: Option<Pending>,
-    /// Its place at CRIU.
+    /// The permit of the semaphore `criu` to have CRIU at work on this attempt.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
     /// What its launch brought to life, until its life begins.
     pub(crate) born: Option<Born>,
@@ -89,7 +89,7 @@ pub(crate) struct Attempt {
     pub(crate) is_killed: bool,
     /// How many processes of its VM had been killed for want of memory when its launch began.
     pub(crate) killed_before: u64,
-    /// Of its launch.
+    /// The VM's permission for the attempt's launch; it can be revoked.
     pub(crate) pass: Pass,
 }
 
@@ -99,7 +99,7 @@ impl Attempt {
         self.on.first().copied().unwrap_or(0)
     }
 
-    /// Of a task of one process.
+    /// The promise, if this is an attempt at a task of one process.
     pub(crate) fn promise(&self) -> Option<&Promise> {
         match &self.nature {
             Nature::Task(promise) => Some(promise),
@@ -107,7 +107,7 @@ impl Attempt {
         }
     }
 
-    /// Of a task of one process, to be changed.
+    /// The promise to be changed, if this is an attempt at a task of one process.
     pub(crate) fn promise_mut(&mut self) -> Option<&mut Promise> {
         match &mut self.nature {
             Nature::Task(promise) => Some(promise),
@@ -115,7 +115,7 @@ impl Attempt {
         }
     }
 
-    /// Of a parallel job.
+    /// The job, if this is an attempt at a parallel job.
     pub(crate) fn job(&self) -> Option<&Job> {
         match &self.nature {
             Nature::Job(job) => Some(job),
@@ -123,7 +123,7 @@ impl Attempt {
         }
     }
 
-    /// Of a parallel job, to be changed.
+    /// The job to be changed, if this is an attempt at a parallel job.
     pub(crate) fn job_mut(&mut self) -> Option<&mut Job> {
         match &mut self.nature {
             Nature::Job(job) => Some(job),
@@ -154,7 +154,7 @@ impl Attempt {
         }
     }
 
-    /// Its VM was frozen for this long: that is nobody's time.
+    /// Notes that the attempt's VM was frozen for `span`: that is nobody's time.
     pub(crate) fn was_frozen(&mut self, span: Duration) {
         self.frozen += span;
         self.liveness.pause();

@@ -49,13 +49,13 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Of a command that comes now.
+    /// The times of a command that arrives at this moment.
     pub(crate) fn of(command: &Command) -> Self {
         let at = command.emulated_at_us.map(Time::from_micros);
         Self { came: Instant::now(), late: Duration::from_micros(command.real_late_us), at }
     }
 
-    /// Of one that came without delay, for tests.
+    /// The times of a command that came without delay, for tests.
     #[cfg(test)]
     pub(crate) fn at(came: Instant, at: Time) -> Self {
         Self { came, late: Duration::ZERO, at: Some(at) }
@@ -90,7 +90,7 @@ pub(crate) struct VmClock {
 }
 
 impl VmClock {
-    /// Of a VM whose creation was decided on then.
+    /// The clock of a VM whose creation was decided on at the time in `create`.
     pub(crate) fn new(dilation: Dilation, create: &Asked) -> Self {
         Self {
             dilation,

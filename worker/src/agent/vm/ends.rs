@@ -30,9 +30,9 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
     pub(crate) cpu_us: u64,
-    /// Of a task of one process.
+    /// The ledger of a task of one process.
     pub(crate) ledger: Option<Ledger>,
-    /// Of a parallel job.
+    /// The account of a parallel job.
     pub(crate) job: Option<JobAccount>,
 }
 
@@ -89,7 +89,7 @@ impl Owner {
         Some(verdict.map(|(verified, result)| (verified, Some(result))))
     }
 
-    /// Its work is done, perhaps before its time.
+    /// Handles an attempt whose work is done, perhaps before its time.
     ///
     /// It had a slice or two more than it was promised by now, and its vCPUs are its own for as
     /// long as it was promised.

@@ -5,7 +5,7 @@ use dormouse_units::Ppm;
 use super::{attempt::Attempt, owner::Owner};
 use crate::agent::cores::Core;
 
-/// One vCPU.
+/// The state of one vCPU: its quota and its host core.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
     /// The quota in force, in ppm of a host core; `None`: none yet.

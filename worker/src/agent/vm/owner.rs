@@ -71,7 +71,7 @@ pub(crate) enum Message {
     Wake,
 }
 
-/// One VM.
+/// The state of the owner of one VM.
 #[derive(Debug)]
 pub(crate) struct Owner {
     pub(crate) host: Arc<Host>,
@@ -100,15 +100,15 @@ pub(crate) struct Owner {
     pub(crate) is_doing: bool,
     /// In the order they came.
     pub(crate) attempts: Vec<Attempt>,
-    /// Of the threads at work on it.
+    /// The gate of the threads at work on the VM.
     pub(crate) gate: Arc<Gate>,
     /// What was asked after a freeze that waits for CRIU to let a task go.
     queue: VecDeque<(Ask, Asked)>,
     /// When what is obeyed was asked.
     pub(crate) commanded: Asked,
-    /// To itself.
+    /// The owner's own actor, for messages to itself.
     pub(crate) tell: ActorRef<Message>,
-    /// Of the attempts that are over.
+    /// The CPU time, promised and received, of the attempts that are over.
     pub(crate) share: Share,
     pub(crate) frozen_at: Option<Instant>,
     failed: bool,
@@ -298,7 +298,7 @@ impl Owner {
         }
     }
 
-    /// See [`Self::fail`].
+    /// Notes that the VM has failed, and reports it the first time.
     pub(crate) fn broken(&mut self, why: &str) {
         tracing::error!(vm = self.id, why, "the VM has failed");
         if !std::mem::replace(&mut self.failed, true) {

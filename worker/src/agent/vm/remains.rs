@@ -31,7 +31,7 @@ const AGAIN: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(crate) struct Remains {
     vm: u32,
-    /// Of the threads at work on it.
+    /// The gate of the threads at work on the VM.
     gate: Arc<Gate>,
     /// Once they are made.
     groups: OnceLock<Arc<cgroup::Vm>>,

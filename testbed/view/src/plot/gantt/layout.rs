@@ -22,7 +22,7 @@ const TWO_LINES: f64 = 24.0;
 pub(super) struct Layout {
     /// Where time begins.
     pub(super) left: f64,
-    /// Of each lane: top, and height with its measure.
+    /// Top and height of each lane, the height with its measure.
     lanes: Vec<(f64, f64)>,
     /// How high a row is.
     pub(super) row: f64,

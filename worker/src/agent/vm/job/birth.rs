@@ -37,7 +37,7 @@ pub(crate) struct Order {
     pub(crate) groups: Arc<cgroup::Vm>,
     /// The lane of the jobs' parents.
     pub(crate) lane: u32,
-    /// By rank.
+    /// The seats of the job's processes, by rank.
     pub(crate) seats: Vec<Seat>,
     /// From the checkpoint with which it left its former places, which is the newest here.
     pub(crate) moving: bool,

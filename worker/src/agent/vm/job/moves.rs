@@ -47,7 +47,7 @@ pub(crate) enum Leaving {
     Lost { why: String },
     /// It came to its own end first.
     Ended(Ended),
-    /// Its VM freezes: nothing was done to it.
+    /// The job's VM freezes: nothing was done to the job.
     Overtaken,
 }
 

@@ -100,7 +100,7 @@ const LAG: Duration = Duration::from_secs(1);
 /// decided.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Of a second of real time.
+    /// Emulated microseconds in one second of real time.
     emulated_us: u64,
     /// When the run's clock was at zero, as far as commands that took no time to come would tell.
     zero: Option<Instant>,
@@ -123,7 +123,7 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Of a VM that is burstable where it has credits.
+    /// The reference of a new VM, which is burstable if `credits` is given.
     pub(crate) fn new(emulated_us_per_second: u64, credits: Option<CreditSpec>) -> Self {
         let machine = ideal::Machine::with_credits(credits, emulated_us_per_second);
         Self {
@@ -161,7 +161,7 @@ impl Pace {
         Some((balance, Time::from_micros(self.on_run_s_clock(self.ideal.now()))))
     }
 
-    /// Its credits have run out.
+    /// Whether the VM is throttled because its credits have run out.
     pub(crate) fn is_throttled(&self) -> bool {
         self.ideal.credits().is_some_and(|(_, throttled)| throttled)
     }
@@ -397,7 +397,7 @@ mod tests {
         assert_eq!(pace.core_ppm(1_000), 200);
     }
 
-    /// Its neighbours are promised what it leaves them until it is through.
+    /// The neighbours of a job are promised what it leaves them until it is through.
     #[test]
     fn who_ends_soon_after_a_move_is_in_the_way_of_others_until_then() {
         let begun = Asked::now();

@@ -133,7 +133,7 @@ impl Owner {
         }
     }
 
-    /// Its quota is this many times that of its speed.
+    /// Sets the ratio of the attempt's quota to that of its speed, in ppm.
     fn set_times(&mut self, key: Key, times: Ppm) {
         let Some(attempt) = self.attempt(key) else { return };
         let cpu = attempt.cpu();
@@ -143,7 +143,7 @@ impl Owner {
         }
     }
 
-    /// Its program is over: what is left is the kernel's business and would only be late.
+    /// Exempts an attempt whose program is over: what is left is the kernel's and would be late.
     fn let_end(&mut self, key: Key) {
         self.look_in(key, LOOK);
         if self.seen(key).is_some_and(|attempt| attempt.exempt.is_empty()) {

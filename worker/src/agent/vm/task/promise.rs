@@ -12,7 +12,7 @@ use crate::{agent::vm::attempt::Attempt, cgroup::Slot};
 pub(crate) struct Charges {
     /// Before the attempt.
     pub(crate) base: u64,
-    /// Of its birth.
+    /// CPU time of the attempt's birth.
     pub(crate) birth: u64,
     /// By CRIU: around it, in its restore, and inside it, in dumps.
     pub(crate) criu: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Promise {
     pub(crate) ledger: Ledger,
     /// CPU time of the work that it came with, in nanoseconds.
     pub(crate) came_with: u64,
-    /// Its quota is this many times that of its speed, to catch up.
+    /// The ratio of the quota to that of the task's speed; above one to catch up.
     pub(crate) times: Ppm,
     /// In how long it should have finished, once that has passed.
     pub(crate) promised: Option<Duration>,
