@@ -54,7 +54,7 @@ impl UnderWay {
         Self::begin(out, &["resume", &out.display().to_string()])
     }
 
-    /// Its folder.
+    /// Output folder of the run.
     #[must_use]
     pub fn out(&self) -> &Path {
         &self.out

@@ -93,8 +93,8 @@ fn a_vm_is_ended_as_its_hour_ends_above_the_bid_and_launched_again() {
     nothing_is_left_but(&before);
 }
 
-/// Its price passes the bid at 20 minutes, its provider takes it 2 minutes later, and it is launched again
-/// at 30 minutes.
+/// Experiment in which the spot price passes the bid at 20 minutes, the provider takes the VM 2
+/// minutes later, and it is launched again at 30 minutes.
 const OUTBID: &str = r#"name = "outbid"
 [cloud]
 boot = "1m"

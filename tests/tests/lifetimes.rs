@@ -60,7 +60,7 @@ fn ages(events: &[Value]) -> BTreeMap<u64, f64> {
     preempted.map(|(at, it)| (number(it, "vm"), at - ready[&number(it, "vm")])).collect()
 }
 
-/// Of every checkpoint that was kept, by task, attempt and part of the work in ppm, when.
+/// When each kept checkpoint was reported, in s, by task, attempt and part of the work in ppm.
 fn kept(events: &[Value]) -> BTreeMap<(u64, u64, u64), f64> {
     let kept = events.iter().filter(|event| event["report"] == "checkpoint-taken");
     let key = |event: &Value| ["task", "attempt", "done"].map(|key| number(event, key)).into();

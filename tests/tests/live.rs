@@ -229,8 +229,8 @@ fn tasks_of_a_lost_worker_go_on_at_another_from_their_checkpoints() {
     nothing_is_left_but(&before);
 }
 
-/// Of a task restored from a checkpoint, the last attempt's CPU time, from its control group,
-/// is that of the work the checkpoint did not hold.
+/// Checks that the last attempt of a task restored from a checkpoint has used, by its control
+/// group, the CPU time of the work that the checkpoint did not hold.
 fn no_work_is_done_twice(events: &[Value]) {
     let given = events[0]["live"]["share_ppm"].as_f64().unwrap() / 1e6 * 300.0 / 30.0;
     let mut restored = 0;

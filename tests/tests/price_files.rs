@@ -161,7 +161,8 @@ fn nonsense_is_refused() {
     assert!(!folder.path().join("x.csv").exists());
 }
 
-/// Of two types in one answer of the provider's call, the one that is always left to the bid.
+/// `advise bid` prefers, of two types in one answer of the provider's call, the one that is always
+/// left to the bid.
 #[test]
 fn the_types_of_a_history_are_compared() {
     let folder = tempfile::tempdir().unwrap();

@@ -149,7 +149,7 @@ impl ByHand {
         self.runs.iter().map(of).map(|span| u128::from(span.as_micros())).sum()
     }
 
-    /// Its runs with whether the provider ended each.
+    /// Length of each run, and whether the provider ended it.
     fn uses(&self) -> impl Iterator<Item = (Span, bool)> {
         let last = self.runs.len().saturating_sub(1);
         let is_taken = move |n| n < last || self.is_terminated();

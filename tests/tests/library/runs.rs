@@ -40,7 +40,8 @@ pub(crate) fn record_of(experiment: &Experiment, steps: &[Step]) -> Record {
     record
 }
 
-/// Its run, and the record of its log, which has to agree with the engine; the log keeps the rules.
+/// The experiment's steps and the record of its log, which has to agree with the engine; the log
+/// keeps the rules.
 pub(crate) fn sound(experiment: &Experiment) -> (Vec<Step>, Record) {
     let (steps, run) = played(experiment);
     let what =

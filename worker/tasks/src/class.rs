@@ -1,4 +1,4 @@
-//! Problem classes.
+//! Problem classes of the NAS benchmarks.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -15,14 +15,14 @@ pub enum BagProgram {
     Vector,
     /// GridNPB ED: the SP solver, each task with its own parameter.
     Ed {
-        /// NAS class.
+        /// NAS class of the solver's problem.
         class: Class,
     },
     /// A NAS kernel.
     Nas {
-        /// The kernel.
+        /// NAS kernel that the tasks run.
         kernel: NasKernel,
-        /// NAS class.
+        /// NAS class of the kernel's problem.
         class: Class,
     },
 }

@@ -22,7 +22,7 @@ const BLOCK: usize = 1 << 14;
 /// Bytes of memory per index: an element of each vector.
 const BYTES_PER_INDEX: usize = 16;
 
-/// The task.
+/// The task of vector operations over its memory.
 pub(crate) struct Vector {
     x: Vec<u64>,
     y: Vec<u64>,
@@ -123,7 +123,7 @@ impl Linear {
         Self { offset: self.offset.wrapping_add(self.slope.wrapping_mul(index as u64)), ..self }
     }
 
-    /// Its values at 0, 1, 2, …
+    /// Values of the line at 0, 1, 2, …
     fn values(self) -> impl FnMut() -> u64 {
         let mut next = self.offset;
         move || {

@@ -42,7 +42,7 @@ fn config(address: &str, name: &str, root: &str) -> Config {
 /// A worker process, killed when dropped.
 pub(crate) struct Agent {
     pub(crate) child: Child,
-    /// Its directory.
+    /// Root directory of the worker.
     pub(crate) root: tempfile::TempDir,
 }
 
@@ -94,7 +94,7 @@ impl Agent {
         status.unwrap()
     }
 
-    /// Its children that have ended and were not reaped.
+    /// Lines of `stat` of the worker's children that have ended and were not reaped.
     pub(crate) fn zombies(&self) -> Vec<String> {
         let parent = format!(" Z {} ", self.child.id());
         let processes = fs::read_dir("/proc").unwrap().flatten();

@@ -191,7 +191,7 @@ pub(crate) struct Seat<'a> {
     commanded: Vec<Command>,
     /// What the worker says it has taken.
     pub(crate) acked: u64,
-    /// Reports taken.
+    /// Number of reports taken.
     pub(crate) taken: u64,
     reports: Vec<report::Report>,
 }

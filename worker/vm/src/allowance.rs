@@ -14,7 +14,7 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// Of a VM just launched.
+    /// Allowance of a VM just launched.
     #[must_use]
     pub fn new(spec: CreditSpec) -> Self {
         let bucket = Bucket::new(spec);

@@ -66,7 +66,7 @@ struct Start {
     kept: Option<u32>,
     /// Phases that have begun.
     begun: u32,
-    /// Of each process, the millionths of phases that it computes up to the end of this one.
+    /// Millionths of phases that each process computes up to the end of this one.
     share: Vec<u64>,
     /// What each process computes up to the end of this phase, and what it has.
     due: Vec<u64>,
@@ -198,7 +198,7 @@ impl Start {
         self.done.iter().zip(&self.due).all(|(done, due)| done >= due)
     }
 
-    /// Its processes that want to compute: who, where, and for how long.
+    /// Processes that want to compute: who, where, and for how long.
     fn wants(&self) -> impl Iterator<Item = (usize, u32, u64)> {
         let runs = self.runs();
         let all = self.due.iter().zip(&self.done).zip(&self.on).enumerate();
@@ -302,8 +302,8 @@ impl<K: Ord + Copy> Machine<K> {
         Self { credits, ..Self::default() }
     }
 
-    /// Its credits, and whether they have run out, so that its processors are at their baseline until
-    /// a whole one is earned; `None` if it is not burstable.
+    /// The machine's credits, and whether they have run out, so that its processors are at their
+    /// baseline until a whole one is earned; `None` if it is not burstable.
     #[must_use]
     pub fn credits(&self) -> Option<(Balance, bool)> {
         let allowance = &self.credits.as_ref()?.allowance;

@@ -42,7 +42,7 @@ pub enum Pace {
     },
     /// It runs, with its quota multiplied by this, one or more.
     Run {
-        /// The multiple.
+        /// Factor that its quota is multiplied by, one or more.
         times: Ppm,
     },
 }
@@ -59,7 +59,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of a task whose whole work is this much CPU time, in nanoseconds.
+    /// Account of a task whose whole work is this much CPU time, in nanoseconds.
     #[must_use]
     pub const fn new(whole: u64) -> Self {
         Self { whole, came_with: 0, ahead: 0, behind: 0, times: Ppm::ONE, stands: false }

@@ -7,15 +7,15 @@ use crate::{Allowance, CreditSpec};
 /// What a VM is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineSpec {
-    /// Virtual processors.
+    /// Number of virtual processors.
     pub vcpus: u32,
-    /// Memory.
+    /// Memory of the VM.
     pub memory: Bytes,
     /// Set for burstable VMs.
     pub credits: Option<CreditSpec>,
 }
 
-/// Its state: frozen or not, credits.
+/// State of a VM: whether it is frozen, and its credits.
 #[derive(Clone, Debug)]
 pub struct Machine {
     spec: MachineSpec,
@@ -29,7 +29,7 @@ impl Machine {
         Self { spec, allowance, frozen: false }
     }
 
-    /// Its vCPUs, its memory and, if it is burstable, how it earns credits.
+    /// The VM's vCPUs, its memory and, if it is burstable, how it earns credits.
     #[must_use]
     pub const fn spec(&self) -> &MachineSpec {
         &self.spec

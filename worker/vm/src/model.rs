@@ -316,7 +316,7 @@ impl Model {
         self.set_frozen(now, true);
     }
 
-    /// Runs again.
+    /// Ends a hibernation: the VM runs again.
     pub fn thaw(&mut self, now: Time) {
         self.set_frozen(now, false);
     }
@@ -494,7 +494,7 @@ impl Model {
         self.touch_all();
     }
 
-    /// Its end is not to be told: it has not come after all.
+    /// Takes back an end that was not told yet: it has not come after all.
     fn untell_end(&mut self, task: TaskId, attempt: Attempt) {
         self.untold.retain(|event| *event != WorkEvent::Finished { task, attempt });
     }

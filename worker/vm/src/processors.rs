@@ -7,7 +7,7 @@ use crate::SeatError;
 /// A process in a slot.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seat {
-    /// Its task's place in the model.
+    /// Place in the model of the task that sits here.
     pub(crate) slot: u32,
     /// What of the vCPU it uses of what it gets.
     pub(crate) usage: Ppm,
@@ -15,7 +15,7 @@ pub(crate) struct Seat {
     pub(crate) is_idle: bool,
 }
 
-/// A vCPU.
+/// One vCPU with its two seats.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Processor {
     seats: [Option<Seat>; 2],

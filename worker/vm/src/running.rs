@@ -35,7 +35,7 @@ pub(crate) struct Running {
     stands: Option<Span>,
     /// It is for a checkpoint, which uses the vCPUs in its place.
     dumped: bool,
-    /// That was asked for while it ran, and keeps this much of its work.
+    /// Part of the work that a checkpoint keeps which was asked for while the task ran.
     asked: Option<Ppm>,
     /// When its work was done.
     ended: Option<Time>,
@@ -52,7 +52,7 @@ pub(crate) struct Running {
 /// What has come for a task whose time it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Come {
-    /// Its work is done.
+    /// The task's work is done.
     Finished,
     /// A checkpoint that it is to be told to stand still for.
     Due(Ppm),

@@ -5,9 +5,9 @@ use dormouse_units::{Attempt, Bytes, Cpus, Credits, Mode, Ppm, Span, TaskId, Tie
 /// A task's work on a modelled VM.
 #[derive(Clone, Debug)]
 pub struct Work {
-    /// The task.
+    /// Task that the work is of.
     pub task: TaskId,
-    /// Which life of it.
+    /// Attempt at the task.
     pub attempt: Attempt,
     /// Memory it needs.
     pub memory: Bytes,
@@ -111,7 +111,7 @@ pub enum SeatError {
     /// One of the vCPUs it names is taken, named twice or not there.
     #[error("vCPU {0} is taken, named twice or not there")]
     Taken(u32),
-    /// Its memory isn't free.
+    /// The memory that it needs isn't free.
     #[error("it needs {need}, {free} is free")]
     NoMemory {
         /// The memory that the task needs.

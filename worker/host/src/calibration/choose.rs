@@ -24,7 +24,7 @@ pub enum SpeedupSaid {
 pub struct Wanted {
     /// The furthest of them.
     pub worst: f64,
-    /// Their mean.
+    /// Largest mean error allowed, in absolute value.
     pub mean: f64,
 }
 
@@ -41,9 +41,9 @@ impl Wanted {
 /// What of an experiment matters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
-    /// Its load on this host.
+    /// Load of the experiment on this host.
     pub load: f64,
-    /// Its shortest task, emulated seconds.
+    /// Length of the experiment's shortest task, in emulated seconds.
     pub shortest_s: f64,
     /// Part of the cores that it keeps free of VMs.
     pub reserve: f64,
@@ -82,7 +82,7 @@ impl fmt::Display for SpeedupChoice {
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
-    /// Run.
+    /// Run the experiment at the chosen speed-up.
     Run(Box<SpeedupChoice>),
     /// Don't: at every speed-up it would err more than is wanted.
     Refuse(String),

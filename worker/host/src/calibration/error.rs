@@ -9,7 +9,7 @@ pub enum CalibrationError {
     /// The file holds something else, or half of it.
     #[error("{}: {why}; remove it, or measure again with `dormouse calibrate`", .path.display())]
     Damaged {
-        /// The file.
+        /// File of the calibration.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
@@ -19,7 +19,7 @@ pub enum CalibrationError {
     Io {
         /// What was tried.
         doing: &'static str,
-        /// On what.
+        /// File on which it was tried.
         path: PathBuf,
         /// The option that names it.
         option: &'static str,
@@ -29,7 +29,7 @@ pub enum CalibrationError {
 }
 
 impl CalibrationError {
-    /// Of what the system refused, with the option of the command that names another file.
+    /// Error for what the system refused, with the option of the command that names another file.
     pub fn io(
         doing: &'static str,
         path: &Path,

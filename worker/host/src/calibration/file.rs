@@ -16,9 +16,9 @@ const SYSTEM: &str = "/var/lib/dormouse";
 /// What there is of a calibration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
-    /// Nothing.
+    /// There is no calibration.
     None,
-    /// This host's.
+    /// A calibration of this host.
     Current(Box<Calibration>),
     /// One that must not be used, and why, in a clause.
     Unusable(String),

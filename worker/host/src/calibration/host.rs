@@ -1,4 +1,4 @@
-//! Which host a calibration is of.
+//! The identity of the host that a calibration is of.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub struct HostIdentity {
 }
 
 impl HostIdentity {
-    /// Of the host this runs on. Takes about a tenth of a second.
+    /// Identity of the host this runs on. Takes about a tenth of a second.
     #[must_use]
     pub fn of_this() -> Self {
         let uts = nix::sys::utsname::uname();

@@ -5,10 +5,10 @@ use std::time::SystemTime;
 use super::date::utc;
 use super::{Calibration, Came, Cell, CellFigures, Conditions, FORMAT, HostIdentity, Spread};
 
-/// Of all runs of a cell, one after the other.
+/// Samples from all runs of a cell, one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
-    /// Of each undisturbed task, (live − virtual) / virtual of its time.
+    /// Error of each undisturbed task: (live − virtual) / virtual of its time.
     pub errors: Vec<f64>,
     /// How many checkpoints were taken.
     pub checkpoints: u32,
@@ -63,8 +63,8 @@ impl Cell {
 }
 
 impl Calibration {
-    /// Of this host under these conditions, with nothing measured yet; or `former`, if it is of this
-    /// host and was measured under the same.
+    /// A calibration of this host under these conditions, with nothing measured yet; or `former`,
+    /// if it is of this host and was measured under the same.
     #[must_use]
     pub fn begin(host: HostIdentity, conditions: Conditions, former: Option<Self>) -> Self {
         let same = |former: &Self| former.host == host && former.conditions == conditions;

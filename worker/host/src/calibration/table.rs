@@ -31,7 +31,7 @@ pub struct Calibration {
     pub made: String,
     /// On which host.
     pub host: HostIdentity,
-    /// With what.
+    /// Conditions that every cell was measured under.
     pub conditions: Conditions,
     /// By load, highest first, and speed-up.
     pub cells: Vec<Cell>,
@@ -57,7 +57,7 @@ pub struct Conditions {
 pub struct Cell {
     /// Emulated seconds per real second.
     pub speedup: f64,
-    /// The load.
+    /// Load at which it was measured.
     pub load: f64,
     /// vCPUs busy at once.
     pub vcpus: u32,
@@ -76,7 +76,7 @@ pub enum Came {
     Measured(CellFigures),
     /// The host can't hold it at this speed-up.
     Refused {
-        /// The arithmetic.
+        /// Arithmetic that shows it, in words.
         why: String,
     },
 }
@@ -111,7 +111,7 @@ pub struct CellFigures {
     pub real_s: f64,
 }
 
-/// Real milliseconds.
+/// Spread of a repeatedly measured duration, in real milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Spread {
@@ -119,7 +119,7 @@ pub struct Spread {
     pub n: u32,
     /// Half of them took no longer.
     pub median_ms: f64,
-    /// The longest.
+    /// The longest duration measured.
     pub worst_ms: f64,
 }
 
@@ -166,7 +166,7 @@ impl Expected {
 }
 
 impl Spread {
-    /// Of so many real microseconds each; `None` of none.
+    /// Spread of these durations in real microseconds; `None` if there are none.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
     pub fn of(mut real_us: Vec<u64>) -> Option<Self> {
@@ -183,7 +183,7 @@ impl Spread {
 /// What a calibration lets one expect of a speed-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
-    /// Of which speed-up.
+    /// Speed-up that this is expected of.
     pub speedup: f64,
     /// At which speed-up that was measured.
     pub measured_at: f64,

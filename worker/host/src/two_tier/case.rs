@@ -1,4 +1,4 @@
-//! Which jobs are measured beside which.
+//! Cases of the measurement: which jobs are measured beside which.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ pub enum Case {
 }
 
 impl Case {
-    /// Both.
+    /// Both of the cases.
     pub const ALL: [Self; 2] = [Self::Single, Self::Several];
 
-    /// Its name in tables.
+    /// Name of the case in tables.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

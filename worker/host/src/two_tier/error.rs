@@ -20,13 +20,13 @@ pub enum TwoTierError {
     /// The control groups.
     #[error("two tiers can't be measured without control groups; `dormouse doctor` says more")]
     Cgroup(#[from] cgroup::Error),
-    /// A process.
+    /// A job's process can't be run.
     #[error("a job to be measured can't be run")]
     Process(#[from] process::Error),
-    /// Its progress.
+    /// A job's progress can't be followed.
     #[error("a job to be measured can't be followed")]
     Progress(#[from] ProgressError),
-    /// Its result.
+    /// A job left no result.
     #[error("a job that was measured left no result")]
     Result(#[from] ResultError),
     /// It did not do what it should.
@@ -37,12 +37,12 @@ pub enum TwoTierError {
         /// What became of it.
         how: String,
     },
-    /// A file.
+    /// The system refused to do something with a file.
     #[error("cannot {what} {}", path.display())]
     Io {
         /// What was to be done.
         what: &'static str,
-        /// The file.
+        /// File that it was to be done with.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -50,7 +50,7 @@ pub enum TwoTierError {
 }
 
 impl TwoTierError {
-    /// Of what the system refused to do with a file.
+    /// Error for what the system refused to do with a file.
     pub fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { what, path, source }

@@ -8,7 +8,7 @@ use dormouse_vm::Sharing;
 use super::case::Case;
 use super::measure::Measurement;
 
-/// All measurements.
+/// All measurements that were made.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// One by one.
@@ -17,16 +17,16 @@ pub struct Measured {
     pub again: usize,
 }
 
-/// One figure.
+/// One figure, ours beside the paper's.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Of which jobs, and at which foreground usage if it is of one.
+    /// Jobs that the figure is of, and their foreground usage if it is of one.
     pub case: String,
     /// What, in per cent.
     pub metric: &'static str,
     /// The paper's, if it gives one.
     pub paper: Option<f64>,
-    /// Ours.
+    /// Estimate from our measurements.
     pub ours: Estimate,
 }
 

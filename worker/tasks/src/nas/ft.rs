@@ -14,7 +14,7 @@ use crate::class::Class;
 use crate::meter::{Enough, Meter};
 use crate::result::Figure;
 
-/// Diffusivity.
+/// Diffusivity α of the differential equation that FT solves.
 const ALPHA: f64 = 1e-6;
 const TOLERANCE: f64 = 1e-12;
 

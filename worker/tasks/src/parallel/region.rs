@@ -39,7 +39,7 @@ struct Desk {
     cpu_ns: AtomicU64,
     /// Blocks of work in the phase that is coming to its end.
     blocks: AtomicU64,
-    /// Its results of even and of odd phases: one is read while the other is written.
+    /// Results of even and of odd phases: one is read while the other is written.
     result: [AtomicU64; 2],
     /// What they should be.
     expected: [AtomicU64; 2],

@@ -74,7 +74,7 @@ impl ProgressWriter {
         u64::from_le(self.word(AT_FOREIGN).load(Ordering::Relaxed)).cast_signed()
     }
 
-    /// Publishes `progress`.
+    /// Publishes the task's `progress`.
     pub fn write(&self, progress: &Progress) {
         self.store(AT_PPM, progress.ppm);
         self.store(AT_CPU_NS, u64::try_from(progress.cpu.as_nanos()).unwrap_or(u64::MAX));

@@ -7,9 +7,9 @@ use dormouse_units::{Ppm, Span};
 #[derive(Clone, Debug)]
 pub(super) struct Credits {
     pub(super) allowance: Allowance,
-    /// Of a second of the machine's clock.
+    /// Emulated microseconds per second of the machine's clock.
     emulated_us_per_second: u64,
-    /// Emulated microseconds.
+    /// Emulated microseconds up to which the credits are accounted for.
     passed_us: u64,
 }
 

@@ -19,26 +19,27 @@ pub enum Kind {
 /// Where an attempt is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Its slots are not all free yet: somebody in them is being killed or goes elsewhere.
+    /// The attempt's slots are not all free yet: somebody in them is being killed or goes
+    /// elsewhere.
     Waiting {
         /// Until when, at most.
         until: Option<Duration>,
     },
-    /// Its process is being made or restored.
+    /// The attempt's process is being made or restored.
     Launching,
-    /// Its process is there, and runs or stands still.
+    /// The attempt's process is there, and runs or stands still.
     Running,
     /// CRIU is at it.
     Dumping,
-    /// Its process is gone and its work done, perhaps before its time: it is finished when that
-    /// has come.
+    /// The attempt's process is gone and its work done, perhaps before its time: it is finished
+    /// when that has come.
     Early,
     /// It has been killed and not yet been seen to be gone.
     Dying {
         /// When it should be gone.
         by: Option<Duration>,
     },
-    /// Its process is gone, and its end waits for its last checkpoint.
+    /// The attempt's process is gone, and its end waits for its last checkpoint.
     Gone,
 }
 
@@ -46,13 +47,13 @@ pub enum Phase {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     pub(super) number: u32,
-    /// Its task goes on, having stood still for it.
+    /// The task goes on, having stood still for the checkpoint.
     pub(super) goes_on: bool,
     /// Whether the coordinator has it, once that is known.
     pub(super) stored: Option<bool>,
 }
 
-/// One attempt.
+/// One attempt and where it is in its life.
 #[derive(Clone, Debug)]
 pub(super) struct Life {
     pub(super) key: Key,
@@ -70,7 +71,7 @@ pub(super) struct Life {
     pub(super) stop: Option<bool>,
     /// Why it was killed though nobody wanted it stopped.
     pub(super) wrong: Option<String>,
-    /// Its end has been reported while something of it is still there.
+    /// The attempt's end has been reported while something of it is still there.
     pub(super) reported: bool,
     /// A job's: where it is to go once it can.
     pub(super) later: Option<Vec<u32>>,

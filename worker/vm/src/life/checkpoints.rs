@@ -132,7 +132,7 @@ impl Lives {
         }
     }
 
-    /// Its work is done: it has finished, or will have when its time has come.
+    /// The attempt's work is done: it has finished, or will have when its time has come.
     pub(super) fn work_is_done(&mut self, key: Key) {
         let Some(life) = self.life(key) else { return };
         life.phase = Phase::Early;

@@ -42,9 +42,9 @@ pub enum Event {
     Tick,
     /// What became of [`Effect::Launch`].
     Launched(Key, Result<Came, LaunchError>),
-    /// Of [`Effect::Queue`]: it has a place at CRIU.
+    /// Answer to [`Effect::Queue`]: the attempt has a place at CRIU.
     Turn(Key),
-    /// Of [`Effect::Dump`].
+    /// Answer to [`Effect::Dump`]: what became of the dump.
     Dumped(Key, Dumped),
     /// The coordinator has the checkpoint of this number, or will not.
     Stored {
@@ -52,26 +52,26 @@ pub enum Event {
         number: u32,
         ok: bool,
     },
-    /// Of [`Effect::Leave`].
+    /// Answer to [`Effect::Leave`]: how the job left its places.
     Left(Key, Left),
     /// It goes on, having stood still for its checkpoint for as long as it had to.
     GoesOn(Key),
     /// The kernel says that its process has ended.
     ProcessEnded(Key),
-    /// Of [`Effect::Reap`]: a process that was killed is gone.
+    /// Answer to [`Effect::Reap`]: a process that was killed is gone.
     Gone(Key),
-    /// Of [`Effect::Judge`]: its work is done, or why not.
+    /// Answer to [`Effect::Judge`]: the attempt's work is done, or why not.
     Exited(Key, Result<(), String>),
-    /// Its work should be done by now.
+    /// The attempt's work should be done by now.
     TimeHasCome(Key),
     /// It does not get on, for this reason.
     Hangs(Key, String),
-    /// Of [`Effect::Shut`]: CRIU holds nothing.
+    /// Answer to [`Effect::Shut`]: CRIU holds nothing.
     LetGo,
-    /// Of [`Effect::Freeze`].
+    /// Answer to [`Effect::Freeze`]: the VM is frozen, or is not.
     Frozen,
     NotFrozen,
-    /// Of [`Effect::Thaw`].
+    /// Answer to [`Effect::Thaw`]: the VM is thawed, or is not.
     Thawed,
     NotThawed,
 }
@@ -117,7 +117,7 @@ pub enum Left {
     Gone { kept: bool },
     /// It came to its own end first: its work is done, or why not.
     Ended(Result<(), String>),
-    /// Its VM freezes: nothing was done to it.
+    /// The VM freezes: nothing was done to the job.
     Overtaken,
 }
 

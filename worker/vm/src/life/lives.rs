@@ -113,7 +113,7 @@ impl Lives {
         self.seen(key).map(|life| life.phase)
     }
 
-    /// Its process is there, and nothing is being done to it.
+    /// The attempt's process is there, and nothing is being done to it.
     #[must_use]
     pub fn is_running(&self, key: Key) -> bool {
         self.phase(key) == Some(Phase::Running)

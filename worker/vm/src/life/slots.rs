@@ -125,7 +125,7 @@ impl Slots {
         }
     }
 
-    /// Which slot of a vCPU is its foreground.
+    /// Slot of a vCPU that is its foreground.
     #[must_use]
     pub fn foreground(&self, vcpu: u32) -> Slot {
         self.vcpus.get(vcpu as usize).map_or(Slot::A, |p| p.foreground)

@@ -234,7 +234,7 @@ fn burstable(initial: u64) -> Model {
     Model::new(Time::ZERO, MachineSpec { vcpus: 2, memory: Bytes::new(100), credits })
 }
 
-/// Of as many processes as it names vCPUs.
+/// Work of as many processes as `on` names vCPUs.
 fn gang(task: u32, secs: u64, on: &[u32]) -> Work {
     Work { memory: Bytes::ZERO, on: on.into(), ..work(task, secs, &[]) }
 }

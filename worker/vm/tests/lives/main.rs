@@ -14,7 +14,7 @@ use proptest::prelude::*;
 enum Op {
     Command(Event),
     Destroy,
-    /// Of what is under way, this one.
+    /// One of the things under way, picked by the number, goes on in this way.
     Advance(usize, How),
     Exit(u32, bool),
     Hang(u32),

@@ -4,7 +4,7 @@ use crate::calibration::{Came, Cell};
 
 const WANTED: Wanted = Wanted { worst: 0.05, mean: 0.005 };
 
-/// Of an experiment at a load of .9 that says 30, on a host that holds it at any speed-up.
+/// Demand of an experiment at a load of .9 that says 30, on a host that holds it at any speed-up.
 const DEMAND: Demand = Demand {
     load: 0.9,
     shortest_s: 119.0,

@@ -15,7 +15,7 @@ const WIDTH: usize = 2;
 /// Sign of the exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// exp(−2πi·jk/n)
+    /// Forward transform, with the factors exp(−2πi·jk/n).
     Forward,
     /// exp(+2πi·jk/n), without division by n.
     Inverse,
@@ -189,7 +189,7 @@ impl Packed {
         })
     }
 
-    /// Times ±i.
+    /// The numbers times i·`sign`, where `sign` is ±1.
     #[inline]
     fn turned(self, sign: f64) -> Self {
         Self::each(|l| (-sign * self.im[l], sign * self.re[l]))

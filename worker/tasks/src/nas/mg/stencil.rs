@@ -132,9 +132,9 @@ fn interpolate(coarse: &[f64], fine: &mut [f64]) {
 
 /// Sums across a row, for each of its points.
 struct Sums {
-    /// Of the four nearest points in the neighbouring rows.
+    /// Sums of the four nearest points in the neighbouring rows.
     faces: Vec<f64>,
-    /// Of the four diagonal points.
+    /// Sums of the four diagonal points.
     edges: Vec<f64>,
 }
 

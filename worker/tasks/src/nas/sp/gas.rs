@@ -19,7 +19,7 @@ pub(super) const DISSIPATION: f64 = 0.25;
 
 /// Quantities of the derived field.
 pub(super) const INVERSE_DENSITY: usize = 0;
-/// ½|V|².
+/// Half the square of the speed, ½|V|².
 pub(super) const KINETIC: usize = 1;
 /// Speed of sound.
 pub(super) const SOUND: usize = 2;

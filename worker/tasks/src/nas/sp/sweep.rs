@@ -13,9 +13,9 @@ use super::lines::{LANES, Lanes, Lines, Station};
 /// The factors for one grid and time step.
 pub(super) struct Factors {
     points: usize,
-    /// Δt/(2h).
+    /// Factor of first differences, Δt/(2h).
     first: f64,
-    /// Δt/h².
+    /// Factor of second differences, Δt/h².
     second: f64,
     /// Δt · fourth-order dissipation.
     dissipation: f64,
