@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use common::{FakeWorker, Under, live};
 use dormouse_coordinator::Observer;
-use dormouse_engine::Step;
+use dormouse_model::Step;
 use tokio::sync::mpsc;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;

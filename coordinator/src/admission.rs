@@ -5,8 +5,7 @@
 //! over all types; its quota on type j then is s × e_i / e_ij of a core, never more than s.
 
 use dormouse_cloud::Host;
-use dormouse_engine::Setup;
-use dormouse_policies::Bag;
+use dormouse_model::{Bag, Setup};
 use dormouse_units::{Bytes, Ppm, Span, Speedup, TypeName};
 
 pub use demand::Demand;
@@ -527,7 +526,7 @@ fn cpu_time(shortest: Span, share: Ppm, speedup: Speedup) -> u64 {
 
 /// The CPU time of every task of an experiment that was admitted at this share.
 pub(crate) fn cpu_times(setup: &Setup, share: Ppm, speedup: Speedup) -> Vec<u64> {
-    let shortest = |task: &dormouse_policies::Task| task.runtime.values().min().copied();
+    let shortest = |task: &dormouse_model::Task| task.runtime.values().min().copied();
     let tasks = setup.bag.tasks.iter();
     tasks.map(|task| cpu_time(shortest(task).unwrap_or_default(), share, speedup)).collect()
 }

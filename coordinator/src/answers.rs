@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dormouse_engine::{Command, Report};
+use dormouse_model::{Command, Report};
 use dormouse_units::{Attempt, Bytes, Cpus, HostId, Seats, TaskId, Tier, VmId};
 
 /// How long a worker may take to answer a command, real time, if it has no tasks. By itself it
@@ -273,7 +273,7 @@ mod tests {
     const WITHIN: Duration = Duration::from_secs(10);
 
     fn start(task: u32, memory: u64) -> Command {
-        Command::StartTask(dormouse_engine::StartTask {
+        Command::StartTask(dormouse_model::StartTask {
             host: HOST,
             seats: Seats::first_free(VM),
             task: TaskId::new(task),

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use dormouse_engine::StartTask;
+use dormouse_model::StartTask;
 use dormouse_units::{Attempt, HostId, TaskId};
 
 /// The attempts that hosts were told to run and that have not ended.

@@ -4,10 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dormouse_engine::{Command, Event, Run, Step};
-use dormouse_policies::Notice;
-use dormouse_policies::batch::Submission;
-use dormouse_policies::requests::Request;
+use dormouse_engine::Run;
+use dormouse_model::{Command, Event, Notice, Request, Step, Submission};
 use dormouse_tell::{LATEST, LiveFacts};
 use dormouse_units::{HostId, Span, Time, VmId};
 use ractor::rpc::CallResult;

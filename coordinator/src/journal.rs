@@ -4,8 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
-use dormouse_engine::Step;
 use dormouse_log::{LogError, LogWriter};
+use dormouse_model::Step;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
@@ -208,7 +208,7 @@ impl Actor for Journal {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use dormouse_engine::Event;
+    use dormouse_model::Event;
     use dormouse_units::Time;
     use tokio::sync::mpsc;
 

@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dormouse_cloud::SpotPlaces;
-use dormouse_engine::{Run, Setup, Step, Work};
+use dormouse_engine::{Run, Work};
 use dormouse_log::LogWriter;
+use dormouse_model::{Request, Setup, Step, Submission};
 use dormouse_policies::Policy;
-use dormouse_policies::batch::Submission;
-use dormouse_policies::requests::Request;
 use dormouse_tell::LiveFacts;
 use dormouse_units::{Ppm, Speedup, Time};
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dormouse_engine::Event;
+use dormouse_model::Event;
 use dormouse_units::{Span, Speedup, Time};
 
 /// The wall clock, microseconds since 1970.

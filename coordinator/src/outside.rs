@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, Ppm, Span, Time, Usage};
 use ractor::RpcReplyPort;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_engine::{JobAccount, JobLedger, ProcessUse, Report};
-use dormouse_policies::batch::Submission;
+use dormouse_model::{JobAccount, JobLedger, ProcessUse, Report, Submission};
 use dormouse_proto::v1;
 use dormouse_units::{Attempt, Bytes, Ppm, Speedup, TaskId, Tier, VmId};
 use dormouse_vm::ideal::phases_of;

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use dormouse_engine::{Command, Run, Step};
+use dormouse_engine::Run;
 use dormouse_log::{LogError, LogReader};
+use dormouse_model::{Command, Step};
 use dormouse_tell::LiveFacts;
 use serde_json::Value;
 

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dormouse_engine::{Event, Report, Run, Step};
+use dormouse_engine::Run;
 use dormouse_log::LogReader;
-use dormouse_policies::batch::Submission;
-use dormouse_policies::requests::Request;
+use dormouse_model::{Event, Report, Request, Step, Submission};
 use dormouse_tell::LiveFacts;
 use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
 use serde_json::Value;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use dormouse_engine::Step;
 use dormouse_log::LogWriter;
+use dormouse_model::Step;
 use dormouse_proto::{Secret, v1};
 use ractor::{Actor, ActorRef};
 use tokio::net::{TcpListener, TcpStream};

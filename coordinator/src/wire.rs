@@ -1,7 +1,7 @@
 //! Between the engine's words and the wire's.
 
 use dormouse_cloud::Burstable;
-use dormouse_engine::{Command, Ledger, Report, StartTask};
+use dormouse_model::{Command, Ledger, Report, StartTask};
 use dormouse_proto::v1;
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, Credits, Mode, Ppm, Seats, Span, TaskId, Tier, Time, VmId,

@@ -10,9 +10,9 @@ use std::time::Duration;
 use common::{FakeWorker, PATIENCE, Said, Under, joined, live as bag};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Remote, replay};
-use dormouse_engine::{Event, Run, Setup, Work};
-use dormouse_policies::Decision;
-use dormouse_policies::batch::{Algorithm, BatchScheduler, Config, Submission, UsageInformation};
+use dormouse_engine::{Run, Work};
+use dormouse_model::{Decision, Event, Setup, Submission, UsageInformation};
+use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, Ppm, Span, Speedup, Time, Usage};
 use v1::{command::Command as C, report::Report as R};
@@ -65,7 +65,7 @@ fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveR
 fn comes_out_again(algorithm: Algorithm, log: &Path) -> usize {
     let report = replay(log, |_| Ok(Run::new(setup(), policy(algorithm)))).unwrap();
     assert_eq!((report.difference, report.torn), (None, false), "{algorithm}");
-    let steps: Vec<dormouse_engine::Step> = std::fs::read_to_string(log)
+    let steps: Vec<dormouse_model::Step> = std::fs::read_to_string(log)
         .unwrap()
         .lines()
         .skip(1)
@@ -351,11 +351,11 @@ async fn a_machine_that_could_not_be_had_is_asked_for_again_as_soon_as_a_host_jo
     comes_out_again(Algorithm::Easy, &done.log);
     let log = std::fs::read_to_string(&done.log).unwrap();
     assert!(log.contains("no host has 4 vCPUs free for a VM of type"), "said plainly");
-    let steps: Vec<dormouse_engine::Step> =
+    let steps: Vec<dormouse_model::Step> =
         log.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
-    let joined = |step: &dormouse_engine::Step| matches!(step.event, Event::HostJoined { .. });
+    let joined = |step: &dormouse_model::Step| matches!(step.event, Event::HostJoined { .. });
     let last = steps.iter().rposition(joined).unwrap();
-    let launches = |step: &&dormouse_engine::Step| {
+    let launches = |step: &&dormouse_model::Step| {
         let launch = |d: &Decision| matches!(d, Decision::Launch { .. });
         step.decisions.iter().any(launch)
     };

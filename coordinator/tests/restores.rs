@@ -12,8 +12,8 @@ use std::path::Path;
 
 use common::*;
 use dormouse_coordinator::{Conducted, replay};
-use dormouse_engine::{Effect, Step};
 use dormouse_log::LogReader;
+use dormouse_model::{Effect, Step};
 use dormouse_proto::v1;
 use v1::{command::Command as C, report::Report as R};
 

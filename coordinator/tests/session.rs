@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use common::*;
 use dormouse_coordinator::{CoordinatorError, replay};
-use dormouse_engine::{Effect, Event, Step, Work};
+use dormouse_engine::Work;
 use dormouse_log::LogReader;
+use dormouse_model::{Effect, Event, Step};
 use dormouse_proto::v1;
 use dormouse_units::{TaskId, Time};
 
@@ -337,7 +338,7 @@ async fn a_cancelled_run_ends_cleanly_and_says_why() {
         over |= step.effects.contains(&Effect::Over { complete: false });
         destroyed |= matches!(
             step.event,
-            Event::Machine { report: dormouse_engine::Report::VmDestroyed { .. }, .. }
+            Event::Machine { report: dormouse_model::Report::VmDestroyed { .. }, .. }
         );
     }
     assert!(over && destroyed);

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use common::*;
 use dormouse_coordinator::Remote;
 use dormouse_engine::Work;
-use dormouse_policies::{Decision, Notice, Policy};
+use dormouse_model::{Decision, Notice};
+use dormouse_policies::Policy;
 use dormouse_units::Time;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 

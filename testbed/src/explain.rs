@@ -1,6 +1,7 @@
 //! A recorded run, asked about whatever work it has.
 
-use dormouse_engine::{Event, Step, part_of};
+use dormouse_engine::part_of;
+use dormouse_model::{Event, Step};
 use dormouse_tell::explain::{Explainer, Explanation, JobStory, RequestStory};
 use dormouse_tell::jobs::SeenByJobs;
 

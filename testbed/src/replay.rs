@@ -4,8 +4,9 @@
 use std::io;
 use std::path::Path;
 
+use dormouse_engine::DecisionDigest;
 use dormouse_engine::drive::PlayError;
-use dormouse_engine::{DecisionDigest, Step};
+use dormouse_model::Step;
 use dormouse_policies::PlanError;
 
 use crate::jobs::JobsError;

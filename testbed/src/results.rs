@@ -4,7 +4,8 @@ use std::fs::File;
 use std::path::Path;
 
 use dormouse_engine::drive::PlayError;
-use dormouse_engine::{Counts, Step, Work, is_of};
+use dormouse_engine::{Counts, Work, is_of};
+use dormouse_model::Step;
 use dormouse_units::Time;
 
 use crate::experiment::{Experiment, Planned};

@@ -1,12 +1,12 @@
 //! An experiment in virtual time.
 
+use dormouse_engine::Run;
 use dormouse_engine::drive::{
     BOUNDLESS, Modelled, PlayError, Requested, World, beginning, in_order, play,
 };
 use dormouse_engine::jobs::Submissions;
-use dormouse_engine::{Run, Step};
+use dormouse_model::{Step, Submission};
 use dormouse_policies::Policy;
-use dormouse_policies::batch::Submission;
 use dormouse_units::{Span, Time};
 
 use crate::experiment::Experiment;

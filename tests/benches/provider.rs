@@ -17,9 +17,9 @@ use dormouse_cloud::{
     Catalogue, Host, InstanceType, Limits, Market, Placement, PlacementRule, TariffName, Terms,
 };
 use dormouse_engine::drive::{Modelled, Requested, beginning, play};
-use dormouse_engine::{Effect, Run, Setup, Step, VmEnd, Work};
-use dormouse_policies::requests::{Customers, Request};
-use dormouse_policies::{Bag, CheckpointConfig};
+use dormouse_engine::{Run, Work};
+use dormouse_model::{Bag, CheckpointConfig, Effect, Request, Setup, Step, VmEnd};
+use dormouse_policies::requests::Customers;
 use dormouse_units::{Bytes, Price, RequestId, Span, Stream, Time, TypeName};
 
 /// vCPUs of a host.

@@ -13,8 +13,13 @@ const PURE: &[(&str, &[&str])] = &[
     ("dormouse-documents", &["dormouse-units"]),
     ("dormouse-cloud", &["dormouse-units"]),
     ("dormouse-vm", &["dormouse-units"]),
-    ("dormouse-policies", &["dormouse-cloud", "dormouse-units"]),
-    ("dormouse-engine", &["dormouse-cloud", "dormouse-policies", "dormouse-units", "dormouse-vm"]),
+    ("dormouse-model", &["dormouse-cloud", "dormouse-units"]),
+    ("dormouse-spot", &["dormouse-cloud", "dormouse-model", "dormouse-units"]),
+    ("dormouse-policies", &["dormouse-cloud", "dormouse-model", "dormouse-spot", "dormouse-units"]),
+    (
+        "dormouse-engine",
+        &["dormouse-cloud", "dormouse-model", "dormouse-policies", "dormouse-units", "dormouse-vm"],
+    ),
     (
         "dormouse-tell",
         &[
@@ -22,6 +27,7 @@ const PURE: &[(&str, &[&str])] = &[
             "dormouse-engine",
             "dormouse-documents",
             "dormouse-estimate",
+            "dormouse-model",
             "dormouse-policies",
             "dormouse-units",
             "dormouse-vm",
@@ -34,7 +40,7 @@ const PURE: &[(&str, &[&str])] = &[
     ),
     (
         "dormouse-workload",
-        &["dormouse-cloud", "dormouse-documents", "dormouse-policies", "dormouse-units"],
+        &["dormouse-cloud", "dormouse-documents", "dormouse-model", "dormouse-units"],
     ),
 ];
 

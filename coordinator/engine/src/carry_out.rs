@@ -3,19 +3,18 @@
 use std::collections::VecDeque;
 
 use dormouse_cloud::{Asked, Burstable, Market, VmState};
-use dormouse_policies::batch::Submission;
-use dormouse_policies::{Decision, Notice, Promotion, StartReason};
+use dormouse_model::{
+    Command, Decision, Effect, Notice, Promotion, StartReason, StartTask, Submission, VmEnd,
+};
 use dormouse_units::{
     Attempt, Bytes, HostId, Mode, Ppm, Price, Seats, Span, TaskId, Tier, Time, TypeName, VmId,
 };
 
 use crate::images::Image;
-use crate::machine::StartTask;
 use crate::run::{Run, VmRecord};
 use crate::seating::{Seating, Taken};
 use crate::tasks::TaskState;
 use crate::timers::Timer;
-use crate::{Command, Effect, VmEnd};
 
 use Refused::{Moot, Wrong};
 

@@ -1,6 +1,7 @@
 //! Checkpoints of running tasks: what their schemes want, and what is asked of the machines.
 
 use dormouse_cloud::{Market, VmState};
+use dormouse_model::{Command, Effect};
 use dormouse_policies::{Checkpointing, Moment, Quote, TaskView, When};
 use dormouse_units::{Attempt, Bytes, Ppm, Span, TaskId, Time, TypeName, VmId};
 
@@ -8,7 +9,6 @@ use crate::carry_out::Refused::{self, Moot, Wrong};
 use crate::run::Run;
 use crate::tasks::{TaskRecord, TaskState};
 use crate::timers::Timer;
-use crate::{Command, Effect};
 
 /// What was asked for in the present attempt at a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! How often what happened.
 
-use dormouse_policies::EndReason;
+use dormouse_model::EndReason;
 use serde::{Deserialize, Serialize};
 
 /// The `counts` of `summary.json`.

@@ -1,7 +1,7 @@
 //! A digest of all decisions: equal for equal runs.
 
 use dormouse_cloud::Market;
-use dormouse_policies::{Decision, Promotion};
+use dormouse_model::{Decision, Promotion};
 use dormouse_units::{Mode, Tier, Time};
 use sha2::{Digest, Sha256};
 

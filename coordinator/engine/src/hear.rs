@@ -3,15 +3,14 @@
 use std::collections::VecDeque;
 
 use dormouse_cloud::{Action, Interruption, PriceChange, Vm, VmState};
-use dormouse_policies::batch::UsageInformation;
-use dormouse_policies::{Moment, Notice};
+use dormouse_model::{Command, Effect, Event, Notice, Report, UsageInformation, VmEnd};
+use dormouse_policies::Moment;
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
 
 use crate::images::FellBack;
 use crate::run::{Run, VmUse};
 use crate::tasks::TaskState;
 use crate::timers::{Due, Timer};
-use crate::{Command, Effect, Event, Report, VmEnd};
 
 impl Run {
     /// Takes in one event; what the scheduler must hear of it is pushed to `notices`.

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dormouse_cloud::{Burstable, Interruptions, Market, Provider};
-use dormouse_policies::{Checkpointing, Decision, Notice, Policy};
+use dormouse_model::{Command, Decision, Effect, Event, Notice, Setup, StartTask, Step, VmEnd};
+use dormouse_policies::{CheckpointPlanning, Checkpointing, Policy};
 use dormouse_units::{Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId};
 
 use crate::carry_out::Refused;
-use crate::machine::StartTask;
 use crate::requests::Requests;
 use crate::seating::Seating;
 use crate::tasks::{TaskRecord, TaskState, Tasks};
 use crate::tenants::{Tenant, Work, addressee, owner};
 use crate::timers::{Due, Timers};
-use crate::{Command, Counts, DecisionDigest, Effect, Event, Setup, Step, VmEnd};
+use crate::{Counts, DecisionDigest};
 
 /// What the engine remembers of a VM beside what the provider does.
 #[derive(Clone, Debug, Default)]

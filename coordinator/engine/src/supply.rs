@@ -4,10 +4,10 @@
 //! both tiers of a machine for parallel jobs, each process by its CPU usage; a task of a bag all of
 //! it, or its baseline. The VM in the background has the rest, and all of it where nobody runs.
 
+use dormouse_model::{Command, Effect};
 use dormouse_units::{HostId, Mode, Ppm, VmId};
 
 use crate::run::Run;
-use crate::{Command, Effect};
 
 impl Run {
     /// Says where VMs are, and tells those in the background what they have of their processors,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 use dormouse_units::{Attempt, CheckpointSeq, Mode, Ppm, Seats, Span, TaskId, Tier, Time, VmId};
 
 use crate::checkpoints::Asked;

@@ -7,12 +7,9 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{Action, PriceTrace, Target};
-use dormouse_policies::{
-    CheckpointConfig, Checkpointing, Decision, GivenUp, Hearing, Notice, Policy,
-};
+use dormouse_model::{CheckpointConfig, Decision, Effect, Event, Notice, Step};
+use dormouse_policies::{CheckpointPlanning, Checkpointing, GivenUp, Hearing, Policy};
 use dormouse_units::{Money, RequestId, TaskId, Time, TypeName, VmId};
-
-use crate::{Effect, Event, Step};
 
 /// One of those who share a run.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 //! 0 and taken lowest first, so the paper's P4-5 are 0-1 here, P2-3 are 2-3 and P1 is 4.
 
 use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
-use dormouse_policies::batch::{Algorithm, Config, Submission};
-use dormouse_policies::{Decision, Promotion};
+use dormouse_model::{Decision, Promotion, Submission};
+use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Ppm, Span, Tier, Time, Usage};
 use dormouse_vm::Sharing;
 

@@ -2,11 +2,13 @@
 
 use std::convert::Infallible;
 
+use dormouse_engine::Run;
 use dormouse_engine::drive::{BOUNDLESS, Modelled, TwoTierLaw, beginning, play};
 use dormouse_engine::jobs::{Simulation, Submissions};
-use dormouse_engine::{Effect, Event, Report, Run, Step};
-use dormouse_policies::batch::{Algorithm, Config, Submission};
-use dormouse_policies::{CheckpointConfig, CheckpointOn, Period, Scheme};
+use dormouse_model::{
+    CheckpointConfig, CheckpointOn, Effect, Event, Period, Report, Scheme, Step, Submission,
+};
+use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, HostId, Ppm, Span, Stream, TaskId, Time, Usage};
 use dormouse_vm::Sharing;
 

@@ -5,9 +5,8 @@ use std::convert::Infallible;
 use dormouse_cloud::Burstable;
 use dormouse_engine::drive::Modelled;
 use dormouse_engine::jobs::{Simulation, simulate_on};
-use dormouse_engine::{Event, Report, Step};
-use dormouse_policies::batch::{Algorithm, Config, Submission};
-use dormouse_policies::{CheckpointConfig, CheckpointOn, Scheme};
+use dormouse_model::{CheckpointConfig, CheckpointOn, Event, Report, Scheme, Step, Submission};
+use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Credits, Ppm, Span, Time, Usage};
 use dormouse_vm::Sharing;
 

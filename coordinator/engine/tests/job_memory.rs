@@ -5,11 +5,12 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use dormouse_cloud::Market;
+use dormouse_engine::Run;
 use dormouse_engine::drive::{BOUNDLESS, Modelled, beginning, play};
 use dormouse_engine::jobs::{Simulation, Submissions};
-use dormouse_engine::{Command, Effect, Event, Report, Run};
-use dormouse_policies::batch::{Algorithm, Config, Submission};
-use dormouse_policies::{Decision, Notice, Policy, StartReason};
+use dormouse_model::{Command, Decision, Effect, Event, Notice, Report, StartReason, Submission};
+use dormouse_policies::Policy;
+use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, HostId, Mode, Seats, Span, TaskId, Tier, Time, Usage, VmId};
 
 const MIB: u64 = 1 << 20;
@@ -82,7 +83,7 @@ impl Policy for Careless {
             match notice {
                 Notice::Begin => out.push(Decision::Launch {
                     vm,
-                    kind: dormouse_engine::MACHINE.into(),
+                    kind: dormouse_model::MACHINE.into(),
                     market: Market::OnDemand,
                     bid: None,
                 }),

@@ -2,8 +2,8 @@
 //! lists and no state but the jobs themselves.
 
 use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
-use dormouse_policies::Decision;
-use dormouse_policies::batch::{Algorithm, Config, Submission};
+use dormouse_model::{Decision, Submission};
+use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Span, Stream, Time, Usage};
 use proptest::prelude::*;
 

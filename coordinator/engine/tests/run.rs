@@ -8,10 +8,12 @@ use dormouse_cloud::{
     Action, Catalogue, Host, InstanceType, Interruption, InterruptionModel, Limits, Market, Target,
     Terms,
 };
-use dormouse_engine::{Command, Effect, Event, Report, Run, Setup, Step, TaskState, VmEnd};
-use dormouse_policies::{
-    Bag, CheckpointConfig, CheckpointOn, Decision, Notice, Policy, Scheme, StartReason, Task,
+use dormouse_engine::{Run, TaskState};
+use dormouse_model::{
+    Bag, CheckpointConfig, CheckpointOn, Command, Decision, Effect, Event, Notice, Report, Scheme,
+    Setup, StartReason, Step, Task, VmEnd,
 };
+use dormouse_policies::Policy;
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, HostId, Mode, Money, Ppm, Price, Seats, Span, TaskId, Time, VmId,
 };
@@ -89,7 +91,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
             scheme: Scheme::Budget(Ppm::new(100_000)),
             fixed: Span::from_secs(10),
             per_megabyte: Span::ZERO,
-            on: dormouse_policies::CheckpointOn::All,
+            on: dormouse_model::CheckpointOn::All,
             at_hibernation: false,
         },
         interruptions,

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_engine::Event;
 use dormouse_engine::drive::Modelled;
 use dormouse_engine::jobs::{Observer, Record, Simulation, Told, simulate, simulate_on};
-use dormouse_policies::batch::{
-    Algorithm, BatchPolicy, BatchScheduler, Config, Noted, Submission, UsageInformation,
-};
-use dormouse_policies::{Decision, Policy, Promotion};
+use dormouse_model::{Decision, Event, Promotion, Submission, UsageInformation};
+use dormouse_policies::Policy;
+use dormouse_policies::batch::{Algorithm, BatchPolicy, BatchScheduler, Config, Noted};
 use dormouse_units::{Bytes, Ppm, Seats, Span, Stream, TaskId, Tier, Time, Usage};
 
 type Vm = (u32, Tier);

@@ -8,7 +8,8 @@
 
 use std::time::Instant;
 
-use dormouse_policies::dp::{DpMode, Plan, Problem, Survival};
+use dormouse_model::DpMode;
+use dormouse_policies::dp::{Plan, Problem, Rules, Survival};
 use dormouse_units::Span;
 
 fn main() {
@@ -29,7 +30,7 @@ fn main() {
             let checkpoint = usize::try_from((60 / seconds).max(1)).unwrap_or(1);
             let survival =
                 Survival::new(&bathtub, step, Problem::ages(job, checkpoint, checkpoint, 0));
-            let rules = mode.rules();
+            let rules = Rules::from(mode);
             let problem = Problem {
                 job,
                 checkpoint,

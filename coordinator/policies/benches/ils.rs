@@ -9,9 +9,8 @@
 use std::time::Instant;
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits};
-use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Scheme, Task, plan,
-};
+use dormouse_model::{Bag, CheckpointConfig, Scheme, Task};
+use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, plan};
 use dormouse_units::{Bytes, Ppm, Price, Span};
 
 fn main() {
@@ -20,7 +19,7 @@ fn main() {
         scheme: Scheme::Budget(Ppm::new(100_000)),
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
-        on: dormouse_policies::CheckpointOn::All,
+        on: dormouse_model::CheckpointOn::All,
         at_hibernation: false,
     };
     let config = BagSchedulerConfig::paper(BagSchedulerName::BurstHads);

@@ -1,11 +1,12 @@
 //! Tasks given to VMs, and what follows from that.
 
 use dormouse_cloud::Market;
+use dormouse_model::{PlannedTask, PlannedVm};
 use dormouse_units::{Money, Ppm, Span, TaskId, Time};
 
 use crate::packing::{Packing, Slot};
 use crate::problem::{KindId, Problem};
-use crate::{BagSchedulerName, Plan, PlannedTask, PlannedVm};
+use crate::{BagSchedulerName, Plan};
 use dormouse_units::Mode;
 
 /// A VM and its tasks, in the order in which they are put on its vCPUs.

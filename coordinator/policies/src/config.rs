@@ -1,10 +1,11 @@
 //! What can be set about the bag-of-tasks schedulers.
 
+use dormouse_model::OfType;
 use dormouse_units::{Price, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BagSchedulerName, OfType, Own, Plan, PlanError};
+use crate::{BagSchedulerName, Own, Plan, PlanError};
 use dormouse_cloud::{Lifetimes, Market};
 
 /// Which tasks one VM may have to take over after `D_spot`: `D_spot` = D − boot − their time.

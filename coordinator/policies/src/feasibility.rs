@@ -1,12 +1,13 @@
 //! What can be said before any search: what can't be done at all, with the arithmetic.
 
 use dormouse_cloud::Market;
+use dormouse_model::Bag;
 use dormouse_units::{Span, TaskId};
 
+use crate::PlanError;
 use crate::given::Given;
 use crate::planner::Primary;
 use crate::problem::{KindId, Problem};
-use crate::{Bag, PlanError};
 
 /// A bound from below on the end of any schedule.
 pub(crate) struct Bound {
@@ -95,7 +96,7 @@ pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn tasks(bag: &Bag) -> impl Iterator<Item = (TaskId, &crate::Task)> {
+fn tasks(bag: &Bag) -> impl Iterator<Item = (TaskId, &dormouse_model::Task)> {
     (0_u32..).map(TaskId::new).zip(bag.tasks.iter())
 }
 

@@ -1,9 +1,10 @@
 //! What a scheduler of a bag is built for.
 
 use dormouse_cloud::Catalogue;
+use dormouse_model::{Bag, CheckpointConfig};
 
+use crate::BagSchedulerConfig;
 use crate::problem::Problem;
-use crate::{Bag, BagSchedulerConfig, CheckpointConfig};
 
 /// A bag, what it may be run on, and what is set about its scheduler.
 pub(crate) struct Given<'a> {

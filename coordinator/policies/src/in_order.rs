@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dormouse_cloud::Market;
+use dormouse_model::{Decision, EndReason, Notice, StartReason};
 use dormouse_units::{Bytes, Mode, Price, Seats, Span, TaskId, Time, TypeName, VmId};
 
 use crate::heard_prices::HeardPrices;
 use crate::problem::{KindId, Problem};
-use crate::{BagSchedulerConfig, Decision, EndReason, GivenUp, Notice, Policy, StartReason};
+use crate::{BagSchedulerConfig, GivenUp, Policy};
 
 /// Who ends a spot VM that costs more than is bid for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

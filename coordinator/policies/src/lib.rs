@@ -8,7 +8,6 @@
 //! schedule ([`Plan`]), [`build`] a scheduler that carries it out.
 
 mod assignment;
-mod bag;
 pub mod batch;
 mod burst_allocation;
 mod checkpointing;
@@ -21,7 +20,6 @@ mod hads;
 mod heard_prices;
 mod ils;
 mod in_order;
-mod job;
 mod name;
 mod packing;
 mod parameters;
@@ -32,14 +30,12 @@ mod problem;
 pub mod requests;
 mod schedulers;
 pub mod service;
-pub mod spot;
 #[cfg(test)]
 mod testing;
 
-pub use bag::{Bag, Task};
 pub use checkpointing::{
-    Begun, CheckpointConfig, CheckpointOn, CheckpointPlan, CheckpointPlanner, Checkpointing, Due,
-    LifetimePlans, Moment, OfType, Period, Quote, Scheme, TaskView, When, dp, young_daly,
+    Begun, CheckpointPlan, CheckpointPlanner, CheckpointPlanning, Checkpointing, Due, Moment,
+    Quote, TaskView, When, check_lifetime_plans, dp, finest_step, young_daly,
 };
 pub use config::{
     BagSchedulerConfig, BurstOn, CostScale, Fleet, KeepIdle, LocalSearchRule, MigrateMoment,
@@ -47,7 +43,7 @@ pub use config::{
 };
 pub use error::PlanError;
 pub use parameters::{Own, Parameters};
-pub use plan::{Plan, PlannedTask, PlannedVm};
+pub use plan::Plan;
 pub use planner::{build, plan};
-pub use policy::{Decision, EndReason, GivenUp, Hearing, Notice, Policy, Promotion, StartReason};
+pub use policy::{GivenUp, Hearing, Policy};
 pub use schedulers::BagSchedulerName;

@@ -1,12 +1,12 @@
 //! A schedule made before anything runs: the primary map of the papers.
 
-use dormouse_cloud::{Catalogue, Market};
-use dormouse_units::{Money, Span, TaskId, Time, TypeName};
+use dormouse_cloud::Catalogue;
+use dormouse_model::{Bag, CheckpointConfig, PlannedTask, PlannedVm};
+use dormouse_units::{Money, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::problem::Problem;
-use crate::{Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, PlanError};
-use dormouse_units::Mode;
+use crate::{BagSchedulerConfig, BagSchedulerName, PlanError};
 
 /// Which task runs where, in what order, and what that is expected to take and cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,48 +26,14 @@ pub struct Plan {
     pub vms: Vec<PlannedVm>,
 }
 
-/// A VM to launch at the beginning.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct PlannedVm {
-    /// Its type.
-    #[serde(rename = "type")]
-    pub kind: TypeName,
-    /// How it is bought.
-    pub market: Market,
-    /// The tasks of each vCPU, in order.
-    pub vcpus: Vec<Vec<PlannedTask>>,
-}
-
-/// A task on a vCPU.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct PlannedTask {
-    /// The task's id.
-    pub task: TaskId,
-    /// When it is expected to start, from the beginning.
-    pub start: Time,
-    /// When it is expected to end.
-    pub end: Time,
-    /// How it runs on a burstable VM.
-    #[serde(default)]
-    pub mode: Mode,
-}
-
-impl PlannedVm {
-    /// Its tasks in the order in which they start.
-    #[must_use]
-    pub fn in_order(&self) -> Vec<PlannedTask> {
-        let mut tasks = Vec::with_capacity(self.vcpus.iter().map(Vec::len).sum());
-        for (lane, of_lane) in self.vcpus.iter().enumerate() {
-            tasks.extend(of_lane.iter().map(|&task| (lane, task)));
-        }
-        tasks.sort_by_key(|&(lane, task)| (task.start, lane));
-        tasks.into_iter().map(|(_, task)| task).collect()
-    }
-}
-
 impl Plan {
+    /// These VMs as a plan that does not know yet what it takes and costs: [`Self::reckoned`] says it.
+    #[must_use]
+    pub const fn unreckoned(scheduler: BagSchedulerName, vms: Vec<PlannedVm>) -> Self {
+        let (makespan, cost) = (Span::ZERO, Money::ZERO);
+        Self { scheduler, spot_limit: makespan, makespan, cost, evaluations: 0, vms }
+    }
+
     /// Whether a task is planned to take less than it does, or more than with its checkpoints.
     fn contradicts(&self, problem: &Problem) -> bool {
         self.vms.iter().any(|vm| {

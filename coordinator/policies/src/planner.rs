@@ -1,6 +1,7 @@
 //! From a bag and a catalogue to a plan, or to the reason why there is none.
 
 use dormouse_cloud::{Catalogue, Market};
+use dormouse_model::{Bag, CheckpointConfig};
 use dormouse_units::{Span, Time};
 
 use crate::assignment::{Assignment, Vm};
@@ -8,9 +9,7 @@ use crate::burst_allocation::burst_allocation;
 use crate::given::Given;
 use crate::packing::Packing;
 use crate::problem::Problem;
-use crate::{
-    Bag, BagSchedulerConfig, CheckpointConfig, Plan, PlanError, Policy, feasibility, hads, ils,
-};
+use crate::{BagSchedulerConfig, Plan, PlanError, Policy, feasibility, hads, ils};
 
 /// The scheduler that `config` describes, its primary schedule made.
 ///

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 
 use dormouse_cloud::{Burstable, Catalogue, Limits, Market};
+use dormouse_model::{Bag, CheckpointConfig, PlannedTask};
 use dormouse_units::{Bytes, Mode, Ppm, Price, Span, TaskId, TypeName};
 
-use crate::{Bag, CheckpointConfig, CheckpointPlan, PlannedTask};
+use crate::{CheckpointPlan, CheckpointPlanning};
 
 /// An instance type, by its index in [`Problem::kinds`].
 pub(crate) type KindId = usize;

@@ -16,11 +16,12 @@
 //! tests that run every scheduler find it there.
 
 use dormouse_cloud::{Market, Types};
+use dormouse_model::Bag;
 use dormouse_units::TypeName;
 
 pub(crate) use crate::given::Given;
 use crate::parameters::Parameters;
-use crate::{Bag, BagSchedulerConfig, Fleet, Plan, PlanError, Policy};
+use crate::{BagSchedulerConfig, Fleet, Plan, PlanError, Policy};
 
 /// A bag-of-tasks scheduler, as the list knows it.
 pub(crate) trait Scheduling: Sync {

@@ -5,9 +5,8 @@
 #![expect(clippy::disallowed_macros, reason = "a test prints what it found")]
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits};
-use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Plan, Scheme, Task, plan,
-};
+use dormouse_model::{Bag, CheckpointConfig, Scheme, Task};
+use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Plan, plan};
 use dormouse_units::Stream;
 use dormouse_units::{Bytes, Ppm, Price, Span};
 use good_lp::{Expression, Solution, SolverModel, constraint, microlp, variable, variables};
@@ -54,7 +53,7 @@ const NONE: CheckpointConfig = CheckpointConfig {
     scheme: Scheme::Budget(Ppm::ZERO),
     fixed: Span::from_micros(13_000_000),
     per_megabyte: Span::ZERO,
-    on: dormouse_policies::CheckpointOn::All,
+    on: dormouse_model::CheckpointOn::All,
     at_hibernation: false,
 };
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use dormouse_cloud::{Fleet, Host, Market, Want};
-use dormouse_engine::Setup;
+use dormouse_model::Setup;
 use dormouse_units::{HostId, Stream, Time, TypeName, VmId};
 
 /// What a scheduler may want of the hosts at once.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_engine::{Effect, Step};
+use dormouse_model::{Effect, Step};
 use dormouse_units::{Time, VmId};
 
 /// Room beyond the rehearsal's peak, in percent: live, tasks end a little earlier or later,

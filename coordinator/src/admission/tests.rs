@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_cloud::{Asked, Burstable, Catalogue, InstanceType, Limits, Terms};
-use dormouse_policies::{Bag, CheckpointConfig, Scheme, Task};
+use dormouse_model::{Bag, CheckpointConfig, Scheme, Task};
 use dormouse_units::{Credits, TypeName};
 use proptest::prelude::*;
 
@@ -57,7 +57,7 @@ fn setup(tasks: usize) -> Setup {
             scheme: Scheme::Budget(Ppm::ZERO),
             fixed: Span::ZERO,
             per_megabyte: Span::ZERO,
-            on: dormouse_policies::CheckpointOn::All,
+            on: dormouse_model::CheckpointOn::All,
             at_hibernation: false,
         },
         noise: None,
@@ -260,12 +260,12 @@ fn a_host_offers_no_more_than_it_may() {
 
 #[test]
 fn the_memory_of_a_machine_for_parallel_jobs_is_on_one_host() {
-    use dormouse_policies::batch::UsageInformation;
+    use dormouse_model::UsageInformation;
     let mib = |n: u64| Bytes::new(n << 20);
     let of_jobs =
         |each| Setup::of_jobs(4, UsageInformation::Exact, 1).with_memory_of_jobs(Some(each), 2);
     let hosts = [room(1_000), Room { memory: mib(100), ..room(4_000) }];
-    let kinds = [dormouse_engine::MACHINE.into()].into();
+    let kinds = [dormouse_model::MACHINE.into()].into();
     let demand = Demand { vms: vec![4], kinds, ..Demand::default() };
     let admit = |setup: &Setup, hosts: &[Room]| {
         Request { demand: &demand, ..request(hosts, setup, 0, 30.0) }.admit()
@@ -296,7 +296,7 @@ fn the_memory_of_a_machine_for_parallel_jobs_is_on_one_host() {
 #[test]
 fn a_machine_beside_a_bag_goes_where_its_memory_is() {
     use dormouse_cloud::{Market, Provider};
-    use dormouse_policies::batch::UsageInformation;
+    use dormouse_model::UsageInformation;
     use dormouse_units::{HostId, Time, VmId};
     let mib = |n: u64| Bytes::new(n << 20);
     let shared = |each| {
@@ -308,7 +308,7 @@ fn a_machine_beside_a_bag_goes_where_its_memory_is() {
         Arc::make_mut(&mut setup.bag.tasks).iter_mut().for_each(|task| task.memory = mib(50));
         setup.with_memory_of_jobs(Some(mib(each)), 2)
     };
-    let kinds = ["fast".into(), dormouse_engine::MACHINE.into()].into();
+    let kinds = ["fast".into(), dormouse_model::MACHINE.into()].into();
     let demand = Demand { vms: vec![2, 4, 2], kinds, ..Demand::default() };
     let hosts = [Room { memory: mib(300), ..room(4_000) }, room(2_000)];
     let admit = |setup: &Setup, hosts: &[Room]| {
@@ -330,7 +330,7 @@ fn a_machine_beside_a_bag_goes_where_its_memory_is() {
             provider.launch(Time::ZERO, id, &asked).map(|it| it.host)
         };
         // The larger host by its processors is the smaller one by its memory.
-        assert_eq!(launch(0, dormouse_engine::MACHINE), Ok(HostId::new(on)), "{each}");
+        assert_eq!(launch(0, dormouse_model::MACHINE), Ok(HostId::new(on)), "{each}");
         assert_eq!(launch(1, "fast"), Ok(HostId::new(0)), "{each}");
     }
     let no = |each, hosts: &[Room]| admit(&shared(each), hosts).expect_err("no room").to_string();
@@ -348,7 +348,7 @@ fn a_machine_beside_a_bag_goes_where_its_memory_is() {
 
 #[test]
 fn processors_of_jobs_have_a_quota_that_can_be_kept_at_their_baseline() {
-    use dormouse_policies::batch::UsageInformation;
+    use dormouse_model::UsageInformation;
     let credits = Credits::whole(1);
     let admit = |baseline: u32, noop: bool| {
         let baseline = Ppm::new(baseline);
@@ -356,7 +356,7 @@ fn processors_of_jobs_have_a_quota_that_can_be_kept_at_their_baseline() {
             Burstable { baseline, earned_per_hour: credits, initial: credits, cap: credits };
         let setup = Setup::of_jobs(4, UsageInformation::Exact, 1);
         let setup = setup.with_credits_of_jobs(Some(burstable));
-        let kinds = [dormouse_engine::MACHINE.into()].into();
+        let kinds = [dormouse_model::MACHINE.into()].into();
         let demand = Demand { vms: vec![4], kinds, ..Demand::default() };
         let hosts = [room(1_000)];
         let request = Request { demand: &demand, noop, ..request(&hosts, &setup, 0, 30.0) };

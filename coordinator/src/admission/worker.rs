@@ -2,7 +2,7 @@
 //! it has measured.
 
 use dormouse_cloud::Host;
-use dormouse_engine::Setup;
+use dormouse_model::Setup;
 use dormouse_proto::{CRIU, v1};
 use dormouse_units::Ppm;
 

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dormouse_engine::{Command, Run};
-use dormouse_policies::batch::Submission;
-use dormouse_policies::requests::Request;
+use dormouse_engine::Run;
+use dormouse_model::{Command, Request, Submission};
 use dormouse_tell::LiveFacts;
 use dormouse_units::{HostId, Time};
 use ractor::{ActorCell, ActorRef};

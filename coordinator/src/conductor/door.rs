@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_engine::Event;
+use dormouse_model::Event;
 use dormouse_proto::v1;
 use ractor::RpcReplyPort;
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use dormouse_cloud::Host;
-use dormouse_engine::{Command, Event, Report};
+use dormouse_model::{Command, Event, Report};
 use dormouse_proto::v1;
 use dormouse_tell::{HostLoad, LATEST};
 use dormouse_units::{Bytes, HostId};

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_engine::{Command, Report};
+use dormouse_model::{Command, Report};
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
 
 use crate::wire::Due;
@@ -228,7 +228,7 @@ mod tests {
 
     fn start(task: u32) -> Command {
         let (task, attempt) = (TaskId::new(task), Attempt::new(1));
-        Command::StartTask(dormouse_engine::StartTask {
+        Command::StartTask(dormouse_model::StartTask {
             host: HostId::new(0),
             seats: dormouse_units::Seats::first_free(VmId::new(1)),
             task,

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use dormouse_cloud::{Vm, VmState};
-use dormouse_engine::{Command, Event, Run};
+use dormouse_engine::Run;
+use dormouse_model::{Command, Event};
 use dormouse_units::{Span, Time};
 
 use super::ConductorState;

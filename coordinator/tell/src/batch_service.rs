@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_engine::{Effect, Event, Report, Setup, Step, VmEnd};
-use dormouse_policies::StartReason;
+use dormouse_model::{Effect, Event, Report, Setup, StartReason, Step, VmEnd};
 use dormouse_units::{Money, Span, TaskId, Time, VmId};
 
 /// What has become of its jobs and VMs so far; nothing under other schedulers.

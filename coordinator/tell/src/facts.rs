@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dormouse_cloud::Host;
-use dormouse_engine::{Effect, Event, Report, Step, VmEnd};
-use dormouse_policies::Notice;
+use dormouse_model::{Effect, Event, Notice, Report, Step, VmEnd};
 use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, Span, TaskId, Time, VmId};
 
 pub use jobs::{JobFacts, MoveFact};

@@ -5,8 +5,9 @@ use std::convert::Infallible;
 
 use dormouse_cloud::{Action, Market};
 use dormouse_engine::jobs::{Observer, Record};
-use dormouse_engine::{Effect, Run, Setup, Step, Work, is_of};
+use dormouse_engine::{Run, Work, is_of};
 use dormouse_estimate::{BatchMeans, Estimate, Series};
+use dormouse_model::{Effect, Setup, Step};
 use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,8 @@
 //! cost its owner and gave the taker.
 
 use dormouse_cloud::{Action, Charge};
-use dormouse_engine::{VmEnd, Work, whose};
+use dormouse_engine::{Work, whose};
+use dormouse_model::VmEnd;
 use dormouse_units::{Money, Ppm, RequestId, Span, TaskId, Time, VmId};
 
 use crate::{AttemptEnd, AttemptHistory, Displaced, Record, TaskHistory, VmHistory};

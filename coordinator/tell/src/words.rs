@@ -1,7 +1,6 @@
 //! What is heard and decided in the run of a bag, in words without times.
 
-use dormouse_engine::Event;
-use dormouse_policies::{Decision, EndReason, Notice, StartReason};
+use dormouse_model::{Decision, EndReason, Event, Notice, StartReason};
 use dormouse_units::{Mode, Seats};
 
 /// What happened, where the scheduler heard nothing of it.

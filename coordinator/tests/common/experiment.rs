@@ -8,10 +8,9 @@ use std::time::Duration;
 use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, Terms};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Observer};
-use dormouse_engine::{Run, Setup, Work};
-use dormouse_policies::{
-    Bag, CheckpointConfig, Decision, Notice, Policy, Scheme, StartReason, Task,
-};
+use dormouse_engine::{Run, Work};
+use dormouse_model::{Bag, CheckpointConfig, Decision, Notice, Scheme, Setup, StartReason, Task};
+use dormouse_policies::Policy;
 use dormouse_units::{Bytes, Mode, Ppm, Price, Seats, Span, Speedup, TaskId, Time, TypeName, VmId};
 use tokio_util::sync::CancellationToken;
 
@@ -47,7 +46,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
             scheme: Scheme::Budget(Ppm::ZERO),
             fixed: Span::ZERO,
             per_megabyte: Span::ZERO,
-            on: dormouse_policies::CheckpointOn::All,
+            on: dormouse_model::CheckpointOn::All,
             at_hibernation: false,
         },
         interruptions: Vec::new(),

@@ -1,6 +1,6 @@
 //! Load, and how to change it.
 
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 use dormouse_units::{Span, Time};
 
 /// Work offered over work possible: Σ processors × run time over the machine's processors ×

@@ -1,6 +1,6 @@
 //! The bags of the Burst-HADS paper (Table III; run times and sizes of its artifact).
 
-use dormouse_policies::Task;
+use dormouse_model::Task;
 use dormouse_units::{Bytes, Span};
 
 /// Names of the built-in bags.

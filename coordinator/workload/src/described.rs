@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dormouse_cloud::Burstable;
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 use dormouse_units::{Bytes, Ppm, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Workloads that a model generates.
 
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 
 use crate::{Estimates, Model, Shape, WorkloadError, tsafrir_estimates};
 

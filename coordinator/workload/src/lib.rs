@@ -3,7 +3,7 @@
 //!
 //! [`bag`] has the bags of the Burst-HADS paper, [`artifact`] reads the files of its authors.
 //!
-//! A workload of parallel jobs is a stream of [`Submission`](dormouse_policies::batch::Submission)s in order of
+//! A workload of parallel jobs is a stream of [`Submission`](dormouse_model::Submission)s in order of
 //! submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory
 //! does not grow with the log; the models make a list. Whoever uses it opens the files.
 //!

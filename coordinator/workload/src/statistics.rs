@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 use dormouse_units::Time;
 use serde::{Serialize, Serializer};
 

@@ -1,6 +1,6 @@
 //! CPU usage, which no log has.
 
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 use dormouse_units::{Ppm, Stream, Usage};
 
 /// How CPU usage is assigned to the processes of a job (section 3.1 of the MEASY paper):

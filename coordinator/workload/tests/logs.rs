@@ -12,7 +12,8 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
-use dormouse_policies::batch::{Algorithm, Config, Submission};
+use dormouse_model::Submission;
+use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Span, Time, Usage};
 use dormouse_workload::{OnMalformed, Statistics, Trace};
 

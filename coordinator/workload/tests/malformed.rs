@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Cursor;
 use std::path::Path;
 
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 use dormouse_units::Bytes;
 use dormouse_workload::{
     Fractions, Header, JobSize, LogRules, NoEstimate, Odd, OnMalformed, RanOver, Repeated,

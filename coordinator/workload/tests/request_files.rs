@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dormouse_cloud::{Host, Market, PlacementRule, built_in};
-use dormouse_policies::requests::Request;
+use dormouse_model::Request;
 use dormouse_units::{Bytes, Ppm, Span, Time};
 use dormouse_workload::{
     Arrivals, DurationLaw, Offer, RequestCsv, RequestModel, RequestSource, RequestSpec,

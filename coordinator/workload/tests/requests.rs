@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use dormouse_cloud::Market;
-use dormouse_policies::requests::Request;
+use dormouse_model::Request;
 use dormouse_units::{Ppm, Span, Time};
 use dormouse_workload::{
     Arrivals, DurationLaw, RequestModel, RequestSource, RequestStatistics, RequestStream,

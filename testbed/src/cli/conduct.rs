@@ -6,8 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use dormouse_coordinator::Progress;
-use dormouse_policies::batch::Submission;
-use dormouse_policies::requests::Request;
+use dormouse_model::{Request, Submission};
 use dormouse_tell::Mode;
 use dormouse_units::Time;
 use dormouse_workload::Skipped;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use dormouse_cloud::Host;
-use dormouse_policies::requests::Request;
+use dormouse_model::Request;
 use dormouse_units::Time;
 use dormouse_workload::{RequestCsv, RequestStatistics, RequestWriter};
 

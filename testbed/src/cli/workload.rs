@@ -6,7 +6,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 use dormouse_units::Span;
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_workload::{

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use dormouse_engine::jobs::Simulation;
-use dormouse_policies::CheckpointConfig;
+use dormouse_model::CheckpointConfig;
 use dormouse_policies::batch::{BatchSchedulerConfig, OnPromotion};
 use dormouse_vm::Sharing;
 use dormouse_workload::{BatchWorkload, Wanted};

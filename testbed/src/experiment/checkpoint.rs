@@ -2,10 +2,9 @@
 
 use dormouse_cloud::{InterruptionModel, Lifetimes, Market};
 use dormouse_documents::{Mistakes, Node, missing};
+use dormouse_model::{Bag, CheckpointConfig, CheckpointOn, LifetimePlans, OfType, Scheme};
 use dormouse_policies::dp::ProblemError;
-use dormouse_policies::{
-    Bag, CheckpointConfig, CheckpointOn, Fleet, LifetimePlans, OfType, Scheme,
-};
+use dormouse_policies::{Fleet, check_lifetime_plans, finest_step};
 use dormouse_units::{Ppm, Span};
 
 use super::lifetimes;
@@ -91,8 +90,7 @@ fn step(section: &CheckpointSection, bag: Option<&Bag>, laws: &[OfType<Lifetimes
     let Some(shortest) = tasks().map(|task| config.cost(task.memory)).min() else { return STEP };
     let longest = tasks().flat_map(|task| task.runtime.values()).max().copied();
     // Old VMs are told from young ones.
-    let of_laws =
-        laws.iter().map(|law| LifetimePlans::finest(&law.of, longest.unwrap_or_default()));
+    let of_laws = laws.iter().map(|law| finest_step(&law.of, longest.unwrap_or_default()));
     let of_laws = of_laws.max().unwrap_or_default();
     let parts = |of: Span, n: u64| Span::from_micros(of.as_micros() / n);
     let finest =
@@ -111,7 +109,7 @@ fn plannable(
     let longest = bag.tasks.iter().flat_map(|task| task.runtime.values()).max();
     let largest = bag.tasks.iter().map(|task| task.memory).max();
     let (longest, cost) = (*longest?, config.cost(largest?));
-    let finest = plans.laws.iter().map(|law| LifetimePlans::finest(&law.of, longest)).max();
+    let finest = plans.laws.iter().map(|law| finest_step(&law.of, longest)).max();
     if let Some(finest) = finest.filter(|finest| plans.step < *finest) {
         let at_least = Span::from_secs(finest.as_micros().div_ceil(1_000_000));
         let what = format!(
@@ -122,7 +120,7 @@ fn plannable(
         found.add(node.place_of("step"), what, remedy);
         return None;
     }
-    let error = match plans.check(longest, cost) {
+    let error = match check_lifetime_plans(plans, longest, cost) {
         Ok(()) => return Some(()),
         Err(ProblemError::NeverEnds { .. }) => {
             let what =
@@ -263,9 +261,9 @@ fn scheme(
 mod tests {
     use dormouse_cloud::{Exponential, Lifetimes};
     use dormouse_documents::{conform, from_toml, read, schema_of};
-    use dormouse_policies::Period;
-    use dormouse_policies::dp::DpMode;
-    use dormouse_policies::spot::Knows;
+    use dormouse_model::DpMode;
+    use dormouse_model::Knows;
+    use dormouse_model::Period;
     use dormouse_units::Price;
 
     use super::*;

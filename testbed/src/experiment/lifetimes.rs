@@ -3,7 +3,7 @@
 use dormouse_cloud::lifetimes::span_of_hours;
 use dormouse_cloud::{InterruptionModel, Lifetimes};
 use dormouse_documents::{Mistakes, Node, Place};
-use dormouse_policies::OfType;
+use dormouse_model::OfType;
 use dormouse_units::Span;
 
 use super::interruption;

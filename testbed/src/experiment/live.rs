@@ -2,7 +2,7 @@
 
 use dormouse_documents::Node;
 use dormouse_host::calibration::SpeedupSaid;
-use dormouse_policies::Bag;
+use dormouse_model::Bag;
 use dormouse_tasks::BagProgram;
 use dormouse_tell::fidelity::Allowed;
 use dormouse_units::{Ppm, Span, TaskId};

@@ -6,11 +6,9 @@ use dormouse_cloud::{Host, InterruptionModel, Market, Types};
 use dormouse_documents::{
     InputError, Mistakes, Node, Override, Place, Value, conform, from_toml, instead, read,
 };
-use dormouse_engine::{MACHINE, Setup};
 use dormouse_host::calibration::SpeedupSaid;
-use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, PlanError, Policy,
-};
+use dormouse_model::{Bag, CheckpointConfig, MACHINE, Setup};
+use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, PlanError, Policy};
 use dormouse_tasks::BagProgram;
 use dormouse_units::{Span, TypeName};
 use serde::de::DeserializeOwned;

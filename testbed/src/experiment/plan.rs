@@ -4,7 +4,8 @@ use std::path::Path;
 
 use dormouse_cloud::Catalogue;
 use dormouse_documents::{InputError, Place, from_json, place_of};
-use dormouse_policies::{Bag, BagSchedulerConfig, CheckpointConfig, Plan, PlanError};
+use dormouse_model::{Bag, CheckpointConfig};
+use dormouse_policies::{BagSchedulerConfig, Plan, PlanError};
 use dormouse_workload::artifact;
 
 use super::files;
@@ -20,7 +21,7 @@ pub(crate) fn read(
     let place = Place::of(&source);
     let root = from_json(&source, &text)?;
     let plan = if root.get("instances").is_some() {
-        artifact::plan(&root, scheduler.name)?
+        Plan::unreckoned(scheduler.name, artifact::planned_vms(&root)?)
     } else {
         serde_json::from_str(&text).map_err(|error| {
             let what = format!("not a plan: {error}");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dormouse_cloud::Host;
 use dormouse_documents::{Mistakes, Node, read};
-use dormouse_engine::Setup;
+use dormouse_model::Setup;
 use dormouse_workload::{
     Offer, RequestCsv, RequestSource, RequestStream, RequestsWanted, WorkloadError,
 };

@@ -2,9 +2,10 @@
 
 use dormouse_cloud::{Host, Market};
 use dormouse_engine::jobs::Simulation;
-use dormouse_engine::{Run, Setup, Work as Share};
+use dormouse_engine::{Run, Work as Share};
+use dormouse_model::Setup;
 use dormouse_policies::requests::Customers;
-use dormouse_policies::{BagSchedulerConfig, Plan, PlanError, Policy};
+use dormouse_policies::{BagSchedulerConfig, CheckpointPlanning, Plan, PlanError, Policy};
 use dormouse_workload::{Jobs, RequestSource, WorkloadError};
 use serde::{Deserialize, Serialize};
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::Types;
 use dormouse_documents::{Mistakes, Node, Place, instead, missing};
-use dormouse_engine::Noise;
-use dormouse_policies::{Bag, Task};
+use dormouse_model::{Bag, Noise, Task};
 use dormouse_units::{Span, TypeName};
 use dormouse_workload::{BAGS, artifact, bag};
 

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use dormouse_engine::Step;
+use dormouse_model::Step;
 use dormouse_tell::Mode;
 use dormouse_tell::jobs::{History, Recorded, Recorder, Refused, SeenByJobs};
 use dormouse_units::{Span, TaskId};

@@ -8,11 +8,9 @@ use std::time::Duration;
 use dormouse_coordinator::{
     ANSWER_WITHIN, Conducted, CoordinatorError, LiveRun, Observer, Progress,
 };
-use dormouse_engine::Step;
 use dormouse_engine::drive::credit_spec;
+use dormouse_model::{Request, Step, Submission};
 use dormouse_policies::Policy;
-use dormouse_policies::batch::Submission;
-use dormouse_policies::requests::Request;
 use dormouse_tell::fidelity::{
     self, Consolidation, Fidelity, Kept, PHASE, Pace, Submitted, expected, jobs_in, notes,
     promises, troubles, utilisations,

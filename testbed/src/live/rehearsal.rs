@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use dormouse_coordinator::admission::{Demand, Peak};
+use dormouse_model::Submission;
 use dormouse_policies::Policy;
-use dormouse_policies::batch::Submission;
 use dormouse_units::{Span, Time, TypeName};
 use dormouse_workload::least_makespan;
 

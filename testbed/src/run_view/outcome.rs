@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use dormouse_engine::{Work, is_of};
-use dormouse_policies::{Plan, PlannedTask, PlannedVm, Task};
+use dormouse_model::{PlannedTask, PlannedVm, Task};
+use dormouse_policies::Plan;
 use dormouse_tell::{Record, TaskHistory, VmHistory};
 use dormouse_units::{Money, Span, TaskId, Time};
 use dormouse_view::plot::Gantt;

@@ -1,8 +1,7 @@
 //! Sections of the page of a run with a bag.
 
 use dormouse_cloud::{Action, Market, Target, TariffName};
-use dormouse_engine::VmEnd;
-use dormouse_policies::StartReason;
+use dormouse_model::{StartReason, VmEnd};
 use dormouse_tell::{AttemptEnd, Record, VmHistory};
 use dormouse_units::{Money, Span, VmId};
 use dormouse_view::{Block, Cell, Column, Table};

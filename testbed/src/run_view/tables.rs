@@ -1,7 +1,7 @@
 //! The tables `tasks` and `vms`.
 
 use dormouse_cloud::Charge;
-use dormouse_policies::StartReason;
+use dormouse_model::StartReason;
 use dormouse_tell::{Record, TaskHistory, VmHistory};
 use dormouse_units::Span;
 use dormouse_view::{Column, Table};

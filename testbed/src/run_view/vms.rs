@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::Market;
-use dormouse_engine::{VmEnd, Work, is_of};
-use dormouse_policies::StartReason;
+use dormouse_engine::{Work, is_of};
+use dormouse_model::{StartReason, VmEnd};
 use dormouse_units::{Mode, Span, Time, VmId};
 use dormouse_view::plot::{
     Bar, COLOURS, Fill, Gantt, Lane, Limit, Link, Mark, MarkKind, Measure, Place,

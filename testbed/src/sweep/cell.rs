@@ -5,9 +5,9 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use dormouse_engine::Step;
 use dormouse_engine::drive::PlayError;
 use dormouse_engine::jobs::Told;
+use dormouse_model::Step;
 use dormouse_tell::jobs::SeenByJobs;
 use dormouse_tell::{BagTally, JobsTally, Mode, Record, RequestsTally, Sample};
 use dormouse_workload::Jobs;

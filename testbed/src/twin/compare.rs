@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use dormouse_engine::Run;
 use dormouse_engine::drive::{PlayError, World};
-use dormouse_engine::{Run, Setup, Step};
-use dormouse_policies::batch::Submission;
+use dormouse_model::{Setup, Step, Submission};
 use dormouse_tell::Mode;
 use dormouse_tell::fidelity::{Pace, expected, jobs_in};
 use dormouse_tell::twin::{

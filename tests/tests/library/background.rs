@@ -2,7 +2,8 @@
 
 use dormouse::experiment::Experiment;
 use dormouse_cloud::{Action, Target};
-use dormouse_engine::{Effect, Event, Step, Work, seen_by};
+use dormouse_engine::{Work, seen_by};
+use dormouse_model::{Effect, Event, Step};
 use dormouse_tell::{Record, check_bag};
 use dormouse_units::{Ppm, Span, Time, VmId};
 

@@ -4,8 +4,7 @@
 use dormouse::check::check;
 use dormouse::output::{Header, RunLog};
 use dormouse::replay::replay;
-use dormouse_engine::{Effect, Event, Report, Step};
-use dormouse_policies::{Decision, Notice};
+use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
 use dormouse_tell::Mode;
 
 use super::runs::{played, under};

@@ -2,8 +2,8 @@
 //! run holds, the record agrees with the engine, and equal runs are equal.
 
 use dormouse::experiment::Builtin;
-use dormouse_engine::{Effect, Event, Report, Step, Work};
-use dormouse_policies::Task;
+use dormouse_engine::Work;
+use dormouse_model::{Effect, Event, Report, Step, Task};
 use dormouse_tell::check_bag;
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 

@@ -5,7 +5,7 @@ use std::fs;
 use dormouse::check::check;
 use dormouse::output::{Header, RunLog};
 use dormouse::replay::replay;
-use dormouse_engine::{Effect, Event, Step};
+use dormouse_model::{Effect, Event, Step};
 use dormouse_tell::Mode;
 use dormouse_units::Bytes;
 

@@ -3,7 +3,7 @@
 
 use dormouse::experiment::Experiment;
 use dormouse_cloud::{Action, Host, InterruptionModel, Market};
-use dormouse_engine::{Effect, Event, Step, VmEnd};
+use dormouse_model::{Effect, Event, Step, VmEnd};
 use dormouse_tell::explain::Explainer;
 use dormouse_tell::{Mode, Record, check_bag};
 use dormouse_units::{Money, Span, Time, VmId};

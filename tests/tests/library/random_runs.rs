@@ -13,10 +13,8 @@ use dormouse_cloud::{
     Action, Billing, Host, Interruption, InterruptionModel, Placement, PlacementRule, PlacerName,
     Preemption, Scope, Target,
 };
-use dormouse_engine::{Noise, Step};
-use dormouse_policies::{
-    BagSchedulerConfig, BagSchedulerName, BurstOn, CheckpointOn, OnNotice, Period, Scheme,
-};
+use dormouse_model::{CheckpointOn, Noise, Period, Scheme, Step};
+use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, BurstOn, OnNotice};
 use dormouse_tell::{Mode, Violation, check_bag};
 use dormouse_units::Stream;
 use dormouse_units::{Bytes, Ppm, Price, Span, Time, VmId};

@@ -3,9 +3,7 @@
 
 use dormouse::experiment::Experiment;
 use dormouse_cloud::{Market, TariffName};
-use dormouse_engine::{Effect, Event, Step, VmEnd};
-use dormouse_policies::Notice;
-use dormouse_policies::requests::Request;
+use dormouse_model::{Effect, Event, Notice, Request, Step, VmEnd};
 use dormouse_tell::explain::RequestStory;
 use dormouse_tell::requests::{Figures, Flow, Level, Recorder};
 use dormouse_tell::{RequestsChecker, Violation};

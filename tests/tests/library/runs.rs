@@ -2,7 +2,8 @@
 
 use dormouse::experiment::{Experiment, InputError, Loaded, Override, Source, open};
 use dormouse::virtual_run::virtual_run;
-use dormouse_engine::{Run, Step};
+use dormouse_engine::Run;
+use dormouse_model::Step;
 use dormouse_tell::{Record, check_bag};
 use dormouse_units::Span;
 

@@ -2,7 +2,7 @@
 
 use dormouse::experiment::{Source, load};
 use dormouse::virtual_run::virtual_run;
-use dormouse_engine::{Event, Ledger, Report, Step};
+use dormouse_model::{Event, Ledger, Report, Step};
 use dormouse_tell::fidelity::{TaskTimes, owed};
 use dormouse_tell::{CheckpointMark, Record};
 use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span, TaskId, Time};

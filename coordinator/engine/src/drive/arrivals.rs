@@ -1,9 +1,7 @@
 //! What comes to a run from outside, in order of time.
 
-use dormouse_policies::requests::Request;
+use dormouse_model::{Event, Request};
 use dormouse_units::{RequestId, Time};
-
-use crate::Event;
 
 /// The events of a stream of requests: each, and that there are no more.
 #[derive(Debug)]

@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use dormouse_cloud::Burstable;
+use dormouse_model::{Command, Report, StartTask};
 use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId};
 use dormouse_vm::{CreditSpec, Hold, MachineSpec, Model, Sharing, Work, WorkEvent};
 
 use super::world::{Reports, World};
-use crate::{Command, Report, StartTask};
 
 /// How parallel jobs fare on modelled machines.
 #[derive(Clone, Copy, Debug)]

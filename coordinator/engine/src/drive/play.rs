@@ -1,10 +1,11 @@
 //! The virtual clock: a run and its machines, from one thing that happens to the next.
 
 use dormouse_cloud::Host;
+use dormouse_model::{Command, Event, Step};
 use dormouse_units::{Bytes, HostId, Time};
 
 use super::world::{Reports, World};
-use crate::{Command, Event, Run, Step};
+use crate::Run;
 
 /// A host that holds whatever the provider's limits allow.
 pub const BOUNDLESS: Host = Host::new(u32::MAX, Bytes::new(u64::MAX));

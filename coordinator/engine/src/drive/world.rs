@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
+use dormouse_model::{Command, Report};
 use dormouse_units::{HostId, Time};
-
-use crate::{Command, Report};
 
 /// What machines have to report, in order.
 pub type Reports = VecDeque<(HostId, Report)>;

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use dormouse_policies::batch::Submission;
-use dormouse_policies::{Decision, Notice};
+use dormouse_model::{Decision, Event, Notice, Step, Submission};
 use dormouse_units::{Seats, TaskId, Tier, Time, Window};
 
 use super::record::{Record, Totals};
-use crate::{Event, Step};
 
 /// Hears of what happens to parallel jobs, as it happens.
 pub trait Observer {

@@ -1,7 +1,6 @@
 //! What became of parallel jobs.
 
-use dormouse_policies::Promotion;
-use dormouse_policies::batch::Submission;
+use dormouse_model::{Promotion, Submission};
 use dormouse_units::{Cpus, Span, TaskId, Tier, Time};
 use serde::{Deserialize, Serialize};
 

@@ -6,18 +6,17 @@
 use std::sync::Arc;
 
 use dormouse_cloud::Burstable;
-use dormouse_policies::CheckpointConfig;
-use dormouse_policies::batch::{
-    Algorithm, BatchPolicy, Config, Refusal, Space, Submission, UsageInformation,
+use dormouse_model::{
+    CheckpointConfig, Event, MACHINE, Refusal, Setup, Space, Step, Submission, UsageInformation,
 };
+use dormouse_policies::batch::{Algorithm, BatchPolicy, Config};
 use dormouse_units::{Bytes, Span, TaskId, Time};
 use dormouse_vm::Sharing;
 
 use super::observer::{Observer, Told};
 use super::record::Totals;
+use crate::Run;
 use crate::drive::{BOUNDLESS, Modelled, PlayError, TwoTierLaw, World, beginning, play};
-use crate::setup::MACHINE;
-use crate::{Event, Run, Setup, Step};
 
 /// A simulation of parallel jobs on one machine.
 #[derive(Clone, Debug)]

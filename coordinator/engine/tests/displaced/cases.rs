@@ -3,9 +3,10 @@
 use dormouse_cloud::{
     Action, Charge, Interruption, InterruptionModel, Market, Preemption, Target, VmState,
 };
-use dormouse_engine::{Command, Effect, Event, Report, Run, VmEnd, Work, part_of, seen_by};
-use dormouse_policies::requests::Request;
-use dormouse_policies::{Decision, Notice, StartReason};
+use dormouse_engine::{Run, Work, part_of, seen_by};
+use dormouse_model::{
+    Command, Decision, Effect, Event, Notice, Report, Request, StartReason, VmEnd,
+};
 use dormouse_units::{Mode, Money, Ppm, RequestId, Seats, Span, TaskId};
 
 use crate::world::{
@@ -288,7 +289,7 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
             .on(Notice::Begin, [wake(100), wake(300)])
             .at(100, [launch(1, Market::OnDemand)])
             .at(300, [end(1)]);
-        let setup = dormouse_engine::Setup { requests: true, ..setup(preemption, vec![]) };
+        let setup = dormouse_model::Setup { requests: true, ..setup(preemption, vec![]) };
         let policies: Vec<(Work, Box<dyn dormouse_policies::Policy>)> =
             vec![(Work::Bag, Box::new(bag.clone())), (Work::Requests, Box::new(requests.clone()))];
         let (mut run, mut steps) = (Run::of_tenants(setup, policies), Vec::new());

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_cloud::{Host, Market, Preemption, VmState};
-use dormouse_engine::{Command, Effect, Event, Report, Run, Step, VmEnd};
-use dormouse_policies::{Decision, Notice, Policy};
+use dormouse_engine::Run;
+use dormouse_model::{Command, Decision, Effect, Event, Notice, Report, Step, VmEnd};
+use dormouse_policies::Policy;
 use dormouse_units::{Bytes, HostId, Span, Stream, Time, VmId};
 
 use crate::world::{BOTH, s, setup};

@@ -7,8 +7,11 @@ use dormouse_cloud::{
     Catalogue, Host, InstanceType, InterruptionModel, Limits, Market, Placement, PlacerName,
     Preemption, Terms,
 };
-use dormouse_engine::{Command, Event, Report, Run, Setup, Step};
-use dormouse_policies::{Bag, CheckpointConfig, Decision, Notice, Policy, Task};
+use dormouse_engine::Run;
+use dormouse_model::{
+    Bag, CheckpointConfig, Command, Decision, Event, Notice, Report, Setup, Step, Task,
+};
+use dormouse_policies::Policy;
 use dormouse_units::{Bytes, HostId, Price, Span, Time, VmId};
 
 pub(crate) const HOST: HostId = HostId::new(0);

@@ -2,12 +2,14 @@
 //! to analytically, and in cases that the paper does not have.
 
 use dormouse_cloud::{Market, PriceTrace, TariffName};
-use dormouse_engine::{Effect, Setup, Step, VmEnd};
-use dormouse_policies::spot::{SpotJob, SpotRecord, SpotScheme};
-use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, CheckpointOn, Decision, EndReason,
-    Fleet, Notice, Own, PlanError, Policy, Scheme, Task, build,
+use dormouse_model::{
+    Bag, CheckpointConfig, CheckpointOn, Decision, Effect, EndReason, Notice, Scheme, Setup, Step,
+    Task, VmEnd,
 };
+use dormouse_policies::{
+    BagSchedulerConfig, BagSchedulerName, Fleet, Own, PlanError, Policy, build,
+};
+use dormouse_spot::{SpotJob, SpotRecord, SpotScheme};
 use dormouse_units::{Bytes, Ppm, Price, Span, Stream, TaskId, Time, VmId};
 
 use crate::jobs::ec2;

@@ -1,11 +1,14 @@
 //! Checkpointing schemes and checkpoints that a scheduler asks for, on whole runs.
 
 use dormouse_cloud::{Action, Interruption, InterruptionModel, Market, PriceTrace, Target};
-use dormouse_engine::{Effect, Event, Noise, Report, Run, Setup, Step};
+use dormouse_engine::Run;
+use dormouse_model::{
+    Bag, CheckpointConfig, CheckpointOn, Decision, Effect, Event, Noise, Notice, Period, Report,
+    Scheme, Setup, Step, Task,
+};
 use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, CheckpointOn, Checkpointing,
-    Decision, Fleet, Moment, Notice, OnNotice, Period, Policy, Quote, Scheme, Task, TaskView, When,
-    build,
+    BagSchedulerConfig, BagSchedulerName, Checkpointing, Fleet, Moment, OnNotice, Policy, Quote,
+    TaskView, When, build,
 };
 use dormouse_units::{Bytes, Ppm, Price, Span, TaskId, Time, VmId};
 

@@ -1,9 +1,8 @@
 //! The jobs and instance types of Burst-HADS's evaluation.
 
 use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits};
+use dormouse_model::{Bag, CheckpointConfig, CheckpointOn, Scheme, Task};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span};
-
-use dormouse_policies::{Bag, CheckpointConfig, CheckpointOn, Scheme, Task};
 
 /// How many tasks of size 400, 600 and 1000 a job has.
 pub(crate) const J60: [usize; 3] = [24, 16, 20];

@@ -2,12 +2,12 @@
 //! schedule has them.
 
 use dormouse_cloud::{Bathtub, InterruptionModel, Lifetimes, Market};
-use dormouse_engine::{Effect, Event, Report, Step};
-use dormouse_policies::dp::{DpMode, Plan, Problem, Survival};
-use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, CheckpointOn, Fleet,
-    LifetimePlans, OfType, Scheme, Task, build,
+use dormouse_model::{
+    Bag, CheckpointConfig, CheckpointOn, DpMode, Effect, Event, LifetimePlans, OfType, Report,
+    Scheme, Step, Task,
 };
+use dormouse_policies::dp::{Plan, Problem, Rules, Survival};
+use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet, build};
 use dormouse_units::{Bytes, Ppm, Span, Time};
 
 use crate::jobs::ec2;
@@ -98,7 +98,7 @@ fn run(seed: u64) -> (Attempts, u32) {
 fn checkpoints_are_kept_at_the_ages_where_the_plan_has_them() {
     let law = law();
     let survival = Survival::new(&|hours| law.law().cdf(hours), minutes(1), 2_000);
-    let rules = DpMode::Conditional.rules();
+    let rules = Rules::from(DpMode::Conditional);
     let (checkpoint, restart, age) = (1, 1, 0);
     let problem = Problem { job: WORK, checkpoint, restart, age, rules, survival: &survival };
     let plan = Plan::of(&problem).expect("a plan");

@@ -4,8 +4,9 @@ use std::convert::Infallible;
 
 use dormouse_cloud::{Catalogue, Host, InterruptionModel, Market, Terms};
 use dormouse_engine::drive::{PlayError, beginning, play};
-use dormouse_engine::{Counts, Effect, Event, Run, Setup, Step};
-use dormouse_policies::{Bag, CheckpointConfig, Policy};
+use dormouse_engine::{Counts, Run};
+use dormouse_model::{Bag, CheckpointConfig, Effect, Event, Setup, Step};
+use dormouse_policies::Policy;
 use dormouse_units::{Bytes, HostId, Money, Span, Time};
 
 use crate::rules::Rules;

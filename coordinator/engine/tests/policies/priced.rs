@@ -10,12 +10,11 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, PriceTrace, TariffName};
-use dormouse_engine::{Effect, Setup, Step};
-use dormouse_policies::spot::{Knows, SpotJob, SpotRecord, SpotScheme};
-use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, CheckpointOn, Fleet, Scheme, Task,
-    build,
+use dormouse_model::{
+    Bag, CheckpointConfig, CheckpointOn, Effect, Knows, Scheme, Setup, Step, Task,
 };
+use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet, build};
+use dormouse_spot::{SpotJob, SpotRecord, SpotScheme};
 use dormouse_units::{Bytes, Ppm, Price, Span, Stream, Time};
 
 use crate::played::{Outcome, played, setup};

@@ -7,11 +7,12 @@ use dormouse_cloud::{
     Action, Burstable, Catalogue, Exponential, InstanceType, Interruption, InterruptionModel,
     Lifetimes, Limits, PriceTrace, Target, Uniform,
 };
-use dormouse_policies::dp::DpMode;
-use dormouse_policies::spot::Knows;
+use dormouse_model::{
+    Bag, CheckpointConfig, CheckpointOn, DpMode, Knows, LifetimePlans, OfType, Period, PlannedVm,
+    Scheme, Task,
+};
 use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, CheckpointConfig, CheckpointOn, Fleet,
-    LifetimePlans, OfType, OnNotice, Period, PlannedVm, Scheme, StealMoment, Task, build, plan,
+    BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, OnNotice, StealMoment, build, plan,
 };
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span, Time, TypeName};
 use proptest::prelude::*;

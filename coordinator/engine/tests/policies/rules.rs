@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_engine::{Effect, Event, Report, Step, VmEnd};
-use dormouse_policies::{Decision, Notice};
+use dormouse_model::{Decision, Effect, Event, Notice, Report, Step, VmEnd};
 use dormouse_units::{Credits, Mode, TaskId, VmId};
 
 /// The tasks that are on VMs, and in which mode.

@@ -1,7 +1,8 @@
 //! The paper's Tables IV and VI, roughly: the signs have to hold.
 
 use dormouse_cloud::{Catalogue, InterruptionModel, Market, Scope};
-use dormouse_policies::{Bag, BagSchedulerConfig, BagSchedulerName, PlannedVm, build, plan};
+use dormouse_model::{Bag, PlannedVm};
+use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, build, plan};
 use dormouse_units::{Ppm, Span, Time};
 
 use crate::jobs::{J60, J80, J100, budget, ec2, ed200, job};

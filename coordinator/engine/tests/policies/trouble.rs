@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_engine::drive::{Modelled, Reports, World};
-use dormouse_engine::{Command, Report};
+use dormouse_model::{Command, Report};
 use dormouse_units::{Attempt, HostId, Ppm, Stream, TaskId, Time, VmId};
 
 /// What goes wrong besides interruptions.

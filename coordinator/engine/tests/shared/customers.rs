@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use dormouse_cloud::{Host, Market, Placement, PlacementRule, Terms};
 use dormouse_engine::drive::{BOUNDLESS, Requested};
-use dormouse_engine::{Effect, Event, Run, Setup, Step, VmEnd, Work, seen_by};
-use dormouse_policies::requests::{Customers, Request};
-use dormouse_policies::{BagSchedulerName, Notice, Policy};
+use dormouse_engine::{Run, Work, seen_by};
+use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, VmEnd};
+use dormouse_policies::requests::Customers;
+use dormouse_policies::{BagSchedulerName, Policy};
 use dormouse_units::{Bytes, RequestId, Span, Stream, Time, VmId};
 use dormouse_vm::Sharing;
 
@@ -57,7 +58,7 @@ impl Policy for Spy {
         self.0.hearing()
     }
 
-    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<dormouse_policies::Decision>) {
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<dormouse_model::Decision>) {
         self.1.lock().expect("nobody panicked").extend_from_slice(heard);
         self.0.handle(now, heard, out);
     }

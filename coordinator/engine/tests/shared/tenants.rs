@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::{Host, Market};
 use dormouse_engine::drive::BOUNDLESS;
-use dormouse_engine::{Effect, Run, Setup, Step, VmEnd, Work};
-use dormouse_policies::batch::UsageInformation;
-use dormouse_policies::{Bag, BagSchedulerName, Decision, Notice, Policy};
+use dormouse_engine::{Run, Work};
+use dormouse_model::{Bag, Decision, Effect, Notice, Setup, Step, UsageInformation, VmEnd};
+use dormouse_policies::{BagSchedulerName, Policy};
 use dormouse_units::{Bytes, Span, Stream, Time, VmId};
 use dormouse_vm::Sharing;
 
@@ -23,7 +23,7 @@ fn bag_policy(setup: &Setup) -> Box<dyn Policy> {
     world::bag_policy(setup, BagSchedulerName::Fifo, &[(KIND, Market::OnDemand, 3)])
 }
 
-fn played(run: Run, host: Host, jobs: Vec<(Time, dormouse_engine::Event)>) -> (Run, Vec<Step>) {
+fn played(run: Run, host: Host, jobs: Vec<(Time, dormouse_model::Event)>) -> (Run, Vec<Step>) {
     // Chance in sharing is drawn by a job's id, which differs where a bag comes first.
     let (run, steps, end) = world::played(run, host, jobs, Sharing::PERFECT);
     end.expect("all is done");

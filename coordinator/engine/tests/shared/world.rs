@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use dormouse_cloud::{Catalogue, Host, InstanceType, Limits, Market, Terms};
 use dormouse_engine::drive::{Modelled, PlayError, TwoTierLaw, beginning, play};
-use dormouse_engine::{Event, Run, Setup, Step, Work};
-use dormouse_policies::batch::{Algorithm, BatchScheduler, Config, Submission, UsageInformation};
-use dormouse_policies::{
-    Bag, BagSchedulerConfig, BagSchedulerName, CheckpointConfig, Fleet, Notice, Policy, Task, build,
+use dormouse_engine::{Run, Work};
+use dormouse_model::{
+    Bag, CheckpointConfig, Event, Notice, Setup, Step, Submission, Task, UsageInformation,
 };
+use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
+use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet, Policy, build};
 use dormouse_units::{Bytes, Ppm, Price, Span, Stream, TaskId, Time, Usage};
 
 /// Number of processors of the jobs' machine.

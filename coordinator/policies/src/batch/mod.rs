@@ -50,7 +50,6 @@ mod reservation;
 mod scheduler;
 mod schedulers;
 
-pub use crate::job::{Job, Refusal, Space, Submission, UsageInformation};
 pub use config::{Config, Fill};
 pub use explain::{Note, Noted};
 pub use parameters::{BatchSchedulerConfig, Information};

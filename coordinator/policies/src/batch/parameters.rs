@@ -1,10 +1,11 @@
 //! A scheduler of parallel jobs by its name, with its parameters.
 
+use dormouse_model::UsageInformation;
 use dormouse_units::{Ppm, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Algorithm, Config, Fill, UsageInformation};
+use super::{Algorithm, Config, Fill};
 
 /// Who schedules parallel jobs, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

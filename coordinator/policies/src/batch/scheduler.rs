@@ -1,6 +1,7 @@
 //! The scheduler: one queue, passes over it, and decisions.
 
 use dormouse_cloud::Market;
+use dormouse_model::{Decision, Job, Notice, Promotion, StartReason};
 use dormouse_units::{Cpus, Mode, Seats, Span, TaskId, Tier, Time, TypeName, VmId, Window};
 
 use super::config::{Config, Fill};
@@ -9,8 +10,7 @@ use super::processors::Processors;
 use super::queue::{Candidate, Ending, Endings, Shortest};
 use super::reservation::{Reservation, by_count};
 use super::schedulers::{BatchPolicy, OnPromotion};
-use crate::job::Job;
-use crate::{Decision, Hearing, Notice, Policy, Promotion, StartReason};
+use crate::{Hearing, Policy};
 
 /// How long after a launch of its machine that came to nothing it asks again.
 const RETRY: Span = Span::from_secs(60);

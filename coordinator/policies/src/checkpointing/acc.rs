@@ -3,7 +3,7 @@
 use dormouse_units::{Price, Span, Time};
 
 use super::{Checkpointing, Quote, TaskView, When};
-use crate::spot::before_hour_ends;
+use dormouse_spot::before_hour_ends;
 
 /// At t_h − t_c − t_w before the end t_h of each hour, if the price is then above the application's bid:
 /// the checkpoint is kept by t_h − t_w, when whoever has the instance may end it.

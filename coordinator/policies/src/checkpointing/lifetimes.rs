@@ -4,79 +4,44 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::lifetimes::hours;
 use dormouse_cloud::{Lifetimes, Market};
+use dormouse_model::{LifetimePlans, OfType};
 use dormouse_units::{Ppm, Span, Time, TypeName};
-use serde::{Deserialize, Serialize};
 
-use super::dp::{AfterFailure, DpMode, Plan, Problem, ProblemError, Survival};
+use super::dp::{AfterFailure, Plan, Problem, ProblemError, Rules, Survival};
 use super::{Checkpointing, Quote, TaskView, When};
-
-/// What holds of VMs of one type, or of all.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OfType<T> {
-    /// That type; `None`: of all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<TypeName>,
-    /// What holds of them.
-    pub of: T,
-}
-
-impl<T> OfType<T> {
-    /// Where the first of these is that holds of VMs of a type; of any type, if none is given.
-    pub(crate) fn place(all: &[Self], kind: Option<&TypeName>) -> Option<usize> {
-        let holds = |it: &Self| match (&it.kind, kind) {
-            (Some(only), Some(kind)) => only == kind,
-            _ => true,
-        };
-        all.iter().position(holds)
-    }
-}
-
-/// What the dynamic program takes for granted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LifetimePlans {
-    /// How long VMs live, the first law that is a type's: others are never taken away.
-    pub laws: Vec<OfType<Lifetimes>>,
-    /// How much longer a VM is there: its notice begins when its lifetime ends.
-    pub notice: Span,
-    /// What times are counted in, rounded up.
-    pub step: Span,
-    /// How long it takes to go on from a checkpoint on another VM.
-    pub restart: Span,
-    /// How the recursion is read.
-    pub mode: DpMode,
-}
 
 /// Ages are looked at up to the one by which so many VMs are gone, as long as a job has fewer states than this.
 const GONE: f64 = 0.999;
 const STATES: usize = 8_000_000;
 
-impl LifetimePlans {
+/// Plans counted in their steps.
+trait InSteps {
+    fn steps(&self, span: Span) -> usize;
+
+    /// The oldest age that is told from older ones, for jobs of so many steps.
+    fn oldest(&self, law: &Lifetimes, job: usize) -> usize;
+
+    /// How likely VMs are to live to each age at which such a job may be on one.
+    fn survival(&self, law: &Lifetimes, job: usize, cost: usize, age: usize) -> Survival;
+
+    fn problem<'a>(&self, job: usize, cost: usize, age: usize, of: &'a Survival) -> Problem<'a>;
+
+    /// The job and the age of the table that has the answers for so much work on a VM of this age. Where
+    /// one table has them for all shorter jobs and all ages, few are made.
+    fn table_of(&self, law: &Lifetimes, left: usize, age: usize) -> (usize, usize);
+}
+
+impl InSteps for LifetimePlans {
     fn steps(&self, span: Span) -> usize {
         let steps = span.as_micros().div_ceil(self.step.as_micros().max(1));
         usize::try_from(steps).unwrap_or(usize::MAX)
     }
 
-    /// The oldest age that is told from older ones, for jobs of so many steps.
     fn oldest(&self, law: &Lifetimes, job: usize) -> usize {
         let life = Span::from_secs_f64(law.law().quantile(GONE) * 3_600.0);
         life.map_or(0, |life| self.steps(life + self.notice)).min(STATES / job.max(1))
     }
 
-    /// The finest step in which a table for jobs of so much work has all ages of VMs that live by this law; any
-    /// where all ages are alike.
-    #[must_use]
-    pub fn finest(law: &Lifetimes, work: Span) -> Span {
-        if matches!(law, Lifetimes::Exponential(_)) {
-            return Span::ZERO;
-        }
-        let life = law.law().quantile(GONE) * 3_600.0;
-        // A table's job is up to twice as long.
-        #[expect(clippy::cast_precision_loss, reason = "millions of states")]
-        let states = life * work.as_secs_f64() * 2.0 / STATES as f64;
-        Span::from_secs_f64(states.sqrt()).unwrap_or_default()
-    }
-
-    /// How likely VMs are to live to each age at which such a job may be on one.
     fn survival(&self, law: &Lifetimes, job: usize, cost: usize, age: usize) -> Survival {
         let ages = Problem::ages(job, cost, self.steps(self.restart), age);
         let (law, notice) = (law.law(), hours(self.notice));
@@ -85,37 +50,12 @@ impl LifetimePlans {
     }
 
     fn problem<'a>(&self, job: usize, cost: usize, age: usize, of: &'a Survival) -> Problem<'a> {
-        let (restart, rules) = (self.steps(self.restart), self.mode.rules());
+        let (restart, rules) = (self.steps(self.restart), Rules::from(self.mode));
         Problem { job, checkpoint: cost, restart, age, rules, survival: of }
     }
 
-    /// Whether a job of this work, whose checkpoints cost this, can be planned for VMs of every law.
-    ///
-    /// # Errors
-    ///
-    /// It has too many steps, or no VM lives long enough for one of them.
-    pub fn check(&self, work: Span, cost: Span) -> Result<(), ProblemError> {
-        let (job, cost) = (self.steps(work).max(1), self.steps(cost));
-        if job >= usize::from(u16::MAX) / 2 {
-            return Err(ProblemError::TooFine { job, ages: job, most: STATES / 1_000_000 });
-        }
-        for law in &self.laws {
-            let (job, age) = self.table_of(&law.of, job, 0);
-            let survival = self.survival(&law.of, job, cost, age);
-            let problem = self.problem(job, cost, 0, &survival);
-            problem.check()?;
-            let step = problem.takes(1, job);
-            if survival.alive(step) <= 0.0 {
-                return Err(ProblemError::NeverEnds { step });
-            }
-        }
-        Ok(())
-    }
-
-    /// The job and the age of the table that has the answers for so much work on a VM of this age. Where
-    /// one table has them for all shorter jobs and all ages, few are made.
     fn table_of(&self, law: &Lifetimes, left: usize, age: usize) -> (usize, usize) {
-        match self.mode.rules().after_failure {
+        match Rules::from(self.mode).after_failure {
             AfterFailure::Fresh => {
                 let job = left.next_power_of_two();
                 (job, self.oldest(law, job))
@@ -123,6 +63,47 @@ impl LifetimePlans {
             AfterFailure::SameAge => (left, age.min(self.oldest(law, left))),
         }
     }
+}
+
+/// The finest step in which a table for jobs of so much work has all ages of VMs that live by this law; any
+/// where all ages are alike.
+#[must_use]
+pub fn finest_step(law: &Lifetimes, work: Span) -> Span {
+    if matches!(law, Lifetimes::Exponential(_)) {
+        return Span::ZERO;
+    }
+    let life = law.law().quantile(GONE) * 3_600.0;
+    // A table's job is up to twice as long.
+    #[expect(clippy::cast_precision_loss, reason = "millions of states")]
+    let states = life * work.as_secs_f64() * 2.0 / STATES as f64;
+    Span::from_secs_f64(states.sqrt()).unwrap_or_default()
+}
+
+/// Whether a job of this work, whose checkpoints cost this, can be planned for VMs of every law.
+///
+/// # Errors
+///
+/// It has too many steps, or no VM lives long enough for one of them.
+pub fn check_lifetime_plans(
+    plans: &LifetimePlans,
+    work: Span,
+    cost: Span,
+) -> Result<(), ProblemError> {
+    let (job, cost) = (plans.steps(work).max(1), plans.steps(cost));
+    if job >= usize::from(u16::MAX) / 2 {
+        return Err(ProblemError::TooFine { job, ages: job, most: STATES / 1_000_000 });
+    }
+    for law in &plans.laws {
+        let (job, age) = plans.table_of(&law.of, job, 0);
+        let survival = plans.survival(&law.of, job, cost, age);
+        let problem = plans.problem(job, cost, 0, &survival);
+        problem.check()?;
+        let step = problem.takes(1, job);
+        if survival.alive(step) <= 0.0 {
+            return Err(ProblemError::NeverEnds { step });
+        }
+    }
+    Ok(())
 }
 
 /// The tables that have been made: by law, job, cost and age.
@@ -158,7 +139,7 @@ impl LifetimeTables {
         let (job, to_age) = of.table_of(law, steps, age);
         let plan = self.made.entry((place, job, cost, to_age)).or_insert_with(|| {
             let survival = of.survival(law, job, cost, to_age);
-            let fresh = of.mode.rules().after_failure == AfterFailure::Fresh;
+            let fresh = Rules::from(of.mode).after_failure == AfterFailure::Fresh;
             Plan::of(&of.problem(job, cost, if fresh { 0 } else { to_age }, &survival)).ok()
         });
         let Some(plan) = plan else { return Vec::new() };
@@ -190,6 +171,8 @@ impl Checkpointing for ByLifetime {
 #[cfg(test)]
 mod tests {
     use dormouse_cloud::{Bathtub, Exponential};
+
+    use dormouse_model::DpMode;
 
     use super::*;
 
@@ -272,12 +255,12 @@ mod tests {
     #[test]
     fn what_cannot_be_planned_is_said() {
         let of = plans(bathtub(), DpMode::Conditional);
-        assert_eq!(of.check(minutes(300), minutes(1)), Ok(()));
-        let too_fine = of.check(minutes(1 << 20), minutes(1));
+        assert_eq!(check_lifetime_plans(&of, minutes(300), minutes(1)), Ok(()));
+        let too_fine = check_lifetime_plans(&of, minutes(1 << 20), minutes(1));
         assert!(matches!(too_fine, Err(ProblemError::TooFine { .. })), "{too_fine:?}");
         let uniform = dormouse_cloud::Uniform { from: Span::ZERO, to: minutes(1) };
         let never = plans(Lifetimes::Uniform(uniform), DpMode::Conditional);
-        let never = never.check(minutes(10), minutes(1));
+        let never = check_lifetime_plans(&never, minutes(10), minutes(1));
         assert!(matches!(never, Err(ProblemError::NeverEnds { .. })), "{never:?}");
     }
 }

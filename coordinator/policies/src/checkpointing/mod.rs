@@ -2,20 +2,20 @@
 
 mod acc;
 mod budget;
-mod config;
 pub mod dp;
 mod every;
 mod lifetimes;
 mod never;
 mod plan;
+mod planning;
 mod points;
 mod priced;
 mod scheme;
 mod spot_only;
 mod young_daly;
 
-pub use config::{Begun, CheckpointConfig, CheckpointOn, CheckpointPlanner, Period, Scheme};
-pub use lifetimes::{LifetimePlans, OfType};
+pub use lifetimes::{check_lifetime_plans, finest_step};
 pub use plan::{CheckpointPlan, Due};
+pub use planning::{Begun, CheckpointPlanner, CheckpointPlanning};
 pub use scheme::{Checkpointing, Moment, Quote, TaskView, When};
 pub use young_daly::young_daly;

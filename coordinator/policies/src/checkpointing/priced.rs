@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{Market, PriceTrace};
+use dormouse_model::Knows;
 use dormouse_units::{Price, Span, Time, TypeName};
 
 use super::{Checkpointing, Quote, TaskView, When};
-use crate::spot::{Knows, SpotRecord, SpotScheme, Unkept};
+use dormouse_spot::{SpotRecord, SpotScheme, Unkept};
 
 /// A scheme of spot instances. All prices of the run are known to it, those to come as well: OPT looks ahead. ADAPT
 /// takes its probabilities from those up to when it decides, those of before the run as far as they are known,

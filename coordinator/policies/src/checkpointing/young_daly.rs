@@ -1,9 +1,10 @@
 //! A checkpoint at even intervals, as long as the VMs' rate of failures asks for.
 
+use dormouse_model::OfType;
 use dormouse_units::{Span, Time};
 
 use super::every::EveryWork;
-use super::{Checkpointing, OfType, Quote, TaskView, When};
+use super::{Checkpointing, Quote, TaskView, When};
 
 /// The interval of work between checkpoints that cost `checkpoint` each on VMs that live for `mttf` on
 /// average and don't age: sqrt(2 · δ · MTTF) (Young 1974, first order of Daly 2006). At least a microsecond.

@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dormouse_cloud::Market;
+use dormouse_model::{Decision, StartReason};
 use dormouse_units::{ById, Bytes, Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::machine::{Machine, Phase, Queued, Running, needed, speed};
 use super::token::Purpose;
+use crate::BurstOn;
 use crate::packing::Packing;
 use crate::problem::{Kind, KindId, Problem};
-use crate::{BurstOn, Decision, StartReason};
 use dormouse_units::{Mode, Seats};
 
 /// One call of the scheduler: the time, and where decisions go.

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use dormouse_cloud::{Burstable, Market};
+use dormouse_model::StartReason;
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time};
 
-use crate::StartReason;
 use crate::problem::{Kind, KindId};
 use dormouse_units::Mode;
 

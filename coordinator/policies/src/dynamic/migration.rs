@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use dormouse_model::StartReason;
 use dormouse_units::{TaskId, VmId};
 
 use super::floor::Turn;
@@ -9,7 +10,6 @@ use super::machine::Queued;
 use super::scheduler::BagScheduler;
 use super::sites::{Attempts, Site};
 use super::token::Purpose;
-use crate::StartReason;
 
 /// A task that has to go somewhere.
 #[derive(Clone, Copy, Debug)]

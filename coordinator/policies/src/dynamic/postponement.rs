@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use dormouse_cloud::Market;
+use dormouse_model::Decision;
 use dormouse_units::{Span, TaskId, Time, VmId};
 
 use super::floor::{Floor, Turn};
@@ -12,7 +13,6 @@ use super::migration::Affected;
 use super::scheduler::BagScheduler;
 use super::sites::{Attempts, Choice};
 use super::token::Purpose;
-use crate::Decision;
 
 /// Moments closer than this are the same.
 const GRAIN: Span = Span::from_secs(1);

@@ -1,5 +1,6 @@
 //! Burst-HADS, HADS and ILS on-demand at run time: one state machine, some of its parts off.
 
+use dormouse_model::{Decision, Notice, StartReason};
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::floor::{Floor, Turn};
@@ -9,10 +10,7 @@ use super::stealing::Stealing;
 use super::token::Purpose;
 use crate::given::Given;
 use crate::problem::Problem;
-use crate::{
-    BagSchedulerConfig, Decision, Notice, OnNotice, Plan, PlanError, Policy, StartReason,
-    StealMoment,
-};
+use crate::{BagSchedulerConfig, OnNotice, Plan, PlanError, Policy, StealMoment};
 use dormouse_units::Mode;
 
 /// Which parts a scheduler has.

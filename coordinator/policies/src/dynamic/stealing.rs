@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use dormouse_cloud::Market;
+use dormouse_model::StartReason;
 use dormouse_units::{TaskId, Time, VmId};
 
 use super::floor::Turn;
@@ -10,7 +11,6 @@ use super::machine::{Machine, Queued};
 use super::postponement::survives_theft;
 use super::scheduler::BagScheduler;
 use super::sites::Site;
-use crate::StartReason;
 use crate::packing::Packing;
 use dormouse_units::Mode;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use dormouse_model::{Decision, Notice, Request};
 use dormouse_units::{RequestId, Span, Time, VmId};
 
-use super::Request;
-use crate::{Decision, Notice, Policy};
+use crate::Policy;
 
 /// Launches a VM for each request and terminates it once it has run for as long as was asked for. A
 /// request that is refused, and a VM that is lost, its customer does without.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_cloud::Market;
+use dormouse_model::{Decision, EndReason, Notice, Scheme};
 use dormouse_units::{Price, Span, TaskId, Time, VmId};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,11 +11,8 @@ use serde::Deserialize;
 use super::{Given, Scheduling};
 use crate::in_order::{InOrder, WhoEnds};
 use crate::parameters::Parameters;
-use crate::spot::{HOUR, before_hour_ends};
-use crate::{
-    BagSchedulerConfig, Decision, EndReason, Fleet, GivenUp, Notice, Plan, PlanError, Policy,
-    Scheme, feasibility,
-};
+use crate::{BagSchedulerConfig, Fleet, GivenUp, Plan, PlanError, Policy, feasibility};
+use dormouse_spot::{HOUR, before_hour_ends};
 
 /// The tasks in their order on spot VMs that their user ends, and not the provider.
 pub(super) struct Acc;

@@ -1,6 +1,7 @@
 //! The batch service of the bathtub paper, section 5.
 
 use dormouse_cloud::{Lifetimes, Market};
+use dormouse_model::{OfType, Scheme};
 use dormouse_units::{Span, TaskId, Time, TypeName};
 
 use super::{Given, Scheduling};
@@ -8,7 +9,7 @@ use crate::dynamic::{BagScheduler, Parts};
 use crate::parameters::Parameters;
 use crate::problem::{Kind, KindId};
 use crate::service::{Service, ServiceConfig};
-use crate::{BagSchedulerConfig, OfType, Plan, PlanError, Policy, Scheme, feasibility};
+use crate::{BagSchedulerConfig, Plan, PlanError, Policy, feasibility};
 
 /// Jobs of one or more VMs each, on VMs that are chosen by their age; with a plan, that and nothing else.
 pub(super) struct BatchService;

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dormouse_model::StartReason;
 use dormouse_units::{Ppm, TaskId, Time, VmId};
-
-use crate::StartReason;
 
 /// What a job is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,13 +3,14 @@
 use std::collections::BTreeSet;
 
 use dormouse_cloud::Lifetimes;
+use dormouse_model::{Decision, Notice, StartReason};
 use dormouse_units::{Mode, Seats, Span, TaskId, Time, TypeName, VmId};
 
 use super::ServiceConfig;
 use super::bags::Bags;
 use super::cluster::{Cluster, Vm};
 use super::job::{Job, Phase};
-use crate::{BagSchedulerConfig, Decision, GivenUp, Notice, Policy, StartReason};
+use crate::{BagSchedulerConfig, GivenUp, Policy};
 
 /// The wake-up for launches that were refused; those for spares have the VM's number, which is less. Tokens of
 /// several tenants are multiples of their policies', so that the largest number there is won't do.

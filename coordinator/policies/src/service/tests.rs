@@ -1,9 +1,10 @@
 use dormouse_cloud::{Bathtub, Lifetimes};
+use dormouse_model::{Decision, Notice, StartReason};
 use dormouse_units::{Ppm, Price, Span, TaskId, Time, VmId};
 
 use super::scheduler::Service;
 use super::{ReusePolicy, ServiceConfig};
-use crate::{BagSchedulerConfig, Decision, GivenUp, Notice, Policy, StartReason};
+use crate::{BagSchedulerConfig, GivenUp, Policy};
 
 const HOUR: u64 = 3_600;
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits, Market};
+use dormouse_model::{Bag, Decision, Notice, PlannedTask, PlannedVm, StartReason, Task};
 use dormouse_units::{Bytes, Credits, Money, Ppm, Price, Span, TaskId, Time, VmId};
 
 use super::no_budget;
@@ -10,9 +11,8 @@ use crate::assignment::{Assignment, Vm};
 use crate::burst_allocation::burst_allocation;
 use crate::problem::Problem;
 use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, BurstOn, CostScale, Decision, Fleet, KeepIdle,
-    MigrateMoment, Notice, Plan, PlanError, PlannedTask, PlannedVm, Policy, SpotLimitRule,
-    StartReason, StealIf, StealMoment, Task, build, hads, ils, plan,
+    BagSchedulerConfig, BagSchedulerName, BurstOn, CostScale, Fleet, KeepIdle, MigrateMoment, Plan,
+    PlanError, Policy, SpotLimitRule, StealIf, StealMoment, build, hads, ils, plan,
 };
 use dormouse_units::{Mode, Seats};
 

@@ -1,14 +1,13 @@
 //! How much HADS thinks grows with the bag hardly faster than the bag.
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
+use dormouse_model::{Bag, Notice, PlannedTask, PlannedVm, Task};
 use dormouse_units::{Bytes, Money, Price, Span, TaskId, Time, VmId};
 
 use super::no_budget;
 use crate::dynamic::{BagScheduler, Foresight, Parts, Stealing, latest};
 use crate::problem::Problem;
-use crate::{
-    Bag, BagSchedulerConfig, BagSchedulerName, Notice, Plan, PlannedTask, PlannedVm, Policy, Task,
-};
+use crate::{BagSchedulerConfig, BagSchedulerName, Plan, Policy};
 use dormouse_units::Mode;
 
 /// Ten tasks of 8 to 12 s, no two alike, on each of `vms` spot VMs, each of which an on-demand VM could replace.

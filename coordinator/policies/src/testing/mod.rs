@@ -13,9 +13,8 @@ mod stored;
 
 use std::path::PathBuf;
 
+use dormouse_model::{CheckpointConfig, CheckpointOn, Scheme};
 use dormouse_units::Span;
-
-use crate::{CheckpointConfig, CheckpointOn, Scheme};
 
 /// No checkpoints; one that is taken to leave a VM costs what the artifact's do.
 fn no_budget() -> CheckpointConfig {

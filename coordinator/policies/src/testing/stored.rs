@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits, Market};
+use dormouse_model::{Bag, Task};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span};
 use serde_json::Value;
 
 use super::{data_folder, no_budget};
-use crate::{Bag, BagSchedulerConfig, BagSchedulerName, Task, plan};
+use crate::{BagSchedulerConfig, BagSchedulerName, plan};
 
 fn read(path: PathBuf) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()

@@ -1,6 +1,6 @@
 //! What no time in a log can be.
 
-use dormouse_engine::{Event, Report, Setup, Step};
+use dormouse_model::{Event, Report, Setup, Step};
 use dormouse_units::{Span, Time};
 
 /// Longer than anything a machine reports the real time of: a year.

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dormouse_cloud::{Host, Market, Meter, PlacementRule, Prices, SpotPlaces};
-use dormouse_engine::{Effect, Event, Report, Setup, Step, VmEnd};
-use dormouse_policies::{Decision, Notice};
+use dormouse_model::{Decision, Effect, Event, Notice, Report, Setup, Step, VmEnd};
 use dormouse_units::{
     Attempt, Bytes, Credits, HostId, Money, Ppm, Price, Span, TaskId, Time, TypeName, VmId,
 };

@@ -5,9 +5,8 @@
 use std::collections::BTreeMap;
 
 use dormouse_engine::jobs::Simulation;
-use dormouse_engine::{Effect, Event, Report, Step};
-use dormouse_policies::batch::{Config, Job, OnPromotion, Space};
-use dormouse_policies::{Decision, Notice, Promotion};
+use dormouse_model::{Decision, Effect, Event, Job, Notice, Promotion, Report, Space, Step};
+use dormouse_policies::batch::{Config, OnPromotion};
 use dormouse_units::{Attempt, Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
 
 use self::credits::MachineCredits;

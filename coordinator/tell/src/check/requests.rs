@@ -8,9 +8,8 @@ use std::sync::Arc;
 use dormouse_cloud::{
     Action, Market, Meter, PlacementRule, Preemption, Prices, SchedulerName, SpotPlaces,
 };
-use dormouse_engine::{Effect, Event, Setup, Step, VmEnd, Work, is_of, vm_of_request};
-use dormouse_policies::Notice;
-use dormouse_policies::requests::Request;
+use dormouse_engine::{Work, is_of, vm_of_request};
+use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, VmEnd};
 use dormouse_units::{Bytes, HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
 use super::Violation;

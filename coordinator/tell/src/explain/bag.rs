@@ -1,8 +1,7 @@
 //! Why a task of a bag ran where and when it did, and what became of a VM: from the log alone.
 
 use dormouse_cloud::Action;
-use dormouse_engine::{Setup, Step, VmEnd};
-use dormouse_policies::{Decision, EndReason, Notice, StartReason};
+use dormouse_model::{Decision, EndReason, Notice, Setup, StartReason, Step, VmEnd};
 use dormouse_units::{Span, TaskId, Time, VmId};
 
 use super::explanation::{Explanation, seconds};

@@ -4,9 +4,8 @@
 use std::collections::BTreeMap;
 
 use dormouse_engine::jobs::Simulation;
-use dormouse_engine::{Event, Step};
-use dormouse_policies::batch::{Algorithm, BatchPolicy, Job, Note, Noted};
-use dormouse_policies::{Decision, Notice, Promotion, StartReason};
+use dormouse_model::{Decision, Event, Job, Notice, Promotion, StartReason, Step};
+use dormouse_policies::batch::{Algorithm, BatchPolicy, Note, Noted};
 use dormouse_units::{Seats, TaskId, Tier, Time};
 
 use super::Explanation;

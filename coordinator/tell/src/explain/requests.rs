@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{Action, CostName, Market, Meter};
-use dormouse_engine::{Effect, Event, Setup, Step, Work, vm_of_request, whose};
-use dormouse_policies::Notice;
+use dormouse_engine::{Work, vm_of_request, whose};
+use dormouse_model::{Effect, Event, Notice, Setup, Step};
 use dormouse_units::{RequestId, Span, Time, TypeName, VmId};
 
 use super::explanation::{Explanation, seconds};

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_engine::{Effect, Event, JobAccount, JobLedger, ProcessUse, Report, Step};
-use dormouse_policies::Notice;
+use dormouse_model::{Effect, Event, JobAccount, JobLedger, Notice, ProcessUse, Report, Step};
 use dormouse_units::{Attempt, Ppm, TaskId};
 
 /// What was measured. Times are real microseconds.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_engine::ProcessUse;
+use dormouse_model::ProcessUse;
 use dormouse_units::Tier;
 use serde::Serialize;
 
@@ -239,7 +239,7 @@ impl Consolidation {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_engine::JobLedger;
+    use dormouse_model::JobLedger;
     use dormouse_units::{Ppm, TaskId};
 
     use super::*;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use dormouse_engine::{Counts, Setup};
+use dormouse_engine::Counts;
+use dormouse_model::Setup;
 use dormouse_units::Span;
 
 use super::Allowed;

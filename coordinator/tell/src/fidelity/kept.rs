@@ -1,6 +1,6 @@
 //! Whether the jobs of a live run took as long as they were promised.
 
-use dormouse_engine::JobLedger;
+use dormouse_model::JobLedger;
 use dormouse_units::{Span, TaskId};
 use serde::Serialize;
 

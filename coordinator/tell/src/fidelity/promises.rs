@@ -9,9 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dormouse_engine::{Effect, Event, Report, Step};
-use dormouse_policies::batch::Submission;
-use dormouse_policies::{Decision, Notice, Promotion};
+use dormouse_model::{Decision, Effect, Event, Notice, Promotion, Report, Step, Submission};
 use dormouse_units::{Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
 use dormouse_vm::ideal::{Change, Machine};
 
@@ -350,7 +348,7 @@ impl<'a> Story<'a> {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_policies::StartReason;
+    use dormouse_model::StartReason;
     use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Usage, VmId};
 
     use super::super::testing::{instant, start};

@@ -1,7 +1,6 @@
 //! The parallel jobs of a run by their ids: those of its workload, and those that came from outside.
 
-use dormouse_engine::{Event, Step};
-use dormouse_policies::batch::Submission;
+use dormouse_model::{Event, Step, Submission};
 use dormouse_units::TaskId;
 
 /// The jobs that were submitted in these steps, in the order of their ids.

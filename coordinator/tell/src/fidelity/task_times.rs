@@ -1,7 +1,7 @@
 //! The time that each task took against the time that its VM promised it.
 
-use dormouse_engine::{Ledger, Setup};
-use dormouse_policies::Begun;
+use dormouse_model::{Ledger, Setup};
+use dormouse_policies::{Begun, CheckpointPlanning};
 use dormouse_units::{Attempt, Ppm, Span, TaskId, VmId};
 use serde::{Deserialize, Serialize};
 

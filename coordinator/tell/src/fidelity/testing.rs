@@ -1,7 +1,6 @@
 //! Steps of runs of parallel jobs, for tests.
 
-use dormouse_engine::{Event, Step};
-use dormouse_policies::{Decision, Notice, StartReason};
+use dormouse_model::{Decision, Event, Notice, StartReason, Step};
 use dormouse_units::{Mode, Seats, TaskId, Tier, Time, VmId};
 
 /// What the scheduler heard and decided at an instant, in seconds.

@@ -4,9 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_engine::{Event, Step};
 use dormouse_estimate::{Estimate, normal};
-use dormouse_policies::{Decision, Notice, Promotion};
+use dormouse_model::{Decision, Event, Notice, Promotion, Step};
 use dormouse_units::{Cpus, Seats, TaskId, Tier, Time};
 use dormouse_vm::Sharing;
 
@@ -149,12 +148,12 @@ pub fn measured_sharing(of: &[&Consolidation]) -> Sharing {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_engine::ProcessUse;
+    use dormouse_model::ProcessUse;
     use dormouse_units::{Bytes, Ppm, Span, Usage, VmId};
 
     use super::super::testing::{instant, start};
     use super::*;
-    use dormouse_policies::batch::Submission;
+    use dormouse_model::Submission;
 
     fn submission(usage: u32) -> Submission {
         Submission {

@@ -1,6 +1,6 @@
 //! How faithful a live run was.
 
-use dormouse_engine::Setup;
+use dormouse_model::Setup;
 use dormouse_units::VmId;
 use serde::{Deserialize, Serialize};
 

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_policies::batch::Job;
-use dormouse_policies::{Decision, Notice, Promotion};
+use dormouse_model::{Decision, Job, Notice, Promotion};
 use dormouse_units::{Cpus, Span, TaskId, Tier, Time};
 
 /// So many jobs are kept at most for the chart: a page with more is too large to be looked at.

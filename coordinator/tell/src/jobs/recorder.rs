@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use dormouse_engine::jobs::{Observer, Record, Told};
-use dormouse_engine::{Effect, Event, Report, Step};
-use dormouse_policies::{Decision, Notice};
+use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
 use dormouse_units::{Ppm, Span, TaskId, Time};
 
 use super::{AllocationsCsv, Figures, History, JobsCsv, Schedule, SeenByJobs};

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use dormouse_engine::{Step, Work, seen_by};
+use dormouse_engine::{Work, seen_by};
+use dormouse_model::Step;
 
 /// Tells the steps of a run as the scheduler of its parallel jobs saw them.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! What became of a task.
 
-use dormouse_engine::{Ledger, VmEnd};
-use dormouse_policies::StartReason;
+use dormouse_model::{Ledger, StartReason, VmEnd};
 use dormouse_units::Mode;
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Ppm, Span, Time, VmId};
 

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_cloud::{Action, Billing, Host, Market, Meter, Target, TariffName, Terms};
-use dormouse_engine::{Counts, DecisionDigest, Effect, Event, Report, Setup, Step, VmEnd};
-use dormouse_policies::{Decision, Notice, StartReason};
+use dormouse_engine::{Counts, DecisionDigest};
+use dormouse_model::{Decision, Effect, Event, Notice, Report, Setup, StartReason, Step, VmEnd};
 use dormouse_units::{HostId, Mode, Money, Span, TaskId, Tier, Time, VmId};
 
 use crate::ServiceTally;

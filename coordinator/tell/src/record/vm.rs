@@ -1,7 +1,7 @@
 //! What became of a VM.
 
 use dormouse_cloud::{Action, Charge, Market, Meter, TariffName};
-use dormouse_engine::VmEnd;
+use dormouse_model::VmEnd;
 use dormouse_units::{Credits, HostId, Money, Ppm, Price, Span, Time, TypeName, VmId};
 
 /// One VM, from its launch to its end.

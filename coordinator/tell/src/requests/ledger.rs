@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_cloud::{Catalogue, Market, Meter, Prices, Terms};
-use dormouse_engine::{Effect, Event, Setup, Step, VmEnd, Work, is_of, vm_of_request};
-use dormouse_policies::Notice;
-use dormouse_policies::requests::Request;
+use dormouse_engine::{Work, is_of, vm_of_request};
+use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, VmEnd};
 use dormouse_units::{HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
 use super::usage::{Flow, Level};

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use dormouse_engine::{Setup, Step, Work};
+use dormouse_engine::Work;
+use dormouse_model::{Setup, Step};
 
 use super::{Figures, Ledger, RequestsCsv};
 use crate::jobs::Refused;

@@ -1,8 +1,7 @@
 //! A bag's VM of two vCPUs is taken for a request: what each of its tasks comes to.
 
 use dormouse_cloud::{Market, TariffName};
-use dormouse_engine::{Effect, Event, Report, Step};
-use dormouse_policies::StartReason;
+use dormouse_model::{Effect, Event, Report, StartReason, Step};
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Price};
 
 use super::*;

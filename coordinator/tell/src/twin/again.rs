@@ -1,6 +1,7 @@
 //! Whether this program decides what stands in a log.
 
-use dormouse_engine::{Run, Step};
+use dormouse_engine::Run;
+use dormouse_model::Step;
 
 /// Feeds the events of a log to a new run of its experiment and checks that they make this program
 /// decide what stands there: what differs in the twin is then the machines' doing. The run as it is

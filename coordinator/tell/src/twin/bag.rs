@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use dormouse_engine::drive::{Modelled, play};
-use dormouse_engine::{Event, Run, Setup, Step, Work};
-use dormouse_policies::StartReason;
+use dormouse_engine::{Run, Work};
+use dormouse_model::{Event, Setup, StartReason, Step};
 use dormouse_units::{Span, TaskId, Time, TypeName};
 
 use super::{

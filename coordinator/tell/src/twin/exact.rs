@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use dormouse_engine::drive::{Reports, World, credit_spec};
-use dormouse_engine::{Command, Report, StartTask};
-use dormouse_policies::batch::Submission;
+use dormouse_model::{Command, Report, StartTask, Submission};
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, Cpus, HostId, Ppm, Seats, Span, TaskId, Tier, Time, VmId,
 };

@@ -1,7 +1,7 @@
 //! What happened to a run from outside: what its twin is given instead of chance.
 
 use dormouse_cloud::{Interruption, InterruptionModel};
-use dormouse_engine::{Effect, Event, Step};
+use dormouse_model::{Effect, Event, Step};
 use dormouse_units::Time;
 
 /// What a log says of the world outside, each with its time and in order.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use dormouse_engine::{Event, Report, Step};
+use dormouse_model::{Event, Report, Step};
 use dormouse_units::{Span, TaskId};
 
 use crate::fidelity::Pace;

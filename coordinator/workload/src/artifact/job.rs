@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_documents::{InputError, Mistakes, Node, read_whole};
-use dormouse_policies::Task;
+use dormouse_model::Task;
 use dormouse_units::{Span, TypeName};
 use schemars::JsonSchema;
 use serde::Deserialize;

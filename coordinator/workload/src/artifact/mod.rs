@@ -6,7 +6,7 @@ mod plan;
 
 pub use env::types;
 pub use job::tasks;
-pub use plan::plan;
+pub use plan::planned_vms;
 
 use dormouse_units::Bytes;
 

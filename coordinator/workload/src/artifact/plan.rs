@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::Market;
 use dormouse_documents::{InputError, Node, instead, read_whole};
-use dormouse_policies::{BagSchedulerName, Plan, PlannedTask, PlannedVm};
-use dormouse_units::{Mode, Money, Span, TaskId, Time, TypeName};
+use dormouse_model::{PlannedTask, PlannedVm};
+use dormouse_units::{Mode, Span, TaskId, Time, TypeName};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -39,13 +39,13 @@ struct StoredTask {
     end: f64,
 }
 
-/// A plan that is stored with the artifact, its `map.json`, under this scheduler. What it takes and costs
-/// is not reckoned yet.
+/// The VMs of a plan that is stored with the artifact, its `map.json`. What the plan takes and costs is left out: its
+/// header is often of another plan.
 ///
 /// # Errors
 ///
 /// All that is wrong with it.
-pub fn plan(root: &Node, scheduler: BagSchedulerName) -> Result<Plan, InputError> {
+pub fn planned_vms(root: &Node) -> Result<Vec<PlannedVm>, InputError> {
     let file: Stored = read_whole(root)?;
     let at = |s: f64| Time::ZERO + Span::from_secs_f64(s).unwrap_or_default();
     let mut vms = Vec::new();
@@ -85,7 +85,5 @@ pub fn plan(root: &Node, scheduler: BagSchedulerName) -> Result<Plan, InputError
         let kind = vm.kind.clone();
         vms.push(PlannedVm { kind, market, vcpus: vcpus.into_values().collect() });
     }
-    // Its header is often of another plan: what it takes and costs is reckoned from the tasks.
-    let (makespan, cost) = (Span::ZERO, Money::ZERO);
-    Ok(Plan { scheduler, spot_limit: makespan, makespan, cost, evaluations: 0, vms })
+    Ok(vms)
 }

@@ -5,7 +5,7 @@
 //! times as a mixture of short and long Erlang stages that is longer for larger jobs (FW)
 //! or not (JW), arrivals that are Poisson (FW) or bursty (JW).
 
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 use dormouse_units::{Bytes, Span, Stream, Time, Usage};
 
 use super::ModelError;

@@ -1,7 +1,7 @@
 //! The model of Lublin and Feitelson, "The workload on parallel supercomputers: modeling
 //! the characteristics of rigid jobs" (1999, 2003), with its published parameters.
 
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 use dormouse_units::{Bytes, Span, Stream, Time, Usage};
 
 use crate::sampling::{gamma, gamma_cdf};

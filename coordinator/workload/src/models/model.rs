@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 use dormouse_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

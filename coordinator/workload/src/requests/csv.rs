@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dormouse_cloud::Market;
-use dormouse_policies::requests::Request;
+use dormouse_model::Request;
 use dormouse_units::{Span, Time, TypeName};
 
 use super::check::LAST;

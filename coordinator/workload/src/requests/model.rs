@@ -1,7 +1,7 @@
 //! A model of a stream of requests.
 
 use dormouse_cloud::Market;
-use dormouse_policies::requests::Request;
+use dormouse_model::Request;
 use dormouse_units::{Ppm, Span, Stream, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dormouse_cloud::Market;
-use dormouse_policies::requests::Request;
+use dormouse_model::Request;
 use dormouse_units::{Span, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

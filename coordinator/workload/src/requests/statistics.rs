@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use dormouse_cloud::{Market, Types};
-use dormouse_policies::requests::Request;
+use dormouse_model::Request;
 use dormouse_units::{Time, TypeName};
 use serde::{Serialize, Serializer};
 

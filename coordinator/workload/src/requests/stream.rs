@@ -5,7 +5,7 @@ use std::iter::{FlatMap, RepeatN, repeat_n};
 use std::path::Path;
 use std::sync::Arc;
 
-use dormouse_policies::requests::Request;
+use dormouse_model::Request;
 use dormouse_units::Time;
 
 use super::csv::{RequestCsv, RequestCsvError};

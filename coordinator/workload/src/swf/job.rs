@@ -1,6 +1,6 @@
 //! One line of a log.
 
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 
 use super::reader::Problem;
 

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use dormouse_policies::batch::Submission;
+use dormouse_model::Submission;
 use dormouse_units::{Bytes, Span, Time, Usage};
 
 use super::job::SwfJob;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use dormouse_cloud::PriceTrace;
-use dormouse_policies::spot::{
+use dormouse_spot::{
     SpotJob, SpotRecord, SpotScheme, TypeAdvice, best_type, expected_execution, lowest_bid,
     type_advice,
 };

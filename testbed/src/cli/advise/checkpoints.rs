@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use clap::Args;
-use dormouse_policies::dp::{DpMode, Plan, Problem, Survival, expected};
+use dormouse_model::DpMode;
+use dormouse_policies::dp::{Plan, Problem, Rules, Survival, expected};
 use dormouse_policies::young_daly;
 use dormouse_units::Span;
 use dormouse_view::{Column, Table};
@@ -63,7 +64,7 @@ impl CheckpointsArgs {
         let day = usize::try_from(86_400_000_000 / step).unwrap_or(0);
         let ages = Problem::ages(work, checkpoint, restart, first.max(day)).min(100_000_000);
         let survival = Survival::new(&|hours| lifetimes.law().cdf(hours), self.step, ages);
-        let rules = self.mode.rules();
+        let rules = Rules::from(self.mode);
         let problem =
             Problem { job: work, checkpoint, restart, age: first, rules, survival: &survival };
         let bad = |error| {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use dormouse_cloud::{PriceStatistics, PriceTrace};
-use dormouse_policies::spot::SpotRecord;
+use dormouse_spot::SpotRecord;
 use dormouse_units::{Price, Span, Time};
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Column, Table};

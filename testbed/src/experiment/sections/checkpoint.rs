@@ -1,8 +1,6 @@
 //! The section `[checkpoint]` of experiment files.
 
-use dormouse_policies::dp::DpMode;
-use dormouse_policies::spot::Knows;
-use dormouse_policies::{CheckpointOn, Period};
+use dormouse_model::{CheckpointOn, DpMode, Knows, Period};
 use dormouse_units::{Ppm, Price, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

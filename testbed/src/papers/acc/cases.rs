@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{PriceModel, PriceStatistics, PriceTrace};
-use dormouse_policies::spot::{Knows, Outcome, SpotJob, SpotRecord, SpotScheme};
+use dormouse_model::Knows;
+use dormouse_spot::{Outcome, SpotJob, SpotRecord, SpotScheme};
 use dormouse_units::{Ppm, Price, Span, Stream, Time};
 
 use super::PriceFiles;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use dormouse_cloud::{PriceStatistics, PriceTrace};
-use dormouse_policies::spot::{SpotJob, SpotRecord, SpotScheme};
+use dormouse_spot::{SpotJob, SpotRecord, SpotScheme};
 use dormouse_units::{Price, Time};
 
 use super::starts::starts;

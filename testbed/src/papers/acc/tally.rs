@@ -1,6 +1,6 @@
 //! Sums of what became of jobs under each scheme.
 
-use dormouse_policies::spot::{Outcome, SpotScheme};
+use dormouse_spot::{Outcome, SpotScheme};
 
 /// How many schemes there are.
 pub(super) const SCHEMES: usize = SpotScheme::ALL.len();

@@ -1,6 +1,7 @@
 //! Figure 8, and the printed schedule: checkpoints by the dynamic program and by Young and Daly.
 
-use dormouse_policies::dp::{DpMode, Plan, Problem, Rules, Survival, expected, simulate};
+use dormouse_model::DpMode;
+use dormouse_policies::dp::{Plan, Problem, Rules, Survival, expected, simulate};
 use dormouse_policies::young_daly;
 use dormouse_units::Span;
 
@@ -62,7 +63,7 @@ fn increase(scheme: Scheme, job: usize, age: usize) -> Option<f64> {
     let over = |takes: f64| 100.0 * (takes / number(job) - 1.0);
     Some(match scheme {
         Scheme::Program(mode) => {
-            over(Plan::of(&problem(&survival, job, age, mode.rules())).ok()?.makespan())
+            over(Plan::of(&problem(&survival, job, age, mode.into())).ok()?.makespan())
         }
         Scheme::Period(steps) => {
             let problem = problem(&survival, job, age, Rules::CONDITIONAL);
@@ -124,11 +125,11 @@ pub(super) fn schedule(name: &str) -> Option<Figures> {
         };
         (PRINTED.to_vec(), None, Some(expected(&really, &next).ok()?))
     } else if name == "as-read-out" {
-        let own = problem(&survival, SCHEDULED, 0, DpMode::Artifact.rules());
+        let own = problem(&survival, SCHEDULED, 0, DpMode::Artifact.into());
         let plan = Plan::of(&own).ok()?;
         (plan.as_read_out(), None, None)
     } else {
-        let own = problem(&survival, SCHEDULED, 0, mode(name)?.rules());
+        let own = problem(&survival, SCHEDULED, 0, mode(name)?.into());
         let plan = Plan::of(&own).ok()?;
         let takes = expected(&really, &|left, age| plan.next(left, age)).ok()?;
         let chunks = plan.schedule(SCHEDULED, 0).iter().map(|chunk| chunk.work).collect();
@@ -144,7 +145,7 @@ pub(super) fn schedule(name: &str) -> Option<Figures> {
 /// Simulated jobs of five hours against what the plan expects of them.
 pub(super) fn simulated(name: &str, seed: u64) -> Option<Figures> {
     let survival = survival(SCHEDULED, 0)?;
-    let problem = problem(&survival, SCHEDULED, 0, mode(name)?.rules());
+    let problem = problem(&survival, SCHEDULED, 0, mode(name)?.into());
     let plan = Plan::of(&problem).ok()?;
     let sum: f64 = simulate(&problem, &plan, JOBS, seed).sum();
     #[expect(clippy::cast_precision_loss, reason = "jobs are few")]

@@ -17,6 +17,6 @@ mod tests;
 pub use expected::expected;
 pub use plan::{Chunk, Plan};
 pub use problem::{Problem, ProblemError};
-pub use rules::{AfterFailure, DpMode, Loss, Probability, Rules};
+pub use rules::{AfterFailure, Loss, Probability, Rules};
 pub use simulate::simulate;
 pub use survival::Survival;

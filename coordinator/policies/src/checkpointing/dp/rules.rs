@@ -1,7 +1,6 @@
 //! How the recursion is read: its text has slips, its authors' code others.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use dormouse_model::DpMode;
 
 /// How likely a VM of some age is to be taken away before a checkpoint is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,26 +64,11 @@ impl Rules {
     };
 }
 
-/// The readings there are, by name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum DpMode {
-    /// Probabilities given the age that the VM has reached, the exact expected loss, a fresh VM after a
-    /// failure, no checkpoint after the last step.
-    #[default]
-    Conditional,
-    /// As the paper's authors computed: unconditional probabilities, half of a chunk lost, a VM of the
-    /// same age after a failure, a checkpoint after the last step as well.
-    Artifact,
-}
-
-impl DpMode {
-    /// What it stands for.
-    #[must_use]
-    pub const fn rules(self) -> Rules {
-        match self {
-            Self::Conditional => Rules::CONDITIONAL,
-            Self::Artifact => Rules::ARTIFACT,
+impl From<DpMode> for Rules {
+    fn from(mode: DpMode) -> Self {
+        match mode {
+            DpMode::Conditional => Self::CONDITIONAL,
+            DpMode::Artifact => Self::ARTIFACT,
         }
     }
 }

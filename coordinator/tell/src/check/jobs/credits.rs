@@ -2,7 +2,7 @@
 //! sits on its processors.
 
 use dormouse_cloud::Burstable;
-use dormouse_engine::MACHINE;
+use dormouse_model::MACHINE;
 use dormouse_units::{Credits, Ppm, Span, Tier, Time, TypeName, VmId};
 
 use super::{Inside, JobsChecker};

@@ -1,13 +1,12 @@
 //! One line of the event log.
 
 use dormouse_cloud::{Action, EndedBy, Market, Target};
-use dormouse_policies::{Decision, Notice, StartReason};
 use dormouse_units::{
     Attempt, CheckpointSeq, HostId, Money, Ppm, Price, TaskId, Tier, Time, TypeName, VmId,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::Event;
+use crate::{Decision, Event, Notice, StartReason};
 
 /// One event and all that came of it: a line of `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,14 +31,15 @@ pub struct Step {
 
 impl Step {
     /// Memory for a step.
-    pub(crate) fn blank() -> Self {
+    #[must_use]
+    pub fn blank() -> Self {
         let (notices, decisions, effects) = (Vec::new(), Vec::new(), Vec::new());
         Self { seq: 0, at: Time::ZERO, event: Event::Begin, notices, decisions, effects }
     }
 
     /// Makes it one of which nothing but the event is known.
     #[inline]
-    pub(crate) fn begin(&mut self, seq: u64, at: Time, event: Event) {
+    pub fn begin(&mut self, seq: u64, at: Time, event: Event) {
         (self.seq, self.at, self.event) = (seq, at, event);
         self.notices.clear();
         self.decisions.clear();

@@ -1,33 +1,34 @@
 //! When an instance is checkpointed next, by each scheme (ACC paper, section V).
 
+use dormouse_model::Knows;
 use dormouse_units::{Span, Time};
 
 use super::record::HOUR;
-use super::{Knows, SpotRecord, SpotScheme};
+use super::{SpotRecord, SpotScheme};
 
 /// Work on an instance that no checkpoint keeps.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Unkept {
+pub struct Unkept {
     /// Since when the instance is charged for: its hours count from then.
-    pub(crate) begins: Time,
+    pub begins: Time,
     /// Since when the work is done: its instance's last checkpoint was kept then, or its work began.
-    pub(crate) since: Time,
+    pub since: Time,
     /// Checkpoints that begin before this time are no answer.
-    pub(crate) from: Time,
+    pub from: Time,
     /// When all work is done if nothing holds it up.
-    pub(crate) done: Time,
+    pub done: Time,
     /// How long a checkpoint takes (t_c).
-    pub(crate) cost: Span,
+    pub cost: Span,
     /// How often ADAPT decides.
-    pub(crate) every: Span,
+    pub every: Span,
     /// What ADAPT knows then.
-    pub(crate) knows: Knows,
+    pub knows: Knows,
 }
 
 impl SpotScheme {
     /// When the next checkpoint begins; `None`: never, or it is decided at a look (ACC). There is none
     /// as long as there is no work to keep.
-    pub(crate) fn next(self, record: &SpotRecord<'_>, work: &Unkept) -> Option<Time> {
+    pub fn next(self, record: &SpotRecord<'_>, work: &Unkept) -> Option<Time> {
         let Unkept { begins, since, done, cost, every, knows, .. } = *work;
         let from = work.from.max(since + Span::from_micros(1));
         match self {
@@ -53,7 +54,7 @@ impl SpotScheme {
 
 /// The first time from this one on that is so long before the end of an hour of an instance that is
 /// charged for since `begins`.
-pub(crate) fn before_hour_ends(begins: Time, lead: Span, from: Time) -> Time {
+pub fn before_hour_ends(begins: Time, lead: Span, from: Time) -> Time {
     let hours = (from + lead).since(begins).as_micros().div_ceil(HOUR.as_micros());
     begins + HOUR.times(hours) - lead
 }

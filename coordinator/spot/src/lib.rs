@@ -13,7 +13,5 @@ pub use advice::{
     SchemeAdvice, TypeAdvice, best_type, expected_execution, lowest_bid, type_advice,
 };
 pub use job::{Outcome, SpotJob, SpotScheme};
-pub(crate) use next::{Unkept, before_hour_ends};
-pub(crate) use record::HOUR;
-pub use record::SpotRecord;
-pub use uptimes::Knows;
+pub use next::{Unkept, before_hour_ends};
+pub use record::{HOUR, SpotRecord};

@@ -1,19 +1,6 @@
 //! How long instances were left to a bid, and what of that is known when.
 
 use dormouse_units::Span;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-/// From which uptimes ADAPT takes its probabilities.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Knows {
-    /// From those that ended by the time at which it decides.
-    #[default]
-    Past,
-    /// From all of the record, those to come as well, which nobody can know: a yardstick.
-    WholeRecord,
-}
 
 /// Uptimes in the order in which they ended, for counts among however many of the first.
 ///

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use dormouse_cloud::{Charge, EndedBy, PriceTrace, TariffName};
+use dormouse_model::Knows;
 use dormouse_units::{Price, Span, Time};
 use proptest::prelude::*;
 

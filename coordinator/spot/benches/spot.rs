@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use dormouse_cloud::PriceTrace;
-use dormouse_policies::spot::{SpotJob, SpotRecord, SpotScheme};
+use dormouse_spot::{SpotJob, SpotRecord, SpotScheme};
 use dormouse_units::{Price, Span, Stream, Time};
 
 const YEAR: u64 = 365 * 86_400;

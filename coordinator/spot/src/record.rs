@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 
 use dormouse_cloud::PriceTrace;
+use dormouse_model::Knows;
 use dormouse_units::{Money, Price, Span, Time};
 
-use super::uptimes::{Knows, Uptimes};
+use super::uptimes::Uptimes;
 
 /// An hour of an instance.
-pub(crate) const HOUR: Span = Span::from_secs(3_600);
+pub const HOUR: Span = Span::from_secs(3_600);
 
 /// When an instance can be had for a bid: while its price is not above it.
 #[derive(Clone, Debug)]
@@ -52,7 +53,7 @@ impl<'a> SpotRecord<'a> {
     }
 
     /// The same with prices of its own.
-    pub(crate) fn into_owned(self) -> SpotRecord<'static> {
+    pub fn into_owned(self) -> SpotRecord<'static> {
         SpotRecord { trace: Cow::Owned(self.trace.into_owned()), ..self }
     }
 

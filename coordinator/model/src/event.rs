@@ -3,12 +3,10 @@
 use std::sync::Arc;
 
 use dormouse_cloud::Host;
-use dormouse_policies::batch::Submission;
-use dormouse_policies::requests::Request;
 use dormouse_units::{HostId, RequestId, Span, TaskId, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::Report;
+use crate::{Report, Request, Submission};
 
 /// One event. Its order in the stream is the order of the world.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,12 +1,13 @@
 //! A job under each scheme, over a record of prices (ACC paper, sections V and VI).
 
+use dormouse_model::Knows;
 use dormouse_units::{Money, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::SpotRecord;
 use super::next::Unkept;
 use super::record::HOUR;
-use super::{Knows, SpotRecord};
 
 /// One divisible job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

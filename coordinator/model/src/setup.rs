@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{Burstable, Catalogue, InstanceType, InterruptionModel, Limits, Terms};
-use dormouse_policies::batch::{Space, UsageInformation};
-use dormouse_policies::{Bag, CheckpointConfig};
 use dormouse_units::{Bytes, Price, Span, TaskId, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
-use crate::Noise;
+use crate::{Bag, CheckpointConfig, Noise, Space, UsageInformation};
 
 /// The particulars of a run. It is the first line of the event log, so a log
 /// can be replayed by itself.

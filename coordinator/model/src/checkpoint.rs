@@ -1,0 +1,264 @@
+//! What can be set about checkpoints.
+
+use std::sync::Arc;
+
+use dormouse_cloud::Lifetimes;
+use dormouse_units::{Bytes, Ppm, Price, Span, TypeName};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// On which VMs tasks are checkpointed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CheckpointOn {
+    /// On those that the provider can take away.
+    #[default]
+    Spot,
+    /// On all. In a live run on-demand VMs can be lost, too: with their worker.
+    All,
+}
+
+/// What a period is counted in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Period {
+    /// Emulated time.
+    #[default]
+    Time,
+    /// Work, in time at full speed.
+    Work,
+}
+
+/// When tasks are checkpointed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Scheme {
+    /// As often as adds at most this part to a task's run time, evenly spaced over its work; zero:
+    /// not at all.
+    #[serde(rename = "overhead")]
+    Budget(Ppm),
+    /// Every so often.
+    #[serde(rename = "every")]
+    Every {
+        /// From one to the next: emulated time or work at full speed, at least a microsecond.
+        period: Span,
+        /// Whether that is time or work.
+        of: Period,
+    },
+    /// At these parts of their work, ascending.
+    #[serde(rename = "points")]
+    Points(Arc<[Ppm]>),
+    /// Just before each hour of the VM ends (HOUR of the ACC paper, as are the next four).
+    #[serde(rename = "hour")]
+    Hour {},
+    /// Whenever the price of the VM rises.
+    #[serde(rename = "edge")]
+    Edge {},
+    /// At regular times, where it is expected to save more than it takes.
+    #[serde(rename = "adapt")]
+    Adapt {
+        /// From one of these times to the next.
+        every: Span,
+        /// What it knows of the prices. A log that doesn't say was written when it was all.
+        #[serde(default = "all_of_it")]
+        knows: Knows,
+    },
+    /// So that it is kept when the price passes the VM's bid, which nobody can know.
+    #[serde(rename = "opt")]
+    Opt {
+        /// How long before. The provider takes a VM before it hears of what is kept at that instant.
+        look: Span,
+    },
+    /// Before each hour of the VM ends, if the price is then above a bid.
+    #[serde(rename = "acc")]
+    Acc {
+        /// That bid; `None`: the VM's.
+        bid: Option<Price>,
+        /// How long before the end of the hour it is kept.
+        look: Span,
+    },
+    /// Evenly spaced over the work, as VMs ask for that live so long on average and don't age; not on VMs of
+    /// other types.
+    #[serde(rename = "young-daly")]
+    YoungDaly {
+        /// Their mean lifetimes.
+        mttf: Vec<OfType<Span>>,
+    },
+    /// Where the dynamic program puts them, by the age of the VM.
+    #[serde(rename = "dp")]
+    Dp(LifetimePlans),
+    /// Never.
+    #[serde(rename = "none")]
+    None {},
+}
+
+/// When tasks are checkpointed, where, and what that costs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointConfig {
+    /// What decides when a task is checkpointed.
+    #[serde(flatten)]
+    pub scheme: Scheme,
+    /// What any checkpoint costs.
+    pub fixed: Span,
+    /// What it costs more per 10^6 bytes of the task's memory.
+    pub per_megabyte: Span,
+    /// On which VMs. A log that doesn't say was written when it was all.
+    #[serde(default = "everywhere")]
+    pub on: CheckpointOn,
+    /// Whether a VM that is told to hibernate first takes one of every task of a bag that runs there
+    /// (the authors of Burst-HADS, whose code plays the hibernation: `dispatcher.py`,
+    /// `__execution_loop`). It freezes once they are there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_hibernation: bool,
+}
+
+impl CheckpointConfig {
+    /// No checkpoints at all.
+    pub const NONE: Self = Self {
+        scheme: Scheme::None {},
+        fixed: Span::ZERO,
+        per_megabyte: Span::ZERO,
+        on: CheckpointOn::Spot,
+        at_hibernation: false,
+    };
+
+    /// How long a task stands still for a checkpoint.
+    #[must_use]
+    pub fn cost(&self, memory: Bytes) -> Span {
+        let (each, memory) = (self.per_megabyte.as_micros(), memory.get());
+        // A division of 128 bits takes ten times as long.
+        let per_memory = match each.checked_mul(memory) {
+            Some(product) => product / 1_000_000,
+            None => {
+                u64::try_from(u128::from(each) * u128::from(memory) / 1_000_000).unwrap_or(u64::MAX)
+            }
+        };
+        self.fixed + Span::from_micros(per_memory)
+    }
+}
+
+/// What holds of VMs of one type, or of all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfType<T> {
+    /// That type; `None`: of all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<TypeName>,
+    /// What holds of them.
+    pub of: T,
+}
+
+impl<T> OfType<T> {
+    /// Where the first of these is that holds of VMs of a type; of any type, if none is given.
+    #[must_use]
+    pub fn place(all: &[Self], kind: Option<&TypeName>) -> Option<usize> {
+        let holds = |it: &Self| match (&it.kind, kind) {
+            (Some(only), Some(kind)) => only == kind,
+            _ => true,
+        };
+        all.iter().position(holds)
+    }
+}
+
+/// What the dynamic program takes for granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LifetimePlans {
+    /// How long VMs live, the first law that is a type's: others are never taken away.
+    pub laws: Vec<OfType<Lifetimes>>,
+    /// How much longer a VM is there: its notice begins when its lifetime ends.
+    pub notice: Span,
+    /// What times are counted in, rounded up.
+    pub step: Span,
+    /// How long it takes to go on from a checkpoint on another VM.
+    pub restart: Span,
+    /// How the recursion is read.
+    pub mode: DpMode,
+}
+
+/// The readings there are, by name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DpMode {
+    /// Probabilities given the age that the VM has reached, the exact expected loss, a fresh VM after a
+    /// failure, no checkpoint after the last step.
+    #[default]
+    Conditional,
+    /// As the paper's authors computed: unconditional probabilities, half of a chunk lost, a VM of the
+    /// same age after a failure, a checkpoint after the last step as well.
+    Artifact,
+}
+
+/// From which uptimes ADAPT takes its probabilities.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Knows {
+    /// From those that ended by the time at which it decides.
+    #[default]
+    Past,
+    /// From all of the record, those to come as well, which nobody can know: a yardstick.
+    WholeRecord,
+}
+
+const fn everywhere() -> CheckpointOn {
+    CheckpointOn::All
+}
+
+const fn all_of_it() -> Knows {
+    Knows::WholeRecord
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_cloud::{Exponential, Lifetimes};
+
+    use super::*;
+
+    fn artifact(scheme: Scheme) -> CheckpointConfig {
+        CheckpointConfig {
+            scheme,
+            fixed: Span::from_micros(12_995_000),
+            per_megabyte: Span::from_micros(40_000),
+            on: CheckpointOn::Spot,
+            at_hibernation: false,
+        }
+    }
+
+    #[test]
+    fn a_budget_is_written_as_it_always_was_and_every_scheme_reads_back() {
+        let of = |scheme| serde_json::to_string(&artifact(scheme)).expect("it is plain");
+        assert_eq!(
+            of(Scheme::Budget(Ppm::new(100_000))),
+            r#"{"overhead":100000,"fixed":12995000,"per_megabyte":40000,"on":"spot"}"#
+        );
+        let mean = Span::from_secs(3_600);
+        let lifetimes = Lifetimes::Exponential(Exponential { mean });
+        for scheme in [
+            Scheme::Budget(Ppm::new(7)),
+            Scheme::Every { period: Span::from_secs(60), of: Period::Work },
+            Scheme::Points([1, 2].map(Ppm::new).into()),
+            Scheme::Hour {},
+            Scheme::Edge {},
+            Scheme::Adapt { every: Span::from_secs(600), knows: Knows::Past },
+            Scheme::Opt { look: Span::from_micros(1) },
+            Scheme::Acc { bid: Some(Price::from_nanos_per_hour(7)), look: Span::from_secs(60) },
+            Scheme::YoungDaly { mttf: vec![OfType { kind: None, of: Span::from_secs(3_600) }] },
+            Scheme::Dp(LifetimePlans {
+                laws: vec![OfType { kind: Some("c3.large".into()), of: lifetimes }],
+                notice: Span::from_secs(120),
+                step: Span::from_secs(60),
+                restart: Span::from_secs(60),
+                mode: DpMode::Conditional,
+            }),
+            Scheme::None {},
+        ] {
+            let written = of(scheme.clone());
+            let read: CheckpointConfig = serde_json::from_str(&written).expect("as written");
+            assert_eq!(read, artifact(scheme), "{written}");
+        }
+        let old = r#"{"overhead":5,"fixed":1,"per_megabyte":0}"#;
+        let old: CheckpointConfig = serde_json::from_str(old).expect("an old log's");
+        assert_eq!((old.scheme, old.on), (Scheme::Budget(Ppm::new(5)), CheckpointOn::All));
+        let old = r#"{"adapt":{"every":600000000},"fixed":1,"per_megabyte":0}"#;
+        let old: CheckpointConfig = serde_json::from_str(old).expect("an old log's");
+        let (every, knows) = (Span::from_secs(600), Knows::WholeRecord);
+        assert_eq!(old.scheme, Scheme::Adapt { every, knows });
+    }
+}

@@ -1,0 +1,177 @@
+//! What a run tells its machines.
+
+use std::sync::Arc;
+
+use dormouse_cloud::Burstable;
+use dormouse_units::{
+    Attempt, Bytes, CheckpointSeq, Cpus, HostId, Mode, Ppm, Seats, Span, TaskId, TypeName, VmId,
+};
+
+use crate::Submission;
+
+/// What a host is told to do. Commands to one host are carried out in their order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// Make a VM, empty.
+    CreateVm {
+        /// The host that is to make it.
+        host: HostId,
+        /// The new VM's id.
+        vm: VmId,
+        /// The VM's instance type, for people.
+        kind: TypeName,
+        /// Number of the VM's vCPUs.
+        vcpus: u32,
+        /// The VM's memory.
+        memory: Bytes,
+        /// How it earns credits, if burstable.
+        burstable: Option<Burstable>,
+        /// Every vCPU has a background slot beside its foreground.
+        two_tier: bool,
+    },
+    /// Hibernate: freeze a VM at once, keep its memory.
+    FreezeVm {
+        /// The host of the VM.
+        host: HostId,
+        /// The VM to freeze.
+        vm: VmId,
+    },
+    /// Resume a frozen VM.
+    ThawVm {
+        /// The host of the VM.
+        host: HostId,
+        /// The VM to resume.
+        vm: VmId,
+    },
+    /// End a VM and everything on it.
+    DestroyVm {
+        /// The host of the VM.
+        host: HostId,
+        /// The VM to end.
+        vm: VmId,
+    },
+    /// Run a task on seats that are free, or are being left.
+    StartTask(StartTask),
+    /// Stop an attempt; of a frozen VM it never runs again.
+    StopTask {
+        /// The host of the VM.
+        host: HostId,
+        /// On which VM.
+        vm: VmId,
+        /// The task that is to be stopped.
+        task: TaskId,
+        /// The attempt at it that is to be stopped.
+        attempt: Attempt,
+        /// Checkpoint it first.
+        keep: bool,
+    },
+    /// Checkpoint an attempt now; it keeps running.
+    CheckpointNow {
+        /// The host of the VM.
+        host: HostId,
+        /// On which VM.
+        vm: VmId,
+        /// The task that is to be checkpointed.
+        task: TaskId,
+        /// The attempt at it that runs.
+        attempt: Attempt,
+    },
+    /// Swap the tiers of the vCPUs of a background job.
+    PromoteTask {
+        /// The host of the VM.
+        host: HostId,
+        /// The VM that the job is on.
+        vm: VmId,
+        /// The job to promote.
+        task: TaskId,
+        /// The attempt at it that is to come to the foreground.
+        attempt: Attempt,
+    },
+    /// Move a background job, with what it has done, to the foreground of other vCPUs of its VM.
+    MoveTask {
+        /// The host of the VM.
+        host: HostId,
+        /// The VM that the job is on.
+        vm: VmId,
+        /// The job to move.
+        task: TaskId,
+        /// The attempt at it that is to be moved.
+        attempt: Attempt,
+        /// The vCPU of each process.
+        on: Cpus,
+    },
+    /// A vCPU of a VM in the background has this share of its processor from now on.
+    SetSupply {
+        /// The host of the VM.
+        host: HostId,
+        /// The VM in the background.
+        vm: VmId,
+        /// The number of the vCPU on it.
+        vcpu: u32,
+        /// What the VM in the foreground leaves.
+        share: Ppm,
+    },
+    /// Change between burst and baseline.
+    SetMode {
+        /// The host of the VM.
+        host: HostId,
+        /// On which VM.
+        vm: VmId,
+        /// The task that is to run in another mode.
+        task: TaskId,
+        /// The attempt at it that runs.
+        attempt: Attempt,
+        /// The mode from now on.
+        mode: Mode,
+    },
+}
+
+/// The particulars of a task's start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartTask {
+    /// The host of its VM.
+    pub host: HostId,
+    /// The seat of each process.
+    pub seats: Seats,
+    /// The task to start.
+    pub task: TaskId,
+    /// The number of this start of the task: every start has a new one.
+    pub attempt: Attempt,
+    /// Memory it needs.
+    pub memory: Bytes,
+    /// Time the whole task takes on this VM at full speed.
+    pub runtime: Span,
+    /// The checkpoint to start from and what of the work it holds; `None`: from scratch.
+    pub from: Option<(CheckpointSeq, Ppm)>,
+    /// The attempt that took that checkpoint: former lives may have left others of its number.
+    pub from_attempt: Attempt,
+    /// At which parts of the work it is checkpointed, ascending.
+    pub checkpoints: Vec<Ppm>,
+    /// How long it stands still for each, and for one that is asked for; zero for a parallel job of
+    /// which nobody asks for any.
+    pub checkpoint_cost: Span,
+    /// Burst or baseline.
+    pub mode: Mode,
+    /// What the processes of a parallel job do; `None` for any other task.
+    pub job: Option<Arc<Submission>>,
+}
+
+impl Command {
+    /// The host it is for.
+    #[must_use]
+    pub const fn host(&self) -> HostId {
+        match self {
+            Self::CreateVm { host, .. }
+            | Self::FreezeVm { host, .. }
+            | Self::ThawVm { host, .. }
+            | Self::DestroyVm { host, .. }
+            | Self::StopTask { host, .. }
+            | Self::PromoteTask { host, .. }
+            | Self::MoveTask { host, .. }
+            | Self::SetMode { host, .. }
+            | Self::CheckpointNow { host, .. }
+            | Self::SetSupply { host, .. }
+            | Self::StartTask(StartTask { host, .. }) => *host,
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What a policy can ask for, and its reasons.
+
+use dormouse_cloud::Market;
+use dormouse_units::{Cpus, Mode, Price, Seats, Span, TaskId, Time, TypeName, VmId};
+use serde::{Deserialize, Serialize};
+
+/// Why a task is started where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartReason {
+    /// The primary plan has it there.
+    Planned,
+    /// Its VM was taken away (Burst-HADS, Algorithm 4).
+    Migrated,
+    /// An idle VM took it over (Burst-HADS, Algorithm 5).
+    Stolen,
+    /// The attempt before failed.
+    Retried,
+    /// All parallel jobs submitted before it have the foreground.
+    FirstInLine,
+    /// It is expected to end before the reservation of the head of the queue begins (EASY).
+    EndsBeforeShadow {
+        /// The job that has the reservation.
+        head: TaskId,
+        /// When the reservation begins.
+        shadow: Time,
+    },
+    /// The head of the queue does not need these processors when its reservation begins (EASY).
+    OnExtra {
+        /// The job that has the reservation.
+        head: TaskId,
+        /// When the reservation begins.
+        shadow: Time,
+        /// Extra processors left before this job took its own.
+        extra: u32,
+    },
+    /// The shortest waiting job for which the background has room (MEASY, 2.2.1).
+    ShortestWaiting,
+    /// Its job has a VM that has run others: by its age at least as good as a new one (bathtub paper, 4.2).
+    Reused {
+        /// The job, counted from 0 in the order of the bag.
+        job: u32,
+        /// How long the VM had been usable when it was chosen.
+        age: Span,
+        /// How long the rest of the job was expected to take; `None`: no job had ended yet.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected: Option<Span>,
+    },
+    /// Its job has a new VM (bathtub paper, 4.2).
+    NewVm {
+        /// The job, counted from 0 in the order of the bag.
+        job: u32,
+        /// How many idle VMs were given back, to decide on it, as no better than a new one.
+        declined: u32,
+        /// How long the rest of the job was expected to take; `None`: no job had ended yet.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected: Option<Span>,
+    },
+}
+
+/// Why a VM is given back though tasks are left for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndReason {
+    /// Its hour ends, and it costs more than its scheduler bids (ACC).
+    AboveBid {
+        /// What it costs.
+        price: Price,
+        /// What its scheduler bids.
+        bid: Price,
+        /// Its tasks that lose work: no checkpoint was taken of them as this hour ended.
+        unkept: u32,
+    },
+}
+
+/// How a job comes from the background to the foreground (MEASY, sections 2.2 and 2.3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Promotion {
+    /// The tiers of its vCPUs swap their priorities; nothing restarts.
+    Swap,
+    /// It is killed and starts again in the foreground of these vCPUs.
+    Kill {
+        /// One vCPU a process, in order of falling CPU usage.
+        on: Cpus,
+    },
+    /// It goes on in the foreground of these vCPUs.
+    Migrate {
+        /// One vCPU a process, in order of falling CPU usage.
+        on: Cpus,
+    },
+}
+
+/// What a scheduler wants done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "kebab-case")]
+pub enum Decision {
+    /// Ask the provider for a VM, under an id never used before.
+    Launch {
+        /// Its id.
+        vm: VmId,
+        /// Its type.
+        kind: TypeName,
+        /// How it is bought.
+        market: Market,
+        /// Most to be paid for it; `None`: whatever it costs. A spot VM that costs more is ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bid: Option<Price>,
+    },
+    /// Give a VM back. Tasks still on it are lost.
+    Terminate {
+        /// The VM.
+        vm: VmId,
+        /// The reason, where it is not that nothing is left to do on it; goes into the log.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<EndReason>,
+    },
+    /// Run a task on free seats of a ready VM now, from its last complete checkpoint if it
+    /// has one. A former attempt still running or frozen elsewhere must be stopped before.
+    Start {
+        /// The task.
+        task: TaskId,
+        /// Where: a seat for each of its processes.
+        #[serde(flatten)]
+        on: Seats,
+        /// How, on a burstable VM.
+        mode: Mode,
+        /// The reason for these seats; goes into the log.
+        reason: StartReason,
+    },
+    /// Stop a running or frozen attempt.
+    Stop {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+        /// Checkpoint it first, so that it can go on elsewhere (running VMs only).
+        keep: bool,
+    },
+    /// Checkpoint a task now; it keeps running.
+    Checkpoint {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+    },
+    /// Bring a parallel job from the background to the foreground of its VM.
+    Promote {
+        /// The job.
+        task: TaskId,
+        /// The VM that it is on.
+        vm: VmId,
+        /// How it gets there.
+        by: Promotion,
+        /// The reason for promoting it now; goes into the log.
+        reason: StartReason,
+    },
+    /// Run a running task in another mode from now on.
+    SetMode {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+        /// The mode from now on.
+        mode: Mode,
+    },
+    /// Be told at this time.
+    Wake {
+        /// When: after now, or it is refused.
+        at: Time,
+        /// What to be told with it.
+        token: u64,
+    },
+}
+
+impl Decision {
+    /// The task it is about, if it is about one.
+    #[must_use]
+    pub const fn task(&self) -> Option<TaskId> {
+        match self {
+            Self::Start { task, .. }
+            | Self::Stop { task, .. }
+            | Self::Checkpoint { task, .. }
+            | Self::Promote { task, .. }
+            | Self::SetMode { task, .. } => Some(*task),
+            Self::Launch { .. } | Self::Terminate { .. } | Self::Wake { .. } => None,
+        }
+    }
+
+    /// The VM it is about, if it is about one: for whoever gives it another number.
+    pub const fn vm_mut(&mut self) -> Option<&mut VmId> {
+        match self {
+            Self::Launch { vm, .. }
+            | Self::Terminate { vm, .. }
+            | Self::Stop { vm, .. }
+            | Self::Checkpoint { vm, .. }
+            | Self::Promote { vm, .. }
+            | Self::SetMode { vm, .. }
+            | Self::Start { on: Seats { vm, .. }, .. } => Some(vm),
+            Self::Wake { .. } => None,
+        }
+    }
+}

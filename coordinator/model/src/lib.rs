@@ -1,0 +1,38 @@
+//! What a run is about, as data: the words that policies, the engine, the coordinator and whoever
+//! reads a log have in common.
+//!
+//! A [`Setup`] says what a run is made of: a [`Bag`] of tasks, parallel jobs ([`Submission`]), requests
+//! for VMs ([`Request`]). Its log has a [`Step`] a line: an [`Event`], the [`Notice`]s that policies heard of it,
+//! their [`Decision`]s, and each [`Effect`]. Machines are told [`Command`]s and answer with [`Report`]s.
+
+mod bag;
+mod checkpoint;
+mod command;
+mod decision;
+mod event;
+mod job;
+mod ledger;
+mod noise;
+mod notice;
+mod planned;
+mod report;
+mod request;
+mod setup;
+mod step;
+
+pub use bag::{Bag, Task};
+pub use checkpoint::{
+    CheckpointConfig, CheckpointOn, DpMode, Knows, LifetimePlans, OfType, Period, Scheme,
+};
+pub use command::{Command, StartTask};
+pub use decision::{Decision, EndReason, Promotion, StartReason};
+pub use event::Event;
+pub use job::{Job, Refusal, Space, Submission, UsageInformation};
+pub use ledger::{JobAccount, JobLedger, Ledger, ProcessUse};
+pub use noise::Noise;
+pub use notice::Notice;
+pub use planned::{PlannedTask, PlannedVm};
+pub use report::Report;
+pub use request::Request;
+pub use setup::{MACHINE, ParallelJobs, Setup};
+pub use step::{Effect, Step, VmEnd};

@@ -1,0 +1,162 @@
+//! What a policy hears.
+
+use dormouse_units::{Credits, Ppm, Price, RequestId, TaskId, Time, TypeName, VmId};
+use serde::{Deserialize, Serialize};
+
+use crate::{Job, Request};
+
+/// What happened, as the scheduler hears it: one at a time, in one order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "notice", rename_all = "kebab-case")]
+pub enum Notice {
+    /// The experiment begins: the time to plan and launch.
+    Begin,
+    /// What a spot VM of a type costs from now on. Schedulers of bags hear it of each type whose price is
+    /// recorded: before the experiment begins, and whenever it changes.
+    Price {
+        /// The type.
+        kind: TypeName,
+        /// What it costs.
+        price: Price,
+    },
+    /// A parallel job was submitted.
+    Submitted {
+        /// What its user says of it.
+        #[serde(flatten)]
+        job: Job,
+    },
+    /// A customer of the provider requests a VM.
+    Requested {
+        /// The request's place in their stream.
+        request: RequestId,
+        /// What is asked for.
+        #[serde(flatten)]
+        asks: Request,
+    },
+    /// A launched VM has booted.
+    VmReady {
+        /// The VM.
+        vm: VmId,
+    },
+    /// A launch was refused.
+    LaunchRefused {
+        /// The VM.
+        vm: VmId,
+        /// The provider's reason, in words.
+        why: String,
+    },
+    /// A host has joined after a launch was refused: what was refused may be had now.
+    HostJoined,
+    /// A spot VM is told to hibernate and takes no more work. All that are hit at one instant are
+    /// heard of before the first of them is frozen.
+    VmHibernating {
+        /// The VM that is about to be frozen.
+        vm: VmId,
+    },
+    /// A spot VM is frozen, its running tasks with it.
+    VmHibernated {
+        /// The VM.
+        vm: VmId,
+    },
+    /// A hibernated VM runs again, and so do the tasks frozen on it that weren't stopped.
+    VmResumed {
+        /// The VM.
+        vm: VmId,
+    },
+    /// A spot VM will be killed.
+    VmPreempting {
+        /// The VM.
+        vm: VmId,
+        /// The emulated time at which it will be killed.
+        at: Time,
+    },
+    /// A VM is gone for good though nobody asked: preempted, or its host lost.
+    VmLost {
+        /// The VM.
+        vm: VmId,
+    },
+    /// A started task runs, from `done` of its work.
+    TaskStarted {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+        /// How much of its work a checkpoint had kept.
+        done: Ppm,
+        /// When it was sent there: its time is counted from then.
+        since: Time,
+    },
+    /// A task has done all its work, verified.
+    TaskFinished {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+    },
+    /// An attempt came to nothing; what its last checkpoint kept is kept.
+    TaskFailed {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+        /// What went wrong, in words.
+        why: String,
+    },
+    /// A task was stopped as asked; `done` of its work is kept.
+    TaskStopped {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+        /// How much of its work a checkpoint keeps.
+        done: Ppm,
+    },
+    /// A checkpoint of a running task is complete: `done` of its work is kept from now on.
+    Checkpointed {
+        /// The task.
+        task: TaskId,
+        /// The VM it is on.
+        vm: VmId,
+        /// How much of its work it keeps.
+        done: Ppm,
+    },
+    /// A burstable VM's balance, whenever its use changed.
+    Credits {
+        /// The VM.
+        vm: VmId,
+        /// Its balance now.
+        balance: Credits,
+    },
+    /// A wake-up that was asked for.
+    Wake {
+        /// What it was asked for with.
+        token: u64,
+    },
+}
+
+impl Notice {
+    /// The VM it is about, if it is about one: for whoever gives it another number.
+    pub const fn vm_mut(&mut self) -> Option<&mut VmId> {
+        match self {
+            Self::VmReady { vm }
+            | Self::LaunchRefused { vm, .. }
+            | Self::VmHibernating { vm }
+            | Self::VmHibernated { vm }
+            | Self::VmResumed { vm }
+            | Self::VmPreempting { vm, .. }
+            | Self::VmLost { vm }
+            | Self::TaskStarted { vm, .. }
+            | Self::TaskFinished { vm, .. }
+            | Self::TaskFailed { vm, .. }
+            | Self::TaskStopped { vm, .. }
+            | Self::Checkpointed { vm, .. }
+            | Self::Credits { vm, .. } => Some(vm),
+            Self::Begin
+            | Self::Price { .. }
+            | Self::HostJoined
+            | Self::Submitted { .. }
+            | Self::Requested { .. }
+            | Self::Wake { .. } => None,
+        }
+    }
+}

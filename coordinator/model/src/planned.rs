@@ -1,0 +1,46 @@
+//! VMs and tasks of a schedule that was made before anything runs.
+
+use dormouse_cloud::Market;
+use dormouse_units::{Mode, TaskId, Time, TypeName};
+use serde::{Deserialize, Serialize};
+
+/// A VM to launch at the beginning.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PlannedVm {
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: TypeName,
+    /// How it is bought.
+    pub market: Market,
+    /// The tasks of each vCPU, in order.
+    pub vcpus: Vec<Vec<PlannedTask>>,
+}
+
+/// A task on a vCPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct PlannedTask {
+    /// The task's id.
+    pub task: TaskId,
+    /// When it is expected to start, from the beginning.
+    pub start: Time,
+    /// When it is expected to end.
+    pub end: Time,
+    /// How it runs on a burstable VM.
+    #[serde(default)]
+    pub mode: Mode,
+}
+
+impl PlannedVm {
+    /// Its tasks in the order in which they start.
+    #[must_use]
+    pub fn in_order(&self) -> Vec<PlannedTask> {
+        let mut tasks = Vec::with_capacity(self.vcpus.iter().map(Vec::len).sum());
+        for (lane, of_lane) in self.vcpus.iter().enumerate() {
+            tasks.extend(of_lane.iter().map(|&task| (lane, task)));
+        }
+        tasks.sort_by_key(|&(lane, task)| (task.start, lane));
+        tasks.into_iter().map(|(_, task)| task).collect()
+    }
+}

@@ -1,0 +1,236 @@
+//! From what is set about checkpoints to schemes and plans.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dormouse_cloud::{Market, PriceTrace};
+use dormouse_model::{CheckpointConfig, CheckpointOn, Knows, OfType, Period, Scheme};
+use dormouse_units::{Bytes, Ppm, Span, TypeName};
+
+use super::acc::Acc;
+use super::budget::Budget;
+use super::every::{EveryTime, EveryWork, multiples};
+use super::lifetimes::{ByLifetime, LifetimeTables};
+use super::never::Never;
+use super::points::Points;
+use super::priced::Priced;
+use super::spot_only::SpotOnly;
+use super::young_daly::YoungDaly;
+use super::{CheckpointPlan, Checkpointing, Due, young_daly};
+use dormouse_spot::{HOUR, SpotScheme};
+
+/// How an attempt at a task began.
+#[derive(Clone, Copy, Debug)]
+pub struct Begun<'a> {
+    /// The type of its VM.
+    pub kind: &'a TypeName,
+    /// How that was bought.
+    pub market: Market,
+    /// How long that could be used by then.
+    pub age: Span,
+    /// What of the work was kept.
+    pub kept: Ppm,
+}
+
+/// What a run and its schedulers make of the checkpoints that are set.
+pub trait CheckpointPlanning {
+    /// The scheme itself, where spot prices that change are these.
+    #[must_use]
+    fn build(&self, prices: &BTreeMap<TypeName, PriceTrace>) -> Box<dyn Checkpointing>;
+
+    /// The checkpoints that a task which takes `runtime` at full speed is expected to take where it
+    /// takes any: what schedulers reckon with. None where prices alone say whether any is taken; where
+    /// lifetimes do, those on a new VM of the first law.
+    #[must_use]
+    fn plan(&self, memory: Bytes, runtime: Span) -> CheckpointPlan;
+
+    /// The same for many tasks.
+    #[must_use]
+    fn planner(&self) -> CheckpointPlanner<'_>;
+
+    /// The same on a VM that is bought so.
+    #[must_use]
+    fn plan_on(&self, market: Market, memory: Bytes, runtime: Span) -> CheckpointPlan;
+
+    /// Whether a task on a VM that is bought so can ever be checkpointed.
+    #[must_use]
+    fn takes_any_on(&self, market: Market, memory: Bytes, runtime: Span) -> bool;
+
+    /// Those whose points of the work are known when an attempt begins. Some may lie before what is kept.
+    #[must_use]
+    fn known_on(&self, begun: &Begun<'_>, memory: Bytes, runtime: Span) -> CheckpointPlan;
+}
+
+impl CheckpointPlanning for CheckpointConfig {
+    fn build(&self, prices: &BTreeMap<TypeName, PriceTrace>) -> Box<dyn Checkpointing> {
+        let never = (Span::ZERO, Knows::Past);
+        let priced = |scheme, decides, look| Box::new(Priced::new(scheme, decides, look, prices));
+        let scheme: Box<dyn Checkpointing> = match &self.scheme {
+            Scheme::Budget(overhead) => Box::new(Budget(*overhead)),
+            &Scheme::Every { period, of: Period::Time } => Box::new(EveryTime(period)),
+            &Scheme::Every { period, of: Period::Work } => Box::new(EveryWork(period)),
+            Scheme::Points(points) => Box::new(Points(Arc::clone(points))),
+            Scheme::Hour {} => priced(SpotScheme::Hour, never, Span::ZERO),
+            Scheme::Edge {} => priced(SpotScheme::Edge, never, Span::ZERO),
+            &Scheme::Adapt { every, knows } => {
+                priced(SpotScheme::Adapt, (every, knows), Span::ZERO)
+            }
+            &Scheme::Opt { look } => priced(SpotScheme::Opt, never, look),
+            &Scheme::Acc { bid, look } => Box::new(Acc { bid, look }),
+            Scheme::YoungDaly { mttf } => Box::new(YoungDaly(mttf.clone())),
+            Scheme::Dp(plans) => Box::new(ByLifetime(LifetimeTables::new(plans.clone()))),
+            Scheme::None {} => Box::new(Never),
+        };
+        match self.on {
+            CheckpointOn::Spot => Box::new(SpotOnly(scheme)),
+            CheckpointOn::All => scheme,
+        }
+    }
+
+    fn plan(&self, memory: Bytes, runtime: Span) -> CheckpointPlan {
+        self.planner().plan(memory, runtime)
+    }
+
+    fn planner(&self) -> CheckpointPlanner<'_> {
+        let tables = match &self.scheme {
+            Scheme::Dp(plans) => Some(LifetimeTables::new(plans.clone())),
+            _ => None,
+        };
+        CheckpointPlanner { config: self, tables }
+    }
+
+    fn plan_on(&self, market: Market, memory: Bytes, runtime: Span) -> CheckpointPlan {
+        let plan = self.plan(memory, runtime);
+        match (self.on, market, &self.scheme) {
+            (CheckpointOn::Spot, Market::OnDemand, _) | (_, Market::OnDemand, Scheme::Dp(_)) => {
+                CheckpointPlan { due: Due::Even(0), ..plan }
+            }
+            _ => plan,
+        }
+    }
+
+    fn takes_any_on(&self, market: Market, memory: Bytes, runtime: Span) -> bool {
+        match (self.on, market, &self.scheme) {
+            (CheckpointOn::Spot, Market::OnDemand, _) | (_, _, Scheme::None {}) => false,
+            // A VM's hour may end, its price change and its age have come soon after a task began.
+            (_, _, Scheme::Hour {}) => true,
+            (
+                _,
+                _,
+                Scheme::Edge {}
+                | Scheme::Adapt { .. }
+                | Scheme::Opt { .. }
+                | Scheme::Acc { .. }
+                | Scheme::Dp(_),
+            ) => market == Market::Spot,
+            _ => self.plan(memory, runtime).count() > 0,
+        }
+    }
+
+    fn known_on(&self, begun: &Begun<'_>, memory: Bytes, runtime: Span) -> CheckpointPlan {
+        let Begun { kind, market, age, kept } = *begun;
+        let plan = self.plan_on(market, memory, runtime);
+        if plan.due == Due::Even(0) {
+            return plan;
+        }
+        let due = match &self.scheme {
+            Scheme::YoungDaly { mttf } => {
+                let mttf = OfType::place(mttf, Some(kind)).map(|place| mttf[place].of);
+                let period = mttf.map(|mttf| young_daly(plan.cost, mttf));
+                Due::Listed(multiples(period.unwrap_or_default(), runtime).into())
+            }
+            Scheme::Dp(plans) => {
+                let left = runtime.saturating_sub(runtime.part(kept));
+                let mut tables = LifetimeTables::new(plans.clone());
+                Due::Listed(tables.points(Some(kind), age, (runtime, left), plan.cost).into())
+            }
+            Scheme::Every { of: Period::Time, .. } | Scheme::Hour {} => Due::Even(0),
+            _ => return plan,
+        };
+        CheckpointPlan { due, ..plan }
+    }
+}
+
+/// The plan of one task, by the tables made so far where the dynamic program is asked.
+fn plan_by(
+    config: &CheckpointConfig,
+    tables: Option<&mut LifetimeTables>,
+    memory: Bytes,
+    runtime: Span,
+) -> CheckpointPlan {
+    let cost = config.cost(memory);
+    let due = match &config.scheme {
+        Scheme::Budget(overhead) => return Budget(*overhead).plan(runtime, cost),
+        Scheme::YoungDaly { mttf } => {
+            let period = mttf.first().map(|mttf| young_daly(cost, mttf.of));
+            Due::Listed(multiples(period.unwrap_or_default(), runtime).into())
+        }
+        Scheme::Dp(_) => {
+            let whole = (runtime, runtime);
+            let points = tables.map(|of| of.points(None, Span::ZERO, whole, cost));
+            Due::Listed(points.unwrap_or_default().into())
+        }
+        Scheme::Every { period, .. } => Due::Listed(multiples(*period, runtime).into()),
+        Scheme::Points(points) => Due::Listed(Arc::clone(points)),
+        Scheme::Hour {} => Due::Listed(multiples(HOUR, runtime).into()),
+        Scheme::Edge {}
+        | Scheme::Adapt { .. }
+        | Scheme::Opt { .. }
+        | Scheme::Acc { .. }
+        | Scheme::None {} => Due::Even(0),
+    };
+    CheckpointPlan { due, cost }
+}
+
+/// What schedulers reckon with, made for one task after the other.
+#[derive(Debug)]
+pub struct CheckpointPlanner<'a> {
+    config: &'a CheckpointConfig,
+    tables: Option<LifetimeTables>,
+}
+
+impl CheckpointPlanner<'_> {
+    /// The checkpoints of one task: [`CheckpointPlanning::plan`] for many tasks.
+    pub fn plan(&mut self, memory: Bytes, runtime: Span) -> CheckpointPlan {
+        plan_by(self.config, self.tables.as_mut(), memory, runtime)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn artifact(scheme: Scheme) -> CheckpointConfig {
+        CheckpointConfig {
+            scheme,
+            fixed: Span::from_micros(12_995_000),
+            per_megabyte: Span::from_micros(40_000),
+            on: CheckpointOn::Spot,
+            at_hibernation: false,
+        }
+    }
+
+    #[test]
+    fn the_artifacts_numbers() {
+        let budget = artifact(Scheme::Budget(Ppm::new(100_000)));
+        let plan = |mb: u64, s| budget.plan(Bytes::new(mb * 1_000_000), Span::from_secs(s)).count();
+        assert_eq!([plan(10, 119), plan(10, 167), plan(13, 349), plan(168, 210)], [0, 1, 2, 1]);
+        let nothing = artifact(Scheme::Budget(Ppm::ZERO));
+        assert_eq!(nothing.plan(Bytes::ZERO, Span::from_secs(1)).count(), 0);
+    }
+
+    #[test]
+    fn what_is_not_known_beforehand_is_reckoned_with_all_the_same() {
+        let (memory, runtime) = (Bytes::ZERO, Span::from_secs(100));
+        let every = |of| artifact(Scheme::Every { period: Span::from_secs(30), of });
+        let (time, work) = (every(Period::Time), every(Period::Work));
+        for config in [&time, &work] {
+            assert_eq!(config.plan_on(Market::Spot, memory, runtime).count(), 3);
+            assert_eq!(config.plan_on(Market::OnDemand, memory, runtime).count(), 0);
+        }
+        let (kind, market) = (&"any".into(), Market::Spot);
+        let begun = Begun { kind, market, age: Span::ZERO, kept: Ppm::ZERO };
+        assert_eq!(time.known_on(&begun, memory, runtime).count(), 0);
+        assert_eq!(work.known_on(&begun, memory, runtime).count(), 3);
+    }
+}
