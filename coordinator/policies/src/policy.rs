@@ -15,7 +15,7 @@ use crate::requests::Request;
 pub enum StartReason {
     /// The primary plan has it there.
     Planned,
-    /// Its VM was taken away (Burst-HADS, Algorithm 4).
+    /// The task's VM was taken away (Burst-HADS, Algorithm 4).
     Migrated,
     /// An idle VM took it over (Burst-HADS, Algorithm 5).
     Stolen,
@@ -41,7 +41,8 @@ pub enum StartReason {
     },
     /// The shortest waiting job for which the background has room (MEASY, 2.2.1).
     ShortestWaiting,
-    /// Its job has a VM that has run others: by its age at least as good as a new one (bathtub paper, 4.2).
+    /// The job has a VM that has run others: by its age at least as good as a new one (bathtub
+    /// paper, 4.2).
     Reused {
         /// The job, counted from 0 in the order of the bag.
         job: u32,
@@ -51,7 +52,7 @@ pub enum StartReason {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expected: Option<Span>,
     },
-    /// Its job has a new VM (bathtub paper, 4.2).
+    /// The job has a VM that has run no other (bathtub paper, 4.2).
     NewVm {
         /// The job, counted from 0 in the order of the bag.
         job: u32,
@@ -67,13 +68,13 @@ pub enum StartReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
-    /// Its hour ends, and it costs more than its scheduler bids (ACC).
+    /// The VM's hour ends, and it costs more than its scheduler bids (ACC).
     AboveBid {
         /// What it costs.
         price: Price,
         /// What its scheduler bids.
         bid: Price,
-        /// Its tasks that lose work: no checkpoint was taken of them as this hour ended.
+        /// Tasks on the VM that lose work: no checkpoint was taken of them as the hour ended.
         unkept: u32,
     },
 }
@@ -105,7 +106,7 @@ pub enum Notice {
     /// What a spot VM of a type costs from now on. Schedulers of bags hear it of each type whose price is
     /// recorded: before the experiment begins, and whenever it changes.
     Price {
-        /// The type.
+        /// Instance type that the price is for.
         kind: TypeName,
         /// What it costs.
         price: Price,
@@ -126,12 +127,12 @@ pub enum Notice {
     },
     /// A launched VM has booted.
     VmReady {
-        /// The VM.
+        /// The VM that has booted.
         vm: VmId,
     },
     /// A launch was refused.
     LaunchRefused {
-        /// The VM.
+        /// The VM whose launch was refused.
         vm: VmId,
         /// The provider's reason, in words.
         why: String,
@@ -146,29 +147,29 @@ pub enum Notice {
     },
     /// A spot VM is frozen, its running tasks with it.
     VmHibernated {
-        /// The VM.
+        /// The VM that is frozen.
         vm: VmId,
     },
     /// A hibernated VM runs again, and so do the tasks frozen on it that weren't stopped.
     VmResumed {
-        /// The VM.
+        /// The VM that runs again.
         vm: VmId,
     },
     /// A spot VM will be killed.
     VmPreempting {
-        /// The VM.
+        /// The VM that will be killed.
         vm: VmId,
         /// The emulated time at which it will be killed.
         at: Time,
     },
     /// A VM is gone for good though nobody asked: preempted, or its host lost.
     VmLost {
-        /// The VM.
+        /// The VM that is gone.
         vm: VmId,
     },
     /// A started task runs, from `done` of its work.
     TaskStarted {
-        /// The task.
+        /// The task that runs.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
@@ -179,14 +180,14 @@ pub enum Notice {
     },
     /// A task has done all its work, verified.
     TaskFinished {
-        /// The task.
+        /// The task that is done.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
     },
     /// An attempt came to nothing; what its last checkpoint kept is kept.
     TaskFailed {
-        /// The task.
+        /// The task whose attempt failed.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
@@ -195,7 +196,7 @@ pub enum Notice {
     },
     /// A task was stopped as asked; `done` of its work is kept.
     TaskStopped {
-        /// The task.
+        /// The task that was stopped.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
@@ -204,7 +205,7 @@ pub enum Notice {
     },
     /// A checkpoint of a running task is complete: `done` of its work is kept from now on.
     Checkpointed {
-        /// The task.
+        /// The task that was checkpointed.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
@@ -213,9 +214,9 @@ pub enum Notice {
     },
     /// A burstable VM's balance, whenever its use changed.
     Credits {
-        /// The VM.
+        /// The burstable VM whose balance this is.
         vm: VmId,
-        /// Its balance now.
+        /// The VM's credit balance now.
         balance: Credits,
     },
     /// A wake-up that was asked for.
@@ -258,9 +259,9 @@ impl Notice {
 pub enum Decision {
     /// Ask the provider for a VM, under an id never used before.
     Launch {
-        /// Its id.
+        /// Id of the new VM.
         vm: VmId,
-        /// Its type.
+        /// Instance type of the new VM.
         kind: TypeName,
         /// How it is bought.
         market: Market,
@@ -270,7 +271,7 @@ pub enum Decision {
     },
     /// Give a VM back. Tasks still on it are lost.
     Terminate {
-        /// The VM.
+        /// The VM to give back.
         vm: VmId,
         /// The reason, where it is not that nothing is left to do on it; goes into the log.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -279,7 +280,7 @@ pub enum Decision {
     /// Run a task on free seats of a ready VM now, from its last complete checkpoint if it
     /// has one. A former attempt still running or frozen elsewhere must be stopped before.
     Start {
-        /// The task.
+        /// The task to run.
         task: TaskId,
         /// Where: a seat for each of its processes.
         #[serde(flatten)]
@@ -291,7 +292,7 @@ pub enum Decision {
     },
     /// Stop a running or frozen attempt.
     Stop {
-        /// The task.
+        /// The task to stop.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
@@ -300,14 +301,14 @@ pub enum Decision {
     },
     /// Checkpoint a task now; it keeps running.
     Checkpoint {
-        /// The task.
+        /// The task to checkpoint.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
     },
     /// Bring a parallel job from the background to the foreground of its VM.
     Promote {
-        /// The job.
+        /// The job to promote.
         task: TaskId,
         /// The VM that it is on.
         vm: VmId,
@@ -318,7 +319,7 @@ pub enum Decision {
     },
     /// Run a running task in another mode from now on.
     SetMode {
-        /// The task.
+        /// The task whose mode changes.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,

@@ -84,7 +84,7 @@ pub enum Scheme {
     /// Before each hour of the VM ends, if the price is then above a bid.
     #[serde(rename = "acc")]
     Acc {
-        /// That bid; `None`: the VM's.
+        /// Bid that the price is compared with; `None`: the VM's own bid.
         bid: Option<Price>,
         /// How long before the end of the hour it is kept.
         look: Span,
@@ -99,7 +99,7 @@ pub enum Scheme {
     /// Where the dynamic program puts them, by the age of the VM.
     #[serde(rename = "dp")]
     Dp(LifetimePlans),
-    /// Never.
+    /// No checkpoints are taken.
     #[serde(rename = "none")]
     None {},
 }
@@ -310,7 +310,7 @@ pub struct CheckpointPlanner<'a> {
 }
 
 impl CheckpointPlanner<'_> {
-    /// See [`CheckpointConfig::plan`].
+    /// Checkpoint plan of a task, as by [`CheckpointConfig::plan`].
     pub fn plan(&mut self, memory: Bytes, runtime: Span) -> CheckpointPlan {
         self.config.plan_by(self.tables.as_mut(), memory, runtime)
     }

@@ -13,7 +13,7 @@ use super::{Checkpointing, Quote, TaskView, When};
 /// What holds of VMs of one type, or of all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfType<T> {
-    /// That type; `None`: of all.
+    /// Instance type that `of` holds for; `None`: all types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<TypeName>,
     /// What holds of them.
