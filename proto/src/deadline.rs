@@ -16,13 +16,13 @@ pub struct Deadline {
 }
 
 impl Deadline {
-    /// Of a transfer that begins now.
+    /// The deadline of a transfer that begins now.
     #[must_use]
     pub fn begin() -> Self {
         Self { begun: Instant::now(), least: LEAST }
     }
 
-    /// Of one that may take so long beside what its bytes take.
+    /// The deadline of a transfer that begins now and may take `least` beside what its bytes take.
     #[must_use]
     pub fn within(least: Duration) -> Self {
         Self { begun: Instant::now(), least }

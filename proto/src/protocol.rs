@@ -1,4 +1,4 @@
-//! Which versions of the session's protocol are spoken, and what workers can do, by name.
+//! The versions of the session's protocol that are spoken, and the names of what workers can do.
 
 use std::fmt;
 
@@ -16,17 +16,17 @@ pub const JOB_CREDITS: &str = "job-credits";
 pub const TIERS: &str = "tiers";
 /// vCPUs can have a share of what they are, as those of VMs in the background of others have.
 pub const SUPPLY: &str = "supply";
-/// Its control groups are of version 1.
+/// The worker's control groups are of version 1.
 pub const CGROUP_V1: &str = "cgroup-v1";
-/// Its control groups are of version 2.
+/// The worker's control groups are of version 2.
 pub const CGROUP_V2: &str = "cgroup-v2";
 
 /// A range of versions of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Protocols {
-    /// The oldest.
+    /// The oldest version that is spoken.
     pub oldest: u32,
-    /// The newest.
+    /// The newest version that is spoken.
     pub newest: u32,
 }
 

@@ -34,7 +34,7 @@ impl Charge {
 /// for its boot; the text says nothing of frozen VMs).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Billing {
-    /// Its boot, from the launch on.
+    /// Whether its boot is charged, from the launch on.
     pub boot: bool,
     /// The time since it froze, where it ends without having resumed.
     pub frozen: bool,

@@ -64,7 +64,7 @@ pub struct Limits {
 /// An instance type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstanceType {
-    /// Its name.
+    /// The name of the type.
     pub name: TypeName,
     /// Number of virtual processors.
     pub vcpus: u32,

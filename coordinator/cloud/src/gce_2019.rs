@@ -17,7 +17,7 @@ const MFLOPS: u64 = 11_045;
 /// More VMs than any of its experiments has at a time.
 const LIMIT: u32 = 1_000;
 
-/// The types.
+/// The n1-highcpu instance types by name, with their prices.
 pub(super) fn types() -> Types {
     let of = |vcpus: u32| {
         let (n, (on_demand, spot)) = (u64::from(vcpus), PRICES);

@@ -23,13 +23,13 @@ pub enum Action {
     Preempt,
 }
 
-/// Which VMs it does it to.
+/// The VMs that an action is done to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
     /// All spot VMs of the type at once (Burst-HADS: "for each type of spot VM").
     Type(TypeName),
-    /// One VM.
+    /// One VM, by its id.
     Vm(VmId),
 }
 
@@ -70,7 +70,7 @@ pub enum InterruptionModel {
     },
     /// Every spot VM is preempted at the end of a lifetime that is drawn for it when it has booted.
     Lifetime {
-        /// Of VMs of this type only.
+        /// The instance type whose VMs these lifetimes are drawn for; `None`: every type.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<TypeName>,
         /// How long they live.
@@ -87,7 +87,7 @@ pub enum InterruptionModel {
     },
     /// Exactly these, in order of time.
     Schedule {
-        /// The acts.
+        /// The interruptions, in order of time.
         acts: Vec<Interruption>,
     },
 }

@@ -47,37 +47,37 @@ pub enum LaunchError {
     /// The type is not sold in that market.
     #[error("{kind} is not offered in the {market} market")]
     NotOffered {
-        /// The type.
+        /// The instance type asked for.
         kind: TypeName,
-        /// The market.
+        /// The market asked for.
         market: Market,
     },
     /// It costs more than it was bid for.
     #[error("a {market} {kind} costs {price}, more than the bid of {bid}")]
     Outbid {
-        /// The type.
+        /// The instance type asked for.
         kind: TypeName,
-        /// The market.
+        /// The market asked for.
         market: Market,
         /// What it costs now.
         price: Price,
-        /// The bid.
+        /// The most that the user pays.
         bid: Price,
     },
     /// As many of the type run as the provider allows.
     #[error("the limit of {limit} {market} {kind} at a time is reached")]
     Limit {
-        /// The type.
+        /// The instance type asked for.
         kind: TypeName,
-        /// The market.
+        /// The market asked for.
         market: Market,
-        /// The limit.
+        /// The most VMs of the type at a time in this market.
         limit: u32,
     },
     /// No host has room.
     #[error("no host has {room} free for a VM of type {kind}")]
     NoCapacity {
-        /// The type.
+        /// The instance type asked for.
         kind: TypeName,
         /// What it needs.
         room: Host,

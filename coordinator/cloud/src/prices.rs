@@ -63,8 +63,8 @@ impl From<PriceTrace> for Written {
 }
 
 impl PriceTrace {
-    /// Of these prices, in any order. Of several at one time the last one given holds; what repeats
-    /// the price before it is left out.
+    /// A trace of these prices, given in any order. Of several at one time the last one given
+    /// holds; what repeats the price before it is left out.
     #[must_use]
     pub fn new(mut prices: Vec<(Time, Price)>) -> Self {
         // A stable sort: those of one time stay in the order in which they were given.
@@ -138,7 +138,7 @@ impl PriceTrace {
 /// A record of the spot prices of a type in which every run begins somewhere else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrawnStart {
-    /// The record.
+    /// The recorded prices of the type.
     pub record: PriceTrace,
     /// How long it is.
     pub length: Span,

@@ -11,7 +11,7 @@ use crate::{
     Target, TariffName, Terms, Tiers, Vm, VmState, Want, Yields,
 };
 
-/// The provider.
+/// A provider of VMs: what it offers, on what terms, and the VMs it has launched.
 #[derive(Debug)]
 pub struct Provider {
     catalogue: Catalogue,
@@ -20,7 +20,7 @@ pub struct Provider {
     placement: PlacementRule,
     placer: Box<dyn Placer>,
     preemption: Preemption,
-    /// Of the chance that decides between hosts.
+    /// Seed of the chance that decides between hosts.
     seed: u64,
     prices: Arc<dyn Prices>,
     tariff: TariffName,
@@ -46,7 +46,7 @@ pub struct Provider {
 /// The spot price of a type is another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceChange {
-    /// The type.
+    /// The instance type whose price has changed.
     pub kind: TypeName,
     /// What it costs now.
     pub price: Price,
@@ -166,7 +166,7 @@ impl Provider {
         self.alive.iter().map(|id| (*id, &self.vms[id]))
     }
 
-    /// One VM.
+    /// The VM of this id; `None`: none was launched, or it is forgotten.
     #[must_use]
     pub fn vm(&self, id: VmId) -> Option<&Vm> {
         self.vms.get(&id)

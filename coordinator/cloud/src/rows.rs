@@ -7,9 +7,9 @@ const MOST_ROWS: usize = 100_000;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}; {remedy}")]
 pub struct RowError {
-    /// Its number, from 1.
+    /// The line's number, from 1.
     pub line: usize,
-    /// Its text.
+    /// The row's text; empty if the mistake is not in one row.
     pub row: String,
     /// What is wrong with it.
     pub what: String,

@@ -45,7 +45,7 @@ impl fmt::Display for VmState {
 /// One VM as its provider sees it.
 #[derive(Clone, Debug)]
 pub struct Vm {
-    /// Its instance type.
+    /// The VM's instance type.
     pub kind: TypeName,
     /// How it was bought.
     pub market: Market,
@@ -71,7 +71,7 @@ pub struct Vm {
 }
 
 impl Vm {
-    /// Not terminated.
+    /// Whether the VM is not terminated.
     #[must_use]
     pub const fn is_alive(&self) -> bool {
         !matches!(self.state, VmState::Terminated { .. })

@@ -19,7 +19,7 @@ pub struct Step {
 /// A distribution: steps in order of age; none where no VM was taken.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
-    /// The steps.
+    /// The steps, in order of age.
     pub steps: Vec<Step>,
 }
 
@@ -76,7 +76,8 @@ impl Curve {
         sum
     }
 
-    /// Its corners as a line, for a drawing: age and F, from nothing on, of at most so many steps.
+    /// The curve's corners as a line, for a drawing: age in hours and F, from (0, 0) on, of at most
+    /// `most` steps.
     #[must_use]
     pub fn corners(&self, most: usize) -> Vec<(f64, f64)> {
         let (mut line, mut taken) = (vec![(0.0, 0.0)], 0.0);

@@ -9,7 +9,7 @@ use dormouse_units::{Ppm, Span};
 pub enum Family {
     /// The paper's Eq. 1: a, b, tau1, tau2.
     Bathtub,
-    /// The mean.
+    /// The mean, in hours.
     Exponential,
     /// Scale and shape.
     Weibull,
@@ -27,7 +27,7 @@ impl Family {
     pub const ALL: [Self; 5] =
         [Self::Bathtub, Self::Exponential, Self::Weibull, Self::GompertzMakeham, Self::Uniform];
 
-    /// Its name, as experiments have it.
+    /// The law's name, as experiments have it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -9,7 +9,7 @@ use crate::{Curve, Family};
 /// The steps of a curve from which all beginnings are tried, and those from which a resample is fitted:
 /// enough to see its shape.
 const COARSE: usize = 128;
-/// Of all beginnings, so many of the best are descended from.
+/// The number of the best beginnings, of all tried, from which a descent is made.
 const DESCENTS: usize = 8;
 
 /// A law fitted by least squares.
@@ -17,7 +17,7 @@ const DESCENTS: usize = 8;
 pub struct Fit {
     /// The law that was fitted.
     pub family: Family,
-    /// Its numbers, as [`Family::numbers`] names them.
+    /// The law's numbers, as [`Family::numbers`] names them.
     pub numbers: Vec<Figure>,
     /// The part of the curve's variance that it explains, over all VMs taken.
     pub r_squared: f64,
@@ -32,7 +32,7 @@ pub struct Fit {
 /// A number of a fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figure {
-    /// The number.
+    /// The number's own value.
     pub value: f64,
     /// What 95 of 100 resamples gave; `None` where there were none.
     pub ci95: Option<(f64, f64)>,

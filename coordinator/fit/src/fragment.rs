@@ -9,14 +9,14 @@ use dormouse_units::Span;
 
 use crate::{By, Family, Group, Of};
 
-/// Which fits an experiment gets.
+/// The choice of the fits that an experiment gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// By what VMs were put together.
     pub by: Option<By>,
     /// The group whose fit all VMs get; `None`: those of a type that of their own, or all that of all.
     pub group: Option<&'a str>,
-    /// The law.
+    /// The law that was fitted.
     pub family: Family,
     /// The VMs that it was fitted to.
     pub of: Of,

@@ -19,7 +19,7 @@ pub enum By {
     Workload,
 }
 
-/// Which VMs a curve is of.
+/// The VMs of a group that a curve is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// Those that were preempted, as the paper fits.
@@ -42,7 +42,8 @@ pub struct Asked {
 /// A figure of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Of which VMs, made of which of them, by which law: `n1-highcpu-16/preempted/bathtub`.
+    /// The group of VMs, what is made of which of them, and the law:
+    /// `n1-highcpu-16/preempted/bathtub`.
     pub case: String,
     /// What it is, with its unit.
     pub metric: &'static str,
@@ -66,11 +67,11 @@ pub struct Group {
 /// A curve and the laws that were fitted to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimated {
-    /// Which VMs it is of.
+    /// The VMs of the group that the curve is made of.
     pub of: Of,
     /// How many those are.
     pub vms: usize,
-    /// Their distribution.
+    /// The distribution of their lifetimes.
     pub curve: Curve,
     /// The laws, in the order of [`Family::ALL`]; without those for which there are too few lifetimes.
     pub fits: Vec<Fit>,
@@ -124,7 +125,7 @@ impl Of {
         }
     }
 
-    /// In words.
+    /// The name of this choice of VMs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

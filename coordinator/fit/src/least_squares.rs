@@ -13,7 +13,7 @@ const ENOUGH: f64 = 1e-12;
 /// Where a descent ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lowest {
-    /// The numbers.
+    /// The formula's numbers there.
     pub(crate) numbers: Vec<f64>,
     /// The sum of weighted squares that is left.
     pub(crate) squares: f64,

@@ -17,7 +17,7 @@ pub struct Life {
     pub span: Span,
     /// Whether the provider took it. Else its user stopped it: it could have lived longer.
     pub was_taken: bool,
-    /// Its instance type; empty where the file does not say.
+    /// The VM's instance type; empty where the file does not say.
     pub kind: String,
     /// Where it ran; empty where the file does not say.
     pub zone: String,

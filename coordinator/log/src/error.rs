@@ -11,7 +11,7 @@ pub enum LogError {
     /// The file can't be opened or read.
     #[error("cannot read {}: {source}; {}", .path.display(), read_remedy(.source))]
     Read {
-        /// The log.
+        /// The path of the log.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -22,7 +22,7 @@ pub enum LogError {
         .path.display(), write_remedy(.source)
     )]
     Write {
-        /// The log.
+        /// The path of the log.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -33,13 +33,13 @@ pub enum LogError {
          folder", .path.display()
     )]
     UnderWay {
-        /// The log.
+        /// The path of the log.
         path: PathBuf,
     },
     /// A line before the last is not what it should be.
     #[error("{}:{line}: {why}; give the folder of a run that was left whole", .path.display())]
     Damaged {
-        /// The log.
+        /// The path of the log.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
@@ -52,9 +52,9 @@ pub enum LogError {
          that wrote it", .path.display()
     )]
     Format {
-        /// The log.
+        /// The path of the log.
         path: PathBuf,
-        /// Its format.
+        /// The number of the format that it is written in.
         format: u64,
     },
 }

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 /// A file that a run reads, and what it held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
-    /// The file.
+    /// The path of the file.
     pub file: PathBuf,
-    /// Its length.
+    /// The file's length in bytes.
     pub bytes: u64,
     /// The hash of all of it.
     pub blake3: String,

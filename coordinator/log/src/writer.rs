@@ -141,7 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// Its writer was killed a moment ago, for example.
+    /// A log can be locked for a moment longer: its writer was just killed, for example.
     #[test]
     fn a_log_that_is_free_in_a_moment_is_waited_for() {
         let asked = Cell::new(0);

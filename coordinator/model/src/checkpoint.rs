@@ -71,7 +71,7 @@ pub enum Scheme {
     /// Before each hour of the VM ends, if the price is then above a bid.
     #[serde(rename = "acc")]
     Acc {
-        /// That bid; `None`: the VM's.
+        /// Bid that the price is compared with; `None`: the VM's own bid.
         bid: Option<Price>,
         /// How long before the end of the hour it is kept.
         look: Span,
@@ -86,7 +86,7 @@ pub enum Scheme {
     /// Where the dynamic program puts them, by the age of the VM.
     #[serde(rename = "dp")]
     Dp(LifetimePlans),
-    /// Never.
+    /// No checkpoints are taken.
     #[serde(rename = "none")]
     None {},
 }
@@ -139,7 +139,7 @@ impl CheckpointConfig {
 /// What holds of VMs of one type, or of all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfType<T> {
-    /// That type; `None`: of all.
+    /// Instance type that `of` holds for; `None`: all types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<TypeName>,
     /// What holds of them.

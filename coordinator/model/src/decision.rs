@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum StartReason {
     /// The primary plan has it there.
     Planned,
-    /// Its VM was taken away (Burst-HADS, Algorithm 4).
+    /// The task's VM was taken away (Burst-HADS, Algorithm 4).
     Migrated,
     /// An idle VM took it over (Burst-HADS, Algorithm 5).
     Stolen,
@@ -36,7 +36,8 @@ pub enum StartReason {
     },
     /// The shortest waiting job for which the background has room (MEASY, 2.2.1).
     ShortestWaiting,
-    /// Its job has a VM that has run others: by its age at least as good as a new one (bathtub paper, 4.2).
+    /// The job has a VM that has run others: by its age at least as good as a new one (bathtub
+    /// paper, 4.2).
     Reused {
         /// The job, counted from 0 in the order of the bag.
         job: u32,
@@ -46,7 +47,7 @@ pub enum StartReason {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expected: Option<Span>,
     },
-    /// Its job has a new VM (bathtub paper, 4.2).
+    /// The job has a VM that has run no other (bathtub paper, 4.2).
     NewVm {
         /// The job, counted from 0 in the order of the bag.
         job: u32,
@@ -62,13 +63,13 @@ pub enum StartReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
-    /// Its hour ends, and it costs more than its scheduler bids (ACC).
+    /// The VM's hour ends, and it costs more than its scheduler bids (ACC).
     AboveBid {
         /// What it costs.
         price: Price,
         /// What its scheduler bids.
         bid: Price,
-        /// Its tasks that lose work: no checkpoint was taken of them as this hour ended.
+        /// Tasks on the VM that lose work: no checkpoint was taken of them as the hour ended.
         unkept: u32,
     },
 }
@@ -97,9 +98,9 @@ pub enum Promotion {
 pub enum Decision {
     /// Ask the provider for a VM, under an id never used before.
     Launch {
-        /// Its id.
+        /// Id of the new VM.
         vm: VmId,
-        /// Its type.
+        /// Instance type of the new VM.
         kind: TypeName,
         /// How it is bought.
         market: Market,
@@ -109,7 +110,7 @@ pub enum Decision {
     },
     /// Give a VM back. Tasks still on it are lost.
     Terminate {
-        /// The VM.
+        /// The VM to give back.
         vm: VmId,
         /// The reason, where it is not that nothing is left to do on it; goes into the log.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -118,7 +119,7 @@ pub enum Decision {
     /// Run a task on free seats of a ready VM now, from its last complete checkpoint if it
     /// has one. A former attempt still running or frozen elsewhere must be stopped before.
     Start {
-        /// The task.
+        /// The task to run.
         task: TaskId,
         /// Where: a seat for each of its processes.
         #[serde(flatten)]
@@ -130,7 +131,7 @@ pub enum Decision {
     },
     /// Stop a running or frozen attempt.
     Stop {
-        /// The task.
+        /// The task to stop.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
@@ -139,14 +140,14 @@ pub enum Decision {
     },
     /// Checkpoint a task now; it keeps running.
     Checkpoint {
-        /// The task.
+        /// The task to checkpoint.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
     },
     /// Bring a parallel job from the background to the foreground of its VM.
     Promote {
-        /// The job.
+        /// The job to promote.
         task: TaskId,
         /// The VM that it is on.
         vm: VmId,
@@ -157,7 +158,7 @@ pub enum Decision {
     },
     /// Run a running task in another mode from now on.
     SetMode {
-        /// The task.
+        /// The task whose mode changes.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 /// A job of a trace, with what nobody knows of it before it has run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
-    /// Its number in the trace.
+    /// The job's number in the trace.
     pub number: u64,
     /// When it is submitted.
     pub submitted: Time,
-    /// Its processes.
+    /// Number of the job's processes.
     pub processes: u32,
     /// How long it runs on processors of its own; the scheduler never sees this.
     pub runtime: Span,
@@ -26,7 +26,7 @@ pub struct Submission {
 /// What a machine has for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
-    /// Its processors.
+    /// Number of the machine's processors.
     pub processors: u32,
     /// Memory that a process may have on one; `None`: nobody says.
     pub memory: Option<Bytes>,
@@ -108,7 +108,7 @@ impl Submission {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UsageInformation {
-    /// The truth.
+    /// The true CPU usage.
     Exact,
     /// Nothing of jobs of several processes (section 3.5.1): each of their processes is
     /// taken for this much. A one-process job is known to use its processor.
@@ -120,7 +120,7 @@ pub enum UsageInformation {
 pub struct Job {
     /// The job: its place in the order of submission.
     pub id: TaskId,
-    /// Its number in the trace, for people: nothing is decided by it.
+    /// The job's number in the trace, for people: nothing is decided by it.
     pub number: u64,
     /// Processes, each of which wants a processor.
     pub processes: u32,

@@ -14,7 +14,7 @@ pub enum Notice {
     /// What a spot VM of a type costs from now on. Schedulers of bags hear it of each type whose price is
     /// recorded: before the experiment begins, and whenever it changes.
     Price {
-        /// The type.
+        /// Instance type that the price is for.
         kind: TypeName,
         /// What it costs.
         price: Price,
@@ -35,12 +35,12 @@ pub enum Notice {
     },
     /// A launched VM has booted.
     VmReady {
-        /// The VM.
+        /// The VM that has booted.
         vm: VmId,
     },
     /// A launch was refused.
     LaunchRefused {
-        /// The VM.
+        /// The VM whose launch was refused.
         vm: VmId,
         /// The provider's reason, in words.
         why: String,
@@ -55,29 +55,29 @@ pub enum Notice {
     },
     /// A spot VM is frozen, its running tasks with it.
     VmHibernated {
-        /// The VM.
+        /// The VM that is frozen.
         vm: VmId,
     },
     /// A hibernated VM runs again, and so do the tasks frozen on it that weren't stopped.
     VmResumed {
-        /// The VM.
+        /// The VM that runs again.
         vm: VmId,
     },
     /// A spot VM will be killed.
     VmPreempting {
-        /// The VM.
+        /// The VM that will be killed.
         vm: VmId,
         /// The emulated time at which it will be killed.
         at: Time,
     },
     /// A VM is gone for good though nobody asked: preempted, or its host lost.
     VmLost {
-        /// The VM.
+        /// The VM that is gone.
         vm: VmId,
     },
     /// A started task runs, from `done` of its work.
     TaskStarted {
-        /// The task.
+        /// The task that runs.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
@@ -88,14 +88,14 @@ pub enum Notice {
     },
     /// A task has done all its work, verified.
     TaskFinished {
-        /// The task.
+        /// The task that is done.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
     },
     /// An attempt came to nothing; what its last checkpoint kept is kept.
     TaskFailed {
-        /// The task.
+        /// The task whose attempt failed.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
@@ -104,7 +104,7 @@ pub enum Notice {
     },
     /// A task was stopped as asked; `done` of its work is kept.
     TaskStopped {
-        /// The task.
+        /// The task that was stopped.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
@@ -113,7 +113,7 @@ pub enum Notice {
     },
     /// A checkpoint of a running task is complete: `done` of its work is kept from now on.
     Checkpointed {
-        /// The task.
+        /// The task that was checkpointed.
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
@@ -122,9 +122,9 @@ pub enum Notice {
     },
     /// A burstable VM's balance, whenever its use changed.
     Credits {
-        /// The VM.
+        /// The burstable VM whose balance this is.
         vm: VmId,
-        /// Its balance now.
+        /// The VM's credit balance now.
         balance: Credits,
     },
     /// A wake-up that was asked for.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PlannedVm {
-    /// Its type.
+    /// Instance type of the VM.
     #[serde(rename = "type")]
     pub kind: TypeName,
     /// How it is bought.
@@ -33,7 +33,7 @@ pub struct PlannedTask {
 }
 
 impl PlannedVm {
-    /// Its tasks in the order in which they start.
+    /// The VM's tasks in the order in which they start.
     #[must_use]
     pub fn in_order(&self) -> Vec<PlannedTask> {
         let mut tasks = Vec::with_capacity(self.vcpus.iter().map(Vec::len).sum());

@@ -8,7 +8,7 @@ pub enum PlanError {
     /// A parameter is outside its range.
     #[error("scheduler parameter {key} = {value}: {want}")]
     Parameter {
-        /// Its name in the configuration.
+        /// The parameter's name in the configuration.
         key: &'static str,
         /// The value that was given.
         value: String,
@@ -21,7 +21,7 @@ pub enum PlanError {
     /// The catalogue doesn't sell what the scheduler runs on.
     #[error("no {what} in the catalogue (it has {known}); {scheduler} needs at least one")]
     NothingOffered {
-        /// The scheduler.
+        /// Name of the scheduler.
         scheduler: &'static str,
         /// The kind of VM that is missing.
         what: &'static str,
@@ -35,7 +35,7 @@ pub enum PlanError {
     TaskTooLarge {
         /// The task's id.
         task: TaskId,
-        /// Its name.
+        /// The task's name.
         name: String,
         /// The memory that it needs.
         memory: Bytes,
@@ -51,7 +51,7 @@ pub enum PlanError {
     NoRuntime {
         /// The task's id.
         task: TaskId,
-        /// Its name.
+        /// The task's name.
         name: String,
         /// The types it has runtimes for.
         given: String,
@@ -66,7 +66,7 @@ pub enum PlanError {
     TaskTooLong {
         /// The task's id.
         task: TaskId,
-        /// Its name.
+        /// The task's name.
         name: String,
         /// When all has to be done.
         deadline: Span,
@@ -87,9 +87,9 @@ pub enum PlanError {
     OutlivesVms {
         /// The task's id.
         task: TaskId,
-        /// Its name.
+        /// The task's name.
         name: String,
-        /// Its run time.
+        /// The task's run time.
         length: Span,
         /// The type of its VMs.
         kind: TypeName,

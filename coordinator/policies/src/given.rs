@@ -16,8 +16,8 @@ pub(crate) struct Given<'a> {
     pub(crate) catalogue: &'a Catalogue,
     /// When tasks are checkpointed.
     pub(crate) checkpoints: &'a CheckpointConfig,
-    /// The tasks.
+    /// The bag of tasks to schedule.
     pub(crate) bag: &'a Bag,
-    /// Of all chance in it.
+    /// Seed of all random choices in planning.
     pub(crate) seed: u64,
 }

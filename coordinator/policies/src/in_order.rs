@@ -250,7 +250,7 @@ impl InOrder {
 }
 
 impl InOrder {
-    /// Its user ends a VM: what runs there comes first again, and another like it is launched.
+    /// Ends a VM early: its tasks come first again, and if any wait, a VM like it is launched.
     pub(crate) fn give_back(&mut self, vm: VmId, reason: EndReason, out: &mut Vec<Decision>) {
         self.vacate(vm, Some(false), out);
         out.push(Decision::Terminate { vm, reason: Some(reason) });

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use crate::problem::Problem;
 use crate::{BagSchedulerConfig, BagSchedulerName, PlanError};
 
-/// Which task runs where, in what order, and what that is expected to take and cost.
+/// Schedule of a bag: where and in what order tasks run, with the expected time and cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Plan {
-    /// Whose plan it is.
+    /// Scheduler that the plan belongs to.
     pub scheduler: BagSchedulerName,
     /// When the spot VMs' tasks should be done (`D_spot`), from the beginning.
     pub spot_limit: Span,
@@ -22,7 +22,7 @@ pub struct Plan {
     pub cost: Money,
     /// Fitness evaluations the ILS made for it.
     pub evaluations: u64,
-    /// The VMs.
+    /// VMs to launch at the beginning, with their tasks.
     pub vms: Vec<PlannedVm>,
 }
 

@@ -30,7 +30,7 @@ pub(crate) struct Kind {
 #[derive(Clone, Copy, Debug)]
 struct Work {
     runtime: Span,
-    /// Its checkpoints, by their place in [`Problem::checkpoints`].
+    /// Index of the task's checkpoint plan in [`Problem::checkpoints`].
     checkpoints: usize,
 }
 

@@ -25,7 +25,7 @@ use crate::{BagSchedulerConfig, Fleet, Plan, PlanError, Policy};
 
 /// A bag-of-tasks scheduler, as the list knows it.
 pub(crate) trait Scheduling: Sync {
-    /// Its name in experiment files and logs: lower case, words joined by `-`.
+    /// Name of the scheduler in experiment files and logs: lower case, words joined by `-`.
     fn name(&self) -> &'static str;
 
     /// What it is, in a line.
@@ -36,7 +36,7 @@ pub(crate) trait Scheduling: Sync {
         Parameters::NONE
     }
 
-    /// Its primary schedule; `None`: it decides as it goes.
+    /// Primary schedule; `None`: the scheduler decides as it goes.
     ///
     /// # Errors
     ///

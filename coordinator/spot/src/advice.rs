@@ -1,4 +1,4 @@
-//! Which bid and which type to take (ACC paper, Algorithm 1).
+//! Advice on which bid and which instance type to take (ACC paper, Algorithm 1).
 
 use dormouse_units::{Price, Span, Time};
 

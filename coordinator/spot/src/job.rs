@@ -12,7 +12,7 @@ use super::record::HOUR;
 /// One divisible job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpotJob {
-    /// Its work.
+    /// Run time of the work alone, without checkpoints and restarts.
     pub work: Span,
     /// How long a checkpoint takes (t_c).
     pub checkpoint: Span,
@@ -67,7 +67,7 @@ pub enum SpotScheme {
 }
 
 impl SpotScheme {
-    /// All.
+    /// All schemes, in the order of declaration.
     pub const ALL: [Self; 6] =
         [Self::None, Self::Opt, Self::Hour, Self::Edge, Self::Adapt, Self::Acc];
 
@@ -77,7 +77,7 @@ impl SpotScheme {
         matches!(self, Self::None | Self::Edge)
     }
 
-    /// Its name in the paper.
+    /// The scheme's name in the paper.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

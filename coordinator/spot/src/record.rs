@@ -105,8 +105,8 @@ impl<'a> SpotRecord<'a> {
         open.map_or(Span::ZERO, |(from, to)| to.since(*from))
     }
 
-    /// Of the instances that were left for `age`, the part that was taken after `from` more and by `to`
-    /// more, as far as that is known at a time; zero where none is known to have been left for so long.
+    /// Part of the instances left for over `age` that was taken after `from` more and by `to` more,
+    /// as far as is known at a time; 0 where none is known to have been left for so long.
     ///
     /// An instance counts once it was taken: how long one has been left that still is says nothing here, nor does
     /// one that the record's end cut off. One that could be had as the record began counts from there.

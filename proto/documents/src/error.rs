@@ -76,7 +76,7 @@ impl fmt::Display for Place {
 /// Most characters of a line that are shown.
 const WIDEST: usize = 160;
 
-/// One mistake.
+/// One mistake in an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     /// The place in the input: file, line and key.
@@ -169,7 +169,7 @@ impl std::error::Error for InputError {}
 pub struct Mistakes(Vec<Mistake>);
 
 impl Mistakes {
-    /// One more.
+    /// Adds a mistake at `place`.
     pub fn add(&mut self, place: &Place, what: impl Into<String>, remedy: impl Into<String>) {
         self.0.push(Mistake::new(place, what, remedy));
     }

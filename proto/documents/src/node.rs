@@ -7,20 +7,20 @@ use crate::Place;
 /// A value and where it stands.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Its file, line, column and path.
+    /// The value's file, line, column and path.
     pub place: Place,
-    /// The value.
+    /// The value that stands there.
     pub value: Value,
 }
 
 /// What a document can hold.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// A text.
+    /// A piece of text.
     Text(String),
     /// A whole number.
     Integer(i64),
-    /// Another number.
+    /// A floating-point number.
     Float(f64),
     /// True or false.
     Flag(bool),

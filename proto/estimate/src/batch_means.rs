@@ -15,7 +15,7 @@ pub struct BatchMeans {
 }
 
 impl BatchMeans {
-    /// Of a run of `jobs` jobs.
+    /// Empty sums for a run of `jobs` jobs.
     #[must_use]
     pub const fn new(jobs: usize) -> Self {
         Self { jobs, sums: [0.0; BATCHES], counts: [0.0; BATCHES] }

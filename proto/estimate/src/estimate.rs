@@ -5,7 +5,7 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 /// The mean of independent samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// The mean.
+    /// The mean of the samples.
     pub mean: f64,
     /// The mean's 95 % confidence interval (Student's t); `None` for a single sample.
     pub ci95: Option<(f64, f64)>,
@@ -19,7 +19,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Of these samples; `None` if there are none.
+    /// The estimate from these samples; `None` if there are none.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
     pub fn of(samples: &[f64]) -> Option<Self> {
@@ -39,7 +39,7 @@ impl Estimate {
         Some(Self { mean, ci95, range: (low, high), n, is_saturated: false })
     }
 
-    /// Of something that was counted, once: it has no interval.
+    /// The estimate of something that was counted, once: it has no interval.
     #[must_use]
     pub const fn exact(value: f64, n: usize) -> Self {
         Self { mean: value, ci95: None, range: (value, value), n, is_saturated: false }

@@ -14,7 +14,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Of independent runs.
+    /// A series with one sample of each independent run.
     #[must_use]
     pub const fn of_runs(each: Vec<Option<f64>>) -> Self {
         Self { each, are_batches: false, is_saturated: false }

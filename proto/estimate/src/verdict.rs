@@ -13,21 +13,21 @@ pub const RULE: &str = "A claim with a figure is open while our 95 % interval is
 /// What is said of a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Said {
-    /// That it is this.
+    /// The quantity is said to be this figure.
     Figure {
-        /// The figure.
+        /// The figure that is claimed.
         figure: f64,
         /// How far from it is near enough, as a part of it.
         relative: f64,
     },
-    /// That it lies between these, which are outside.
+    /// The quantity is said to lie between these bounds, which are outside.
     Order {
         /// What it is larger than.
         above: Option<f64>,
         /// What it is smaller than.
         below: Option<f64>,
     },
-    /// Nothing.
+    /// Nothing is said of the quantity.
     Nothing,
 }
 
@@ -45,7 +45,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// In words.
+    /// The verdict in a word; empty where the paper is silent.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {

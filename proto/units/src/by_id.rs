@@ -18,7 +18,7 @@ impl<K, V> Default for ById<K, V> {
 }
 
 impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
-    /// Nothing.
+    /// A map without entries.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())

@@ -15,16 +15,16 @@ use crate::time::decimal_times;
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// None.
+    /// An amount of zero bytes.
     pub const ZERO: Self = Self(0);
 
-    /// `n` bytes.
+    /// An amount of `n` bytes.
     #[must_use]
     pub const fn new(n: u64) -> Self {
         Self(n)
     }
 
-    /// Bytes.
+    /// The amount in bytes.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.0

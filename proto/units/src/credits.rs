@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 pub struct Credits(u64);
 
 impl Credits {
-    /// None.
+    /// An amount of zero credits.
     pub const ZERO: Self = Self(0);
-    /// One credit.
+    /// One credit: 60 million vCPU-microseconds.
     pub const ONE: Self = Self(60_000_000);
 
     /// `n` whole credits.
@@ -24,13 +24,13 @@ impl Credits {
         Self(n * Self::ONE.0)
     }
 
-    /// `us` vCPU-microseconds.
+    /// Credits worth `us` vCPU-microseconds.
     #[must_use]
     pub const fn from_vcpu_micros(us: u64) -> Self {
         Self(us)
     }
 
-    /// vCPU-microseconds.
+    /// The credits in vCPU-microseconds.
     #[must_use]
     pub const fn as_vcpu_micros(self) -> u64 {
         self.0

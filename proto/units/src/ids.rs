@@ -21,7 +21,7 @@ macro_rules! id {
                 Self(n)
             }
 
-            /// The number.
+            /// The number of this id.
             #[must_use]
             pub const fn get(self) -> u32 {
                 self.0
@@ -65,11 +65,11 @@ id!(
     HostId, "host"
 );
 id!(
-    /// Which try at a task this is: every start on a VM is a new one.
+    /// The number of an attempt at a task: every start on a VM is a new one.
     Attempt, "attempt"
 );
 id!(
-    /// Which life of something that can die and come back under the same name.
+    /// The number of a life of something that can die and come back under the same name.
     Incarnation, "life"
 );
 id!(

@@ -23,16 +23,16 @@ pub struct Money(i64);
 pub struct Price(u64);
 
 impl Money {
-    /// No money.
+    /// An amount of no money.
     pub const ZERO: Self = Self(0);
 
-    /// `nanos` nano-dollars.
+    /// An amount of `nanos` nano-dollars.
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// Nano-dollars.
+    /// The amount in nano-dollars.
     #[must_use]
     pub const fn as_nanos(self) -> i64 {
         self.0

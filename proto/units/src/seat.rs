@@ -50,7 +50,7 @@ impl fmt::Display for Tier {
 pub struct Seats {
     /// The VM that has them.
     pub vm: VmId,
-    /// Their tier.
+    /// The tier of all of them.
     #[serde(default, skip_serializing_if = "Tier::is_foreground")]
     pub tier: Tier,
     /// Their vCPUs. Empty in a decision about a task of one process: the first that is free.

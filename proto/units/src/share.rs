@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 pub struct Ppm(u32);
 
 impl Ppm {
-    /// Nothing.
+    /// The fraction of nothing: 0 parts per million.
     pub const ZERO: Self = Self(0);
-    /// The whole.
+    /// The whole: a million parts per million.
     pub const ONE: Self = Self(1_000_000);
 
     /// `ppm` parts per million.

@@ -66,7 +66,7 @@ impl Time {
 }
 
 impl Span {
-    /// No time.
+    /// A span of no time.
     pub const ZERO: Self = Self(0);
 
     /// A span of `us` microseconds.
@@ -93,7 +93,7 @@ impl Span {
         (0.0..9_007_199_254_740_992.0).contains(&us).then_some(Self(us as u64))
     }
 
-    /// Microseconds.
+    /// The span in microseconds.
     #[must_use]
     pub const fn as_micros(self) -> u64 {
         self.0

@@ -70,7 +70,7 @@ impl CostName {
 }
 
 impl Line {
-    /// Both together.
+    /// The sum of both lines, which holds until the sooner of their ends.
     pub(super) fn with(&self, other: &Self) -> Self {
         Self {
             slope: self.slope + other.slope,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub struct Host {
     /// vCPUs of the reference speed that it can run at full speed together.
     pub vcpus: u32,
-    /// Memory.
+    /// Memory of the host, or that the VM takes.
     pub memory: Bytes,
     /// Disk; `u64::MAX`, which is not written down, for more than all VMs need.
     #[serde(default = "endless", skip_serializing_if = "is_endless")]
@@ -73,7 +73,7 @@ impl Host {
         }
     }
 
-    /// Both together.
+    /// The sum of both in every dimension.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         Self {

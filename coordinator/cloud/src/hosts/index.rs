@@ -24,7 +24,7 @@ pub(super) struct Index {
     want: Want,
     view: View,
     weighers: Vec<Weighed>,
-    /// Which of the weighers is the axis; with none of costs it is any.
+    /// Place of the axis in `weighers`: one of costs if there is one; `None` without weighers.
     axis: Option<usize>,
     cost: CostName,
     /// How many changes of the fleet it knows; `None`: it has not looked at it yet.

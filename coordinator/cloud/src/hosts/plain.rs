@@ -16,10 +16,10 @@ pub struct Plain {
     rule: PlacementRule,
 }
 
-/// Which VMs of a host count.
+/// The VMs of a host that count as taking room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum View {
-    /// All.
+    /// All VMs of the host.
     Full,
     /// All, and those that are parked as if they had their room again.
     Reserved,

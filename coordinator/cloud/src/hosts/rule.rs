@@ -105,7 +105,7 @@ impl SchedulerName {
         }
     }
 
-    /// Its name.
+    /// The scheduler's name, as experiments have it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -21,14 +21,14 @@ pub const TABLES: [(&str, &str); 4] = [
 pub enum Size {
     /// 1 vCPU, 2,000 MB, 20 GB.
     Small,
-    /// Twice that.
+    /// 2 vCPUs, 4,000 MB, 40 GB.
     Medium,
-    /// Four times.
+    /// 4 vCPUs, 8,000 MB, 80 GB.
     Large,
 }
 
 impl Size {
-    /// Its letter in tables.
+    /// The size's letter in tables.
     #[must_use]
     pub const fn letter(self) -> &'static str {
         match self {
@@ -61,7 +61,7 @@ pub fn room(vcpus: u32) -> Host {
 pub struct Instance {
     /// The host it is on.
     pub host: String,
-    /// Its name.
+    /// The VM's name in the table.
     pub name: String,
     /// Whether it is preemptible: a spot VM.
     pub market: Market,

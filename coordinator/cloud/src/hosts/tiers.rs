@@ -1,4 +1,4 @@
-//! Which VM has which place of a host's processors, where spot VMs are the background of the others.
+//! The places of hosts' processors that VMs have, where spot VMs are the background of the others.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ struct Processors {
 /// Where a VM is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
-    /// Its host.
+    /// The host that the VM is on.
     pub host: HostId,
     /// In which tier all its places are.
     pub tier: Tier,
@@ -126,7 +126,7 @@ impl Tiers {
         self.all().filter(|(_, placed)| placed.tier == Tier::Background)
     }
 
-    /// Whose the foreground of a processor is, and which of its vCPUs that is.
+    /// The VM in the foreground of a processor, and its vCPU there; `None`: nobody is.
     #[must_use]
     pub fn foreground(&self, id: HostId, processor: u32) -> Option<(VmId, u32)> {
         self.hosts.get(&id)?.taken.get(&processor)?[Tier::Foreground as usize]

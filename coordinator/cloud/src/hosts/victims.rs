@@ -1,4 +1,4 @@
-//! Which spot VMs of a host make room for another: those that cost least.
+//! The choice of the spot VMs of a host that make room for another: those that cost least.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,8 @@ use crate::{CostName, Host, VictimTies};
 pub(super) struct Victims {
     /// The VMs that can make room, those of the same room beside one another, the cheapest first.
     all: Vec<Candidate>,
-    /// Of which a set takes the first so many: which of the others it takes instead changes nothing.
+    /// Groups of VMs of the same room. A set takes the first so many of each: to take others of a
+    /// group instead makes no set better.
     groups: Vec<Group>,
     /// How many are taken of each group.
     taken: Vec<usize>,
@@ -38,8 +39,8 @@ struct Group {
     from: usize,
     until: usize,
     room: Host,
-    /// Of this group and all after it: their room together, the largest in every dimension, and the
-    /// least cost.
+    /// Totals of this group and all after it: their room together, the largest in every dimension,
+    /// and the least cost of a VM.
     sum: Host,
     largest: Host,
     cheapest: u64,

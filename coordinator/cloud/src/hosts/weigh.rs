@@ -41,7 +41,7 @@ const fn once() -> i32 {
 }
 
 impl Weigher {
-    /// Once.
+    /// This weigher with the multiplier 1.
     #[must_use]
     pub const fn once(self) -> Weighed {
         Weighed { name: self, multiplier: 1 }
@@ -67,7 +67,7 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// Of no hosts yet.
+    /// The ranges of no hosts yet; the first one included sets both ends.
     pub(super) const NONE: Self = Self { least: [i64::MAX; MOST], most: [i64::MIN; MOST] };
 
     /// One host more, or another score of one.

@@ -12,7 +12,7 @@ pub fn bathtub([a, b, tau1, tau2]: [f64; 4], t: f64) -> f64 {
     a * (-expm1(-t / tau1) + exp((t - b) / tau2))
 }
 
-/// Its derivative by `t` (Eq. 2).
+/// The bathtub's derivative by `t` (Eq. 2), per hour.
 #[must_use]
 pub fn bathtub_density([a, b, tau1, tau2]: [f64; 4], t: f64) -> f64 {
     a * (exp(-t / tau1) / tau1 + exp((t - b) / tau2) / tau2)
@@ -49,13 +49,13 @@ pub fn gompertz_makeham([rate, b, tau]: [f64; 3], t: f64) -> f64 {
     -expm1(-gompertz_makeham_exposure([rate, b, tau], t))
 }
 
-/// Its H(t), the hazard summed up.
+/// H(t) of Gompertz and Makeham: the hazard summed up to `t`.
 #[must_use]
 pub fn gompertz_makeham_exposure([rate, b, tau]: [f64; 3], t: f64) -> f64 {
     rate * t + exp((t - b) / tau) - exp(-b / tau)
 }
 
-/// Its rate: what of those left is taken in the next moment, an hour.
+/// The rate of Gompertz and Makeham: what of those left is taken in the next moment, an hour.
 #[must_use]
 pub fn gompertz_makeham_hazard([rate, b, tau]: [f64; 3], t: f64) -> f64 {
     rate + exp((t - b) / tau) / tau

@@ -80,17 +80,17 @@ pub struct Uniform {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lifetimes {
-    /// See [`Exponential`].
+    /// The exponential law; see [`Exponential`].
     Exponential(Exponential),
-    /// See [`Empirical`].
+    /// The empirical law; see [`Empirical`].
     Empirical(Empirical),
-    /// See [`Bathtub`].
+    /// The bathtub law; see [`Bathtub`].
     Bathtub(Bathtub),
-    /// See [`Weibull`].
+    /// The Weibull law; see [`Weibull`].
     Weibull(Weibull),
-    /// See [`GompertzMakeham`].
+    /// The Gompertz-Makeham law; see [`GompertzMakeham`].
     GompertzMakeham(GompertzMakeham),
-    /// See [`Uniform`].
+    /// The uniform law; see [`Uniform`].
     Uniform(Uniform),
 }
 

@@ -18,7 +18,8 @@ pub(super) fn inverse(rises: impl Fn(f64) -> f64, y: f64, most: f64) -> f64 {
     }
 }
 
-/// Of Gauss and Legendre with five points: places from the middle of a piece, in halves of it, and weights.
+/// Quadrature of Gauss and Legendre with five points: places from the middle of a piece, in
+/// halves of it, and weights.
 const POINTS: [(f64, f64); 5] = [
     (-0.906_179_845_938_664, 0.236_926_885_056_189_08),
     (-0.538_469_310_105_683, 0.478_628_670_499_366_47),

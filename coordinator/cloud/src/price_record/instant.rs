@@ -80,7 +80,8 @@ fn east_of_utc(zone: &str) -> Option<i64> {
     (hours <= 14 && minutes < 60).then_some(sign * (hours * 3_600 + minutes * 60))
 }
 
-/// Three numbers.
+/// Exactly three numbers without signs, with `between` between them; `None` if the text is
+/// anything else.
 fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
     let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok());
     let all: Option<Vec<i64>> = text.split(between).map(|part| digits(part).flatten()).collect();

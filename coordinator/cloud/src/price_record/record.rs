@@ -81,7 +81,7 @@ impl PriceRecord {
         self.0.len()
     }
 
-    /// Its first and its last second.
+    /// The earliest and the latest second of its prices; `None`: it has none.
     fn ends(&self) -> Option<(i64, i64)> {
         let times = || self.0.iter().map(|(at, _)| at.second);
         Some((times().min()?, times().max()?))

@@ -18,7 +18,7 @@ pub struct PriceStatistics {
 }
 
 impl PriceStatistics {
-    /// Of the prices from the first one to `until`; `None`: none holds for any time.
+    /// Statistics of the prices from the first one to `until`; `None`: none holds for any time.
     #[must_use]
     pub fn of(trace: &PriceTrace, until: Time) -> Option<Self> {
         let steps = trace.steps();

@@ -9,7 +9,7 @@ use super::Algorithm;
 /// The machine and how it is used.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// The algorithm.
+    /// Algorithm that schedules the jobs.
     pub algorithm: Algorithm,
     /// Processors of the machine.
     pub processors: u32,

@@ -18,7 +18,7 @@ pub struct Note {
 pub enum Noted {
     /// It is the head of the queue, with a reservation.
     Head {
-        /// Processors idle.
+        /// Number of idle processors.
         idle: u32,
         /// When its reservation begins.
         shadow: Time,
@@ -27,14 +27,14 @@ pub enum Noted {
     TooFewIdle {
         /// Jobs before it.
         ahead: usize,
-        /// Processors idle.
+        /// Number of idle processors.
         idle: u32,
     },
     /// It would fit, but may delay the head of the queue.
     WouldDelay {
         /// Jobs before it.
         ahead: usize,
-        /// The head.
+        /// Job at the head of the queue.
         head: TaskId,
         /// When the head's reservation begins.
         shadow: Time,

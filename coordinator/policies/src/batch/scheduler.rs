@@ -38,7 +38,7 @@ struct Known {
 enum Machine {
     /// Not asked for.
     None,
-    /// Asked for.
+    /// The VM was asked for but is not ready yet.
     Awaited(VmId),
     /// It can run jobs.
     Ready(VmId),
@@ -170,7 +170,7 @@ impl BatchScheduler {
         }
     }
 
-    /// Its machine is gone: all jobs wait again.
+    /// The machine is gone: all jobs wait again.
     fn machine_lost(&mut self, out: &mut Vec<Decision>) {
         let running =
             |(id, known): (TaskId, &Known)| (!matches!(known.state, State::Waiting)).then_some(id);
@@ -183,7 +183,7 @@ impl BatchScheduler {
         self.launch(out);
     }
 
-    /// Its machine could not be had: it asks again later.
+    /// The machine could not be had: the scheduler asks for it again later.
     fn wait_for_machine(&mut self, now: Time, out: &mut Vec<Decision>) {
         self.machine = Machine::None;
         out.push(Decision::Wake { at: now + RETRY, token: 0 });

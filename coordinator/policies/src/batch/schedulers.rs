@@ -21,7 +21,7 @@ use crate::Policy;
 
 /// A scheduler of parallel jobs, as the list knows it.
 pub(crate) trait Scheduling: Sync {
-    /// Its name in experiment files and logs: lower case, words joined by `-`.
+    /// Name of the scheduler in experiment files and logs: lower case, words joined by `-`.
     fn name(&self) -> &'static str;
 
     /// What it is, in a line.

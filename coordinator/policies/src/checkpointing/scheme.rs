@@ -21,9 +21,9 @@ pub enum Moment {
 /// A task of a bag that runs, or is about to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskView {
-    /// The task.
+    /// Id of the task.
     pub task: TaskId,
-    /// Which attempt at it.
+    /// Attempt at the task that runs, or is about to.
     pub attempt: Attempt,
     /// Why it is looked at.
     pub moment: Moment,
@@ -52,7 +52,7 @@ impl TaskView {
 /// The VM that a task is on, and what its provider asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quote<'a> {
-    /// Its type.
+    /// Instance type of the VM.
     pub kind: &'a TypeName,
     /// How it was bought.
     pub market: Market,

@@ -16,14 +16,14 @@ use super::postponement::{ends, is_busy_spot, is_hibernated, late_tasks};
 use super::rescue::{Order, Placed, Rescue, is_gone};
 use super::sites::{Class, Site};
 
-/// Which tasks are meant.
+/// Selection of the spot VMs' tasks that a check is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// Those of all spot VMs.
     All,
     /// Those that wait: of hibernated VMs, and those that will be done too late to be safe.
     Waiting,
-    /// The others.
+    /// Those that do not wait.
     Others,
 }
 

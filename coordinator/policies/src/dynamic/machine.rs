@@ -58,7 +58,7 @@ pub(crate) struct Machine {
     pub(crate) running: Vec<Running>,
     /// Tasks on its vCPUs that take a checkpoint to go on elsewhere.
     pub(crate) leaving: Vec<TaskId>,
-    /// Its credits as last heard of, and when that was.
+    /// Credit balance as last reported or reckoned, and the time from which it counts.
     pub(crate) credits: (Credits, Time),
 }
 

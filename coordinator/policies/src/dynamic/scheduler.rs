@@ -13,7 +13,7 @@ use crate::problem::Problem;
 use crate::{BagSchedulerConfig, OnNotice, Plan, PlanError, Policy, StealMoment};
 use dormouse_units::Mode;
 
-/// Which parts a scheduler has.
+/// Parts that a dynamic scheduler is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
     /// Migrations use the credits of idle burstable VMs (Algorithm 4, attempt 1).

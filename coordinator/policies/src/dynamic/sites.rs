@@ -17,9 +17,9 @@ use dormouse_units::Mode;
 pub(crate) enum Class {
     /// Attempt 1: one that [`BurstOn`] allows.
     Burstable,
-    /// Attempt 2.
+    /// Attempt 2: an idle VM that is not burstable.
     Idle,
-    /// Attempt 3.
+    /// Attempt 3: a busy VM that is not burstable.
     Busy,
     /// Attempt 4: not launched yet, regular, on demand.
     New,
@@ -27,12 +27,12 @@ pub(crate) enum Class {
     Other,
 }
 
-/// Which of the attempts are made.
+/// Selection of Algorithm 4's attempts that are made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempts {
     /// Burstable VMs, with their credits.
     pub(crate) burst: bool,
-    /// Spot VMs.
+    /// Spot VMs are tried, too.
     pub(crate) spot: bool,
     /// None of the four: on-demand, regular, and where it ends first.
     pub(crate) soonest: bool,
@@ -46,7 +46,7 @@ pub(crate) struct Site {
     pub(crate) market: Market,
     pub(crate) class: Class,
     pub(crate) packing: Packing,
-    /// Of its tasks, the longest.
+    /// Longest that a task running or queued on the VM may take on any type; 0 without tasks.
     pub(crate) longest: Span,
     pub(crate) credits: Credits,
     /// vCPUs that no task runs on or waits for.

@@ -55,7 +55,8 @@ fn longest(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
     })
 }
 
-/// Of the share of a VM if the burstable ones count, too, those that are done first.
+/// Time of the shortest tasks, as many as one VM's share, on one VM of the cheapest type;
+/// burstable VMs count, too.
 fn shortest(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
     let burstable = problem.burstable().map(|(id, kind)| (id, kind, Market::OnDemand));
     let all: Vec<_> = rescuers.iter().copied().chain(burstable).collect();

@@ -39,7 +39,7 @@ impl Customers {
         out.push(Decision::Launch { vm, kind, market, bid: None });
     }
 
-    /// Its VM runs from now on.
+    /// The VM of a request runs from now on.
     fn runs(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(open) = self.open.get_mut(&vm) else { return };
         open.since = Some(now);
@@ -50,7 +50,7 @@ impl Customers {
         }
     }
 
-    /// Its VM stands still from now on; one that has run for as long as was asked for ends.
+    /// The VM of a request stands still from now on; it ends if its time is over.
     fn stands(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(open) = self.open.get_mut(&vm) else { return };
         if let Some(since) = open.since.take() {

@@ -135,7 +135,7 @@ enum Purpose {
 }
 
 impl Purpose {
-    /// Of the tokens of [`InOrder`] there is only 0.
+    /// Token of the wake-up for this purpose; never 0, the only token that [`InOrder`] uses.
     fn token(self) -> u64 {
         match self {
             Self::Look(vm) => 1 << 32 | u64::from(vm.get()),

@@ -17,7 +17,7 @@ struct Bag {
 #[derive(Debug)]
 pub(super) struct Bags {
     all: Vec<Bag>,
-    /// Of each job, its bag.
+    /// Index of the bag of each job.
     of_job: Vec<usize>,
     /// How many bags have been submitted.
     came: usize,

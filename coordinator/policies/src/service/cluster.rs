@@ -8,12 +8,12 @@ use dormouse_units::{Span, Time, VmId};
 
 use super::ReusePolicy;
 
-/// One VM.
+/// One VM of the cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vm {
     /// Since when it can be used; `None`: it boots.
     pub(super) ready: Option<Time>,
-    /// Whose it is.
+    /// Index of the job that has the VM; `None`: it is free.
     pub(super) job: Option<usize>,
     /// Since when it is nobody's.
     pub(super) idle: Time,

@@ -12,20 +12,20 @@ pub(super) enum Phase {
     Waiting,
     /// It has its VMs; some may boot.
     Forming,
-    /// Its tasks run, or have ended.
+    /// The job's tasks run, or have ended.
     Running,
     /// All its tasks have ended, or it has been given up.
     Over,
 }
 
-/// One job.
+/// One job of the service.
 #[derive(Debug)]
 pub(super) struct Job {
     pub(super) phase: Phase,
-    /// Its tasks that have not ended.
+    /// The job's tasks that have not ended.
     pub(super) left: BTreeSet<TaskId>,
-    /// Its VMs, each with the task it is for and why it was chosen. Those of tasks that have ended stay its
-    /// own until all have.
+    /// The job's VMs, each with the task it is for and why it was chosen. Those of tasks that have
+    /// ended stay the job's own until all have.
     pub(super) on: BTreeMap<VmId, (TaskId, StartReason)>,
     /// What checkpoints keep of its tasks.
     kept: BTreeMap<TaskId, Ppm>,

@@ -11,7 +11,7 @@ pub(super) struct Length {
 }
 
 impl Length {
-    /// Of which only a first estimate is known, if that.
+    /// A length of which only a first estimate is known, or nothing.
     pub(super) const fn new(first: Option<Span>) -> Self {
         Self { first, total: Span::ZERO, count: 0 }
     }

@@ -30,9 +30,9 @@ pub enum ReusePolicy {
 /// Both sides of the comparison: hours, or probabilities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Reuse {
-    /// Of the VM that is there.
+    /// Value for the VM that is there.
     pub here: f64,
-    /// Of a new one.
+    /// Value for a new VM.
     pub anew: f64,
 }
 
@@ -135,7 +135,7 @@ mod tests {
         assert!(!ReusePolicy::ExpectedTime.compare(&law, 25.0, 1.0).reuse());
     }
 
-    /// Which is what makes it the best where nothing but failures counts (Figures 5 to 7).
+    /// This property makes the policy the best where only failures count (Figures 5 to 7).
     #[test]
     fn by_the_chance_of_a_failure_no_job_fails_more_often_than_without_a_policy() {
         let law = bathtub();

@@ -36,7 +36,7 @@ impl Bench {
         Self::submitted(&vec![0; tasks as usize], config)
     }
 
-    /// Of tasks that are submitted at these seconds.
+    /// Bench whose tasks are submitted at these times, in seconds.
     fn submitted(at: &[u64], config: ServiceConfig) -> Self {
         let kind = ("x".into(), Some(bathtub()));
         let at: Vec<Time> = at.iter().copied().map(Time::from_secs).collect();

@@ -1,4 +1,4 @@
-//! Which VMs end: the tables of the paper, and every set there is.
+//! Tests of the choice of VMs that end: by the tables of the paper, and against every set there is.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! FCFS.
+//! The batch scheduler FCFS.
 
 use super::Scheduling;
 

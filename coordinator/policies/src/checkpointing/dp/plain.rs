@@ -146,7 +146,7 @@ const OFFSETS: [f64; BLOCK] = {
 /// and age add up to the same. Beyond the last age VMs are as at the last.
 struct Table {
     diagonals: Vec<Vec<f64>>,
-    /// Of each block of ages of a diagonal the least sum of age and what is expected.
+    /// Least sum of age and expected makespan in each block of `BLOCK` ages, for each diagonal.
     floors: Vec<Vec<f64>>,
     beyond: Vec<f64>,
     last: usize,

@@ -36,11 +36,11 @@ pub enum AfterFailure {
 /// A reading of Eq. 9 to 13.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// See [`Probability`].
+    /// Reading of the probabilities, a [`Probability`].
     pub probability: Probability,
-    /// See [`Loss`].
+    /// Reading of the work that a failure undoes, a [`Loss`].
     pub loss: Loss,
-    /// See [`AfterFailure`].
+    /// Reading of what follows a failure, an [`AfterFailure`].
     pub after_failure: AfterFailure,
     /// Whether a checkpoint is also taken when the work is done.
     pub last_checkpoint: bool,

@@ -13,7 +13,7 @@ pub struct Survival {
 }
 
 impl Survival {
-    /// Of lifetimes with this distribution (`cdf` takes hours), to so many steps at most.
+    /// Grid of lifetimes with this distribution (`cdf` takes hours), of at most `ages` steps.
     ///
     /// What `cdf` says is held between zero and one and never falls; what is no number counts as what
     /// was before it. VMs that would end before they begin are left out.
