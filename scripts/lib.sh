@@ -59,3 +59,15 @@ need_criu() {
     fi
     "$ROOT/scripts/get-criu"
 }
+
+# The names of all test targets of the workspace, as cargo knows them.
+test_targets() {
+    cargo metadata --locked --no-deps --format-version 1 --manifest-path "$ROOT/Cargo.toml" |
+        grep -oE '"kind":\["test"\],"crate_types":\["bin"\],"name":"[^"]+"' |
+        sed -E 's/.*"name":"([^"]+)"/\1/' | sort -u
+}
+
+# Those of them that run live: whatever takes a live turn.
+live_targets() {
+    grep -l 'live_turn()' "$ROOT"/tests/tests/*.rs | xargs -n 1 basename -s .rs
+}
