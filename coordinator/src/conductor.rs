@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use dormouse_analysis::{LATEST, LiveFacts};
 use dormouse_engine::Run;
 use dormouse_model::{Command, Event, Notice, Request, Step, Submission};
-use dormouse_tell::{LATEST, LiveFacts};
 use dormouse_units::{HostId, Span, Time, VmId};
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use dormouse_analysis::LiveFacts;
 use dormouse_cloud::SpotPlaces;
 use dormouse_engine::{Run, Work};
 use dormouse_log::LogWriter;
 use dormouse_model::{Request, Setup, Step, Submission};
 use dormouse_policies::Policy;
-use dormouse_tell::LiveFacts;
 use dormouse_units::{Ppm, Speedup, Time};
 use serde_json::Value;
 use tokio::net::TcpListener;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use dormouse_analysis::LiveFacts;
 use dormouse_engine::Run;
 use dormouse_log::{LogError, LogReader};
 use dormouse_model::{Command, Step};
-use dormouse_tell::LiveFacts;
 use serde_json::Value;
 
 /// Why a log can't be replayed.

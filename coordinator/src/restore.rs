@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use dormouse_analysis::LiveFacts;
 use dormouse_engine::Run;
 use dormouse_log::LogReader;
 use dormouse_model::{Event, Report, Request, Step, Submission};
-use dormouse_tell::LiveFacts;
 use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! The rules of a run of whatever kind, on its log.
 
+use dormouse_analysis::jobs::SeenByJobs;
+use dormouse_analysis::{Checker, JobsChecker, Mode, RequestsChecker, Violation};
 use dormouse_engine::part_of;
-use dormouse_tell::jobs::SeenByJobs;
-use dormouse_tell::{Checker, JobsChecker, Mode, RequestsChecker, Violation};
 use dormouse_units::Span;
 
 use crate::output::RunLog;

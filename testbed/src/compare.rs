@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use dormouse_analysis::{METRICS, Metric, Sample, series};
 use dormouse_estimate::{Estimate, jackknife};
-use dormouse_tell::{METRICS, Metric, Sample, series};
 use dormouse_view::plot::{Axis, Limit, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Column, Page, Table};
 

@@ -1,9 +1,9 @@
 //! A recorded run, asked about whatever work it has.
 
+use dormouse_analysis::explain::{Explainer, Explanation, JobStory, RequestStory};
+use dormouse_analysis::jobs::SeenByJobs;
 use dormouse_engine::part_of;
 use dormouse_model::{Event, Step};
-use dormouse_tell::explain::{Explainer, Explanation, JobStory, RequestStory};
-use dormouse_tell::jobs::SeenByJobs;
 
 use crate::experiment::Experiment;
 use crate::output::RunLog;

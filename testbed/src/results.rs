@@ -14,9 +14,9 @@ use crate::output::{Header, OutputError, RunLog, RunLogWriter};
 use crate::replay::{ReplayError, play};
 use crate::run_view::{RequestsOutcome, Results};
 use crate::virtual_run::{model, play_out};
-use dormouse_tell::Record;
-use dormouse_tell::jobs::History;
-use dormouse_tell::requests::Recorder;
+use dormouse_analysis::Record;
+use dormouse_analysis::jobs::History;
+use dormouse_analysis::requests::Recorder;
 use dormouse_workload::Jobs;
 
 /// Runs the experiment of `header` in virtual time, its bag under this scheduler with this plan,

@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use dormouse_analysis::jobs::JobsCsv;
 use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
 use dormouse_policies::batch::{Algorithm, Config};
-use dormouse_tell::jobs::JobsCsv;
 use dormouse_workload::{
     Header, Model, OnMalformed, SwfJob, SwfWriter, Trace, UsageRule, offered_load, scale_arrivals,
     tsafrir_estimates,

@@ -21,7 +21,7 @@ const PURE: &[(&str, &[&str])] = &[
         &["dormouse-cloud", "dormouse-model", "dormouse-policies", "dormouse-units", "dormouse-vm"],
     ),
     (
-        "dormouse-tell",
+        "dormouse-analysis",
         &[
             "dormouse-cloud",
             "dormouse-engine",
@@ -178,7 +178,7 @@ fn every_pure_crate_bans_clocks_and_io() {
         "coordinator/policies",
         "coordinator/engine",
         "coordinator/fit",
-        "coordinator/tell",
+        "coordinator/analysis",
         "coordinator/workload",
         "testbed/view",
         "worker/vm",

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dormouse_analysis::LiveFacts;
 use dormouse_engine::Run;
 use dormouse_model::{Command, Request, Submission};
-use dormouse_tell::LiveFacts;
 use dormouse_units::{HostId, Time};
 use ractor::{ActorCell, ActorRef};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Why what is left of a run is left.
 
+use dormouse_analysis::LiveFacts;
 use dormouse_engine::{Run, TaskState};
-use dormouse_tell::LiveFacts;
 
 /// Tasks named before the rest is only counted.
 const NAMED: usize = 5;

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use dormouse_analysis::{HostLoad, LATEST};
 use dormouse_cloud::Host;
 use dormouse_model::{Command, Event, Report};
 use dormouse_proto::v1;
-use dormouse_tell::{HostLoad, LATEST};
 use dormouse_units::{Bytes, HostId};
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorRef};

@@ -4,11 +4,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Instant;
 
+use dormouse_analysis::fidelity::span_of;
+use dormouse_analysis::{Latency, LiveFacts, Mode, Record};
 use dormouse_coordinator::CoordinatorError::Admission;
 use dormouse_coordinator::Progress;
 use dormouse_host::calibration::{CalibrationError, Came, Cell, Samples, folder_of};
-use dormouse_tell::fidelity::span_of;
-use dormouse_tell::{Latency, LiveFacts, Mode, Record};
 use dormouse_units::TaskId;
 use dormouse_worker::workspace::{Roots, remove_abandoned};
 

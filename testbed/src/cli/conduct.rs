@@ -5,9 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Instant;
 
+use dormouse_analysis::Mode;
 use dormouse_coordinator::Progress;
 use dormouse_model::{Request, Submission};
-use dormouse_tell::Mode;
 use dormouse_units::Time;
 use dormouse_workload::Skipped;
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use dormouse_analysis::Mode;
+use dormouse_analysis::fidelity::{Consolidation, measured_sharing};
 use dormouse_policies::batch::Algorithm;
-use dormouse_tell::Mode;
-use dormouse_tell::fidelity::{Consolidation, measured_sharing};
 use dormouse_units::Span;
 use dormouse_view::{Cell, Column, Table, Tone};
 use dormouse_vm::Sharing;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dormouse_tell::Violation;
+use dormouse_analysis::Violation;
 use serde_json::json;
 
 use super::args::{RecordedArgs, TwinArgs};

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use dormouse_analysis::Mode;
 use dormouse_coordinator::admission;
 use dormouse_host::calibration::SpeedupSaid;
-use dormouse_tell::Mode;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, LiveArgs, RunArgs, Say, WhatArgs};

@@ -1,10 +1,10 @@
 //! `[live]`: how an experiment is run on real machines.
 
+use dormouse_analysis::fidelity::Allowed;
 use dormouse_documents::Node;
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_model::Bag;
 use dormouse_tasks::BagProgram;
-use dormouse_tell::fidelity::Allowed;
 use dormouse_units::{Ppm, Span, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! What came of the parallel jobs of a run.
 
-use dormouse_tell::fidelity::{Consolidation, Fidelity};
-use dormouse_tell::jobs::{Figures, History};
+use dormouse_analysis::fidelity::{Consolidation, Fidelity};
+use dormouse_analysis::jobs::{Figures, History};
 use dormouse_workload::Skipped;
 
 use crate::experiment::Batch;

@@ -3,9 +3,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use dormouse_analysis::Mode;
+use dormouse_analysis::jobs::{History, Recorded, Recorder, Refused, SeenByJobs};
 use dormouse_model::Step;
-use dormouse_tell::Mode;
-use dormouse_tell::jobs::{History, Recorded, Recorder, Refused, SeenByJobs};
 use dormouse_units::{Span, TaskId};
 
 use super::{JobsError, JobsOutcome};

@@ -5,18 +5,18 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dormouse_analysis::fidelity::{
+    self, Consolidation, Fidelity, Kept, PHASE, Pace, Submitted, expected, jobs_in, notes,
+    promises, troubles, utilisations,
+};
+use dormouse_analysis::jobs::SeenByJobs;
+use dormouse_analysis::{JobFacts, LiveFacts, Record};
 use dormouse_coordinator::{
     ANSWER_WITHIN, Conducted, CoordinatorError, LiveRun, Observer, Progress,
 };
 use dormouse_engine::drive::credit_spec;
 use dormouse_model::{Request, Step, Submission};
 use dormouse_policies::Policy;
-use dormouse_tell::fidelity::{
-    self, Consolidation, Fidelity, Kept, PHASE, Pace, Submitted, expected, jobs_in, notes,
-    promises, troubles, utilisations,
-};
-use dormouse_tell::jobs::SeenByJobs;
-use dormouse_tell::{JobFacts, LiveFacts, Record};
 use dormouse_units::{Bytes, Span, Speedup, TaskId, Time};
 use dormouse_vm::ideal::Machine;
 use dormouse_workload::Skipped;

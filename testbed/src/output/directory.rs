@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use dormouse_log::{Input, LogError};
 use dormouse_worker::workspace::{Roots, remove_abandoned};
 
-use dormouse_tell::Mode;
+use dormouse_analysis::Mode;
 
 use super::{Header, OutputError, read_header};
 use crate::command_line::command_line;

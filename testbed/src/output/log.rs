@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use dormouse_analysis::{Mode, Record};
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, Input, LogReader, LogWriter};
 use dormouse_model::{Event, Step};
-use dormouse_tell::{Mode, Record};
 use dormouse_units::Speedup;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};

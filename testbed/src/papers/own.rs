@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use dormouse_analysis::Sample;
 use dormouse_fit::Record;
-use dormouse_tell::Sample;
 use serde::{Deserialize, Serialize};
 
 use super::acc::{self, PriceFiles};

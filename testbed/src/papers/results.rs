@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use dormouse_analysis::{Sample, series};
 use dormouse_estimate::{Estimate, Series, rises};
-use dormouse_tell::{Sample, series};
 
 /// The batches that tell whether a load is saturated.
 const RESPONSE: &str = "response_s";

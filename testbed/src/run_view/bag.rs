@@ -1,7 +1,7 @@
 //! The view of a run with a bag, which parallel jobs may share.
 
+use dormouse_analysis::fidelity::Background;
 use dormouse_engine::Counts;
-use dormouse_tell::fidelity::Background;
 use dormouse_view::{Block, Card, Page, Tone};
 
 use super::outcome::OfBag;

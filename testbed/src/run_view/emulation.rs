@@ -8,7 +8,7 @@ use super::Line;
 use super::outcome::OfBag;
 use crate::calibration;
 use crate::output::Header;
-use dormouse_tell::fidelity::{Fidelity, task_times};
+use dormouse_analysis::fidelity::{Fidelity, task_times};
 
 /// The lines: the verdict, the errors in words, and what is to be noted.
 pub(super) fn lines(fidelity: &Fidelity, errors: &str) -> Vec<Line> {

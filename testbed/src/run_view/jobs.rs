@@ -1,9 +1,9 @@
 //! The view of a run of parallel jobs alone, and what is said of those that share a run.
 
+use dormouse_analysis::Mode;
+use dormouse_analysis::fidelity::Consolidation;
+use dormouse_analysis::jobs::{Figures, Quantity};
 use dormouse_engine::Work;
-use dormouse_tell::Mode;
-use dormouse_tell::fidelity::Consolidation;
-use dormouse_tell::jobs::{Figures, Quantity};
 use dormouse_units::Span;
 use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};

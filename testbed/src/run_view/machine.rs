@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use dormouse_tell::jobs::{JobHistory, Spell, SpellEnd};
+use dormouse_analysis::jobs::{JobHistory, Spell, SpellEnd};
 use dormouse_units::{Tier, Time};
 use dormouse_view::plot::{Bar, COLOURS, Fill, Gantt, Lane, Link, Mark, MarkKind, Place};
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use dormouse_analysis::{Record, TaskHistory, VmHistory};
 use dormouse_engine::{Work, is_of};
 use dormouse_model::{PlannedTask, PlannedVm, Task};
 use dormouse_policies::Plan;
-use dormouse_tell::{Record, TaskHistory, VmHistory};
 use dormouse_units::{Money, Span, TaskId, Time};
 use dormouse_view::plot::Gantt;
 use dormouse_view::{Block, Card, Page};
@@ -13,7 +13,7 @@ use dormouse_view::{Block, Card, Page};
 use super::{RequestsOutcome, RunView, bag, jobs, machine, requests};
 use crate::jobs::JobsOutcome;
 use crate::output::Header;
-use dormouse_tell::fidelity::Fidelity;
+use dormouse_analysis::fidelity::Fidelity;
 
 /// What came of a run, whatever work it has.
 #[derive(Debug)]

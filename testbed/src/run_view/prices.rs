@@ -1,6 +1,6 @@
 //! What is to be said of the records that a run has its spot prices from.
 
-use dormouse_tell::VmHistory;
+use dormouse_analysis::VmHistory;
 use dormouse_units::Time;
 use dormouse_view::{Block, Column, Table};
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! The view of a run of requests for VMs alone, and what is said of those that share a run.
 
+use dormouse_analysis::request_figures;
+use dormouse_analysis::requests::{Bin, Figures, Flow, Lost, Tally};
 use dormouse_cloud::Market;
 use dormouse_engine::Counts;
-use dormouse_tell::request_figures;
-use dormouse_tell::requests::{Bin, Figures, Flow, Lost, Tally};
 use dormouse_units::{Money, Time};
 use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};

@@ -1,8 +1,8 @@
 //! Sections of the page of a run with a bag.
 
+use dormouse_analysis::{AttemptEnd, Record, VmHistory};
 use dormouse_cloud::{Action, Market, Target, TariffName};
 use dormouse_model::{StartReason, VmEnd};
-use dormouse_tell::{AttemptEnd, Record, VmHistory};
 use dormouse_units::{Money, Span, VmId};
 use dormouse_view::{Block, Cell, Column, Table};
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::outcome::OfBag;
 use super::{jobs, prices, requests, taken};
-use dormouse_tell::Mode;
-use dormouse_tell::fidelity::Background;
+use dormouse_analysis::Mode;
+use dormouse_analysis::fidelity::Background;
 
 /// The summary of a run with a bag, as JSON.
 pub(super) fn summary(of: &OfBag<'_>) -> Value {

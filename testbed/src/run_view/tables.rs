@@ -1,14 +1,14 @@
 //! The tables `tasks` and `vms`.
 
+use dormouse_analysis::{Record, TaskHistory, VmHistory};
 use dormouse_cloud::Charge;
 use dormouse_model::StartReason;
-use dormouse_tell::{Record, TaskHistory, VmHistory};
 use dormouse_units::Span;
 use dormouse_view::{Column, Table};
 
 use super::outcome::{OfBag, TaskOf};
-use dormouse_tell::Mode;
-use dormouse_tell::fidelity::task_times;
+use dormouse_analysis::Mode;
+use dormouse_analysis::fidelity::task_times;
 
 /// A row a task; what was planned for it last, blank where nothing was.
 pub(super) fn tasks(of: &OfBag<'_>) -> Table {

@@ -11,7 +11,7 @@ use dormouse_view::plot::{
 };
 
 use super::outcome::{OfBag, TaskOf};
-use dormouse_tell::{AttemptEnd, AttemptHistory, VmHistory};
+use dormouse_analysis::{AttemptEnd, AttemptHistory, VmHistory};
 
 /// Kinds of tasks, by the part of their name before the number, and their colours.
 type Kinds<'a> = BTreeMap<&'a str, usize>;

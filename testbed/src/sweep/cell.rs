@@ -5,11 +5,11 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use dormouse_analysis::jobs::SeenByJobs;
+use dormouse_analysis::{BagTally, JobsTally, Mode, Record, RequestsTally, Sample};
 use dormouse_engine::drive::PlayError;
 use dormouse_engine::jobs::Told;
 use dormouse_model::Step;
-use dormouse_tell::jobs::SeenByJobs;
-use dormouse_tell::{BagTally, JobsTally, Mode, Record, RequestsTally, Sample};
 use dormouse_workload::Jobs;
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use std::io::{Read as _, Write as _};
 use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 
-use dormouse_tell::Sample;
+use dormouse_analysis::Sample;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

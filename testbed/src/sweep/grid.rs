@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use dormouse_analysis::{METRICS, Metric, Sample, series};
 use dormouse_estimate::Estimate;
-use dormouse_tell::{METRICS, Metric, Sample, series};
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Cell as Shown, Column, Page, Table};
 

@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
-use dormouse_engine::Run;
-use dormouse_engine::drive::{PlayError, World};
-use dormouse_model::{Setup, Step, Submission};
-use dormouse_tell::Mode;
-use dormouse_tell::fidelity::{Pace, expected, jobs_in};
-use dormouse_tell::twin::{
+use dormouse_analysis::Mode;
+use dormouse_analysis::fidelity::{Pace, expected, jobs_in};
+use dormouse_analysis::twin::{
     About, Both, Given, Measured, Twin, TwoTier, decided_again, has_begun, twin_of_bag,
     twin_of_jobs,
 };
+use dormouse_engine::Run;
+use dormouse_engine::drive::{PlayError, World};
+use dormouse_model::{Setup, Step, Submission};
 use dormouse_workload::WorkloadError;
 use serde::Deserialize;
 

@@ -1,6 +1,6 @@
 //! `twin.csv`: a task or job a line.
 
-use dormouse_tell::twin::{Side, TaskRow, Twin};
+use dormouse_analysis::twin::{Side, TaskRow, Twin};
 use dormouse_view::{Cell, Column, Table, TableOf};
 
 /// The content of `twin.csv`; times in seconds, `difference` as a part of the twin's.

@@ -1,4 +1,4 @@
-//! A recorded run beside its twin ([`dormouse_tell::twin`]): played again from its folder, and as a table
+//! A recorded run beside its twin ([`dormouse_analysis::twin`]): played again from its folder, and as a table
 //! and `twin.csv`.
 
 mod compare;

@@ -1,8 +1,8 @@
 //! The comparison for a person.
 
+use dormouse_analysis::Mode;
+use dormouse_analysis::twin::{Both, Decided, Spread, TaskRow, Twin, VmSide};
 use dormouse_engine::Work;
-use dormouse_tell::Mode;
-use dormouse_tell::twin::{Both, Decided, Spread, TaskRow, Twin, VmSide};
 use dormouse_units::{Money, Span, Time};
 use dormouse_view::Terminal;
 

@@ -1,10 +1,10 @@
 //! Spot VMs in the background of others, as the record and the checker see them.
 
 use dormouse::experiment::Experiment;
+use dormouse_analysis::{Record, check_bag};
 use dormouse_cloud::{Action, Target};
 use dormouse_engine::{Work, seen_by};
 use dormouse_model::{Effect, Event, Step};
-use dormouse_tell::{Record, check_bag};
 use dormouse_units::{Ppm, Span, Time, VmId};
 
 use super::runs::{played, with};

@@ -2,10 +2,10 @@
 
 use dormouse::calibrate::{CellPlan, conditions, errors};
 use dormouse::live::rehearse;
+use dormouse_analysis::{Record, TaskHistory};
 use dormouse_coordinator::admission::vcpus_of;
 use dormouse_host::calibration::load_at;
 use dormouse_policies::CheckpointPlanning;
-use dormouse_tell::{Record, TaskHistory};
 use dormouse_units::Span;
 
 use super::runs::{played, record_of};

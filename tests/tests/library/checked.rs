@@ -4,8 +4,8 @@
 use dormouse::check::check;
 use dormouse::output::{Header, RunLog};
 use dormouse::replay::replay;
+use dormouse_analysis::Mode;
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
-use dormouse_tell::Mode;
 
 use super::runs::{played, under};
 

@@ -2,9 +2,9 @@
 //! run holds, the record agrees with the engine, and equal runs are equal.
 
 use dormouse::experiment::Builtin;
+use dormouse_analysis::check_bag;
 use dormouse_engine::Work;
 use dormouse_model::{Effect, Event, Report, Step, Task};
-use dormouse_tell::check_bag;
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 
 use super::runs::{played, sound, under, with};

@@ -2,7 +2,7 @@
 
 use dormouse::output::{Header, RunLog};
 use dormouse::results::virtual_results;
-use dormouse_tell::Mode;
+use dormouse_analysis::Mode;
 
 use super::runs::with;
 

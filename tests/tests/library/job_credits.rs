@@ -4,8 +4,8 @@ use dormouse::check::check;
 use dormouse::experiment::Experiment;
 use dormouse::output::{Header, RunLog, RunLogWriter};
 use dormouse::replay::replay;
+use dormouse_analysis::Mode;
 use dormouse_model::{Event, Report, Step};
-use dormouse_tell::Mode;
 use dormouse_units::{Credits, Span, Time};
 
 use super::runs::{played, with};

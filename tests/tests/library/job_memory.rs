@@ -5,8 +5,8 @@ use std::fs;
 use dormouse::check::check;
 use dormouse::output::{Header, RunLog};
 use dormouse::replay::replay;
+use dormouse_analysis::Mode;
 use dormouse_model::{Effect, Event, Step};
-use dormouse_tell::Mode;
 use dormouse_units::Bytes;
 
 use super::runs::{played, with};

@@ -2,10 +2,10 @@
 //! and who pays for an hour that is not over.
 
 use dormouse::experiment::Experiment;
+use dormouse_analysis::explain::Explainer;
+use dormouse_analysis::{Mode, Record, check_bag};
 use dormouse_cloud::{Action, Host, InterruptionModel, Market};
 use dormouse_model::{Effect, Event, Step, VmEnd};
-use dormouse_tell::explain::Explainer;
-use dormouse_tell::{Mode, Record, check_bag};
 use dormouse_units::{Money, Span, Time, VmId};
 
 use super::runs::{sound, under, with};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dormouse::output::Header;
 use dormouse::papers::{Finished, MakeLive, Request, Verdict, table};
 use dormouse::sweep::{Cell, Reproduction, Sampled as _, Shard, Shared};
-use dormouse_tell::Mode;
+use dormouse_analysis::Mode;
 use dormouse_view::Terminal;
 
 /// What of a paper under so many seeds, with these settings of every cell.

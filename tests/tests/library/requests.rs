@@ -2,11 +2,11 @@
 //! rules, which notice what is wrong.
 
 use dormouse::experiment::Experiment;
+use dormouse_analysis::explain::RequestStory;
+use dormouse_analysis::requests::{Figures, Flow, Level, Recorder};
+use dormouse_analysis::{RequestsChecker, Violation};
 use dormouse_cloud::{Market, TariffName};
 use dormouse_model::{Effect, Event, Notice, Request, Step, VmEnd};
-use dormouse_tell::explain::RequestStory;
-use dormouse_tell::requests::{Figures, Flow, Level, Recorder};
-use dormouse_tell::{RequestsChecker, Violation};
 use dormouse_units::{Money, Price, Span, Stream, Time, VmId};
 
 use super::runs::{played, with};

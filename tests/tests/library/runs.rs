@@ -2,9 +2,9 @@
 
 use dormouse::experiment::{Experiment, InputError, Loaded, Override, Source, open};
 use dormouse::virtual_run::virtual_run;
+use dormouse_analysis::{Record, check_bag};
 use dormouse_engine::Run;
 use dormouse_model::Step;
-use dormouse_tell::{Record, check_bag};
 use dormouse_units::Span;
 
 fn opened(name: &str, overrides: Vec<Override>) -> Result<Experiment, InputError> {

@@ -2,9 +2,9 @@
 
 use dormouse::experiment::{Source, load};
 use dormouse::virtual_run::virtual_run;
+use dormouse_analysis::fidelity::{TaskTimes, owed};
+use dormouse_analysis::{CheckpointMark, Record};
 use dormouse_model::{Event, Ledger, Report, Step};
-use dormouse_tell::fidelity::{TaskTimes, owed};
-use dormouse_tell::{CheckpointMark, Record};
 use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span, TaskId, Time};
 
 const SPEEDUP: u64 = 30;

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use dormouse::experiment::Experiment;
 use dormouse::output::{Header, RunLogWriter};
 use dormouse::twin::{TwinError, table, twin_of};
+use dormouse_analysis::Mode;
+use dormouse_analysis::twin::{Both, Standing, Twin};
 use dormouse_cloud::Host;
 use dormouse_engine::drive::{Modelled, beginning, play};
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
-use dormouse_tell::Mode;
-use dormouse_tell::twin::{Both, Standing, Twin};
 use dormouse_units::{Bytes, HostId, Span, Time};
 
 use super::runs::{played, under};

@@ -7,9 +7,9 @@ use dormouse::experiment::Experiment;
 use dormouse::output::Header;
 use dormouse::results::virtual_results;
 use dormouse::twin::{TwinError, twin_of};
+use dormouse_analysis::Mode;
+use dormouse_analysis::twin::{Standing, Twin};
 use dormouse_policies::batch::Algorithm;
-use dormouse_tell::Mode;
-use dormouse_tell::twin::{Standing, Twin};
 use serde_json::{Value, json};
 
 use super::runs::under;

@@ -1,6 +1,6 @@
 //! The plots of a reproduction.
 
-use dormouse_tell::Sample;
+use dormouse_analysis::Sample;
 use dormouse_view::plot::{Axis, Chart, Limit, Look, Panel, Point, Scale, Series};
 use maud::Markup;
 
