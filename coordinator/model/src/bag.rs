@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 /// One task of a bag. Its id is its index in [`Bag::tasks`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// What people call it.
+    /// Name of the task, for people.
     pub name: String,
-    /// Memory it needs while it runs (rm_i).
+    /// Memory that the task needs while it runs (rm_i).
     pub memory: Bytes,
     /// Time it takes alone on one vCPU of each type at full speed (e_ij).
     pub runtime: BTreeMap<TypeName, Span>,
-    /// When it is submitted, from the beginning of the run: it can't be started before.
+    /// When the task is submitted, from the beginning of the run: it can't start before.
     #[serde(default, skip_serializing_if = "is_from_the_beginning")]
     pub submitted: Span,
 }
@@ -27,8 +27,8 @@ fn is_from_the_beginning(submitted: &Span) -> bool {
 /// Independent tasks with one deadline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bag {
-    /// The tasks, by id: shared by all runs of them.
+    /// The tasks, by id; shared by all runs of the bag.
     pub tasks: Arc<[Task]>,
-    /// When all must be done, from the beginning (D).
+    /// By when all tasks must be done, from the beginning of the run (D).
     pub deadline: Span,
 }

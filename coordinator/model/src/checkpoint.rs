@@ -1,4 +1,4 @@
-//! What can be set about checkpoints.
+//! Settings of checkpoints: when tasks take them, where, and at what cost.
 
 use std::sync::Arc;
 
@@ -32,19 +32,20 @@ pub enum Period {
 /// When tasks are checkpointed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheme {
-    /// As often as adds at most this part to a task's run time, evenly spaced over its work; zero:
-    /// not at all.
+    /// As many checkpoints as add at most this part to a task's run time, evenly spaced over its
+    /// work; zero: none.
     #[serde(rename = "overhead")]
     Budget(Ppm),
-    /// Every so often.
+    /// After each period of time or work.
     #[serde(rename = "every")]
     Every {
-        /// From one to the next: emulated time or work at full speed, at least a microsecond.
+        /// Period from one checkpoint to the next: emulated time or work at full speed, at least a
+        /// microsecond.
         period: Span,
-        /// Whether that is time or work.
+        /// Whether the period is time or work.
         of: Period,
     },
-    /// At these parts of their work, ascending.
+    /// At these parts of the task's work, ascending.
     #[serde(rename = "points")]
     Points(Arc<[Ppm]>),
     /// Just before each hour of the VM ends (HOUR of the ACC paper, as are the next four).
@@ -53,19 +54,21 @@ pub enum Scheme {
     /// Whenever the price of the VM rises.
     #[serde(rename = "edge")]
     Edge {},
-    /// At regular times, where it is expected to save more than it takes.
+    /// At regular times, where a checkpoint is expected to save more time than it takes.
     #[serde(rename = "adapt")]
     Adapt {
-        /// From one of these times to the next.
+        /// Period from one of these times to the next.
         every: Span,
-        /// What it knows of the prices. A log that doesn't say was written when it was all.
+        /// What ADAPT knows of the prices. Logs without this field are older: ADAPT then knew all
+        /// prices.
         #[serde(default = "all_of_it")]
         knows: Knows,
     },
-    /// So that it is kept when the price passes the VM's bid, which nobody can know.
+    /// So that a checkpoint is kept just when the price passes the VM's bid, which nobody can know.
     #[serde(rename = "opt")]
     Opt {
-        /// How long before. The provider takes a VM before it hears of what is kept at that instant.
+        /// How long before that instant the checkpoint is kept: a VM is taken away before a
+        /// checkpoint of the same instant counts.
         look: Span,
     },
     /// Before each hour of the VM ends, if the price is then above a bid.
@@ -73,17 +76,17 @@ pub enum Scheme {
     Acc {
         /// Bid that the price is compared with; `None`: the VM's own bid.
         bid: Option<Price>,
-        /// How long before the end of the hour it is kept.
+        /// How long before the end of the hour the checkpoint is kept.
         look: Span,
     },
-    /// Evenly spaced over the work, as VMs ask for that live so long on average and don't age; not on VMs of
-    /// other types.
+    /// Evenly spaced over the work, as suits VMs with these mean lifetimes that don't age; none on
+    /// VMs of other types.
     #[serde(rename = "young-daly")]
     YoungDaly {
-        /// Their mean lifetimes.
+        /// Mean lifetimes of VMs, by instance type.
         mttf: Vec<OfType<Span>>,
     },
-    /// Where the dynamic program puts them, by the age of the VM.
+    /// Where the dynamic program puts checkpoints, by the age of the VM.
     #[serde(rename = "dp")]
     Dp(LifetimePlans),
     /// No checkpoints are taken.
@@ -91,22 +94,22 @@ pub enum Scheme {
     None {},
 }
 
-/// When tasks are checkpointed, where, and what that costs.
+/// When and where tasks are checkpointed, and what that costs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointConfig {
-    /// What decides when a task is checkpointed.
+    /// Scheme that decides when a task is checkpointed.
     #[serde(flatten)]
     pub scheme: Scheme,
-    /// What any checkpoint costs.
+    /// Time that every checkpoint takes, whatever the task's memory.
     pub fixed: Span,
-    /// What it costs more per 10^6 bytes of the task's memory.
+    /// Time that a checkpoint takes in addition per 10^6 bytes of the task's memory.
     pub per_megabyte: Span,
-    /// On which VMs. A log that doesn't say was written when it was all.
+    /// VMs on which tasks are checkpointed. Logs without this field are older: then it was all VMs.
     #[serde(default = "everywhere")]
     pub on: CheckpointOn,
-    /// Whether a VM that is told to hibernate first takes one of every task of a bag that runs there
-    /// (the authors of Burst-HADS, whose code plays the hibernation: `dispatcher.py`,
-    /// `__execution_loop`). It freezes once they are there.
+    /// Whether a VM that is told to hibernate first takes a checkpoint of every task of a bag that
+    /// runs there (the authors of Burst-HADS, whose code plays the hibernation: `dispatcher.py`,
+    /// `__execution_loop`). The VM freezes once the checkpoints are there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_hibernation: bool,
 }
@@ -121,7 +124,7 @@ impl CheckpointConfig {
         at_hibernation: false,
     };
 
-    /// How long a task stands still for a checkpoint.
+    /// How long a task with this memory stands still for a checkpoint.
     #[must_use]
     pub fn cost(&self, memory: Bytes) -> Span {
         let (each, memory) = (self.per_megabyte.as_micros(), memory.get());
@@ -136,18 +139,19 @@ impl CheckpointConfig {
     }
 }
 
-/// What holds of VMs of one type, or of all.
+/// A value that holds for VMs of one instance type, or for all VMs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OfType<T> {
     /// Instance type that `of` holds for; `None`: all types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<TypeName>,
-    /// What holds of them.
+    /// The value that holds for these VMs.
     pub of: T,
 }
 
 impl<T> OfType<T> {
-    /// Where the first of these is that holds of VMs of a type; of any type, if none is given.
+    /// Index of the first entry that holds for VMs of this type; of the first of all entries if no
+    /// type is given.
     #[must_use]
     pub fn place(all: &[Self], kind: Option<&TypeName>) -> Option<usize> {
         let holds = |it: &Self| match (&it.kind, kind) {
@@ -158,18 +162,19 @@ impl<T> OfType<T> {
     }
 }
 
-/// What the dynamic program takes for granted.
+/// Assumptions and parameters of the dynamic program that places checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LifetimePlans {
-    /// How long VMs live, the first law that is a type's: others are never taken away.
+    /// Laws of VM lifetimes: the first that holds for a type counts; VMs of types without one are
+    /// never taken away.
     pub laws: Vec<OfType<Lifetimes>>,
-    /// How much longer a VM is there: its notice begins when its lifetime ends.
+    /// How much longer than its lifetime a VM is there: its notice begins when its lifetime ends.
     pub notice: Span,
-    /// What times are counted in, rounded up.
+    /// Step of the program's grid: times are rounded up to whole steps.
     pub step: Span,
-    /// How long it takes to go on from a checkpoint on another VM.
+    /// Time that it takes to go on from a checkpoint on another VM.
     pub restart: Span,
-    /// How the recursion is read.
+    /// How the paper's recursion is read.
     pub mode: DpMode,
 }
 

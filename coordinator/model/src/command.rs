@@ -1,4 +1,4 @@
-//! What a run tells its machines.
+//! Commands that a run gives its machines.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use dormouse_units::{
 
 use crate::Submission;
 
-/// What a host is told to do. Commands to one host are carried out in their order.
+/// A command to a host. A host carries out its commands in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Make a VM, empty.
+    /// Make an empty VM.
     CreateVm {
         /// The host that is to make it.
         host: HostId,
@@ -24,9 +24,9 @@ pub enum Command {
         vcpus: u32,
         /// The VM's memory.
         memory: Bytes,
-        /// How it earns credits, if burstable.
+        /// How the VM earns credits, if it is burstable.
         burstable: Option<Burstable>,
-        /// Every vCPU has a background slot beside its foreground.
+        /// Whether every vCPU has a background slot beside its foreground.
         two_tier: bool,
     },
     /// Hibernate: freeze a VM at once, keep its memory.
@@ -52,24 +52,24 @@ pub enum Command {
     },
     /// Run a task on seats that are free, or are being left.
     StartTask(StartTask),
-    /// Stop an attempt; of a frozen VM it never runs again.
+    /// Stop an attempt; on a frozen VM it never runs again.
     StopTask {
         /// The host of the VM.
         host: HostId,
-        /// On which VM.
+        /// The VM that the task is on.
         vm: VmId,
         /// The task that is to be stopped.
         task: TaskId,
         /// The attempt at it that is to be stopped.
         attempt: Attempt,
-        /// Checkpoint it first.
+        /// Whether to checkpoint the attempt before it is stopped.
         keep: bool,
     },
     /// Checkpoint an attempt now; it keeps running.
     CheckpointNow {
         /// The host of the VM.
         host: HostId,
-        /// On which VM.
+        /// The VM that the task is on.
         vm: VmId,
         /// The task that is to be checkpointed.
         task: TaskId,
@@ -108,14 +108,14 @@ pub enum Command {
         vm: VmId,
         /// The number of the vCPU on it.
         vcpu: u32,
-        /// What the VM in the foreground leaves.
+        /// Share of the processor that the VM in its foreground leaves.
         share: Ppm,
     },
-    /// Change between burst and baseline.
+    /// Change a task's mode between burst and baseline.
     SetMode {
         /// The host of the VM.
         host: HostId,
-        /// On which VM.
+        /// The VM that the task is on.
         vm: VmId,
         /// The task that is to run in another mode.
         task: TaskId,
@@ -129,7 +129,7 @@ pub enum Command {
 /// The particulars of a task's start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartTask {
-    /// The host of its VM.
+    /// The host of the task's VM.
     pub host: HostId,
     /// The seat of each process.
     pub seats: Seats,
@@ -137,27 +137,28 @@ pub struct StartTask {
     pub task: TaskId,
     /// The number of this start of the task: every start has a new one.
     pub attempt: Attempt,
-    /// Memory it needs.
+    /// Memory that the task needs.
     pub memory: Bytes,
     /// Time the whole task takes on this VM at full speed.
     pub runtime: Span,
     /// The checkpoint to start from and what of the work it holds; `None`: from scratch.
     pub from: Option<(CheckpointSeq, Ppm)>,
-    /// The attempt that took that checkpoint: former lives may have left others of its number.
+    /// The attempt that took this checkpoint: other attempts may have left checkpoints of the same
+    /// number.
     pub from_attempt: Attempt,
-    /// At which parts of the work it is checkpointed, ascending.
+    /// Parts of the work at which the task is checkpointed, ascending.
     pub checkpoints: Vec<Ppm>,
-    /// How long it stands still for each, and for one that is asked for; zero for a parallel job of
-    /// which nobody asks for any.
+    /// How long the task stands still for each of these checkpoints and for one that is asked for;
+    /// zero for a parallel job of which nobody asks for any.
     pub checkpoint_cost: Span,
-    /// Burst or baseline.
+    /// The mode in which the task starts: burst or baseline.
     pub mode: Mode,
-    /// What the processes of a parallel job do; `None` for any other task.
+    /// The parallel job whose processes are started; `None` for any other task.
     pub job: Option<Arc<Submission>>,
 }
 
 impl Command {
-    /// The host it is for.
+    /// The host that the command is for.
     #[must_use]
     pub const fn host(&self) -> HostId {
         match self {

@@ -1,4 +1,4 @@
-//! What a policy can ask for, and its reasons.
+//! Decisions of policies, and the reasons for them.
 
 use dormouse_cloud::Market;
 use dormouse_units::{Cpus, Mode, Price, Seats, Span, TaskId, Time, TypeName, VmId};
@@ -18,7 +18,7 @@ pub enum StartReason {
     Retried,
     /// All parallel jobs submitted before it have the foreground.
     FirstInLine,
-    /// It is expected to end before the reservation of the head of the queue begins (EASY).
+    /// The job is expected to end before the reservation of the head of the queue begins (EASY).
     EndsBeforeShadow {
         /// The job that has the reservation.
         head: TaskId,
@@ -51,7 +51,8 @@ pub enum StartReason {
     NewVm {
         /// The job, counted from 0 in the order of the bag.
         job: u32,
-        /// How many idle VMs were given back, to decide on it, as no better than a new one.
+        /// Number of idle VMs that were given back as no better than a new one when this was
+        /// decided.
         declined: u32,
         /// How long the rest of the job was expected to take; `None`: no job had ended yet.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,34 +66,34 @@ pub enum StartReason {
 pub enum EndReason {
     /// The VM's hour ends, and it costs more than its scheduler bids (ACC).
     AboveBid {
-        /// What it costs.
+        /// Price of the VM.
         price: Price,
-        /// What its scheduler bids.
+        /// Bid of the VM's scheduler.
         bid: Price,
         /// Tasks on the VM that lose work: no checkpoint was taken of them as the hour ended.
         unkept: u32,
     },
 }
 
-/// How a job comes from the background to the foreground (MEASY, sections 2.2 and 2.3).
+/// How a job gets from the background to the foreground (MEASY, sections 2.2 and 2.3).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Promotion {
-    /// The tiers of its vCPUs swap their priorities; nothing restarts.
+    /// The tiers of the job's vCPUs swap their priorities; nothing restarts.
     Swap,
-    /// It is killed and starts again in the foreground of these vCPUs.
+    /// The job is killed and starts again in the foreground of these vCPUs.
     Kill {
         /// One vCPU a process, in order of falling CPU usage.
         on: Cpus,
     },
-    /// It goes on in the foreground of these vCPUs.
+    /// The job goes on in the foreground of these vCPUs.
     Migrate {
         /// One vCPU a process, in order of falling CPU usage.
         on: Cpus,
     },
 }
 
-/// What a scheduler wants done.
+/// Something that a scheduler wants done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "kebab-case")]
 pub enum Decision {
@@ -102,9 +103,10 @@ pub enum Decision {
         vm: VmId,
         /// Instance type of the new VM.
         kind: TypeName,
-        /// How it is bought.
+        /// Market in which the VM is bought.
         market: Market,
-        /// Most to be paid for it; `None`: whatever it costs. A spot VM that costs more is ended.
+        /// Most to be paid for the VM; `None`: whatever it costs. A spot VM that costs more is
+        /// ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bid: Option<Price>,
     },
@@ -121,10 +123,10 @@ pub enum Decision {
     Start {
         /// The task to run.
         task: TaskId,
-        /// Where: a seat for each of its processes.
+        /// Seats of the task: one for each of its processes.
         #[serde(flatten)]
         on: Seats,
-        /// How, on a burstable VM.
+        /// Mode of the task on a burstable VM.
         mode: Mode,
         /// The reason for these seats; goes into the log.
         reason: StartReason,
@@ -135,7 +137,8 @@ pub enum Decision {
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
-        /// Checkpoint it first, so that it can go on elsewhere (running VMs only).
+        /// Whether to checkpoint the attempt first, so that it can go on elsewhere (running VMs
+        /// only).
         keep: bool,
     },
     /// Checkpoint a task now; it keeps running.
@@ -151,7 +154,7 @@ pub enum Decision {
         task: TaskId,
         /// The VM that it is on.
         vm: VmId,
-        /// How it gets there.
+        /// How the job gets to the foreground.
         by: Promotion,
         /// The reason for promoting it now; goes into the log.
         reason: StartReason,
@@ -165,17 +168,17 @@ pub enum Decision {
         /// The mode from now on.
         mode: Mode,
     },
-    /// Be told at this time.
+    /// Be woken at a time.
     Wake {
-        /// When: after now, or it is refused.
+        /// Time of the wake-up; one that is not after now is refused.
         at: Time,
-        /// What to be told with it.
+        /// Token that the wake-up's notice carries.
         token: u64,
     },
 }
 
 impl Decision {
-    /// The task it is about, if it is about one.
+    /// The task that the decision is about, if it is about one.
     #[must_use]
     pub const fn task(&self) -> Option<TaskId> {
         match self {
@@ -188,7 +191,7 @@ impl Decision {
         }
     }
 
-    /// The VM it is about, if it is about one: for whoever gives it another number.
+    /// The VM that the decision is about, if it is about one, so that it can get another number.
     pub const fn vm_mut(&mut self) -> Option<&mut VmId> {
         match self {
             Self::Launch { vm, .. }

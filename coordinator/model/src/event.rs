@@ -1,4 +1,4 @@
-//! What can happen to a run from outside.
+//! Events that reach a run from outside.
 
 use std::sync::Arc;
 
@@ -8,33 +8,33 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Report, Request, Submission};
 
-/// One event. Its order in the stream is the order of the world.
+/// One event; events happen in the order of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// A host offers its room, empty.
+    /// A host joins the run, without VMs, and offers its room.
     HostJoined {
         /// The host's id, never used before in this run.
         host: HostId,
-        /// What people call it.
+        /// Name of the host, for people.
         name: String,
         /// The vCPUs and the memory that it has for VMs.
         offer: Host,
     },
-    /// A host is gone, and all it carried.
+    /// A host is gone, and all VMs on it.
     HostLost {
         /// The host that is gone.
         host: HostId,
-        /// How it was lost, as one line for the log.
+        /// How the host was lost, as one line for the log.
         why: String,
     },
     /// A user submits a parallel job.
     Submitted {
-        /// The job's id: the number of jobs and tasks there were before
-        /// ([`crate::Run::next_task`]).
+        /// The job's id: the number of jobs and tasks there were before (`next_task` of the
+        /// engine's run).
         task: TaskId,
-        /// The user's name for a submission from outside during the run, so that it is taken once
-        /// however often it is sent.
+        /// The user's name for a submission from outside during the run: it is taken once, however
+        /// often it is sent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<Arc<str>>,
         /// The job as submitted.
@@ -43,31 +43,32 @@ pub enum Event {
     },
     /// A customer of the provider requests a VM.
     Requested {
-        /// The request's id: the number of requests there were before
-        /// ([`crate::Run::next_request`]).
+        /// The request's id: the number of requests there were before (`next_request` of the
+        /// engine's run).
         request: RequestId,
-        /// What is asked for.
+        /// The VM that is asked for.
         #[serde(flatten)]
         asks: Request,
     },
     /// No more VMs will be requested: a run of requests alone is over once their VMs are gone.
     AllRequested,
-    /// No more jobs come from outside: those that its workload has yet to submit are the last.
+    /// No more jobs come from outside: those that the run's workload has yet to submit are the
+    /// last.
     Closed,
-    /// No more jobs will be submitted: the run is over once those that were have ended.
+    /// No more jobs will be submitted: the run is over once all submitted jobs have ended.
     AllSubmitted,
     /// All that happens at this instant has happened: policies that hear whole instants decide now
-    /// ([`crate::Run::instant`]).
+    /// (`instant` of the engine's run).
     InstantOver,
     /// The experiment begins.
     Begin,
-    /// The time has come that was asked for with [`crate::Run::next_wakeup`].
+    /// The time has come that the run asked for (`next_wakeup` of the engine's run).
     Tick,
     /// A machine reports.
     Machine {
-        /// The host it runs on.
+        /// The host that reports.
         host: HostId,
-        /// The number of the report among those of its host, from 1; zero for a modelled host.
+        /// The number of the report among its host's reports, from 1; zero for a modelled host.
         #[serde(default, skip_serializing_if = "is_zero")]
         number: u64,
         /// The report as it came.
@@ -76,25 +77,25 @@ pub enum Event {
     },
     /// The user ends the run before its time.
     Cancel {
-        /// Who or what ended it, as one line for the log.
+        /// Who or what ended the run, as one line for the log.
         why: String,
     },
-    /// A live run's clock beside the wall clock, said every few seconds: whoever goes on with the
-    /// run knows from it for how long it was away.
+    /// A live run's clock beside the wall clock, logged every few seconds: it tells a coordinator
+    /// that goes on with the run for how long the run was without one.
     Clock {
-        /// What the run's clock shows.
+        /// Emulated time on the run's clock.
         shows: Time,
         /// The wall clock, real microseconds since 1970.
         unix_us: u64,
-        /// For how long workers keep their VMs without a coordinator, real microseconds.
+        /// How long workers keep their VMs without a coordinator, real microseconds.
         hold_real_us: u64,
     },
-    /// A live run goes on after its coordinator was away. Its VMs were there meanwhile, as far as
-    /// their workers kept them: they are charged for it, and earned credits.
+    /// A live run goes on after its coordinator was away. VMs that their workers kept in the
+    /// meantime are charged for that time and earned credits in it.
     Resumed {
         /// The emulated time that passed since the last step.
         outage: Span,
-        /// Since the clock was last said, real microseconds.
+        /// Time since the clock was last logged, real microseconds.
         away_real_us: u64,
     },
 }

@@ -1,74 +1,74 @@
-//! A rigid parallel job: as it is submitted, and as its scheduler is told of it.
+//! A rigid parallel job, as it is submitted and as its scheduler is told of it.
 
 use dormouse_units::{Bytes, Ppm, Span, TaskId, Time, Usage};
 use serde::{Deserialize, Serialize};
 
-/// A job of a trace, with what nobody knows of it before it has run.
+/// A job of a trace, including what nobody knows of it before it has run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
     /// The job's number in the trace.
     pub number: u64,
-    /// When it is submitted.
+    /// When the job is submitted.
     pub submitted: Time,
     /// Number of the job's processes.
     pub processes: u32,
-    /// How long it runs on processors of its own; the scheduler never sees this.
+    /// Run time of the job on processors of its own; the scheduler never sees it.
     pub runtime: Span,
-    /// How long its user says that it will run.
+    /// Run time that the job's user expects.
     pub estimate: Span,
-    /// CPU usage of its processes, in truth.
+    /// True CPU usage of the job's processes.
     pub usage: Usage,
-    /// Memory that each of its processes needs; none where nobody says.
+    /// Memory that each of the job's processes needs; zero where nobody says.
     #[serde(default, skip_serializing_if = "Bytes::is_zero")]
     pub memory: Bytes,
 }
 
-/// What a machine has for a job.
+/// Room that a machine has for a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
     /// Number of the machine's processors.
     pub processors: u32,
-    /// Memory that a process may have on one; `None`: nobody says.
+    /// Memory that a process may have on a processor; `None`: nobody says.
     pub memory: Option<Bytes>,
 }
 
 /// Why a job can't be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// It could never run.
+    /// The job wants more processors than the machine has.
     #[error("it wants {processes} processors; the machine has {machine}")]
     TooLarge {
-        /// Processors it wants.
+        /// Number of processors that the job wants.
         processes: u32,
-        /// Processors there are.
+        /// Number of processors that the machine has.
         machine: u32,
     },
-    /// It would run on nothing.
+    /// The job has no process.
     #[error("it wants no processor")]
     NoProcess,
-    /// A process of it has nowhere room.
+    /// A process of the job wants more memory than one can have.
     #[error("it wants {memory} for each process; a process can have {most}")]
     TooMuchMemory {
-        /// Memory that each of its processes wants.
+        /// Memory that each of the job's processes wants.
         memory: Bytes,
         /// Memory that a process can have.
         most: Bytes,
     },
-    /// It can't be said whether a process of it has room.
+    /// The job's processes want memory, and nobody says how much a process can have.
     #[error("it wants {memory} for each process, and how much its machine has was not said")]
     UnknownMemory {
-        /// Memory that each of its processes wants.
+        /// Memory that each of the job's processes wants.
         memory: Bytes,
     },
 }
 
 impl Submission {
-    /// Whether a machine with this space can ever run it. Any of its processors holds any of its
-    /// processes then, whoever else is there: memory is never in the way of a start.
+    /// Checks that a machine with this space can ever run the job. If so, any processor has room
+    /// for any process, whoever else is there: memory is never in the way of a start.
     ///
     /// # Errors
     ///
-    /// Why it can't.
+    /// The reason why the machine can't run it.
     pub fn fits(&self, machine: Space) -> Result<(), Refusal> {
         let Self { processes, memory, .. } = *self;
         match (processes, machine) {
@@ -86,13 +86,13 @@ impl Submission {
         }
     }
 
-    /// Memory that all its processes need together.
+    /// Memory that all processes of the job need together.
     #[must_use]
     pub const fn memory_of_all(&self) -> Bytes {
         Bytes::new(self.memory.get().saturating_mul(self.processes as u64))
     }
 
-    /// What its scheduler is told of it.
+    /// The job as its scheduler is told of it.
     #[must_use]
     pub fn told(&self, id: TaskId, information: UsageInformation) -> Job {
         let usage = match information {
@@ -104,14 +104,14 @@ impl Submission {
     }
 }
 
-/// What the scheduler knows of CPU usage.
+/// What the scheduler knows of the CPU usage of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UsageInformation {
     /// The true CPU usage.
     Exact,
-    /// Nothing of jobs of several processes (section 3.5.1): each of their processes is
-    /// taken for this much. A one-process job is known to use its processor.
+    /// Nothing of jobs of several processes (section 3.5.1): each of their processes is taken to
+    /// use this much. The usage of a one-process job is known.
     Absent(Ppm),
 }
 
@@ -120,13 +120,13 @@ pub enum UsageInformation {
 pub struct Job {
     /// The job: its place in the order of submission.
     pub id: TaskId,
-    /// The job's number in the trace, for people: nothing is decided by it.
+    /// The job's number in the trace, for people; no decision depends on it.
     pub number: u64,
-    /// Processes, each of which wants a processor.
+    /// Number of processes, each of which wants a processor.
     pub processes: u32,
-    /// How long the user expects it to run.
+    /// Run time that the job's user expects.
     pub estimate: Span,
-    /// CPU usage of its processes, as far as the scheduler may know it.
+    /// CPU usage of the job's processes, as far as the scheduler may know it.
     pub usage: Usage,
 }
 

@@ -1,21 +1,21 @@
-//! By how much real run times differ from those that schedulers are told.
+//! Deviation of tasks' real run times from those that schedulers are told.
 
 use dormouse_units::{Ppm, Span, Stream, TaskId};
 use serde::{Deserialize, Serialize};
 
-/// The law of the factor between a task's real run time and the one that its bag says. Each task has
-/// one factor, of a stream of its own, on every type and in every attempt.
+/// The law of the factor between a task's real run time and the one in its bag. Each task has one
+/// factor, drawn from a random stream of its own, for every type and every attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Noise {
     /// Log-normal with mean 1 and this coefficient of variation.
     Lognormal(Ppm),
-    /// Each from 1 − this to 1 + this as likely; this is below 1.
+    /// Uniform from 1 − x to 1 + x, where x is this part and below 1.
     Uniform(Ppm),
 }
 
 impl Noise {
-    /// How long a task that is said to take `said` really takes; at least a microsecond.
+    /// Real run time of a task that is said to take `said`; at least a microsecond.
     #[must_use]
     pub fn real(self, seed: u64, task: TaskId, said: Span) -> Span {
         let mut chance = Stream::new(seed, "noise", task.get().into());

@@ -1,35 +1,35 @@
-//! What a policy hears.
+//! Notices that policies hear.
 
 use dormouse_units::{Credits, Ppm, Price, RequestId, TaskId, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
 use crate::{Job, Request};
 
-/// What happened, as the scheduler hears it: one at a time, in one order.
+/// Something that happened, as the scheduler hears it: one notice at a time, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "notice", rename_all = "kebab-case")]
 pub enum Notice {
     /// The experiment begins: the time to plan and launch.
     Begin,
-    /// What a spot VM of a type costs from now on. Schedulers of bags hear it of each type whose price is
-    /// recorded: before the experiment begins, and whenever it changes.
+    /// The spot price of an instance type from now on. Schedulers of bags hear it for each type
+    /// whose price is recorded: before the experiment begins, and whenever it changes.
     Price {
         /// Instance type that the price is for.
         kind: TypeName,
-        /// What it costs.
+        /// Price of a spot VM of this type.
         price: Price,
     },
     /// A parallel job was submitted.
     Submitted {
-        /// What its user says of it.
+        /// The job, as its scheduler may know it.
         #[serde(flatten)]
         job: Job,
     },
     /// A customer of the provider requests a VM.
     Requested {
-        /// The request's place in their stream.
+        /// The request's place in the stream of requests.
         request: RequestId,
-        /// What is asked for.
+        /// The VM that is asked for.
         #[serde(flatten)]
         asks: Request,
     },
@@ -45,10 +45,10 @@ pub enum Notice {
         /// The provider's reason, in words.
         why: String,
     },
-    /// A host has joined after a launch was refused: what was refused may be had now.
+    /// A host has joined after a launch was refused: there may be room for the VM now.
     HostJoined,
-    /// A spot VM is told to hibernate and takes no more work. All that are hit at one instant are
-    /// heard of before the first of them is frozen.
+    /// A spot VM is told to hibernate and takes no more work. All VMs that are hit at one instant
+    /// are heard of before the first of them is frozen.
     VmHibernating {
         /// The VM that is about to be frozen.
         vm: VmId,
@@ -81,9 +81,9 @@ pub enum Notice {
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
-        /// How much of its work a checkpoint had kept.
+        /// Part of the task's work that a checkpoint had kept.
         done: Ppm,
-        /// When it was sent there: its time is counted from then.
+        /// When the task was sent to the VM: its time is counted from then.
         since: Time,
     },
     /// A task has done all its work, verified.
@@ -93,7 +93,7 @@ pub enum Notice {
         /// The VM it is on.
         vm: VmId,
     },
-    /// An attempt came to nothing; what its last checkpoint kept is kept.
+    /// An attempt came to nothing; what the task's last checkpoint kept is still kept.
     TaskFailed {
         /// The task whose attempt failed.
         task: TaskId,
@@ -108,7 +108,7 @@ pub enum Notice {
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
-        /// How much of its work a checkpoint keeps.
+        /// Part of the task's work that a checkpoint keeps.
         done: Ppm,
     },
     /// A checkpoint of a running task is complete: `done` of its work is kept from now on.
@@ -117,10 +117,10 @@ pub enum Notice {
         task: TaskId,
         /// The VM it is on.
         vm: VmId,
-        /// How much of its work it keeps.
+        /// Part of the task's work that the checkpoint keeps.
         done: Ppm,
     },
-    /// A burstable VM's balance, whenever its use changed.
+    /// A burstable VM's credit balance, heard whenever the use of the VM changed.
     Credits {
         /// The burstable VM whose balance this is.
         vm: VmId,
@@ -129,13 +129,13 @@ pub enum Notice {
     },
     /// A wake-up that was asked for.
     Wake {
-        /// What it was asked for with.
+        /// Token that the wake-up was asked for with.
         token: u64,
     },
 }
 
 impl Notice {
-    /// The VM it is about, if it is about one: for whoever gives it another number.
+    /// The VM that the notice is about, if it is about one, so that it can get another number.
     pub const fn vm_mut(&mut self) -> Option<&mut VmId> {
         match self {
             Self::VmReady { vm }

@@ -11,7 +11,7 @@ pub struct PlannedVm {
     /// Instance type of the VM.
     #[serde(rename = "type")]
     pub kind: TypeName,
-    /// How it is bought.
+    /// Market in which the VM is bought.
     pub market: Market,
     /// The tasks of each vCPU, in order.
     pub vcpus: Vec<Vec<PlannedTask>>,
@@ -23,11 +23,11 @@ pub struct PlannedVm {
 pub struct PlannedTask {
     /// The task's id.
     pub task: TaskId,
-    /// When it is expected to start, from the beginning.
+    /// When the task is expected to start, from the beginning of the run.
     pub start: Time,
-    /// When it is expected to end.
+    /// When the task is expected to end, from the beginning of the run.
     pub end: Time,
-    /// How it runs on a burstable VM.
+    /// Mode of the task on a burstable VM.
     #[serde(default)]
     pub mode: Mode,
 }

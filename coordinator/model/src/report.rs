@@ -1,11 +1,11 @@
-//! What machines report to a run.
+//! Reports of machines to a run.
 
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, Credits, Ppm, TaskId, Time, VmId};
 use serde::{Deserialize, Serialize};
 
 use crate::{JobAccount, Ledger};
 
-/// What a machine reports. Durations called `real` are of real time, zero in virtual time.
+/// A report of a machine. Durations called `real` are of real time, zero in virtual time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "kebab-case")]
 pub enum Report {
@@ -18,14 +18,14 @@ pub enum Report {
     VmFrozen {
         /// The VM that was frozen.
         vm: VmId,
-        /// From the command until it took effect, real microseconds.
+        /// Time from the command until it took effect, real microseconds.
         real_took_us: u64,
     },
     /// The VM runs again.
     VmThawed {
         /// The VM that was resumed.
         vm: VmId,
-        /// From the command until it took effect, real microseconds.
+        /// Time from the command until it took effect, real microseconds.
         real_took_us: u64,
     },
     /// The VM is gone.
@@ -42,20 +42,20 @@ pub enum Report {
     },
     /// The task runs.
     TaskStarted {
-        /// On which VM.
+        /// The VM of the attempt.
         vm: VmId,
         /// The task that has begun.
         task: TaskId,
         /// The attempt at it that has begun.
         attempt: Attempt,
-        /// What of the work was done before.
+        /// Part of the work that was done before.
         done: Ppm,
-        /// From the command to the task's own first instruction, real microseconds.
+        /// Time from the command to the task's own first instruction, real microseconds.
         real_took_us: u64,
     },
     /// The task has done its work.
     TaskFinished {
-        /// On which VM.
+        /// The VM of the attempt.
         vm: VmId,
         /// The task that is done.
         task: TaskId,
@@ -68,7 +68,7 @@ pub enum Report {
     },
     /// The attempt came to nothing.
     TaskFailed {
-        /// On which VM.
+        /// The VM of the attempt.
         vm: VmId,
         /// The task that was attempted.
         task: TaskId,
@@ -84,49 +84,49 @@ pub enum Report {
     },
     /// The attempt was stopped as told.
     TaskStopped {
-        /// On which VM.
+        /// The VM of the attempt.
         vm: VmId,
         /// The task that was stopped.
         task: TaskId,
         /// The attempt at it that is over.
         attempt: Attempt,
-        /// The checkpoint that keeps it, and what of the work it holds.
+        /// The checkpoint that keeps the attempt's work, and the part of the work that it holds.
         kept: Option<(CheckpointSeq, Ppm)>,
         /// CPU time of this attempt, real microseconds.
         real_cpu_us: u64,
     },
     /// A checkpoint is complete and stored.
     CheckpointTaken {
-        /// On which VM.
+        /// The VM of the attempt.
         vm: VmId,
-        /// The task that can be restarted from it.
+        /// The task that can be restarted from the checkpoint.
         task: TaskId,
-        /// The attempt that took it.
+        /// The attempt that the checkpoint was taken of.
         attempt: Attempt,
         /// The number of the checkpoint.
         checkpoint: CheckpointSeq,
-        /// What of the work it holds.
+        /// Part of the work that the checkpoint holds.
         done: Ppm,
         /// The size of the checkpoint.
         bytes: Bytes,
         /// How long the task stood still, real microseconds.
         real_held_us: u64,
-        /// How much of that CRIU took, real microseconds.
+        /// Part of `real_held_us` that CRIU took, real microseconds.
         real_dump_us: u64,
-        /// How long it had to stand still for its time to be what it was promised, real
+        /// How long the task had to stand still for its time to be what it was promised, real
         /// microseconds; zero in virtual time.
         #[serde(default)]
         real_owed_us: u64,
         /// CPU time that CRIU used inside the task, real microseconds.
         #[serde(default)]
         real_criu_us: u64,
-        /// Since when a parallel job stood still, as its worker's clock has it.
+        /// Emulated time since when a parallel job stood still, by its worker's clock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_at: Option<Time>,
     },
     /// A checkpoint failed; the task runs on.
     CheckpointFailed {
-        /// On which VM.
+        /// The VM of the attempt.
         vm: VmId,
         /// The task that was to be checkpointed.
         task: TaskId,
@@ -142,13 +142,13 @@ pub enum Report {
         /// The VM's credit balance.
         balance: Credits,
     },
-    /// CPU time a VM was promised and got so far, real microseconds.
+    /// CPU time that a VM was promised and got so far, real microseconds.
     Share {
-        /// The VM that the CPU time is of.
+        /// The VM that was promised the CPU time.
         vm: VmId,
-        /// CPU time that it should have had, real microseconds.
+        /// CPU time that the VM should have had, real microseconds.
         real_promised_us: u64,
-        /// CPU time that it has had, real microseconds.
+        /// CPU time that the VM has had, real microseconds.
         real_received_us: u64,
     },
     /// A job's slots are in the foreground now, where they were.
@@ -159,7 +159,7 @@ pub enum Report {
         task: TaskId,
         /// The attempt at it that was promoted.
         attempt: Attempt,
-        /// From the command to here, real microseconds.
+        /// Time from the command to this report, real microseconds.
         real_took_us: u64,
     },
     /// A job goes on on other vCPUs of its VM.
@@ -170,21 +170,21 @@ pub enum Report {
         task: TaskId,
         /// The attempt at it that was moved.
         attempt: Attempt,
-        /// What of its work came along.
+        /// Part of the job's work that came along.
         done: Ppm,
-        /// Why nothing did; empty if it did.
+        /// Why no work came along; empty if it did.
         lost: String,
-        /// From the command to here, real microseconds.
+        /// Time from the command to this report, real microseconds.
         real_took_us: u64,
-        /// What the dump took of that.
+        /// Part of `real_took_us` that the dump took.
         real_dump_us: u64,
-        /// What the restore took of that.
+        /// Part of `real_took_us` that the restore took.
         real_restore_us: u64,
         /// Size of the checkpoint.
         bytes: Bytes,
     },
-    /// What a start of a parallel job that is over was due and got. Just before the report of its
-    /// end.
+    /// Account of a start of a parallel job that is over; it comes just before the report of the
+    /// job's end.
     JobAccount {
         /// The VM that the job was on.
         vm: VmId,
@@ -196,9 +196,9 @@ pub enum Report {
         #[serde(flatten)]
         account: Box<JobAccount>,
     },
-    /// What an attempt that is over was promised and got. Just before the report of its end.
+    /// Account of an attempt that is over; it comes just before the report of the attempt's end.
     Ledger {
-        /// On which VM.
+        /// The VM of the attempt.
         vm: VmId,
         /// The task that was attempted.
         task: TaskId,
@@ -210,7 +210,7 @@ pub enum Report {
     },
 }
 
-/// The VM of a report, behind the reference that the report is behind.
+/// The VM of a report, by the same kind of reference as the report.
 macro_rules! vm_of {
     ($report:expr) => {
         match $report {
@@ -236,13 +236,13 @@ macro_rules! vm_of {
 }
 
 impl Report {
-    /// The VM it is about.
+    /// The VM that the report is about.
     #[must_use]
     pub const fn vm(&self) -> VmId {
         *vm_of!(self)
     }
 
-    /// The VM it is about, for whoever gives it another number.
+    /// The VM that the report is about, so that it can get another number.
     pub const fn vm_mut(&mut self) -> &mut VmId {
         vm_of!(self)
     }

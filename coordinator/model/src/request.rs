@@ -1,4 +1,4 @@
-//! What a customer of the provider asks for.
+//! Requests of the provider's customers for VMs.
 
 use dormouse_cloud::Market;
 use dormouse_units::{Span, TypeName};
@@ -12,7 +12,6 @@ pub struct Request {
     pub kind: TypeName,
     /// On-demand for a normal request, spot for a preemptible one.
     pub market: Market,
-    /// For how long its VM is wanted, from when it is ready; the time for which it is hibernated does
-    /// not count.
+    /// How long the VM is wanted from when it is ready; time in hibernation does not count.
     pub duration: Span,
 }

@@ -1,4 +1,4 @@
-//! What a run is made of: all that its outcome depends on, besides its events.
+//! The setup of a run: all that its outcome depends on, besides its events.
 
 use std::collections::BTreeMap;
 
@@ -12,66 +12,66 @@ use crate::{Bag, CheckpointConfig, Noise, Space, UsageInformation};
 /// can be replayed by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
-    /// The seed of all chance in the run.
+    /// The seed of all random numbers in the run.
     pub seed: u64,
-    /// What the provider offers.
+    /// The instance types that the provider offers, with boot and hibernation times.
     pub catalogue: Catalogue,
-    /// What is to be run from the beginning; no tasks where all work is submitted later.
+    /// The bag that is known from the beginning; without tasks where all work is submitted later.
     pub bag: Bag,
-    /// By how much its tasks' real run times differ from those that it says; `None`: not at all.
+    /// By how much the tasks' real run times differ from those in the bag; `None`: not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<Noise>,
-    /// Parallel jobs that are submitted while it runs, if any are.
+    /// Parallel jobs that are submitted during the run, if any are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<ParallelJobs>,
-    /// Whether customers of the provider request VMs while it runs.
+    /// Whether customers of the provider request VMs during the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requests: bool,
-    /// When tasks are checkpointed.
+    /// When and where tasks of the bag are checkpointed, and what that costs.
     pub checkpoint: CheckpointConfig,
     /// When spot VMs are taken away and given back.
     pub interruptions: Vec<InterruptionModel>,
-    /// How long before a preemption its VM is warned.
+    /// How long before a preemption the VM gets notice of it.
     pub preemption_notice: Span,
     /// How the provider places VMs, what their prices are and how it charges them.
     #[serde(default, skip_serializing_if = "Terms::is_default")]
     pub terms: Terms,
 }
 
-/// What a run with parallel jobs must know of them before they are submitted.
+/// What a run must know of its parallel jobs before they are submitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParallelJobs {
-    /// The instance type that they are run on: its vCPUs have a seat in both tiers.
+    /// The instance type that the jobs run on: its vCPUs have a seat in both tiers.
     pub machine: TypeName,
-    /// What their scheduler is told of their CPU usage.
+    /// What the scheduler is told of the jobs' CPU usage.
     pub information: UsageInformation,
-    /// When they are checkpointed, and what that costs, which is more than nothing; `None`: they
-    /// never are, and what interrupts them has them begin anew.
+    /// When the jobs are checkpointed, and what that costs, which is more than nothing; `None`:
+    /// never, so that a job that is interrupted begins anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointConfig>,
-    /// Memory that a process of theirs may have on a processor, whoever else is there; `None`:
-    /// nobody says, and none of them asks for any.
+    /// Memory that a process of a job may have on a processor, whoever else is there; `None`:
+    /// nobody says, and no job asks for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
 }
 
 impl Setup {
-    /// How long a task of its bag really takes at full speed on a type; `None` if it can't run there.
+    /// Real run time of a task of the bag at full speed on a type; `None` if it can't run there.
     #[must_use]
     pub fn runtime(&self, task: TaskId, kind: &TypeName) -> Option<Span> {
         let said = *self.bag.tasks.get(task.get() as usize)?.runtime.get(kind)?;
         Some(self.noise.map_or(said, |noise| noise.real(self.seed, task, said)))
     }
 
-    /// When a task of its bag is submitted; the beginning of the run for those that are of no bag.
+    /// When a task of the bag is submitted; the beginning of the run for a task of no bag.
     #[must_use]
     pub fn submitted(&self, task: TaskId) -> Time {
         let task = self.bag.tasks.get(task.get() as usize);
         Time::ZERO + task.map_or(Span::ZERO, |task| task.submitted)
     }
 
-    /// A run of parallel jobs and nothing else, on one machine of so many processors that costs
-    /// nothing and is there at once.
+    /// The setup of a run of parallel jobs and nothing else, on one machine with this number of
+    /// processors that costs nothing and is there at once.
     #[must_use]
     pub fn of_jobs(processors: u32, information: UsageInformation, seed: u64) -> Self {
         let catalogue =
@@ -91,8 +91,8 @@ impl Setup {
         nothing.with_jobs(processors, information)
     }
 
-    /// The same with parallel jobs beside its bag, on one machine of so many processors that costs
-    /// nothing and boots as VMs do.
+    /// This setup with parallel jobs beside its bag, on one machine with this number of processors
+    /// that costs nothing and boots as VMs do.
     #[must_use]
     pub fn with_jobs(mut self, processors: u32, information: UsageInformation) -> Self {
         let machine = TypeName::from(MACHINE);
@@ -112,7 +112,7 @@ impl Setup {
         self
     }
 
-    /// The same with its parallel jobs, if there are any, checkpointed so.
+    /// This setup with its parallel jobs, if there are any, checkpointed as given.
     #[must_use]
     pub fn checkpointing_jobs(mut self, checkpoint: Option<CheckpointConfig>) -> Self {
         if let Some(jobs) = &mut self.jobs {
@@ -121,8 +121,8 @@ impl Setup {
         self
     }
 
-    /// The same with so much memory for each processor of the machine of its parallel jobs, of which
-    /// a process can have an equal part for each of so many; `None`: nobody says.
+    /// This setup with this memory for each processor of the machine for parallel jobs, of which a
+    /// process can have one of `processes` equal parts; `None`: nobody says.
     #[must_use]
     pub fn with_memory_of_jobs(mut self, processor: Option<Bytes>, processes: u64) -> Self {
         if let (Some(jobs), Some(memory)) = (&mut self.jobs, processor) {
@@ -134,9 +134,9 @@ impl Setup {
         self
     }
 
-    /// The same with a burstable machine for its parallel jobs; `None`: it always has full speed.
+    /// This setup with a burstable machine for its parallel jobs; `None`: it always has full speed.
     ///
-    /// Such a machine has credits as other burstable VMs have. A processor drains them while a
+    /// A burstable machine has credits as other burstable VMs have. A processor drains them while a
     /// process on it computes or is checkpointed. Jobs burst: only where all credits are spent does
     /// every processor slow down to the baseline, for both tiers, until a whole credit is earned.
     /// Only the time in which no process of a job computes, as all wait for the network, takes no
@@ -163,7 +163,8 @@ impl Setup {
         self.jobs.as_ref()?.checkpoint.as_ref()
     }
 
-    /// What the machine for parallel jobs has for one; nothing where there are no such jobs.
+    /// Room that the machine for parallel jobs has for one job; none where there are no parallel
+    /// jobs.
     #[must_use]
     pub fn space_of_jobs(&self) -> Space {
         let Some(jobs) = &self.jobs else { return Space { processors: 0, memory: None } };
@@ -171,16 +172,16 @@ impl Setup {
         Space { processors, memory: jobs.memory }
     }
 
-    /// Memory of the machine for parallel jobs, as far as somebody says.
+    /// Memory of the machine for parallel jobs; zero where nobody says.
     #[must_use]
     pub fn memory_of_machine(&self) -> Bytes {
         let machine = self.jobs.as_ref().and_then(|jobs| self.catalogue.get(&jobs.machine));
         machine.map_or(Bytes::ZERO, |kind| kind.memory)
     }
 
-    /// Memory that the processes on VMs of each type may fill together, where the machine for parallel
-    /// jobs has as much as somebody says: the machine's, and on other VMs a task of the largest on
-    /// every vCPU. Nothing where nobody says.
+    /// Memory that the processes on VMs of each type may fill together: all of the machine for
+    /// parallel jobs, and on other VMs as much as the largest task on every vCPU. Empty where the
+    /// memory of the machine is unknown.
     #[must_use]
     pub fn memory_filled(&self) -> BTreeMap<TypeName, Bytes> {
         let machine = self.memory_of_machine();

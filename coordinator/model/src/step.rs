@@ -13,31 +13,31 @@ use crate::{Decision, Event, Notice, StartReason};
 pub struct Step {
     /// The step's number, from 0.
     pub seq: u64,
-    /// When, in emulated microseconds.
+    /// Time of the step, in emulated microseconds.
     pub at: Time,
     /// The event that the engine was told of.
     #[serde(flatten)]
     pub event: Event,
-    /// What the scheduler heard of it.
+    /// Notices of the event that the scheduler heard.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
-    /// What the scheduler decided.
+    /// Decisions that the scheduler made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
-    /// What came of it.
+    /// Effects of the event and the decisions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<Effect>,
 }
 
 impl Step {
-    /// Memory for a step.
+    /// A blank step, to be filled in from its `begin` on.
     #[must_use]
     pub fn blank() -> Self {
         let (notices, decisions, effects) = (Vec::new(), Vec::new(), Vec::new());
         Self { seq: 0, at: Time::ZERO, event: Event::Begin, notices, decisions, effects }
     }
 
-    /// Makes it one of which nothing but the event is known.
+    /// Makes this a step of which only the number, the time and the event are known.
     #[inline]
     pub fn begin(&mut self, seq: u64, at: Time, event: Event) {
         (self.seq, self.at, self.event) = (seq, at, event);
@@ -57,16 +57,16 @@ pub enum Effect {
         vm: VmId,
         /// The VM's instance type.
         kind: TypeName,
-        /// How it was bought.
+        /// Market in which the VM was bought.
         market: Market,
-        /// At what price.
+        /// Price of the VM at its launch.
         price: Price,
-        /// Most that is paid for it.
+        /// Most to be paid for the VM.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bid: Option<Price>,
         /// Number of the VM's vCPUs.
         vcpus: u32,
-        /// On which host.
+        /// The host that the VM is on.
         host: HostId,
     },
     /// A VM has booted; charging begins.
@@ -74,27 +74,27 @@ pub enum Effect {
         /// The VM that has booted.
         vm: VmId,
     },
-    /// The provider acts, as asked for at `asked`.
+    /// The provider takes VMs away or gives them back, as asked for at `asked`.
     Interrupted {
-        /// When it was asked for.
+        /// When the action was asked for.
         asked: Time,
-        /// What the provider does.
+        /// The provider's action.
         action: Action,
-        /// The VM or VMs that it does it to.
+        /// The VM or VMs that the action is meant for.
         target: Target,
-        /// The VMs it hit.
+        /// The VMs that the action hit.
         vms: Vec<VmId>,
-        /// Those it was meant for, too, and left as they are: they boot or change their state, or
-        /// can't resume yet.
+        /// The VMs that the action was meant for, too, and that stay as they are: they boot or
+        /// change their state, or can't resume yet.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left: Vec<VmId>,
     },
-    /// The spot price of a type is another from now on, for those who have VMs of it. Said of types of which
-    /// there are VMs, and of all whose price is recorded where there is a bag.
+    /// The spot price of a type changes, for those who have VMs of it. Logged for types of which
+    /// there are VMs, and, where there is a bag, for all types whose price is recorded.
     PriceChanged {
         /// The instance type with the new price.
         kind: TypeName,
-        /// What it costs now.
+        /// Price of a spot VM of the type from now on.
         price: Price,
     },
     /// A VM costs more than was bid for it: the provider gives notice and ends it.
@@ -106,9 +106,9 @@ pub enum Effect {
     Displaced {
         /// The VM that is displaced.
         vm: VmId,
-        /// The one that waits for its room.
+        /// The VM that waits for its room.
         by: VmId,
-        /// What is done to it.
+        /// The action that is done to the displaced VM.
         #[serde(default = "preempt", skip_serializing_if = "is_preempt")]
         action: Action,
     },
@@ -121,23 +121,23 @@ pub enum Effect {
     VmHibernated {
         /// The VM that hibernated.
         vm: VmId,
-        /// When it was asked for.
+        /// When the action was asked for.
         asked: Time,
     },
     /// A resume took effect; charging begins.
     VmResumed {
         /// The VM that resumed.
         vm: VmId,
-        /// When it was asked for.
+        /// When the action was asked for.
         asked: Time,
     },
     /// A VM is gone for good.
     VmEnded {
         /// The VM that ended.
         vm: VmId,
-        /// Who or what ended it.
+        /// Who or what ended the VM.
         why: VmEnd,
-        /// All that was charged for it.
+        /// All that was charged for the VM.
         cost: Money,
     },
     /// A task was sent to a VM.
@@ -150,19 +150,21 @@ pub enum Effect {
         vm: VmId,
         /// The scheduler's reason for this VM.
         reason: StartReason,
-        /// From which checkpoint, holding what of the work.
+        /// The checkpoint it starts from and the part of the work that this holds; `None`: from
+        /// scratch.
         from: Option<(CheckpointSeq, Ppm)>,
-        /// The vCPU of its first process; said where vCPUs of one VM may not be alike, as spot VMs
-        /// are in the background.
+        /// The vCPU of the task's first process; logged where vCPUs of one VM may not be alike, as
+        /// spot VMs are in the background.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         vcpu: Option<u32>,
     },
-    /// A VM has processors of its host, until it ends or hibernates. Said where spot VMs are in the
-    /// background.
+    /// A VM has processors of its host, until it ends or hibernates. Logged where spot VMs are in
+    /// the background.
     Placed {
         /// The VM that has the processors.
         vm: VmId,
-        /// Whether its vCPUs have all that they use of them, or what others leave.
+        /// Foreground: the VM's vCPUs have all that they use of the processors. Background: they
+        /// have what others leave.
         tier: Tier,
         /// The host's processor under each of the VM's vCPUs.
         processors: Vec<u32>,
@@ -174,7 +176,7 @@ pub enum Effect {
         vm: VmId,
         /// The number of the vCPU on it.
         vcpu: u32,
-        /// What the VM in the foreground leaves.
+        /// Share of the processor that the VM in its foreground leaves.
         share: Ppm,
     },
     /// A task is to be checkpointed now, while it runs on: its scheduler or its checkpointing scheme
@@ -187,40 +189,42 @@ pub enum Effect {
         /// The VM it is on.
         vm: VmId,
     },
-    /// A task could not begin with its newest checkpoint: it begins with an older one, with this one
-    /// on another host, or from scratch.
+    /// A task could not begin from its newest checkpoint: it begins from an older one, from the
+    /// same one on another host, or from scratch.
     RestoreFellBack {
         /// The task that begins.
         task: TaskId,
-        /// What could not be restored.
+        /// The checkpoint that could not be restored, and the part of the work that it holds.
         from: (CheckpointSeq, Ppm),
-        /// What it begins with instead; `None`: from scratch.
+        /// The checkpoint that the task begins from instead, likewise; `None`: from scratch.
         to: Option<(CheckpointSeq, Ppm)>,
-        /// Not on this host, which could not restore it.
+        /// The host that could not restore the checkpoint, where the task must not begin from it
+        /// again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_on: Option<HostId>,
-        /// What the host said of its failure, as one line.
+        /// The host's words on the failure, as one line.
         why: String,
     },
-    /// A report of a former life of a task or host was dropped.
+    /// An event was dropped as out of date: a report on a former attempt or on a VM that its host
+    /// no longer has, or a submission or request under a number that is not the next one.
     Stale,
-    /// What the scheduler asked for had been overtaken by what it had yet to hear. It was not done.
+    /// A decision was overtaken by what the scheduler had yet to hear, and was not carried out.
     Moot {
         /// The decision, by its place in this step.
         index: usize,
         /// What overtook the decision.
         why: String,
     },
-    /// The scheduler asked for what cannot be: a bug of the policy. It was not done.
+    /// A decision asked for something impossible, a bug of the policy, and was not carried out.
     Rejected {
         /// The decision, by its place in this step.
         index: usize,
-        /// Why it cannot be.
+        /// Why the decision is impossible.
         why: String,
     },
     /// The run is over.
     Over {
-        /// All tasks finished verified.
+        /// Whether all tasks finished and were verified.
         complete: bool,
     },
 }
@@ -235,7 +239,7 @@ fn is_preempt(action: &Action) -> bool {
 }
 
 impl Effect {
-    /// Whether it says that the decision at this place of its step was not carried out.
+    /// Whether this effect says that the decision at this place of its step was not carried out.
     #[must_use]
     pub fn refuses(&self, place: usize) -> bool {
         matches!(self, Self::Moot { index, .. } | Self::Rejected { index, .. } if *index == place)
@@ -252,7 +256,7 @@ pub enum VmEnd {
     Preempted,
     /// The VM's host is gone.
     HostLost,
-    /// The host could not make or keep it.
+    /// The host could not make or keep the VM.
     Failed,
     /// All work of the tenant that launched it is done, while other tenants go on.
     WorkDone,
@@ -261,7 +265,7 @@ pub enum VmEnd {
 }
 
 impl VmEnd {
-    /// In a word, as tables and logs have it.
+    /// The reason as one word, as tables and logs have it.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -274,7 +278,7 @@ impl VmEnd {
         }
     }
 
-    /// Who ended it.
+    /// Who ended the VM: the user or the provider.
     #[must_use]
     pub const fn by(self) -> EndedBy {
         match self {
