@@ -1,4 +1,4 @@
-//! How fast jobs are run over price records: 64 types, 2,001 bids, six schemes, a year of prices.
+//! Benchmark of jobs run over price records: 64 types, 2,001 bids, six schemes, a year of prices.
 
 #![allow(
     clippy::disallowed_methods,

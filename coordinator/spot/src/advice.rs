@@ -4,55 +4,56 @@ use dormouse_units::{Price, Span, Time};
 
 use super::{Outcome, SpotJob, SpotRecord, SpotScheme};
 
-/// The bid of the application: the least price on demand (Eq. 7); `None` of nothing.
+/// The application's bid: the lowest on-demand price (Eq. 7); `None` if there are no prices.
 #[must_use]
 pub fn lowest_bid(on_demand: impl IntoIterator<Item = Price>) -> Option<Price> {
     on_demand.into_iter().min()
 }
 
-/// How long a job without checkpoints is expected to take, hours of waiting left out (Eq. 8): with f the
-/// part of the instances that was left to this bid for so long and r the restart,
-/// (w · P(T ≥ w) + Σ over T < w of (T + r) f(T)) / P(T ≥ w). In seconds; `None`: no instance lasted as long
-/// as the job.
+/// Expected execution time of a job without checkpoints in seconds, waiting left out (Eq. 8): with
+/// f(T) the part of the instances that were left to this bid for the time T and r the restart, (w ·
+/// P(T ≥ w) + Σ over T < w of (T + r) f(T)) / P(T ≥ w). `None`: no instance lasted as long as the
+/// job.
 #[must_use]
 pub fn expected_execution(record: &SpotRecord<'_>, work: Span, restart: Span) -> Option<f64> {
     let uptimes = record.uptimes();
     let (short, long) = uptimes.split_at(uptimes.partition_point(|uptime| *uptime < work));
-    // The last instance is left when the record ends: it counts if that was long enough.
+    // The last instance still runs when the record ends: it counts if it has lasted long enough.
     #[expect(clippy::cast_precision_loss, reason = "uptimes are few")]
     let lasted = (long.len() + usize::from(record.open_for() >= work)) as f64;
     let lost: Span = short.iter().map(|uptime| *uptime + restart).sum();
     (lasted > 0.0).then(|| work.as_secs_f64() + lost.as_secs_f64() / lasted)
 }
 
-/// What a type is at a bid, by its record of prices.
+/// What an instance type is worth at a bid, by its record of prices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeAdvice {
     /// The part of the record in which an instance can be had.
     pub available: f64,
-    /// How often one was taken.
+    /// How often an instance was taken away.
     pub taken: usize,
     /// [`expected_execution`], in seconds.
     pub expected_s: Option<f64>,
-    /// How many jobs are simulated: one begins each day, and those are left out that are not done by the end
-    /// of the record under every scheme, those aside under which they may never be ([`SpotScheme::may_never_end`]).
+    /// Number of jobs that are simulated: one begins each day. A job counts only if it is done by
+    /// the end of the record under every scheme, those aside under which it may never be
+    /// ([`SpotScheme::may_never_end`]).
     pub jobs: usize,
-    /// What became of these jobs under each of [`SpotScheme::ALL`].
+    /// Results of these jobs under each of [`SpotScheme::ALL`].
     pub schemes: Vec<SchemeAdvice>,
 }
 
-/// What becomes of jobs under a scheme, in the mean of those that it does.
+/// Results of jobs under a scheme: means over the jobs that are done.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SchemeAdvice {
-    /// How many it does by the end of the record.
+    /// Number of jobs that are done by the end of the record.
     pub done: usize,
-    /// How long they took, in seconds; no number where there are none.
+    /// Mean time that the jobs took, in seconds; NaN where none is done.
     pub took_s: f64,
-    /// What they cost, in dollars.
+    /// Mean cost of the jobs, in dollars; NaN where none is done.
     pub cost_usd: f64,
 }
 
-/// What a type is for a job at the bid of a record.
+/// What an instance type is worth for a job, at the bid of its record.
 #[must_use]
 pub fn type_advice(record: &SpotRecord<'_>, job: &SpotJob) -> TypeAdvice {
     const DAY: u64 = 86_400;
@@ -86,9 +87,9 @@ pub fn type_advice(record: &SpotRecord<'_>, job: &SpotJob) -> TypeAdvice {
     }
 }
 
-/// The type of the shortest expected execution, by its place; of equals the one on which jobs without checkpoints
-/// cost the least, then the first. `None`: on none of them an
-/// instance was left for as long as the job.
+/// Index of the type with the shortest expected execution; of equals the one on which jobs without
+/// checkpoints cost the least, then the first. `None`: on none of the types did an instance last as
+/// long as the job.
 #[must_use]
 pub fn best_type(types: &[TypeAdvice]) -> Option<usize> {
     let known = types.iter().enumerate().filter_map(|(n, of)| Some((n, of.expected_s?)));
@@ -111,7 +112,8 @@ mod tests {
         let bid = lowest_bid([cents(30), cents(20)]).expect("there are some");
         assert_eq!(bid, cents(20));
         let at = |h: u64| Time::ZERO + hour.times(h);
-        // Below the bid for three hours and five; for one hour at a time; always.
+        // Three records: below the bid for three hours and for five; for one hour at a time;
+        // always.
         let long = PriceTrace::new(vec![(at(0), cents(5)), (at(3), cents(30)), (at(5), cents(5))]);
         let short: Vec<_> =
             (0..10).map(|h| (at(h), cents(if h % 2 == 0 { 5 } else { 30 }))).collect();
@@ -123,7 +125,8 @@ mod tests {
         assert_eq!(expected, [None, Some(7_200.0), Some(7_200.0)]);
         assert_eq!(all.iter().map(|of| of.taken).collect::<Vec<_>>(), [5, 1, 0]);
         assert!((all[1].available - 0.8).abs() < 1e-9, "{}", all[1].available);
-        // Both are expected to take as long; five cents an hour are less than nineteen.
+        // The job is expected to take equally long on both; five cents an hour are less than
+        // nineteen.
         assert_eq!((best_type(&all), best_type(&all[..1])), (Some(1), None));
         let swapped = [all[2].clone(), all[1].clone()];
         assert_eq!(best_type(&swapped), Some(1));

@@ -9,20 +9,20 @@ use super::SpotRecord;
 use super::next::Unkept;
 use super::record::HOUR;
 
-/// One divisible job.
+/// One divisible job, with the parameters of its schemes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpotJob {
     /// Run time of the work alone, without checkpoints and restarts.
     pub work: Span,
     /// How long a checkpoint takes (t_c).
     pub checkpoint: Span,
-    /// How long it takes to go on on another instance (t_r).
+    /// How long a restart on another instance takes (t_r).
     pub restart: Span,
     /// How long before the end of an hour ACC looks at the price to end the instance (t_w).
     pub look: Span,
-    /// How often ADAPT decides.
+    /// Period of ADAPT's decisions.
     pub every: Span,
-    /// What it knows then.
+    /// Prices that ADAPT knows when it decides.
     pub knows: Knows,
 }
 
@@ -91,39 +91,41 @@ impl SpotScheme {
     }
 }
 
-/// What became of the job.
+/// The outcome of a job that was done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// From its beginning to its end, waiting for the price included.
+    /// Time from the job's beginning to its end, waiting for the price included.
     pub took: Span,
-    /// What its instances cost.
+    /// Cost of the job's instances.
     pub cost: Money,
-    /// Hours that were paid for.
+    /// Number of instance hours that were paid for.
     pub hours: u64,
-    /// Instances after the first.
+    /// Number of instances after the first.
     pub restarts: u32,
-    /// Checkpoints that were kept.
+    /// Number of checkpoints that were kept.
     pub checkpoints: u32,
     /// Work that had to be done again.
     pub lost: Span,
-    /// How often ACC ended an instance without a checkpoint, as the price passed the bid between its two looks.
+    /// How often ACC ended an instance without a checkpoint, as the price passed the bid between
+    /// ACC's two looks.
     pub unkept: u32,
 }
 
-/// A job on its way.
+/// A job that is being run over a record.
 struct Way<'a> {
     job: SpotJob,
     record: &'a SpotRecord<'a>,
-    /// Work that a checkpoint keeps, and since.
+    /// Work that a checkpoint keeps, and work done since.
     kept: Span,
     since: Span,
     outcome: Outcome,
 }
 
 impl SpotJob {
-    /// What becomes of the job if it begins at `start`; `None`: it is not done by the end of the record.
+    /// Outcome of the job if it begins at `start`; `None`: it is not done by the end of the record.
     ///
-    /// Takes time that grows with the instances that it is on, their hours and checkpoints.
+    /// The computation takes time that grows with the number of the job's instances, their hours
+    /// and checkpoints.
     #[must_use]
     pub fn run(&self, scheme: SpotScheme, record: &SpotRecord<'_>, start: Time) -> Option<Outcome> {
         let (kept, since) = (Span::ZERO, Span::ZERO);
@@ -161,7 +163,7 @@ impl Way<'_> {
         self.outcome.checkpoints += 1;
     }
 
-    /// Hours that are paid for an instance, ended by its user or taken.
+    /// Pays for these hours of an instance.
     fn pay(&mut self, launched: Time, hours: u64) {
         self.outcome.cost += self.record.hours(launched, hours);
         self.outcome.hours += hours;
@@ -173,7 +175,8 @@ impl Way<'_> {
         at
     }
 
-    /// On an instance that the provider takes: when the job is done, or when it is taken.
+    /// Runs the job on an instance that the provider takes away: `Ok` with the time at which the
+    /// job is done, or `Err` with the time at which the instance is taken.
     fn until_taken(
         &mut self,
         scheme: SpotScheme,
@@ -203,8 +206,8 @@ impl Way<'_> {
         Err(until)
     }
 
-    /// On an instance that its user ends: when the job is done, or when it is ended; `None` if the record
-    /// doesn't say.
+    /// Runs the job on an instance that its user ends: `Ok` with the time at which the job is done,
+    /// or `Err` with the time at which the instance is ended; `None` if the record ends before.
     fn until_ended(&mut self, launched: Time, mut now: Time) -> Option<Result<Time, Time>> {
         for hours in 1.. {
             let ends = launched + HOUR.times(hours);

@@ -1,5 +1,5 @@
-//! One divisible job on a spot instance whose price changes: what checkpoint schemes make of a record of
-//! prices (ACC), and which bid and type to take.
+//! One divisible job on a spot instance whose price changes: what checkpointing schemes make of a
+//! record of prices (ACC paper), and which bid and type to take.
 
 mod advice;
 mod job;

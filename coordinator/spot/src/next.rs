@@ -1,4 +1,4 @@
-//! When an instance is checkpointed next, by each scheme (ACC paper, section V).
+//! When each scheme next takes a checkpoint on an instance (ACC paper, section V).
 
 use dormouse_model::Knows;
 use dormouse_units::{Span, Time};
@@ -9,25 +9,26 @@ use super::{SpotRecord, SpotScheme};
 /// Work on an instance that no checkpoint keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Unkept {
-    /// Since when the instance is charged for: its hours count from then.
+    /// Time since when the instance is charged for: its hours count from then.
     pub begins: Time,
-    /// Since when the work is done: its instance's last checkpoint was kept then, or its work began.
+    /// Time since when the unkept work is done: the last checkpoint on the instance was kept then,
+    /// or work began.
     pub since: Time,
-    /// Checkpoints that begin before this time are no answer.
+    /// Earliest time at which a checkpoint may begin.
     pub from: Time,
-    /// When all work is done if nothing holds it up.
+    /// Time at which all work is done if nothing holds it up.
     pub done: Time,
     /// How long a checkpoint takes (t_c).
     pub cost: Span,
-    /// How often ADAPT decides.
+    /// Period of ADAPT's decisions.
     pub every: Span,
-    /// What ADAPT knows then.
+    /// Prices that ADAPT knows when it decides.
     pub knows: Knows,
 }
 
 impl SpotScheme {
-    /// When the next checkpoint begins; `None`: never, or it is decided at a look (ACC). There is none
-    /// as long as there is no work to keep.
+    /// Time at which the next checkpoint begins; `None`: never, or it is decided at a look (ACC).
+    /// There is no checkpoint as long as there is no work to keep.
     pub fn next(self, record: &SpotRecord<'_>, work: &Unkept) -> Option<Time> {
         let Unkept { begins, since, done, cost, every, knows, .. } = *work;
         let from = work.from.max(since + Span::from_micros(1));
@@ -52,8 +53,8 @@ impl SpotScheme {
     }
 }
 
-/// The first time from this one on that is so long before the end of an hour of an instance that is
-/// charged for since `begins`.
+/// The first time at or after `from` that is `lead` before the end of an hour of an instance that
+/// is charged for since `begins`.
 pub fn before_hour_ends(begins: Time, lead: Span, from: Time) -> Time {
     let hours = (from + lead).since(begins).as_micros().div_ceil(HOUR.as_micros());
     begins + HOUR.times(hours) - lead
@@ -71,7 +72,7 @@ mod tests {
             before_hour_ends(at(10), lead, at(from)).since(Time::ZERO).as_micros() / 1_000_000
         });
         assert_eq!(points, [3_310, 3_310, 3_310, 6_910, 6_910]);
-        // A lead of more than an hour is before a later one's end.
+        // A lead of more than an hour is before the end of a later hour.
         assert_eq!(before_hour_ends(at(10), Span::from_secs(4_000), at(10)), at(3_210));
     }
 }

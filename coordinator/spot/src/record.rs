@@ -8,27 +8,28 @@ use dormouse_units::{Money, Price, Span, Time};
 
 use super::uptimes::Uptimes;
 
-/// An hour of an instance.
+/// An hour of an instance, the unit it is charged in.
 pub const HOUR: Span = Span::from_secs(3_600);
 
-/// When an instance can be had for a bid: while its price is not above it.
+/// A record of prices at one bid. An instance can be had while the price is not above the bid.
 #[derive(Clone, Debug)]
 pub struct SpotRecord<'a> {
     trace: Cow<'a, PriceTrace>,
     bid: Price,
-    /// From when to when, in order. The last may end with the record.
+    /// Intervals in which an instance can be had, in order. The last may end with the record.
     available: Vec<(Time, Time)>,
-    /// When the price rose.
+    /// Times at which the price rose, in order.
     rises: Vec<Time>,
-    /// How long instances were left to this bid, ascending; one that the record's end cut off is left out.
+    /// Uptimes: how long instances were left to this bid, ascending; one that the record's end cut
+    /// off is left out.
     uptimes: Vec<Span>,
-    /// The same in the order in which they ended.
+    /// The same uptimes in the order in which they ended.
     ended: Uptimes,
     until: Time,
 }
 
 impl<'a> SpotRecord<'a> {
-    /// What this bid is for these prices, which are known until a time.
+    /// The record of this bid for these prices, which are known until a time.
     #[must_use]
     pub fn new(trace: &'a PriceTrace, bid: Price, until: Time) -> Self {
         let steps = trace.steps();
@@ -52,18 +53,18 @@ impl<'a> SpotRecord<'a> {
         Self { trace: Cow::Borrowed(trace), bid, available, rises, uptimes, ended, until }
     }
 
-    /// The same with prices of its own.
+    /// The same record, which owns its prices.
     pub fn into_owned(self) -> SpotRecord<'static> {
         SpotRecord { trace: Cow::Owned(self.trace.into_owned()), ..self }
     }
 
-    /// Until when prices are known.
+    /// Time until which prices are known.
     pub(super) const fn until(&self) -> Time {
         self.until
     }
 
-    /// The next time at or after this one at which the instance can be had, and when the price is next
-    /// above the bid.
+    /// The next time at or after this one at which an instance can be had, and the time at which
+    /// the price next passes the bid.
     pub(super) fn next_available(&self, at: Time) -> Option<(Time, Time)> {
         let n = self.available.partition_point(|(_, to)| *to <= at);
         self.available.get(n).map(|(from, to)| ((*from).max(at), *to))
@@ -74,25 +75,26 @@ impl<'a> SpotRecord<'a> {
         self.rises.get(self.rises.partition_point(|rise| *rise < at)).copied()
     }
 
-    /// Whether the price is above the bid.
+    /// Whether the price is above the bid at this time.
     pub(super) fn is_above(&self, at: Time) -> bool {
         self.trace.at(at).is_none_or(|price| price > self.bid)
     }
 
-    /// What so many hours of an instance cost that was launched then: each its price at its beginning.
+    /// Cost of the first `hours` hours of an instance launched at `launched`: each costs the price
+    /// at its beginning.
     pub(super) fn hours(&self, launched: Time, hours: u64) -> Money {
         let begins = (0..hours).map(|n| launched + HOUR.times(n));
         begins.map(|at| self.trace.at(at).unwrap_or_default().for_span(HOUR)).sum()
     }
 
-    /// The part of the record in which an instance can be had; nothing of an empty one.
+    /// The part of the record in which an instance can be had; 0 for an empty record.
     pub(super) fn available_share(&self) -> f64 {
         let available: Span = self.available.iter().map(|(from, to)| to.since(*from)).sum();
         let whole = self.until.since(Time::ZERO);
         if whole == Span::ZERO { 0.0 } else { available.as_secs_f64() / whole.as_secs_f64() }
     }
 
-    /// How long instances were left to this bid, ascending.
+    /// Uptimes: how long instances were left to this bid, ascending.
     #[must_use]
     pub fn uptimes(&self) -> &[Span] {
         &self.uptimes
@@ -105,11 +107,12 @@ impl<'a> SpotRecord<'a> {
         open.map_or(Span::ZERO, |(from, to)| to.since(*from))
     }
 
-    /// Part of the instances left for over `age` that was taken after `from` more and by `to` more,
-    /// as far as is known at a time; 0 where none is known to have been left for so long.
+    /// Of the instances known at a time to have been left for longer than `age`, the part that was
+    /// taken after `age + from` and by `age + to`; 0 where no instance is known to have been left
+    /// so long.
     ///
-    /// An instance counts once it was taken: how long one has been left that still is says nothing here, nor does
-    /// one that the record's end cut off. One that could be had as the record began counts from there.
+    /// An instance counts once it was taken: one that still runs is not counted, nor is one that
+    /// the record's end cut off. One that could be had as the record began counts from there.
     pub(super) fn taken(
         &self,
         (knows, at): (Knows, Time),

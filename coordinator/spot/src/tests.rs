@@ -1,4 +1,5 @@
-//! Jobs by hand, against the provider's tariff, and what no scheme can do better than OPT.
+//! Tests of jobs reckoned by hand, of costs against the provider's tariff, and of OPT against the
+//! other schemes.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use dormouse_cloud::{Charge, EndedBy, PriceTrace, TariffName};
@@ -24,7 +25,7 @@ fn trace(steps: &[(u64, u64)]) -> PriceTrace {
     PriceTrace::new(steps.iter().map(|(min, price)| (at(*min), cents(*price))).collect())
 }
 
-/// Took, cost in cents, checkpoints, work lost in minutes.
+/// Outcome of a job: time taken in minutes, cost in cents, checkpoints, work lost in minutes.
 fn by(scheme: SpotScheme, work: u64, trace: &PriceTrace, bid: u64) -> Option<(u64, i64, u32, u64)> {
     let record = SpotRecord::new(trace, cents(bid), at(10_000));
     let outcome = SpotJob::of(minutes(work)).run(scheme, &record, Time::ZERO)?;
@@ -36,7 +37,7 @@ fn by(scheme: SpotScheme, work: u64, trace: &PriceTrace, bid: u64) -> Option<(u6
 #[test]
 fn a_job_by_hand() {
     use SpotScheme::{Acc, Adapt, Edge, Hour, None, Opt};
-    // 5 cents, from 0:30 on 6, out of a bid of 7 from 1:40 to 3:00, then 5 for ever.
+    // The price is 5 cents, from 0:30 on 6, above the bid of 7 from 1:40 to 3:00, then 5 for ever.
     let prices = trace(&[(0, 5), (30, 6), (100, 9), (180, 5)]);
     let of = |scheme| by(scheme, 120, &prices, 7).unwrap();
     // 100 min are lost, one hour paid; 5 min restart and 120 of work: three hours.
@@ -47,11 +48,13 @@ fn a_job_by_hand() {
     assert_eq!(of(Hour), (180 + 75, 5 + 10, 2, 40));
     // 30 kept at 0:35, 65 lost; 5 + 90 min.
     assert_eq!(of(Edge), (275, 5 + 10, 1, 65));
-    // It works on at 9 until 1:54, checkpoints, and ends at 1:59; two hours at 5 and 6.
+    // ACC works on at 9 cents until 1:54, checkpoints, and ends the instance at 1:59; two hours at
+    // 5 and 6.
     assert_eq!(of(Acc), (180 + 5 + 6, 5 + 6 + 5, 1, 0));
-    // None is known to have ended by 1:40; then one of 100 min: 85 of work are kept 90 min after the launch.
+    // No instance is known to have ended by 1:40; then one of 100 min: 85 of work are kept 90 min
+    // after the launch.
     assert_eq!(of(Adapt), (310, 5 + 15, 1, 100));
-    // As NONE, if it had known that: 90 min are kept by 1:35, 5 lost; 5 + 30 min, one hour.
+    // ADAPT with the whole record known: 90 min are kept by 1:35, 5 lost; 5 + 30 min, one hour.
     let record = SpotRecord::new(&prices, cents(7), at(10_000));
     let oracle = SpotJob { knows: Knows::WholeRecord, ..SpotJob::of(minutes(120)) };
     let outcome = oracle.run(Adapt, &record, Time::ZERO).unwrap();
@@ -74,7 +77,7 @@ fn bids_below_every_price_and_jobs_longer_than_the_record() {
     }
     let record = SpotRecord::new(&prices, cents(7), at(200));
     let job = SpotJob::of(minutes(60));
-    // Left for 100 min, and for 20 when the record ends.
+    // One instance is left for 100 min, and one for 20 when the record ends.
     assert_eq!(expected_execution(&record, job.work, job.restart), Some(3_600.0));
     assert_eq!(expected_execution(&record, minutes(101), job.restart), None);
     let record = SpotRecord::new(&prices, cents(7), at(300));
@@ -97,9 +100,9 @@ fn any_trace(levels: u64) -> impl Strategy<Value = PriceTrace> {
 }
 
 proptest! {
-    /// OPT never pays for more hours than a scheme with the same bid, nor takes longer: it keeps all that
-    /// can be kept. Where all hours cost the same it is never beaten in cost; where they don't, one that
-    /// is later may find cheaper hours.
+    /// OPT never pays for more hours than a scheme with the same bid, nor takes longer: it keeps
+    /// all that can be kept. Where all hours cost the same it is never beaten in cost; where they
+    /// don't, a scheme that is later may find cheaper hours.
     #[test]
     fn opt_is_the_best_of_those_with_the_same_bid(
         prices in any_trace(6), bid in 4_u64..10, work in 1_u64..900, start in 0_u64..500,
@@ -128,7 +131,7 @@ proptest! {
         }
     }
 
-    /// ADAPT decides the same whatever prices are yet to come, unless it is told to know them.
+    /// ADAPT's decisions do not depend on prices yet to come, unless it is told to know them.
     #[test]
     fn adapt_knows_no_price_before_its_time(
         prices in any_trace(6), other in any_trace(6), bid in 4_u64..10, work in 1_u64..900, start in 0_u64..500,
@@ -146,7 +149,7 @@ proptest! {
             Some((outcome.took, outcome.checkpoints, outcome.lost)));
     }
 
-    /// What is paid is what the provider's tariff says of the instances that there were.
+    /// The hours of an instance cost what the provider's tariff charges for it.
     #[test]
     fn hours_cost_what_the_tariff_says(prices in any_trace(6), from in 0_u64..300, lasts in 1_u64..700) {
         let record = SpotRecord::new(&prices, cents(20), at(100_000));

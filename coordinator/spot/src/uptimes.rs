@@ -1,11 +1,12 @@
-//! How long instances were left to a bid, and what of that is known when.
+//! Uptimes of instances (how long they were left to a bid), and which of them are known at a time.
 
 use dormouse_units::Span;
 
-/// Uptimes in the order in which they ended, for counts among however many of the first.
+/// Uptimes in the order in which they ended, for counts among the first n of them.
 ///
-/// Level j has them in blocks of 2^j, each ascending, what is over left out. The first n are one block of each power
-/// of two in n, so that a count among them is a search in each of these.
+/// Level j has the uptimes in blocks of 2^j, each sorted in ascending order; an incomplete last
+/// block is left out. The first n uptimes are one block for each power of two in n, so that a count
+/// among them is a binary search in each of these blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Uptimes {
     levels: Vec<Vec<Span>>,
@@ -19,14 +20,14 @@ impl Uptimes {
             size *= 2;
             let mut level = levels.last().cloned().unwrap_or_default();
             level.truncate(all - all % size);
-            // Both halves are sorted already, so that this only merges them.
+            // Both halves of a block are sorted already, so that sorting only merges them.
             level.chunks_exact_mut(size).for_each(<[Span]>::sort);
             levels.push(level);
         }
         Self { levels }
     }
 
-    /// How many of the first `n` are no longer than this.
+    /// Number of the first `n` uptimes that are no longer than `longest`.
     pub(super) fn up_to(&self, n: usize, longest: Span) -> usize {
         let (mut from, mut count) = (0, 0);
         for (j, level) in self.levels.iter().enumerate().rev() {
@@ -48,7 +49,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// As counted one by one.
+        /// Counts are the same as if uptimes were counted one by one.
         #[test]
         fn counts_are_those_of_a_plain_list(uptimes in prop::collection::vec(0_u64..20, 0..70), longest in 0_u64..20) {
             let all: Vec<Span> = uptimes.iter().map(|s| Span::from_secs(*s)).collect();
