@@ -1,4 +1,4 @@
-//! Tasks given to VMs, and what follows from that.
+//! Assignments of tasks to VMs, with their makespans and costs.
 
 use dormouse_cloud::Market;
 use dormouse_model::{PlannedTask, PlannedVm};
@@ -29,7 +29,7 @@ impl Vm {
         Self { kind, market, mode: Mode::Burst, tasks: Vec::new() }
     }
 
-    /// How long a task of it takes.
+    /// How long a task takes on this VM.
     fn length(&self, problem: &Problem, task: TaskId) -> Span {
         let speed = match self.mode {
             Mode::Burst => Ppm::ONE,
@@ -38,7 +38,7 @@ impl Vm {
         problem.remaining(task, self.kind, Ppm::ZERO, speed).unwrap_or(problem.deadline)
     }
 
-    /// Where each task comes to lie, in the order of `tasks`.
+    /// Slots of the VM's tasks (vCPU, start and end), in the order of `tasks`.
     pub(crate) fn slots(&self, problem: &Problem) -> Vec<Slot> {
         let kind = &problem.kinds[self.kind];
         let mut packing = Packing::new(kind.vcpus, Time::ZERO + problem.boot, kind.memory_limit);
@@ -48,13 +48,13 @@ impl Vm {
             .collect()
     }
 
-    /// When its last task ends; the end of its boot if it has none.
+    /// When the VM's last task ends; the end of the boot if it has no task.
     pub(crate) fn last_end(&self, problem: &Problem) -> Time {
         let ends = self.slots(problem).into_iter().map(|slot| slot.end);
         ends.max().unwrap_or(Time::ZERO + problem.boot)
     }
 
-    /// What it costs from the end of its boot to its last task's end.
+    /// Cost of the VM from the end of its boot to the end of its last task.
     pub(crate) fn cost(&self, problem: &Problem) -> Money {
         let used = self.last_end(problem).since(Time::ZERO + problem.boot);
         let price = problem.kinds[self.kind].price(self.market);
@@ -63,19 +63,19 @@ impl Vm {
 }
 
 impl Assignment {
-    /// When the last task ends.
+    /// When the last task of all VMs ends, from the beginning, boot included.
     pub(crate) fn makespan(&self, problem: &Problem) -> Span {
         let used = self.vms.iter().filter(|vm| !vm.tasks.is_empty());
         used.map(|vm| vm.last_end(problem).since(Time::ZERO)).max().unwrap_or(Span::ZERO)
     }
 
-    /// What all VMs cost.
+    /// Cost of all VMs together.
     pub(crate) fn cost(&self, problem: &Problem) -> Money {
         self.vms.iter().map(|vm| vm.cost(problem)).sum()
     }
 
-    /// As a plan for people and schedulers. VMs without tasks are left out unless burstable:
-    /// those stand by.
+    /// The assignment as a plan for people and schedulers. VMs without tasks are left out, except
+    /// burstable ones, which stand by.
     pub(crate) fn into_plan(
         self,
         problem: &Problem,

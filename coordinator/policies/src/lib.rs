@@ -1,8 +1,8 @@
-//! Schedulers as pure state machines: what the papers contribute.
+//! Schedulers as pure state machines: the algorithms of the papers.
 //!
-//! A scheduler is told what happened ([`Notice`]) and answers with what it wants
-//! ([`Decision`]). It never reads a clock, draws from an unseeded generator,
-//! sleeps, spawns, opens a file or sends a message.
+//! A scheduler is told what happened ([`Notice`]) and answers with decisions ([`Decision`]). It
+//! never reads a clock, draws from an unseeded generator, sleeps, spawns, opens a file or sends a
+//! message.
 //!
 //! The bag-of-tasks schedulers are those of Burst-HADS: [`plan`] makes the primary
 //! schedule ([`Plan`]), [`build`] a scheduler that carries it out.

@@ -1,4 +1,4 @@
-//! What a scheduler is told about its machine.
+//! Configuration of a scheduler of parallel jobs.
 
 use dormouse_units::Ppm;
 use schemars::JsonSchema;
@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::Algorithm;
 
-/// The machine and how it is used.
+/// The machine, and how the scheduler uses it.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Algorithm that schedules the jobs.
     pub algorithm: Algorithm,
-    /// Processors of the machine.
+    /// Number of the machine's processors.
     pub processors: u32,
     /// A background VM is of use only where the foreground's CPU usage is below this
     /// (section 2.1: 96 %).
     pub usable_below: Ppm,
-    /// Whether it is of use where the foreground is idle: any process runs at full speed there,
-    /// until one comes (Figures 2 and 3).
+    /// Whether a background VM is of use where the foreground is idle: any process runs at full
+    /// speed there until a foreground process comes (Figures 2 and 3).
     pub usable_idle: bool,
     /// When waiting jobs are put into the background.
     pub fill: Fill,

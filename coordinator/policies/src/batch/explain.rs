@@ -1,4 +1,4 @@
-//! Why a job waits: what one watched job is told after each pass.
+//! Why a job waits: what is noted of one watched job after each pass.
 
 use dormouse_units::Time;
 
@@ -7,7 +7,7 @@ use dormouse_units::TaskId;
 /// Something that became true of the watched job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// From when on it was so, emulated time.
+    /// Emulated time from which on the reason held.
     pub at: Time,
     /// The reason that the job has no foreground.
     pub what: Noted,
@@ -16,45 +16,45 @@ pub struct Note {
 /// Why the watched job has no foreground.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
-    /// It is the head of the queue, with a reservation.
+    /// The job is the head of the queue, with a reservation.
     Head {
         /// Number of idle processors.
         idle: u32,
-        /// When its reservation begins.
+        /// When the job's reservation begins.
         shadow: Time,
     },
-    /// Too few processors are idle for it.
+    /// Too few processors are idle for the job.
     TooFewIdle {
-        /// Jobs before it.
+        /// Number of jobs before it in the queue.
         ahead: usize,
         /// Number of idle processors.
         idle: u32,
     },
-    /// It would fit, but may delay the head of the queue.
+    /// The job would fit, but may delay the head of the queue.
     WouldDelay {
-        /// Jobs before it.
+        /// Number of jobs before it in the queue.
         ahead: usize,
         /// Job at the head of the queue.
         head: TaskId,
         /// When the head's reservation begins.
         shadow: Time,
-        /// Processors that may be used past that.
+        /// Processors that may be used past the beginning of the reservation.
         extra: u32,
     },
-    /// It sits in the background and its own processors are not all idle (REASY), or idle
-    /// ones that it may use are too few.
+    /// The job sits in the background, and its own processors are not all idle (REASY) or too few
+    /// of the idle ones may be used by it.
     Pinned {
-        /// Jobs before it.
+        /// Number of jobs before it in the queue.
         ahead: usize,
     },
-    /// First come, first served: jobs before it come first.
+    /// The scheduler is first come, first served, and jobs before this one come first.
     NotYet {
-        /// Jobs before it.
+        /// Number of jobs before it in the queue.
         ahead: usize,
     },
 }
 
-/// The job that is being watched and what was noted of it so far.
+/// The job that is being watched, and the notes on it so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     pub(crate) job: TaskId,
@@ -66,7 +66,7 @@ impl Watch {
         Self { job, notes: Vec::new() }
     }
 
-    /// Notes it unless nothing changed.
+    /// Notes a reason, unless it is the one noted last.
     pub(crate) fn note(&mut self, at: Time, what: Noted) {
         if self.notes.last().is_none_or(|last| last.what != what) {
             self.notes.push(Note { at, what });

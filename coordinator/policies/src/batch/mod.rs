@@ -1,4 +1,4 @@
-//! Rigid parallel jobs on two-tier VMs, and who runs when.
+//! Scheduling of rigid parallel jobs on two-tier VMs.
 //!
 //! The paper is "Parallel job scheduling by migration and consolidation" (MEASY):
 //! every processor holds a foreground VM with the highest CPU priority and a

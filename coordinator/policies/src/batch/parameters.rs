@@ -49,11 +49,11 @@ pub enum Information {
     Absent,
 }
 
-/// What an unknown process is taken for: the mean of the range.
+/// CPU usage that a process of unknown usage is taken to have: the mean of the range.
 const TAKEN_FOR: Ppm = Ppm::new(700_000);
 
 impl BatchSchedulerConfig {
-    /// What the scheduler is told about a machine of this many processors.
+    /// Configuration of the scheduler for a machine of this many processors.
     #[must_use]
     pub fn on(&self, processors: u32) -> Config {
         let standard = Config::new(self.name, processors);
@@ -65,7 +65,7 @@ impl BatchSchedulerConfig {
         }
     }
 
-    /// What it is told of the jobs' CPU usage.
+    /// What the scheduler is told of the jobs' CPU usage.
     #[must_use]
     pub const fn information(&self) -> UsageInformation {
         match self.usage_information {

@@ -1,8 +1,9 @@
-//! Who sits where, as the scheduler knows it, and where a job is best put.
+//! The processors with the jobs on them, as the scheduler knows them, and the choice of processors
+//! for a job.
 
 use dormouse_units::{Cpus, Ppm, TaskId, Usage};
 
-/// A process in a VM.
+/// A process in a VM, with its CPU usage.
 #[derive(Clone, Copy, Debug)]
 struct Seat {
     job: TaskId,
@@ -15,33 +16,35 @@ struct Processor {
     background: Option<Seat>,
 }
 
-/// All processors with both their VMs.
+/// All processors, each with its foreground and its background VM.
 #[derive(Clone, Debug)]
 pub(crate) struct Processors {
     all: Vec<Processor>,
-    /// One bit a processor: its foreground is idle.
+    /// One bit per processor: set if its foreground is idle.
     idle: Vec<u64>,
     idle_count: u32,
-    /// One bit a processor: somebody is in its background.
+    /// One bit per processor: set if a process is in its background.
     shared: Vec<u64>,
-    /// What is being chosen; empty between choices.
+    /// Processors being chosen, a buffer that is empty between choices.
     chosen: Vec<u32>,
 }
 
 /// Background VMs that jobs may have.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
-    /// What the foreground of each uses in the upper half, and its number in the lower.
+    /// For each VM, the CPU usage of the foreground in the upper half and the processor's number in
+    /// the lower.
     keys: Vec<u64>,
 }
 
 impl Room {
-    /// How many there are.
+    /// Number of these background VMs.
     pub(crate) fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Numbers of the first `count`, or all if there are less, least used foreground first.
+    /// Numbers of the first `count` processors, or of all if there are fewer, least used foreground
+    /// first.
     pub(crate) fn first(mut self, count: usize) -> Vec<u32> {
         if (1..self.keys.len()).contains(&count) {
             self.keys.select_nth_unstable(count - 1);
@@ -52,7 +55,7 @@ impl Room {
     }
 }
 
-/// Numbers of the bits that are set, in order.
+/// Numbers of the bits that are set in these words, in order.
 fn bits(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
     words.zip((0_u32..).step_by(64)).flat_map(|(word, base)| {
         let mut left = word;
@@ -64,8 +67,8 @@ fn bits(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Changes the words that have the bits of these numbers, by `change(word, bits)`: each once for all
-/// numbers in a row that it has, since a word just written is waited for when it is read again.
+/// Changes the words that hold the bits of these numbers, by `change(word, bits)`: each word once
+/// for a run of numbers in it, since reading a word that was just written has to wait.
 fn mark(words: &mut [u64], on: &[u32], change: impl Fn(&mut u64, u64)) {
     let (mut at, mut bits) = (0, 0);
     for &p in on {
@@ -100,9 +103,9 @@ impl Processors {
         self.idle_count
     }
 
-    /// Idle foregrounds for `count` processes, least used background first (Dispatch in
-    /// Algorithm 2), none of those with a background process of `avoid`; `None` if there
-    /// are not enough.
+    /// Idle foregrounds for `count` processes, least used background first (Dispatch in Algorithm
+    /// 2), without processors that have a background process of `avoid`; `None` if there are not
+    /// enough.
     pub(crate) fn choose_foreground(&mut self, count: u32, avoid: Option<TaskId>) -> Option<Cpus> {
         let mut chosen = std::mem::take(&mut self.chosen);
         let found = self.choose(count as usize, avoid, &mut chosen);
@@ -144,7 +147,7 @@ impl Processors {
         let words = self.idle.iter().zip(&self.shared);
         let busy = words.map(|(idle, shared)| !(idle | shared));
         let mut keys = Vec::with_capacity(self.all.len());
-        // Past the last processor no bit of either is set.
+        // Past the last processor no bit of either word is set.
         for p in bits(busy) {
             let Some(Processor { foreground: Some(seat), .. }) = self.all.get(p as usize) else {
                 break;
@@ -161,7 +164,7 @@ impl Processors {
     }
 
     pub(crate) fn sit_foreground(&mut self, job: TaskId, usage: &Usage, on: &[u32]) {
-        // One that is every process's is looked up once.
+        // A usage that all processes share is looked up once.
         let uniform = usage.uniform();
         for (n, &p) in on.iter().enumerate() {
             let usage = uniform.unwrap_or_else(|| usage.of(n));
@@ -198,12 +201,12 @@ impl Processors {
         on.iter().all(|&p| self.all[p as usize].foreground.is_none())
     }
 
-    /// How many of these have an idle foreground.
+    /// Number of these processors that have an idle foreground.
     pub(crate) fn idle_among(&self, on: &[u32]) -> u32 {
         len(on) - self.foreground_jobs(on).count() as u32
     }
 
-    /// The jobs in the foreground of these processors, one entry a processor.
+    /// The jobs in the foreground of these processors, one entry per processor.
     pub(crate) fn foreground_jobs(&self, on: &[u32]) -> impl Iterator<Item = TaskId> {
         on.iter().filter_map(|&p| self.all[p as usize].foreground.map(|seat| seat.job))
     }

@@ -1,4 +1,4 @@
-//! Jobs without a foreground, and jobs with one, each in the order a pass wants them.
+//! Jobs without a foreground and jobs with one, each in the order in which a pass needs them.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,8 @@ impl Shortest {
         self.0.is_empty()
     }
 
-    /// All that fit into `room`, shortest first, each using up its part of it.
+    /// All jobs that fit into `room` processors, shortest first, each using up its part of the
+    /// room.
     pub(crate) fn fitting(&self, mut room: usize) -> Vec<(TaskId, u32)> {
         let mut chosen = Vec::new();
         for &(_, id, processes) in &self.0 {
@@ -53,7 +54,7 @@ impl<'a> FromIterator<&'a Candidate> for Shortest {
     }
 }
 
-/// A job in the foreground and when it is expected to end.
+/// A job in the foreground, and when it is expected to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ending {
     pub(crate) at: Time,

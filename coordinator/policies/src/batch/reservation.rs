@@ -4,17 +4,17 @@ use dormouse_units::Time;
 
 use super::queue::Ending;
 
-/// When the head will have its processors, and what it will not need then.
+/// The reservation: when the head will have its processors, and how many it will not need then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reservation {
-    /// When the head can start at the latest, as far as estimates tell.
+    /// Latest start of the head, as far as estimates tell (shadow time).
     pub(crate) shadow: Time,
     /// Idle processors that may be used past the shadow time.
     pub(crate) extra: u32,
 }
 
-/// The reservation of a job that needs `need` processors, any of them, when `idle` are
-/// idle and the running jobs are expected to end in this order.
+/// The reservation of a job that needs any `need` processors, when `idle` are idle and the running
+/// jobs are expected to end in the order of `endings`.
 pub(crate) fn by_count(now: Time, need: u32, idle: u32, endings: &[Ending]) -> Reservation {
     let mut free = idle;
     let mut shadow = now;

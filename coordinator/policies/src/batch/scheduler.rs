@@ -1,4 +1,4 @@
-//! The scheduler: one queue, passes over it, and decisions.
+//! The scheduler of parallel jobs: one queue, passes over it, and decisions.
 
 use dormouse_cloud::Market;
 use dormouse_model::{Decision, Job, Notice, Promotion, StartReason};
@@ -12,12 +12,12 @@ use super::reservation::{Reservation, by_count};
 use super::schedulers::{BatchPolicy, OnPromotion};
 use crate::{Hearing, Policy};
 
-/// How long after a launch of its machine that came to nothing it asks again.
+/// Wait after a failed launch of the machine before it is asked for again.
 const RETRY: Span = Span::from_secs(60);
-/// So often a job is started at most: one that always fails would never let the run end.
+/// Most starts of a job: a job that always fails would otherwise never let the run end.
 const MOST_STARTS: u32 = 5;
 
-/// Where a job is.
+/// Whether a job waits or runs, and on which processors.
 #[derive(Clone, Debug)]
 enum State {
     Waiting,
@@ -29,18 +29,18 @@ enum State {
 struct Known {
     job: Job,
     state: State,
-    /// How often it has failed.
+    /// Number of the job's failed attempts.
     failures: u32,
 }
 
 /// The VM with all the processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Machine {
-    /// Not asked for.
+    /// The VM was not asked for.
     None,
     /// The VM was asked for but is not ready yet.
     Awaited(VmId),
-    /// It can run jobs.
+    /// The VM can run jobs.
     Ready(VmId),
 }
 
@@ -56,24 +56,24 @@ pub struct BatchScheduler {
     jobs: Window<Known>,
     /// Jobs without a foreground, waiting or in the background, in order of submission.
     queue: Vec<Candidate>,
-    /// The waiting ones among them; kept only on two tiers.
+    /// The waiting jobs of the queue; kept only where there are two tiers.
     shortest: Shortest,
     endings: Endings,
     processors: Processors,
-    /// Jobs in the background, and whether one left it since it was last filled.
+    /// Number of jobs in the background, and whether one left it since it was last filled.
     background: (usize, bool),
     scanned: Option<Scanned>,
     watch: Option<Watch>,
 }
 
-/// What the last pass found out. Until a job ends or the shadow time comes, nobody it has
-/// turned down would fare better: nothing becomes idle, the shadow time stays, and an
-/// estimate only reaches further. So a pass after submissions alone looks at these alone.
+/// Findings of the last pass. Until a job ends or the shadow time comes, no job that the pass has
+/// turned down would fare better: nothing becomes idle, the shadow time stays, and an estimate only
+/// reaches further. So a pass after submissions alone looks at the new jobs alone.
 #[derive(Clone, Copy, Debug)]
 struct Scanned {
-    /// Candidates of the queue that it looked at.
+    /// Number of candidates of the queue that the pass looked at.
     upto: usize,
-    /// What it left of the head's reservation.
+    /// The head's reservation as the pass left it.
     left: Reservation,
     pinned: Option<TaskId>,
 }
@@ -107,7 +107,8 @@ impl BatchScheduler {
         out.push(Decision::Launch { vm, kind, market, bid: None });
     }
 
-    /// What doesn't fit its machine is never run: whoever submits it has looked.
+    /// Queues a job. A job that doesn't fit the machine is never run: whoever submits it has
+    /// checked that.
     fn submitted(&mut self, job: &Job, failures: u32) {
         let candidate = Candidate { id: job.id, processes: job.processes, estimate: job.estimate };
         let fits = (1..=self.config.processors).contains(&job.processes);
@@ -119,13 +120,13 @@ impl BatchScheduler {
         self.enqueue(candidate);
     }
 
-    /// A waiting job, in its place by order of submission.
+    /// Puts a waiting job in its place of the queue, by order of submission.
     fn enqueue(&mut self, candidate: Candidate) {
         match self.queue.last() {
             Some(last) if last.id > candidate.id => {
                 let at = self.queue.partition_point(|c| c.id < candidate.id);
                 self.queue.insert(at, candidate);
-                // What was looked at is not what stands there now.
+                // The candidates that the last pass looked at have moved.
                 self.scanned = None;
             }
             _ => self.queue.push(candidate),
@@ -135,7 +136,7 @@ impl BatchScheduler {
         }
     }
 
-    /// A job leaves its processors.
+    /// Takes a job off its processors; `None` if it has none.
     fn leaves(&mut self, id: TaskId) -> Option<(Job, u32)> {
         if matches!(self.jobs.get(id)?.state, State::Waiting) {
             return None;
@@ -160,8 +161,7 @@ impl BatchScheduler {
         Some((known.job, known.failures))
     }
 
-    /// A job came to nothing: it waits again, where it stood in the queue, unless that was so too
-    /// often.
+    /// A job failed: it waits again, where it stood in the queue, unless it has failed too often.
     fn failed(&mut self, id: TaskId) {
         if let Some((job, failures)) = self.leaves(id)
             && failures + 1 < MOST_STARTS
@@ -222,14 +222,14 @@ impl BatchScheduler {
         if self.promotion.is_some() {
             match (self.config.fill, self.background) {
                 (Fill::EveryPass, _) => self.fill_background(vm, before, out),
-                // Who was left waiting by the last pass was not looked at in it.
+                // The last pass did not look at the jobs that it left waiting.
                 (Fill::AfterDeparture, (0, _) | (_, true)) => self.fill_background(vm, None, out),
                 (Fill::AfterDeparture, (_, false)) => {}
             }
         }
         self.note_watched(now, self.scanned.map(|scanned| scanned.left));
         if self.promotion == Some(OnPromotion::Wait) {
-            // The background may have taken the head: its reservation is another kind then.
+            // The head may have gone to the background: its reservation is of another kind then.
             self.scanned = None;
         }
         if let Some(scanned) = &mut self.scanned {
@@ -237,7 +237,7 @@ impl BatchScheduler {
         }
     }
 
-    /// Step 1: first come, first served, until one does not fit.
+    /// Step 1: first come, first served, until a job does not fit.
     fn run_from_the_head(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let mut started = 0;
         while let Some(&first) = self.queue.get(started) {
@@ -251,8 +251,8 @@ impl BatchScheduler {
         self.queue.drain(..started);
     }
 
-    /// Step 2: a reservation for the head, then whoever does not delay it; after submissions
-    /// alone, the reservation and the rest of the queue as the pass `before` left them.
+    /// Step 2: a reservation for the head, then the jobs that do not delay it. After submissions
+    /// alone, the reservation and the rest of the queue are as the pass `before` left them.
     fn backfill(
         &mut self,
         now: Time,
@@ -311,7 +311,7 @@ impl BatchScheduler {
         starts
     }
 
-    /// The reservation of `head`, and `head` itself if only its own processors will do.
+    /// The reservation of `head`, and `head` itself if it can run only on its own processors.
     fn reserve(&self, now: Time, head: &Candidate) -> (Reservation, Option<TaskId>) {
         let idle = self.processors.idle_foregrounds();
         if self.promotion == Some(OnPromotion::Wait)
@@ -331,8 +331,8 @@ impl BatchScheduler {
         (by_count(now, head.processes, idle, self.endings.in_order()), None)
     }
 
-    /// Deploy (Algorithm 2): into the foreground, off the processors of `avoid`. Tells
-    /// whether it could; the caller takes it from the queue.
+    /// Deploy (Algorithm 2): brings a job to the foreground, off the processors of `avoid`. Returns
+    /// whether it could; the caller takes the job from the queue.
     fn deploy(
         &mut self,
         (now, vm): (Time, VmId),
@@ -392,8 +392,8 @@ impl BatchScheduler {
         true
     }
 
-    /// Step 3: waiting jobs into the background, shortest first; after submissions alone only
-    /// these, since the others did not fit and the room has not grown.
+    /// Step 3: puts waiting jobs into the background, shortest first. After submissions alone only
+    /// the new jobs are looked at, since the others did not fit and the room has not grown.
     fn fill_background(&mut self, vm: VmId, before: Option<Scanned>, out: &mut Vec<Decision>) {
         let fresh = self.queue.get(before.map_or(0, |b| b.upto)..).unwrap_or_default();
         self.background.1 = false;
@@ -464,7 +464,7 @@ impl Policy for BatchScheduler {
         Hearing::Instants
     }
 
-    /// Ends of jobs come first, whatever the order in which it hears of them.
+    /// Ends of jobs are handled first, whatever the order of the notices.
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
             if let Notice::TaskFinished { task, .. } = *notice {
@@ -509,8 +509,8 @@ mod tests {
         made
     }
 
-    /// What a pass remembers of the last one saves work and changes no decision, whatever happens
-    /// to jobs.
+    /// The findings kept from the last pass save work and change no decision, whatever happens to
+    /// jobs.
     #[test]
     fn a_pass_decides_as_one_that_remembers_nothing() {
         for (algorithm, seed) in

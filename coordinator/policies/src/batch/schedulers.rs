@@ -1,4 +1,4 @@
-//! The schedulers of parallel jobs there are: the one list of them, and what each says of itself.
+//! The list of all schedulers of parallel jobs, and what each says of itself.
 //!
 //! # A new scheduler
 //!
@@ -19,12 +19,12 @@ use dormouse_units::{TaskId, TypeName};
 use super::{BatchScheduler, Config, Note};
 use crate::Policy;
 
-/// A scheduler of parallel jobs, as the list knows it.
+/// A scheduler of parallel jobs, as an entry of the list.
 pub(crate) trait Scheduling: Sync {
     /// Name of the scheduler in experiment files and logs: lower case, words joined by `-`.
     fn name(&self) -> &'static str;
 
-    /// What it is, in a line.
+    /// What the scheduler is, in a line.
     fn about(&self) -> &'static str;
 
     /// Whether jobs behind the head of the queue may start before it.
@@ -32,7 +32,7 @@ pub(crate) trait Scheduling: Sync {
         false
     }
 
-    /// How it brings background jobs to the foreground; `None`: it uses one tier only.
+    /// How the scheduler brings background jobs to the foreground; `None`: it uses one tier only.
     fn promotion(&self) -> Option<OnPromotion> {
         None
     }
@@ -45,25 +45,25 @@ pub(crate) trait Scheduling: Sync {
 
 /// A scheduler that can say why a job waits.
 pub trait BatchPolicy: Policy {
-    /// From now on notes why this job has no foreground; one job at a time.
+    /// From now on notes why this job has no foreground. Only one job is watched at a time.
     fn watch(&mut self, job: TaskId) {
         let _ = job;
     }
 
-    /// What was noted of the watched job.
+    /// Notes on the watched job.
     fn notes(&self) -> &[Note] {
         &[]
     }
 }
 
-/// What happens to a background job that may run in the foreground, but not where it is.
+/// What happens to a background job that may run in the foreground, but not on its own processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnPromotion {
-    /// It is killed and starts again.
+    /// The job is killed and starts again.
     Kill,
-    /// It waits until its own processors are free.
+    /// The job waits until its own processors are free.
     Wait,
-    /// It moves with what it has done.
+    /// The job moves with the work that it has done.
     Migrate,
 }
 
@@ -80,7 +80,7 @@ macro_rules! schedulers {
         }
 
         impl Algorithm {
-            /// All of them, simplest first.
+            /// All schedulers of parallel jobs, simplest first.
             pub const ALL: [Self; [$(stringify!($Name),)*].len()] = [$(Self::$Name,)*];
 
             fn scheduling(self) -> &'static dyn Scheduling {
@@ -95,13 +95,13 @@ macro_rules! schedulers {
 crate::name::names!(Algorithm, name, "scheduler of parallel jobs");
 
 impl Algorithm {
-    /// As it is written in experiment files.
+    /// The scheduler's name as it is written in experiment files.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.scheduling().name()
     }
 
-    /// What it is, in a line.
+    /// What the scheduler is, in a line.
     #[must_use]
     pub fn about(self) -> &'static str {
         self.scheduling().about()
@@ -113,7 +113,7 @@ impl Algorithm {
         self.scheduling().backfills()
     }
 
-    /// How it brings background jobs to the foreground; `None`: it uses one tier only.
+    /// How the scheduler brings background jobs to the foreground; `None`: it uses one tier only.
     #[must_use]
     pub fn promotion(self) -> Option<OnPromotion> {
         self.scheduling().promotion()

@@ -5,11 +5,11 @@ use dormouse_units::{Price, Span, Time};
 use super::{Checkpointing, Quote, TaskView, When};
 use dormouse_spot::before_hour_ends;
 
-/// At t_h − t_c − t_w before the end t_h of each hour, if the price is then above the application's bid:
-/// the checkpoint is kept by t_h − t_w, when whoever has the instance may end it.
+/// Checkpoints at t_h − t_c − t_w, where t_h is the end of each hour, if the price is then above
+/// the application's bid: the checkpoint is kept by t_h − t_w, when the instance's user may end it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Acc {
-    /// The application's bid; `None`: the VM's.
+    /// The application's bid; `None`: the VM's own bid.
     pub(super) bid: Option<Price>,
     /// How long before the end of an hour the instance may be ended (t_w).
     pub(super) look: Span,

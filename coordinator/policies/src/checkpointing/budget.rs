@@ -1,4 +1,5 @@
-//! As many checkpoints as fit an overhead budget (Burst-HADS, III-B; cost model of its artifact).
+//! A number of checkpoints that fits an overhead budget (Burst-HADS, III-B; cost model of its
+//! artifact).
 
 use dormouse_units::{Ppm, Span, Time};
 
@@ -9,7 +10,7 @@ use super::{CheckpointPlan, Checkpointing, Due, Quote, TaskView, When};
 pub(super) struct Budget(pub(super) Ppm);
 
 impl Budget {
-    /// The checkpoints of a task that takes `runtime` at full speed, each at this cost.
+    /// The checkpoints of a task that takes `runtime` at full speed, each of which takes `cost`.
     pub(super) fn plan(self, runtime: Span, cost: Span) -> CheckpointPlan {
         let budget = runtime.part(self.0);
         let count = budget.as_micros().checked_div(cost.as_micros()).unwrap_or(0);

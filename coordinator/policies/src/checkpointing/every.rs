@@ -1,11 +1,11 @@
-//! A checkpoint every so often.
+//! Checkpoints at regular intervals of time or of work.
 
 use dormouse_units::{Ppm, Span, Time};
 
 use super::{Checkpointing, Quote, TaskView, When};
 
-/// Whenever this much emulated time has passed since the attempt began, or since the last
-/// checkpoint was kept.
+/// A checkpoint whenever this much emulated time has passed since the attempt began, or since the
+/// last checkpoint was kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EveryTime(pub(super) Span);
 
@@ -15,7 +15,7 @@ impl Checkpointing for EveryTime {
     }
 }
 
-/// Whenever this much work has been done, in time at full speed.
+/// A checkpoint whenever this much work has been done, in time at full speed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EveryWork(pub(super) Span);
 
@@ -26,7 +26,7 @@ impl Checkpointing for EveryWork {
     }
 }
 
-/// At which parts of its work a task has done whole numbers of periods; its end is none of them.
+/// Parts of the work at which a task has done a whole number of periods; its end is not among them.
 pub(super) fn multiples(period: Span, runtime: Span) -> Vec<Ppm> {
     if period == Span::ZERO {
         return Vec::new();
@@ -52,7 +52,7 @@ mod tests {
             every.next(Time::from_secs(now), &task, &quote())
         };
         assert_eq!([next(5, 5), next(620, 620)], [at(605), at(1_220)]);
-        // Whatever it is asked for in between.
+        // The answer is the same when the scheme is asked in between.
         assert_eq!(next(700, 620), at(1_220));
     }
 

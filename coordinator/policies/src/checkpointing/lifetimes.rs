@@ -10,24 +10,25 @@ use dormouse_units::{Ppm, Span, Time, TypeName};
 use super::dp::{AfterFailure, Plan, Problem, ProblemError, Rules, Survival};
 use super::{Checkpointing, Quote, TaskView, When};
 
-/// Ages are looked at up to the one by which so many VMs are gone, as long as a job has fewer states than this.
+/// Part of the VMs that are gone by the oldest age looked at, as long as a job has fewer states
+/// than `STATES`.
 const GONE: f64 = 0.999;
 const STATES: usize = 8_000_000;
 
-/// Plans counted in their steps.
+/// Lifetime plans with times counted in their steps.
 trait InSteps {
     fn steps(&self, span: Span) -> usize;
 
-    /// The oldest age that is told from older ones, for jobs of so many steps.
+    /// The oldest age that is distinguished from older ones, for jobs of `job` steps.
     fn oldest(&self, law: &Lifetimes, job: usize) -> usize;
 
-    /// How likely VMs are to live to each age at which such a job may be on one.
+    /// Survival of VMs to each age that a VM may have while it runs a job of `job` steps.
     fn survival(&self, law: &Lifetimes, job: usize, cost: usize, age: usize) -> Survival;
 
     fn problem<'a>(&self, job: usize, cost: usize, age: usize, of: &'a Survival) -> Problem<'a>;
 
-    /// The job and the age of the table that has the answers for so much work on a VM of this age. Where
-    /// one table has them for all shorter jobs and all ages, few are made.
+    /// The job and the age of the table that has the answers for `left` steps of work on a VM of
+    /// this age. Where one table serves all shorter jobs and all ages, few tables are made.
     fn table_of(&self, law: &Lifetimes, left: usize, age: usize) -> (usize, usize);
 }
 
@@ -65,8 +66,8 @@ impl InSteps for LifetimePlans {
     }
 }
 
-/// The finest step in which a table for jobs of so much work has all ages of VMs that live by this law; any
-/// where all ages are alike.
+/// The finest step in which a table for jobs of this work has all ages of VMs that live by this
+/// law; zero where all ages are alike.
 #[must_use]
 pub fn finest_step(law: &Lifetimes, work: Span) -> Span {
     if matches!(law, Lifetimes::Exponential(_)) {
@@ -79,11 +80,12 @@ pub fn finest_step(law: &Lifetimes, work: Span) -> Span {
     Span::from_secs_f64(states.sqrt()).unwrap_or_default()
 }
 
-/// Whether a job of this work, whose checkpoints cost this, can be planned for VMs of every law.
+/// Checks that a job of this work, whose checkpoints take `cost`, can be planned for VMs of every
+/// law.
 ///
 /// # Errors
 ///
-/// It has too many steps, or no VM lives long enough for one of them.
+/// The job has too many steps, or no VM lives long enough for one of them.
 pub fn check_lifetime_plans(
     plans: &LifetimePlans,
     work: Span,
@@ -106,7 +108,7 @@ pub fn check_lifetime_plans(
     Ok(())
 }
 
-/// The tables that have been made: by law, job, cost and age.
+/// The tables that have been made, by law, job, cost and age.
 #[derive(Clone, Debug)]
 pub(super) struct LifetimeTables {
     of: LifetimePlans,
@@ -118,9 +120,9 @@ impl LifetimeTables {
         Self { of, made: BTreeMap::new() }
     }
 
-    /// At which parts of its work a task is checkpointed that takes `runtime`, of which `left` is to be
-    /// done, and that goes on on a VM of this type and age; of the first law's if no type is given.
-    /// Nowhere where there is no law, or no schedule.
+    /// Parts of its work at which a task is checkpointed that takes `runtime`, of which `left` is
+    /// to be done, and that goes on on a VM of this type and age; of the first law's type if no
+    /// type is given. Empty where there is no law or no schedule.
     pub(super) fn points(
         &mut self,
         kind: Option<&TypeName>,
@@ -192,7 +194,8 @@ mod tests {
         LifetimePlans { laws: vec![OfType { kind: None, of }], notice, step, restart, mode }
     }
 
-    /// The minutes of work after which a job of `work` is checkpointed, with `left` to do at this age.
+    /// The minutes of work after which a job of `work` minutes is checkpointed, with `left` to do
+    /// on a VM of this age.
     fn at(plans: &LifetimePlans, age: u64, work: u64, left: u64) -> Vec<u64> {
         let mut tables = LifetimeTables::new(plans.clone());
         let work = (minutes(work), minutes(left));

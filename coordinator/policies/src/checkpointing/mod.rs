@@ -1,4 +1,4 @@
-//! When running tasks are checkpointed: schemes behind one trait.
+//! Checkpointing schemes, behind one trait: when running tasks are checkpointed.
 
 mod acc;
 mod budget;

@@ -4,26 +4,26 @@ use std::sync::Arc;
 
 use dormouse_units::{Ppm, Span};
 
-/// At which parts of the work checkpoints are due.
+/// Parts of the work at which checkpoints are due.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// So many of them, evenly spaced: the k-th of n at k / (n + 1).
+    /// This number of checkpoints, evenly spaced: the k-th of n at k / (n + 1).
     Even(u32),
-    /// At these, ascending.
+    /// Checkpoints at these parts, ascending.
     Listed(Arc<[Ppm]>),
 }
 
 /// The checkpoints of one task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointPlan {
-    /// The parts of its work at which they are due.
+    /// Parts of the task's work at which the checkpoints are due.
     pub due: Due,
-    /// How long the task stands still for each.
+    /// How long the task stands still for each checkpoint.
     pub cost: Span,
 }
 
 impl CheckpointPlan {
-    /// How many there are.
+    /// Number of checkpoints in the plan.
     #[must_use]
     pub fn count(&self) -> u32 {
         match &self.due {
@@ -32,7 +32,7 @@ impl CheckpointPlan {
         }
     }
 
-    /// At which parts of the work they are due, ascending.
+    /// Parts of the work at which the checkpoints are due, ascending.
     #[must_use]
     pub fn points(&self) -> Vec<Ppm> {
         match &self.due {
@@ -45,7 +45,7 @@ impl CheckpointPlan {
         }
     }
 
-    /// How many checkpoints are still due after `done` of the work.
+    /// Number of checkpoints that are still due after `done` of the work.
     #[must_use]
     pub fn left_after(&self, done: Ppm) -> u32 {
         match &self.due {

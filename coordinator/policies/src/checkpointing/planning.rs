@@ -1,4 +1,4 @@
-//! From what is set about checkpoints to schemes and plans.
+//! Schemes and plans of checkpoints, made from their configuration.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,41 +22,42 @@ use dormouse_spot::{HOUR, SpotScheme};
 /// How an attempt at a task began.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun<'a> {
-    /// The type of its VM.
+    /// Instance type of the VM.
     pub kind: &'a TypeName,
-    /// How that was bought.
+    /// Market in which the VM was bought.
     pub market: Market,
-    /// How long that could be used by then.
+    /// How long the VM had been usable by then.
     pub age: Span,
-    /// What of the work was kept.
+    /// Part of the work that was kept.
     pub kept: Ppm,
 }
 
-/// What a run and its schedulers make of the checkpoints that are set.
+/// What a run and its schedulers derive from the configuration of checkpoints.
 pub trait CheckpointPlanning {
-    /// The scheme itself, where spot prices that change are these.
+    /// The scheme itself; `prices` has the spot prices of the types where they change.
     #[must_use]
     fn build(&self, prices: &BTreeMap<TypeName, PriceTrace>) -> Box<dyn Checkpointing>;
 
-    /// The checkpoints that a task which takes `runtime` at full speed is expected to take where it
-    /// takes any: what schedulers reckon with. None where prices alone say whether any is taken; where
+    /// The checkpoints that schedulers reckon with for a task that takes `runtime` at full speed,
+    /// on VMs where it is checkpointed. None where prices alone decide on checkpoints; where
     /// lifetimes do, those on a new VM of the first law.
     #[must_use]
     fn plan(&self, memory: Bytes, runtime: Span) -> CheckpointPlan;
 
-    /// The same for many tasks.
+    /// A planner that makes the same plans for many tasks.
     #[must_use]
     fn planner(&self) -> CheckpointPlanner<'_>;
 
-    /// The same on a VM that is bought so.
+    /// The plan of a task's checkpoints on a VM that is bought in this market.
     #[must_use]
     fn plan_on(&self, market: Market, memory: Bytes, runtime: Span) -> CheckpointPlan;
 
-    /// Whether a task on a VM that is bought so can ever be checkpointed.
+    /// Whether a task on a VM that is bought in this market can ever be checkpointed.
     #[must_use]
     fn takes_any_on(&self, market: Market, memory: Bytes, runtime: Span) -> bool;
 
-    /// Those whose points of the work are known when an attempt begins. Some may lie before what is kept.
+    /// The checkpoints whose points of the work are known when an attempt begins. Some may lie
+    /// before the work that is kept.
     #[must_use]
     fn known_on(&self, begun: &Begun<'_>, memory: Bytes, runtime: Span) -> CheckpointPlan;
 }
@@ -151,7 +152,7 @@ impl CheckpointPlanning for CheckpointConfig {
     }
 }
 
-/// The plan of one task, by the tables made so far where the dynamic program is asked.
+/// The plan of one task; the dynamic program uses the tables made so far.
 fn plan_by(
     config: &CheckpointConfig,
     tables: Option<&mut LifetimeTables>,
@@ -182,7 +183,7 @@ fn plan_by(
     CheckpointPlan { due, cost }
 }
 
-/// What schedulers reckon with, made for one task after the other.
+/// Maker of the plans that schedulers reckon with, for one task after the other.
 #[derive(Debug)]
 pub struct CheckpointPlanner<'a> {
     config: &'a CheckpointConfig,

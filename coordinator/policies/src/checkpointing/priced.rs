@@ -9,21 +9,21 @@ use dormouse_units::{Price, Span, Time, TypeName};
 use super::{Checkpointing, Quote, TaskView, When};
 use dormouse_spot::{SpotRecord, SpotScheme, Unkept};
 
-/// A scheme of spot instances. All prices of the run are known to it, those to come as well: OPT looks ahead. ADAPT
-/// takes its probabilities from those up to when it decides, those of before the run as far as they are known,
-/// unless it is told to know all.
+/// A scheme of spot instances. It has all prices of the run, also those to come: OPT looks ahead.
+/// ADAPT takes its probabilities from the prices up to when it decides, also from those before the
+/// run as far as they are known, unless it is told to use all prices.
 #[derive(Debug)]
 pub(super) struct Priced {
     scheme: SpotScheme,
-    /// How often ADAPT decides.
+    /// Period of ADAPT's decisions.
     every: Span,
-    /// What it knows then.
+    /// Prices that ADAPT knows when it decides.
     knows: Knows,
-    /// How long before the price passes the bid OPT has its checkpoint kept.
+    /// How long before the price passes the bid OPT's checkpoint is kept.
     look: Span,
     prices: BTreeMap<TypeName, PriceTrace>,
-    /// What the bids that have been seen are for the types' prices; of `None`: no prices. Each with how long before
-    /// the run it begins.
+    /// Records of prices by type and bid, for the bids that have been seen; without prices for the
+    /// type `None`. Each with the time before the run at which it begins.
     records: BTreeMap<(Option<TypeName>, Price), (SpotRecord<'static>, Span)>,
 }
 
@@ -43,7 +43,7 @@ impl Checkpointing for Priced {
     fn next(&mut self, now: Time, task: &TaskView, quote: &Quote<'_>) -> Option<When> {
         let changes = quote.market == Market::Spot && self.prices.contains_key(quote.kind);
         let kind = changes.then(|| quote.kind.clone());
-        // Without a bid it is never taken for its price.
+        // A VM without a bid is never taken away for its price.
         let bid = quote.bid.unwrap_or(Price::from_nanos_per_hour(u64::MAX));
         let none = PriceTrace::default();
         let (record, before) = self.records.entry((kind, bid)).or_insert_with_key(|(kind, bid)| {

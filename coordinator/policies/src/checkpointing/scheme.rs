@@ -1,18 +1,18 @@
-//! What a checkpointing scheme is told, and what it can answer.
+//! Checkpointing schemes: what they are told, and what they can answer.
 
 use dormouse_cloud::Market;
 use dormouse_units::{Attempt, Bytes, Ppm, Price, Span, TaskId, Time, TypeName};
 
-/// Why a scheme is asked.
+/// Reason for asking a scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
     /// An attempt at the task begins.
     Begins,
-    /// A checkpoint of it was kept.
+    /// A checkpoint of the task was kept.
     Kept,
-    /// A checkpoint of it could not be taken; the task runs on.
+    /// A checkpoint of the task could not be taken; the task runs on.
     Failed,
-    /// The price of its VM is another.
+    /// The price of the task's VM has changed.
     Price,
     /// The time has come at which the scheme wanted to look again.
     Look,
@@ -25,24 +25,25 @@ pub struct TaskView {
     pub task: TaskId,
     /// Attempt at the task that runs, or is about to.
     pub attempt: Attempt,
-    /// Why it is looked at.
+    /// Reason for asking the scheme about the task.
     pub moment: Moment,
-    /// Memory it needs.
+    /// Memory that the task needs.
     pub memory: Bytes,
-    /// Time the whole of its work takes on this VM at full speed.
+    /// Time that the whole work of the task takes on this VM at full speed.
     pub runtime: Span,
-    /// What of its work is kept: by a checkpoint of this attempt or of the one before.
+    /// Part of the work that is kept, by a checkpoint of this attempt or of an earlier one.
     pub kept: Ppm,
     /// When this attempt began.
     pub begun: Time,
-    /// When its last checkpoint was kept, or could not be; else when it began.
+    /// When the attempt's last checkpoint was kept or failed; if there was none, when the attempt
+    /// began.
     pub since: Time,
-    /// How long it stands still for a checkpoint.
+    /// How long the task stands still for a checkpoint.
     pub cost: Span,
 }
 
 impl TaskView {
-    /// How long the work that no checkpoint keeps takes at full speed.
+    /// Time that the work which no checkpoint keeps takes at full speed.
     #[must_use]
     pub fn left(&self) -> Span {
         self.runtime.saturating_sub(self.runtime.part(self.kept))
@@ -54,45 +55,48 @@ impl TaskView {
 pub struct Quote<'a> {
     /// Instance type of the VM.
     pub kind: &'a TypeName,
-    /// How it was bought.
+    /// Market in which the VM was bought.
     pub market: Market,
-    /// When it was asked for.
+    /// When the VM was asked for.
     pub launched: Time,
-    /// When it could first be used: its lifetime, if it has one, counts from then.
+    /// When the VM could first be used: its lifetime, if it has one, counts from then.
     pub usable: Option<Time>,
-    /// Since when it is charged for, but for the time it was frozen: hours are counted from then.
+    /// Time since when the VM is charged for, except while it was frozen: hours are counted from
+    /// then.
     pub charged_from: Option<Time>,
-    /// What it costs now.
+    /// Price of the VM now.
     pub price: Price,
-    /// Most that is paid for it, if that was said.
+    /// Most to be paid for the VM, if a bid was given.
     pub bid: Option<Price>,
-    /// When its price changes next, and to what, as far as is known.
+    /// When the VM's price changes next, and to what, as far as is known.
     pub change: Option<(Time, Price)>,
 }
 
 /// When a task is to be checkpointed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At this time, if it runs then, and as soon as it does if not. Once it is kept, or could not
-    /// be, the scheme is asked again.
+    /// At this time if the task runs then, else as soon as it does. The scheme is asked again once
+    /// the checkpoint was kept or has failed.
     At(Time),
     /// Not yet: the scheme is asked again at this time, by [`Moment::Look`].
     Look(Time),
-    /// At these parts of its work, ascending. They go along with its start and are for the whole
-    /// attempt: the scheme is asked again when the next one begins, and at any other moment this
-    /// answer counts as never.
+    /// At these parts of the task's work, ascending. They are sent with the start of the attempt
+    /// and hold for all of it: the scheme is asked again when the next attempt begins. As an answer
+    /// at any other moment this counts as never.
     Points(Vec<Ppm>),
 }
 
-/// A scheme that says when tasks are checkpointed. Same questions, same answers: always.
+/// A scheme that decides when tasks are checkpointed. The same questions always get the same
+/// answers.
 pub trait Checkpointing: std::fmt::Debug + Send {
     /// When a task is to be checkpointed next; `None`: not again in this attempt.
     ///
-    /// It is asked when an attempt begins and, unless all its points are known, after each
-    /// checkpoint that was kept or could not be, when the price of its VM changes, and when it wanted to
-    /// look again: its last answer holds. After a checkpoint a time that is not after `now` counts as
-    /// never, as does such a time to look again: it would be asked for ever at one instant. Prices
-    /// that change at an instant have changed before it looks.
+    /// The scheme is asked when an attempt begins and, unless all points are known, after each
+    /// checkpoint that was kept or failed, when the price of the VM changes, and when it wanted to
+    /// look again: its last answer holds. After a checkpoint a time that is not after `now` counts
+    /// as never, and so does a time to look again that is not after `now`: the scheme would be
+    /// asked for ever at one instant. Prices that change at an instant have changed before the
+    /// scheme is asked.
     fn next(&mut self, now: Time, task: &TaskView, quote: &Quote<'_>) -> Option<When>;
 }
 
@@ -100,7 +104,7 @@ pub trait Checkpointing: std::fmt::Debug + Send {
 pub(super) mod tests {
     use super::*;
 
-    /// A task of 1,000 s that begins with this much of its work.
+    /// A task of 1,000 s that begins with this part of its work done.
     pub(crate) fn view(kept: Ppm) -> TaskView {
         TaskView {
             task: TaskId::new(0),
@@ -115,7 +119,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Some spot VM.
+    /// Quote of some spot VM.
     pub(crate) fn quote() -> Quote<'static> {
         static KIND: std::sync::LazyLock<TypeName> = std::sync::LazyLock::new(|| "any".into());
         Quote {

@@ -1,4 +1,4 @@
-//! A checkpoint at even intervals, as long as the VMs' rate of failures asks for.
+//! Checkpoints at even intervals, whose length follows from the VMs' rate of failures.
 
 use dormouse_model::OfType;
 use dormouse_units::{Span, Time};
@@ -14,7 +14,7 @@ pub fn young_daly(checkpoint: Span, mttf: Span) -> Span {
     Span::from_secs_f64(seconds).unwrap_or(mttf).max(Span::from_micros(1))
 }
 
-/// At even intervals of the work, by the mean lifetimes of types of VMs.
+/// Checkpoints at even intervals of the work, by the mean lifetimes of instance types.
 #[derive(Debug)]
 pub(super) struct YoungDaly(pub(super) Vec<OfType<Span>>);
 

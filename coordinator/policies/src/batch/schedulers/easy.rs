@@ -1,4 +1,4 @@
-//! EASY, as `batch` says which.
+//! EASY, in the variant that the module `batch` describes.
 
 use super::Scheduling;
 

@@ -2,7 +2,7 @@
 
 use super::{OnPromotion, Scheduling};
 
-/// As KEASY, with migration instead of the kill.
+/// EASY on two tiers; a background job that is to run in the foreground elsewhere migrates.
 pub(super) struct Measy;
 
 impl Scheduling for Measy {

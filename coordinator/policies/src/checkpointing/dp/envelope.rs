@@ -1,8 +1,8 @@
-//! The recursion where it means what it says: conditional probabilities, the exact loss, a new VM after
-//! a failure. n steps of work on VMs of T ages take time that grows with n · T.
+//! The recursion under the rules that it means: conditional probabilities, the exact loss, a new VM
+//! after a failure. For n steps of work on VMs of T ages the time grows with n · T.
 //!
-//! With G = 1 − F, H = ∫ G and c = restart + what is expected of the job on a new VM, Eq. 9 to 13
-//! times G(t) are
+//! With G = 1 − F, H = ∫ G and c = restart + the expected makespan of the job on a new VM, Eq. 9 to
+//! 13 times G(t) are
 //!
 //! N(J, t) = G(t) · c − H(t) + min over t' of { H(t') + N(J − i, t') − G(t') · c },  t' = t + i + δ.
 //!
@@ -30,9 +30,9 @@ pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
         (Plan::new(problem), vec![0.0; last + 1], vec![0.0; last + 1]);
     plan.set(0, 0.0, &makespans);
     for left in 1..=job {
-        // All that is left in one go, or as far as the oldest VM gets.
+        // One chunk of all work that is left, or as far as the oldest VM gets.
         let whole = |age: usize| line((age + problem.takes(left, left)).min(last), 0.0);
-        // Values of the jobs that are one step shorter are lines for these.
+        // Values of jobs that are one step shorter are lines for jobs of this length.
         for age in 0..=last {
             let to = age + 1 + checkpoint;
             if left > 1 && to < last {
@@ -63,7 +63,7 @@ pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
     Ok(plan)
 }
 
-/// above − fall · c, where a chunk ends at the age `to`.
+/// The line above − fall · c, for a chunk that ends at the age `to`.
 #[derive(Clone, Copy, Debug)]
 struct Line {
     to: usize,
@@ -77,12 +77,12 @@ impl Line {
     }
 }
 
-/// Lines, each falling steeper than the one before, of which each is the least somewhere.
+/// Lines, each steeper than the one before, each of which is the least for some c.
 #[derive(Clone, Debug, Default)]
 struct Lines(VecDeque<Line>);
 
 impl Lines {
-    /// Takes a line that falls at least as steeply as all that are there.
+    /// Adds a line that falls at least as steeply as all lines that are there.
     fn add(&mut self, line: Line) {
         while let Some(&back) = self.0.back() {
             let steeper = line.fall - back.fall;
@@ -92,7 +92,7 @@ impl Lines {
                 }
                 true
             } else {
-                // It is below the one before only where this one is below both.
+                // The last line is below the one before it only where the new line is below both.
                 self.0.iter().nth_back(1).is_some_and(|before| {
                     (line.above - back.above) * (back.fall - before.fall)
                         <= (back.above - before.above) * steeper
@@ -106,7 +106,7 @@ impl Lines {
         self.0.push_back(line);
     }
 
-    /// Drops the lines that are no more the least from this c on.
+    /// Drops the lines that are no longer the least from this c on.
     fn forward(&mut self, c: f64) {
         while let (Some(a), Some(b)) = (self.0.front(), self.0.get(1)) {
             if b.at(c) > a.at(c) {

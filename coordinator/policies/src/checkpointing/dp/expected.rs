@@ -1,15 +1,15 @@
-//! What any schedule is expected to take.
+//! Expected makespan of any schedule.
 
 use super::problem::steps;
 use super::{Problem, ProblemError};
 
-/// What a job is expected to take, in steps, if whoever runs it does `next(left, age)` steps of work
-/// between checkpoints: exactly, with the chances of a VM that has reached its age, and on a new one
-/// after each failure, whatever the rules by which the chunks were chosen.
+/// Exact expected makespan of a job, in steps, if `next(left, age)` steps of work are done between
+/// checkpoints: with the chances of a VM that has reached its age, and on a new VM after each
+/// failure, whatever the rules by which the chunks were chosen.
 ///
 /// # Errors
 ///
-/// Where it never ends.
+/// The job never ends, or there is no schedule.
 pub fn expected(
     problem: &Problem<'_>,
     next: &dyn Fn(usize, usize) -> usize,
@@ -28,7 +28,7 @@ pub fn expected(
     Ok(way.takes + way.lost_first * (steps(problem.restart) + anew[problem.job]))
 }
 
-/// What is expected of a job on one VM and of what is left when it fails, but for a failure in the
+/// Expected time of a job on one VM and of what is left when that fails, without failures in the
 /// first chunk.
 struct Way {
     takes: f64,

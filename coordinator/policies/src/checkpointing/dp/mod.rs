@@ -1,6 +1,6 @@
-//! When to checkpoint a job on VMs whose lifetimes have a known distribution: the dynamic program of
-//! the bathtub paper (section 4.3, Eq. 9 to 13), what its schedules are expected to take, and
-//! simulations of them.
+//! Checkpoint schedules for a job on VMs whose lifetimes have a known distribution: the dynamic
+//! program of the bathtub paper (section 4.3, Eq. 9 to 13), the expected makespans of its
+//! schedules, and simulations of them.
 
 mod envelope;
 mod expected;

@@ -1,5 +1,5 @@
-//! The recursion as it stands: every chunk in every state. n steps of work on VMs of T ages are
-//! n · T states with up to n chunks each, so that the time grows with n² · T.
+//! The recursion as it stands, with every chunk in every state. n steps of work on VMs of T ages
+//! are n · T states with up to n chunks each, so that the time grows with n² · T.
 
 use super::problem::steps;
 use super::{AfterFailure, Loss, Plan, Problem, ProblemError};
@@ -31,8 +31,9 @@ pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
     Ok(plan)
 }
 
-/// The oldest VM that a job with so much left is looked at on. Where the reading knows of a new VM it is
-/// any, as jobs may begin on it, else the oldest that it can have come to.
+/// The oldest VM on which a job with `left` steps is looked at. Where a new VM follows a failure it
+/// is the last age, as jobs may begin on any VM; else it is the oldest that the job can have come
+/// to.
 fn oldest(problem: &Problem<'_>, left: usize) -> usize {
     let most = (problem.job - left) * (1 + problem.checkpoint);
     match problem.rules.after_failure {
@@ -41,8 +42,9 @@ fn oldest(problem: &Problem<'_>, left: usize) -> usize {
     }
 }
 
-/// The least that is expected with so much left on a VM of this age, and the chunk that has it, if so much
-/// is expected after a failure. The sooner a good chunk is looked at, the fewer others need be: `guess` is one.
+/// The least expected makespan with `left` steps on a VM of this age, and the chunk that has it, if
+/// `again` is expected after a failure. The sooner a good chunk is looked at, the fewer others need
+/// be: `guess` is likely to be one.
 fn least(
     problem: &Problem<'_>,
     table: &Table,
@@ -51,8 +53,8 @@ fn least(
 ) -> (f64, usize) {
     let (survival, checkpoint) = (problem.survival, problem.checkpoint);
     let mut found = (f64::INFINITY, left);
-    // Beyond the last age all grows evenly with the chunk: the shortest that leads there or the longest
-    // is the least.
+    // Beyond the last age all grows linearly with the chunk: the shortest chunk that leads there or
+    // the longest is the least.
     let beyond = survival.last().saturating_sub(age + checkpoint).max(1);
     for work in [left, beyond, guess.max(1)].into_iter().filter(|work| *work <= left) {
         let takes = problem.takes(work, left);
@@ -71,20 +73,21 @@ fn least(
     while given > 0.0 && from < to {
         let end = ((from / BLOCK + 1) * BLOCK).min(to);
         let (thens, lived) = survival.between(from, end);
-        // Of a chunk that takes so long, after which so many live and have lived so long.
+        // The loss of a chunk that takes `takes`, after which the part `then` still lives and the
+        // mean lifetime so far is `lived`.
         let lost = |then: f64| (alive - then) / given;
         let undone = |takes: f64, then: f64, lived: f64| match is_half {
             true => lost(then) * takes / 2.0,
             false => (lived - before - takes * then) / given,
         };
-        // The longer a chunk, the more is lost: so none of the block is better than this.
+        // The longer a chunk, the more is lost: no chunk of the block is better than this bound.
         let kept_least = 1.0 - lost(thens[thens.len() - 1]);
         let shortest = steps(from - age);
         let bound = kept_least * (floors[from / BLOCK] - steps(age))
             + undone(shortest, thens[0], lived[0])
             + lost(thens[0]) * again;
         if bound < found.0 {
-            // All values, and then which is the least: so they are reckoned several at once.
+            // First all values, then the least: so several are computed at once.
             let mut values = [f64::INFINITY; BLOCK];
             let all = thens.iter().zip(lived).zip(&rests[from..end]).zip(&OFFSETS);
             for (value, (((then, lived), rest), offset)) in values.iter_mut().zip(all) {
@@ -103,8 +106,8 @@ fn least(
     found
 }
 
-/// What a job with so much left is expected to take from the VM on that comes after a failure, and what
-/// it does there first; zero: no chunk is known to take so little.
+/// Expected makespan of a job with `left` steps from the VM on that follows a failure, and the
+/// first chunk there; 0: no chunk is known to take so little.
 fn after_failure(problem: &Problem<'_>, table: &Table, left: usize) -> (f64, usize) {
     let age = problem.next_age();
     let restart = steps(problem.restart);
@@ -130,9 +133,9 @@ fn after_failure(problem: &Problem<'_>, table: &Table, left: usize) -> (f64, usi
     }
 }
 
-/// Chunks that are looked at together.
+/// Number of chunks that are looked at together.
 const BLOCK: usize = 32;
-/// 0, 1, 2, … steps.
+/// The offsets 0, 1, 2, … steps of the chunks in a block.
 const OFFSETS: [f64; BLOCK] = {
     let (mut all, mut n) = ([0.0; BLOCK], 1);
     while n < BLOCK {
@@ -142,8 +145,8 @@ const OFFSETS: [f64; BLOCK] = {
     all
 };
 
-/// What is expected by work that is left and age. All that one state looks at lies side by side: work
-/// and age add up to the same. Beyond the last age VMs are as at the last.
+/// Expected makespans by work that is left and age. All that one state looks at lies side by side,
+/// on a diagonal of equal sums of work and age. VMs beyond the last age count as of the last age.
 struct Table {
     diagonals: Vec<Vec<f64>>,
     /// Least sum of age and expected makespan in each block of `BLOCK` ages, for each diagonal.

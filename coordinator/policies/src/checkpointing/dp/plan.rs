@@ -12,7 +12,7 @@ pub struct Chunk {
     pub work: usize,
 }
 
-/// What to do with every job of up to so many steps on a VM of every age.
+/// Chunks to do for every job of up to `job` steps on a VM of every age.
 #[derive(Clone, Debug)]
 pub struct Plan {
     job: usize,
@@ -23,23 +23,23 @@ pub struct Plan {
     ages: usize,
     /// The chunk to do next, by work that is left and age.
     chosen: Vec<u16>,
-    /// The same for the first chunk after a failure, where that isn't by age.
+    /// The first chunk after a failure by work that is left, where it does not depend on the age.
     first_after: Vec<u16>,
-    /// What jobs of 0, 1, 2, … steps are expected to take after a failure, but for the restart.
+    /// Expected makespans of jobs of 0, 1, 2, … steps after a failure, without the restart.
     anew: Vec<f64>,
-    /// What the whole job is expected to take on a VM of each age.
+    /// Expected makespan of the whole job on a VM of each age.
     values: Vec<f64>,
 }
 
 impl Plan {
     /// The schedule of a job that is expected to end the soonest.
     ///
-    /// n steps of work on VMs of T ages take time that grows with n · T where the rules are those of
-    /// what the recursion means, else with n² · T.
+    /// For n steps of work on VMs of T ages the computation takes time that grows with n · T under
+    /// the rules `CONDITIONAL`, whatever their `last_checkpoint`, else with n² · T.
     ///
     /// # Errors
     ///
-    /// Where there is none, or it would not fit memory.
+    /// There is no schedule, or it would not fit memory.
     pub fn of(problem: &Problem<'_>) -> Result<Self, ProblemError> {
         problem.check()?;
         let rules = problem.rules;
@@ -75,12 +75,13 @@ impl Plan {
         self.first_after[left] = u16::try_from(work).unwrap_or(u16::MAX);
     }
 
-    /// What [`AfterFailure::SameAge`] does first after a failure; zero: nothing that it knows of.
+    /// First chunk after a failure under [`AfterFailure::SameAge`]; 0: no chunk is known.
     pub(super) fn next_after_failure(&self, left: usize) -> usize {
         usize::from(self.first_after[left])
     }
 
-    /// What is expected of a job of `left` steps; of the longest it is kept for every age.
+    /// Sets the expected makespans of a job of `left` steps; those by age are kept for the whole
+    /// job only.
     pub(super) fn set(&mut self, left: usize, anew: f64, values: &[f64]) {
         self.anew[left] = anew;
         if left == self.job {
@@ -88,32 +89,32 @@ impl Plan {
         }
     }
 
-    /// Steps of the whole job.
+    /// Number of steps of the whole job.
     #[must_use]
     pub const fn job(&self) -> usize {
         self.job
     }
 
-    /// What the job is expected to take, in steps.
+    /// Expected makespan of the job, in steps.
     #[must_use]
     pub fn makespan(&self) -> f64 {
         self.values[self.age.min(self.ages - 1)]
     }
 
-    /// The same if it began on a VM of another age, up to the last on the grid. `None` where the rules
-    /// look at no other ([`AfterFailure::SameAge`]).
+    /// Expected makespan if the job began on a VM of this age, up to the last on the grid. `None`
+    /// for another age than the job's where the rules look at no other ([`AfterFailure::SameAge`]).
     #[must_use]
     pub fn makespan_at(&self, age: usize) -> Option<f64> {
         self.values.get(age).copied().filter(|_| self.any_age || age == self.age)
     }
 
-    /// What a job with so much left is expected to take from the beginning of its next VM on.
+    /// Expected makespan of a job with `left` steps from the beginning of its next VM on.
     #[must_use]
     pub fn anew(&self, left: usize) -> f64 {
         self.anew[left.min(self.job)]
     }
 
-    /// How much to do before the next checkpoint, with so much left on a VM of this age; zero if
+    /// Steps of work to do before the next checkpoint, with `left` steps on a VM of this age; 0 if
     /// nothing is left.
     #[must_use]
     pub fn next(&self, left: usize, age: usize) -> usize {
@@ -121,7 +122,7 @@ impl Plan {
         usize::from(self.chosen[left * self.ages + age])
     }
 
-    /// The chunks of a job with so much left, from this age on, if its VM is not taken away.
+    /// The chunks of a job with `left` steps, from this age on, if its VM is not taken away.
     #[must_use]
     pub fn schedule(&self, left: usize, age: usize) -> Vec<Chunk> {
         let (mut left, mut age, mut chunks) = (left.min(self.job), age, Vec::new());
@@ -134,10 +135,11 @@ impl Plan {
         chunks
     }
 
-    /// The chunks of the whole job as the paper's authors read them out of their table, which is how their printed
-    /// schedule came about. At each age they take the longest chunk of any work that is left, and not that of the
-    /// job: after the first mostly one that ends a much shorter job. And the age grows by the work alone, without
-    /// checkpoints. What is left when the next chunk would be longer than that has none.
+    /// The chunks of the whole job as the paper's authors read them out of their table for their
+    /// printed schedule. At each age they take the longest chunk of any work that is left, and not
+    /// that of the job: after the first chunk mostly one that ends a much shorter job. And the age
+    /// grows by the work alone, without checkpoints. Work that is left when the next chunk would be
+    /// longer than it gets no chunk.
     #[must_use]
     pub fn as_read_out(&self) -> Vec<usize> {
         let (mut done, mut all) = (0, Vec::new());
@@ -154,7 +156,7 @@ impl Plan {
         }
     }
 
-    /// How much longer the job is expected to take than its work, as a part of it.
+    /// Expected overhead of the job over its work, as a part of the work.
     #[must_use]
     pub fn overhead(&self) -> f64 {
         self.makespan() / steps(self.job) - 1.0

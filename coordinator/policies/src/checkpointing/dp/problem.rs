@@ -1,28 +1,28 @@
-//! A job to be checkpointed.
+//! The problem: a job that is to be checkpointed.
 
 use super::{AfterFailure, Loss, Probability, Rules, Survival};
 
 /// A job on VMs that are taken away. All times are whole steps of the grid of ages.
 #[derive(Clone, Copy, Debug)]
 pub struct Problem<'a> {
-    /// The job's work.
+    /// The job's work, in steps.
     pub job: usize,
-    /// How long a checkpoint takes.
+    /// Time that a checkpoint takes.
     pub checkpoint: usize,
-    /// How long it takes to go on from one, on another VM.
+    /// Time that it takes to go on from a checkpoint on another VM.
     pub restart: usize,
     /// Age of the VM on which the job begins.
     pub age: usize,
-    /// How the recursion is read.
+    /// Rules by which the recursion is read.
     pub rules: Rules,
-    /// How long VMs live.
+    /// Distribution of the VMs' lifetimes.
     pub survival: &'a Survival,
 }
 
 /// Why there is no schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemError {
-    /// Nothing is ever kept.
+    /// No work is ever kept.
     #[error("no VM lives long enough to do one step of {step} and keep it: no schedule ends")]
     NeverEnds {
         /// Steps of a first chunk and its checkpoint.
@@ -49,7 +49,7 @@ pub enum ProblemError {
     TooOld {
         /// The age that was given.
         age: usize,
-        /// The first that no VM reaches.
+        /// The first age that no VM reaches.
         last: usize,
     },
 }
@@ -58,8 +58,8 @@ pub enum ProblemError {
 const STATES: usize = 64_000_000;
 
 impl Problem<'_> {
-    /// How many ages a grid has to have for a job that begins at `age`: whatever is done, it is done
-    /// by then.
+    /// Number of ages that a grid needs for a job that begins at `age`: whatever happens, the job
+    /// ends by then.
     #[must_use]
     pub fn ages(job: usize, checkpoint: usize, restart: usize, age: usize) -> usize {
         age + restart + job * (1 + checkpoint) + 1
@@ -67,7 +67,7 @@ impl Problem<'_> {
 
     /// # Errors
     ///
-    /// Where there is no schedule.
+    /// The reason why there is no schedule.
     pub fn check(&self) -> Result<(), ProblemError> {
         let (job, ages) = (self.job, self.survival.last() + 1);
         if job == 0 {
@@ -82,13 +82,14 @@ impl Problem<'_> {
         Ok(())
     }
 
-    /// How long it takes to do this much of what is left, and to keep it.
+    /// Time that it takes to do `work` of the `left` steps and to keep it.
     #[must_use]
     pub const fn takes(&self, work: usize, left: usize) -> usize {
         if work == left && !self.rules.last_checkpoint { work } else { work + self.checkpoint }
     }
 
-    /// What probabilities on a VM of this age are given.
+    /// The probability on which those of a VM of this age are conditional; 1 if they are
+    /// unconditional.
     pub(super) fn given(&self, age: usize) -> f64 {
         match self.rules.probability {
             Probability::Conditional => self.survival.alive(age),
@@ -96,13 +97,13 @@ impl Problem<'_> {
         }
     }
 
-    /// What happens to so long a chunk on a VM of this age: how likely it is lost, and how long it is
-    /// expected to take, whether it is lost or not.
+    /// Probability that a chunk of `takes` steps on a VM of this age is lost, and the chunk's
+    /// expected time, lost or not.
     pub(super) fn chunk(&self, age: usize, takes: usize) -> (f64, f64) {
         let (survival, to) = (self.survival, age + takes);
         let (alive, then) = (survival.alive(age), survival.alive(to));
         let given = self.given(age);
-        // On a VM that none lives to see.
+        // No VM reaches this age.
         let lost = if given > 0.0 { (alive - then) / given } else { 1.0 };
         let takes = steps(takes);
         let undone = match self.rules.loss {
@@ -123,7 +124,7 @@ impl Problem<'_> {
         }
     }
 
-    /// The age of the VM on which it goes on after a failure.
+    /// The age of the VM on which the job goes on after a failure.
     pub(super) const fn next_age(&self) -> usize {
         match self.rules.after_failure {
             AfterFailure::Fresh => 0,
@@ -132,7 +133,7 @@ impl Problem<'_> {
     }
 }
 
-/// Steps as a number.
+/// Steps as a floating-point number.
 #[expect(clippy::cast_precision_loss, reason = "steps are few")]
 pub(super) const fn steps(n: usize) -> f64 {
     n as f64

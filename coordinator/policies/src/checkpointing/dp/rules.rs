@@ -1,35 +1,36 @@
-//! How the recursion is read: its text has slips, its authors' code others.
+//! Readings of the recursion: the paper's text has slips, its authors' code has others.
 
 use dormouse_model::DpMode;
 
-/// How likely a VM of some age is to be taken away before a checkpoint is kept.
+/// Probability that a VM of some age is taken away before a checkpoint is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probability {
-    /// Given that it has lived so long: (F(t') − F(t)) / (1 − F(t)).
+    /// Conditional on the age that the VM has reached: (F(t') − F(t)) / (1 − F(t)).
     Conditional,
-    /// As if it hadn't: F(t') − F(t).
+    /// Unconditional, as if the VM's age were not known: F(t') − F(t).
     Unconditional,
 }
 
-/// What work a failure is expected to undo.
+/// Work that a failure is expected to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// All since the last checkpoint until the VM is taken away, by the distribution of lifetimes.
+    /// All work since the last checkpoint until the VM is taken away, by the distribution of
+    /// lifetimes.
     Exact,
     /// Half of the time to the next checkpoint.
     Half,
 }
 
-/// What is expected of a job after a failure.
+/// How a job goes on after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFailure {
-    /// It goes on from its last checkpoint on a new VM, of age zero: an equation with the unknown on
-    /// both sides, which is solved.
+    /// The job goes on from its last checkpoint on a new VM, of age zero: an equation with the
+    /// unknown on both sides, which is solved.
     Fresh,
-    /// What the authors' reference values come from: the next VM has the age at which the job began and
-    /// has restarted, and what the job needs there is the least over i of
-    /// P_succ · (i + δ + rest) + P_fail / P_succ · ((i + δ) / 2 + restart), but no less than its work.
-    /// The weights of the two branches don't add up to one, so that this is too little.
+    /// The rule behind the authors' reference values: the next VM has the age at which the job
+    /// began plus the restart, and what the job needs there is the least over i of
+    /// P_succ · (i + δ + rest) + P_fail / P_succ · ((i + δ) / 2 + restart), but no less than its
+    /// work. The weights of the two branches don't add up to one, so that this is too little.
     SameAge,
 }
 
@@ -47,7 +48,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// What the recursion means: see [`DpMode::Conditional`].
+    /// The recursion as it is meant: see [`DpMode::Conditional`].
     pub const CONDITIONAL: Self = Self {
         probability: Probability::Conditional,
         loss: Loss::Exact,
@@ -55,7 +56,7 @@ impl Rules {
         last_checkpoint: false,
     };
 
-    /// What its authors computed: see [`DpMode::Artifact`].
+    /// The recursion as its authors computed it: see [`DpMode::Artifact`].
     pub const ARTIFACT: Self = Self {
         probability: Probability::Unconditional,
         loss: Loss::Half,

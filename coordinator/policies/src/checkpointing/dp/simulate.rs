@@ -1,12 +1,12 @@
-//! Jobs run by their schedule, one after the other.
+//! Simulation of jobs that are run by their schedule, one after the other.
 
 use dormouse_units::Stream;
 
 use super::problem::steps;
 use super::{AfterFailure, Plan, Problem};
 
-/// How long each of so many jobs took, in steps, on VMs that are taken away by chance, by what the
-/// problem's rules assume of them.
+/// Time in steps that each of `jobs` simulated jobs takes, on VMs that are taken away at random as
+/// the problem's rules assume.
 pub fn simulate(
     problem: &Problem<'_>,
     plan: &Plan,
@@ -22,7 +22,8 @@ pub fn simulate(
     })
 }
 
-/// Lifetimes are drawn from their distribution; the next VM is new.
+/// Simulates a job on VMs whose lifetimes are drawn from the distribution; after a failure the next
+/// VM is new.
 fn on_fresh_vms(problem: &Problem<'_>, plan: &Plan, chance: &mut Stream) -> f64 {
     let (mut left, mut age, mut took) = (problem.job, problem.age, 0.0);
     let mut life = problem.survival.draw(age, chance);
@@ -40,8 +41,9 @@ fn on_fresh_vms(problem: &Problem<'_>, plan: &Plan, chance: &mut Stream) -> f64 
     took
 }
 
-/// Each chunk is lost by an unconditional chance and costs half of itself; after a failure the next
-/// chunk fails as often as it would until it is done, and with the same chance the job counts as done.
+/// Simulates a job as the authors' code does: each chunk is lost with its unconditional probability
+/// and then costs half of itself. After a failure the next chunk is tried until it succeeds, and
+/// with the probability of its loss the whole job counts as done.
 fn as_the_authors(problem: &Problem<'_>, plan: &Plan, chance: &mut Stream) -> f64 {
     let (mut left, mut age, mut took) = (problem.job, problem.age, 0.0);
     while left > 0 {

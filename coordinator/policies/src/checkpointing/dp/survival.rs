@@ -2,21 +2,21 @@
 
 use dormouse_units::{Span, Stream};
 
-/// How likely a VM is to live to each age, in whole steps, and how long it is expected to have lived by
-/// then. The last age is the one at which none is left, or the furthest that is looked at.
+/// Probability that a VM lives to each age, in whole steps, and the expected time that it has lived
+/// by then. The last age is the one at which no VM is left, or the furthest that is looked at.
 #[derive(Clone, Debug)]
 pub struct Survival {
     /// 1 − F at the ages 0, 1, 2, … steps.
     alive: Vec<f64>,
-    /// ∫ (1 − F) from zero to that age, in steps.
+    /// ∫ (1 − F) from zero to each of these ages, in steps.
     lived: Vec<f64>,
 }
 
 impl Survival {
     /// Grid of lifetimes with this distribution (`cdf` takes hours), of at most `ages` steps.
     ///
-    /// What `cdf` says is held between zero and one and never falls; what is no number counts as what
-    /// was before it. VMs that would end before they begin are left out.
+    /// Values of `cdf` are held between zero and one and never fall; NaN counts as the value before
+    /// it. VMs that would end before they begin are left out.
     #[must_use]
     pub fn new(cdf: &dyn Fn(f64) -> f64, step: Span, ages: usize) -> Self {
         let hours = step.as_secs_f64() / 3_600.0;
@@ -56,25 +56,26 @@ impl Survival {
         self.alive.len() - 1
     }
 
-    /// How likely a VM is to live to this age, or to the last.
+    /// Probability that a VM lives to this age, or to the last.
     #[must_use]
     pub fn alive(&self, age: usize) -> f64 {
         self.alive[age.min(self.last())]
     }
 
-    /// How long a VM is expected to have lived by this age, or by the last.
+    /// Expected time that a VM has lived by this age, or by the last, in steps.
     #[must_use]
     pub fn lived(&self, age: usize) -> f64 {
         self.lived[age.min(self.last())]
     }
 
-    /// Both at the ages in this range, which is on the grid.
+    /// `alive` and `lived` at the ages in this range, which is on the grid.
     pub(super) fn between(&self, from: usize, to: usize) -> (&[f64], &[f64]) {
         (&self.alive[from..to], &self.lived[from..to])
     }
 
-    /// When a VM that has reached this age is taken away, in steps: infinite if it is not by the last
-    /// age. The inverse of the distribution, which is taken as straight between two steps.
+    /// Draws the age in steps at which a VM that has reached this age is taken away; infinite if
+    /// that is not by the last age. The distribution is inverted, and taken as linear between two
+    /// steps.
     pub(super) fn draw(&self, age: usize, chance: &mut Stream) -> f64 {
         let left = (1.0 - chance.unit()) * self.alive(age);
         let after = self.alive.partition_point(|alive| *alive >= left);

@@ -95,7 +95,7 @@ fn the_last_checkpoint_is_left_out_where_it_keeps_nothing() {
     assert!((with - 317.076).abs() < 0.01 && (315.9..316.1).contains(&without), "{with} {without}");
 }
 
-/// A schedule is expected to take what its plan says, by another way of reckoning.
+/// The expected makespan of a schedule, computed in another way, is the one in its plan.
 #[test]
 fn what_a_plan_says_is_what_its_schedule_is_expected_to_take() {
     let survival = minutes(&bathtub, 3_000);
@@ -120,7 +120,7 @@ fn what_a_plan_says_is_what_its_schedule_is_expected_to_take() {
     );
 }
 
-/// 100,000 jobs each.
+/// Simulations of 100,000 jobs each agree with the expected makespans.
 #[test]
 fn simulated_jobs_take_what_is_expected() {
     let survival = minutes(&bathtub, 3_000);
@@ -167,7 +167,7 @@ fn vms_that_always_fail_or_never_do() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// The quick way and the plain one agree, whatever the VMs.
+    /// The fast solver and the plain one agree, whatever the VMs.
     #[test]
     fn the_envelope_is_the_recursion(
         (a, t1, t2, b) in (0.05..0.9_f64, 0.2..4.0_f64, 0.1..2.0_f64, 2.0..12.0_f64), job in 1_usize..90, checkpoint in 0_usize..5, restart in 0_usize..9,
