@@ -1,4 +1,4 @@
-//! Burstable VMs for a map (Burst-HADS Algorithm 1, part 2).
+//! Allocation of burstable VMs to a map (Burst-HADS Algorithm 1, part 2).
 
 use dormouse_cloud::Market;
 use dormouse_units::{Ppm, Span, TaskId, Time};
@@ -7,12 +7,13 @@ use crate::assignment::{Assignment, Vm};
 use crate::problem::{KindId, Problem};
 use dormouse_units::Mode;
 
-/// Adds ceil(burst_rate × VMs used) burstable VMs, the cheapest first, as far as they may be had.
+/// Adds ceil(`burst_rate` × spot VMs used) burstable VMs to a map, the cheapest first, as far as
+/// they may be had.
 ///
-/// Tasks that end after `spot_limit` on a spot VM move, one each, to burstable VMs in baseline
-/// mode, and when those are taken to the cheapest regular on-demand VM. A burstable VM left over
-/// takes the task that ends last of all. No task moves where it would end after D; a burstable
-/// VM for which there is none stands by.
+/// Tasks that end after `spot_limit` on a spot VM move to burstable VMs in baseline mode, one to
+/// each, and when those are taken, to the cheapest regular on-demand VM. A burstable VM that is
+/// left over takes the task that ends last of all. No task moves where it would end after D; a
+/// burstable VM for which there is no task stands by.
 pub(crate) fn burst_allocation(
     problem: &Problem,
     mut map: Assignment,
@@ -57,7 +58,7 @@ pub(crate) fn burst_allocation(
     map
 }
 
-/// ceil(rate × n).
+/// The share ceil(rate × n), without rounding errors.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -65,7 +66,7 @@ pub(crate) fn burst_allocation(
     reason = "a share of a count of VMs"
 )]
 fn share(rate: f64, n: usize) -> usize {
-    // A rate like .2 is a little more than it looks: 5 × .2 has to be 1.
+    // A rate like .2 is a little more than .2 in floating point: 5 × .2 has to be 1.
     (rate * n as f64 - 1e-9).ceil().max(0.0) as usize
 }
 
@@ -80,7 +81,7 @@ fn burstables(problem: &Problem, n: usize) -> Vec<KindId> {
         .collect()
 }
 
-/// The task that ends last among those that qualify: its VM's index and itself. Of several, the
+/// The index of the VM and the task that ends last among those that qualify. Of several, the
 /// shortest, which loses least in baseline mode.
 fn latest(
     problem: &Problem,
@@ -98,7 +99,7 @@ fn latest(
     all.into_iter().max().map(|(_, std::cmp::Reverse((_, task)), i)| (i, task))
 }
 
-/// The first of the free burstable VMs that is done with the task by D in baseline mode.
+/// Takes the first of the free burstable VMs that is done with the task by D in baseline mode.
 fn take(problem: &Problem, free: &mut Vec<KindId>, task: TaskId) -> Option<Vm> {
     let fits = |&kind: &KindId| {
         let speed = problem.kinds[kind].baseline();
@@ -110,7 +111,8 @@ fn take(problem: &Problem, free: &mut Vec<KindId>, task: TaskId) -> Option<Vm> {
     Some(Vm { mode: Mode::Baseline, tasks: vec![task], ..Vm::new(kind, Market::OnDemand) })
 }
 
-/// The cheapest regular on-demand VM, in the map or new, that is done with the task by D.
+/// Puts the task on the cheapest regular on-demand VM, in the map or new, that is done with it by
+/// D. False if there is none.
 fn to_on_demand(problem: &Problem, map: &mut Assignment, task: TaskId) -> bool {
     let on_demand = |kind: KindId| Vm::new(kind, Market::OnDemand);
     let mut options: Vec<(Option<usize>, Vm)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What can be set about the bag-of-tasks schedulers.
+//! Configuration of the bag-of-tasks schedulers.
 
 use dormouse_model::OfType;
 use dormouse_units::{Price, Span, TypeName};
@@ -137,7 +137,7 @@ pub enum OnNotice {
     Checkpoint,
 }
 
-/// Whether it is what holds where nothing is said: then it is not written.
+/// Whether a value is the default, which is not written.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -285,16 +285,17 @@ impl Default for BagSchedulerConfig {
 }
 
 impl BagSchedulerConfig {
-    /// The paper's parameters, its gaps closed sanely: the default.
+    /// The paper's parameters, with its gaps closed: the defaults.
     #[must_use]
     pub fn paper(name: BagSchedulerName) -> Self {
         Self { name, ..Self::default() }
     }
 
     /// The rules of the authors' published code (`luanteylo/hads_`, aac5f65) where they differ from
-    /// the text, each a setting of its own. Its slips are left out: a migrated task is not started on
-    /// every VM that would do, the test of spare time on a spot VM is not turned round, and VMs that
-    /// are idle stay to the end of their cycle although its clock for that stands still.
+    /// the text, each of them a setting of its own. The code's slips are left out: here a migrated
+    /// task is not started on every VM that would do, the test of spare time on a spot VM is not
+    /// reversed, and idle VMs are kept to the end of their cycle although the code's clock for that
+    /// stands still.
     #[must_use]
     pub fn artifact(name: BagSchedulerName) -> Self {
         Self {

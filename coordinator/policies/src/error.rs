@@ -1,4 +1,4 @@
-//! What keeps a bag from being scheduled, for the person who wrote it.
+//! Reasons why a bag can't be scheduled, for the person who wrote it.
 
 use dormouse_units::{Bytes, Span, TaskId, TypeName};
 
@@ -12,7 +12,7 @@ pub enum PlanError {
         key: &'static str,
         /// The value that was given.
         value: String,
-        /// What it has to be.
+        /// The range that the value has to be in, in words.
         want: &'static str,
     },
     /// A parameter that only the scheduler has can't be read.
@@ -25,7 +25,7 @@ pub enum PlanError {
         scheduler: &'static str,
         /// The kind of VM that is missing.
         what: &'static str,
-        /// The types there are.
+        /// The types in the catalogue.
         known: String,
     },
     /// A task needs more memory than any offered VM has.
@@ -41,7 +41,7 @@ pub enum PlanError {
         memory: Bytes,
         /// The largest type offered.
         largest: TypeName,
-        /// The memory of that.
+        /// The memory of the largest type.
         most: Bytes,
     },
     /// No runtime of a task is known for any offered type.
@@ -58,7 +58,7 @@ pub enum PlanError {
         /// The types on offer.
         offered: String,
     },
-    /// One task alone can't make it.
+    /// One task alone can't end by the deadline.
     #[error(
         "the deadline {deadline} can't be met: {task} ('{name}') alone ends at {shortest} \
          (boot {boot} + {length} on {fastest}, checkpoints included)"
@@ -68,18 +68,18 @@ pub enum PlanError {
         task: TaskId,
         /// The task's name.
         name: String,
-        /// When all has to be done.
+        /// The deadline, by which all tasks have to be done.
         deadline: Span,
-        /// When it can be done at the earliest.
+        /// When the task can be done at the earliest.
         shortest: Span,
-        /// The boot time in that.
+        /// The boot time that `shortest` includes.
         boot: Span,
-        /// The run time in that.
+        /// The run time that `shortest` includes.
         length: Span,
-        /// The type it is the run time on.
+        /// The type on which the task has this run time.
         fastest: TypeName,
     },
-    /// One task never ends, as no VM lives for so long.
+    /// One task never ends, as no VM lives as long as it takes.
     #[error(
         "{task} ('{name}') takes {length}, and no spot {kind} lives for so long: without checkpoints it \
          never ends"
@@ -91,33 +91,33 @@ pub enum PlanError {
         name: String,
         /// The task's run time.
         length: Span,
-        /// The type of its VMs.
+        /// The type of the VMs.
         kind: TypeName,
     },
-    /// All VMs together can't make it.
+    /// All VMs together can't do the work by the deadline.
     #[error(
         "the deadline {deadline} can't be met: at best {work} of work on {vcpus} vCPUs after {boot} \
          of boot ends at {shortest}; allow more time or raise the limits"
     )]
     TooMuchWork {
-        /// When all has to be done.
+        /// The deadline, by which all tasks have to be done.
         deadline: Span,
         /// The sum of each task's shortest run time.
         work: Span,
-        /// The vCPUs that may be had at a time.
+        /// Number of vCPUs that may be had at a time.
         vcpus: u64,
         /// The boot time.
         boot: Span,
         /// A bound on the end from below.
         shortest: Span,
     },
-    /// It might be possible, but no schedule was found.
+    /// No schedule was found, though there might be one.
     #[error(
         "no schedule found that meets the deadline {deadline}; the best found ends at {best}, \
          and none can end before {shortest}"
     )]
     NoneFound {
-        /// When all has to be done.
+        /// The deadline, by which all tasks have to be done.
         deadline: Span,
         /// The end of the best schedule found.
         best: Span,

@@ -1,4 +1,4 @@
-//! What can be said before any search: what can't be done at all, with the arithmetic.
+//! Checks before any search: what is impossible, with the arithmetic that shows it.
 
 use dormouse_cloud::Market;
 use dormouse_model::Bag;
@@ -17,15 +17,15 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// No schedule ends before.
+    /// The time before which no schedule ends.
     pub(crate) fn end(&self) -> Span {
         let even = self.work.as_micros().div_ceil(self.vcpus.max(1));
         self.boot + Span::from_micros(even)
     }
 }
 
-/// The types a scheduler can run a task on at full speed, and how many VMs of each it may have: one
-/// that plans spot VMs can fall back on on-demand ones.
+/// The types a scheduler can run a task on at full speed, and how many VMs of each it may have. A
+/// scheduler that plans spot VMs can fall back on on-demand ones.
 fn usable(problem: &Problem, market: Market) -> Vec<(KindId, u64)> {
     let of = |market: Market| {
         problem.regular(market).map(move |(id, kind)| (id, u64::from(kind.limit(market))))
@@ -36,7 +36,8 @@ fn usable(problem: &Problem, market: Market) -> Vec<(KindId, u64)> {
     }
 }
 
-/// The work of all tasks, each where it is shortest, spread evenly over every vCPU to be had.
+/// The bound of this problem: the work of all tasks, each where it is shortest, spread evenly over
+/// every vCPU that can be had.
 pub(crate) fn bound(problem: &Problem, how: Primary) -> Bound {
     let Primary { market, burstable, .. } = how;
     let usable = usable(problem, market);
@@ -57,7 +58,7 @@ pub(crate) fn bound(problem: &Problem, how: Primary) -> Bound {
 
 /// # Errors
 ///
-/// The first reason found why there can't be a schedule that is made so.
+/// The first reason found why there can't be a schedule of this kind.
 pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
     let Given { config, problem, catalogue, bag, .. } = given;
     if problem.regular(how.market).next().is_none() {
@@ -100,11 +101,11 @@ fn tasks(bag: &Bag) -> impl Iterator<Item = (TaskId, &dormouse_model::Task)> {
     (0_u32..).map(TaskId::new).zip(bag.tasks.iter())
 }
 
-/// Every task has to fit one of the types and have a runtime there.
+/// Checks that every task fits one of the types and has a runtime there.
 ///
 /// # Errors
 ///
-/// The first task that none of them can run.
+/// The first task that can run on none of the types.
 pub(crate) fn check_tasks(
     problem: &Problem,
     bag: &Bag,

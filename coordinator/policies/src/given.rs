@@ -1,4 +1,4 @@
-//! What a scheduler of a bag is built for.
+//! Arguments from which a scheduler of a bag is built.
 
 use dormouse_cloud::Catalogue;
 use dormouse_model::{Bag, CheckpointConfig};
@@ -6,15 +6,15 @@ use dormouse_model::{Bag, CheckpointConfig};
 use crate::BagSchedulerConfig;
 use crate::problem::Problem;
 
-/// A bag, what it may be run on, and what is set about its scheduler.
+/// A bag, the types it may run on, and the configuration of its scheduler.
 pub(crate) struct Given<'a> {
-    /// What is set about it.
+    /// Configuration of the scheduler.
     pub(crate) config: &'a BagSchedulerConfig,
-    /// The bag and the catalogue as numbers.
+    /// The bag and the catalogue as tables of numbers.
     pub(crate) problem: Problem,
     /// The types on offer.
     pub(crate) catalogue: &'a Catalogue,
-    /// When tasks are checkpointed.
+    /// When tasks are checkpointed, and what that costs.
     pub(crate) checkpoints: &'a CheckpointConfig,
     /// The bag of tasks to schedule.
     pub(crate) bag: &'a Bag,

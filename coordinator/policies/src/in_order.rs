@@ -1,4 +1,4 @@
-//! Tasks in their order on the VMs of a list: what schedulers do that plan nothing.
+//! Scheduling without a plan: tasks are run in their order on the VMs of a list.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,20 +10,20 @@ use crate::heard_prices::HeardPrices;
 use crate::problem::{KindId, Problem};
 use crate::{BagSchedulerConfig, GivenUp, Policy};
 
-/// Who ends a spot VM that costs more than is bid for it.
+/// Who ends a spot VM that costs more than its bid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhoEnds {
     /// The provider, which is told the bid.
     Provider,
-    /// Whoever launched it: the provider is told none.
+    /// The scheduler that launched it: the provider is told no bid.
     User,
 }
 
-/// Launches its fleet at the beginning and starts the next task of the bag wherever a vCPU and
-/// the memory are free. What a lost, preempted or hibernated VM ran comes first again, and a VM
-/// like it is launched; it doesn't wait for a resume. VMs go when no task is left to start and
-/// none runs on them. A refused launch is tried again later, each time waiting twice as long; but a
-/// spot VM whose price is known to be above its bid is asked for at the first price that is not.
+/// Launches its fleet at the beginning and starts the next task of the bag wherever a vCPU and the
+/// memory are free. Tasks of a lost, preempted or hibernated VM come first again, and a VM like it
+/// is launched; there is no waiting for a resume. VMs go when no task is left to start and none
+/// runs on them. A refused launch is tried again later, each time after twice the wait; but a spot
+/// VM whose price is known to be above its bid is asked for at the first price that is not.
 ///
 /// A notice costs constant time, however many tasks there are, as long as memory doesn't bind.
 #[derive(Debug)]
@@ -34,14 +34,14 @@ pub(crate) struct InOrder {
     vms: BTreeMap<VmId, Vm>,
     /// The ready VMs with a free vCPU.
     with_room: BTreeSet<VmId>,
-    /// Refused, to be launched again.
+    /// VMs whose launch was refused, to be launched again.
     refused: Vec<Wanted>,
-    /// Not asked for as long as they cost more than their bids.
+    /// VMs that are not asked for as long as they cost more than their bids.
     too_dear: Vec<Wanted>,
     prices: HeardPrices,
     who_ends: WhoEnds,
     failures: BTreeMap<TaskId, u32>,
-    /// Being stopped with a checkpoint on a VM that leaves.
+    /// Tasks that are being stopped with a checkpoint, on a VM that leaves.
     held: BTreeMap<TaskId, VmId>,
     max_failures: u32,
     next_vm: VmId,
@@ -50,7 +50,7 @@ pub(crate) struct InOrder {
     max_retries: u32,
 }
 
-/// A VM of the fleet: its type, how it is bought, and most to be paid for it.
+/// A VM of the fleet: its type, its market, and most to be paid for it.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     kind: KindId,
@@ -111,17 +111,17 @@ impl InOrder {
         out.push(Decision::Launch { vm, kind, market, bid });
     }
 
-    /// Whether it costs more than its bid.
+    /// Whether a VM is known to cost more than its bid.
     fn is_too_dear(&self, wanted: Wanted) -> bool {
         let price = self.prices.last(wanted.kind).filter(|_| wanted.market == Market::Spot);
         price.zip(wanted.bid).is_some_and(|(price, bid)| price > bid)
     }
 
-    /// A price is another: what was too dear may be had now.
+    /// Handles a change of price: VMs that were too dear may be had now.
     fn price(&mut self, now: Time, kind: &TypeName, price: Price, out: &mut Vec<Decision>) {
         let Some(kind) = self.problem.kinds.iter().position(|k| k.name == *kind) else { return };
         self.prices.hear(now, kind, price);
-        // Where nothing is left to start they are kept: a VM may yet be lost.
+        // Where no task is left to start, they stay in the list: a VM may yet be lost.
         if !self.waiting.is_empty() {
             for wanted in std::mem::take(&mut self.too_dear) {
                 self.launch(wanted, out);
@@ -155,7 +155,7 @@ impl InOrder {
             let on = Seats::first_free(vm);
             out.push(Decision::Start { task, on, mode: Mode::Burst, reason });
             if self.waiting.is_empty() {
-                // Nothing is left to start: from now on only VMs that finish are looked at.
+                // No task is left to start: from now on only VMs that finish are looked at.
                 let idle: Vec<_> = self.vms.keys().copied().collect();
                 idle.into_iter().for_each(|vm| self.end_if_idle(vm, out));
             }
@@ -174,7 +174,7 @@ impl InOrder {
         }
     }
 
-    /// A task isn't on this VM any more. False if it wasn't.
+    /// Takes a task off this VM. False if it wasn't there.
     fn leave(&mut self, vm: VmId, task: TaskId) -> bool {
         let Some(state) = self.vms.get_mut(&vm) else { return false };
         let Some(at) = state.running.iter().position(|&t| t == task) else { return false };
@@ -186,8 +186,8 @@ impl InOrder {
         true
     }
 
-    /// Takes a VM's tasks off it, to come first again: `stop` says whether attempts have to be
-    /// stopped, and whether with a checkpoint.
+    /// Takes a VM's tasks off it; they come first again. `stop` says whether attempts have to be
+    /// stopped, and if so whether with a checkpoint.
     fn vacate(&mut self, vm: VmId, stop: Option<bool>, out: &mut Vec<Decision>) {
         let Some(state) = self.vms.get_mut(&vm) else { return };
         (state.ready, state.memory) = (false, Bytes::ZERO);
@@ -204,7 +204,7 @@ impl InOrder {
         }
     }
 
-    /// The VM is gone: another one like it takes its place.
+    /// Replaces a VM that is gone by another like it, if tasks wait.
     fn replace(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.vms.remove(&vm) else { return };
         self.held.retain(|_, on| *on != vm);
@@ -265,19 +265,19 @@ impl InOrder {
         }
     }
 
-    /// What a VM costs more than is bid for it: its price and the bid. `None`: it does not, or is gone.
+    /// Price and bid of a VM that costs more than its bid. `None`: it does not, or is gone.
     pub(crate) fn above_bid(&self, vm: VmId) -> Option<(Price, Price)> {
         let wanted = self.vms.get(&vm)?.wanted;
         let (price, bid) = (self.prices.last(wanted.kind)?, wanted.bid?);
         self.is_too_dear(wanted).then_some((price, bid))
     }
 
-    /// Whether a VM is there.
+    /// Whether a VM was launched and is not gone.
     pub(crate) fn has(&self, vm: VmId) -> bool {
         self.vms.contains_key(&vm)
     }
 
-    /// The tasks on a VM, each with how long a checkpoint of it takes.
+    /// The tasks on a VM, each with the time that its checkpoint takes.
     pub(crate) fn tasks_on(&self, vm: VmId) -> impl Iterator<Item = (TaskId, Span)> {
         let state = self.vms.get(&vm);
         state.into_iter().flat_map(|state| {
@@ -286,12 +286,12 @@ impl InOrder {
         })
     }
 
-    /// What the type of a VM cost at a time, as far as that was heard.
+    /// Price of a VM's type at a time, as far as it was heard.
     pub(crate) fn price_at(&self, vm: VmId, at: Time) -> Option<Price> {
         self.prices.at(self.vms.get(&vm)?.wanted.kind, at)
     }
 
-    /// Asks again for what was refused.
+    /// Asks again for VMs whose launch was refused.
     fn launch_refused(&mut self, out: &mut Vec<Decision>) {
         for wanted in std::mem::take(&mut self.refused) {
             if !self.waiting.is_empty() {

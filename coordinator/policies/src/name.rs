@@ -1,10 +1,10 @@
-//! What names of schedulers have in common, whatever they schedule.
+//! Traits that all names of schedulers have in common.
 
-/// Makes a name of the enum `$Name` be shown, written and read as `$name` of it says.
+/// Implements display, serialisation and a JSON schema of the enum `$Name` by its method `$name`.
 macro_rules! names {
     ($Name:ident, $name:ident, $what:literal) => {
         impl $Name {
-            /// The one of this name.
+            /// The scheduler with this name.
             #[must_use]
             pub fn named(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|known| known.$name() == name)

@@ -3,10 +3,11 @@
 use dormouse_units::{Bytes, Span, Time};
 
 /// A VM's vCPUs as lanes. Tasks are put in one after the other: each starts on the vCPU that is
-/// free first (the lowest of several), no sooner than the one before it, and as soon as the tasks
-/// that run by then leave it the memory it needs. Nothing overtakes.
+/// free first (the lowest of several), no sooner than the task before it, and as soon as the tasks
+/// that run by then leave it the memory it needs. No task overtakes another.
 ///
-/// The last end of a VM, from which its cost and the makespan follow, is the latest end in here.
+/// The last end of a VM, from which its cost and the makespan follow, is the latest end of these
+/// lanes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packing {
     lanes: Vec<Lane>,
@@ -21,7 +22,7 @@ struct Lane {
     memory: Bytes,
 }
 
-/// Where a task came to lie.
+/// The lane of a task, with its start and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) lane: usize,
@@ -30,21 +31,22 @@ pub(crate) struct Slot {
 }
 
 impl Packing {
-    /// `vcpus` free lanes from `from` on; `memory` only where it can bind.
+    /// A packing of `vcpus` lanes that are free from `from` on; `memory` is given only where it can
+    /// bind.
     pub(crate) fn new(vcpus: usize, from: Time, memory: Option<Bytes>) -> Self {
         let mut new = Self::default();
         new.reset(vcpus, from, memory);
         new
     }
 
-    /// Empty again, without allocating if it had as many lanes before.
+    /// Empties the packing, without allocating if it had as many lanes before.
     pub(crate) fn reset(&mut self, vcpus: usize, from: Time, memory: Option<Bytes>) {
         self.lanes.clear();
         self.lanes.resize(vcpus, Lane { free: from, memory: Bytes::ZERO });
         (self.memory, self.not_before, self.last_end) = (memory, from, from);
     }
 
-    /// A task that already runs keeps a lane until `end`.
+    /// Gives a lane to a task that already runs, until `end`.
     pub(crate) fn occupy(&mut self, end: Time, memory: Bytes) {
         let from = self.not_before;
         if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.free <= from) {
@@ -53,7 +55,7 @@ impl Packing {
         }
     }
 
-    /// Where a task would come to lie.
+    /// The slot that a task would get.
     pub(crate) fn peek(&self, length: Span, memory: Bytes) -> Slot {
         let (lane, free) = self.first_free();
         let mut start = free.max(self.not_before);
@@ -65,7 +67,7 @@ impl Packing {
         Slot { lane, start, end: start + length }
     }
 
-    /// Puts a task in.
+    /// Puts a task into its slot.
     pub(crate) fn push(&mut self, length: Span, memory: Bytes) -> Slot {
         let slot = self.peek(length, memory);
         if let Some(lane) = self.lanes.get_mut(slot.lane) {
@@ -76,7 +78,7 @@ impl Packing {
         slot
     }
 
-    /// Nothing more starts before `at`.
+    /// Lets no further task start before `at`.
     pub(crate) fn not_before(&mut self, at: Time) {
         self.not_before = self.not_before.max(at);
     }
@@ -86,7 +88,7 @@ impl Packing {
         self.last_end
     }
 
-    /// From when on each vCPU takes something new.
+    /// For each vCPU, the time from which it can take a new task.
     pub(crate) fn free_from(&self) -> impl Iterator<Item = Time> + '_ {
         self.lanes.iter().map(|lane| lane.free.max(self.not_before))
     }
@@ -101,7 +103,7 @@ impl Packing {
         first
     }
 
-    /// The next moment that frees memory, if at `start` there is too little.
+    /// The next moment at which memory is freed, if there is too little at `start`.
     fn must_wait(&self, start: Time, memory: Bytes, limit: Bytes) -> Option<Time> {
         let running = || self.lanes.iter().filter(move |lane| lane.free > start);
         let used: Bytes = running().map(|lane| lane.memory).sum();
@@ -135,7 +137,8 @@ mod tests {
         assert_eq!(packing.last_end(), Time::from_secs(17));
     }
 
-    /// Memory 10: 6 + 6 don't go together, 6 + 4 do; and nothing overtakes the one that waits.
+    /// With 10 bytes of memory, 6 + 6 don't fit together, 6 + 4 do; no task overtakes the one that
+    /// waits.
     #[test]
     fn a_task_waits_for_memory_and_is_not_overtaken() {
         let mut packing = Packing::new(2, Time::ZERO, Some(Bytes::new(10)));

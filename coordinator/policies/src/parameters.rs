@@ -19,39 +19,40 @@ pub struct Parameters {
 struct Nothing {}
 
 impl Parameters {
-    /// None of its own.
+    /// The scheduler has no parameters of its own.
     pub const NONE: Self = Self { schema: Nothing::json_schema };
 
-    /// Those of `P`, whose doc comments are what the reference says of them.
+    /// The fields of `P`, whose doc comments are the text of the reference.
     #[must_use]
     pub const fn of<P: JsonSchema + DeserializeOwned>() -> Self {
         Self { schema: P::json_schema }
     }
 
-    /// What can be written.
+    /// JSON schema of the parameters.
     #[must_use]
     pub fn schema(self, generator: &mut SchemaGenerator) -> Schema {
         (self.schema)(generator)
     }
 }
 
-/// Values of such parameters, as they were written; those that nobody set are not there.
+/// Values of a scheduler's own parameters, as they were written; parameters that nobody set are
+/// missing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Own(pub Map<String, Value>);
 
 impl Own {
-    /// Whether none was set.
+    /// Whether no parameter was set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// All of them.
+    /// Reads all parameters.
     ///
     /// # Errors
     ///
-    /// [`PlanError::Parameters`]: one has a value that its type does not.
+    /// [`PlanError::Parameters`]: a parameter has a value that its type does not have.
     pub fn read<P: DeserializeOwned>(&self) -> Result<P, PlanError> {
         written::read(&Value::Object(self.0.clone()))
             .map_err(|error| PlanError::Parameters(error.to_string()))

@@ -8,33 +8,34 @@ use serde::{Deserialize, Serialize};
 use crate::problem::Problem;
 use crate::{BagSchedulerConfig, BagSchedulerName, PlanError};
 
-/// Schedule of a bag: where and in what order tasks run, with the expected time and cost.
+/// Schedule of a bag: on which VMs and in what order tasks run, with the expected time and cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Plan {
     /// Scheduler that the plan belongs to.
     pub scheduler: BagSchedulerName,
-    /// When the spot VMs' tasks should be done (`D_spot`), from the beginning.
+    /// When the tasks of spot VMs should be done (`D_spot`), from the beginning.
     pub spot_limit: Span,
     /// When the last task ends, from the beginning, boot included.
     pub makespan: Span,
-    /// What the VMs cost, each charged from the end of its boot to its last task's end.
+    /// Cost of the VMs, each charged from the end of its boot to the end of its last task.
     pub cost: Money,
-    /// Fitness evaluations the ILS made for it.
+    /// Number of fitness evaluations that the ILS made for the plan.
     pub evaluations: u64,
     /// VMs to launch at the beginning, with their tasks.
     pub vms: Vec<PlannedVm>,
 }
 
 impl Plan {
-    /// These VMs as a plan that does not know yet what it takes and costs: [`Self::reckoned`] says it.
+    /// A plan of these VMs without makespan and cost, which [`Self::reckoned`] computes.
     #[must_use]
     pub const fn unreckoned(scheduler: BagSchedulerName, vms: Vec<PlannedVm>) -> Self {
         let (makespan, cost) = (Span::ZERO, Money::ZERO);
         Self { scheduler, spot_limit: makespan, makespan, cost, evaluations: 0, vms }
     }
 
-    /// Whether a task is planned to take less than it does, or more than with its checkpoints.
+    /// Whether any task is planned to take less than its run time, or more than that with its
+    /// checkpoints.
     fn contradicts(&self, problem: &Problem) -> bool {
         self.vms.iter().any(|vm| {
             let kind = problem.kinds.iter().position(|kind| kind.name == vm.kind);
@@ -49,10 +50,10 @@ impl Plan {
         })
     }
 
-    /// The plan as it comes to be: where a task's time contradicts the bag (less than it takes, or more than
-    /// with its checkpoints), every vCPU's tasks one after the other from the end of the boot, each with the
-    /// time that it takes; its makespan and cost in any case, of which it may have been stored with another
-    /// plan's. `true`: times were made again.
+    /// The plan with makespan and cost computed anew, as those stored with it may be another
+    /// plan's. If the time of a task contradicts the bag (less than its run time, or more than that
+    /// with its checkpoints), the times of all tasks are made anew as well: the tasks of every vCPU
+    /// one after the other from the end of the boot. `true`: times were made anew.
     #[must_use]
     pub fn reckoned(
         mut self,
@@ -88,7 +89,8 @@ impl Plan {
         (self, again)
     }
 
-    /// Whether it can be run: each task of the bag once, on types that are sold and have room.
+    /// Checks that the plan can be run: it has each task of the bag once, on types that are sold
+    /// and have room.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! From a bag and a catalogue to a plan, or to the reason why there is none.
+//! Planning: from a bag and a catalogue to a plan, or to the reason why there is none.
 
 use dormouse_cloud::{Catalogue, Market};
 use dormouse_model::{Bag, CheckpointConfig};
@@ -11,10 +11,10 @@ use crate::packing::Packing;
 use crate::problem::Problem;
 use crate::{BagSchedulerConfig, Plan, PlanError, Policy, feasibility, hads, ils};
 
-/// The scheduler that `config` describes, its primary schedule made.
+/// The scheduler that `config` describes, with its primary schedule.
 ///
-/// The same arguments give the same scheduler, always. `checkpoints` says which the
-/// tasks are expected to take; finish estimates contain what they cost.
+/// The same arguments always give the same scheduler. `checkpoints` says which checkpoints the
+/// tasks are expected to take; estimated ends include their cost.
 ///
 /// # Errors
 ///
@@ -31,8 +31,8 @@ pub fn build(
     config.name.scheduling().build(given, plan)
 }
 
-/// The primary schedule that such a scheduler begins with: the one that it is given, or one that it
-/// makes. `None`: it makes none, and decides as it goes.
+/// The primary schedule that the scheduler of `config` begins with: the one that it is given, or
+/// one that it makes. `None`: it makes none, and decides as it goes.
 ///
 /// # Errors
 ///
@@ -68,11 +68,11 @@ fn planned(given: &Given<'_>) -> Result<Option<Plan>, PlanError> {
 /// How a primary schedule of the papers is made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Primary {
-    /// How the VMs that it plans are bought.
+    /// Market in which the planned VMs are bought.
     pub(crate) market: Market,
-    /// The greedy map is improved by the ILS (Algorithm 1, part 1).
+    /// Whether the ILS improves the greedy map (Algorithm 1, part 1).
     pub(crate) search: bool,
-    /// Burstable VMs stand beside the others (Algorithm 1, part 2).
+    /// Whether burstable VMs stand beside the others (Algorithm 1, part 2).
     pub(crate) burstable: bool,
 }
 
@@ -107,8 +107,8 @@ pub(crate) fn primary(given: &Given<'_>, how: Primary) -> Result<Plan, PlanError
     Ok(map.into_plan(problem, config.name, spot_limit, evaluations))
 }
 
-/// Where the greedy map fails: every task on whichever VM is done with it first among those that
-/// are done in time, spot or not, else first among all that stay.
+/// The map for bags on which the greedy one fails: every task goes to the VM that is done with it
+/// first among those that are done in time, spot or not, else among all on-demand VMs.
 fn earliest(problem: &Problem, market: Market, limit: Span) -> Assignment {
     let markets: &[Market] =
         if market == Market::Spot { &[Market::Spot, Market::OnDemand] } else { &[market] };
@@ -130,7 +130,7 @@ fn earliest(problem: &Problem, market: Market, limit: Span) -> Assignment {
             let end = packing.peek(problem.whole(task, vm.kind)?, memory).end;
             Some((end > Time::ZERO + *limit, vm.market == Market::Spot, end))
         };
-        // In time first; of the late ones those that stay.
+        // VMs that are in time come first; of the late ones, on-demand VMs.
         let key = |v: &(Vm, Packing, Span)| {
             end(v).map_or((2, Time::ZERO), |(late, spot, end)| {
                 (if late { 1 + u8::from(spot) } else { 0 }, end)

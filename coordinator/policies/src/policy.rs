@@ -1,45 +1,46 @@
-//! A policy as the engine sees it.
+//! The trait of policies, as the engine sees them.
 
 use dormouse_model::{Decision, Notice};
 use dormouse_units::Time;
 
-/// How much of an instant a policy hears of at once.
+/// How many of the notices of an instant a policy hears at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hearing {
-    /// One thing after the other: what it decides is carried out before it hears of the next.
+    /// One notice after the other: its decisions are carried out before it hears the next.
     #[default]
     Each,
-    /// All that happens at an instant, once nothing more of it is to come. It hears only of
-    /// submissions, VMs that come and go, and tasks that end: of what it can decide anything on.
+    /// All notices of an instant, once no more are to come. Such a policy hears only of
+    /// submissions, VMs that come and go, and tasks that end: of what it can decide on.
     Instants,
 }
 
-/// What a policy has given up.
+/// Something that a policy has given up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GivenUp {
-    /// Some of its work, as that lost its VMs or failed too often.
+    /// A part of its work, which lost its VMs or failed too often.
     Work,
-    /// To launch VMs, as they were refused too often.
+    /// Launching VMs, as launches were refused too often.
     Launches,
 }
 
-/// A scheduling policy. Same notices at the same times, same decisions: always.
+/// A scheduling policy. The same notices at the same times always get the same decisions.
 pub trait Policy: std::fmt::Debug + Send {
-    /// How much it hears of at once.
+    /// How many of the notices of an instant the policy hears at once.
     fn hearing(&self) -> Hearing {
         Hearing::Each
     }
 
-    /// Whether it has work for VMs that cost more than it bids, and waits for another price.
+    /// Whether the policy has work for VMs that cost more than it bids, and waits for another
+    /// price.
     fn waits_for_price(&self) -> bool {
         false
     }
 
-    /// What it has given up.
+    /// What the policy has given up, if anything.
     fn given_up(&self) -> Option<GivenUp> {
         None
     }
 
-    /// Something happened; what is wanted is pushed to `out` and carried out in that order.
+    /// Handles notices; decisions are pushed to `out` and carried out in that order.
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>);
 }

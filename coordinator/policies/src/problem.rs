@@ -1,4 +1,4 @@
-//! The bag and the catalogue as tables under small numbers.
+//! The bag and the catalogue as tables, indexed by small numbers.
 
 use std::cmp::Reverse;
 
@@ -11,7 +11,7 @@ use crate::{CheckpointPlan, CheckpointPlanning};
 /// An instance type, by its index in [`Problem::kinds`].
 pub(crate) type KindId = usize;
 
-/// What a scheduler knows of an instance type.
+/// An instance type as a scheduler knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
     pub(crate) name: TypeName,
@@ -26,7 +26,7 @@ pub(crate) struct Kind {
     limits: Limits,
 }
 
-/// A task on a type.
+/// The work of a task on a type.
 #[derive(Clone, Copy, Debug)]
 struct Work {
     runtime: Span,
@@ -34,23 +34,23 @@ struct Work {
     checkpoints: usize,
 }
 
-/// Who runs what for how long.
+/// The scheduling problem: instance types, and the times that tasks take on them.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) kinds: Vec<Kind>,
-    /// When all has to be done (D), the safety margin taken off.
+    /// The deadline (D), less the safety margin.
     pub(crate) deadline: Span,
-    /// From the request for a VM until it can be used (ω).
+    /// Time from the request for a VM until it can be used (ω).
     pub(crate) boot: Span,
-    /// What a restart from a checkpoint takes.
+    /// Time that a restart from a checkpoint takes.
     restore: Span,
     memory: Vec<Bytes>,
     most_memory: Bytes,
     work: Vec<Option<Work>>,
-    /// The plans of checkpoints: a task that has the same as the one before it shares that.
+    /// The plans of checkpoints: a task with the same plan as the task before it shares that.
     checkpoints: Vec<CheckpointPlan>,
-    /// All of a task at full speed, checkpoints included, as `work` has it: that is asked for most,
-    /// and takes a quarter of the memory.
+    /// Time of whole tasks at full speed, checkpoints included, in the order of `work`: it is asked
+    /// for most often, and takes a quarter of the memory.
     whole: Vec<Option<Span>>,
     longest: Vec<Span>,
     /// All tasks, the longest first.
@@ -70,7 +70,7 @@ impl Kind {
         }
     }
 
-    /// Offered in `market` and not burstable (M^s or M^o of the paper).
+    /// Whether the type is offered in `market` and not burstable (M^s or M^o of the paper).
     pub(crate) fn is_regular(&self, market: Market) -> bool {
         self.burstable.is_none() && self.limit(market) > 0
     }
@@ -153,7 +153,7 @@ impl Problem {
         }
     }
 
-    /// How many tasks there are.
+    /// Number of tasks in the bag.
     pub(crate) fn tasks(&self) -> usize {
         self.memory.len()
     }
@@ -162,18 +162,19 @@ impl Problem {
         self.memory[task.get() as usize]
     }
 
-    /// What the task that needs most needs.
+    /// Memory of the task that needs most.
     pub(crate) fn most_memory(&self) -> Bytes {
         self.most_memory
     }
 
-    /// How long a whole task keeps a vCPU busy at full speed, checkpoints included; `None` if it
+    /// Time that a whole task keeps a vCPU busy at full speed, checkpoints included; `None` if it
     /// can't run on the type.
     pub(crate) fn whole(&self, task: TaskId, kind: KindId) -> Option<Span> {
         self.remaining(task, kind, Ppm::ZERO, Ppm::ONE)
     }
 
-    /// How long the rest of a task keeps a vCPU of this speed busy when `done` of it is kept.
+    /// Time that the rest of a task keeps a vCPU of this speed busy when `done` of its work is
+    /// kept; `None` if it can't run on the type.
     pub(crate) fn remaining(
         &self,
         task: TaskId,
@@ -193,14 +194,14 @@ impl Problem {
         Some(restoring + computing + writing)
     }
 
-    /// How long a checkpoint of a task takes.
+    /// Time that a checkpoint of a task takes.
     pub(crate) fn checkpoint(&self, task: TaskId, kind: KindId) -> Span {
         let work = self.work.get(task.get() as usize * self.kinds.len() + kind).copied().flatten();
         let plan = work.and_then(|work| self.checkpoints.get(work.checkpoints));
         plan.map_or(Span::ZERO, |plan| plan.cost)
     }
 
-    /// The longest a task may take on any type at full speed.
+    /// The longest time that a task takes on any type at full speed.
     pub(crate) fn longest(&self, task: TaskId) -> Span {
         self.longest.get(task.get() as usize).copied().unwrap_or_default()
     }
@@ -210,8 +211,8 @@ impl Problem {
         &self.by_length
     }
 
-    /// What a planned task takes on a type in its mode: without checkpoints, and with them. `None`: it has no
-    /// run time there.
+    /// Time that a planned task takes on a type in its mode, without checkpoints and with them.
+    /// `None`: it can't run there.
     pub(crate) fn takes(&self, planned: &PlannedTask, kind: KindId) -> Option<(Span, Span)> {
         let speed = match planned.mode {
             Mode::Burst => Ppm::ONE,

@@ -1,4 +1,4 @@
-//! The bag-of-tasks schedulers there are: the one list of them, and what each says of itself.
+//! The list of all bag-of-tasks schedulers, and what each says of itself.
 //!
 //! # A new scheduler
 //!
@@ -23,15 +23,15 @@ pub(crate) use crate::given::Given;
 use crate::parameters::Parameters;
 use crate::{BagSchedulerConfig, Fleet, Plan, PlanError, Policy};
 
-/// A bag-of-tasks scheduler, as the list knows it.
+/// A bag-of-tasks scheduler, as an entry of the list.
 pub(crate) trait Scheduling: Sync {
     /// Name of the scheduler in experiment files and logs: lower case, words joined by `-`.
     fn name(&self) -> &'static str;
 
-    /// What it is, in a line.
+    /// What the scheduler is, in a line.
     fn about(&self) -> &'static str;
 
-    /// Those of its parameters that only it has.
+    /// The parameters that only this scheduler has.
     fn parameters(&self) -> Parameters {
         Parameters::NONE
     }
@@ -40,7 +40,7 @@ pub(crate) trait Scheduling: Sync {
     ///
     /// # Errors
     ///
-    /// There can't be one, or none was found.
+    /// There can't be a schedule, or none was found.
     fn plan(&self, given: &Given<'_>) -> Result<Option<Plan>, PlanError> {
         let _ = given;
         Ok(None)
@@ -50,40 +50,39 @@ pub(crate) trait Scheduling: Sync {
     ///
     /// # Errors
     ///
-    /// It can't run this bag.
+    /// The scheduler can't run this bag.
     fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError>;
 
-    /// Whether it moves tasks between VMs with what they have done, so that it needs checkpoints
-    /// whatever the experiment says of them.
+    /// Whether the scheduler moves tasks between VMs with the work they have done, so that it needs
+    /// checkpoints whatever the experiment says of them.
     fn moves_tasks(&self) -> bool {
         false
     }
 
-    /// Whether it reckons with how long VMs live: `BagSchedulerConfig::laws`.
+    /// Whether the scheduler reckons with VM lifetimes (`BagSchedulerConfig::laws`).
     fn reckons_with_lifetimes(&self) -> bool {
         false
     }
 
-    /// Whether it takes tasks that are submitted later than the first ones.
+    /// Whether the scheduler takes tasks that are submitted later than the first ones.
     fn takes_later_tasks(&self) -> bool {
         false
     }
 
-    /// The VMs that it launches and no others; `None`: of any type on offer.
+    /// The only VMs that the scheduler launches; `None`: it launches VMs of any type on offer.
     fn fleet<'a>(&self, config: &'a BagSchedulerConfig) -> Option<&'a [Fleet]> {
         let _ = config;
         None
     }
 
-    /// How the VMs that it launches are bought.
+    /// Markets in which the scheduler's VMs are bought.
     fn markets(&self, config: &BagSchedulerConfig) -> Vec<Market> {
         let _ = config;
         vec![Market::Spot, Market::OnDemand]
     }
 }
 
-/// Declares the modules of `schedulers/` and a name for each; the first is an experiment's that names
-/// none.
+/// Declares the modules of `schedulers/` and a name for each; the first is the default.
 macro_rules! schedulers {
     ($first:ident::$First:ident, $($module:ident::$Name:ident,)*) => {
         mod $first;
@@ -99,7 +98,7 @@ macro_rules! schedulers {
         }
 
         impl BagSchedulerName {
-            /// All of them.
+            /// All bag-of-tasks schedulers.
             pub const ALL: [Self; [stringify!($First), $(stringify!($Name),)*].len()] =
                 [Self::$First, $(Self::$Name,)*];
 
@@ -116,31 +115,31 @@ macro_rules! schedulers {
 crate::name::names!(BagSchedulerName, as_str, "scheduler of bags");
 
 impl BagSchedulerName {
-    /// As it is written in experiment files.
+    /// The scheduler's name as it is written in experiment files.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         self.scheduling().name()
     }
 
-    /// What it is, in a line.
+    /// What the scheduler is, in a line.
     #[must_use]
     pub fn about(self) -> &'static str {
         self.scheduling().about()
     }
 
-    /// Those of its parameters that only it has.
+    /// The parameters that only this scheduler has.
     #[must_use]
     pub fn parameters(self) -> Parameters {
         self.scheduling().parameters()
     }
 
-    /// The VMs that it launches and no others; `None`: of any type on offer.
+    /// The only VMs that the scheduler launches; `None`: it launches VMs of any type on offer.
     #[must_use]
     pub fn fleet(self, config: &BagSchedulerConfig) -> Option<&[Fleet]> {
         self.scheduling().fleet(config)
     }
 
-    /// The types whose VMs it may launch for this bag.
+    /// The types of VMs that the scheduler may launch for this bag.
     #[must_use]
     pub fn kinds(self, config: &BagSchedulerConfig, bag: &Bag, types: &Types) -> Vec<TypeName> {
         if let Some(fleet) = self.fleet(config) {
@@ -153,25 +152,25 @@ impl BagSchedulerName {
         offered.map(|kind| kind.name.clone()).collect()
     }
 
-    /// How the VMs that it launches are bought.
+    /// Markets in which the scheduler's VMs are bought.
     #[must_use]
     pub fn markets(self, config: &BagSchedulerConfig) -> Vec<Market> {
         self.scheduling().markets(config)
     }
 
-    /// Whether it reckons with how long VMs live.
+    /// Whether the scheduler reckons with VM lifetimes.
     #[must_use]
     pub fn reckons_with_lifetimes(self) -> bool {
         self.scheduling().reckons_with_lifetimes()
     }
 
-    /// Whether it takes tasks that are submitted later than the first ones.
+    /// Whether the scheduler takes tasks that are submitted later than the first ones.
     #[must_use]
     pub fn takes_later_tasks(self) -> bool {
         self.scheduling().takes_later_tasks()
     }
 
-    /// Whether it moves tasks between VMs with what they have done.
+    /// Whether the scheduler moves tasks between VMs with the work they have done.
     #[must_use]
     pub fn moves_tasks(self) -> bool {
         self.scheduling().moves_tasks()

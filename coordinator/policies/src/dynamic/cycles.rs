@@ -10,8 +10,8 @@ use super::token::Purpose;
 use crate::StealMoment;
 
 impl BagScheduler {
-    /// If a VM has become idle: it takes tasks without a place, steals, or waits for the end of
-    /// its cycle. A scheduler that keeps no idle VMs gives it back.
+    /// Handles a VM that may have become idle: it takes tasks without a place, steals, or waits for
+    /// the end of its cycle. A scheduler that keeps no idle VMs gives it back.
     pub(crate) fn if_idle(&mut self, turn: &mut Turn<'_>, vm: VmId) {
         if !self.is_idle(vm) {
             return;
@@ -34,7 +34,8 @@ impl BagScheduler {
         }
     }
 
-    /// A cycle ends: a VM that is idle steals now or, unless burstable, is given back.
+    /// Handles the end of a VM's cycle: if idle, the VM steals now or, unless burstable, is given
+    /// back.
     pub(crate) fn cycle_ended(&mut self, turn: &mut Turn<'_>, vm: VmId) {
         let due = self.floor.machines.get_mut(&vm).is_some_and(|machine| {
             let due = machine.cycle_wake.is_some_and(|at| at <= turn.now);
@@ -51,7 +52,8 @@ impl BagScheduler {
         }
     }
 
-    /// Where idle VMs are kept beside working spot VMs only: all go once there is none.
+    /// Gives all idle VMs back once no spot VM works, where they are kept only beside working spot
+    /// VMs.
     pub(crate) fn end_idle_without_spot(&mut self, turn: &mut Turn<'_>) {
         if !self.parts.only_beside_spot || self.floor.machines.values().any(is_busy_spot) {
             return;
@@ -78,7 +80,7 @@ impl BagScheduler {
     }
 }
 
-/// The end of the cycle that `now` is in.
+/// The end of the allocation cycle that `now` is in.
 fn cycle_end(from: Time, cycle: Span, now: Time) -> Time {
     let passed = now.since(from).as_micros() / cycle.as_micros().max(1);
     from + cycle.times(passed + 1)

@@ -1,4 +1,4 @@
-//! The books: which VMs there are, which tasks are where, and the decisions that change it.
+//! The scheduler's books: its VMs, the tasks on them, and the decisions that change either.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,27 +27,27 @@ impl Turn<'_> {
     }
 }
 
-/// What is known of a task.
+/// The scheduler's knowledge of a task.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
-    /// What its last checkpoint keeps.
+    /// Part of the work that the task's last checkpoint keeps.
     pub(crate) done: Ppm,
     pub(crate) failures: u32,
-    /// Finished or given up.
+    /// Whether the task is finished or given up.
     pub(crate) settled: bool,
-    /// The VM in whose queue or on whose vCPU it is.
+    /// The VM in whose queue or on whose vCPU the task is.
     pub(crate) on: Option<VmId>,
-    /// The VM on which an attempt is still being stopped; no other may start before.
+    /// The VM on which an attempt is still being stopped; no other attempt may start before.
     pub(crate) held: Option<VmId>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Floor {
-    /// Shared by all that are tried out in thought.
+    /// The problem, shared by all copies of the books on which decisions are tried out.
     pub(crate) problem: Arc<Problem>,
     pub(crate) burst_on: BurstOn,
     pub(crate) machines: ById<VmId, Machine>,
-    /// Launches of these were refused and no VM has ended since.
+    /// Types and markets of which a launch was refused and no VM has ended since.
     pub(crate) refused: BTreeSet<(KindId, Market)>,
     tasks: Vec<Progress>,
     unsettled: usize,
@@ -80,17 +80,17 @@ impl Floor {
         &self.problem.kinds[machine.kind]
     }
 
-    /// D, from the beginning.
+    /// The deadline D, from the beginning.
     pub(crate) fn deadline(&self) -> Time {
         Time::ZERO + self.problem.deadline
     }
 
-    /// Every task is finished or given up.
+    /// Whether every task is finished or given up.
     pub(crate) fn all_settled(&self) -> bool {
         self.unsettled == 0
     }
 
-    /// The task is finished or given up. False if it was.
+    /// Marks a task as finished or given up. False if it was already.
     pub(crate) fn settle(&mut self, task: TaskId) -> bool {
         let Some(progress) = self.task_mut(task).filter(|p| !p.settled) else { return false };
         progress.settled = true;
@@ -98,13 +98,13 @@ impl Floor {
         true
     }
 
-    /// How long a task still takes on a type.
+    /// Time that a task still takes on a type in this mode; `None` if it can't run there.
     pub(crate) fn remaining(&self, task: TaskId, kind: KindId, mode: Mode) -> Option<Span> {
         let speed = speed(mode, &self.problem.kinds[kind]);
         self.problem.remaining(task, kind, self.task(task).done, speed)
     }
 
-    /// How many more VMs of a type may be launched, as far as is known.
+    /// Number of VMs of a type that may still be launched, as far as is known.
     pub(crate) fn launchable(&self, kind: KindId, market: Market) -> usize {
         if self.refused.contains(&(kind, market)) {
             return 0;
@@ -142,16 +142,16 @@ impl Floor {
         }
     }
 
-    /// Takes a task off a VM that lives, from its queue or, stopping the attempt, from its vCPU.
-    /// With `keep` the attempt takes a checkpoint first if that loses less time than it saves,
-    /// and the task is held until it has.
+    /// Takes a task off a VM that is still there, from its queue or, stopping the attempt, from its
+    /// vCPU. With `keep` the attempt takes a checkpoint first if that loses less time than it
+    /// saves, and the task is held until the checkpoint is there.
     pub(crate) fn withdraw(&mut self, turn: &mut Turn<'_>, vm: VmId, task: TaskId, keep: bool) {
         let Some(machine) = self.machines.get_mut(&vm) else { return };
         let cost = self.problem.checkpoint(task, machine.kind);
         let unkept =
             machine.running.iter().find(|r| r.task == task).map(|r| turn.now.since(r.since));
         let keep = keep && unkept.is_some_and(|unkept| unkept > cost);
-        // It is there once at most, and most often first.
+        // The task is in the queue at most once, and most often first.
         if let Some(place) = machine.queue.iter().position(|q| q.task == task) {
             machine.queue.remove(place);
         }
@@ -168,8 +168,8 @@ impl Floor {
         }
     }
 
-    /// The tasks of a VM that will be killed before they end are checkpointed while they run on: as
-    /// late as leaves time for one, and for another to come before it.
+    /// Checkpoints the tasks of a VM that will be killed before they end, while they run on: so
+    /// late that there is just time for a checkpoint and for another one before it.
     pub(crate) fn checkpoint_before_end(&self, turn: &mut Turn<'_>, vm: VmId) {
         let Some(machine) = self.machines.get(&vm).filter(|m| m.phase == Phase::Leaving) else {
             return;
@@ -177,7 +177,7 @@ impl Floor {
         let Some(end) = machine.doomed else { return };
         let cut =
             machine.running.iter().map(|r| (r, self.problem.checkpoint(r.task, machine.kind)));
-        // One that can't be there in time is not begun.
+        // A checkpoint that can't be complete in time is not begun.
         let cut: Vec<_> = cut.filter(|(r, cost)| r.ends > end && turn.now + *cost < end).collect();
         let Some(longest) = cut.iter().map(|(_, cost)| *cost).max() else { return };
         let last = Time::from_micros(end.as_micros().saturating_sub(longest.times(2).as_micros()));
@@ -187,8 +187,8 @@ impl Floor {
         turn.out.extend(cut.iter().map(|(r, _)| Decision::Checkpoint { task: r.task, vm }));
     }
 
-    /// Starts what can start on a VM: the tasks of its queue in order, one per free vCPU, as long
-    /// as the next finds memory. One that is held elsewhere lets others pass.
+    /// Starts the tasks that can start on a VM: those of its queue in order, one per free vCPU, as
+    /// long as there is memory for the next. A task that is held elsewhere lets others pass.
     pub(crate) fn dispatch(&mut self, turn: &mut Turn<'_>, vm: VmId) {
         while let Some((index, ends)) = self.next_to_start(turn.now, vm) {
             let Some(machine) = self.machines.get_mut(&vm) else { return };
@@ -215,7 +215,7 @@ impl Floor {
         Some((index, now + self.remaining(task, machine.kind, mode)?))
     }
 
-    /// What a VM's vCPUs will do, tasks that wait included, as far as is known at `now`.
+    /// Future use of a VM's vCPUs, including tasks that wait, as far as is known at `now`.
     pub(crate) fn packing(&self, now: Time, machine: &Machine) -> Packing {
         let mut packing = self.running_only(now, machine);
         for q in &machine.queue {
@@ -226,14 +226,14 @@ impl Floor {
         packing
     }
 
-    /// What a VM's vCPUs will do if no task that waits is started.
+    /// Future use of a VM's vCPUs if no waiting task is started.
     pub(crate) fn running_only(&self, now: Time, machine: &Machine) -> Packing {
         let mut packing = Packing::default();
         self.run_only(&mut packing, now, machine);
         packing
     }
 
-    /// As [`Floor::running_only`], in place of another VM's.
+    /// Like [`Floor::running_only`], but writes into an existing packing.
     pub(crate) fn run_only(&self, packing: &mut Packing, now: Time, machine: &Machine) {
         let kind = self.kind(machine);
         let from = if machine.phase == Phase::Booting { now.max(machine.ready_at) } else { now };
@@ -243,7 +243,7 @@ impl Floor {
         }
     }
 
-    /// The credits of a VM that no task has been promised.
+    /// The credits of a VM that have not been promised to tasks.
     pub(crate) fn credits(&self, now: Time, machine: &Machine) -> Credits {
         if self.kind(machine).burstable.is_none() {
             return Credits::ZERO;
@@ -257,8 +257,8 @@ impl Floor {
         promised.fold(balance, Credits::saturating_sub)
     }
 
-    /// A former attempt has come to its end on `vm`: its vCPU is free, and the task may start
-    /// where it waits.
+    /// Handles the end of a former attempt on `vm`: its vCPU is free, and the task may start where
+    /// it waits.
     pub(crate) fn release(&mut self, turn: &mut Turn<'_>, task: TaskId, vm: VmId) {
         if let Some(machine) = self.machines.get_mut(&vm) {
             machine.leaving.retain(|&t| t != task);
@@ -271,7 +271,8 @@ impl Floor {
         }
     }
 
-    /// The tasks that were taking a checkpoint on a VM can't finish it: they go on without.
+    /// Stops the tasks that were taking a checkpoint on a VM and can't finish it: they go on
+    /// elsewhere without it.
     pub(crate) fn cut_short(&mut self, turn: &mut Turn<'_>, vm: VmId) {
         let Some(machine) = self.machines.get_mut(&vm) else { return };
         for task in std::mem::take(&mut machine.leaving) {
@@ -280,7 +281,7 @@ impl Floor {
         }
     }
 
-    /// A failed attempt is to be made again where it was, before anything else there.
+    /// Queues a failed task again on its VM, before anything else there.
     pub(crate) fn retry(&mut self, vm: VmId, task: TaskId, mode: Mode) {
         if let Some(machine) = self.machines.get_mut(&vm) {
             let reason = StartReason::Retried;

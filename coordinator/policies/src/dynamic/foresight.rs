@@ -1,8 +1,8 @@
-//! What spot VMs will still have to do at any moment, and whether on-demand VMs could take it
-//! over then, all of it, by D.
+//! Foresight of the work that spot VMs will still have at any moment, and of whether on-demand VMs
+//! could then take over all of it by the deadline D.
 //!
-//! The answer is what Algorithm 4 would come to, tried in thought. But there are as many moments
-//! to ask about as tasks, and each trial takes as many steps: most are answered by a bound.
+//! The exact answer is a trial run of Algorithm 4. But there are as many moments to ask about as
+//! tasks, and each trial takes as many steps: most questions are answered by a bound.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,11 +19,12 @@ use super::sites::{Class, Site};
 /// Selection of the spot VMs' tasks that a check is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// Those of all spot VMs.
+    /// The tasks of all spot VMs.
     All,
-    /// Those that wait: of hibernated VMs, and those that will be done too late to be safe.
+    /// The tasks that wait: those of hibernated VMs, and those that will be done too late to be
+    /// safe.
     Waiting,
-    /// Those that do not wait.
+    /// The tasks that do not wait.
     Others,
 }
 
@@ -31,21 +32,22 @@ pub(crate) enum Whose {
 #[derive(Clone, Copy, Debug)]
 struct Burden {
     task: TaskId,
-    /// When it starts if nothing happens; never, if its VM is hibernated.
+    /// When the task starts if nothing happens; for a task that waits on a hibernated VM: never.
     start: Time,
-    /// When it ends; likewise.
+    /// When the task ends if nothing happens; on a hibernated VM: never.
     end: Time,
     waits: bool,
-    /// A checkpoint keeps some of it.
+    /// Whether a checkpoint keeps a part of the task's work.
     kept: bool,
-    /// How long it takes where it takes longest, of the types that could take it over. `None` if
-    /// one of them can't.
+    /// Time that the task takes on the slowest of the types that could take it over; `None` if it
+    /// can't run on one of them.
     slowest: Option<Span>,
-    /// How long it takes where it takes least.
+    /// Time that the task takes on the fastest of these types.
     fastest: Span,
 }
 
-/// The work of tasks: each where it takes longest, and each where it takes least.
+/// The work of tasks in microseconds: each on the type where it takes longest, and where it takes
+/// least.
 #[derive(Clone, Copy, Debug, Default)]
 struct Work {
     most: u128,
@@ -76,18 +78,18 @@ impl Burden {
 /// The spot VMs' tasks and the on-demand VMs that could take them over, as of one moment.
 pub(crate) struct Foresight<'a> {
     floor: &'a Floor,
-    /// The longest first.
+    /// The tasks, the longest first.
     tasks: Vec<Burden>,
-    /// Those with most left to do first.
+    /// The tasks, those with most work left first.
     by_left: Vec<Burden>,
     /// On-demand VMs that are there and all that could be launched.
     rescuers: Vec<Site>,
-    /// The moments at which a hibernation would undo most: tasks about to end.
+    /// The moments at which a hibernation would undo most: just before a task ends.
     pub(crate) moments: Vec<Time>,
-    /// The ends of the tasks, each with the work of those that end then or later: of those that
-    /// wait and of the others.
+    /// The ends of the tasks, each with the work of the tasks that end then or later: of those that
+    /// wait, and of the others.
     work_from: Vec<(Time, [Work; 2])>,
-    /// How many tasks have been looked at, in all questions.
+    /// Number of tasks that have been looked at, in all questions.
     #[cfg(test)]
     pub(crate) steps: std::cell::Cell<usize>,
 }
@@ -147,17 +149,18 @@ impl<'a> Foresight<'a> {
             && self.first_failure(&self.moments, &self.rescuers, Whose::All).is_none()
     }
 
-    /// Whether all tasks of spot VMs, hibernated or running till then, can be migrated at `at`.
+    /// Whether all tasks of spot VMs, hibernated or running until then, can be migrated at `at`.
     pub(crate) fn all_at_once(&self, at: Time) -> bool {
         self.holds(at, &self.rescuers, Whose::All)
     }
 
-    /// The first of the moments at which they can't.
+    /// Index of the first of the moments at which the tasks of spot VMs can't be migrated.
     pub(crate) fn first_too_late(&self) -> Option<usize> {
         self.first_failure(&self.moments, &self.rescuers, Whose::All)
     }
 
-    /// Whether, once those that wait were migrated at `at`, the other spot VMs can hibernate too.
+    /// Whether the other spot VMs can hibernate too, once the tasks that wait were migrated at
+    /// `at`.
     pub(crate) fn others_after(&self, at: Time) -> bool {
         let mut sites: Vec<_> = self.rescuers.iter().map(|s| later(self.floor, s, at)).collect();
         let placed = self.places::<_, Vec<Placed>>(at, &sites, Whose::Waiting, |placed| placed);
@@ -172,7 +175,8 @@ impl<'a> Foresight<'a> {
         self.first_failure(&self.moments[from..], &sites, Whose::Others).is_none()
     }
 
-    /// The first of these moments, which ascend, at which the tasks left then can't be taken over.
+    /// Index of the first of these moments, in ascending order, at which the tasks left can't be
+    /// taken over.
     ///
     /// What is certain for the tasks left at one moment on the VMs as they are at a later one is
     /// certain for all moments between: there are no more tasks, and no vCPU is free later.
@@ -204,8 +208,9 @@ impl<'a> Foresight<'a> {
         self.places::<(), ()>(at, sites, whose, |_| ()).is_some()
     }
 
-    /// Puts the tasks left at `at` where Algorithm 4 would or, if one then ends after D, each
-    /// where it ends first: what is `kept` of it. `None` if one still does.
+    /// Places the tasks left at `at` as Algorithm 4 would or, if one then ends after D, each where
+    /// it ends first, and collects what `kept` makes of each placement. `None` if a task still ends
+    /// after D.
     fn places<K, All: FromIterator<K>>(
         &self,
         at: Time,
@@ -219,7 +224,7 @@ impl<'a> Foresight<'a> {
         self.count();
         let attempts = || {
             let mut rescue = Rescue::new(self.floor, sites, at);
-            // Those with a checkpoint that run till then go first.
+            // Tasks with a checkpoint that run until then go first.
             let is_kept = |b: &Burden| b.kept && b.start < at;
             let (first, then) = (self.tasks.iter(), self.tasks.iter());
             let all = first.filter(|b| is_kept(b)).chain(then.filter(|b| !is_kept(b)));
@@ -235,12 +240,12 @@ impl<'a> Foresight<'a> {
         attempts().or_else(soonest)
     }
 
-    /// Whether the tasks left at `from` can be taken over at `at` or before for certain. False
-    /// says nothing.
+    /// Whether the tasks left at `from` can certainly be taken over at `at` or before. False says
+    /// nothing.
     ///
-    /// Let every task take as long as it may on any type, and go to the vCPU that is free first.
-    /// Then no vCPU is free sooner than if each goes where it ends first, whatever it takes there;
-    /// and neither more tasks nor later vCPUs ever make any free sooner.
+    /// Let every task take its longest time on any type, and go to the vCPU that is free first.
+    /// Then no vCPU is free sooner than if each task goes where it ends first, whatever it takes
+    /// there; and neither more tasks nor later vCPUs ever make a vCPU free sooner.
     fn certain(&self, from: Time, at: Time, sites: &[Site], whose: Whose) -> bool {
         let deadline = self.floor.deadline();
         let mut free = self.free_at(at, sites, true);
@@ -255,7 +260,8 @@ impl<'a> Foresight<'a> {
         self.count();
         let vcpus = free.len() as u128;
         let left = || self.by_left.iter().filter(|b| b.is_left(from, whose));
-        // Were one late, all vCPUs would be busy with those before it till D less its own length.
+        // If a task were late, all vCPUs would be busy with the tasks before it until D less its
+        // length.
         let (mut work, mut fits) = (0_u128, true);
         for burden in left() {
             let Some(slowest) = burden.slowest else { return false };
@@ -290,25 +296,25 @@ impl<'a> Foresight<'a> {
         }
     }
 
-    /// The time till D of vCPUs that are free from these times on.
+    /// The time until D of vCPUs that are free from these times on, in microseconds.
     fn room(&self, free: &[Time]) -> u128 {
         free.iter().map(|&f| u128::from(self.floor.deadline().since(f).as_micros())).sum()
     }
 
-    /// All tasks are about to be looked at.
+    /// Counts a question for which all tasks are looked at.
     fn count(&self) {
         #[cfg(test)]
         self.steps.set(self.steps.get() + self.tasks.len());
     }
 
-    /// From when on each vCPU of the VMs, as they are at `at`, is free. With `certain` only as many
-    /// as can be used whatever memory the tasks need, and at the latest.
+    /// Times from which each vCPU of the VMs, as they are at `at`, is free. With `certain`, only as
+    /// many vCPUs as can be used whatever memory the tasks need, and those that are free last.
     fn free_at(&self, at: Time, sites: &[Site], certain: bool) -> Vec<Time> {
         let most = self.floor.problem.most_memory();
         let mut free = Vec::new();
         for site in sites {
             let kind = &self.floor.problem.kinds[site.kind];
-            // However large they are, so many tasks always fit together.
+            // This number of tasks always fits together, however large they are.
             let together = kind.memory_limit.filter(|_| certain).map_or(kind.vcpus, |limit| {
                 usize::try_from(limit.get() / most.get().max(1)).unwrap_or(usize::MAX)
             });
@@ -345,20 +351,20 @@ fn work_from(tasks: &[Burden]) -> Vec<(Time, [Work; 2])> {
     from
 }
 
-/// Those with most left to do first, of tasks that come the longest first.
+/// The tasks, those with most work left first, from tasks that come the longest first.
 fn by_left(floor: &Floor, tasks: &[Burden]) -> Vec<Burden> {
     let left = |b: &Burden| {
         let whole = floor.problem.longest(b.task);
         if b.kept { whole.saturating_sub(whole.part(floor.task(b.task).done)) } else { whole }
     };
     let (kept, mut by_left): (Vec<_>, Vec<_>) = tasks.iter().copied().partition(|b| b.kept);
-    // Most are in order as they are, and the sort takes no time for those.
+    // Most tasks are in order already, and the sort takes hardly any time for those.
     by_left.extend(kept);
     by_left.sort_by_key(|b| (Reverse(left(b)), b.task));
     by_left
 }
 
-/// What a rescuer is at a later moment.
+/// An on-demand VM as it will be at a later moment.
 fn later(floor: &Floor, site: &Site, at: Time) -> Site {
     if is_gone(site, at) {
         return floor.new_site(at, site.kind, Market::OnDemand, Class::New);
@@ -375,7 +381,7 @@ fn rescuers(floor: &Floor, now: Time) -> Vec<Site> {
         let regular = machine.market == Market::OnDemand && floor.kind(machine).burstable.is_none();
         if regular && machine.takes_work() {
             let mut site = floor.site(now, vm, machine);
-            // Not one to be launched, even if it has nothing to do yet.
+            // A VM that is there is not one to be launched, even if it has nothing to do yet.
             site.class = Class::Busy;
             sites.push(site);
         }
@@ -388,7 +394,7 @@ fn rescuers(floor: &Floor, now: Time) -> Vec<Site> {
     sites
 }
 
-/// The same questions answered plainly: in every test of a scheduler both answers are compared.
+/// The same questions answered without bounds: every test of a scheduler compares both answers.
 #[cfg(test)]
 impl Foresight<'_> {
     fn compare(&self, moments: &[Time], sites: &[Site], whose: Whose, found: Option<usize>) {

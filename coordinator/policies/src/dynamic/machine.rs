@@ -1,4 +1,4 @@
-//! One VM as its user sees it.
+//! One VM as the scheduler sees it.
 
 use std::collections::VecDeque;
 
@@ -9,16 +9,16 @@ use dormouse_units::{Credits, Ppm, Span, TaskId, Time};
 use crate::problem::{Kind, KindId};
 use dormouse_units::Mode;
 
-/// Where a VM is in its life. A terminated one is forgotten.
+/// Phase of a VM's life. A terminated VM is forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Booting,
-    /// Busy or idle.
+    /// Usable, whether busy or idle.
     Ready,
     Hibernated {
         since: Time,
     },
-    /// It will be killed.
+    /// The provider has given notice that the VM will be killed.
     Leaving,
 }
 
@@ -35,9 +35,9 @@ pub(crate) struct Queued {
 pub(crate) struct Running {
     pub(crate) task: TaskId,
     pub(crate) mode: Mode,
-    /// When it should end.
+    /// When the task should end.
     pub(crate) ends: Time,
-    /// Since when no checkpoint has kept its work.
+    /// Time since when no checkpoint has kept the task's work.
     pub(crate) since: Time,
 }
 
@@ -46,17 +46,18 @@ pub(crate) struct Machine {
     pub(crate) kind: KindId,
     pub(crate) market: Market,
     pub(crate) phase: Phase,
-    /// When it will be killed, if that was said; a hibernation or resume between changes nothing.
+    /// When the VM will be killed, if that was said; a hibernation or resume before then changes
+    /// nothing.
     pub(crate) doomed: Option<Time>,
-    /// When it will have booted, while it boots.
+    /// When the VM is expected to have booted, while it boots; later when it was ready.
     pub(crate) ready_at: Time,
-    /// When its first allocation cycle began.
+    /// When the VM's first allocation cycle began.
     pub(crate) cycle_from: Time,
     /// The wake-up asked for at the end of a cycle.
     pub(crate) cycle_wake: Option<Time>,
     pub(crate) queue: VecDeque<Queued>,
     pub(crate) running: Vec<Running>,
-    /// Tasks on its vCPUs that take a checkpoint to go on elsewhere.
+    /// Tasks on the VM's vCPUs that take a checkpoint to go on elsewhere.
     pub(crate) leaving: Vec<TaskId>,
     /// Credit balance as last reported or reckoned, and the time from which it counts.
     pub(crate) credits: (Credits, Time),
@@ -80,29 +81,29 @@ impl Machine {
         }
     }
 
-    /// It has tasks that run, are frozen or wait.
+    /// Whether the VM has tasks that run, are frozen or wait.
     pub(crate) fn has_work(&self) -> bool {
         !(self.running.is_empty() && self.queue.is_empty())
     }
 
-    /// It could work but has nothing to do (IR of the paper).
+    /// Whether the VM could work but has nothing to do (IR of the paper).
     pub(crate) fn is_idle(&self) -> bool {
         self.phase == Phase::Ready && !self.has_work()
     }
 
-    /// It can take tasks, now or once booted.
+    /// Whether the VM can take tasks, now or once booted.
     pub(crate) fn takes_work(&self) -> bool {
         matches!(self.phase, Phase::Ready | Phase::Booting)
     }
 
-    /// All its tasks, those on vCPUs first.
+    /// All tasks of the VM, those on vCPUs first.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
         let running = self.running.iter().map(|r| r.task);
         running.chain(self.queue.iter().map(|q| q.task))
     }
 
-    /// Takes a task off a vCPU, and what it spent off the credits: they are heard of later. False
-    /// if it isn't on one.
+    /// Takes a task off a vCPU, and what it spent off the credits, whose balance is heard of later.
+    /// False if the task is on none.
     pub(crate) fn clear(&mut self, now: Time, task: TaskId, kind: &Kind) -> bool {
         let Some(place) = self.running.iter().position(|r| r.task == task) else { return false };
         self.credits = (self.balance(now, kind), now);
@@ -110,7 +111,8 @@ impl Machine {
         true
     }
 
-    /// The credits it should have at `now`: earned and, by what runs, spent since last heard of.
+    /// The credits that the VM should have at `now`: the balance heard last and what was earned and
+    /// spent since, by the tasks that run.
     pub(crate) fn balance(&self, now: Time, kind: &Kind) -> Credits {
         let Some(burstable) = kind.burstable else { return Credits::ZERO };
         let (heard, at) = self.credits;

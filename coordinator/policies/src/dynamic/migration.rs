@@ -15,14 +15,13 @@ use super::token::Purpose;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Affected {
     pub(crate) task: TaskId,
-    /// It was on a vCPU.
+    /// Whether the task was on a vCPU.
     pub(crate) ran: bool,
     pub(crate) reason: StartReason,
 }
 
 impl BagScheduler {
-    /// All tasks of a VM that takes no work any more, with why they would start elsewhere: one
-    /// that was never offered its planned VM is still planned.
+    /// All tasks of a VM that takes no more work, with the reason `StartReason::Migrated`.
     pub(crate) fn affected(&self, vm: VmId) -> Vec<Affected> {
         let Some(machine) = self.floor.machines.get(&vm) else { return Vec::new() };
         let reason = StartReason::Migrated;
@@ -40,13 +39,14 @@ impl BagScheduler {
         self.migrate(turn, affected, true);
     }
 
-    /// Finds each task a place, among spot VMs too if `spot`, and starts what can start at once.
+    /// Finds a place for each task, also among spot VMs if `spot`, and starts the tasks that can
+    /// start at once.
     pub(crate) fn migrate(&mut self, turn: &mut Turn<'_>, affected: Vec<Affected>, spot: bool) {
         let way = Attempts { burst: self.parts.burst, spot, soonest: false };
         self.migrate_by(turn, affected, way, &BTreeSet::new());
     }
 
-    /// As [`BagScheduler::migrate`], with the attempts given, and not to the VMs in `avoid`.
+    /// Like [`BagScheduler::migrate`], with the given attempts, and not to the VMs in `avoid`.
     pub(crate) fn migrate_by(
         &mut self,
         turn: &mut Turn<'_>,
@@ -84,7 +84,7 @@ impl BagScheduler {
         self.retry_later(turn);
     }
 
-    /// Tasks without a place: once more, if there are any.
+    /// Tries again to place the tasks without a place, if there are any.
     pub(crate) fn place_unplaced(&mut self, turn: &mut Turn<'_>) {
         if !self.unplaced.is_empty() {
             let waiting = std::mem::take(&mut self.unplaced);
@@ -92,7 +92,7 @@ impl BagScheduler {
         }
     }
 
-    /// If tasks are left without a place, asks to be woken: something may have freed by then.
+    /// Asks to be woken if tasks are left without a place: there may be room by then.
     fn retry_later(&mut self, turn: &mut Turn<'_>) {
         if self.unplaced.is_empty() || self.retry_armed {
             return;
@@ -102,8 +102,8 @@ impl BagScheduler {
         turn.wake(turn.now + wait, Purpose::Retry);
     }
 
-    /// Refused launches are tried again, up to a number of times in a row; then the tasks that
-    /// still have no place are given up.
+    /// Tries refused launches again, up to a number of times in a row; then gives up the tasks that
+    /// still have no place.
     pub(crate) fn retry(&mut self, turn: &mut Turn<'_>) {
         self.retry_armed = false;
         self.retries += 1;

@@ -1,4 +1,4 @@
-//! The dynamic scheduling module (Burst-HADS III-D to III-F): what happens once VMs run.
+//! The dynamic scheduling module (Burst-HADS III-D to III-F): scheduling once VMs run.
 
 mod cycles;
 mod floor;

@@ -1,4 +1,4 @@
-//! HADS: a migration waits for a resume as long as the deadline allows.
+//! Postponed migrations (HADS): a migration waits for a resume as long as the deadline allows.
 
 use std::collections::BTreeSet;
 
@@ -14,10 +14,10 @@ use super::scheduler::BagScheduler;
 use super::sites::{Attempts, Choice};
 use super::token::Purpose;
 
-/// Moments closer than this are the same.
+/// Precision of the last moment to migrate.
 const GRAIN: Span = Span::from_secs(1);
 
-/// Ways to place what is migrated, the first that does it tried first.
+/// Ways to place migrated tasks, in the order in which they are tried.
 pub(crate) const WAYS: [Attempts; 3] = [
     Attempts { burst: false, spot: true, soonest: false },
     Attempts { burst: false, spot: false, soonest: false },
@@ -25,15 +25,15 @@ pub(crate) const WAYS: [Attempts; 3] = [
 ];
 
 impl BagScheduler {
-    /// Migrates what can't wait and asks to be woken when the rest can't.
+    /// Migrates the tasks that can't wait, or asks to be woken at the last moment to migrate.
     ///
     /// Two kinds of tasks wait: those of hibernated VMs, and those of spot VMs that run but,
     /// resumed late, will end too late to be saved from another hibernation.
     ///
-    /// The last moment is found by trying Algorithm 4 in thought: the latest time at which all of
-    /// them find on-demand VMs that are done with them by D, and so do the tasks of every other
-    /// spot VM should it hibernate too, before or after. If there is no such time, it is now: what
-    /// waits for a resume then could cost the deadline. All that wait are migrated together.
+    /// The last moment is found by trial runs of Algorithm 4: the latest time at which all waiting
+    /// tasks find on-demand VMs that are done with them by D, and so do the tasks of every other
+    /// spot VM should it hibernate too, before or after. If there is no such time, it is now: to
+    /// wait for a resume could then cost the deadline. All waiting tasks are migrated together.
     pub(crate) fn postpone(&mut self, turn: &mut Turn<'_>) {
         let waits = self.floor.machines.values().any(|m| is_waiting(&self.floor, turn.now, m));
         if !waits && survivable(&self.floor, turn.now) {
@@ -48,9 +48,9 @@ impl BagScheduler {
         }
     }
 
-    /// Migrates all that wait so that everything ends by D whatever spot VMs hibernate next. Where
-    /// that can't be, spot VMs that run give up their tasks too, those that would end last first;
-    /// if that doesn't help either, only what waits goes, in time if it can.
+    /// Migrates all waiting tasks so that everything ends by D whichever spot VMs hibernate next.
+    /// Where that is impossible, running spot VMs give up their tasks too, those that would end
+    /// last first. If that doesn't help either, only the waiting tasks go, in time if possible.
     fn migrate_waiting(&mut self, turn: &mut Turn<'_>) {
         let mut second_best: Option<(bool, Self, Vec<Decision>)> = None;
         let mut leaving = BTreeSet::new();
@@ -81,12 +81,12 @@ impl BagScheduler {
         }
     }
 
-    /// Tasks that run leave with a checkpoint, and only if another VM has a place for them in
-    /// time.
+    /// Migrates the waiting tasks and those of the VMs in `leaving`. Running tasks leave with a
+    /// checkpoint, and only if another VM has a place for them in time.
     fn migrate_waiting_to(&mut self, turn: &mut Turn<'_>, way: Attempts, leaving: &BTreeSet<VmId>) {
         let now = turn.now;
         let mut waiting: Vec<(VmId, Affected, bool)> = Vec::new();
-        // What leaves a VM that runs does not come back to it.
+        // Tasks that leave a running VM do not come back to it.
         let mut avoid = leaving.clone();
         for (&vm, machine) in &self.floor.machines {
             let frozen = is_hibernated(machine);
@@ -119,7 +119,7 @@ impl BagScheduler {
     }
 }
 
-/// Whether on-demand VMs end all they have by D.
+/// Whether on-demand VMs end all their tasks by D.
 fn in_time(floor: &Floor, now: Time) -> bool {
     let mut stay = floor.machines.values().filter(|m| m.market == Market::OnDemand);
     stay.all(|m| !m.has_work() || floor.packing(now, m).last_end() <= floor.deadline())
@@ -130,7 +130,8 @@ fn survivable(floor: &Floor, now: Time) -> bool {
     Foresight::new(floor, now).survivable(now)
 }
 
-/// Whether a task may move from an on-demand VM's queue to a spot VM.
+/// Whether a task may move from the queue of an on-demand VM to a spot VM: all tasks can still be
+/// saved then.
 pub(crate) fn survives_theft(
     floor: &Floor,
     now: Time,
@@ -171,13 +172,13 @@ fn is_waiting(floor: &Floor, now: Time, machine: &Machine) -> bool {
     (is_hibernated(machine) && machine.has_work()) || !late_tasks(floor, now, machine).is_empty()
 }
 
-/// The latest time to begin to migrate, such that other spot VMs may hibernate at any time before
-/// and after and everything still ends by D; `now` if no time is that safe.
+/// The latest time to begin to migrate such that other spot VMs may hibernate at any time before
+/// and after and everything still ends by D; `now` if no time is safe.
 pub(crate) fn latest(floor: &Floor, ahead: &Foresight<'_>, now: Time) -> Time {
     if !ahead.all_at_once(now) {
         return now;
     }
-    // Between two ends of tasks there is ever less time for the same work.
+    // Between two ends of tasks there is less and less time for the same work.
     let too_late = ahead.first_too_late();
     let good = &ahead.moments[..too_late.unwrap_or(ahead.moments.len())];
     let good = good.last().map_or(now, |&moment| moment);
@@ -190,7 +191,8 @@ pub(crate) fn latest(floor: &Floor, ahead: &Foresight<'_>, now: Time) -> Time {
     bisect(now, last, |at| ahead.others_after(at))
 }
 
-/// The last time for which something holds, if it holds at `good` and at some time ceases to.
+/// The last time at which a condition holds, if it holds at `good` and not at `bad`, to within
+/// `GRAIN`.
 fn bisect(mut good: Time, mut bad: Time, holds: impl Fn(Time) -> bool) -> Time {
     while bad.since(good) > GRAIN {
         let middle = good + Span::from_micros(bad.since(good).as_micros() / 2);
@@ -199,7 +201,7 @@ fn bisect(mut good: Time, mut bad: Time, holds: impl Fn(Time) -> bool) -> Time {
     good
 }
 
-/// When the tasks of a VM will end and, if they wait, start.
+/// The tasks of a VM, each with its end and its start; the start of a running task is zero.
 pub(crate) fn ends(floor: &Floor, now: Time, machine: &Machine) -> Vec<(TaskId, Time, Time)> {
     let mut packing = floor.running_only(now, machine);
     let running = machine.running.iter().map(|r| (r.task, r.ends, Time::ZERO));

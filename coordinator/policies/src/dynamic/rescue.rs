@@ -1,4 +1,4 @@
-//! Tasks put on on-demand VMs in thought: one placement, exactly as Algorithm 4 would do it.
+//! Trial placement of tasks on on-demand VMs, exactly as Algorithm 4 would do it.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,16 +11,16 @@ use super::sites::{Class, Site};
 use crate::packing::Packing;
 use crate::problem::KindId;
 
-/// How tasks are placed.
+/// The rule by which tasks are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// As Algorithm 4's attempts have it: on VMs that are busy, then on new ones, by D.
+    /// As in Algorithm 4's attempts: on VMs that are busy, then on new ones, by D.
     Attempts,
-    /// Each where it ends first.
+    /// Each task where it ends first.
     Soonest,
 }
 
-/// Where a task went, and for how long.
+/// The VM that a task was placed on, and how long it takes there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
     pub(crate) site: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Placed {
     pub(crate) length: Span,
 }
 
-/// What makes a place better than another: the least is best.
+/// Key by which places are compared: the least is best.
 type Key = (bool, Option<Price>, Time, bool, usize);
 
 /// The VMs of one type.
@@ -36,23 +36,24 @@ struct OfKind {
     kind: KindId,
     price: Option<Price>,
     vcpus: usize,
-    /// When a VM that is launched now has booted.
+    /// When a VM that is launched now will have booted.
     booted: Time,
     busy: Busy,
-    /// Those to be launched, the first last.
+    /// Indices of the VMs to be launched, the first last.
     new: Vec<usize>,
 }
 
 /// The VMs of a type that have something to do.
 enum Busy {
-    /// Their vCPUs, the one free first on top: where any tasks fit together.
+    /// The vCPUs of the VMs, the one that is free first on top, for a type on whose VMs any tasks
+    /// fit together.
     Lanes(BinaryHeap<Reverse<(Time, usize)>>),
-    /// Where memory can keep a vCPU idle.
+    /// The VMs with their packings, for a type where memory can keep a vCPU idle.
     Packed(Vec<(usize, Packing)>, Option<Bytes>),
 }
 
 impl Busy {
-    /// When and where a task could start first.
+    /// The earliest start of a task and the index of its VM.
     fn first(&self, length: Span, memory: Bytes) -> Option<(Time, usize)> {
         match self {
             Self::Lanes(lanes) => lanes.peek().map(|first| first.0),
@@ -92,7 +93,8 @@ impl Busy {
     }
 }
 
-/// Whether a VM has nothing to do by `at`: it may have been given back by then, and boots again.
+/// Whether a VM has nothing left to do at `at`: it may have been given back by then and has to boot
+/// again.
 pub(crate) fn is_gone(site: &Site, at: Time) -> bool {
     site.class == Class::New || site.packing.last_end() <= at
 }
@@ -104,7 +106,7 @@ pub(crate) struct Rescue<'a> {
 }
 
 impl<'a> Rescue<'a> {
-    /// What `sites` are at `at`.
+    /// The VMs in `sites` as they are at `at`.
     pub(crate) fn new(floor: &'a Floor, sites: &[Site], at: Time) -> Self {
         let mut kinds: Vec<OfKind> = Vec::new();
         for (index, site) in sites.iter().enumerate() {
@@ -145,7 +147,7 @@ impl<'a> Rescue<'a> {
         Self { floor, kinds }
     }
 
-    /// Puts a task somewhere. `None` if it can't be done by D.
+    /// Places a task. `None` if it can't be done by D.
     pub(crate) fn place(&mut self, task: TaskId, order: Order) -> Option<Placed> {
         let memory = self.floor.problem.memory(task);
         let mut best: Option<(Key, usize, Span, bool)> = None;

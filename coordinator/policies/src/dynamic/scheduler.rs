@@ -1,4 +1,4 @@
-//! Burst-HADS, HADS and ILS on-demand at run time: one state machine, some of its parts off.
+//! Burst-HADS, HADS and ILS on-demand at run time: one state machine, with parts that can be off.
 
 use dormouse_model::{Decision, Notice, StartReason};
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
@@ -16,19 +16,20 @@ use dormouse_units::Mode;
 /// Parts that a dynamic scheduler is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
-    /// Migrations use the credits of idle burstable VMs (Algorithm 4, attempt 1).
+    /// Whether migrations use the credits of idle burstable VMs (Algorithm 4, attempt 1).
     pub(crate) burst: bool,
-    /// Migrations are put off as long as the deadline allows.
+    /// Whether migrations are postponed as long as the deadline allows.
     pub(crate) postpone: bool,
     pub(crate) stealing: Stealing,
-    /// Idle VMs are kept to the end of cycles this long; given back at once if `None`.
+    /// Length of the cycles to whose end idle VMs are kept; `None`: they are given back at once.
     pub(crate) keep_idle: Option<Span>,
-    /// No idle VM is kept once no spot VM works.
+    /// Whether no idle VM is kept once no spot VM works.
     pub(crate) only_beside_spot: bool,
 }
 
 impl Parts {
-    /// The plan is carried out as it is. Nothing ever needs an idle VM where none hibernates.
+    /// All parts off: the plan is carried out as it is. Nothing needs an idle VM where none
+    /// hibernates.
     pub(crate) const NONE: Self = Self {
         burst: false,
         postpone: false,
@@ -46,7 +47,7 @@ pub(crate) struct BagScheduler {
     pub(crate) on_notice: OnNotice,
     plan: Plan,
     max_failures: u32,
-    /// Tasks for which there is no VM and none to be had.
+    /// Tasks for which there is no VM and none can be had.
     pub(crate) unplaced: Vec<Affected>,
     pub(crate) retry_after: Span,
     pub(crate) max_retries: u32,
@@ -57,11 +58,11 @@ pub(crate) struct BagScheduler {
 }
 
 impl BagScheduler {
-    /// One with these parts, which carries out a plan.
+    /// A scheduler with these parts that carries out a plan.
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// There is no plan (`PlanError::BadPlan`).
     pub(crate) fn boxed(
         given: Given<'_>,
         plan: Option<Plan>,
@@ -122,7 +123,7 @@ impl BagScheduler {
         self.if_idle(turn, vm);
     }
 
-    /// The VM never was: its tasks go elsewhere, for the reason they had.
+    /// Handles a refused launch: the VM's tasks go elsewhere, for the reason that they had.
     fn launch_refused(&mut self, turn: &mut Turn<'_>, vm: VmId) {
         let Some(machine) = self.floor.machines.remove(&vm) else { return };
         self.floor.refused.insert((machine.kind, machine.market));
@@ -135,8 +136,9 @@ impl BagScheduler {
         self.reconsider(turn);
     }
 
-    /// What becomes of its tasks is decided once it is frozen; till then no others go there.
-    /// From now on its tasks don't count on it: they may stand still for a checkpoint first.
+    /// Handles the notice of a hibernation. The VM's tasks are dealt with once it is frozen; until
+    /// then no others go there. From now on the tasks are not expected to progress: they may stand
+    /// still for a checkpoint first.
     fn vm_hibernating(&mut self, now: Time, vm: VmId) {
         let machine = self.floor.machines.get_mut(&vm);
         if let Some(machine) = machine.filter(|m| !matches!(m.phase, Phase::Hibernated { .. })) {
@@ -175,8 +177,8 @@ impl BagScheduler {
         self.reconsider(turn);
     }
 
-    /// The VM will be killed at `at`: tasks that won't end before take a checkpoint and leave, now or
-    /// when it has been.
+    /// Handles the notice that the VM will be killed at `at`: tasks that won't end before take a
+    /// checkpoint and leave, now or once the VM is gone.
     fn vm_preempting(&mut self, turn: &mut Turn<'_>, vm: VmId, at: Time) {
         let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
         let running = machine.phase == Phase::Ready;
@@ -245,7 +247,8 @@ impl BagScheduler {
         let Floor { machines, problem, .. } = &mut self.floor;
         let clear = |m: &mut Machine| m.clear(turn.now, task, &problem.kinds[m.kind]);
         let cleared = machines.get_mut(&vm).is_some_and(clear);
-        // It finished while it was being stopped: the attempt elsewhere isn't needed any more.
+        // The task finished while it was being stopped: the attempt elsewhere isn't needed any
+        // more.
         if let Some(on) = on.filter(|&on| on != vm || !cleared) {
             self.floor.withdraw(turn, on, task, false);
         }
@@ -277,7 +280,7 @@ impl BagScheduler {
                 return;
             }
         } else if burstable && mode == Mode::Burst {
-            // Its credits are spent: a place has to be found anew.
+            // The VM's credits are spent: the task needs a new place.
             progress.on = None;
             let reason = StartReason::Retried;
             self.migrate(turn, vec![Affected { task, ran: true, reason }], true);
@@ -300,7 +303,7 @@ impl BagScheduler {
         }
     }
 
-    /// What tasks that wait for a resume can count on has changed.
+    /// Reconsiders postponed migrations, after a change in what waiting tasks can count on.
     fn reconsider(&mut self, turn: &mut Turn<'_>) {
         if self.parts.postpone {
             self.postpone(turn);

@@ -12,33 +12,34 @@ use crate::packing::{Packing, Slot};
 use crate::problem::KindId;
 use dormouse_units::Mode;
 
-/// What a place is, in the order in which they are tried.
+/// Classes of places, in the order in which they are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Class {
-    /// Attempt 1: one that [`BurstOn`] allows.
+    /// Attempt 1: a burstable VM that [`BurstOn`] allows.
     Burstable,
     /// Attempt 2: an idle VM that is not burstable.
     Idle,
     /// Attempt 3: a busy VM that is not burstable.
     Busy,
-    /// Attempt 4: not launched yet, regular, on demand.
+    /// Attempt 4: a regular on-demand VM that is not launched yet.
     New,
-    /// Not among the attempts: a busy burstable VM, a spot or burstable VM not launched yet.
+    /// None of the attempts: a busy burstable VM, or a spot or burstable VM that is not launched
+    /// yet.
     Other,
 }
 
 /// Selection of Algorithm 4's attempts that are made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attempts {
-    /// Burstable VMs, with their credits.
+    /// Whether burstable VMs are tried, with their credits.
     pub(crate) burst: bool,
-    /// Spot VMs are tried, too.
+    /// Whether spot VMs are tried, too.
     pub(crate) spot: bool,
-    /// None of the four: on-demand, regular, and where it ends first.
+    /// Instead of the four attempts: the regular on-demand VM on which the task ends first.
     pub(crate) soonest: bool,
 }
 
-/// A VM, there or to be launched, and what its vCPUs will do.
+/// A VM, there or to be launched, and the future use of its vCPUs.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) vm: Option<VmId>,
@@ -49,13 +50,14 @@ pub(crate) struct Site {
     /// Longest that a task running or queued on the VM may take on any type; 0 without tasks.
     pub(crate) longest: Span,
     pub(crate) credits: Credits,
-    /// vCPUs that no task runs on or waits for.
+    /// Number of vCPUs that no task runs on or waits for.
     pub(crate) free: usize,
-    /// How many more just like it could be launched: each would be a place as good, behind it.
+    /// Number of further VMs just like this one that could be launched: each is an equal place,
+    /// after it.
     pub(crate) more: usize,
 }
 
-/// Where a task should go.
+/// The place where a task should go, and how it runs there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Choice {
     pub(crate) site: usize,
@@ -65,7 +67,8 @@ pub(crate) struct Choice {
 }
 
 impl Floor {
-    /// Every VM that takes work and every VM that could be launched, those just alike as one.
+    /// Every VM that takes work and every VM that could be launched; VMs that are just alike are
+    /// one site.
     pub(crate) fn sites(&self, now: Time) -> Vec<Site> {
         let there = self.machines.iter().filter(|(_, m)| m.takes_work());
         let mut sites: Vec<Site> = there.map(|(&vm, m)| self.site(now, vm, m)).collect();
@@ -81,7 +84,7 @@ impl Floor {
         sites
     }
 
-    /// A VM that is there.
+    /// The site of a VM that is there.
     pub(crate) fn site(&self, now: Time, vm: VmId, machine: &Machine) -> Site {
         let kind = self.kind(machine);
         let taken = machine.running.len() + machine.leaving.len() + machine.queue.len();
@@ -108,7 +111,7 @@ impl Floor {
         }
     }
 
-    /// What a burstable VM that has got a task in a migration is to the others of it.
+    /// Class of a burstable VM for the other tasks of a migration, once it has got one of them.
     fn burstable_with(&self, free: usize) -> Class {
         match self.burst_on {
             BurstOn::FreeVcpu | BurstOn::IdleVcpus if free > 0 => Class::Burstable,
@@ -116,7 +119,7 @@ impl Floor {
         }
     }
 
-    /// A VM that would be launched at `at`.
+    /// The site of a VM that would be launched at `at`.
     pub(crate) fn new_site(&self, at: Time, id: KindId, market: Market, class: Class) -> Site {
         let kind = &self.problem.kinds[id];
         Site {
@@ -132,15 +135,15 @@ impl Floor {
         }
     }
 
-    /// `check_migration`: how the task would run at a site, if it can run there in time.
+    /// `check_migration`: the slot and length of a task at a site, if it can run there in time.
     fn in_time(&self, site: &Site, task: TaskId, mode: Mode) -> Option<(Slot, Span)> {
         let (slot, length) = self.at_all(site, task, mode)?;
         self.safe(site, task, slot).then_some((slot, length))
     }
 
-    /// Whether a task that comes to lie there ends by D and, on a spot VM, leaves time to save
-    /// what another hibernation would hit: more than a boot and the longest task. (The text asks
-    /// for the longest task only; a migration that has to launch a VM would then be late.)
+    /// Whether a task in this slot ends by D and, on a spot VM, leaves time to save the work that
+    /// another hibernation would hit: more than a boot and the longest task. (The text asks for the
+    /// longest task only; a migration that has to launch a VM would then be late.)
     pub(crate) fn safe(&self, site: &Site, task: TaskId, slot: Slot) -> bool {
         let longest = site.longest.max(self.problem.longest(task));
         match site.market {
@@ -152,16 +155,18 @@ impl Floor {
         }
     }
 
-    /// How the task would run at a site, in time or not.
+    /// The slot and length of a task at a site, in time or not.
     pub(crate) fn at_all(&self, site: &Site, task: TaskId, mode: Mode) -> Option<(Slot, Span)> {
         let length = self.remaining(task, site.kind, mode)?;
         Some((site.packing.peek(length, self.problem.memory(task)), length))
     }
 
-    /// Where a task should go: Algorithm 4. Within an attempt, spot before on-demand (attempts 2
-    /// and 3) or the cheaper first (attempt 4), then where it ends first [choice].
+    /// Chooses a place for a task by Algorithm 4. Within an attempt, spot VMs come before on-demand
+    /// ones (attempts 2 and 3) or the cheaper first (attempt 4), then the place where the task ends
+    /// first [choice].
     ///
-    /// If no place ends it in time, the one that ends it first: a late task is still a result.
+    /// If the task ends in time nowhere, it goes where it ends first: a late task is still a
+    /// result.
     pub(crate) fn choose(
         &self,
         sites: &[Site],
@@ -187,7 +192,7 @@ impl Floor {
         let attempts = [Class::Burstable, Class::Idle, Class::Busy, Class::New];
         let from = if soonest { attempts.len() } else { usize::from(!burst) };
         attempts[from..].iter().find_map(|&class| attempt(class)).or_else(|| {
-            // Any VM at all, unless asked for otherwise: a late task is still a result.
+            // Any VM will do, unless `soonest` asks otherwise: a late task is still a result.
             let open = |s: &Site| {
                 let regular = self.problem.kinds[s.kind].burstable.is_none();
                 !soonest || (regular && s.market == Market::OnDemand)
@@ -205,8 +210,8 @@ impl Floor {
         })
     }
 
-    /// Puts a task where it was decided to go: later choices see it there. Of VMs just alike the
-    /// first has it then.
+    /// Puts a task at its chosen site, so that later choices see it there. Of VMs that are just
+    /// alike the first gets it.
     pub(crate) fn settle_in(&self, sites: &mut Vec<Site>, task: TaskId, choice: &Choice) {
         let Some(site) = sites.get_mut(choice.site) else { return };
         if let Some(more) = std::mem::take(&mut site.more).checked_sub(1) {
@@ -227,9 +232,9 @@ impl Floor {
         };
     }
 
-    /// Algorithm 4's order of the affected tasks: those that ran and have a checkpoint first, so
-    /// that it says; then the longest first [choice]. Where only the end counts: those with most
-    /// left to do first, as shorter ones fit in later.
+    /// Algorithm 4's order of the affected tasks: first those that ran and have a checkpoint, as it
+    /// says, then the longest first [choice]. With `soonest`: those with most work left first, as
+    /// shorter ones fit in later.
     pub(crate) fn sort_affected(&self, tasks: &mut [(TaskId, bool)], way: Attempts) {
         tasks.sort_by_key(|&(task, ran)| {
             let done = self.task(task).done;

@@ -14,16 +14,16 @@ use super::sites::Site;
 use crate::packing::Packing;
 use dormouse_units::Mode;
 
-/// Whether and what idle VMs steal.
+/// Rules for what idle VMs steal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stealing {
-    /// Nothing: the plan is carried out as it is.
+    /// Idle VMs steal nothing: the plan is carried out as it is.
     Never,
     /// Spot VMs take tasks off on-demand VMs, whatever the makespan (HADS saves money).
     OffOnDemand,
-    /// Any VM takes tasks off any non-burstable VM, on-demand ones first, if they end sooner.
+    /// Any VM takes tasks off any non-burstable VM, off on-demand ones first, if they end sooner.
     IfSooner,
-    /// Likewise, if they end by D.
+    /// Any VM takes tasks off any non-burstable VM, off on-demand ones first, if they end by D.
     IfInTime,
 }
 
@@ -39,8 +39,8 @@ struct Stealable {
 impl BagScheduler {
     /// An idle VM takes over tasks that wait for vCPUs of others.
     ///
-    /// [choice] Tasks that run are left where they are: a move would cost them their work since
-    /// the last checkpoint.
+    /// [choice] Running tasks are left where they are: a move would cost them their work since the
+    /// last checkpoint.
     pub(crate) fn steal(&mut self, turn: &mut Turn<'_>, thief: VmId) {
         let rule = self.parts.stealing;
         let Some(machine) = self.floor.machines.get(&thief).filter(|m| m.is_idle()) else { return };
@@ -65,7 +65,7 @@ impl BagScheduler {
             if burstable {
                 break;
             }
-            // Nothing has changed for the other victims.
+            // Only this victim's last task has changed.
             all.retain(|other| other.victim != stealable.victim);
             all.extend(self.last(turn.now, stealable.victim, &mut packing));
             sort(&mut all);
@@ -73,7 +73,8 @@ impl BagScheduler {
         self.floor.dispatch(turn, thief);
     }
 
-    /// What could be stolen: of on-demand victims first, of those what would end last.
+    /// Tasks that could be stolen, those of on-demand victims first; among equals those that would
+    /// end last.
     fn stealable(&self, now: Time, thief: VmId, packing: &mut Packing) -> Vec<Stealable> {
         let victims = self.floor.machines.keys().filter(|vm| **vm != thief);
         let mut stealable: Vec<_> = victims.filter_map(|&vm| self.last(now, vm, packing)).collect();
@@ -113,7 +114,7 @@ impl BagScheduler {
         market && machine.takes_work() && self.floor.kind(machine).burstable.is_none()
     }
 
-    /// What could be stolen off a VM; `packing` is room to find out when that ends.
+    /// The task that could be stolen off a VM; `packing` is a buffer to compute its end.
     fn last(&self, now: Time, vm: VmId, packing: &mut Packing) -> Option<Stealable> {
         let machine = self.floor.machines.get(&vm).filter(|machine| self.is_victim(machine))?;
         let task = machine.queue.back()?.task;
@@ -126,7 +127,7 @@ impl BagScheduler {
         Some(Stealable { victim: vm, market: machine.market, task, end })
     }
 
-    /// A VM that boots for nothing any more is given back before it costs anything.
+    /// Gives a victim back, before it costs anything, if it still boots and has no task left.
     fn robbed(&mut self, turn: &mut Turn<'_>, vm: VmId) {
         let machine = self.floor.machines.get(&vm);
         if machine.is_some_and(|m| m.phase == super::machine::Phase::Booting && !m.has_work()) {

@@ -1,4 +1,4 @@
-//! What a wake-up was asked for.
+//! Purposes of wake-ups, as tokens.
 
 use dormouse_units::VmId;
 
@@ -30,7 +30,7 @@ impl Purpose {
         }
     }
 
-    /// `None` for a token that is none of ours.
+    /// The purpose of a token; `None` for a token of another origin.
     pub(crate) fn of(token: u64) -> Option<Self> {
         let low = u32::try_from(token & 0xffff_ffff).ok()?;
         match (token >> 32, low) {

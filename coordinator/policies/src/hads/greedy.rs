@@ -14,13 +14,13 @@ struct Open {
     packing: Packing,
 }
 
-/// Tasks by descending memory, each on the cheapest VM selected so far that is done with it in
-/// time, else on a new one that weighted round-robin picks. Spot VMs have to be done by
+/// The greedy map: tasks by descending memory, each on the cheapest VM selected so far that is done
+/// with it in time, else on a new VM that weighted round-robin picks. Spot VMs have to be done by
 /// `spot_limit`.
 ///
-/// The text leaves open what becomes of a task that no VM of `market` can take in time. It goes
-/// to a regular on-demand VM that is done by D, the cheapest first (the stored plan of ED200 has
-/// one) [choice]. The tasks that even those can't take are returned.
+/// The text leaves open where a task goes that no VM of `market` can take in time. Here it goes to
+/// a new regular on-demand VM that is done by D (the stored plan of ED200 has one) [choice]. Tasks
+/// that even those can't take are returned.
 pub(crate) fn greedy(
     problem: &Problem,
     market: Market,
@@ -42,7 +42,7 @@ pub(crate) fn greedy(
     (Assignment { vms: open.into_iter().map(|o| o.vm).collect() }, homeless)
 }
 
-/// Phase 1: an already selected VM, the cheapest first.
+/// Phase 1: puts the task on an already selected VM, trying the cheapest first.
 fn place_in_selected(problem: &Problem, open: &mut [Open], task: TaskId, spot_limit: Span) -> bool {
     let price = |vm: &Vm| problem.kinds[vm.kind].price(vm.market);
     let mut order: Vec<usize> = (0..open.len()).collect();
@@ -54,7 +54,7 @@ fn place_in_selected(problem: &Problem, open: &mut [Open], task: TaskId, spot_li
     })
 }
 
-/// Phase 2: a new VM, in the order of weighted round-robin.
+/// Phase 2: puts the task on a new VM, in the order of weighted round-robin.
 fn place_in_new(
     problem: &Problem,
     open: &mut Vec<Open>,

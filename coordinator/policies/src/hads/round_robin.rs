@@ -4,9 +4,9 @@ use dormouse_cloud::Market;
 
 use crate::problem::{KindId, Problem};
 
-/// Hands out types in proportion to Gflops / price. Smooth: each turn every type gains its
-/// weight, the one with most is next and pays the sum of all weights, so that heavy types don't
-/// come in runs.
+/// Hands out types in proportion to Gflops / price. It is smooth: in each turn every type gains its
+/// weight, and the type with most is next and pays the sum of all weights, so that heavy types
+/// don't come in runs.
 #[derive(Clone, Debug)]
 pub(crate) struct RoundRobin {
     market: Market,
@@ -22,7 +22,7 @@ struct Entry {
 }
 
 impl RoundRobin {
-    /// Over the regular types of a market, each up to its limit.
+    /// A round-robin over the regular types of a market, each up to its limit.
     pub(crate) fn new(problem: &Problem, market: Market) -> Self {
         let entries = problem
             .regular(market)
@@ -36,7 +36,7 @@ impl RoundRobin {
         Self { market, entries }
     }
 
-    /// The market it hands out.
+    /// The market whose types are handed out.
     pub(crate) fn market(&self) -> Market {
         self.market
     }
@@ -48,7 +48,7 @@ impl RoundRobin {
         order.iter().map(|e| e.kind).collect()
     }
 
-    /// A VM of this type is taken.
+    /// Counts a VM of this type as taken.
     pub(crate) fn take(&mut self, kind: KindId) {
         let total: i128 = self.entries.iter().filter(|e| e.left > 0).map(|e| e.weight).sum();
         for entry in self.entries.iter_mut().filter(|e| e.left > 0) {

@@ -9,11 +9,11 @@ use crate::SpotLimitRule;
 use crate::packing::Packing;
 use crate::problem::{Kind, KindId, Problem};
 
-/// A type, and how it is bought.
+/// A type, and the market in which it is bought.
 type Rescuer<'a> = (KindId, &'a Kind, Market);
 
 /// `D_spot`, from the beginning: D − boot − the time to take over; zero if nothing is left. The
-/// artifact's D − that time is counted from the end of the boot.
+/// artifact's D − the time to take over is counted from the end of the boot.
 pub(crate) fn spot_limit(problem: &Problem, rule: SpotLimitRule) -> Span {
     let rescuers = rescuers(problem);
     let takeover = match rule {
@@ -38,7 +38,7 @@ fn last_round(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
     problem.by_memory().iter().flat_map(of).max().unwrap_or(Span::ZERO)
 }
 
-/// ceil(|B| / on-demand limit).
+/// One VM's share of the tasks: ceil(|B| / on-demand limit).
 fn share(problem: &Problem, rescuers: &[Rescuer<'_>]) -> usize {
     let limit: usize = rescuers.iter().map(|(_, kind, market)| kind.limit(*market) as usize).sum();
     problem.tasks().div_ceil(limit.max(1))

@@ -1,4 +1,4 @@
-//! What the search moves tasks between, in the form the inner loop wants.
+//! The VMs between which the search moves tasks, in the form that the inner loop needs.
 
 use dormouse_cloud::Market;
 use dormouse_units::{Bytes, Span, TaskId, Time};
@@ -14,7 +14,7 @@ pub(crate) struct Candidate {
     pub(crate) market: Market,
     vcpus: usize,
     memory: Option<Bytes>,
-    /// In nano-dollars per hour.
+    /// Price of the VM in nano-dollars per hour.
     pub(crate) price: u64,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Pool {
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) tasks: Vec<TaskId>,
     memory: Vec<Bytes>,
-    /// By type, then position; the longest span there is where a task can't run.
+    /// Run times by type, then position; [`NEVER`] where a task can't run.
     lengths: Vec<Span>,
     boot: Span,
 }
@@ -57,13 +57,13 @@ impl Pool {
         Self { candidates, tasks, memory, lengths, boot: problem.boot }
     }
 
-    /// How long the task at `position` takes on candidate `vm`, or [`NEVER`].
+    /// Time that the task at `position` takes on candidate `vm`, or [`NEVER`].
     pub(crate) fn length(&self, vm: usize, position: usize) -> Span {
         self.lengths[self.candidates[vm].kind * self.tasks.len() + position]
     }
 
-    /// When candidate `vm` is done with the tasks whose positions are set in `words`, from its
-    /// boot: [`Packing::last_end`] of them in ascending order.
+    /// When candidate `vm` is done with the tasks whose positions are set in `words`, from the end
+    /// of its boot: their [`Packing::last_end`] in ascending order.
     pub(crate) fn last_end(&self, packing: &mut Packing, vm: usize, words: &[u64]) -> Span {
         let Candidate { kind, vcpus, memory, .. } = self.candidates[vm];
         let lengths = &self.lengths[kind * self.tasks.len()..][..self.tasks.len()];
@@ -87,7 +87,7 @@ impl Pool {
         self.candidates[vm].memory.is_some()
     }
 
-    /// How long so much work takes at least, all vCPUs of a candidate at once.
+    /// Least time in which a candidate can do this work, with all its vCPUs busy.
     pub(crate) fn spread(&self, vm: usize, work: Span) -> Span {
         Span::from_micros(work.as_micros() / self.candidates[vm].vcpus.max(1) as u64)
     }
@@ -96,7 +96,7 @@ impl Pool {
         self.boot
     }
 
-    /// The candidate that each VM of `initial` is.
+    /// The candidate that corresponds to each VM of `initial`.
     pub(crate) fn candidates_of(&self, initial: &Assignment) -> Vec<usize> {
         let mut taken = vec![false; self.candidates.len()];
         let mut find = |vm: &Vm| {
@@ -119,8 +119,8 @@ pub(crate) fn positions(words: &[u64]) -> impl Iterator<Item = usize> + use<'_> 
     })
 }
 
-/// What [`Packing`] comes to where memory never binds, for the common numbers of vCPUs: nearly
-/// all of the search's time is spent here.
+/// The last end as [`Packing`] has it, where memory never binds, for the common numbers of vCPUs:
+/// nearly all of the search's time is spent here.
 fn without_memory<const VCPUS: usize>(lengths: &[Span], words: &[u64]) -> Span {
     let mut free = [0_u64; VCPUS];
     for (i, &word) in words.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Algorithm 1, part 1, and Algorithm 3.
+//! The iterated local search (Algorithm 1, part 1, and Algorithm 3).
 
 use dormouse_cloud::Market;
 use dormouse_units::Stream;
@@ -11,10 +11,10 @@ use crate::packing::Packing;
 use crate::problem::Problem;
 use crate::{BagSchedulerConfig, CostScale, LocalSearchRule, RelaxRule};
 
-/// What the search found.
+/// Result of the search.
 pub(crate) struct Found {
     pub(crate) best: Assignment,
-    /// How often a solution's fitness was computed.
+    /// Number of moves whose fitness was computed.
     pub(crate) evaluations: u64,
 }
 
@@ -22,7 +22,7 @@ struct Search<'a> {
     config: &'a BagSchedulerConfig,
     pool: Pool,
     scale: Scale,
-    /// Moves of one attempt.
+    /// Number of moves of one attempt.
     moves: usize,
     random: Stream,
     packing: Packing,
@@ -72,8 +72,8 @@ pub(crate) fn iterate(
         pool,
     };
 
-    // When each candidate has to be done, from boot: those that may be taken away by `D_spot`,
-    // relaxed or not, the others by D.
+    // When each candidate has to be done, from its boot: spot VMs by `D_spot`, relaxed or not, the
+    // others by D.
     let markets: Vec<Market> = search.pool.candidates.iter().map(|c| c.market).collect();
     let limits = |spot: Span| -> Vec<Span> {
         let by = |market: &Market| if *market == Market::Spot { spot } else { problem.deadline };
@@ -106,7 +106,7 @@ pub(crate) fn iterate(
     Found { best: search.assignment(&best), evaluations: search.evaluations }
 }
 
-/// swap_rate × |B|, at least one.
+/// Moves of an attempt: swap_rate × |B|, at least one.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -143,7 +143,7 @@ impl Search<'_> {
                     continue;
                 }
                 self.evaluations += 1;
-                // It is worked out as far as it takes to see that it is no better.
+                // The solution is worked out only as far as needed to see that it is no better.
                 loop {
                     let new = scratch.fitness(&self.pool, &self.scale, latest);
                     if new >= fitness {

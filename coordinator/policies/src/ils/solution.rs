@@ -1,19 +1,18 @@
 //! A map of tasks to VMs, and its fitness kept up to date by moves.
 //!
-//! A move costs next to nothing: what is known of its two VMs at once is that they are done no
-//! sooner than this. Nearly all moves are no good even so; only of the others the VMs' ends are
-//! worked out.
+//! A move costs next to nothing: it only gives lower bounds of the ends of its two VMs. Nearly all
+//! moves are rejected by these bounds; only for the others the VMs' ends are worked out.
 
 use dormouse_units::Span;
 
 use super::pool::{NEVER, Pool, positions};
 use crate::packing::Packing;
 
-/// A dollar as costs are counted here: in nano-dollars per hour × microseconds.
+/// A dollar in the unit of costs here, nano-dollars per hour × microseconds.
 pub(crate) const DOLLAR: f64 = 1e9 * 3.6e9;
 
-/// What makes solutions comparable (Eq. 1 and 8, normalised): the cost against the cost of the
-/// initial solution or a dollar, the makespan against `D_spot`.
+/// Scale on which solutions are compared (Eq. 1 and 8, normalised): the cost relative to that of
+/// the initial solution or to a dollar, the makespan relative to `D_spot`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     pub(crate) alpha: f64,
@@ -26,12 +25,12 @@ pub(crate) struct Scale {
 #[derive(Clone, Debug)]
 pub(crate) struct Solution {
     vm_of: Vec<usize>,
-    /// Per VM, a bit for each position.
+    /// For each VM, a bit per position: set if the VM has that task.
     sets: Vec<u64>,
     words: usize,
-    /// Per VM, the lengths of its tasks together.
+    /// For each VM, the sum of the lengths of its tasks.
     work: Vec<Span>,
-    /// Per VM, when it is done; of those in `rough`, no later than it is.
+    /// For each VM, its last end, from its boot; for VMs in `rough`, a lower bound of it.
     ends: Vec<Span>,
     rough: Vec<usize>,
     /// Σ price × time used, in nano-dollars per hour × microseconds.
@@ -39,7 +38,7 @@ pub(crate) struct Solution {
 }
 
 impl Solution {
-    /// No task anywhere; `place` each before use, and work it out.
+    /// A solution without tasks: `place` each task before use, and then `work_out` the ends.
     pub(crate) fn new(pool: &Pool) -> Self {
         let words = pool.tasks.len().div_ceil(64);
         Self {
@@ -84,9 +83,10 @@ impl Solution {
         true
     }
 
-    /// A VM has got or lost a task. It is done no sooner than if its work were spread evenly; nor,
-    /// where memory never binds, than `least`. There no vCPU, in the order in which they are free,
-    /// is free sooner with a task more, and all of them together are busy longer by its length.
+    /// Updates the bound of a VM that has got or lost a task. It is done no sooner than if its work
+    /// were spread evenly; nor, where memory never binds, than `least`. There no vCPU, in the order
+    /// in which they are free, is free sooner with one more task, and together they are busy longer
+    /// by its length.
     fn bound(&mut self, pool: &Pool, vm: usize, least: Span) {
         let spread = pool.spread(vm, self.work[vm]);
         self.set_end(pool, vm, if pool.is_packed(vm) { spread } else { spread.max(least) });
@@ -95,8 +95,8 @@ impl Solution {
         }
     }
 
-    /// Works out when one more VM is done, of those of which that is not known; false if it is known
-    /// of all.
+    /// Works out the end of one more VM of which only a bound is known; false if all ends are
+    /// known.
     pub(crate) fn work_out(&mut self, pool: &Pool, packing: &mut Packing) -> bool {
         let Some(vm) = self.rough.pop() else { return false };
         let words = &self.sets[vm * self.words..][..self.words];
@@ -120,15 +120,15 @@ impl Solution {
         positions(&self.sets[vm * self.words..][..self.words])
     }
 
-    /// What it costs, for a scale: at least one.
+    /// Cost of the solution, for a scale: at least one.
     #[expect(clippy::cast_precision_loss, reason = "a weight, not an amount")]
     pub(crate) fn cost(&self) -> f64 {
         self.cost.max(1) as f64
     }
 
-    /// Eq. 8; infinite if a VM is done later than the `latest` of it, from boot. Of a solution that
-    /// is not worked out it is no more than that: it grows with cost and makespan, in floating
-    /// point too.
+    /// Fitness by Eq. 8; infinite if a VM is done later than its `latest`, from boot. For a
+    /// solution that is not worked out it is a lower bound: it grows with cost and makespan, in
+    /// floating point too.
     #[expect(clippy::cast_precision_loss, reason = "a weight, not an amount")]
     pub(crate) fn fitness(&self, pool: &Pool, scale: &Scale, latest: &[Span]) -> f64 {
         let (mut makespan, mut is_late) = (Span::ZERO, false);
@@ -140,7 +140,7 @@ impl Solution {
             return f64::INFINITY;
         }
         let makespan = (makespan + pool.boot()).as_micros() as f64;
-        // The same, where it fits, by a conversion that the processor has.
+        // Where the cost fits 64 bits, the processor has an instruction for the conversion.
         let cost = match u64::try_from(self.cost) {
             Ok(cost) => cost as f64,
             Err(_) => self.cost as f64,
@@ -154,8 +154,8 @@ impl Solution {
 mod tests {
     use super::*;
 
-    /// What is known of a solution at once is never more than what comes out once it is worked out,
-    /// and that is what comes out if it is made from nothing.
+    /// The fitness of a solution never falls while it is worked out, and ends at that of the same
+    /// solution made from scratch.
     #[test]
     fn a_rough_solution_is_never_worse_than_it_is() {
         let mut random = dormouse_units::Stream::new(1, "test", 0);

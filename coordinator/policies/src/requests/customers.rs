@@ -7,8 +7,8 @@ use dormouse_units::{RequestId, Span, Time, VmId};
 
 use crate::Policy;
 
-/// Launches a VM for each request and terminates it once it has run for as long as was asked for. A
-/// request that is refused, and a VM that is lost, its customer does without.
+/// Launches a VM for each request and terminates it once it has run for the requested time. A
+/// refused request and a lost VM are not tried again.
 ///
 /// The VM of request n is this tenant's VM n, and so are the wake-ups for it.
 #[derive(Debug, Default)]
@@ -19,9 +19,9 @@ pub struct Customers {
 /// A request whose VM may still run.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// How long it is still to run from `since` on, or from when it runs.
+    /// How long the VM is still to run from `since` on, or else from when it runs.
     left: Span,
-    /// Since when it runs; `None`: it doesn't.
+    /// Time since when the VM runs; `None`: it doesn't run.
     since: Option<Time>,
 }
 
@@ -39,7 +39,7 @@ impl Customers {
         out.push(Decision::Launch { vm, kind, market, bid: None });
     }
 
-    /// The VM of a request runs from now on.
+    /// Notes that the VM of a request runs from now on.
     fn runs(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(open) = self.open.get_mut(&vm) else { return };
         open.since = Some(now);
@@ -50,7 +50,7 @@ impl Customers {
         }
     }
 
-    /// The VM of a request stands still from now on; it ends if its time is over.
+    /// Notes that the VM of a request stands still from now on; it ends if its time is over.
     fn stands(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(open) = self.open.get_mut(&vm) else { return };
         if let Some(since) = open.since.take() {
@@ -61,7 +61,8 @@ impl Customers {
         }
     }
 
-    /// Whoever was woken before a VM stood still is woken too early.
+    /// Handles a wake-up for a VM, which comes too early if the VM has stood still since it was
+    /// asked for.
     fn woken(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(Open { left, since: Some(since) }) = self.open.get(&vm) else { return };
         if *since + *left <= now {

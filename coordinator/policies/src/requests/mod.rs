@@ -1,4 +1,4 @@
-//! Requests for VMs as work: what is asked for, and the tenant that asks.
+//! Requests for VMs as work, and the tenant that makes them.
 
 mod customers;
 

@@ -14,7 +14,7 @@ use crate::parameters::Parameters;
 use crate::{BagSchedulerConfig, Fleet, GivenUp, Plan, PlanError, Policy, feasibility};
 use dormouse_spot::{HOUR, before_hour_ends};
 
-/// The tasks in their order on spot VMs that their user ends, and not the provider.
+/// Tasks in their order on spot VMs that the user ends, and not the provider.
 pub(super) struct Acc;
 
 /// What can be set about it alone.
@@ -27,7 +27,7 @@ struct OwnParameters {
     look: Option<Span>,
 }
 
-/// The paper doesn't give it.
+/// The default look, t_w: the paper doesn't give it.
 const LOOK: Span = Span::from_secs(60);
 
 impl Scheduling for Acc {
@@ -79,15 +79,15 @@ impl Scheduling for Acc {
     }
 }
 
-/// The provider is told no bid, so that it takes no VM for its price. `look` before the end of each hour
-/// for which a VM is charged its price is looked at: if it is above the bid, the VM is given back, and
-/// launched again at the first price that is not. A checkpoint that its scheme should have begun before and
-/// that is not kept yet is waited for, at most to the end of the hour.
+/// The provider is told no bid, so that it takes no VM for its price. At `look` before the end of
+/// each hour for which a VM is charged, its price is looked at: if it is above the bid, the VM is
+/// given back, and launched again at the first price that is not. A checkpoint that should have
+/// begun before, by its scheme, and is not kept yet is waited for, at most to the end of the hour.
 #[derive(Debug)]
 struct ApplicationCentric {
     order: InOrder,
     look: Span,
-    /// Above this price tasks are checkpointed before the look; `None`: they are not.
+    /// Price above which tasks are checkpointed before the look; `None`: they are not.
     checkpointed_above: Option<Price>,
     vms: BTreeMap<VmId, Instance>,
     attempts: BTreeMap<TaskId, Attempt>,
@@ -96,7 +96,7 @@ struct ApplicationCentric {
 /// A VM that is charged for.
 #[derive(Debug)]
 struct Instance {
-    /// Since when: its hours count from then.
+    /// Time since when the VM is charged for: its hours count from then.
     begins: Time,
     ending: Option<Ending>,
 }
@@ -107,27 +107,27 @@ struct Ending {
     looked: Time,
     price: Price,
     bid: Price,
-    /// It is given back once these have been checkpointed.
+    /// Tasks whose checkpoints are waited for before the VM is given back.
     awaited: BTreeSet<TaskId>,
 }
 
-/// The attempt at a task that runs.
+/// The running attempt at a task.
 #[derive(Debug)]
 struct Attempt {
     vm: VmId,
     begun: Time,
-    /// When its last checkpoint was kept.
+    /// When the attempt's last checkpoint was kept.
     kept: Option<Time>,
 }
 
 impl Attempt {
-    /// Whether a checkpoint was kept at a time or since.
+    /// Whether a checkpoint was kept at this time or since.
     fn is_kept_since(&self, at: Time) -> bool {
         self.kept.is_some_and(|kept| kept >= at)
     }
 }
 
-/// What to be woken for: to look at a VM, or because its hour ends.
+/// Purpose of a wake-up: to look at a VM, or the end of its hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
     Look(VmId),
@@ -248,7 +248,7 @@ impl ApplicationCentric {
         self.attempts.get(&task).filter(|attempt| attempt.vm == vm)
     }
 
-    /// A task of a VM that is to be given back was checkpointed, or runs there no longer.
+    /// Handles a task that was checkpointed or runs no longer, on a VM that is to be given back.
     fn await_no_longer(&mut self, vm: VmId, task: TaskId, out: &mut Vec<Decision>) {
         let ending = self.vms.get_mut(&vm).and_then(|instance| instance.ending.as_mut());
         if ending.is_some_and(|it| it.awaited.remove(&task) && it.awaited.is_empty()) {
@@ -256,7 +256,7 @@ impl ApplicationCentric {
         }
     }
 
-    /// Gives a VM back that cost too much when it was looked at, with what runs there.
+    /// Gives back a VM that cost too much when it was looked at, with the tasks that run there.
     fn end(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let ending = self.vms.remove(&vm).and_then(|instance| instance.ending);
         let Some(Ending { looked, price, bid, .. }) = ending.filter(|_| self.order.has(vm)) else {

@@ -85,13 +85,13 @@ impl Scheduling for BatchService {
     }
 }
 
-/// How long VMs of a type live; `None`: nobody takes them away.
+/// Law of the lifetimes of VMs of a type; `None`: nobody takes them away.
 fn law(config: &BagSchedulerConfig, market: Market, kind: &TypeName) -> Option<Lifetimes> {
     let place = OfType::place(&config.laws, Some(kind)).filter(|_| market == Market::Spot);
     place.map(|place| config.laws[place].of.clone())
 }
 
-/// Whether each task that is never checkpointed can end on a VM of this law.
+/// Checks that each task can end on a VM of this law, where tasks are never checkpointed.
 fn outlives(given: &Given<'_>, law: &Lifetimes, kind: &TypeName) -> Result<(), PlanError> {
     if !matches!(given.checkpoints.scheme, Scheme::None {}) {
         return Ok(());
@@ -106,7 +106,7 @@ fn outlives(given: &Given<'_>, law: &Lifetimes, kind: &TypeName) -> Result<(), P
     Ok(())
 }
 
-/// The type whose VMs are launched.
+/// The instance type that the service launches.
 fn kind(given: &Given<'_>, own: &ServiceConfig) -> Result<KindId, PlanError> {
     let Given { config, problem, catalogue, bag, .. } = given;
     let is_meant = |kind: &Kind| own.kind.as_ref().is_none_or(|name| kind.name == *name);
