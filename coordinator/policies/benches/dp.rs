@@ -1,4 +1,4 @@
-//! How fast the dynamic program is: a job of 24 h at one-minute steps, and how that grows.
+//! Benchmark of the dynamic program: a job of 24 h at one-minute steps, and how its time grows.
 
 #![allow(
     clippy::disallowed_methods,

@@ -1,4 +1,4 @@
-//! How fast the ILS is: J100 with the paper's parameters.
+//! Benchmark of the ILS: J100 with the paper's parameters.
 
 #![allow(
     clippy::disallowed_methods,

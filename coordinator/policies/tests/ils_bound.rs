@@ -1,5 +1,5 @@
-//! How far the ILS is from the best map there can be, on small instances: the same objective as
-//! a mixed-integer program.
+//! Distance of the ILS from the best possible map on small instances: the same objective as a
+//! mixed-integer program.
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![expect(clippy::disallowed_macros, reason = "a test prints what it found")]
@@ -105,7 +105,7 @@ impl Instance {
     }
 }
 
-/// How far above the optimum the search ends on 20 instances: mean and worst, as shares.
+/// Excess of the search's results over the optimum on 20 instances: mean and worst, as shares.
 fn gaps(swap_rate: f64) -> (f64, f64) {
     let mut gaps = Vec::new();
     for seed in 0..20 {

@@ -11,7 +11,8 @@ use crate::problem::{Kind, KindId};
 use crate::service::{Service, ServiceConfig};
 use crate::{BagSchedulerConfig, Plan, PlanError, Policy, feasibility};
 
-/// Jobs of one or more VMs each, on VMs that are chosen by their age; with a plan, that and nothing else.
+/// Jobs of one or more VMs each, on VMs that are chosen by their age. Given a plan, the scheduler
+/// only carries that out.
 pub(super) struct BatchService;
 
 impl Scheduling for BatchService {

@@ -1,4 +1,4 @@
-//! The simplest scheduler there is: a list of VMs, tasks in order.
+//! The simplest scheduler: a list of VMs, and tasks in order.
 
 use dormouse_cloud::Market;
 
@@ -7,7 +7,8 @@ use crate::dynamic::{BagScheduler, Parts};
 use crate::in_order::{InOrder, WhoEnds};
 use crate::{BagSchedulerConfig, Fleet, Plan, PlanError, Policy, feasibility};
 
-/// The tasks in their order on the VMs of `scheduler.fleet`; with a plan, that and nothing else.
+/// The tasks in their order on the VMs of `scheduler.fleet`. Given a plan, the scheduler only
+/// carries that out.
 pub(super) struct Fifo;
 
 impl Scheduling for Fifo {

@@ -1,4 +1,4 @@
-//! HADS: spot VMs, and on-demand ones where these don't make it.
+//! HADS: spot VMs, and on-demand VMs where spot VMs can't meet the deadline.
 
 use dormouse_cloud::Market;
 

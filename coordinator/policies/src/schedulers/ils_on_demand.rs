@@ -1,4 +1,4 @@
-//! The yardstick of the Burst-HADS paper: nothing is ever taken away from it.
+//! The yardstick of the Burst-HADS paper: on-demand VMs, which are never taken away.
 
 use dormouse_cloud::Market;
 

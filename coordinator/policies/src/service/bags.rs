@@ -1,10 +1,10 @@
-//! The bags of jobs: when each is submitted, and how long its jobs take.
+//! The service's bags of jobs: when each is submitted, and how long its jobs take.
 
 use dormouse_units::{Span, Time};
 
 use super::length::Length;
 
-/// The jobs that are submitted together.
+/// A bag: the jobs that are submitted together.
 #[derive(Debug)]
 struct Bag {
     submitted: Time,
@@ -12,19 +12,20 @@ struct Bag {
     length: Length,
 }
 
-/// The bags in the order in which they are submitted. How long a job takes is told by the jobs of its own bag
-/// that have ended: another bag may be of another application.
+/// The bags in the order in which they are submitted. The length of a job is estimated from the
+/// jobs of its own bag that have ended: another bag may be of another application.
 #[derive(Debug)]
 pub(super) struct Bags {
     all: Vec<Bag>,
     /// Index of the bag of each job.
     of_job: Vec<usize>,
-    /// How many bags have been submitted.
+    /// Number of bags that have been submitted.
     came: usize,
 }
 
 impl Bags {
-    /// By when each job is submitted; a job of a new bag is expected to take `first`, if that is known.
+    /// The bags of jobs that are submitted at these times; a job of a new bag is expected to take
+    /// `first`, if that is known.
     pub(super) fn new(submitted: &[Time], first: Option<Span>) -> Self {
         let mut times = submitted.to_vec();
         times.sort_unstable();
@@ -39,24 +40,24 @@ impl Bags {
         Self { all, of_job, came: 0 }
     }
 
-    /// When the next bag is submitted.
+    /// Time at which the next bag is submitted; `None`: there is no further bag.
     pub(super) fn next_at(&self) -> Option<Time> {
         self.all.get(self.came).map(|bag| bag.submitted)
     }
 
-    /// The jobs that are submitted by now and were not before.
+    /// The jobs that have been submitted by now and were not returned before.
     pub(super) fn submitted(&mut self, now: Time) -> Vec<usize> {
         let before = self.came;
         self.came += self.all[before..].iter().take_while(|bag| bag.submitted <= now).count();
         self.all[before..self.came].iter().flat_map(|bag| bag.jobs.iter().copied()).collect()
     }
 
-    /// How long the jobs of this one's bag take.
+    /// Length of the jobs in the bag of this job.
     pub(super) fn length_of(&mut self, job: usize) -> &mut Length {
         &mut self.all[self.of_job[job]].length
     }
 
-    /// How long a whole job of the last bag that was submitted is expected to take.
+    /// Expected length of a whole job of the last bag that was submitted.
     pub(super) fn latest(&self) -> Option<Span> {
         self.all[self.came.checked_sub(1)?].length.whole()
     }
@@ -70,7 +71,7 @@ mod tests {
     fn jobs_are_told_by_those_that_were_submitted_with_them() {
         let s = Span::from_secs;
         let at = Time::from_secs;
-        // The last job is of the first bag, wherever it stands.
+        // The last job belongs to the first bag, whatever its place.
         let mut bags = Bags::new(&[at(0), at(0), at(600), at(300), at(0)], Some(s(100)));
         assert_eq!((bags.latest(), bags.next_at()), (None, Some(at(0))));
         assert_eq!(bags.submitted(at(0)), [0, 1, 4]);

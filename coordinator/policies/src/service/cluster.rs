@@ -11,39 +11,39 @@ use super::ReusePolicy;
 /// One VM of the cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Vm {
-    /// Since when it can be used; `None`: it boots.
+    /// Time since when the VM can be used; `None`: it boots.
     pub(super) ready: Option<Time>,
     /// Index of the job that has the VM; `None`: it is free.
     pub(super) job: Option<usize>,
-    /// Since when it is nobody's.
+    /// Time since when no job has the VM.
     pub(super) idle: Time,
-    /// Whether it has run a job.
+    /// Whether the VM has run a job.
     pub(super) used: bool,
-    /// Whether it is about to be taken away.
+    /// Whether the VM is about to be taken away.
     pub(super) leaves: bool,
 }
 
 impl Vm {
-    /// How long it has been usable.
+    /// How long the VM has been usable.
     pub(super) fn age(&self, now: Time) -> Span {
         self.ready.map_or(Span::ZERO, |ready| now.since(ready))
     }
 
-    /// Whether a job can have it.
+    /// Whether a job can have the VM.
     pub(super) const fn is_free(&self) -> bool {
         self.job.is_none() && !self.leaves
     }
 }
 
-/// All VMs that were launched and not given back, and how they are chosen.
+/// All VMs that were launched and not given back, with the policy by which they are chosen.
 #[derive(Debug)]
 pub(super) struct Cluster {
     pub(super) vms: BTreeMap<VmId, Vm>,
     next: VmId,
-    /// Most VMs at a time.
+    /// Most VMs that there may be at a time.
     most: usize,
     policy: ReusePolicy,
-    /// How long VMs live; `None`: nobody takes them away.
+    /// Law of the VMs' lifetimes; `None`: nobody takes them away.
     law: Option<Lifetimes>,
 }
 
@@ -52,12 +52,12 @@ impl Cluster {
         Self { vms: BTreeMap::new(), next: VmId::new(0), most, policy, law }
     }
 
-    /// How many VMs can be launched.
+    /// Number of VMs that can be launched.
     pub(super) fn room(&self) -> usize {
         self.most.saturating_sub(self.vms.len())
     }
 
-    /// A new VM, for this job.
+    /// Adds a new VM for this job.
     pub(super) fn add(&mut self, now: Time, job: usize) -> VmId {
         let id = self.next;
         self.next = id.next();
@@ -66,8 +66,8 @@ impl Cluster {
         id
     }
 
-    /// What the policy says of a VM for a job that is expected to take so long, the less the better; `None`:
-    /// a new one is better.
+    /// The policy's value of a VM for a job of this expected length, the less the better; `None`: a
+    /// new VM is better.
     fn worth(&self, now: Time, vm: &Vm, job: Option<Span>) -> Option<f64> {
         if !vm.used && vm.ready.is_none() {
             return Some(0.0);
@@ -80,7 +80,7 @@ impl Cluster {
         reuse.reuse().then_some(reuse.here)
     }
 
-    /// The free VMs that are at least as good as a new one, the best first, and the others.
+    /// The free VMs that are at least as good as a new one, the best first, and the other free VMs.
     pub(super) fn free(&self, now: Time, job: Option<Span>) -> (Vec<VmId>, Vec<VmId>) {
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         for (&id, vm) in self.vms.iter().filter(|(_, vm)| vm.is_free()) {

@@ -1,4 +1,4 @@
-//! What can be set about the batch service.
+//! Parameters of the batch service.
 
 use dormouse_cloud::Market;
 use dormouse_units::{Span, TypeName};

@@ -1,20 +1,20 @@
-//! A job of the service: some tasks that run together, each on a VM of its own.
+//! A job of the service: tasks that run together, each on a VM of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_model::StartReason;
 use dormouse_units::{Ppm, TaskId, Time, VmId};
 
-/// What a job is about.
+/// Phase of a job's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
-    /// It has no VMs.
+    /// The job has no VMs.
     Waiting,
-    /// It has its VMs; some may boot.
+    /// The job has its VMs; some may still boot.
     Forming,
     /// The job's tasks run, or have ended.
     Running,
-    /// All its tasks have ended, or it has been given up.
+    /// All tasks of the job have ended, or it has been given up.
     Over,
 }
 
@@ -24,16 +24,16 @@ pub(super) struct Job {
     pub(super) phase: Phase,
     /// The job's tasks that have not ended.
     pub(super) left: BTreeSet<TaskId>,
-    /// The job's VMs, each with the task it is for and why it was chosen. Those of tasks that have
-    /// ended stay the job's own until all have.
+    /// The job's VMs, each with its task and the reason for choosing it. VMs of tasks that have
+    /// ended stay the job's own until all its tasks have ended.
     pub(super) on: BTreeMap<VmId, (TaskId, StartReason)>,
-    /// What checkpoints keep of its tasks.
+    /// Parts of the tasks' work that checkpoints keep.
     kept: BTreeMap<TaskId, Ppm>,
-    /// When it was started last.
+    /// When the job was started last.
     pub(super) begun: Time,
-    /// VMs that it lost while they ran it.
+    /// Number of VMs that the job lost while it ran on them.
     pub(super) preemptions: u32,
-    /// Attempts at its tasks that failed.
+    /// Number of failed attempts at the job's tasks.
     pub(super) failures: u32,
 }
 
@@ -50,18 +50,18 @@ impl Job {
         }
     }
 
-    /// A checkpoint keeps so much of a task.
+    /// Notes that a checkpoint keeps this part of a task's work.
     pub(super) fn keeps(&mut self, task: TaskId, done: Ppm) {
         self.kept.insert(task, done);
     }
 
-    /// How much is kept of the task of which the least is.
+    /// The least part of its work that is kept of any task that has not ended.
     pub(super) fn kept(&self) -> Ppm {
         let kept = |task| self.kept.get(task).copied().unwrap_or(Ppm::ZERO);
         self.left.iter().map(kept).min().unwrap_or(Ppm::ONE)
     }
 
-    /// Whether it has had to begin anew or go on: how long it takes is not told by its end then.
+    /// Whether the job was interrupted: then its end does not tell how long it takes.
     pub(super) const fn was_broken(&self) -> bool {
         self.preemptions + self.failures > 0
     }

@@ -1,8 +1,8 @@
-//! How long jobs take, by those that have ended.
+//! Estimates of how long jobs take, from those that have ended.
 
 use dormouse_units::{Ppm, Span};
 
-/// The mean of the jobs that ran from their beginning to their end without a break.
+/// Mean length of the jobs that ran from beginning to end without an interruption.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Length {
     first: Option<Span>,
@@ -11,24 +11,24 @@ pub(super) struct Length {
 }
 
 impl Length {
-    /// A length of which only a first estimate is known, or nothing.
+    /// An estimate of the length before any job has ended: `first`, or unknown.
     pub(super) const fn new(first: Option<Span>) -> Self {
         Self { first, total: Span::ZERO, count: 0 }
     }
 
-    /// A job took so long.
+    /// Counts a job that took this long.
     pub(super) fn took(&mut self, span: Span) {
         self.total += span;
         self.count += 1;
     }
 
-    /// What a job is expected to take; `None`: nobody knows.
+    /// Expected length of a whole job; `None`: nobody knows.
     pub(super) fn whole(&self) -> Option<Span> {
         let mean = self.total.as_micros().checked_div(self.count).map(Span::from_micros);
         mean.or(self.first)
     }
 
-    /// What one is expected to take of which so much is kept.
+    /// Expected rest of a job of which this part is kept; `None`: nobody knows.
     pub(super) fn left(&self, kept: Ppm) -> Option<Span> {
         let whole = self.whole()?;
         Some(whole.saturating_sub(whole.part(kept)))

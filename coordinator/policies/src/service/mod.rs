@@ -1,5 +1,5 @@
-//! A batch service on VMs of known lifetimes (bathtub paper, sections 4.1, 4.2 and 5): what it decides by,
-//! and the service itself.
+//! A batch service on VMs of known lifetimes (bathtub paper, sections 4.1, 4.2 and 5): the rules
+//! that it decides by, and the service itself.
 
 mod bags;
 mod cluster;

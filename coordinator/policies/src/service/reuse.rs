@@ -1,4 +1,4 @@
-//! Whether a job goes to a VM that is there or to a new one (bathtub paper, Eq. 8).
+//! The choice between a VM that is there and a new one for a job (bathtub paper, Eq. 8).
 
 use dormouse_cloud::Lifetime;
 use schemars::JsonSchema;
@@ -37,8 +37,9 @@ pub struct Reuse {
 }
 
 impl Reuse {
-    /// Whether the VM that is there is at least as good. What differs by less than a millionth
-    /// is alike, as all ages are under a law without memory: so much is lost in reckoning.
+    /// Whether the VM that is there is at least as good. Values that differ by less than a
+    /// millionth count as equal, as those of all ages should be under a law without memory: so
+    /// large are rounding errors.
     #[must_use]
     pub fn reuse(&self) -> bool {
         self.here <= self.anew * (1.0 + 1e-6)
@@ -46,7 +47,7 @@ impl Reuse {
 }
 
 impl ReusePolicy {
-    /// What the two sides are, in words.
+    /// Quantity that the two sides compare, in words.
     #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
@@ -58,8 +59,8 @@ impl ReusePolicy {
         }
     }
 
-    /// Both sides for a job of `job` hours and a VM of `age` hours. On a VM that can't live for so long nothing
-    /// ends, whatever a policy would say of its loss.
+    /// Both sides for a job of `job` hours and a VM of `age` hours. A VM that can't live long
+    /// enough for the job counts as infinitely bad, whatever the policy would say of the loss.
     #[must_use]
     pub fn compare(self, law: &dyn Lifetime, age: f64, job: f64) -> Reuse {
         match self {
@@ -106,7 +107,7 @@ mod tests {
             ReusePolicy::Probability,
             ReusePolicy::ConditionalProbability,
         ] {
-            // Of six hours: Figure 5 has the change at 18 h.
+            // For a job of six hours, Figure 5 has the change at 18 h.
             for (age, reuse) in
                 [(1.0, true), (6.0, true), (16.0, true), (19.0, false), (23.0, false)]
             {
@@ -122,7 +123,7 @@ mod tests {
         let [text, corrected] =
             [ReusePolicy::ExpectedTime, ReusePolicy::ExpectedTimeCorrected].map(changes);
         assert!(text < corrected, "{text:?} {corrected:?}");
-        // Nor is one taken on which the job can't end, though little of it would be lost.
+        // A VM on which the job can't end is not taken either, though little work would be lost.
         for policy in [
             ReusePolicy::ExpectedTime,
             ReusePolicy::ExpectedTimeCorrected,
@@ -131,11 +132,12 @@ mod tests {
         ] {
             assert!(!policy.compare(&law, 24.2, 6.0).reuse(), "{policy:?}");
         }
-        // A VM that is no more is not taken, whatever is compared.
+        // A VM older than any lives is not taken, whatever is compared.
         assert!(!ReusePolicy::ExpectedTime.compare(&law, 25.0, 1.0).reuse());
     }
 
-    /// This property makes the policy the best where only failures count (Figures 5 to 7).
+    /// No job fails more often under the policy than without one, so that it is the best where only
+    /// failures count (Figures 5 to 7).
     #[test]
     fn by_the_chance_of_a_failure_no_job_fails_more_often_than_without_a_policy() {
         let law = bathtub();
@@ -159,7 +161,7 @@ mod tests {
             let reuse = ReusePolicy::default().compare(&forgetful, f64::from(n) / 2.0, 3.0);
             assert!(reuse.reuse(), "{reuse:?}");
         }
-        // Uniform to 24 h: half of the job is lost, times how likely.
+        // Under a uniform law to 24 h, half of the job is lost in the mean failure.
         let uniform = Uniform { from: Span::ZERO, to: Span::from_secs(86_400) };
         assert!((running_time(&uniform, 10.0) - (10.0 + 100.0 / 48.0)).abs() < 1e-9);
         assert!((wasted(&uniform, 10.0).unwrap_or_default() - 5.0).abs() < 1e-9);

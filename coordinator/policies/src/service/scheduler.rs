@@ -12,17 +12,19 @@ use super::cluster::{Cluster, Vm};
 use super::job::{Job, Phase};
 use crate::{BagSchedulerConfig, GivenUp, Policy};
 
-/// The wake-up for launches that were refused; those for spares have the VM's number, which is less. Tokens of
-/// several tenants are multiples of their policies', so that the largest number there is won't do.
+/// Token of the wake-up for refused launches; those for spares are the VM's number, which is less.
+/// Tokens of several tenants are multiples of their policies' tokens, so that the largest number
+/// won't do.
 pub(super) const RETRY: u64 = 1 << 32;
 
-/// The wake-up for the next bag.
+/// Token of the wake-up for the next bag.
 pub(super) const NEXT_BAG: u64 = RETRY + 1;
 
-/// Runs the jobs that have been submitted in their order. One starts once it has all its VMs: idle ones that by
-/// their age are at least as good as new ones, then new ones. If it loses a VM, its other tasks are stopped and it
-/// comes first again: those of its tasks that have ended stay so, and the rest go on from their checkpoints where
-/// they have any. Idle VMs that are worse than new ones are given back, and so is a spare after its time.
+/// Runs the submitted jobs in their order. A job starts once it has all its VMs: idle ones that by
+/// their age are at least as good as new ones, then new ones. If it loses a VM, its other tasks are
+/// stopped and it comes first again: its tasks that have ended stay so, and the rest go on from
+/// their checkpoints where they have any. Idle VMs that are worse than new ones are given back, and
+/// so is a spare after its time.
 #[derive(Debug)]
 pub(crate) struct Service {
     config: ServiceConfig,
@@ -35,15 +37,15 @@ pub(crate) struct Service {
     retry_after: Span,
     max_retries: u32,
     retries: u32,
-    /// A launch was refused: nothing is launched until it is tried again.
+    /// Whether a launch was refused: nothing is launched until it is tried again.
     is_refused: bool,
-    /// When that is.
+    /// Time at which refused launches are tried again.
     retry: Option<Time>,
 }
 
 impl Service {
-    /// For tasks that are submitted then, on VMs of this type that live by this law; `None`: nobody takes
-    /// them away.
+    /// A service for tasks that are submitted at these times, on VMs of this type that live by this
+    /// law; `None`: nobody takes them away.
     pub(crate) fn new(
         general: &BagSchedulerConfig,
         config: ServiceConfig,
@@ -53,7 +55,7 @@ impl Service {
         let (all, per_job) = ((0_u32..).map(TaskId::new), config.vms_per_job.max(1) as usize);
         let all: Vec<TaskId> = all.take(submitted.len()).collect();
         let jobs = all.chunks(per_job).map(|tasks| Job::new(tasks.iter().copied().collect()));
-        // Its last task has to be there, too, for a job to start.
+        // A job can start once its last task has been submitted.
         let each = submitted.chunks(per_job).filter_map(|of_job| of_job.iter().copied().max());
         let mut bags = Bags::new(&each.collect::<Vec<_>>(), config.first_estimate);
         Self {
@@ -72,12 +74,13 @@ impl Service {
         }
     }
 
-    /// The job that a task is of.
+    /// Index of the job that a task belongs to.
     fn job_of(&self, task: TaskId) -> usize {
         (task.get() / self.config.vms_per_job.max(1)) as usize
     }
 
-    /// Gives waiting jobs their VMs as long as there are enough, and gives back what nobody needs.
+    /// Gives waiting jobs their VMs as long as there are enough, and gives back VMs that nobody
+    /// needs.
     fn assign(&mut self, now: Time, out: &mut Vec<Decision>) {
         if self.jobs.iter().all(|job| job.phase == Phase::Over) {
             for (vm, _) in std::mem::take(&mut self.cluster.vms) {
@@ -111,7 +114,7 @@ impl Service {
         }
     }
 
-    /// A job gets these idle VMs, and new ones for the rest of its tasks.
+    /// Gives a job these idle VMs, and new ones for the rest of its tasks.
     fn take(
         &mut self,
         now: Time,
@@ -169,7 +172,8 @@ impl Service {
         }
     }
 
-    /// Gives back the idle VMs that are worse than new ones for a job that is expected to take so long.
+    /// Gives back the idle VMs that are worse than new ones for a job of this expected length;
+    /// returns their number.
     fn give_back_the_bad(
         &mut self,
         now: Time,
@@ -189,7 +193,7 @@ impl Service {
         }
     }
 
-    /// A job has no VMs any more: those that are there are idle from now on.
+    /// Takes all VMs from a job: those that are still there are idle from now on.
     fn release(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
         for id in std::mem::take(&mut self.jobs[place].on).into_keys() {
             self.set_idle(now, id, out);
@@ -207,15 +211,15 @@ impl Service {
         }
     }
 
-    /// A job lacks a VM: it gives the others back to the cluster and waits.
+    /// Lets a job that lacks a VM wait: its other VMs go back to the cluster.
     fn wait(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
         self.jobs[place].phase = Phase::Waiting;
         self.waiting.insert(place);
         self.release(now, place, out);
     }
 
-    /// A job that ran lacks a VM or a task of it failed: the rest of it is stopped, and it comes first again
-    /// if there is hope for it.
+    /// Interrupts a running job that lost a VM or of which a task failed: its other tasks are
+    /// stopped, and it comes first again unless that has happened too often.
     fn interrupt(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
         let job = &mut self.jobs[place];
         let running = job.on.iter().filter(|(_, (task, _))| job.left.contains(task));
@@ -228,7 +232,7 @@ impl Service {
         }
     }
 
-    /// A VM is no more, with what it ran.
+    /// Handles the loss of a VM with the task that it ran.
     fn lose(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(lost) = self.cluster.vms.remove(&vm) else { return };
         let Some(place) = lost.job else { return };
@@ -244,14 +248,14 @@ impl Service {
         }
     }
 
-    /// A VM takes no more work.
+    /// Handles a notice that a VM will be taken away: it takes no more work.
     fn leaves(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.cluster.vms.get_mut(&vm) else { return };
         state.leaves = true;
         match state.job {
             None => self.give_back(vm, out),
             Some(place) if self.jobs[place].phase == Phase::Forming => self.wait(now, place, out),
-            // It may be done by then.
+            // The job may be done by then.
             Some(_) => {}
         }
     }
@@ -276,12 +280,12 @@ impl Service {
         Some((job.on.get(&vm)?.0, place))
     }
 
-    /// The job of a task, if that runs on this VM.
+    /// The job of a task, if the task runs on this VM.
     fn running(&self, task: TaskId, vm: VmId) -> Option<usize> {
         self.runs(vm).filter(|(on_it, _)| *on_it == task).map(|(_, place)| place)
     }
 
-    /// A task has ended, and its job if it was the last.
+    /// Notes that a task has ended, and its job too if it was the last.
     fn finished(&mut self, now: Time, task: TaskId, place: usize, out: &mut Vec<Decision>) {
         let job = &mut self.jobs[place];
         job.left.remove(&task);
@@ -319,7 +323,7 @@ impl Service {
                     out.push(Decision::Wake { at, token: RETRY });
                 }
             }
-            // What was refused may be granted now.
+            // A launch that was refused may be granted now.
             Notice::HostJoined | Notice::Price { .. } => self.is_refused = false,
             Notice::VmPreempting { vm, .. } | Notice::VmHibernating { vm } => {
                 self.leaves(now, vm, out);
@@ -335,7 +339,7 @@ impl Service {
                 if let Some(place) = self.running(task, vm) {
                     let job = &mut self.jobs[place];
                     job.failures += 1;
-                    // Its attempt is over already.
+                    // The attempt on this VM is over already.
                     job.on.remove(&vm);
                     self.set_idle(now, vm, out);
                     self.interrupt(now, place, out);
@@ -355,7 +359,7 @@ impl Service {
             }
             Notice::Wake { token: NEXT_BAG } => {
                 self.waiting.extend(self.bags.submitted(now));
-                // However often launches for those before it were refused.
+                // Refusals for earlier bags do not count for this one.
                 (self.is_refused, self.retries) = (false, 0);
                 self.wake_for_the_next_bag(out);
             }

@@ -18,7 +18,7 @@ fn bathtub() -> Lifetimes {
     })
 }
 
-/// Jobs of six hours on one VM each, unless something else is said.
+/// Configuration with jobs of six hours on one VM each.
 fn config() -> ServiceConfig {
     let first_estimate = Some(Span::from_secs(6 * HOUR));
     ServiceConfig {
@@ -43,7 +43,7 @@ impl Bench {
         Self(Service::new(&BagSchedulerConfig::default(), config, &at, kind))
     }
 
-    /// What it decides on, but for wake-ups.
+    /// Decisions of the service on a notice, without wake-ups.
     fn hears(&mut self, secs: u64, notice: Notice) -> Vec<Decision> {
         let mut out = Vec::new();
         self.0.handle(Time::from_secs(secs), &[notice], &mut out);
@@ -117,7 +117,7 @@ fn old_vms_are_given_back_and_those_in_the_middle_of_their_lives_reused() {
     let expected = Some(Span::from_secs(6 * HOUR));
     let reason = StartReason::Reused { job: 1, age: Span::from_secs(6 * HOUR), expected };
     assert!(matches!(second[..], [Decision::Start { reason: said, .. }] if said == reason));
-    // At 20 h one that takes six hours is better off on a new VM.
+    // At 20 h a job that takes six hours is better off on a new VM.
     let third = by_age.finished(20 * HOUR, 1, 0);
     assert_eq!(short(&third), "-0 +1");
     let start = by_age.ready(20 * HOUR, 1);
@@ -147,7 +147,7 @@ fn the_length_of_jobs_is_learned_from_those_that_ended() {
     let mut bench = Bench::of(4, ServiceConfig { vms: 1, first_estimate, ..config() });
     bench.hears(0, Notice::Begin);
     bench.ready(0, 0);
-    // Of six hours, as it turns out: too long for a VM of 19 h.
+    // Jobs turn out to take six hours: too long for a VM of 19 h.
     bench.finished(6 * HOUR, 0, 0);
     bench.finished(12 * HOUR, 1, 0);
     assert_eq!(short(&bench.finished(19 * HOUR, 2, 0)), "-0 +1");
@@ -164,7 +164,7 @@ fn spares_are_kept_for_their_time() {
     assert_eq!(short(&bench.hears(2 * HOUR, Notice::Wake { token: 0 })), "-0");
     assert_eq!(short(&bench.lost(3 * HOUR, 1)), "+2");
     assert_eq!(short(&bench.ready(3 * HOUR, 2)), "1@2");
-    // A wake-up for one that is at work means nothing.
+    // A wake-up for a VM that is at work means nothing.
     assert_eq!(short(&bench.hears(4 * HOUR, Notice::Wake { token: 2 })), "");
 }
 
@@ -202,14 +202,15 @@ fn refused_launches_are_tried_again_and_then_no_more() {
     bench.hears(0, Notice::Begin);
     let refused = |vm| Notice::LaunchRefused { vm: VmId::new(vm), why: String::new() };
     assert_eq!(short(&bench.hears(0, refused(1))), "");
-    // The VM that it got waits for the other.
+    // The VM that the job got waits for the other one.
     assert_eq!(short(&bench.ready(60, 0)), "");
     let retry = Notice::Wake { token: super::scheduler::RETRY };
     assert_eq!(short(&bench.hears(120, retry)), "+2");
     assert_eq!(short(&bench.ready(180, 2)), "0@0 1@2");
 }
 
-/// However often the launches of the bag before it were refused, and whatever wake-up of theirs is left.
+/// Launches for a new bag are tried however often those of the bag before were refused, and
+/// whatever wake-up for those is left.
 #[test]
 fn a_new_bag_and_a_new_price_have_launches_tried_again() {
     let general = BagSchedulerConfig { max_retries: 1, ..BagSchedulerConfig::default() };
@@ -222,7 +223,7 @@ fn a_new_bag_and_a_new_price_have_launches_tried_again() {
     assert_eq!(short(&bench.hears(0, Notice::Begin)), "+0");
     assert_eq!(short(&bench.hears(0, refused(0))), "");
     let first = general.retry_after.as_micros() / 1_000_000;
-    // Not the wake-up that was asked for.
+    // A wake-up before the one that was asked for changes nothing.
     assert_eq!(short(&bench.hears(first - 1, retry())), "");
     assert_eq!(short(&bench.hears(first, retry())), "+1");
     assert_eq!(short(&bench.hears(first, refused(1))), "");
@@ -234,7 +235,7 @@ fn a_new_bag_and_a_new_price_have_launches_tried_again() {
     assert_eq!(bench.0.given_up(), None);
 }
 
-/// A later bag finds the VMs of the one before it as spares, and not where none are kept.
+/// A later bag finds the VMs of the bag before as spares, unless no spares are kept.
 #[test]
 fn spares_serve_the_next_bag() {
     for (spare, idle, next) in [(600, "", "1@0"), (0, "-0", "+1")] {
@@ -249,11 +250,11 @@ fn spares_serve_the_next_bag() {
         };
         let comes = Notice::Wake { token: *token };
         assert_eq!(short(&bench.ready(60, 0)), "0@0");
-        // Its VMs are kept, or not, though no job is left.
+        // The first bag's VMs are kept, or not, though no job is left.
         assert_eq!(short(&bench.finished(2 * HOUR - 300, 0, 0)), idle);
         assert_eq!(short(&bench.hears(2 * HOUR, comes)), next);
     }
-    // They are given back after their time all the same.
+    // Spares are given back after their time all the same.
     let mut bench =
         Bench::submitted(&[0, 2 * HOUR], ServiceConfig { spare: Span::from_secs(600), ..config() });
     bench.hears(0, Notice::Begin);

@@ -1,4 +1,5 @@
-//! Each algorithm on a case small enough to work out by hand. All times in seconds; boot takes 10.
+//! Tests of each algorithm on a case small enough to work out by hand. All times are in seconds;
+//! the boot takes 10.
 
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ fn cloud(limit: u32) -> Catalogue {
     }
 }
 
-/// `n` tasks of 10 s everywhere, due after `deadline`.
+/// A bag of `n` tasks of 10 s on every type, due after `deadline`.
 fn tens(n: usize, deadline: u64) -> Bag {
     let runtime = ["a", "b", "t"].map(|kind| (kind.into(), Span::from_secs(10)));
     let task = Task {
@@ -176,7 +177,7 @@ fn late_tasks_go_to_burstable_then_on_demand_vms() {
             of("t", Market::OnDemand, Mode::Baseline, &[3]),
         ]
     );
-    // None late: the burstable VM takes the one that ends last.
+    // With no task late, the burstable VM takes the task that ends last.
     let in_time = burst_allocation(&problem, map(), 0.2, Span::from_secs(60));
     assert_eq!(
         shape(&problem, &in_time),
@@ -336,7 +337,7 @@ fn an_idle_burstable_vm_takes_a_task_on_each_vcpu_where_that_is_said() {
         let bag = tens(3 + own.len(), 100);
         let vms = [("a", Market::Spot, &[0, 1, 2][..]), ("t", Market::OnDemand, own)];
         let name = BagSchedulerName::BurstHads;
-        // It steals nothing before.
+        // The burstable VM steals nothing before.
         let steal = StealMoment::CycleEnd;
         let config = BagSchedulerConfig { burst_on, steal, ..BagSchedulerConfig::paper(name) };
         let mut fixture = Fixture::with(&config, &cloud, &bag, &vms);
@@ -388,8 +389,8 @@ fn an_idle_vm_steals_what_ends_sooner_with_it() {
     assert_eq!(fixture.tell(20, &finished(3, 1)), [start(2, 1, Mode::Burst, StartReason::Stolen)]);
 }
 
-/// As above; then VM 0 is idle at 20, too. Task 1, which waits on VM 1 if that stole all that ends
-/// in time, is stolen back.
+/// On VM 0 tasks 1 and 2 wait; VM 1 is done at 20 and VM 0 is idle at 20, too. Task 1, which waits
+/// on VM 1 if that stole all that ends in time, is stolen back.
 #[test]
 fn an_idle_vm_steals_all_that_ends_in_time_where_that_is_said() {
     let (cloud, bag) = (cloud(2), tens(4, 200));
@@ -428,8 +429,8 @@ fn no_idle_vm_is_kept_once_no_spot_vm_works_where_that_is_said() {
     }
 }
 
-/// Idle from 20 on with nothing to steal, it is kept until its cycle ends, 900 s after it was
-/// ready.
+/// A VM that is idle from 20 on with nothing to steal is kept until its cycle ends, 900 s after it
+/// was ready.
 #[test]
 fn an_idle_vm_is_kept_until_its_cycle_ends() {
     let (cloud, bag) = (cloud(2), tens(2, 2_000));
@@ -479,7 +480,7 @@ fn what_cannot_be_planned_is_said_with_the_arithmetic() {
     assert!(message.contains("runtimes for t, but") && message.contains("a, b"), "{message}");
     let message = ask(&tens(1, 15), &config, &cloud);
     assert!(message.contains("alone ends at 20s (boot 10s + 10s on a"), "{message}");
-    // 40 tasks of 10 s on 5 vCPUs: 80 s and the boot.
+    // 40 tasks of 10 s on 5 vCPUs take 80 s and the boot.
     let message = ask(&tens(40, 60), &config, &cloud);
     assert!(message.contains("6m40s of work on 5 vCPUs") && message.contains("1m30s"), "{message}");
     let mut no_spot = cloud.clone();

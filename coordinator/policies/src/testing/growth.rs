@@ -1,4 +1,4 @@
-//! How much HADS thinks grows with the bag hardly faster than the bag.
+//! Tests that the computation of HADS grows hardly faster than the bag.
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
 use dormouse_model::{Bag, Notice, PlannedTask, PlannedVm, Task};
@@ -70,7 +70,7 @@ fn hads(vms: u32) -> BagScheduler {
     BagScheduler::new(&config, problem, plan, parts)
 }
 
-/// How many tasks it looks at to find when to migrate those of a VM that hibernates.
+/// Number of tasks that HADS looks at to find when to migrate the tasks of a VM that hibernates.
 fn steps(vms: u32) -> usize {
     let mut hads = hads(vms);
     let mut out = Vec::new();

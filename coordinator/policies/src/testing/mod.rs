@@ -1,5 +1,5 @@
-//! The algorithms by hand, the authors' plans, and how thinking grows. What becomes of decisions is
-//! tested on the engine's runs (`coordinator/engine/tests/policies`).
+//! Tests of the algorithms by hand, against the authors' plans, and of how computation grows. The
+//! effects of decisions are tested on the engine's runs (`coordinator/engine/tests/policies`).
 #![allow(clippy::unwrap_used, reason = "a panic is how these fail")]
 #![allow(
     clippy::disallowed_methods,
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use dormouse_model::{CheckpointConfig, CheckpointOn, Scheme};
 use dormouse_units::Span;
 
-/// No checkpoints; one that is taken to leave a VM costs what the artifact's do.
+/// Configuration without checkpoints; one that is taken to leave a VM costs what the artifact's do.
 fn no_budget() -> CheckpointConfig {
     CheckpointConfig {
         scheme: Scheme::None {},

@@ -1,4 +1,4 @@
-//! Our plans beside the authors' stored ones, on their own job and instance files.
+//! Tests of our plans against the authors' stored ones, on their own job and instance files.
 
 use std::path::PathBuf;
 
@@ -64,7 +64,7 @@ fn catalogue(env: &Value) -> Catalogue {
     }
 }
 
-/// Cost and makespan of a stored map at the prices of the catalogue; burstables aside or not.
+/// Cost and makespan of a stored map at the prices of the catalogue, with or without burstable VMs.
 fn stored(map: &Value, catalogue: &Catalogue, burstables: bool) -> (f64, f64) {
     let (mut cost, mut makespan) = (0.0, 0.0_f64);
     for vm in map["instances"].as_object().unwrap().values() {
@@ -82,7 +82,7 @@ fn stored(map: &Value, catalogue: &Catalogue, burstables: bool) -> (f64, f64) {
     (cost, makespan)
 }
 
-/// Weighed as Eq. 1 weighs them, ours are no worse than theirs.
+/// Weighed by Eq. 1, our plans are no worse than the authors' stored ones.
 #[test]
 fn our_plans_are_no_worse_than_the_stored_ones() {
     use BagSchedulerName::{BurstHads, Hads, IlsOnDemand};
