@@ -64,7 +64,8 @@ pub enum Scheme {
         #[serde(default = "all_of_it")]
         knows: Knows,
     },
-    /// So that a checkpoint is kept just when the price passes the VM's bid, which nobody can know.
+    /// Just so early that a checkpoint is kept when the price passes the VM's bid, which nobody can
+    /// know.
     #[serde(rename = "opt")]
     Opt {
         /// How long before that instant the checkpoint is kept: a VM is taken away before a

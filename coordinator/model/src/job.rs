@@ -115,7 +115,7 @@ pub enum UsageInformation {
     Absent(Ppm),
 }
 
-/// What a scheduler is told of a job when it is submitted.
+/// A job as a scheduler is told of it at its submission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Job {
     /// The job: its place in the order of submission.

@@ -53,7 +53,7 @@ pub struct JobAccount {
     pub real_late_us: i64,
 }
 
-/// What a start of a job was due and got, over all its processes, in real microseconds.
+/// Account of what a start of a job was due and got, over all its processes, in real microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JobLedger {
     /// CPU time that the job's processes would have had on processors of exactly the emulated

@@ -1,9 +1,9 @@
-//! What a run is about, as data: the words that policies, the engine, the coordinator and whoever
-//! reads a log have in common.
+//! Data types of a run, shared by the policies, the engine, the coordinator and readers of its log.
 //!
-//! A [`Setup`] says what a run is made of: a [`Bag`] of tasks, parallel jobs ([`Submission`]), requests
-//! for VMs ([`Request`]). Its log has a [`Step`] a line: an [`Event`], the [`Notice`]s that policies heard of it,
-//! their [`Decision`]s, and each [`Effect`]. Machines are told [`Command`]s and answer with [`Report`]s.
+//! A [`Setup`] says what a run is made of: a [`Bag`] of tasks, parallel jobs ([`Submission`]),
+//! requests for VMs ([`Request`]). Each line of its log is a [`Step`]: an [`Event`], the
+//! [`Notice`]s that policies heard of it, their [`Decision`]s, and each [`Effect`]. Machines are
+//! told [`Command`]s and answer with [`Report`]s.
 
 mod bag;
 mod checkpoint;

@@ -47,7 +47,7 @@ impl Step {
     }
 }
 
-/// What a step did to the world, for whoever reads the log.
+/// An effect of a step, for readers of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "effect", rename_all = "kebab-case")]
 pub enum Effect {
