@@ -107,9 +107,9 @@ impl<'a> SpotRecord<'a> {
         open.map_or(Span::ZERO, |(from, to)| to.since(*from))
     }
 
-    /// Of the instances known at a time to have been left for longer than `age`, the part that was
-    /// taken after `age + from` and by `age + to`; 0 where no instance is known to have been left
-    /// so long.
+    /// Among the instances known at a time to have been left for longer than `age`, the part that
+    /// was taken after `age + from` and by `age + to`; 0 where no instance is known to have been
+    /// left so long.
     ///
     /// An instance counts once it was taken: one that still runs is not counted, nor is one that
     /// the record's end cut off. One that could be had as the record began counts from there.

@@ -43,7 +43,7 @@ mod tests {
         let (at, cents) = (Time::from_secs, |n: u64| Price::from_nanos_per_hour(n * 10_000_000));
         let ask = |bid, now, since, price| {
             let mut scheme = Acc { bid, look: Span::from_secs(60) };
-            // Its checkpoints take 10 s.
+            // The task's checkpoints take 10 s.
             let task =
                 TaskView { since: at(since), moment: Moment::Look, ..view(Default::default()) };
             let quote = Quote {

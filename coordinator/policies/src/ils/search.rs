@@ -106,7 +106,7 @@ pub(crate) fn iterate(
     Found { best: search.assignment(&best), evaluations: search.evaluations }
 }
 
-/// Moves of an attempt: swap_rate × |B|, at least one.
+/// Moves of an attempt: `swap_rate` × |B|, at least one.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -47,7 +47,7 @@ fn the_optimum_of_the_five_hour_job_is_not_the_schedule_that_is_printed() {
     for (age, whole) in [(15, 28), (43, 38), (81, 59), (140, 128)] {
         assert_eq!(plan.next(whole, age), whole);
     }
-    // It adds up to 268 minutes, and the chunks of the job itself are others.
+    // The printed schedule adds up to 268 minutes, and the chunks of the job itself are others.
     assert_eq!(printed.iter().sum::<usize>(), 268);
     assert_eq!([285, 257, 219, 160].map(|left| plan.next(left, 300 - left)), [18, 28, 38, 55]);
 }
