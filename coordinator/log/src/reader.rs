@@ -113,7 +113,7 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::next_step`], or a key is unknown: what it says would be ignored.
+    /// The errors of [`Self::next_step`], or a key is unknown: what it says would be ignored.
     pub fn next_known_step<S>(&mut self) -> Result<Option<S>, LogError>
     where
         S: DeserializeOwned + Serialize,
@@ -132,7 +132,7 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// Those of [`Self::next_step`].
+    /// The errors of [`Self::next_step`].
     pub fn steps<S: DeserializeOwned>(&mut self) -> Result<Vec<S>, LogError> {
         let mut steps = Vec::new();
         while let Some(step) = self.next_step()? {

@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(less.estimate().map(|e| e.n), Some(1));
     }
 
-    /// The same comparison seven times says no more than once.
+    /// A comparison that is repeated seven times says no more than once.
     #[test]
     fn loads_of_the_same_jobs_are_not_independent() {
         let of = batches(&[1.0, 5.0, 2.0]);

@@ -1,4 +1,4 @@
-//! What is odd about a record of prices, in words.
+//! Oddities of a record of prices, in words.
 
 use std::collections::{BTreeMap, BTreeSet};
 

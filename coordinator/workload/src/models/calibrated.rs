@@ -71,7 +71,7 @@ impl Targets {
     ///
     /// # Errors
     ///
-    /// Those of [`Model::generate`].
+    /// The errors of [`Model::generate`].
     ///
     /// [`Model::generate`]: super::Model::generate
     pub fn generate(
