@@ -1,14 +1,14 @@
-//! By when a checkpoint must have come over, as both sides reckon it.
+//! Deadline of a checkpoint's transfer, as both sides reckon it.
 
 use std::time::{Duration, Instant};
 
-/// What any transfer may take, beside what its bytes take.
+/// Time that any transfer may take, beside the time for its bytes.
 const LEAST: Duration = Duration::from_secs(60);
-/// The slowest network that is worth it: bytes a second.
+/// The slowest transfer that is worth it, in bytes per second.
 const SLOWEST: u64 = 1 << 20;
 
-/// The deadline of a transfer: a minute, and what its bytes take at 1 MiB a second. One that never
-/// stands still, but gets on more slowly than that, would keep what waits for it for hours.
+/// The deadline of a transfer: a minute, and what its bytes take at 1 MiB a second. A transfer that
+/// never stands still, but gets on more slowly, would keep what waits for it for hours.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
     begun: Instant,
@@ -22,20 +22,21 @@ impl Deadline {
         Self { begun: Instant::now(), least: LEAST }
     }
 
-    /// The deadline of a transfer that begins now and may take `least` beside what its bytes take.
+    /// The deadline of a transfer that begins now and may take `least` beside the time for its
+    /// bytes.
     #[must_use]
     pub fn within(least: Duration) -> Self {
         Self { begun: Instant::now(), least }
     }
 
-    /// How long one of so many bytes has left.
+    /// Time that a transfer of `bytes` bytes has left.
     #[must_use]
     pub fn left(&self, bytes: u64) -> Duration {
         let copying = Duration::from_micros(bytes.saturating_mul(1_000_000) / SLOWEST);
         (self.least + copying).saturating_sub(self.begun.elapsed())
     }
 
-    /// What is wrong with one whose time is up.
+    /// Error message for a transfer whose time is up.
     #[must_use]
     pub fn missed(&self, bytes: u64) -> String {
         let s = self.begun.elapsed().as_secs_f64();

@@ -1,5 +1,5 @@
 //! The wire between coordinator and workers: generated code, and the secret that every call
-//! carries. Nothing decides here.
+//! carries. This crate makes no decisions.
 
 mod deadline;
 mod protocol;

@@ -1,20 +1,21 @@
-//! The versions of the session's protocol that are spoken, and the names of what workers can do.
+//! Versions of the session's protocol, and the names of what workers can do.
 
 use std::fmt;
 
 use crate::v1;
 
-/// Tasks can be checkpointed and restored.
+/// Capability: tasks can be checkpointed and restored.
 pub const CRIU: &str = "criu";
-/// Parallel jobs, too, go on after their checkpoints and can begin with them.
+/// Capability: parallel jobs, too, go on after their checkpoints and can begin with them.
 pub const JOB_CHECKPOINTS: &str = "job-checkpoints";
-/// Parallel jobs can have memory: their processes fill it.
+/// Capability: parallel jobs can have memory, which their processes fill.
 pub const JOB_MEMORY: &str = "job-memory";
-/// Parallel jobs slow down when their VM is out of CPU credits.
+/// Capability: parallel jobs slow down when their VM is out of CPU credits.
 pub const JOB_CREDITS: &str = "job-credits";
-/// vCPUs have a background slot beside their foreground: parallel jobs can run.
+/// Capability: vCPUs have a background slot beside their foreground, so that parallel jobs can run.
 pub const TIERS: &str = "tiers";
-/// vCPUs can have a share of what they are, as those of VMs in the background of others have.
+/// Capability: vCPUs can have a share of their full speed, as those of VMs in the background of
+/// others have.
 pub const SUPPLY: &str = "supply";
 /// The worker's control groups are of version 1.
 pub const CGROUP_V1: &str = "cgroup-v1";
@@ -30,12 +31,12 @@ pub struct Protocols {
     pub newest: u32,
 }
 
-/// What this version of the program speaks: the newest is raised when what is said changes, the
-/// oldest when a side that speaks it could misunderstand or be misunderstood.
+/// Versions that this program speaks: `newest` is raised when what is said changes, `oldest` when a
+/// side that speaks it could misunderstand or be misunderstood.
 pub const PROTOCOLS: Protocols = Protocols { oldest: 7, newest: 8 };
 
 impl Protocols {
-    /// What a worker speaks.
+    /// Versions that a worker speaks, by its hello.
     #[must_use]
     pub const fn of(hello: &v1::Hello) -> Self {
         let newest = hello.newest_protocol;
@@ -47,7 +48,7 @@ impl Protocols {
     ///
     /// # Errors
     ///
-    /// There is none: which of the two is too old.
+    /// There is no such version; the error says whether the worker is too old or too new.
     pub fn settle(worker: Self, coordinator: Self) -> Result<u32, NoProtocol> {
         let newest = worker.newest.min(coordinator.newest);
         let oldest = worker.oldest.max(coordinator.oldest);
@@ -65,9 +66,9 @@ impl fmt::Display for Protocols {
 /// A worker and its coordinator speak no protocol in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoProtocol {
-    /// What the worker speaks.
+    /// Versions that the worker speaks.
     pub worker: Protocols,
-    /// What the coordinator speaks.
+    /// Versions that the coordinator speaks.
     pub coordinator: Protocols,
 }
 

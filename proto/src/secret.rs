@@ -6,35 +6,35 @@ use std::str::FromStr;
 use constant_time_eq::constant_time_eq;
 use tonic::metadata::AsciiMetadataValue;
 
-/// Under which key every call carries the secret.
+/// Metadata key under which every call carries the secret.
 pub const SECRET_KEY: &str = "dormouse-secret";
-/// Under which key a call about a checkpoint says of which host of the run it is.
+/// Metadata key under which a call about a checkpoint says which host of the run it is about.
 pub const HOST_KEY: &str = "dormouse-host";
 
 /// The secret of a run. As text it is 64 hexadecimal digits, and one line of a file.
 #[derive(Clone)]
 pub struct Secret(String);
 
-/// What should be a secret is none.
+/// The text should be a secret and is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it does not hold the secret of a run, which is 64 hexadecimal digits")]
 pub struct SecretError;
 
 impl Secret {
-    /// One of these bytes, which nobody can guess.
+    /// The secret made of these bytes, which nobody must be able to guess.
     #[must_use]
     pub fn new(bytes: [u8; 32]) -> Self {
         let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
         Self(bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect())
     }
 
-    /// As a file has it.
+    /// The secret as the line of a file.
     #[must_use]
     pub fn line(&self) -> String {
         format!("{}\n", self.0)
     }
 
-    /// As a call carries it; libraries don't show it.
+    /// The secret as the metadata of a call, marked so that libraries don't show it.
     #[must_use]
     pub fn header(&self) -> Option<AsciiMetadataValue> {
         let mut value = AsciiMetadataValue::try_from(self.0.as_str()).ok()?;
@@ -42,7 +42,7 @@ impl Secret {
         Some(value)
     }
 
-    /// Whether a call carried this one. How long that takes tells nothing of it.
+    /// Whether a call carried this secret. The time that this takes tells nothing of the secret.
     #[must_use]
     pub fn is(&self, carried: &AsciiMetadataValue) -> bool {
         constant_time_eq(self.0.as_bytes(), carried.as_bytes())

@@ -8,11 +8,11 @@ use crate::{EndedBy, TariffName};
 /// One interval of one VM at one price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
-    /// When charging began.
+    /// Instant at which charging began.
     pub from: Time,
-    /// When it ended.
+    /// Instant at which charging ended.
     pub until: Time,
-    /// At what price.
+    /// Price charged over the interval, per hour.
     pub price: Price,
 }
 
@@ -23,7 +23,7 @@ impl Charge {
         self.price.for_span(self.duration())
     }
 
-    /// How long it lasted.
+    /// Length of the interval.
     #[must_use]
     pub fn duration(&self) -> Span {
         self.until.since(self.from)
@@ -34,9 +34,9 @@ impl Charge {
 /// for its boot; the text says nothing of frozen VMs).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Billing {
-    /// Whether its boot is charged, from the launch on.
+    /// Whether a VM's boot is charged, from its launch on.
     pub boot: bool,
-    /// The time since it froze, where it ends without having resumed.
+    /// Whether the time since a VM froze is charged when it ends without having resumed.
     pub frozen: bool,
 }
 
@@ -50,7 +50,7 @@ impl Billing {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meter {
     price: Price,
-    /// What its user bids: the most that is charged.
+    /// Bid of the VM's user, the most that is charged; `None`: no bound.
     most: Option<Price>,
     billing: Billing,
     running_since: Option<Time>,
@@ -68,19 +68,19 @@ impl Meter {
         Self { price, most, billing, running_since, frozen_since, charges, ended }
     }
 
-    /// The same for a VM that bids this: while its notice runs it is charged no more, whatever the price.
+    /// This meter for a VM with a bid: it is charged at most the bid, also while its notice runs.
     #[must_use]
     pub fn at_most(self, bid: Option<Price>) -> Self {
         Self { most: bid, ..self }
     }
 
-    /// The price now.
+    /// The VM's current price, per hour, whatever its bid.
     #[must_use]
     pub const fn price(&self) -> Price {
         self.price
     }
 
-    /// The VM can be used: charging begins, if it hadn't.
+    /// The VM can be used: charging begins, unless it has begun before.
     pub fn start(&mut self, now: Time) {
         self.frozen_since = None;
         if self.running_since.is_none() {
@@ -94,14 +94,14 @@ impl Meter {
         self.frozen_since = Some(now);
     }
 
-    /// The VM is gone, and who ended it: charging ends.
+    /// The VM is gone, ended by `by`: charging ends.
     pub fn end(&mut self, now: Time, by: EndedBy) {
         let unpaid = self.frozen_since.take().filter(|_| self.billing.frozen);
         self.running_since = self.running_since.or(unpaid);
         self.stop(now, by);
     }
 
-    /// What is charged now.
+    /// Price charged now, per hour: the VM's price, or its bid if that is lower.
     fn charged(&self) -> Price {
         self.most.map_or(self.price, |most| self.price.min(most))
     }
@@ -113,7 +113,7 @@ impl Meter {
         }
     }
 
-    /// The price is another from now on.
+    /// The VM's price is `price` from `now` on.
     pub fn reprice(&mut self, now: Time, price: Price) {
         if let Some(from) = self.running_since.filter(|from| *from < now && price != self.price) {
             self.charges.push(Charge { from, until: now, price: self.charged() });
@@ -122,7 +122,7 @@ impl Meter {
         self.price = price;
     }
 
-    /// Since when it is charged for without a break; `None`: it is not.
+    /// Instant since which the VM is charged without a break; `None`: it is not charged now.
     #[must_use]
     pub fn runs_since(&self) -> Option<Time> {
         let mut since = self.running_since?;
@@ -136,32 +136,32 @@ impl Meter {
         Some(since)
     }
 
-    /// When charging began for the first time.
+    /// Instant at which charging first began; `None`: it has not begun.
     #[must_use]
     pub fn first_started(&self) -> Option<Time> {
         self.charges.first().map(|charge| charge.from).or(self.running_since)
     }
 
-    /// The closed intervals.
+    /// The closed intervals, in order of time.
     #[must_use]
     pub fn charges(&self) -> &[Charge] {
         &self.charges
     }
 
-    /// What is owed for the closed intervals.
+    /// Money owed for the closed intervals.
     #[must_use]
     pub fn settled(&self, tariff: TariffName) -> Money {
         tariff.rule().owed(&self.charges, self.ended)
     }
 
-    /// What the closed intervals would cost by the second beyond what is owed, as the provider ended
-    /// them within what is charged as a whole.
+    /// Cost by the second of the closed time that is not owed for, because the provider ended it
+    /// within a period that is charged as a whole.
     #[must_use]
     pub fn forgone(&self, tariff: TariffName) -> Money {
         tariff.rule().forgone(&self.charges, self.ended)
     }
 
-    /// What is owed up to `now`: were its user to end it then, if charging goes on.
+    /// Money owed up to `now`; a VM that is still charged counts as ended by its user at `now`.
     #[must_use]
     pub fn owed(&self, now: Time, tariff: TariffName) -> Money {
         let Some(from) = self.running_since else { return self.settled(tariff) };
@@ -175,7 +175,8 @@ impl Meter {
 mod tests {
     use super::*;
 
-    /// Launched at 0, ready at 10, frozen at 30 and at 50, resumed between at 40, gone at 90.
+    /// Charged intervals, in seconds, of a VM launched at 0, ready at 10, frozen at 30, resumed at
+    /// 40, frozen at 50, resumed at 80 if `resumes_at_last`, and gone at 90.
     fn charged(billing: Billing, resumes_at_last: bool) -> Vec<(u64, u64)> {
         let at = Time::from_secs;
         let mut meter = Meter::launched(at(0), Price::from_nanos_per_hour(3_600), billing);

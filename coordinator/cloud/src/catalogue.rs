@@ -55,9 +55,9 @@ impl Burstable {
 /// Most VMs of one type at a time, per market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// In the spot market.
+    /// Most spot VMs of the type at a time.
     pub spot: u32,
-    /// In the on-demand market.
+    /// Most on-demand VMs of the type at a time.
     pub on_demand: u32,
 }
 
@@ -70,7 +70,7 @@ pub struct InstanceType {
     pub vcpus: u32,
     /// Memory of the VM.
     pub memory: Bytes,
-    /// Disk that it takes of its host; zero: none.
+    /// Disk that a VM of the type takes of its host; zero: none.
     #[serde(default, skip_serializing_if = "is_none")]
     pub disk: Bytes,
     /// Computing power of the VM in mega-flops (LINPACK), for Burst-HADS Eq. 7.
@@ -79,7 +79,7 @@ pub struct InstanceType {
     pub on_demand: Option<Price>,
     /// Price in the spot market, if offered there.
     pub spot: Option<Price>,
-    /// Most VMs at a time.
+    /// Most VMs of the type at a time, per market.
     pub limits: Limits,
     /// Set for burstable types.
     pub burstable: Option<Burstable>,
@@ -90,7 +90,7 @@ fn is_none(disk: &Bytes) -> bool {
 }
 
 impl InstanceType {
-    /// What a VM of it takes of its host, but for memory that is filled.
+    /// Room that a VM of this type takes of its host, without the memory that it fills.
     #[must_use]
     pub const fn room(&self) -> Host {
         Host { vcpus: self.vcpus, memory: self.memory, disk: self.disk, filled: Bytes::ZERO }
@@ -124,10 +124,10 @@ pub type Types = BTreeMap<TypeName, InstanceType>;
 pub struct Catalogue {
     /// The instance types by name.
     pub types: Types,
-    /// From the request for a VM until it is usable; charging starts then (Burst-HADS, III-A), if
-    /// not before ([`crate::Billing`]).
+    /// Time from the request for a VM until it is usable; charging starts then (Burst-HADS, III-A),
+    /// if not before ([`crate::Billing`]).
     pub boot: Span,
-    /// From a hibernation until the VM can be resumed at the earliest.
+    /// Least time from a hibernation until the VM can be resumed.
     pub hibernation: Span,
 }
 

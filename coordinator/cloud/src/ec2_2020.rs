@@ -8,7 +8,7 @@ use crate::{Burstable, InstanceType, Limits, Types};
 /// Name, mega-flops, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h.
 type Row = (&'static str, u64, u32, u64, u64, Option<u64>);
 
-/// As in the authors' code and data (t3.large as the text and its provider have it).
+/// Types as in the authors' code and data, but with t3.large as in the paper and at its provider.
 const EC2_2020: [Row; 4] = [
     ("c3.large", 22_090, 2, 3_840, 10_500, Some(2_970)),
     ("c3.xlarge", 40_730, 4, 7_680, 21_000, Some(7_650)),
@@ -16,7 +16,7 @@ const EC2_2020: [Row; 4] = [
     ("t3.large", 38_000, 2, 8_192, 8_320, None),
 ];
 
-/// As in the text's Table II; computing power, which it doesn't give, as above.
+/// Types as in the paper's Table II; their computing power, which it lacks, as in `EC2_2020`.
 const EC2_2020_PAPER: [Row; 4] = [
     ("c3.large", 22_090, 2, 3_840, 10_500, Some(2_990)),
     ("c3.xlarge", 40_730, 4, 7_680, 19_900, Some(6_340)),
@@ -24,7 +24,7 @@ const EC2_2020_PAPER: [Row; 4] = [
     ("t3.large", 38_000, 2, 8_192, 8_320, None),
 ];
 
-/// As in the authors' code and data throughout: its t3.large has what a t3.xlarge has.
+/// Types as in the authors' code and data throughout: their t3.large is as large as a t3.xlarge.
 const EC2_2020_ARTIFACT: [Row; 4] = {
     let [large, xlarge, c4, _] = EC2_2020;
     [large, xlarge, c4, ("t3.large", 38_000, 4, 16_384, 8_320, None)]
@@ -33,10 +33,11 @@ const EC2_2020_ARTIFACT: [Row; 4] = {
 /// Names of the built-in catalogues.
 pub const BUILT_IN: [&str; 4] = ["ec2-2020", "ec2-2020-paper", "ec2-2020-artifact", "gce-2019"];
 
-/// Baseline, and credits an hour, of a burstable type. 36 credits are the provider's figure for a
-/// t3.large, 20 % is Table II's …
+/// Baseline share and credits per hour of a burstable type: 36 credits are the provider's figure
+/// for a t3.large, 20 % is Table II's.
 const T3: (Ppm, u64) = (Ppm::new(200_000), 36);
-/// … and these are the artifact's, whose planner has baseline mode three times as slow.
+/// Baseline share and credits per hour in the artifact, whose planner has baseline mode three times
+/// as slow.
 const T3_ARTIFACT: (Ppm, u64) = (Ppm::new(333_333), 96);
 
 /// The instance types of the built-in catalogue of this name.

@@ -4,17 +4,17 @@ use dormouse_units::{Bytes, Price};
 
 use crate::{InstanceType, Limits, Types};
 
-/// A vCPU hour on demand and preemptible, in 10^-5 $.
+/// Price of a vCPU hour, on demand and preemptible, in 10^-5 $.
 const PRICES: (u64, u64) = (3_545, 750);
 
-/// Memory of a vCPU in MiB: 0.9 GiB.
+/// Memory per vCPU in MiB: 0.9 GiB.
 const MEMORY: u64 = 921;
 
-/// Computing power of a vCPU in mega-flops, that of a c3.large's: no paper gives it, and only plans by
-/// computing power look at it.
+/// Computing power of a vCPU in mega-flops, that of a c3.large's vCPU: no paper gives it, and only
+/// plans by computing power use it.
 const MFLOPS: u64 = 11_045;
 
-/// More VMs than any of its experiments has at a time.
+/// Most VMs of a type at a time: more than any experiment of the paper has.
 const LIMIT: u32 = 1_000;
 
 /// The n1-highcpu instance types by name, with their prices.

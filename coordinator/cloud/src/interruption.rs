@@ -33,14 +33,14 @@ pub enum Target {
     Vm(VmId),
 }
 
-/// One act of the provider, when it is asked for.
+/// One act of the provider on spot VMs, at the time at which it is asked for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Interruption {
-    /// When it is asked for.
+    /// Instant at which the act is asked for.
     pub at: Time,
-    /// The VM or VMs that it is done to.
+    /// The VM or VMs that the act is done to.
     pub target: Target,
-    /// What is done to them.
+    /// The action that is done to the target.
     pub action: Action,
 }
 
@@ -65,7 +65,7 @@ pub enum InterruptionModel {
         hibernate_every: Option<Span>,
         /// Mean time between resumes of one target, D / k_r; `None`: never.
         resume_every: Option<Span>,
-        /// What an event hits.
+        /// Scope of an event: all spot VMs of a type, or one VM.
         scope: Scope,
     },
     /// Every spot VM is preempted at the end of a lifetime that is drawn for it when it has booted.
@@ -73,36 +73,36 @@ pub enum InterruptionModel {
         /// The instance type whose VMs these lifetimes are drawn for; `None`: every type.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<TypeName>,
-        /// How long they live.
+        /// Law of the VMs' lifetimes.
         lifetimes: Lifetimes,
     },
-    /// The spot VMs live as long as others did, one after the other in the order in which they can be used;
-    /// after the last of these the first again.
+    /// The spot VMs live as long as recorded ones did, one after the other in the order in which
+    /// they can be used; after the last recorded life the first comes again.
     Replay {
-        /// VMs of this type only.
+        /// The instance type whose VMs live these lives; `None`: every type.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<TypeName>,
-        /// How long each lived until it was preempted; `None`: it never was.
+        /// Recorded lifetime of each VM until it was preempted; `None`: it never was.
         lives: Vec<Option<Span>>,
     },
-    /// Exactly these, in order of time.
+    /// Exactly these interruptions, in order of time.
     Schedule {
         /// The interruptions, in order of time.
         acts: Vec<Interruption>,
     },
 }
 
-/// The stream of interruptions to come. Each target and action has its own
-/// random stream, so a VM more or less moves nobody else's interruptions.
+/// The stream of interruptions to come. Each target and action has its own random stream, so that
+/// one VM more or less does not move the interruptions of others.
 #[derive(Debug, Default)]
 pub struct Interruptions {
     processes: Vec<Process>,
     per_vm: Vec<(Option<Span>, Option<Span>)>,
     schedule: std::collections::VecDeque<Interruption>,
     lifetimes: Vec<(Option<TypeName>, Lifetimes)>,
-    /// Lives that are lived again, and how many of them were.
+    /// Recorded lives that are lived again, by instance type, and how many have been used.
     replays: Vec<(Option<TypeName>, Vec<Option<Span>>, usize)>,
-    /// When the VMs' lifetimes end.
+    /// Ends of the VMs' lifetimes.
     ends: BTreeSet<Interruption>,
     seed: u64,
 }
@@ -137,7 +137,7 @@ impl Process {
     }
 }
 
-/// A VM's lifetime ends.
+/// Preemption of a VM at the end of its lifetime.
 const fn end_of(vm: VmId, at: Time) -> Interruption {
     Interruption { at, target: Target::Vm(vm), action: Action::Preempt }
 }
@@ -212,7 +212,7 @@ impl Interruptions {
         self.ends.retain(|end| end.target != Target::Vm(vm));
     }
 
-    /// When the next one is due.
+    /// Instant at which the next interruption is due; `None`: none is to come.
     #[must_use]
     pub fn next_at(&self) -> Option<Time> {
         let processes = self.processes.iter().map(|p| p.next.at).min();
@@ -220,7 +220,7 @@ impl Interruptions {
         Time::sooner(Time::sooner(processes, schedule.map(|i| i.at)), ends.map(|i| i.at))
     }
 
-    /// The next one, if it is due by `now`. Among equals, the least target first.
+    /// The next interruption, if it is due by `now`; among equals, the one with the least target.
     pub fn pop(&mut self, now: Time) -> Option<Interruption> {
         let others = self.processes.iter().map(|p| &p.next).chain(self.schedule.front()).min();
         if self.ends.first().is_some_and(|end| others.is_none_or(|other| end < other)) {

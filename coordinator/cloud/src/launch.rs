@@ -1,35 +1,36 @@
-//! What becomes of a request for a VM.
+//! Requests for VMs, and what becomes of them.
 
 use dormouse_units::{HostId, Price, Time, TypeName, VmId};
 
 use crate::{Host, Market};
 
-/// What a user asks for.
+/// A user's request for a VM.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked<'a> {
     /// The instance type.
     pub kind: &'a TypeName,
     /// The market it is bought in.
     pub market: Market,
-    /// Most that is paid for it; `None`: whatever it costs, or what the provider's terms say.
+    /// Most that is paid for the VM, per hour; `None`: whatever it costs, or what the provider's
+    /// terms say.
     pub bid: Option<Price>,
-    /// Whether it counts against the limits of VMs that one user can have at a time; what many
-    /// customers request, each a few, does not.
+    /// Whether the VM counts against the limits of VMs that one user can have at a time; the
+    /// requests of many customers, each for a few VMs, do not.
     pub limited: bool,
 }
 
 /// What the user learns of a granted request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
-    /// The host that will carry it.
+    /// The host that will carry the VM.
     pub host: HostId,
-    /// What it costs at first.
+    /// Price of the VM at first, per hour.
     pub price: Price,
-    /// Most that is paid for it; `None`: whatever it costs.
+    /// Most that is paid for the VM, per hour; `None`: whatever it costs.
     pub bid: Option<Price>,
-    /// When it has booted; `None`: others have to leave before it can boot.
+    /// Instant at which the VM has booted; `None`: others have to leave before it can boot.
     pub ready_at: Option<Time>,
-    /// The spot VMs that have to: those that are hibernating now, and others, which are to end.
+    /// Spot VMs that have to leave: some hibernate now, and the others are to end.
     pub victims: Vec<VmId>,
 }
 
@@ -52,19 +53,19 @@ pub enum LaunchError {
         /// The market asked for.
         market: Market,
     },
-    /// It costs more than it was bid for.
+    /// The VM costs more than the bid.
     #[error("a {market} {kind} costs {price}, more than the bid of {bid}")]
     Outbid {
         /// The instance type asked for.
         kind: TypeName,
         /// The market asked for.
         market: Market,
-        /// What it costs now.
+        /// Price of the VM now.
         price: Price,
         /// The most that the user pays.
         bid: Price,
     },
-    /// As many of the type run as the provider allows.
+    /// As many VMs of the type run as the provider allows.
     #[error("the limit of {limit} {market} {kind} at a time is reached")]
     Limit {
         /// The instance type asked for.
@@ -79,7 +80,7 @@ pub enum LaunchError {
     NoCapacity {
         /// The instance type asked for.
         kind: TypeName,
-        /// What it needs.
+        /// Room that a VM of the type needs.
         room: Host,
     },
     /// The id was used before in this run.

@@ -64,7 +64,7 @@ const fn a_month() -> Span {
 }
 
 impl GeneratedPrices {
-    /// Those of a type in a run of this seed.
+    /// Prices of a type in a run with this seed.
     #[must_use]
     pub fn trace(&self, kind: &TypeName, seed: u64) -> PriceTrace {
         let mut chance = Stream::named(self.seed.unwrap_or(seed), "prices", kind.as_str());
@@ -75,18 +75,18 @@ impl GeneratedPrices {
 /// Why prices can't be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadModel {
-    /// The band has no prices.
+    /// The band of prices is empty.
     #[error("'high' is below 'low'; give at least as much")]
     Band,
-    /// Prices are no steps apart.
+    /// The step between prices is zero.
     #[error("'step' is nothing; give the distance between two prices, such as 0.001")]
     Step,
-    /// They would change more often than can be kept.
+    /// The price would change more often than a log can keep.
     #[error(
         "so many changes of the price don't fit a log; make 'every' or 'spike-every' longer, or 'lasts' shorter"
     )]
     TooMany,
-    /// Spikes follow on each other without a break.
+    /// Spikes follow each other without a break.
     #[error("spikes that last need 'spike-every'; give the mean time between them, such as \"5d\"")]
     Spikes,
 }
@@ -97,11 +97,11 @@ const DAY: Span = Span::from_secs(86_400);
 const MOST_CHANGES: f64 = 50_000.0;
 
 impl PriceModel {
-    /// Whether prices can be drawn for so long.
+    /// Whether prices can be drawn for a time of this length.
     ///
     /// # Errors
     ///
-    /// Why not.
+    /// The reason why they can't.
     pub fn check(&self, length: Span) -> Result<(), BadModel> {
         let changes = |every: Span| length.as_secs_f64() / every.as_secs_f64().max(1e-6);
         match self {
@@ -118,7 +118,7 @@ impl PriceModel {
         }
     }
 
-    /// How many prices there are outside spikes.
+    /// Number of prices outside spikes.
     fn levels(&self) -> u64 {
         let band = self.high.as_nanos_per_hour().saturating_sub(self.low.as_nanos_per_hour());
         band / self.step.as_nanos_per_hour().max(1) + 1
@@ -129,15 +129,15 @@ impl PriceModel {
         Price::from_nanos_per_hour(self.low.as_nanos_per_hour() + n * step)
     }
 
-    /// The part of the time that is in spikes: they and what is between them take turns.
+    /// The part of the time that is in spikes; spikes and the times between them take turns.
     #[must_use]
     pub fn spike_share(&self) -> f64 {
         let (between, lasts) = (self.spike_every.as_secs_f64(), self.spike_lasts.as_secs_f64());
         if lasts > 0.0 { lasts / (between + lasts) } else { 0.0 }
     }
 
-    /// How often the price changes in a day, in the mean: at both ends of each spike, and between spikes at each
-    /// draw that is another price.
+    /// Mean number of price changes per day: both ends of each spike, and each draw between spikes
+    /// that gives another price.
     #[must_use]
     pub fn changes_a_day(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "prices of a band are few")]
@@ -161,7 +161,7 @@ impl PriceModel {
         (1.0 - share) * base + share * spike
     }
 
-    /// The part of the time in which the price is above this one, which is no higher than `high`.
+    /// The part of the time in which the price is above `price`, which is no higher than `high`.
     #[must_use]
     pub fn share_above(&self, price: Price) -> f64 {
         let above = (0..self.levels()).filter(|n| self.level(*n) > price).count();
@@ -171,7 +171,7 @@ impl PriceModel {
         (1.0 - share) * base + share
     }
 
-    /// Prices for so long; the last one holds on.
+    /// Draws prices for a time of this length; the last one holds on.
     #[must_use]
     pub fn trace(&self, length: Span, chance: &mut Stream) -> PriceTrace {
         let spread = self.spike_spread.as_f64();

@@ -1,4 +1,4 @@
-//! What a VM costs an hour, and from when on.
+//! Prices of VMs per hour, and the times from which on they hold.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ pub trait Prices: std::fmt::Debug + Send + Sync {
     /// The price of a type at a time; `None` where it isn't offered in that market.
     fn at(&self, kind: &InstanceType, market: Market, at: Time) -> Option<Price>;
 
-    /// When the spot price of a type changes next, after a time.
+    /// Instant of the next change of a type's spot price after `after`; `None`: it changes no more.
     fn next_change(&self, kind: &TypeName, after: Time) -> Option<Time>;
 }
 
-/// What the catalogue says, for ever.
+/// Prices of the catalogue, which never change.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed;
 
@@ -35,11 +35,12 @@ impl Prices for Listed {
 #[serde(from = "Written", into = "Written")]
 pub struct PriceTrace {
     steps: Vec<(Time, Price)>,
-    /// Those of before the beginning, the oldest first: how long before it each began to hold.
+    /// Prices from before the beginning, the oldest first, each with how long before the beginning
+    /// it began to hold.
     past: Vec<(Span, Price)>,
 }
 
-/// A trace as logs have it: those without a past are a list.
+/// A trace as logs have it: a trace without a past is a plain list.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -63,8 +64,8 @@ impl From<PriceTrace> for Written {
 }
 
 impl PriceTrace {
-    /// A trace of these prices, given in any order. Of several at one time the last one given
-    /// holds; what repeats the price before it is left out.
+    /// A trace of these prices, given in any order. Of several prices at one time the last one
+    /// given holds; a price that repeats the one before it is left out.
     #[must_use]
     pub fn new(mut prices: Vec<(Time, Price)>) -> Self {
         // A stable sort: those of one time stay in the order in which they were given.
@@ -79,25 +80,25 @@ impl PriceTrace {
         Self { steps: trace, past: Vec::new() }
     }
 
-    /// The price at a time; `None` before the first.
+    /// The price at a time; `None` before the first price.
     #[must_use]
     pub fn at(&self, at: Time) -> Option<Price> {
         let after = self.steps.partition_point(|(from, _)| *from <= at);
         after.checked_sub(1).and_then(|n| self.steps.get(n)).map(|(_, price)| *price)
     }
 
-    /// When the price changes next, after a time.
+    /// Instant of the next price change after `after`; `None`: the price changes no more.
     #[must_use]
     pub fn next_change(&self, after: Time) -> Option<Time> {
         let next = self.steps.partition_point(|(from, _)| *from <= after);
         self.steps.get(next).map(|(from, _)| *from)
     }
 
-    /// The prices of whoever begins so much later; those of before are the past.
+    /// The trace for a beginning later by `start`; earlier prices become its past.
     #[must_use]
     pub fn begun_at(&self, start: Span) -> Self {
         let since = |at: Time| Time::ZERO + at.since(Time::ZERO).saturating_sub(start);
-        // Those before the beginning are all at it, and the last of them holds.
+        // Prices from before the beginning all move to it, and the last of them holds.
         let new = Self::new(self.steps.iter().map(|(at, price)| (since(*at), *price)).collect());
         let begins = Time::ZERO + start;
         let gone = self.steps.iter().take_while(|(at, _)| *at < begins);
@@ -106,7 +107,8 @@ impl PriceTrace {
         Self { past: before.chain(gone).collect(), ..new }
     }
 
-    /// The same from the first price of the past on, and how long before the beginning that is.
+    /// The trace with its past, from the first price on, and how long before the beginning that
+    /// price began.
     #[must_use]
     pub fn with_past(&self) -> (Self, Span) {
         let length = self.past.first().map_or(Span::ZERO, |(before, _)| *before);
@@ -118,7 +120,7 @@ impl PriceTrace {
         (Self::new(past.chain(since).collect()), length)
     }
 
-    /// So many times these prices; one that is beyond all prices stays as it is.
+    /// These prices times `by`; a price whose multiple is beyond all prices stays as it is.
     #[must_use]
     pub fn scaled(&self, by: f64) -> Self {
         let scaled =
@@ -128,7 +130,7 @@ impl PriceTrace {
         Self { past: past.collect(), ..new }
     }
 
-    /// The times from which on each price holds, and the prices.
+    /// The prices in order of time, each with the instant from which on it holds.
     #[must_use]
     pub fn steps(&self) -> &[(Time, Price)] {
         &self.steps
@@ -140,19 +142,20 @@ impl PriceTrace {
 pub struct DrawnStart {
     /// The recorded prices of the type.
     pub record: PriceTrace,
-    /// How long it is.
+    /// Length of the record.
     pub length: Span,
 }
 
 impl DrawnStart {
-    /// Where in the record a run of this seed begins: at the same part of the length of all such records.
+    /// Start of a run with this seed within the record: at the same part of the length in all
+    /// records.
     #[must_use]
     pub fn start(&self, seed: u64) -> Span {
         let part = Stream::new(seed, "start of prices", 0).unit();
         Span::from_secs_f64(self.length.as_secs_f64() * part).unwrap_or_default()
     }
 
-    /// The prices of a run of this seed.
+    /// Prices of a run with this seed.
     #[must_use]
     pub fn trace(&self, seed: u64) -> PriceTrace {
         self.record.begun_at(self.start(seed))

@@ -27,30 +27,31 @@ pub struct Provider {
     billing: Billing,
     default_bid: Option<Ppm>,
     fleet: Fleet,
-    /// Who has which processor, where spot VMs are in the background.
+    /// Places of VMs on processors, where spot VMs are in the background of others; otherwise
+    /// `None`.
     tiers: Option<Tiers>,
     vms: BTreeMap<VmId, Vm>,
     alive: BTreeSet<VmId>,
-    /// Those alive by type and market; none of them empty.
+    /// Ids of living VMs by type and market; no set is empty.
     alike: BTreeMap<(TypeName, Market), BTreeSet<VmId>>,
-    /// How many of those alive count against the limits, by type and market.
+    /// Number of living VMs that count against the limits, by type and market.
     limited: BTreeMap<(TypeName, Market), u32>,
-    /// What was owed in all for those that are gone.
+    /// Money owed in all for VMs that are gone.
     settled: Money,
-    /// When the price of a type changes next of which there are spot VMs, or that is watched.
+    /// Next price change of each type that is watched or has spot VMs.
     changes: BTreeSet<(Time, TypeName)>,
-    /// The types whose price is somebody's concern though he may have no VM of them.
+    /// Types whose spot price is watched, whether or not there are VMs of them.
     watched: BTreeSet<TypeName>,
 }
 
-/// The spot price of a type is another.
+/// A change of a type's spot price.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceChange {
     /// The instance type whose price has changed.
     pub kind: TypeName,
-    /// What it costs now.
+    /// Spot price of the type from now on, per hour.
     pub price: Price,
-    /// The VMs whose bid is below it and that hadn't been given notice yet.
+    /// VMs whose bid is below the price and that hadn't been given notice yet.
     pub outbid: Vec<VmId>,
 }
 
@@ -81,8 +82,8 @@ impl Provider {
         }
     }
 
-    /// The same where somebody wants to know of each change of the spot prices of these types, whether or
-    /// not there are VMs of them. Those that are not sold as spot VMs are left out.
+    /// This provider with each change of these types' spot prices watched, whether or not there are
+    /// VMs of them. Types that are not sold as spot VMs are left out.
     #[must_use]
     pub fn watched(mut self, kinds: impl IntoIterator<Item = TypeName>) -> Self {
         let offered = |kind: &TypeName| {
@@ -96,13 +97,13 @@ impl Provider {
         self
     }
 
-    /// Whether somebody wants to know of each change of this type's spot price.
+    /// Whether each change of this type's spot price is watched.
     #[must_use]
     pub fn is_watched(&self, kind: &TypeName) -> bool {
         self.watched.contains(kind)
     }
 
-    /// What spot VMs of the types that are watched cost now.
+    /// Current spot prices of the types that are watched.
     #[must_use]
     pub fn watched_prices(&self, now: Time) -> Vec<(TypeName, Price)> {
         let price = |kind: &TypeName| {
@@ -111,20 +112,20 @@ impl Provider {
         self.watched.iter().filter_map(price).collect()
     }
 
-    /// The same where VMs of these types really fill so much memory each, whatever they are said to
-    /// have: they go only on hosts that have that much left to be filled.
+    /// This provider where each VM of these types really fills so much memory, whatever its nominal
+    /// size: VMs go only on hosts that have that much left to be filled.
     #[must_use]
     pub fn filling(self, filled: BTreeMap<TypeName, Bytes>) -> Self {
         Self { filled, ..self }
     }
 
-    /// The same where chance, if it decides between hosts, is that of this seed.
+    /// This provider with the seed of the chance that decides between equally good hosts.
     #[must_use]
     pub fn seeded(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// What is offered.
+    /// The catalogue of what is offered.
     #[must_use]
     pub const fn catalogue(&self) -> &Catalogue {
         &self.catalogue
@@ -150,7 +151,8 @@ impl Provider {
         lost
     }
 
-    /// Who has which processor, where spot VMs are in the background of others.
+    /// Places of VMs on processors, where spot VMs are in the background of others; otherwise
+    /// `None`.
     #[must_use]
     pub const fn tiers(&self) -> Option<&Tiers> {
         self.tiers.as_ref()
@@ -206,7 +208,7 @@ impl Provider {
         }
         let filled = self.filled.get(kind).copied().unwrap_or_default();
         let (vcpus, whole) = (offer.vcpus, Host { filled, ..offer.room() });
-        // What is in the background takes nothing of the foreground.
+        // A VM in the background takes nothing of the foreground.
         let is_background = self.tiers.is_some() && market == Market::Spot;
         let room = self.placement.room_of(offer, filled, is_background);
         let chosen = match &self.tiers {
@@ -265,13 +267,13 @@ impl Provider {
         Ok(Launched { host, price, bid, ready_at, victims })
     }
 
-    /// What a VM of this type bids for which nobody does.
+    /// Bid of a VM of this type whose user names none; `None`: whatever it costs.
     fn bid_of(&self, offer: &InstanceType, market: Market) -> Option<Price> {
         let whole = offer.price(Market::OnDemand).filter(|_| market == Market::Spot)?;
         Some(whole.part(self.default_bid?))
     }
 
-    /// The VMs that have got the room that they waited for since this was last asked: they boot.
+    /// VMs that have got the room they waited for since the last call: they boot.
     pub fn placed(&mut self) -> Vec<VmId> {
         self.fleet.placed()
     }
@@ -290,7 +292,7 @@ impl Provider {
         self.fleet.ends(host, id);
     }
 
-    /// A spot VM makes room for another's.
+    /// A spot VM makes room for another VM: it hibernates or is given notice.
     fn displace(&mut self, id: VmId) {
         if self.preemption == Preemption::Hibernate && self.hibernate(id) {
             if let Some(vm) = self.vms.get_mut(&id) {
@@ -307,8 +309,8 @@ impl Provider {
         self.vms.get(&id).is_some_and(|vm| self.fleet.waits(vm.host, id))
     }
 
-    /// The VMs that made room for others by hibernating and have it again: they are told to resume now.
-    /// Of a host they are asked in the order in which they froze, whether there is room for them.
+    /// Resumes the VMs that made room for others by hibernating and can have it again; returns
+    /// them. Those of one host are tried in the order in which they froze.
     pub fn give_back(&mut self, now: Time) -> Vec<VmId> {
         let mut back = Vec::new();
         for host in self.fleet.regained() {
@@ -327,19 +329,21 @@ impl Provider {
         }
     }
 
-    /// Whether a VM has been hibernated for as long as that takes.
+    /// Whether a VM has been hibernated for long enough to resume.
     fn may_resume(&self, now: Time, id: VmId) -> bool {
         let state = self.vms.get(&id).map(|vm| vm.state);
         matches!(state, Some(VmState::Hibernated { since }) if now >= since + self.catalogue.hibernation)
     }
 
-    /// When a price changes next that somebody pays or watches.
+    /// Instant of the next change of a price that somebody pays or watches; `None`: none is to
+    /// come.
     #[must_use]
     pub fn next_price_change(&self) -> Option<Time> {
         self.changes.first().map(|(at, _)| *at)
     }
 
-    /// When the price of a type changes next after `now`, and to what.
+    /// Instant of the next change of a type's price after `now`, and the new price; `None`: it
+    /// changes no more.
     #[must_use]
     pub fn next_price(&self, now: Time, kind: &TypeName, market: Market) -> Option<(Time, Price)> {
         if market == Market::OnDemand {
@@ -389,7 +393,7 @@ impl Provider {
                         VmState::Booting | VmState::Running | VmState::Hibernated { .. }
                     )
             }
-            // One that makes room for another resumes once that has no need of it.
+            // A VM that made room for another resumes once the other has no need of it.
             (Action::Resume, VmState::Hibernated { since }) => {
                 !vm.is_displaced && now >= since + self.catalogue.hibernation
             }
@@ -399,8 +403,9 @@ impl Provider {
         self.targets(&interruption.target).into_iter().filter(hit).collect()
     }
 
-    /// The VMs that an interruption finds and leaves as they are: those that boot or resume, of
-    /// those that are to hibernate; those that can't resume yet, of those that are to.
+    /// The VMs that an interruption finds and leaves as they are: those that boot or resume, if it
+    /// hibernates; those that can't resume yet, if it resumes; those that hibernate or resume, if
+    /// it preempts.
     #[must_use]
     pub fn left_by(&self, interruption: &Interruption, hit: &[VmId]) -> Vec<VmId> {
         let in_state = |vm: &Vm| match interruption.action {
@@ -414,7 +419,7 @@ impl Provider {
         self.targets(&interruption.target).into_iter().filter(left).collect()
     }
 
-    /// The spot VMs that are meant.
+    /// The living spot VMs that a target means.
     fn targets(&self, target: &Target) -> Vec<VmId> {
         match target {
             Target::Type(kind) => {
@@ -490,7 +495,7 @@ impl Provider {
         self.starts(now, id, VmState::Resuming)
     }
 
-    /// The VM is gone for good, and who ended it; charging ends. False if it was gone.
+    /// The VM is gone for good, ended by `by`; charging ends. False if it was gone already.
     pub fn terminated(&mut self, now: Time, id: VmId, by: EndedBy) -> bool {
         let Some(vm) = self.vms.get_mut(&id).filter(|vm| vm.is_alive()) else { return false };
         vm.state = VmState::Terminated { at: now };
@@ -517,7 +522,8 @@ impl Provider {
         true
     }
 
-    /// Forgets a VM that is gone; what was owed for it, which stays part of what is owed for all.
+    /// Forgets a VM that is gone; returns what was owed for it, which stays part of what is owed
+    /// for all.
     pub fn forget(&mut self, id: VmId) -> Money {
         match self.vms.get(&id) {
             Some(vm) if !vm.is_alive() => {
@@ -529,13 +535,14 @@ impl Provider {
         }
     }
 
-    /// What is owed for all VMs up to `now`.
+    /// Money owed for all VMs up to `now`.
     #[must_use]
     pub fn owed(&self, now: Time) -> Money {
         self.settled + self.alive().map(|(_, vm)| vm.owed(now)).sum()
     }
 
-    /// A VM in this state runs, and is charged from now if it wasn't; false if it is in another.
+    /// A VM in state `from` runs now, and is charged from now if it wasn't; false if it is in
+    /// another state.
     fn starts(&mut self, now: Time, id: VmId, from: VmState) -> bool {
         let running = self.transit(id, |state| (state == from).then_some(VmState::Running));
         let Some(vm) = running else { return false };
@@ -547,7 +554,7 @@ impl Provider {
         true
     }
 
-    /// What others get of a VM's room may be something else in its state.
+    /// Updates what others may get of a spot VM's room in its present state.
     fn look_at_yield(&mut self, id: VmId) {
         let Some(vm) = self.vms.get(&id).filter(|vm| vm.market == Market::Spot) else { return };
         if self.preemption == Preemption::Hibernate && !vm.has_notice {
@@ -565,7 +572,7 @@ impl Provider {
         self.fleet.parked(host).map(|vm| self.vcpus_of(vm)).sum()
     }
 
-    /// The vCPUs of a VM, whatever of them its host has to have.
+    /// vCPUs of a VM's type, whether or not they count as room on its host.
     fn vcpus_of(&self, id: VmId) -> u32 {
         let kind = self.vms.get(&id).and_then(|vm| self.catalogue.get(&vm.kind));
         kind.map_or(0, |kind| kind.vcpus)

@@ -1,4 +1,4 @@
-//! Records of one thing a row: prices, lifetimes.
+//! Records with one item per row: prices, lifetimes.
 
 /// Most rows of a record: they become a part of the run's log.
 const MOST_ROWS: usize = 100_000;
@@ -11,24 +11,25 @@ pub struct RowError {
     pub line: usize,
     /// The row's text; empty if the mistake is not in one row.
     pub row: String,
-    /// What is wrong with it.
+    /// The mistake, in words.
     pub what: String,
-    /// What would be right.
+    /// The remedy, in words.
     pub remedy: &'static str,
 }
 
-/// A kind of record, in words.
+/// A kind of record, in the words of its error messages.
 pub(crate) struct Record {
-    /// What a row is.
+    /// Description of what a row is.
     pub(crate) row: &'static str,
-    /// What to do about a row that is none.
+    /// Remedy for a row that can't be read.
     pub(crate) right: &'static str,
-    /// What to do about too many.
+    /// Remedy for too many rows.
     pub(crate) fewer: &'static str,
 }
 
 impl Record {
-    /// What `read` makes of each row that is not empty; a first one that `is_heading` is left out.
+    /// Values that `read` makes of the rows that are not empty; a first row that `is_heading` is
+    /// left out.
     pub(crate) fn rows<T>(
         &self,
         text: &str,

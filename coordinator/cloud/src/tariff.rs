@@ -1,4 +1,4 @@
-//! What the intervals of a VM cost.
+//! Tariffs: what the charged intervals of a VM cost.
 
 use dormouse_units::{Money, Span, Time};
 use schemars::JsonSchema;
@@ -9,7 +9,7 @@ use crate::Charge;
 /// Who ended the charging of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndedBy {
-    /// Whoever had asked for it: it was given back, or the run was over.
+    /// The user: the VM was given back, or the run was over.
     User,
     /// The provider: preempted, hibernated, or lost.
     Provider,
@@ -17,12 +17,12 @@ pub enum EndedBy {
 
 /// Says what is owed for a VM.
 pub trait Tariff: std::fmt::Debug + Sync {
-    /// What is owed for these intervals, which are in order. Those without a gap between them are
+    /// Money owed for these intervals, which are in order. Intervals without a gap between them are
     /// one use of the VM: the price changed within it. All uses but the last were ended by the
-    /// provider, which hibernated the VM; the last as said.
+    /// provider, which hibernated the VM; `ended` says who ended the last.
     fn owed(&self, used: &[Charge], ended: EndedBy) -> Money;
 
-    /// What time of these intervals would cost by the second that is not owed for because the provider
+    /// Cost by the second of the time in these intervals that is not owed for because the provider
     /// ended the use.
     fn forgone(&self, used: &[Charge], ended: EndedBy) -> Money;
 }
@@ -42,7 +42,7 @@ pub enum TariffName {
 }
 
 impl TariffName {
-    /// What follows the tariff.
+    /// The tariff of this name.
     #[must_use]
     pub fn rule(self) -> &'static dyn Tariff {
         match self {
@@ -99,7 +99,7 @@ impl Tariff for ByTheStartedHour {
     }
 }
 
-/// Each use with who ended it.
+/// Each use of a VM, with who ended it.
 fn uses(used: &[Charge], ended: EndedBy) -> Vec<(&[Charge], EndedBy)> {
     let uses = used.chunk_by(|a, b| a.until == b.from);
     let mut uses: Vec<_> = uses.map(|of_one| (of_one, EndedBy::Provider)).collect();
@@ -109,7 +109,7 @@ fn uses(used: &[Charge], ended: EndedBy) -> Vec<(&[Charge], EndedBy)> {
     uses
 }
 
-/// What the last, partial hour of a use would cost by the second.
+/// Cost by the second of the last, partial hour of a use.
 fn last_part(used: &[Charge]) -> Money {
     let [first, .., last] = used else {
         return used.first().map_or(Money::ZERO, |one| one.price.for_span(rest(one.duration())));
@@ -122,12 +122,12 @@ fn last_part(used: &[Charge]) -> Money {
     used.iter().map(of_one).sum()
 }
 
-/// What is left of a time without its whole hours.
+/// The part of a time beyond its whole hours.
 const fn rest(of: Span) -> Span {
     Span::from_micros(of.as_micros() % HOUR.as_micros())
 }
 
-/// What the hours of one use cost.
+/// Cost of the hours of one use.
 fn hours(used: &[Charge], ended: EndedBy) -> Money {
     let (mut owed, mut begins) = (Money::ZERO, used[0].from);
     let until = used[used.len() - 1].until;

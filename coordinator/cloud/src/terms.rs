@@ -52,23 +52,23 @@ impl Preemption {
 /// The rules of a provider beside its catalogue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
-    /// On which host a VM goes.
+    /// Rule by which the host of a VM is chosen.
     #[serde(default)]
     pub placement: Placement,
-    /// Where its spot VMs are.
+    /// Places of hosts' processors that are sold as spot VMs.
     #[serde(default, skip_serializing_if = "SpotPlaces::is_own")]
     pub spot: SpotPlaces,
     /// What becomes of spot VMs whose room an on-demand VM gets.
     #[serde(default, skip_serializing_if = "Preemption::is_terminate")]
     pub preemption: Preemption,
-    /// What its intervals cost.
+    /// Tariff for the charged intervals of a VM.
     #[serde(default)]
     pub tariff: TariffName,
     /// Whether VMs are charged for more than the time in which they can be used.
     #[serde(default, skip_serializing_if = "Billing::is_default")]
     pub billing: Billing,
-    /// What spot VMs bid for which nobody bids, as a part of the on-demand price of their type; `None`: as
-    /// much as they cost.
+    /// Bid of spot VMs whose user names none, as a part of their type's on-demand price; `None`:
+    /// whatever they cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_bid: Option<Ppm>,
     /// The spot prices of types whose price changes.
@@ -77,13 +77,13 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Whether they are those of a run that says nothing of them.
+    /// Whether these are the terms of a run that specifies none.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What VMs cost.
+    /// Prices of VMs under these terms.
     #[must_use]
     pub fn prices(&self) -> Arc<dyn Prices> {
         if self.prices.is_empty() {

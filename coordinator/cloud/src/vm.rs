@@ -6,7 +6,7 @@ use dormouse_units::{HostId, Money, Price, Time, TypeName};
 
 use crate::{Charge, Host, Market, Meter, TariffName};
 
-/// Where a VM is in its life.
+/// Stage of a VM's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VmState {
     /// Requested, not usable yet; not charged unless [`crate::Billing`] says so.
@@ -17,10 +17,10 @@ pub enum VmState {
     Hibernating,
     /// Frozen, its memory kept; not charged unless [`crate::Billing`] says so.
     Hibernated {
-        /// When it took effect.
+        /// Instant at which the VM was frozen.
         since: Time,
     },
-    /// Told to resume; charged from when it has.
+    /// Told to resume; charged from when it runs.
     Resuming,
     /// Gone for good.
     Terminated {
@@ -47,24 +47,25 @@ impl fmt::Display for VmState {
 pub struct Vm {
     /// The VM's instance type.
     pub kind: TypeName,
-    /// How it was bought.
+    /// Market in which the VM was bought.
     pub market: Market,
-    /// Most that its user pays; `None`: whatever it costs.
+    /// Most that the user pays, per hour; `None`: whatever the VM costs.
     pub bid: Option<Price>,
-    /// The host that carries it.
+    /// The host that carries the VM.
     pub host: HostId,
-    /// Where it is in its life.
+    /// Stage of the VM's life.
     pub state: VmState,
-    /// When it was requested.
+    /// Instant at which the VM was requested.
     pub launched: Time,
-    /// When it could first be used; `None`: it still boots.
+    /// Instant at which the VM could first be used; `None`: it still boots.
     pub usable: Option<Time>,
     pub(crate) size: Host,
-    /// It counts against the limit of VMs of its type.
+    /// Whether the VM counts against the limit of VMs of its type.
     pub(crate) limited: bool,
-    /// The provider has said that it will end it.
+    /// Whether the provider has announced that it will end the VM.
     pub(crate) has_notice: bool,
-    /// It hibernates, or is hibernated, so that another has its room: the provider resumes it.
+    /// Whether the VM hibernates, or is hibernated, so that another has its room: the provider
+    /// resumes it.
     pub(crate) is_displaced: bool,
     pub(crate) tariff: TariffName,
     pub(crate) meter: Meter,
@@ -77,25 +78,25 @@ impl Vm {
         !matches!(self.state, VmState::Terminated { .. })
     }
 
-    /// Whether it hibernates, or is hibernated, so that another has its room.
+    /// Whether the VM hibernates, or is hibernated, so that another has its room.
     #[must_use]
     pub const fn is_displaced(&self) -> bool {
         self.is_displaced
     }
 
-    /// What is owed for it up to `now`.
+    /// Money owed for the VM up to `now`.
     #[must_use]
     pub fn owed(&self, now: Time) -> Money {
         self.meter.owed(now, self.tariff)
     }
 
-    /// What it costs now.
+    /// Price of the VM now, per hour.
     #[must_use]
     pub const fn price(&self) -> Price {
         self.meter.price()
     }
 
-    /// Since when it is charged for; `None`: it is not yet.
+    /// Instant at which the VM was first charged; `None`: it is not charged yet.
     #[must_use]
     pub fn charged_from(&self) -> Option<Time> {
         self.meter.first_started()

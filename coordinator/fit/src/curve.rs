@@ -10,9 +10,9 @@ use crate::Life;
 pub struct Step {
     /// The age in hours.
     pub age: f64,
-    /// F at this age: the part that is taken by then, these included.
+    /// F at this age: the part of the VMs that are taken by then, those taken at it included.
     pub taken: f64,
-    /// How many were taken at it.
+    /// Number of VMs taken at this age.
     pub count: f64,
 }
 
@@ -24,8 +24,8 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The empirical distribution of those that were taken, as the paper has it: what their users
-    /// stopped is left out, and with it those that would have lived longest.
+    /// The empirical distribution of the VMs that were taken, as the paper has it: VMs that their
+    /// users stopped are left out, and with them those that would have lived longest.
     #[must_use]
     pub fn empirical<'a>(lives: impl IntoIterator<Item = &'a Life>) -> Self {
         Self::kaplan_meier(lives.into_iter().filter(|life| life.was_taken))
@@ -59,13 +59,13 @@ impl Curve {
         n.checked_sub(1).map_or(0.0, |last| self.steps[last].taken)
     }
 
-    /// The highest age at which one was taken; 0 where none was.
+    /// The highest age in hours at which a VM was taken; 0 if none was.
     #[must_use]
     pub fn last(&self) -> f64 {
         self.steps.last().map_or(0.0, |step| step.age)
     }
 
-    /// The mean lifetime up to the last step, in hours: all of them where F comes to 1.
+    /// The mean lifetime up to the last step, in hours; that of all VMs where F comes to 1.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let (mut sum, mut age, mut left) = (0.0, 0.0, 1.0);
@@ -88,7 +88,7 @@ impl Curve {
         line
     }
 
-    /// At most so many of its steps, evenly spaced, each with the weight of those around it.
+    /// At most `most` of the curve's steps, evenly spaced, each with the weight of those around it.
     #[must_use]
     pub fn thinned(&self, most: usize) -> Self {
         let size = self.steps.len().div_ceil(most.max(1)).max(1);
@@ -104,7 +104,7 @@ impl Curve {
 mod tests {
     use super::*;
 
-    /// Hours, and whether the VM was taken.
+    /// Lives of VMs: the hours, and whether the VM was taken.
     fn lives(all: &[(u64, bool)]) -> Vec<Life> {
         let span = |hours: u64| Span::from_secs(hours * 3_600);
         let life = |(hours, was_taken): &(u64, bool)| Life {

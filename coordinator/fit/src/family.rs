@@ -1,29 +1,29 @@
-//! The laws that are fitted: their numbers, where those are looked for, and what they come to.
+//! The laws that are fitted: their numbers, and the ranges in which those are searched for.
 
 use dormouse_cloud::lifetimes::{curve, span_of_hours};
 use dormouse_cloud::{Bathtub, Exponential, GompertzMakeham, Lifetimes, Uniform, Weibull};
 use dormouse_units::{Ppm, Span};
 
-/// A law with its numbers open.
+/// A kind of law, whose numbers are to be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// The paper's Eq. 1: a, b, tau1, tau2.
     Bathtub,
-    /// The mean, in hours.
+    /// The exponential law: its mean, in hours.
     Exponential,
-    /// Scale and shape.
+    /// Weibull's law: scale and shape.
     Weibull,
-    /// The rate λ, b, tau2; see [`curve::gompertz_makeham`].
+    /// Gompertz's and Makeham's law: the rate λ, b, tau2; see [`curve::gompertz_makeham`].
     GompertzMakeham,
-    /// From 0 to an age.
+    /// The uniform law, from 0 to an age.
     Uniform,
 }
 
-/// Where a descent may begin: all combinations of these.
+/// Values from which a descent may begin, for each number of a law: all their combinations.
 type Starts = &'static [&'static [f64]];
 
 impl Family {
-    /// All there are, the paper's first.
+    /// All kinds of laws, the paper's first.
     pub const ALL: [Self; 5] =
         [Self::Bathtub, Self::Exponential, Self::Weibull, Self::GompertzMakeham, Self::Uniform];
 
@@ -39,7 +39,7 @@ impl Family {
         }
     }
 
-    /// The names of its numbers, with their units.
+    /// The names of the law's numbers, with their units.
     #[must_use]
     pub const fn numbers(self) -> &'static [&'static str] {
         match self {
@@ -51,9 +51,10 @@ impl Family {
         }
     }
 
-    /// F by its numbers at an age in hours. The bathtub's goes on rising beyond 1.
+    /// F as a function of the law's numbers and an age in hours. The bathtub's goes on rising
+    /// beyond 1.
     pub(crate) fn formula(self) -> fn(&[f64], f64) -> f64 {
-        /// The numbers as an array: a descent never has others.
+        /// The numbers as an array: a descent always has the right count of them.
         fn all<const N: usize>(numbers: &[f64]) -> [f64; N] {
             numbers.try_into().unwrap_or([f64::NAN; N])
         }
@@ -83,7 +84,8 @@ impl Family {
         }
     }
 
-    /// Where descents begin: times as parts of the last lifetime, a rate as one of its inverse.
+    /// Numbers from which descents begin: times as parts of the longest lifetime, `last`, in hours,
+    /// and a rate as a multiple of its inverse.
     pub(crate) fn starts(self, last: f64) -> Vec<Vec<f64>> {
         const EARLY: &[f64] = &[0.02, 0.1, 0.5, 2.0];
         let (parts, powers): (Starts, &[i32]) = match self {
@@ -111,8 +113,8 @@ impl Family {
         })
     }
 
-    /// The law with these numbers, rounded to microseconds and millionths; `None` where they are
-    /// out of the range of those.
+    /// The law with these numbers, rounded to microseconds and millionths; `None` where a number is
+    /// out of the range of these.
     pub(crate) fn law(self, numbers: &[f64]) -> Option<Lifetimes> {
         let time = |n: usize| {
             let span = span_of_hours(*numbers.get(n)?)?;
@@ -132,7 +134,7 @@ impl Family {
             Self::Exponential => Lifetimes::Exponential(Exponential { mean: time(0)? }),
             Self::Weibull => Lifetimes::Weibull(Weibull { scale: time(0)?, shape: part(1)? }),
             Self::GompertzMakeham => Lifetimes::GompertzMakeham(GompertzMakeham {
-                // A mean of centuries is none.
+                // A mean of centuries is left out.
                 tau1: span_of_hours(1.0 / *numbers.first()?),
                 b: span_of_hours(*numbers.get(1)?)?,
                 tau2: time(2)?,

@@ -1,4 +1,4 @@
-//! A law fitted to a curve, and how well that is known.
+//! A law fitted to a curve, and the intervals of its numbers.
 
 use dormouse_cloud::Lifetimes;
 use dormouse_estimate::middle95;
@@ -6,10 +6,10 @@ use dormouse_estimate::middle95;
 use crate::least_squares::{Lowest, Problem};
 use crate::{Curve, Family};
 
-/// The steps of a curve from which all beginnings are tried, and those from which a resample is fitted:
-/// enough to see its shape.
+/// Most steps of the curve to which all beginnings are compared, and to which a law is fitted again
+/// for a resample: enough to see its shape.
 const COARSE: usize = 128;
-/// The number of the best beginnings, of all tried, from which a descent is made.
+/// Number of the best beginnings, of all tried, from which a descent is made.
 const DESCENTS: usize = 8;
 
 /// A law fitted by least squares.
@@ -19,13 +19,13 @@ pub struct Fit {
     pub family: Family,
     /// The law's numbers, as [`Family::numbers`] names them.
     pub numbers: Vec<Figure>,
-    /// The part of the curve's variance that it explains, over all VMs taken.
+    /// The part of the curve's variance that the law explains, over all VMs taken.
     pub r_squared: f64,
-    /// The mean lifetime by it, in hours.
+    /// Mean lifetime under the law, in hours.
     pub mean: Figure,
-    /// The same up to 24 h, the paper's Eq. 3.
+    /// Hours that VMs taken within 24 h lived, per VM of all: the paper's Eq. 3.
     pub eq3: f64,
-    /// As an experiment has it.
+    /// The law as an experiment has it, in integers.
     pub lifetimes: Lifetimes,
 }
 
@@ -34,21 +34,21 @@ pub struct Fit {
 pub struct Figure {
     /// The number's own value.
     pub value: f64,
-    /// What 95 of 100 resamples gave; `None` where there were none.
+    /// Interval that holds 95 of 100 resamples' numbers; `None` where there is none.
     pub ci95: Option<(f64, f64)>,
-    /// Whether it is at an end of the range in which it was looked for.
+    /// Whether the number is at an end of the range in which it was searched for.
     pub is_at_end: bool,
 }
 
 impl Figure {
-    /// Without an interval.
+    /// A figure without an interval.
     #[must_use]
     pub const fn exact(value: f64) -> Self {
         Self { value, ci95: None, is_at_end: false }
     }
 }
 
-/// In so many places as people need, with a star where it is at an end of its range.
+/// Four decimals, with a star where the number is at an end of its range.
 impl std::fmt::Display for Figure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:.4}{}", self.value, if self.is_at_end { "*" } else { "" })
@@ -56,8 +56,8 @@ impl std::fmt::Display for Figure {
 }
 
 impl Fit {
-    /// The best of `family` for a curve; `None` where its VMs have no more different lifetimes than the law
-    /// has numbers.
+    /// The best law of `family` for a curve; `None` where its VMs have no more different lifetimes
+    /// than the law has numbers.
     #[must_use]
     pub fn of(family: Family, curve: &Curve) -> Option<Self> {
         let (last, ranges) = (curve.last(), family.ranges(curve.last()));
@@ -99,8 +99,9 @@ impl Fit {
         })
     }
 
-    /// How long VMs live by a bathtub whose end is far beyond the longest lifetime of the curve, `last`, in hours:
-    /// it has not been seen then, and is no end of theirs. `None` by other laws, and where it has been.
+    /// Age in hours at which the last VMs end under a fitted bathtub, if that is far beyond the
+    /// longest lifetime of the curve, `last`: nobody has seen VMs end there. `None` under other
+    /// laws, and where the end has been seen.
     #[must_use]
     pub fn unseen_end(&self, last: f64) -> Option<f64> {
         let end = self.lifetimes.law().quantile(1.0);
@@ -113,15 +114,17 @@ impl Fit {
         ages(last).map(|age| (age, self.lifetimes.law().cdf(age))).collect()
     }
 
-    /// The rate at which those left are taken, an hour, in the same way; without what is beyond 10.
+    /// Rates per hour at which VMs that are left are taken, from age 0 to `last` hours, for a
+    /// drawing: ages and rates, without rates of 10 or more.
     #[must_use]
     pub fn rates(&self, last: f64) -> Vec<(f64, f64)> {
         let rate = |age| Some((age, self.lifetimes.law().hazard(age)?));
         ages(last).filter_map(rate).filter(|(_, rate)| *rate < 10.0).collect()
     }
 
-    /// The same with intervals: of curves made of resampled VMs, each fitted from here. There are none where
-    /// more than one resample in twenty has too few different lifetimes to fit: those left are not any VMs.
+    /// This fit with intervals, from curves made of resampled VMs, each fitted from here. There are
+    /// none where more than one resample in twenty has too few different lifetimes to fit: the
+    /// others would be a biased choice.
     #[must_use]
     pub fn with_intervals(mut self, resampled: &[Curve]) -> Self {
         let numbers: Vec<f64> = self.numbers.iter().map(|number| number.value).collect();
@@ -148,7 +151,7 @@ impl Fit {
     }
 }
 
-/// Ages for a drawing.
+/// Ages for a drawing, in hours: 121 from 0 to `last`.
 fn ages(last: f64) -> impl Iterator<Item = f64> {
     (0..=120).map(move |n| last * f64::from(n) / 120.0)
 }
@@ -214,7 +217,7 @@ mod tests {
         );
         assert!((fit.eq3 - 24.0 * 12.0 / 50.0).abs() < 1e-3, "{fit:?}");
         let gone = Curve { steps: (1..=9).map(|n| Step { taken: 1.0, ..step(n) }).collect() };
-        // All at once from the first on: as early as is looked for.
+        // All VMs are taken from the first step on: the mean is as small as its range allows.
         assert!(Fit::of(Family::Exponential, &gone).expect("a fit").numbers[0].is_at_end);
     }
 
@@ -247,7 +250,7 @@ mod tests {
         assert_eq!(Fit::of(Family::Exponential, &Curve::default()), None);
         let fit = Fit::of(Family::GompertzMakeham, &curve).expect("a fit");
         assert_eq!(fit.clone().with_intervals(&[]), fit);
-        // Of resamples that are too poor nothing is made.
+        // Where too many resamples are too poor, there is no interval.
         let poor = Curve { steps: curve.steps[..2].to_vec() };
         let some = |poor_ones: usize| {
             let good = std::iter::repeat_n(&curve, 100 - poor_ones);

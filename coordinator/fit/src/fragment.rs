@@ -12,20 +12,21 @@ use crate::{By, Family, Group, Of};
 /// The choice of the fits that an experiment gets.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// By what VMs were put together.
+    /// Property by which VMs were grouped; `None`: there is only the group of all.
     pub by: Option<By>,
-    /// The group whose fit all VMs get; `None`: those of a type that of their own, or all that of all.
+    /// The group whose fit all VMs get; `None`: VMs of a type get the fit of their type's group, if
+    /// there are such groups, and otherwise all VMs that of all.
     pub group: Option<&'a str>,
     /// The law that was fitted.
     pub family: Family,
-    /// The VMs that it was fitted to.
+    /// Choice of the VMs that the law was fitted to.
     pub of: Of,
-    /// The types that there are; `None`: nobody knows, and any may be named.
+    /// The instance types that there are; `None`: they are not known, and any may be named.
     pub types: Option<&'a [String]>,
 }
 
-/// The `[[interruption]]` of these groups: by type one of each, else one of all VMs or of the one group that is
-/// wanted, and the others as comments.
+/// The `[[interruption]]` tables of these groups: one for each type if they are by type, else one
+/// of all VMs or of the one group that is wanted, and the others as comments.
 #[must_use]
 pub fn fragment(groups: &[Group], wanted: &Wanted<'_>) -> String {
     let &Wanted { by, family, of, .. } = wanted;
@@ -61,7 +62,7 @@ pub fn fragment(groups: &[Group], wanted: &Wanted<'_>) -> String {
         let mut lines = vec!["[[interruption]]".to_owned(), "model = \"lifetime\"".to_owned()];
         lines.extend(kind.map(|kind| format!("type = {}", quoted(kind))));
         lines.push(law(&fit.lifetimes));
-        // One of all VMs and one of an hour would both preempt.
+        // A law of all VMs and one of those of an hour would both preempt.
         let is_meant = match kind {
             _ if !is_by_type => group.of.as_deref() == wanted.group,
             kind => kind.is_some_and(is_offered),
@@ -100,7 +101,7 @@ fn law(lifetimes: &Lifetimes) -> String {
     }
 }
 
-/// A length of time in hours, to a few milliseconds; a short one exactly.
+/// A length of time as a TOML text: in hours, to a few milliseconds; a short one exactly.
 fn time(span: Span) -> String {
     if span < Span::from_secs(36) {
         return format!("\"{span}\"");
@@ -114,7 +115,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A text that is on one line.
+/// A text for a comment on one line: control characters are blanks.
 fn comment(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
@@ -123,7 +124,7 @@ fn comment(text: &str) -> String {
 ///
 /// # Errors
 ///
-/// It is no TOML, or its VMs have lifetimes already: they would end by both.
+/// The file is no TOML, or its VMs have lifetimes already: they would end by both laws.
 pub fn appended(source: &str, before: &str, fragment: &str) -> Result<String, InputError> {
     let file = from_toml(source, before)?;
     let all = match file.get("interruption").map(|node| &node.value) {

@@ -6,61 +6,60 @@ use dormouse_units::Stream;
 
 use crate::{Curve, Family, Figure, Fit, Life, Record};
 
-/// What VMs have in common.
+/// Property by which VMs are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Their instance type.
+    /// Instance type of the VM.
     Type,
-    /// Where they ran.
+    /// Zone in which the VM ran.
     Zone,
-    /// The hour of the day in which they were launched.
+    /// The hour of the day in which the VM was launched.
     Hour,
-    /// What they did.
+    /// Workload of the VM, such as `idle`.
     Workload,
 }
 
 /// The VMs of a group that a curve is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// Those that were preempted, as the paper fits.
+    /// The VMs that were preempted, as the paper fits.
     Preempted,
-    /// All: what users stopped counts as long as it was there.
+    /// All VMs: one that its user stopped counts as long as it was there.
     KaplanMeier,
 }
 
-/// What is asked for.
+/// Options for groups and their fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// By what VMs are put together, beside all of them.
+    /// Property by which VMs are grouped, beside the group of all; `None`: only that of all.
     pub by: Option<By>,
-    /// How many resamples the intervals are made of; 0: there are none.
+    /// Number of resamples that the intervals are made of; 0: there are no intervals.
     pub resamples: u32,
-    /// The seed of those.
+    /// The seed of the resamples.
     pub seed: u64,
 }
 
 /// A figure of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// The group of VMs, what is made of which of them, and the law:
-    /// `n1-highcpu-16/preempted/bathtub`.
+    /// The group of VMs, the choice among them, and the law: `n1-highcpu-16/preempted/bathtub`.
     pub case: String,
-    /// What it is, with its unit.
+    /// Name of the figure, with its unit.
     pub metric: &'static str,
     /// The figure and its interval.
     pub figure: Figure,
-    /// The number of VMs.
+    /// Number of VMs that the law was fitted to.
     pub vms: usize,
 }
 
-/// VMs that have something in common, or all.
+/// VMs that have a property in common, or all VMs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// What it is, such as `n1-highcpu-16`; `None`: all.
+    /// The common property, such as `n1-highcpu-16`; `None`: the group is of all VMs.
     pub of: Option<String>,
-    /// What is made of those of them that were preempted.
+    /// Curve and fits of the VMs of the group that were preempted.
     pub preempted: Estimated,
-    /// What is made of all.
+    /// Curve and fits of all VMs of the group.
     pub all: Estimated,
 }
 
@@ -69,9 +68,9 @@ pub struct Group {
 pub struct Estimated {
     /// The VMs of the group that the curve is made of.
     pub of: Of,
-    /// How many those are.
+    /// Number of VMs that the curve is made of.
     pub vms: usize,
-    /// The distribution of their lifetimes.
+    /// The distribution of these VMs' lifetimes.
     pub curve: Curve,
     /// The laws, in the order of [`Family::ALL`]; without those for which there are too few lifetimes.
     pub fits: Vec<Fit>,
@@ -80,7 +79,7 @@ pub struct Estimated {
 impl By {
     const ALL: [Self; 4] = [Self::Type, Self::Zone, Self::Hour, Self::Workload];
 
-    /// As it is written.
+    /// Name of the property, as users write it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -111,10 +110,10 @@ impl std::str::FromStr for By {
 }
 
 impl Of {
-    /// Both, the paper's first.
+    /// Both choices of VMs, the paper's first.
     pub const ALL: [Self; 2] = [Self::Preempted, Self::KaplanMeier];
 
-    /// In a sentence.
+    /// Description of the choice of VMs, in a sentence.
     #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
@@ -136,7 +135,7 @@ impl Of {
 }
 
 impl Group {
-    /// What it is, in words.
+    /// Name of the group, for people.
     #[must_use]
     pub fn name(&self) -> &str {
         match self.of.as_deref() {
@@ -146,7 +145,7 @@ impl Group {
         }
     }
 
-    /// What is made of these of them.
+    /// Curve and fits of this choice of the group's VMs.
     #[must_use]
     pub const fn estimated(&self, of: Of) -> &Estimated {
         match of {
@@ -155,7 +154,7 @@ impl Group {
         }
     }
 
-    /// Every figure of every fit.
+    /// Every figure of every fit of the group.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let of_fit = |estimated: &Estimated, fit: &Fit| {
@@ -208,7 +207,8 @@ impl Estimated {
     }
 }
 
-/// All VMs, and those that have the same, in order: of names with a number at their end by that.
+/// The group of all VMs, and the groups by property, in order: names with a number at their end by
+/// that number.
 #[must_use]
 pub fn groups(record: &Record, asked: &Asked) -> Vec<Group> {
     let mut named: BTreeMap<(&str, u64, &str), Vec<&Life>> = BTreeMap::new();
@@ -226,7 +226,7 @@ pub fn groups(record: &Record, asked: &Asked) -> Vec<Group> {
         .collect()
 }
 
-/// What a name is sorted by: `n1-highcpu-2` comes before `n1-highcpu-16`.
+/// Sort key of a name: `n1-highcpu-2` comes before `n1-highcpu-16`.
 fn in_order(name: &str) -> (&str, u64, &str) {
     let words = name.trim_end_matches(|c: char| c.is_ascii_digit());
     (words, name[words.len()..].parse().unwrap_or(0), name)
@@ -259,10 +259,10 @@ mod tests {
             said,
             [("all", 60, 40), ("not said", 20, 20), ("n1-2", 20, 20), ("n1-16", 20, 0)]
         );
-        // Nobody was taken: there is nothing to fit.
+        // No VM was taken: there is nothing to fit.
         let [preempted, both] = Of::ALL.map(|of| all[3].estimated(of));
         assert!([preempted, both].iter().all(|e| e.fits.is_empty() && e.curve == Curve::default()));
-        // Nobody was stopped: the two are the same.
+        // No VM was stopped: both choices are the same.
         let [preempted, both] = Of::ALL.map(|of| all[2].estimated(of));
         assert_eq!((&preempted.curve, &preempted.fits), (&both.curve, &both.fits));
         assert!(all[0].all.curve.cdf(99.0) < all[0].preempted.curve.cdf(99.0));

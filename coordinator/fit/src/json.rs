@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{Estimated, Figure, Fit, Group, Of};
 
-/// An object a group, with the fits by law of those preempted and of all.
+/// One object per group, with the fits by law of its preempted VMs and of all its VMs.
 #[must_use]
 pub fn json(groups: &[Group]) -> Value {
     let group = |group: &Group| {

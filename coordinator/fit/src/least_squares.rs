@@ -1,50 +1,51 @@
 //! Least squares: Levenberg's and Marquardt's descent (1944, 1963) with a range for each number.
 //!
-//! The crate for it stands on nalgebra, whose products of matrices take what instructions the processor
-//! has: a fit would depend on the machine. Up to four numbers need no library of matrices.
+//! The usual crate stands on nalgebra, whose products of matrices take what instructions the
+//! processor has: a fit would depend on the machine. Up to four numbers need no library of
+//! matrices.
 
 use crate::curve::Step;
 
-/// The most steps of a descent; it ends long before.
+/// Most steps of a descent; it usually ends long before.
 const MOST_STEPS: usize = 200;
-/// A descent ends when a step takes away less than this part of the squares.
+/// A descent ends when a step lowers the squares by less than this part of them.
 const ENOUGH: f64 = 1e-12;
 
-/// Where a descent ended.
+/// Point at which a descent ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Lowest {
-    /// The formula's numbers there.
+    /// The formula's numbers at that point.
     pub(crate) numbers: Vec<f64>,
-    /// The sum of weighted squares that is left.
+    /// The sum of weighted squares at that point.
     pub(crate) squares: f64,
 }
 
-/// A formula with numbers to move, each in its range, and what it is to be near.
+/// A formula with numbers to move, each in its range, and the curve's steps that it is to be near.
 pub(crate) struct Problem<'a> {
-    /// F by numbers and age.
+    /// F as a function of the numbers and an age in hours.
     pub(crate) formula: fn(&[f64], f64) -> f64,
-    /// The least and the most of each number.
+    /// The least and the greatest value of each number.
     pub(crate) ranges: &'a [(f64, f64)],
     /// The steps of the curve.
     pub(crate) steps: &'a [Step],
 }
 
 impl Problem<'_> {
-    /// The sum of weighted squares; infinite where the formula has no value.
+    /// Weighted sum of squared distances from the steps; infinite where the formula has no value.
     pub(crate) fn squares(&self, numbers: &[f64]) -> f64 {
         let off = |step: &Step| step.taken - (self.formula)(numbers, step.age);
         let sum: f64 = self.steps.iter().map(|step| step.count * off(step) * off(step)).sum();
         if sum.is_finite() { sum } else { f64::INFINITY }
     }
 
-    /// The lowest that is reached from here, by smaller and smaller steps of one descent.
+    /// The lowest point that one descent reaches from here, by smaller and smaller steps.
     pub(crate) fn descend(&self, from: &[f64]) -> Lowest {
         let mut numbers = self.within(from);
         let mut squares = self.squares(&numbers);
         let mut damping = 1e-3;
         for _ in 0..MOST_STEPS {
             let Some((matrix, slope)) = self.slopes(&numbers) else { break };
-            // Steeper and shorter until it goes down.
+            // Damping makes the step steeper and shorter until it lowers the squares.
             let lower = loop {
                 let tried = self.step(&numbers, &matrix, &slope, damping);
                 let there = tried.as_deref().map_or(f64::INFINITY, |tried| self.squares(tried));
@@ -94,14 +95,15 @@ impl Problem<'_> {
         is_fine.then_some((matrix, slope))
     }
 
-    /// The numbers with one a little further into its range, and by how much.
+    /// The distance by which number `k` was moved a little within its range, and the numbers with
+    /// it moved.
     fn moved(&self, numbers: &[f64], k: usize) -> (f64, Vec<f64>) {
         let (least, most) = self.ranges[k];
         let by = 1e-7 * numbers[k].abs().max(1e-3 * (most - least).min(1.0));
         let by = if numbers[k] + by > most { -by } else { by };
         let mut there = numbers.to_vec();
         there[k] += by;
-        // What was added is what the numbers can tell apart.
+        // The distance is the one between the rounded numbers.
         (there[k] - numbers[k], there)
     }
 
@@ -131,7 +133,7 @@ impl Problem<'_> {
     }
 }
 
-/// The solution of linear equations, each with its right side at its end; `None` where there is none.
+/// The solution of linear equations, each with its right side at its end; `None`: there is none.
 fn solved(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let n = rows.len();
     for i in 0..n {

@@ -2,8 +2,8 @@
 //! laws of [`dormouse_cloud::lifetimes`] fitted to it by least squares (Kadupitiya, Jadhao, Sharma, HPDC
 //! 2020, section 3).
 //!
-//! Ages here are hours as floats: nothing of it is a time of a run. A fit becomes one where it is written as a
-//! law of integers ([`Fit::lifetimes`]).
+//! Ages here are hours as floats, and never times of a run. A fit becomes part of a run once it is
+//! written as a law of integers ([`Fit::lifetimes`]).
 
 mod curve;
 mod family;

@@ -1,4 +1,5 @@
-//! Files of lifetimes: a row a VM, of Google's preemptible VMs and of any other with these columns.
+//! Files of lifetimes: one row per VM, of Google's preemptible VMs and of any other with these
+//! columns.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,28 +14,30 @@ const MOST_ROWS: usize = 100_000;
 /// A VM, and how long it lived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Life {
-    /// From its launch to its end, more than nothing.
+    /// Time from the VM's launch to its end, more than zero.
     pub span: Span,
-    /// Whether the provider took it. Else its user stopped it: it could have lived longer.
+    /// Whether the provider took the VM; else its user stopped it, and it could have lived longer.
     pub was_taken: bool,
     /// The VM's instance type; empty where the file does not say.
     pub kind: String,
-    /// Where it ran; empty where the file does not say.
+    /// Zone in which the VM ran; empty where the file does not say.
     pub zone: String,
-    /// What it did, such as `idle`; empty where the file does not say.
+    /// Workload of the VM, such as `idle`; empty where the file does not say.
     pub workload: String,
-    /// The hour of the day in which it was launched, 0 to 23; empty where the file does not say.
+    /// The hour of the day in which the VM was launched, 0 to 23; empty where the file does not
+    /// say.
     pub hour: String,
 }
 
-/// What a file holds.
+/// Content of a file of lifetimes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// The VMs, in the order of their rows.
     pub lives: Vec<Life>,
-    /// Rows left out because another is the same to the last letter, the time of launch included.
+    /// Number of rows left out because another is the same to the last letter, the time of launch
+    /// included.
     pub repeated: usize,
-    /// Rows left out because they can't be used; the first of them with its line.
+    /// Errors of the rows left out because they can't be used.
     pub unusable: Vec<RowError>,
 }
 
@@ -43,7 +46,7 @@ const LIFETIME: &str = "lifetime_s";
 const END: &str = "end_event";
 const OTHERS: [&str; 5] = ["machine_type", "zone", "workload", "hr_of_day", "insert_time"];
 
-/// Where the columns are, and the text that they are of.
+/// Positions of the columns in a row, and the lines of the text.
 struct Table<'a> {
     lines: Vec<&'a str>,
     width: usize,
@@ -53,15 +56,15 @@ struct Table<'a> {
 }
 
 impl Record {
-    /// Reads a row a VM: `lifetime_s`, seconds, and `end_event`, `preempted` or `stop` (by its user), and
-    /// where they are there `machine_type`, `zone`, `workload`, `hr_of_day` and `insert_time`; other
-    /// columns don't matter, nor does the order of rows. Two rows that are the same are one VM where they say
-    /// when it was launched.
+    /// Reads one VM per row: `lifetime_s`, in seconds, and `end_event`, `preempted` or `stop` (by
+    /// its user), and where they are there `machine_type`, `zone`, `workload`, `hr_of_day` and
+    /// `insert_time`; other columns don't matter, nor does the order of rows. Two rows that are the
+    /// same are one VM if they say when it was launched.
     ///
     /// # Errors
     ///
-    /// There is no such column, or there are too many rows; the first row that can't be used, unless
-    /// `skip` says to leave those out.
+    /// A column is missing, or there are too many rows; the first row that can't be used, unless
+    /// `skip` says to leave such rows out.
     pub fn read(text: &str, skip: bool) -> Result<Self, RowError> {
         let mut reader = ReaderBuilder::new()
             .flexible(true)
@@ -74,7 +77,7 @@ impl Record {
         let table = Table::of(lines, &heading)?;
         let (mut record, mut seen) = (Self::default(), BTreeSet::new());
         for row in rows {
-            // It reads from memory and any bytes are right: there is nothing that can go wrong.
+            // The text is in memory and any bytes are right: nothing can go wrong.
             let Ok(row) = row else { continue };
             match table.life(&row) {
                 Ok(_) if table.is_named(&row) && !seen.insert(cells(&row)) => record.repeated += 1,
@@ -91,7 +94,7 @@ impl Record {
     }
 }
 
-/// What it holds, and what was left out.
+/// Numbers of VMs, and of rows left out.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let taken = self.lives.iter().filter(|life| life.was_taken).count();
@@ -128,7 +131,7 @@ impl<'a> Table<'a> {
         self.others[n].and_then(|at| row.get(at)).unwrap_or_default().to_owned()
     }
 
-    /// Whether it says when its VM was launched.
+    /// Whether a row says when its VM was launched.
     fn is_named(&self, row: &StringRecord) -> bool {
         !self.other(row, 4).is_empty()
     }
@@ -157,7 +160,7 @@ impl<'a> Table<'a> {
         let said = self.other(row, 3);
         let hour = match said.parse::<u8>() {
             _ if said.is_empty() => said,
-            // 07 and 7 are one.
+            // The hours 07 and 7 are one.
             Ok(hour) if hour < 24 => hour.to_string(),
             _ => {
                 let what = format!("'{}' is no hour of a day", start(&said));
@@ -216,7 +219,7 @@ mod tests {
     fn the_same_launch_twice_is_one_vm() {
         let twice = read("a,z,i,stop,5,1,t1\na,z,i,stop,6,1,t1\na,z,i,stop,5,1,t1\n").unwrap();
         assert_eq!((twice.lives.len(), twice.repeated), (2, 1));
-        // Without a time of launch they may be two.
+        // Without a time of launch, two equal rows may be two VMs.
         let alike = read("a,z,i,stop,5,1,\na,z,i,stop,5,1,\n").unwrap();
         assert_eq!((alike.lives.len(), alike.repeated), (2, 0));
     }

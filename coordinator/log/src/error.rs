@@ -1,4 +1,4 @@
-//! What can go wrong with a log.
+//! Errors of reading and writing a log.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub enum LogError {
     Read {
         /// The path of the log.
         path: PathBuf,
-        /// What the system said.
+        /// The system's own error.
         source: io::Error,
     },
     /// Lines can't be written, or not be made durable.
@@ -24,10 +24,10 @@ pub enum LogError {
     Write {
         /// The path of the log.
         path: PathBuf,
-        /// What the system said.
+        /// The system's own error.
         source: io::Error,
     },
-    /// A run that is under way writes it.
+    /// A run that is under way writes the log.
     #[error(
         "{}: a run is under way there, which writes its log; wait for its end, or give another \
          folder", .path.display()
@@ -43,10 +43,10 @@ pub enum LogError {
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The damage to the line, in words.
         why: String,
     },
-    /// It was written by a version of another format.
+    /// The log was written in another version of the format.
     #[error(
         "{}:1: its format is {format}, this program reads {FORMAT}; use the version of Dormouse \
          that wrote it", .path.display()
@@ -54,13 +54,13 @@ pub enum LogError {
     Format {
         /// The path of the log.
         path: PathBuf,
-        /// The number of the format that it is written in.
+        /// Version of the format that the log is written in.
         format: u64,
     },
 }
 
 impl LogError {
-    /// Whether it is the user's input that has to change.
+    /// Whether the user's input has to change.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {

@@ -1,4 +1,4 @@
-//! The files that a run reads while it is made, by what they held then: all else that it is made of
+//! The files that a run is made from, by what they held then: all else that a run is made from
 //! stands in the header of its log.
 
 use std::fs::File;
@@ -7,24 +7,24 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// A file that a run reads, and what it held.
+/// A file that a run reads, and the hash of what it held.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     /// The path of the file.
     pub file: PathBuf,
     /// The file's length in bytes.
     pub bytes: u64,
-    /// The hash of all of it.
+    /// Hash of the whole file, in hexadecimal digits.
     pub blake3: String,
 }
 
 impl Input {
-    /// What a file holds now. The header comes before the run: this reads the file once more, in .6 % of
-    /// the time of a run of 200,000 jobs.
+    /// Length and hash of what a file holds now. They stand in the header, before the run, so that
+    /// the file is read once more: in 0.6 % of the time of a run of 200,000 jobs.
     ///
     /// # Errors
     ///
-    /// It can't be read.
+    /// The file can't be read.
     pub fn read(file: &Path) -> io::Result<Self> {
         let mut hasher = blake3::Hasher::new();
         hasher.update_reader(File::open(file)?)?;
@@ -32,8 +32,8 @@ impl Input {
         Ok(Self { file: file.to_owned(), bytes, blake3 })
     }
 
-    /// Whether it holds something else by now. One that is not there any more may not be needed: whoever
-    /// needs it says so.
+    /// Whether the file holds something else by now. A file that is gone counts as unchanged: it
+    /// may not be needed, and whoever needs it says so.
     #[must_use]
     pub fn has_changed(&self) -> bool {
         Self::read(&self.file).is_ok_and(|now| now != *self)

@@ -1,8 +1,9 @@
-//! Keys of a line that what was read from it does not have.
+//! Keys of a log's line that are unknown to the type it was read as.
 
 use serde_json::Value;
 
-/// The first key of `read` that `known`, which is written of the same, has not; by its path.
+/// Path of the first key of `read` that is not in `known`, which was read from it and written
+/// again.
 pub(crate) fn unknown(read: &Value, known: &Value) -> Option<String> {
     match (read, known) {
         (Value::Object(read), Value::Object(known)) => read.iter().find_map(|(key, inside)| {
@@ -29,7 +30,7 @@ mod tests {
         let known =
             json!({ "seq": 1, "effects": [{ "effect": "stale" }, { "vm": 2, "why": "x" }] });
         assert_eq!(unknown(&known, &known), None);
-        // What is not said is known by default.
+        // A key that is missing in the line is no unknown key.
         assert_eq!(unknown(&json!({ "seq": 1 }), &known), None);
         let outside = json!({ "seq": 1, "sneaky": 0 });
         assert_eq!(unknown(&outside, &known).as_deref(), Some("sneaky"));

@@ -1,11 +1,11 @@
 //! The event log of a run, `events.jsonl`.
 //!
-//! Its first line is a header, a JSON object with the version of the format and all that is needed
-//! to make the run again; every further line is one step of the run, in order. What a step is the
-//! reader says: this crate knows lines.
+//! The first line is a header, a JSON object with the version of the format and all that is needed
+//! to make the run again; every further line is one step of the run, in order. The caller says what
+//! a step is: this crate knows lines.
 //!
-//! A crash may leave a torn last line, or blocks of anything in its place. Every reader leaves it
-//! out, and says so. Damage before the last line is an error. A log of another [`FORMAT`] is
+//! A crash may leave a torn last line, or blocks of anything in its place. Every reader leaves such
+//! a line out, and says so. Damage before the last line is an error. A log of another [`FORMAT`] is
 //! refused.
 
 mod error;
@@ -23,5 +23,5 @@ pub use writer::{LogWriter, is_under_way};
 pub const FILE: &str = "events.jsonl";
 
 /// The version of the format: the `format` of a header. Lines of the same version may have more
-/// keys, and what is new in them is left out by older programs.
+/// keys; older programs leave out the new ones.
 pub const FORMAT: u32 = 2;

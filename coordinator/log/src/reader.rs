@@ -29,7 +29,7 @@ impl LogReader {
     ///
     /// # Errors
     ///
-    /// It can't be read, does not begin with a whole header, or is of another format.
+    /// The file can't be read, does not begin with a whole header, or is of another format.
     pub fn open(path: &Path) -> Result<Self, LogError> {
         let path = path.to_owned();
         let unreadable = |source| LogError::Read { path: path.clone(), source };
@@ -53,17 +53,17 @@ impl LogReader {
         Ok(Self { path, file, header, text: Vec::new(), line: 1, good_bytes, torn: false })
     }
 
-    /// The header, as it stands there.
+    /// The header as the JSON value in the log.
     #[must_use]
     pub const fn header(&self) -> &Value {
         &self.header
     }
 
-    /// The header, as what it should be.
+    /// The header, read as a value of type `H`.
     ///
     /// # Errors
     ///
-    /// [`LogError::Damaged`]: it is something else.
+    /// [`LogError::Damaged`]: the header is something else.
     pub fn header_as<H: DeserializeOwned>(&self) -> Result<H, LogError> {
         H::deserialize(&self.header).map_err(|error| LogError::Damaged {
             path: self.path.clone(),
@@ -109,11 +109,11 @@ impl LogReader {
         }
     }
 
-    /// The next step, as of [`Self::next_step`], of which every key is known.
+    /// The next step, as by [`Self::next_step`], with the condition that every key of it is known.
     ///
     /// # Errors
     ///
-    /// As of [`Self::next_step`], or a key is unknown: something is said that would not be heard.
+    /// The errors of [`Self::next_step`], or a key is unknown: what it says would be ignored.
     pub fn next_known_step<S>(&mut self) -> Result<Option<S>, LogError>
     where
         S: DeserializeOwned + Serialize,
@@ -128,11 +128,11 @@ impl LogReader {
         }
     }
 
-    /// All steps that are left.
+    /// All steps up to the end of the log.
     ///
     /// # Errors
     ///
-    /// As of [`Self::next_step`].
+    /// The errors of [`Self::next_step`].
     pub fn steps<S: DeserializeOwned>(&mut self) -> Result<Vec<S>, LogError> {
         let mut steps = Vec::new();
         while let Some(step) = self.next_step()? {

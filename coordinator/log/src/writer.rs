@@ -11,13 +11,15 @@ use crate::LogError;
 
 const BUFFER: usize = 1 << 18;
 
-/// Who was killed, or only asks whether somebody writes it, has a lock for a moment longer.
+/// Longest time for which a lock is waited for: a process that was just killed, or that only asks
+/// whether the log is being written, holds a lock for a moment.
 const LOCKED_FOR: Duration = Duration::from_secs(1);
 const ASK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Appends lines. They are in the file after [`Self::finish`], and durable after [`Self::sync`].
+/// Appends lines to a log. They are in the file after [`Self::finish`], and durable after
+/// [`Self::sync`].
 ///
-/// While it lives the log is locked: nobody else writes it.
+/// While the writer lives, the log is locked: nobody else writes it.
 #[derive(Debug)]
 pub struct LogWriter {
     path: PathBuf,
@@ -25,20 +27,20 @@ pub struct LogWriter {
 }
 
 impl LogWriter {
-    /// A new log in place of whatever was there.
+    /// Creates a log in place of whatever was there.
     ///
     /// # Errors
     ///
     /// [`LogError::Write`]: the file can't be made. [`LogError::UnderWay`]: somebody writes it.
     pub fn create(path: &Path) -> Result<Self, LogError> {
-        // Emptied once it is ours.
+        // The file is emptied once its lock is held.
         let mut log =
             Self::open(path, OpenOptions::new().write(true).create(true).truncate(false))?;
         log.cut(0)?;
         Ok(log)
     }
 
-    /// The log of a former run, cut to its first `length` bytes: what follows is a torn tail.
+    /// Opens the log of a former run, cut to its first `length` bytes: what follows is a torn tail.
     ///
     /// # Errors
     ///
@@ -60,7 +62,7 @@ impl LogWriter {
         match patiently(|| file.try_lock()) {
             Ok(()) => Ok(Self { path, file: BufWriter::with_capacity(BUFFER, file) }),
             Err(TryLockError::WouldBlock) => Err(LogError::UnderWay { path }),
-            // Some file systems have no locks: there it is as if nobody else were.
+            // Some file systems have no locks: there the log is taken as written by nobody else.
             Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => {
                 Ok(Self { path, file: BufWriter::with_capacity(BUFFER, file) })
             }
@@ -68,22 +70,22 @@ impl LogWriter {
         }
     }
 
-    /// Appends a line.
+    /// Appends a line with this value as JSON.
     ///
     /// # Errors
     ///
-    /// [`LogError::Write`]: the disk is full, for example. What was written of it is a torn tail.
+    /// [`LogError::Write`]: the disk is full, for example. A line written in part is a torn tail.
     pub fn line(&mut self, value: &impl Serialize) -> Result<(), LogError> {
         let written = serde_json::to_writer(&mut self.file, value).map_err(io::Error::from);
         let written = written.and_then(|()| self.file.write_all(b"\n"));
         written.map_err(|source| self.refused(source))
     }
 
-    /// Makes all lines durable. So many bytes are there then.
+    /// Makes all lines durable; returns the length of the log in bytes.
     ///
     /// # Errors
     ///
-    /// [`LogError::Write`]: they are not.
+    /// [`LogError::Write`]: the lines are not durable.
     pub fn sync(&mut self) -> Result<u64, LogError> {
         let synced = self.file.flush().and_then(|()| self.file.get_ref().sync_data());
         synced.and_then(|()| self.file.stream_position()).map_err(|source| self.refused(source))
@@ -100,7 +102,7 @@ impl LogWriter {
         cut.map_err(|source| self.refused(source))
     }
 
-    /// Writes out what is left.
+    /// Writes out the lines that are still in memory.
     ///
     /// # Errors
     ///
@@ -114,7 +116,7 @@ impl LogWriter {
     }
 }
 
-/// Asks for a lock until it is free.
+/// Asks for a lock until it is free, or too long has passed.
 fn patiently(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
     let until = Instant::now() + LOCKED_FOR;
     loop {

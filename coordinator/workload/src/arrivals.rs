@@ -1,4 +1,4 @@
-//! Load, and how to change it.
+//! Offered load, and how to change it.
 
 use dormouse_model::Submission;
 use dormouse_units::{Span, Time};
@@ -27,8 +27,8 @@ pub fn scale_arrivals(job: Submission, factor: f64) -> Submission {
     Submission { submitted, ..job }
 }
 
-/// How long these jobs take at least on a machine of so many processors: until the last of them has
-/// run, and as long as all their work.
+/// Least time that these jobs take on a machine of `machine` processors: until the last of them has
+/// run, and as long as all their work takes.
 #[must_use]
 pub fn least_makespan(jobs: &[Submission], machine: u32) -> Span {
     let alone = jobs.iter().map(|job| (job.submitted + job.runtime).since(Time::ZERO)).max();

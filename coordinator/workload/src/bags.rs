@@ -8,7 +8,7 @@ pub const BAGS: [&str; 4] = ["j60", "j80", "j100", "ed200"];
 
 const TYPES: [&str; 4] = ["c3.large", "c3.xlarge", "c4.large", "t3.large"];
 
-/// A size of task: its name, memory in bytes, seconds on each of [`TYPES`].
+/// Size of a task: its name, memory in bytes, run time in seconds on each of [`TYPES`].
 type Size = (&'static str, u64, [u64; 4]);
 
 const SYNTHETIC: [Size; 3] = [

@@ -2,8 +2,8 @@
 
 use dormouse_units::Span;
 
-/// The digits of a number below 10^8, one a byte, the first in the lowest byte: halves, then pairs,
-/// then single digits of all of it at once, each division a multiplication and a shift.
+/// The digits of a number below 10^8, one per byte, the first in the lowest byte: halves, then
+/// pairs, then single digits, all of them at once, each division a multiplication and a shift.
 const fn eight(n: u32) -> u64 {
     let halves = (n / 10_000) as u64 | (((n % 10_000) as u64) << 32);
     let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
@@ -12,13 +12,14 @@ const fn eight(n: u32) -> u64 {
     tens + ((pairs - tens * 10) << 8)
 }
 
-/// What makes digits text.
+/// Bits that turn eight digits into text.
 const TEXT: u64 = u64::from_le_bytes(*b"00000000");
 
 /// The first number with more digits than [`eight`] has.
 const NINE: u64 = 100_000_000;
 
-/// Appends the first of these bytes. Room for all of them, however many stay, is no call.
+/// Appends the first `count` bytes of `text`. All eight are appended and then cut, since that needs
+/// no call.
 fn first(to: &mut Vec<u8>, text: u64, count: u32) {
     let end = to.len() + count as usize;
     to.extend_from_slice(&text.to_le_bytes());
@@ -31,12 +32,12 @@ pub fn whole(to: &mut Vec<u8>, n: u64) {
         return long(to, n);
     }
     let digits = eight(n as u32);
-    // Zero is a digit.
+    // Zero itself has one digit.
     let zeros = (digits.trailing_zeros() / 8).min(7);
     first(to, (digits | TEXT) >> (8 * zeros), 8 - zeros);
 }
 
-/// The same of one with more than eight digits.
+/// Appends a whole number with more than eight digits.
 #[cold]
 fn long(to: &mut Vec<u8>, n: u64) {
     whole(to, n / NINE);

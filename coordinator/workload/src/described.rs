@@ -1,4 +1,5 @@
-//! Where the parallel jobs of a run come from, and what is not said of each.
+//! Descriptions of the parallel jobs of a run: their source, and what the source does not say of
+//! each.
 
 use std::path::PathBuf;
 
@@ -14,24 +15,25 @@ use crate::{LogRules, Model, Targets};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct BatchWorkload {
-    /// Where the jobs come from.
+    /// Source of the jobs.
     #[serde(flatten)]
     pub source: JobSource,
-    /// Processors of the machine.
+    /// Number of processors of the machine.
     pub processors: u32,
-    /// Memory of each processor, for the processes that are on it; `None`: nobody says.
+    /// Memory of each processor, for the processes that are on it; `None`: it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_per_processor: Option<Bytes>,
-    /// How the machine earns credits; `None`: its processors always have full speed.
+    /// How the machine earns CPU credits; `None`: its processors always have full speed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burstable: Option<Burstable>,
-    /// The offered load, by scaling the times between submissions; `None`: as it is.
+    /// The offered load, reached by scaling the times between submissions; `None`: they stay as
+    /// they are.
     pub load: Option<f64>,
-    /// CPU usage where a job does not say.
+    /// CPU usage of jobs whose source does not say it.
     pub usage: UsageKind,
 }
 
-/// Where jobs come from.
+/// Source of parallel jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum JobSource {
@@ -39,13 +41,13 @@ pub enum JobSource {
     Swf {
         /// Path of the log.
         log: PathBuf,
-        /// What is made of what is odd in it.
+        /// Rules for the log's oddities.
         #[serde(flatten)]
         rules: LogRules,
-        /// What its users say of their jobs.
+        /// Estimates of run times by the log's users.
         #[serde(default = "given", skip_serializing_if = "is_given")]
         estimates: Estimates,
-        /// Only its first jobs, so many; `None`: all.
+        /// Number of the log's first jobs that are used; `None`: all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         first: Option<usize>,
     },
@@ -55,15 +57,15 @@ pub enum JobSource {
         model: Model,
         /// The number of jobs.
         jobs: usize,
-        /// What their users say.
+        /// Estimates of run times by the jobs' users.
         estimates: Estimates,
-        /// What a calibrated model aims at.
+        /// Shape of a calibrated model.
         #[serde(default, skip_serializing_if = "is_standard")]
         shape: Shape,
     },
-    /// They are written down here.
+    /// Jobs that are written down here.
     Jobs {
-        /// In order of submission.
+        /// The jobs, in order of submission.
         job: Vec<JobSpec>,
     },
 }
@@ -127,7 +129,8 @@ pub enum Estimates {
 }
 
 impl Estimates {
-    /// `job` as its user estimates it, who said so far what the log or Tsafrir's model has.
+    /// `job` with its user's estimate of this kind; so far it has that of the log or of Tsafrir's
+    /// model.
     #[must_use]
     pub fn of(self, job: Submission) -> Submission {
         match self {
@@ -167,7 +170,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// `targets` in this shape.
+    /// These targets, changed to this shape.
     #[must_use]
     pub fn of(self, targets: Targets) -> Targets {
         match self {

@@ -4,14 +4,14 @@ use dormouse_model::Submission;
 
 use crate::{Estimates, Model, Shape, WorkloadError, tsafrir_estimates};
 
-/// `jobs` jobs of a model for a machine of `machine` processors, as the model submits them: load and
-/// CPU usage are set by others.
+/// `jobs` jobs of a model for a machine of `machine` processors, as the model submits them: load
+/// and CPU usage are set elsewhere.
 ///
 /// Estimates end where runs end, as under a queue's limit: at 18 h for fw-like and jw-like.
 ///
 /// # Errors
 ///
-/// Sizes that the models don't do.
+/// The models don't make so many jobs, or none for such a machine.
 pub(super) fn generated(
     model: Model,
     shape: Shape,

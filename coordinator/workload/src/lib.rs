@@ -1,13 +1,14 @@
-//! Jobs and where they come from: bags of tasks, logs of rigid parallel jobs in the Standard Workload
-//! Format, models that make more of them, and what can be said of either.
+//! Jobs and their sources: bags of tasks, logs of rigid parallel jobs in the Standard Workload
+//! Format, models that make more of them, and statistics of either.
 //!
 //! [`bag`] has the bags of the Burst-HADS paper, [`artifact`] reads the files of its authors.
 //!
-//! A workload of parallel jobs is a stream of [`Submission`](dormouse_model::Submission)s in order of
-//! submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory
-//! does not grow with the log; the models make a list. Whoever uses it opens the files.
+//! A workload of parallel jobs is a stream of [`Submission`](dormouse_model::Submission)s in order
+//! of submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory does not
+//! grow with the log; the models make a list. The caller opens the files.
 //!
-//! Requests for VMs are a [`RequestStream`]: written down, of a CSV file, or drawn by a [`RequestModel`].
+//! Requests for VMs are a [`RequestStream`]: written down, from a CSV file, or drawn by a
+//! [`RequestModel`].
 
 mod arrivals;
 pub mod artifact;

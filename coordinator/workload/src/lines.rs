@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
-/// So much is gathered before it is written.
+/// Number of bytes that are gathered before they are written.
 const PIECE: usize = 1 << 16;
 
 /// Lines on their way to `W`, which need not buffer: a line is made where it waits to be written.
-/// What waits is written when they are dropped, too, but nobody hears then of a failure.
+/// Lines that wait are written on drop, too, but then a failure goes unnoticed.
 #[derive(Debug)]
 pub struct Lines<W: Write> {
     to: W,
@@ -14,13 +14,13 @@ pub struct Lines<W: Write> {
 }
 
 impl<W: Write> Lines<W> {
-    /// No line yet.
+    /// A buffer without lines, for `to`.
     #[must_use]
     pub fn new(to: W) -> Self {
         Self { to, text: Vec::with_capacity(PIECE + PIECE / 8) }
     }
 
-    /// Adds the line that `make` appends to what is there.
+    /// Adds a line, which `make` appends to the text that waits.
     ///
     /// # Errors
     ///
@@ -31,14 +31,14 @@ impl<W: Write> Lines<W> {
         if self.text.len() < PIECE { Ok(()) } else { self.write() }
     }
 
-    /// Whether it succeeds or not, what was gathered is not written a second time.
+    /// Writes what was gathered. It is not written a second time, whether this succeeds or not.
     fn write(&mut self) -> io::Result<()> {
         let written = self.to.write_all(&self.text);
         self.text.clear();
         written
     }
 
-    /// Writes what is left.
+    /// Writes the lines that still wait.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What can be said of a workload, from one pass over it.
+//! Statistics of a workload, from one pass over it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -30,19 +30,19 @@ impl Moments {
         self.most = if self.count == 1 { x } else { self.most.max(x) };
     }
 
-    /// How many were counted in.
+    /// Number of values counted in.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean; zero of none.
+    /// Mean of the values; zero if there are none.
     #[must_use]
     pub const fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// Their standard deviation (of a sample); zero of fewer than two.
+    /// Standard deviation of the values (of a sample); zero for fewer than two.
     #[must_use]
     pub fn deviation(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "a mean")]
@@ -50,7 +50,7 @@ impl Moments {
         if below > 0.0 { (self.square / below).sqrt() } else { 0.0 }
     }
 
-    /// Least and most.
+    /// The least and the greatest value.
     #[must_use]
     pub const fn range(&self) -> (f64, f64) {
         (self.least, self.most)
@@ -107,7 +107,7 @@ impl Serialize for Histogram {
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
     machine: u32,
-    /// Processes of a job.
+    /// Number of processes of a job.
     pub size: Moments,
     /// Run times in seconds.
     pub runtime: Moments,

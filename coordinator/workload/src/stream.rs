@@ -31,19 +31,19 @@ pub enum WorkloadError {
         "{0}: workload.load has nothing to scale: it takes two jobs submitted at different times"
     )]
     NoLoad(String),
-    /// The requests for VMs.
+    /// The requests for VMs can't be had.
     #[error(transparent)]
     Requests(#[from] RequestError),
 }
 
-/// A workload, and what of its jobs matters to those who run them.
+/// A workload, and what matters to those who run its jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The workload whose jobs are wanted.
     pub workload: &'a BatchWorkload,
-    /// Whether CPU usage is asked for: with one tier it never is.
+    /// Whether CPU usage is needed: with one tier it never is.
     pub usage: bool,
-    /// Memory that a process can have; `None`: nobody says.
+    /// Memory that a process can have; `None`: it is unknown.
     pub memory: Option<Bytes>,
     /// Seed of all random draws.
     pub seed: u64,
@@ -52,14 +52,14 @@ pub struct Wanted<'a> {
 }
 
 /// Submissions in order, with load, estimates and usage as the experiment says. A log is streamed:
-/// what is in memory does not grow with it.
+/// the memory that is needed does not grow with it.
 #[derive(Debug)]
 pub struct Jobs {
     source: Source,
-    /// What times between submissions are multiplied by.
+    /// Factor by which times between submissions are multiplied.
     factor: f64,
     estimates: Estimates,
-    /// How their usage is assigned, unless they have it already.
+    /// Rule by which CPU usage is assigned; `None`: the jobs have it already.
     rule: Option<Rule>,
 }
 
@@ -69,7 +69,7 @@ enum Source {
     List { list: Arc<[Submission]>, next: usize },
 }
 
-/// How usage is drawn: for each process, or once for all of a job.
+/// Rule by which CPU usage is drawn: for each process, or once for all of a job.
 #[derive(Clone, Copy, Debug)]
 struct Rule {
     usage: UsageRule,
@@ -82,8 +82,8 @@ impl Rule {
     }
 }
 
-/// All jobs of a workload as their source has them, before load, estimates and usage are set: what
-/// experiments that differ only in those share.
+/// All jobs of a workload as their source has them, before load, estimates and usage are set:
+/// experiments that differ only in these share the list.
 #[derive(Clone, Debug)]
 pub struct Listed {
     jobs: Arc<[Submission]>,
@@ -91,13 +91,13 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// How many they are.
+    /// Number of jobs in the list.
     #[must_use]
     pub fn len(&self) -> usize {
         self.jobs.len()
     }
 
-    /// Whether there are none.
+    /// Whether the list has no jobs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
@@ -107,11 +107,11 @@ impl Listed {
         Self { load: offered_load(&jobs, machine), jobs: jobs.into() }
     }
 
-    /// Reads or makes the jobs of a workload; all of a log are in memory then.
+    /// Reads or makes the jobs of a workload; those of a log are then all in memory.
     ///
     /// # Errors
     ///
-    /// The log can't be read; the model can't make them.
+    /// The log can't be read, or the model can't make the jobs.
     pub fn read(wanted: &Wanted<'_>) -> Result<Self, WorkloadError> {
         let machine = wanted.workload.processors;
         let jobs = match &wanted.workload.source {
@@ -132,7 +132,7 @@ impl Listed {
 }
 
 impl Wanted<'_> {
-    /// How its jobs get their usage.
+    /// Rule by which the workload's jobs get their CPU usage.
     fn rule(&self) -> Rule {
         let usage = self.workload.usage;
         let draws = usage != UsageKind::Full && self.usage;
@@ -153,7 +153,7 @@ impl Jobs {
     ///
     /// # Errors
     ///
-    /// The log can't be read or has no load to scale; the model can't make it.
+    /// The log can't be read or has no load to scale, or the model can't make the jobs.
     pub fn open(wanted: &Wanted<'_>, name: &str) -> Result<Self, WorkloadError> {
         let JobSource::Swf { log, rules, estimates, first } = &wanted.workload.source else {
             return Self::listed(wanted, name, &Listed::read(wanted)?);
@@ -180,11 +180,11 @@ impl Jobs {
         })
     }
 
-    /// A workload whose jobs are there already.
+    /// Opens a workload whose jobs have been read already.
     ///
     /// # Errors
     ///
-    /// They have no load to scale.
+    /// The jobs have no load to scale.
     pub fn listed(wanted: &Wanted<'_>, name: &str, listed: &Listed) -> Result<Self, WorkloadError> {
         let Wanted { workload, .. } = wanted;
         let estimates = match &workload.source {
@@ -205,7 +205,7 @@ impl Jobs {
         })
     }
 
-    /// How many jobs there will be; `None` of a log: what its header says of that may be wrong.
+    /// Number of jobs that are still to come; `None` for a log, whose header may be wrong about it.
     #[must_use]
     pub fn known(&self) -> Option<usize> {
         match &self.source {
@@ -214,7 +214,7 @@ impl Jobs {
         }
     }
 
-    /// What was left out of a log so far.
+    /// Jobs of a log that were left out so far; `None`: the jobs are not from a log.
     #[must_use]
     pub fn skipped(&self) -> Option<Skipped> {
         match &self.source {

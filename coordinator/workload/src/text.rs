@@ -5,10 +5,10 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-/// A line longer than this is no line of a file of ours.
+/// Longest line, in bytes, of a file that we read.
 pub(crate) const LONGEST_LINE: u64 = 64 * 1024;
 
-/// The lines of a file, of which one is in memory at a time.
+/// The lines of a file, with one of them in memory at a time.
 pub(crate) struct Text {
     input: Box<dyn BufRead + Send>,
     line: Vec<u8>,
@@ -21,23 +21,23 @@ impl fmt::Debug for Text {
     }
 }
 
-/// What one attempt to read a line gave.
+/// Result of one attempt to read a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Line {
-    /// There is no other.
+    /// There is no further line.
     End,
-    /// It is there.
+    /// The whole line was read.
     Read,
-    /// It is longer than [`LONGEST_LINE`] bytes, and only its beginning is there.
+    /// The line is longer than [`LONGEST_LINE`] bytes, and only its beginning was kept.
     TooLong,
 }
 
 impl Text {
-    /// What stands in `file`; its first bytes tell whether it is gzipped.
+    /// The text of `file`, whose first bytes tell whether it is gzipped.
     ///
     /// # Errors
     ///
-    /// It can't be read.
+    /// The file can't be read.
     pub(crate) fn of(file: impl Read + Send + 'static) -> io::Result<Self> {
         let mut file = BufReader::with_capacity(1 << 16, file);
         let is_gzip = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
@@ -52,7 +52,7 @@ impl Text {
         Self { input, line: Vec::new(), number: 0 }
     }
 
-    /// The line read last, with what ends it.
+    /// The line read last, with its line break.
     pub(crate) fn line(&self) -> &[u8] {
         &self.line
     }
@@ -62,7 +62,7 @@ impl Text {
         self.number
     }
 
-    /// Reads the next.
+    /// Reads the next line.
     pub(crate) fn read_line(&mut self) -> io::Result<Line> {
         self.line.clear();
         let mut within = (&mut self.input).take(LONGEST_LINE);

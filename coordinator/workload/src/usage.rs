@@ -12,12 +12,12 @@ pub struct UsageRule {
     pub low: Ppm,
     /// Greatest usage of a process of a larger job.
     pub high: Ppm,
-    /// For the draws: one stream a job.
+    /// Seed of the draws: each job has a stream of its own.
     pub seed: u64,
 }
 
 impl UsageRule {
-    /// The paper's 40 % to 100 %.
+    /// The paper's rule: from 40 % to 100 %.
     #[must_use]
     pub const fn paper(seed: u64) -> Self {
         Self { low: Ppm::new(400_000), high: Ppm::ONE, seed }
@@ -29,7 +29,7 @@ impl UsageRule {
         Self { low: Ppm::ONE, high: Ppm::ONE, seed: 0 }
     }
 
-    /// `submission` with its usage.
+    /// `submission` with the CPU usage of its processes.
     #[must_use]
     pub fn assign(&self, submission: Submission) -> Submission {
         let usage = if self.is_whole(&submission) {
@@ -41,8 +41,8 @@ impl UsageRule {
         Submission { usage, ..submission }
     }
 
-    /// As [`UsageRule::assign`], with one draw for all processes of a job: the text can be read
-    /// so too.
+    /// Like [`UsageRule::assign`], but with one draw for all processes of a job: the paper can be
+    /// read so, too.
     #[must_use]
     pub fn assign_one(&self, submission: Submission) -> Submission {
         let usage = if self.is_whole(&submission) {

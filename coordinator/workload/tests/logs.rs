@@ -30,14 +30,14 @@ fn log(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// Who runs and who waits, as plain lists searched from end to end; each pass computes all
-/// it needs from them.
+/// A slow scheduler: running and waiting jobs as plain lists searched from end to end; each pass
+/// computes all it needs from them.
 struct Reference {
     machine: u64,
     backfills: bool,
-    /// (end, expected end, processes)
+    /// Running jobs: (end, expected end, processes).
     running: Vec<(u64, u64, u64)>,
-    /// Index of the job.
+    /// Indices of the waiting jobs.
     waiting: Vec<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Reference {
         self.running.push((now + runtime, now + estimate, u64::from(job.processes)));
     }
 
-    /// Starts at `now`, in order.
+    /// Starts jobs at `now`, in order, and returns their indices.
     fn pass(&mut self, now: u64, jobs: &[Submission]) -> Vec<usize> {
         let mut started = Vec::new();
         let size = |j: usize| u64::from(jobs[j].processes);
@@ -181,7 +181,7 @@ fn lublin_typeless_is_like_the_archives_sample() {
     }
 }
 
-/// Where there is no data folder too: the model's jobs, cut short enough to be slow with.
+/// A test that needs no data folder: the model's jobs, few enough for the slow reference.
 #[test]
 fn a_generated_workload_is_scheduled_as_by_the_reference() {
     let jobs = dormouse_workload::Model::Lublin.generate(4_000, 64, 9).expect("it generates");

@@ -54,7 +54,7 @@ fn each_kind_of_bad_line_is_named_or_counted() {
     }
 }
 
-/// Each oddity is counted, has a rule, and is malformed or made into something else by it.
+/// Each oddity is counted and has a rule, which makes the job malformed or changes it.
 #[test]
 fn what_is_odd_is_counted_and_has_a_rule() {
     let text = "1 0 -1 90 4 -1 -1 4 60 -1 1 1 1 1 1 1 -1 -1\n\
@@ -164,7 +164,7 @@ fn a_missing_file_and_a_cut_gzip_say_so() {
     assert!(error.contains("cut.swf.gz"), "{error}");
 }
 
-/// Whether nothing is wrong with it but that there may be no job in it.
+/// Whether nothing is wrong with the text but that there may be no job in it.
 fn is_read_or_empty(text: &[u8]) -> bool {
     read(text, OnMalformed::Skip).err().is_none_or(|error| error.contains("no job that can be run"))
 }

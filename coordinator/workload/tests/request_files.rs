@@ -90,7 +90,7 @@ fn each_kind_of_bad_row_is_named() {
     }
     let error = read(&[head.as_bytes(), b"20,\xff\xfe,spot,5m\n"].concat(), None);
     assert!(error.is_err_and(|e| e.contains("line 3: its byte 4 is no text in UTF-8")));
-    // Where nobody says what there is, any type will do.
+    // Where the offer is unknown, any type will do.
     assert!(read(format!("{head}20,my.type,spot,5m").as_bytes(), None).is_ok());
     assert!(read(format!("{head}20,,spot,5m").as_bytes(), None).is_err());
 }
@@ -193,7 +193,7 @@ fn model() -> RequestModel {
     }
 }
 
-/// All that is wrong, as a key and words each.
+/// All mistakes in a source, each as its key and words.
 fn flaws(source: &RequestSource) -> Vec<String> {
     let offer = offer();
     source
@@ -203,7 +203,7 @@ fn flaws(source: &RequestSource) -> Vec<String> {
         .collect()
 }
 
-/// What is wrong with the good model after one change.
+/// Mistakes in the good model after one change.
 fn flawed(change: impl FnOnce(&mut RequestModel)) -> Vec<String> {
     let mut model = model();
     change(&mut model);
@@ -329,8 +329,8 @@ fn written_requests_are_in_order_and_there_to_be_had() {
     assert!(is_each && found.len() == says.len(), "{found:#?}");
 }
 
-/// Whatever a stream is of, it gives the same as what it was exported to; and its source is the same
-/// after it was kept in a log.
+/// Whatever a stream's source, it gives the same as the file it was exported to; and the source is
+/// the same after it was kept in a log.
 #[test]
 fn sources_of_all_kinds_give_their_stream() {
     let folder = tempfile::tempdir().expect("a folder");

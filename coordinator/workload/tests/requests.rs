@@ -55,7 +55,7 @@ fn near(mean: f64, expected: f64, deviation: f64, n: usize, what: &str) {
     assert!((mean - expected).abs() < bound, "{what}: {mean}, not {expected} within {bound}");
 }
 
-/// How many come in each window of this length, of as many as are whole.
+/// Number of requests in each window of this length, for all windows that are whole.
 fn counts(all: &[(Time, Request)], window: Span) -> Vec<f64> {
     let of = |at: Time| usize::try_from(at.as_micros() / window.as_micros()).expect("a place");
     let mut counts = vec![0.0; of(all.last().expect("one").0)];

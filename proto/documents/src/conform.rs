@@ -1,4 +1,4 @@
-//! Whether a document is as its schema says: all that is not, each with its place and what would be
+//! Checks of a document against its schema: all mistakes, each with its place and what would be
 //! right.
 
 use dormouse_units::{Bytes, Span};
@@ -11,7 +11,7 @@ use crate::schema::{example, kinds, schema_of, words};
 use crate::suggest::instead;
 use crate::{InputError, Node, Value};
 
-/// Looks at all of `node`.
+/// Checks all of `node` against `schema`, and adds the mistakes to `found`.
 pub fn conform(schema: &Json, node: &Node, found: &mut Mistakes) {
     if let Some((tag, kinds)) = kinds(schema) {
         return of_a_kind(tag, &kinds, node, found);
@@ -34,7 +34,7 @@ pub fn conform(schema: &Json, node: &Node, found: &mut Mistakes) {
     }
 }
 
-/// What is written as a `T`; `None` if something is wrong in it, which is told.
+/// Reads a value of type `T`; `None` if something is wrong in it, which is then in `found`.
 pub fn read<T: DeserializeOwned>(node: &Node, found: &mut Mistakes) -> Option<T> {
     if found.inside(&node.place.path) {
         return None;
@@ -48,11 +48,11 @@ pub fn read<T: DeserializeOwned>(node: &Node, found: &mut Mistakes) -> Option<T>
     }
 }
 
-/// All of a document, as a `T` is written.
+/// Reads all of a document as a value of type `T`.
 ///
 /// # Errors
 ///
-/// All that is wrong with it.
+/// All that is wrong with the document.
 pub fn read_whole<T: JsonSchema + DeserializeOwned>(root: &Node) -> Result<T, InputError> {
     let mut found = Mistakes::default();
     conform(&schema_of::<T>(), root, &mut found);
@@ -87,7 +87,7 @@ fn of_a_kind(tag: &str, kinds: &[(&str, &Json)], node: &Node, found: &mut Mistak
     }
 }
 
-/// What is wrong with a key that a table does not have, and what would be right.
+/// Says what is wrong with a key that a table does not have, and what would be right.
 type Stranger<'a> = &'a dyn Fn(&str) -> Option<(String, String)>;
 
 fn table(schema: &Json, node: &Node, stranger: Stranger<'_>, found: &mut Mistakes) {
@@ -184,8 +184,8 @@ fn choice(words: &[(&str, &str)], node: &Node, found: &mut Mistakes) {
     }
 }
 
-/// What the value at this path names: what a name is of says the key around it, and what one of a list
-/// is the list's.
+/// Kind of thing that the value at this path names: the key around a name, and the singular of the
+/// list around an item.
 fn thing(path: &str) -> &str {
     let is_place = |key: &str| key.bytes().all(|byte| byte.is_ascii_digit());
     let mut keys = path.rsplit('.').skip_while(|key| *key == "name").peekable();
@@ -252,7 +252,7 @@ fn bounds(schema: &Json) -> (Option<f64>, Option<f64>) {
     (schema["minimum"].as_f64(), schema["maximum"].as_f64().or(most))
 }
 
-/// What would be right of a number.
+/// Description of a number that would be right.
 fn range(schema: &Json, what: &str) -> String {
     match (bounds(schema), schema["exclusiveMinimum"].as_f64()) {
         ((Some(least), Some(most)), None) => format!("{what} from {least} to {most}"),
@@ -296,7 +296,7 @@ fn memory(schema: &Json, value: &Value) -> Result<(), Wrong> {
     least(schema, read, text)
 }
 
-/// A quantity is not less than the schema's `least`.
+/// Checks that a quantity is not less than the schema's `least`.
 fn least<T: std::str::FromStr + PartialOrd>(
     schema: &Json,
     read: T,
@@ -314,7 +314,7 @@ fn least<T: std::str::FromStr + PartialOrd>(
     Ok(())
 }
 
-/// The units' own errors say what would be right, and better.
+/// Splits a unit's own error into what is wrong and what would be right, which it says better.
 fn split(error: &str) -> Wrong {
     let (what, right) = error.split_once("; ").unwrap_or((error, "write it with its unit"));
     (what.to_owned(), right.to_owned())

@@ -1,30 +1,30 @@
-//! What is wrong with an input: where, what, and what would be right.
+//! Mistakes in an input: where, what, and what would be right.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where a value came from.
+/// Place of a value in the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The file, or the option of the command line.
     pub source: Arc<str>,
-    /// Line and column (in characters) in the file, from 1: of the key, where there is one.
+    /// Line and column (in characters) in the file, from 1: those of the key, where there is one.
     pub at: Option<(usize, usize)>,
     /// The key's path in the document, such as `scheduler.alpha`.
     pub path: String,
-    /// The text of that line.
+    /// Text of the line that the place is on.
     pub line: Option<Arc<str>>,
 }
 
 impl Place {
-    /// A whole file or option.
+    /// The place of a whole file or option.
     #[must_use]
     pub fn of(source: &str) -> Self {
         Self { source: source.into(), at: None, path: String::new(), line: None }
     }
 
-    /// The byte `at` of a text.
+    /// The place of the byte `at` of a text.
     #[must_use]
     pub fn in_text(source: &str, text: &str, at: usize) -> Self {
         let before = &text[..text.floor_char_boundary(at)];
@@ -35,7 +35,7 @@ impl Place {
         Self { at, line: Some(line.into()), ..Self::of(source) }
     }
 
-    /// A line of a file, from its first column.
+    /// The place of a line of a file, at its first column.
     #[must_use]
     pub fn line(path: &Path, number: usize, text: &str) -> Self {
         let (at, line) = (Some((number, 1)), Some(text.into()));
@@ -52,8 +52,8 @@ impl Place {
         Self { path, ..self.clone() }
     }
 
-    /// The file that a text here names: relative to the file that it stands in. Options of the command line
-    /// name paths from where one is.
+    /// Path of the file that a text at this place names: relative to the file that the text stands
+    /// in. Options of the command line name paths relative to the working directory.
     #[must_use]
     pub fn file(&self, text: &str) -> PathBuf {
         match (self.at, Path::new(&*self.source).parent()) {
@@ -83,7 +83,7 @@ pub struct Mistake {
     pub place: Place,
     /// The mistake, in words.
     pub what: String,
-    /// What would be right.
+    /// The remedy, in words: what would be right.
     pub remedy: String,
 }
 
@@ -94,12 +94,12 @@ impl Mistake {
         Self { place: place.clone(), what: one_line(what.into()), remedy: one_line(remedy.into()) }
     }
 
-    /// The line that it is on, with a caret under the place; empty where it is on none.
+    /// The line that the mistake is on, with a caret under the place; empty where it is on no line.
     fn excerpt(&self) -> String {
         let (Some((line, column)), Some(text)) = (self.place.at, &self.place.line) else {
             return String::new();
         };
-        // Of a line that no terminal has room for, what is around the place.
+        // A line that no terminal has room for is cut to what is around the place.
         let cut = if text.chars().count() > WIDEST { column.saturating_sub(WIDEST / 2) } else { 0 };
         let text: String = text.chars().skip(cut).take(WIDEST).collect();
         // Tabs stand above tabs, so that the caret is where it should be however wide they are.
@@ -111,24 +111,24 @@ impl Mistake {
     }
 }
 
-/// In one line: the place, what is wrong and what would be right.
+/// One line of text: the place, what is wrong and what would be right.
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}; {}", self.place, self.what, self.remedy)
     }
 }
 
-/// Bad input: all that is wrong with it, in the order of its places; a line each.
+/// Bad input: all mistakes in it, in the order of their places, one per line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError(Vec<Mistake>);
 
 impl InputError {
-    /// Bad input at `place`.
+    /// Bad input with one mistake, at `place`.
     pub fn new(place: &Place, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self(vec![Mistake::new(place, what, remedy)])
     }
 
-    /// A file that can't be read.
+    /// The error for a file that can't be read.
     #[must_use]
     pub fn unreadable(path: &Path, error: &std::io::Error) -> Self {
         let remedy = match error.kind() {
@@ -141,13 +141,13 @@ impl InputError {
         Self::new(&Place::of(&path.display().to_string()), error.to_string(), remedy)
     }
 
-    /// All that is wrong.
+    /// All mistakes in the input.
     #[must_use]
     pub fn mistakes(&self) -> &[Mistake] {
         &self.0
     }
 
-    /// For a terminal: each with the line that it is on and a caret under the place.
+    /// Text for a terminal: each mistake with the line that it is on and a caret under the place.
     #[must_use]
     pub fn with_lines(&self) -> String {
         let all: Vec<_> = self.0.iter().map(|one| format!("{one}{}", one.excerpt())).collect();
@@ -174,12 +174,12 @@ impl Mistakes {
         self.0.push(Mistake::new(place, what, remedy));
     }
 
-    /// The value, or what is wrong with it.
+    /// The value that was read; `None` if there are mistakes, which are added to these.
     pub fn take<T>(&mut self, read: Result<T, InputError>) -> Option<T> {
         read.map_err(|error| self.0.extend(error.0)).ok()
     }
 
-    /// Whether there is one in the section of this path.
+    /// Whether there is a mistake in the section of this path.
     #[must_use]
     pub fn inside(&self, path: &str) -> bool {
         let inside = |one: &Mistake| {
@@ -191,7 +191,7 @@ impl Mistakes {
         self.0.iter().any(inside)
     }
 
-    /// How many there are.
+    /// Number of mistakes found so far.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.len()
@@ -201,7 +201,7 @@ impl Mistakes {
     ///
     /// # Errors
     ///
-    /// All that was found, or there is no value.
+    /// All mistakes that were found; also where there is no value.
     pub fn or<T>(mut self, value: Option<T>) -> Result<T, InputError> {
         self.0.sort_by_key(|one| one.place.at);
         self.0.dedup();

@@ -13,7 +13,7 @@ use crate::{InputError, Node, Place, Value};
 ///
 /// # Errors
 ///
-/// It is no JSON, with the place where it ceases to be.
+/// The text is no JSON, with the place where it ceases to be.
 pub fn from_json(source: &str, text: &str) -> Result<Node, InputError> {
     let wrong = |error: serde_json::Error| not_json(source, text, &error);
     // The numbers and the depth of all of it are looked at here.
@@ -25,13 +25,13 @@ pub fn from_json(source: &str, text: &str) -> Result<Node, InputError> {
     Ok(Node { place, value })
 }
 
-/// What serde says of a text that is no JSON.
+/// The error for a text that is no JSON, from what serde says of it.
 pub fn not_json(source: &str, text: &str, error: &serde_json::Error) -> InputError {
     let what = format!("not valid JSON: {error}");
     InputError::new(&place_of(source, text, error), what, "mend the file, or fetch it again")
 }
 
-/// The place of which an error of serde speaks.
+/// The place that an error of serde names.
 #[must_use]
 pub fn place_of(source: &str, text: &str, error: &serde_json::Error) -> Place {
     let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
@@ -41,14 +41,14 @@ pub fn place_of(source: &str, text: &str, error: &serde_json::Error) -> Place {
 
 struct Reader<'a> {
     text: &'a str,
-    /// The byte that was asked for last, and its place.
+    /// The byte whose place was asked for last; `place` is that place.
     at: usize,
     place: Place,
 }
 
 impl<'a> Reader<'a> {
-    /// The place of the byte `at`, which is not before the one that was asked for last: a text that is
-    /// one long line is read once.
+    /// The place of the byte `at`, which is not before the byte asked for last: so a text that is
+    /// one long line is read only once.
     fn place(&mut self, path: String, at: usize) -> Place {
         let between = self.text.get(self.at..at).unwrap_or_default();
         match (between.contains('\n'), self.place.at) {
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         Place { path, ..self.place.clone() }
     }
 
-    /// Where a part of the text begins.
+    /// Byte of the text at which a part of it begins.
     fn offset(&self, part: &str) -> usize {
         part.as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
     }

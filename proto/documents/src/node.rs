@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::Place;
 
-/// A value and where it stands.
+/// A value and the place where it stands.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The value's file, line, column and path.
@@ -13,7 +13,7 @@ pub struct Node {
     pub value: Value,
 }
 
-/// What a document can hold.
+/// Value in a document: a plain value, a list or a table.
 #[derive(Clone, Debug)]
 pub enum Value {
     /// A piece of text.
@@ -33,7 +33,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// What it is, for messages.
+    /// Description of the value, for messages.
     #[must_use]
     pub fn what(&self) -> String {
         match self {
@@ -58,20 +58,20 @@ impl Node {
         }
     }
 
-    /// The place of a key inside, by its path, or where it would be: that of the innermost table or
-    /// list on the way.
+    /// Place of the key with this path inside the node; where there is none, that of the innermost
+    /// table or list on the way to it.
     #[must_use]
     pub fn place_of(&self, path: &str) -> &Place {
         &self.innermost(path).place
     }
 
-    /// The node of a path inside, or the last there is on the way to it.
+    /// The node with this path inside the node, or the last one on the way to it.
     #[must_use]
     pub fn innermost(&self, path: &str) -> &Self {
         self.inside(path.split('.'))
     }
 
-    /// The same by keys, which may have dots in them.
+    /// The node under these keys, which may have dots in them, or the last one on the way to it.
     #[must_use]
     pub fn inside<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> &Self {
         let mut at = self;
@@ -86,7 +86,7 @@ impl Node {
         at
     }
 
-    /// The text of this key, if it is one.
+    /// The text of this key, if its value is a text.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         match &self.get(key)?.value {
@@ -95,7 +95,7 @@ impl Node {
         }
     }
 
-    /// It without its places.
+    /// The value as JSON, without the places.
     #[must_use]
     pub fn json(&self) -> serde_json::Value {
         use serde_json::Value as Json;

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use crate::{InputError, Mistakes, Node, Place, Value, from_toml};
 
-/// One override, and the option it was given with.
+/// One override of a key, and the option it was given with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     /// The option, for messages, such as `--seed`.
@@ -19,11 +19,11 @@ pub struct Override {
 }
 
 impl Override {
-    /// `--set path=value`.
+    /// Override as given by `--set path=value`.
     ///
     /// # Errors
     ///
-    /// There is no `=`.
+    /// The text has no `=`.
     pub fn set(text: &str) -> Result<Self, InputError> {
         let (path, value) = text.split_once('=').ok_or_else(|| {
             let what = format!("'{text}' sets nothing");
@@ -36,19 +36,19 @@ impl Override {
         Ok(Self { option: "--set", path: path.trim().to_owned(), value: value.trim().to_owned() })
     }
 
-    /// `option` with this text as the value of `path`.
+    /// Override by `option`, with this text as the value of `path`.
     #[must_use]
     pub fn text(option: &'static str, path: &str, value: &str) -> Self {
         let quoted = toml::Value::String(value.to_owned()).to_string();
         Self { option, path: path.to_owned(), value: quoted }
     }
 
-    /// Puts the value into a document of this schema, where it replaces what was there. What stands
-    /// first in a path may have another name: `aliases` are pairs of such a name and the key.
+    /// Puts the value into a document of this schema, in place of what was there. The first key of
+    /// a path may have another name: `aliases` are pairs of such a name and the key.
     ///
     /// # Errors
     ///
-    /// There is no such place in the document, or the value is none.
+    /// There is no such place in the document, or the value can't be read.
     pub fn apply(
         &self,
         root: &mut Node,
@@ -90,7 +90,7 @@ impl Override {
         Ok(keys)
     }
 
-    /// What has this key; where nothing has, a place for it: for a list, if it `is_list`.
+    /// The node of this key inside `at`; where there is none, a new one, a list if it `is_list`.
     fn step<'a>(
         &self,
         at: &'a mut Node,
@@ -132,7 +132,7 @@ impl Override {
             Ok(Value::Table(mut table)) if table.len() == 1 => {
                 Ok(table.remove(VALUE).map_or(Value::Other("nothing"), |node| node.value))
             }
-            // TOML, but a number that can't be.
+            // The value is TOML, but a number out of range.
             Err(error) if error.mistakes().iter().all(|one| one.place.path == VALUE) => {
                 let place = Place { path: self.path.clone(), ..Place::of(self.option) };
                 let mut found = Mistakes::default();
@@ -146,7 +146,7 @@ impl Override {
     }
 }
 
-/// As `--set` takes it.
+/// Form that `--set` takes: `path=value`.
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.path, self.value)
@@ -155,7 +155,7 @@ impl fmt::Display for Override {
 
 const VALUE: &str = "value";
 
-/// Everything below comes from the command line now.
+/// Gives a node and everything below it a place on the command line.
 fn relabel(node: &mut Node, place: &Place) {
     node.place = place.clone();
     match &mut node.value {

@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::schema::{kinds, toml_of, words};
 
-/// All keys of a file, as Markdown, after this introduction. What is inside the key `again` is described
-/// elsewhere on the page.
+/// All keys of a file, as Markdown, after this introduction. The keys inside the key `again` are
+/// described elsewhere on the page.
 #[must_use]
 pub fn reference(introduction: &str, schema: &Value, again: &str) -> String {
     let mut page = Page { text: introduction.to_owned(), again, last: None };
@@ -24,7 +24,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// A table's keys, then the tables inside it.
+    /// Writes a table's keys, then the tables inside it.
     fn table(&mut self, path: &str, depth: usize, schema: &Value) {
         let Some(keys) = schema["properties"].as_object() else { return };
         let tag = |key: &Value| key["const"].is_string();
@@ -58,7 +58,7 @@ impl Page<'_> {
         }
     }
 
-    /// What is inside a key's value.
+    /// Writes the keys inside a key's value.
     fn inside(&mut self, path: &str, depth: usize, schema: &Value) {
         let heading = "#".repeat(depth.min(5));
         if let Some((tag, kinds)) = kinds(schema) {
@@ -98,7 +98,7 @@ impl Page<'_> {
     }
 }
 
-/// What a value looks like: its type, unit and range.
+/// Form of a value: its type, unit and range.
 fn form(schema: &Value) -> String {
     if let Some(forms) = schema["anyOf"].as_array() {
         return forms.iter().map(form).collect::<Vec<_>>().join(" or ");

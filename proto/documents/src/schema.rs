@@ -14,7 +14,7 @@ pub fn schema_of<T: JsonSchema>() -> Value {
     schema
 }
 
-/// Makes it one of what people write: they write no null, and a default as they would write it.
+/// Makes the schema one of what people write: they write no null, and defaults in their own form.
 fn plain(schema: &mut Value) {
     if let Value::Object(keys) = schema {
         if let Some(Value::Array(types)) = keys.get_mut("type")
@@ -64,7 +64,7 @@ fn plain(schema: &mut Value) {
     }
 }
 
-/// The words that a schema lets one choose from, with what each means; none if it is no choice.
+/// Words that a schema allows, each with its meaning; empty if the schema is no choice of words.
 pub(crate) fn words(schema: &Value) -> Vec<(&str, &str)> {
     let about = schema["description"].as_str().unwrap_or_default();
     if let Some(word) = schema["const"].as_str() {
@@ -78,7 +78,8 @@ pub(crate) fn words(schema: &Value) -> Vec<(&str, &str)> {
     if all.iter().any(Vec::is_empty) { Vec::new() } else { all.concat() }
 }
 
-/// The key that tells of which kind a table is, and the word of each kind; `None`: there is but one.
+/// Key that tells the kind of a table, and the word and the schema of each kind; `None`: there is
+/// but one kind.
 pub(crate) fn kinds(schema: &Value) -> Option<(&str, Vec<(&str, &Value)>)> {
     let all = schema["oneOf"].as_array()?;
     let is_tag = |key: &&String| {
@@ -90,7 +91,7 @@ pub(crate) fn kinds(schema: &Value) -> Option<(&str, Vec<(&str, &Value)>)> {
     Some((tag, named.collect()))
 }
 
-/// Something that would be right, as TOML.
+/// An example of a right value, as TOML.
 pub(crate) fn example(schema: &Value) -> String {
     if let Some(value) = schema["examples"].get(0) {
         return toml_of(value);

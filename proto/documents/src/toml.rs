@@ -11,7 +11,7 @@ use crate::{InputError, Node, Place, Value};
 ///
 /// # Errors
 ///
-/// All that is not TOML, or no value of an experiment.
+/// All parts that are not TOML, or that can't be a value of an experiment.
 pub fn from_toml(source: &str, text: &str) -> Result<Node, InputError> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut reader = TomlPlaces { source: source.into(), text, mistakes: Mistakes::default() };
@@ -34,7 +34,7 @@ struct TomlPlaces<'a> {
 }
 
 impl TomlPlaces<'_> {
-    /// The place of the byte `at`.
+    /// The place of the byte `at` of the text, under this path.
     fn place(&self, path: String, at: usize) -> Place {
         Place { path, ..Place::in_text(&self.source, self.text, at) }
     }

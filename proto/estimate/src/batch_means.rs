@@ -1,7 +1,7 @@
 //! Samples from one long run of parallel jobs: batch means (Law and Kelton, Simulation Modeling and
 //! Analysis, section 9.5.3; the MEASY paper's section 3.3).
 
-/// Batches after the warm-up.
+/// Number of batches after the warm-up.
 pub const BATCHES: usize = 20;
 /// The first tenth of the jobs is warm-up and does not count.
 const WARM_UP: usize = 10;
@@ -21,7 +21,8 @@ impl BatchMeans {
         Self { jobs, sums: [0.0; BATCHES], counts: [0.0; BATCHES] }
     }
 
-    /// Counts a job in: its batch is by its place, from 0, in the order of submission.
+    /// Counts a job in; its batch depends on `place`, its position from 0 in the order of
+    /// submission.
     pub fn add(&mut self, place: usize, value: f64) {
         let warm_up = self.jobs / WARM_UP;
         let Some(at) = place.checked_sub(warm_up) else { return };
@@ -38,9 +39,9 @@ impl BatchMeans {
     }
 }
 
-/// Whether the means of batches rise from the first to the last: Mann's test (Econometrica 13, 1945),
-/// one-sided at 0.1 %. Responses that do are of a queue that grows, a saturated load: there is no
-/// steady state whose mean an interval could hold.
+/// Whether the means of batches rise from the first to the last: Mann's test (Econometrica 13,
+/// 1945), one-sided at 0.1 %. Response times that rise are those of a growing queue, a saturated
+/// load: there is no steady state whose mean an interval could hold.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "at most 20 batches")]
 pub fn rises(means: &[f64]) -> bool {

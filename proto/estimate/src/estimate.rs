@@ -13,7 +13,7 @@ pub struct Estimate {
     pub range: (f64, f64),
     /// The number of samples.
     pub n: usize,
-    /// Whether there is no interval because the samples are of a queue that grows, which has no steady
+    /// Whether there is no interval because the samples are of a growing queue, which has no steady
     /// state whose mean it could hold.
     pub is_saturated: bool,
 }
@@ -39,27 +39,28 @@ impl Estimate {
         Some(Self { mean, ci95, range: (low, high), n, is_saturated: false })
     }
 
-    /// The estimate of something that was counted, once: it has no interval.
+    /// The estimate of something that was counted once: it has no interval.
     #[must_use]
     pub const fn exact(value: f64, n: usize) -> Self {
         Self { mean: value, ci95: None, range: (value, value), n, is_saturated: false }
     }
 
-    /// Whether a value lies in the interval; not where there is none.
+    /// Whether a value lies in the interval; false where there is none.
     #[must_use]
     pub fn covers(&self, value: f64) -> bool {
         self.ci95.is_some_and(|(low, high)| (low..=high).contains(&value))
     }
 
-    /// How far the mean is from `reference`, relative to it; `None` if that is zero.
+    /// Relative difference of the mean from `reference`; `None` if `reference` is zero.
     #[must_use]
     pub fn relative_to(&self, reference: f64) -> Option<f64> {
         (reference != 0.0).then(|| self.mean / reference - 1.0)
     }
 }
 
-/// The jackknife's pseudo-values of a statistic of the means of several series (Tukey 1958): as many
-/// as each series has samples, which are paired. Their [`Estimate`] is that of the statistic.
+/// The jackknife's pseudo-values of a statistic of the means of several series (Tukey 1958): as
+/// many as each series has samples, which are paired. The [`Estimate`] of the pseudo-values is that
+/// of the statistic.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 pub fn jackknife<const K: usize>(
@@ -80,7 +81,7 @@ pub fn jackknife<const K: usize>(
     (0..n).map(without).collect()
 }
 
-/// Mean and standard deviation; none of none.
+/// Mean and standard deviation of values; `None` if there are none.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 pub fn normal(values: &[f64]) -> Option<(f64, f64)> {
@@ -92,7 +93,7 @@ pub fn normal(values: &[f64]) -> Option<(f64, f64)> {
 /// The 97.5 % quantile of Student's t with this many degrees of freedom, at least one.
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 fn t975(freedom: usize) -> f64 {
-    // It has every degree from one on: the normal limit is never needed.
+    // The distribution has every degree from one on: the normal limit is never needed.
     StudentsT::new(0.0, 1.0, freedom.max(1) as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
 }
 

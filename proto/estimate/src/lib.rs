@@ -1,6 +1,6 @@
-//! What samples say: means with their confidence intervals, of independent samples and of batches
-//! of one long run, and what these show of a claim. All tables and all measurements of hosts take theirs
-//! from here.
+//! Estimates from samples: means with their confidence intervals, of independent samples and of
+//! batches of one long run, and what these show of a claim. All tables and all measurements of
+//! hosts take their estimates from here.
 
 mod batch_means;
 mod estimate;

@@ -1,7 +1,7 @@
 //! Intervals of resamples.
 
-/// What the middle 95 % of these values lie between, neighbours interpolated; `None` of fewer than 40, whose
-/// ends are not seen.
+/// Ends of the middle 95 % of these values, interpolated between neighbours; `None` for fewer than
+/// 40 values, whose ends are not seen.
 #[must_use]
 pub fn middle95(values: &[f64]) -> Option<(f64, f64)> {
     if values.len() < 40 {

@@ -2,25 +2,26 @@
 
 use crate::estimate::{Estimate, jackknife};
 
-/// A figure's samples: one of each independent run, or one of each batch of a single run.
+/// Samples of a figure: one from each independent run, or one from each batch of a single run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// The samples; `None`: a run has no such figure, such as the makespan of one that was never done.
+    /// The samples; `None`: a run has no such figure, such as the makespan of a run that was never
+    /// done.
     pub each: Vec<Option<f64>>,
-    /// Whether they are of batches.
+    /// Whether the samples are of batches.
     pub are_batches: bool,
-    /// Whether they are of a queue that grows, and so without an interval.
+    /// Whether the samples are of a growing queue, and so without an interval.
     pub is_saturated: bool,
 }
 
 impl Series {
-    /// A series with one sample of each independent run.
+    /// A series with one sample from each independent run.
     #[must_use]
     pub const fn of_runs(each: Vec<Option<f64>>) -> Self {
         Self { each, are_batches: false, is_saturated: false }
     }
 
-    /// Their mean, with its interval where they have one; `None` where no sample is there.
+    /// Mean of the samples, with its interval where they have one; `None` where there is no sample.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         let estimate = Estimate::of(&self.each.iter().flatten().copied().collect::<Vec<_>>())?;
@@ -28,9 +29,9 @@ impl Series {
         Some(Estimate { ci95, is_saturated: self.is_saturated, ..estimate })
     }
 
-    /// A statistic of two series, sample by sample: of runs under the same seed, or of batches of the
-    /// same jobs. Of batches it is the statistic of their sums, whose samples are the jackknife's; of
-    /// runs, that of each pair. `None` where the two have not the same samples.
+    /// A statistic of two series, sample by sample: of runs under the same seed, or of batches of
+    /// the same jobs. For batches it is the statistic of their sums, with the jackknife's samples;
+    /// for runs, that of each pair. `None` where the two series do not have the same samples.
     #[must_use]
     pub fn compared(&self, other: &Self, statistic: impl Fn([f64; 2]) -> f64) -> Option<Self> {
         if !self.is_paired(other) {
@@ -47,8 +48,9 @@ impl Series {
         Some(Self { each, is_saturated: self.is_saturated || other.is_saturated, ..*self })
     }
 
-    /// The mean of several, sample by sample: comparisons of the same jobs at several loads are not
-    /// independent, so that the samples stay the batches. `None` where they have not the same samples.
+    /// The mean of several series, sample by sample: comparisons of the same jobs at several loads
+    /// are not independent, so that the samples stay the batches. `None` where they do not have the
+    /// same samples.
     #[must_use]
     pub fn mean_of(all: &[Self]) -> Option<Self> {
         let first = all.first().filter(|first| all.iter().all(|other| first.is_paired(other)))?;
@@ -62,7 +64,7 @@ impl Series {
         Some(Self { each, is_saturated: all.iter().any(|s| s.is_saturated), ..*first })
     }
 
-    /// All samples of several, which have to be independent.
+    /// All samples of several series, which have to be independent, in one series.
     #[must_use]
     pub fn pooled(all: &[Self]) -> Self {
         let each = all.iter().flat_map(|series| series.each.clone()).collect();
@@ -107,7 +109,7 @@ mod tests {
         assert_eq!(less.estimate().map(|e| e.n), Some(1));
     }
 
-    /// The same comparison seven times says no more than once.
+    /// A comparison that is repeated seven times says no more than once.
     #[test]
     fn loads_of_the_same_jobs_are_not_independent() {
         let of = batches(&[1.0, 5.0, 2.0]);

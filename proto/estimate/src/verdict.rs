@@ -1,8 +1,8 @@
-//! What an estimate shows of something that was said: the one rule by which claims hold.
+//! Verdicts: what an estimate shows of a claim, by the one rule by which claims hold.
 
 use crate::Estimate;
 
-/// The rule, as reports say it: so a claim can't hold for having been looked at too little.
+/// The rule, as reports say it: by it, no claim holds for having been looked at too little.
 pub const RULE: &str = "A claim with a figure is open while our 95 % interval is wider than the claim's \
     relative tolerance, unless the whole of it is further from the figure than that: then it fails. With a \
     narrower one it holds where ours is within the tolerance. A claim of order holds where our whole \
@@ -10,37 +10,37 @@ pub const RULE: &str = "A claim with a figure is open while our 95 % interval is
     whole is not, and is open where it straddles the bound. Without an interval, of a single seed say, a \
     claim is open. Where the paper is silent there is no verdict.";
 
-/// What is said of a quantity.
+/// Claim about a quantity, as a paper states it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Said {
     /// The quantity is said to be this figure.
     Figure {
         /// The figure that is claimed.
         figure: f64,
-        /// How far from it is near enough, as a part of it.
+        /// Distance from the figure that is near enough, as a part of the figure.
         relative: f64,
     },
-    /// The quantity is said to lie between these bounds, which are outside.
+    /// The quantity is said to lie between these bounds, which are themselves excluded.
     Order {
-        /// What it is larger than.
+        /// Value that the quantity is larger than.
         above: Option<f64>,
-        /// What it is smaller than.
+        /// Value that the quantity is smaller than.
         below: Option<f64>,
     },
     /// Nothing is said of the quantity.
     Nothing,
 }
 
-/// What became of a claim.
+/// Outcome of the check of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Ours bears it out.
+    /// Our estimate bears the claim out.
     Holds,
-    /// Ours does not.
+    /// Our estimate contradicts the claim.
     Fails,
-    /// Ours are too few to show either.
+    /// Our samples are too few to show either.
     Open,
-    /// The paper is silent on it: ours is for comparison.
+    /// The paper is silent on the quantity: our estimate is for comparison.
     Silent,
 }
 
@@ -58,7 +58,7 @@ impl Verdict {
 }
 
 impl Estimate {
-    /// What it shows of what is said, and how that is known; `more` is what narrows its interval, such
+    /// Verdict on what is said, and its reason in words; `more` is what narrows the interval, such
     /// as `more seeds`.
     #[must_use]
     pub fn shows(&self, said: Said, more: &str) -> (Verdict, String) {
@@ -113,7 +113,7 @@ impl Estimate {
 mod tests {
     use super::*;
 
-    /// What this interval around its middle shows.
+    /// Verdict for an interval from `low` to `high` around its middle.
     fn shown(said: Said, low: f64, high: f64) -> (Verdict, String) {
         let mean = f64::midpoint(low, high);
         let ours = Estimate { ci95: Some((low, high)), ..Estimate::exact(mean, 30) };
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn a_figure_takes_an_interval_no_wider_than_its_tolerance() {
-        // From 6 to 10 is near enough.
+        // An estimate from 6 to 10 is near enough.
         for (low, high, verdict) in [
             (7.5, 8.5, Verdict::Holds),
             // As wide as the tolerance, and as far off as it.
@@ -147,7 +147,7 @@ mod tests {
             assert_eq!(got, verdict, "{low} to {high}: {how}");
             assert_eq!(how.contains("wider than the tolerance: more seeds"), got == Verdict::Open);
         }
-        // Of zero there is no part: only zero itself is near.
+        // There is no part of zero: only zero itself is near.
         assert_eq!(shown(figure(0.0, 0.15), -0.1, 0.1).0, Verdict::Open);
         assert_eq!(shown(figure(0.0, 0.15), 0.0, 0.0).0, Verdict::Holds);
         // Fifteen points are no tolerance: 1.92 % is not 10 %.

@@ -2,12 +2,11 @@
 
 use std::ops::Index;
 
-/// What is known of things by their ids, in the order of these.
+/// A map from ids to values, in the order of the ids.
 ///
-/// The entries ascend and no id is there twice, so that an id is never behind the place of its
-/// number: where ids are given out from zero and none is taken away, it is right there, and where
-/// some are it is searched for in what comes before. However large an id is, it takes the room of
-/// one entry.
+/// The entries ascend and no id is there twice, so that an id is never behind the position of its
+/// number: where ids are given out from zero and none is taken away, it is right there; otherwise
+/// it is searched for in what comes before. However large an id is, it takes the room of one entry.
 #[derive(Clone, Debug)]
 pub struct ById<K, V>(Vec<(K, V)>);
 
@@ -24,7 +23,7 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
         Self(Vec::new())
     }
 
-    /// Where an id is, or would have to be.
+    /// Position of an id; as an error, the position where it would have to be.
     #[inline]
     fn place(&self, id: K) -> Result<usize, usize> {
         let number = id.into() as usize;
@@ -35,38 +34,38 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
         before.binary_search_by_key(&id, |(there, _)| *there)
     }
 
-    /// How many there are.
+    /// Number of entries.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether the map is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// What is known of one.
+    /// The value of an id, if it is in the map.
     #[must_use]
     #[inline]
     pub fn get(&self, id: &K) -> Option<&V> {
         self.place(*id).ok().map(|place| &self.0[place].1)
     }
 
-    /// The same, to be changed.
+    /// The value of an id, to be changed.
     #[inline]
     pub fn get_mut(&mut self, id: &K) -> Option<&mut V> {
         self.place(*id).ok().map(|place| &mut self.0[place].1)
     }
 
-    /// Whether there is such an id.
+    /// Whether the map has this id.
     #[must_use]
     pub fn contains_key(&self, id: &K) -> bool {
         self.place(*id).is_ok()
     }
 
-    /// Puts one in, in the place of one with its id; that one, if there was one.
+    /// Puts in the value of an id; returns the former value, if there was one.
     pub fn insert(&mut self, id: K, value: V) -> Option<V> {
         match self.place(id) {
             Ok(place) => Some(std::mem::replace(&mut self.0[place].1, value)),
@@ -77,17 +76,17 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
         }
     }
 
-    /// Takes one away.
+    /// Takes an id out of the map; returns its value, if there was one.
     pub fn remove(&mut self, id: &K) -> Option<V> {
         self.place(*id).ok().map(|place| self.0.remove(place).1)
     }
 
-    /// Takes away all that are not to be kept.
+    /// Keeps only the entries for which `keep` is true.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
         self.0.retain_mut(|(id, value)| keep(id, value));
     }
 
-    /// All, in the order of their ids.
+    /// All entries, in the order of their ids.
     pub fn iter(&self) -> Iter<'_, K, V> {
         self.0.iter().map(|(id, value)| (id, value))
     }
@@ -97,13 +96,13 @@ impl<K: Copy + Ord + Into<u32>, V> ById<K, V> {
         self.0.iter().map(|(id, _)| id)
     }
 
-    /// All without their ids, in the order of these.
+    /// All values, in the order of their ids.
     pub fn values(&self) -> impl ExactSizeIterator<Item = &V> {
         self.0.iter().map(|(_, value)| value)
     }
 }
 
-/// All of a [`ById`], in order.
+/// Iterator over the entries of a [`ById`], in the order of their ids.
 type Iter<'a, K, V> =
     std::iter::Map<std::slice::Iter<'a, (K, V)>, fn(&'a (K, V)) -> (&'a K, &'a V)>;
 
@@ -119,11 +118,11 @@ impl<'a, K: Copy + Ord + Into<u32>, V> IntoIterator for &'a ById<K, V> {
 impl<K: Copy + Ord + Into<u32>, V> Index<&K> for ById<K, V> {
     type Output = V;
 
-    /// One that is there.
+    /// The value of an id that is in the map.
     ///
     /// # Panics
     ///
-    /// It isn't.
+    /// The id is not in the map.
     fn index(&self, id: &K) -> &V {
         self.get(id).expect("only what is there is asked for so")
     }
@@ -143,7 +142,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is done to it, it is what a plain map is.
+        /// Whatever is done to the map, it equals a plain map.
         #[test]
         fn it_is_a_plain_map(done in prop::collection::vec((0_u8..5, id()), 0..80)) {
             let mut map: ById<VmId, usize> = ById::new();

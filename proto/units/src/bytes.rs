@@ -30,7 +30,7 @@ impl Bytes {
         self.0
     }
 
-    /// Whether it is none.
+    /// Whether the amount is zero.
     #[must_use]
     pub const fn is_zero(&self) -> bool {
         self.0 == 0
@@ -43,7 +43,7 @@ impl Bytes {
         self.0 as f64 / f64::from(1 << 20)
     }
 
-    /// This less `other`; zero if there is less.
+    /// This amount less `other`; zero if it is smaller.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The vCPU of each process of a task, in the order of its processes; cheap to clone. That of a task
-/// of one process is here itself: there are many of these, and each is handed on many times.
+/// The vCPU of each process of a task, in the order of its processes; cheap to clone. The vCPU of a
+/// task of one process needs no allocation: there are many such tasks, and each list is handed on
+/// many times.
 #[derive(Clone, Default)]
 pub struct Cpus(List);
 

@@ -36,7 +36,7 @@ impl Credits {
         self.0
     }
 
-    /// The nearest to `credits`; `None` if negative, not finite or past a million.
+    /// The nearest amount to `credits`; `None` if negative, not finite or past a million.
     #[must_use]
     pub fn from_f64(credits: f64) -> Option<Self> {
         #[expect(
@@ -54,7 +54,7 @@ impl Credits {
         self.0 as f64 / 60e6
     }
 
-    /// These less `other`; zero if there are fewer.
+    /// These credits less `other`; zero if they are fewer.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))

@@ -20,7 +20,7 @@ impl Money {
     }
 }
 
-/// `n` · 10^-`digits` without padding.
+/// Decimal text of `n` · 10^-`digits`, without padding.
 fn decimal(n: u64, digits: u32) -> String {
     let scale = 10_u64.pow(digits);
     let (whole, below) = (n / scale, n % scale);

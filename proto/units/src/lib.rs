@@ -1,7 +1,7 @@
 //! The quantities and names that every part of Dormouse speaks.
 //!
-//! Everything here is an integer in a small unit: no float is a key, a time or
-//! a ledger entry. This crate knows nobody and does nothing.
+//! Everything here is an integer in a small unit: no float is a key, a time or a ledger entry. This
+//! crate depends on no other part of Dormouse.
 
 mod by_id;
 mod bytes;

@@ -103,13 +103,13 @@ impl Price {
         self.0 as f64 / 1e9
     }
 
-    /// This part of it.
+    /// This part of the price.
     #[must_use]
     pub fn part(self, part: Ppm) -> Self {
         Self(part.of(self.0))
     }
 
-    /// What `span` costs, rounded down to a nano-dollar.
+    /// Cost of `span` at this price, rounded down to a nano-dollar.
     #[must_use]
     pub fn for_span(self, span: Span) -> Money {
         let nanos = u128::from(self.0) * u128::from(span.as_micros()) / 3_600_000_000;

@@ -1,4 +1,4 @@
-//! Where on a VM a task sits, and how it runs there.
+//! Seats: where on a VM a task runs, and how.
 
 use std::fmt;
 
@@ -29,7 +29,7 @@ pub enum Tier {
 }
 
 impl Tier {
-    /// Whether it is the foreground.
+    /// Whether the tier is the foreground.
     #[must_use]
     pub const fn is_foreground(&self) -> bool {
         matches!(self, Self::Foreground)
@@ -48,12 +48,12 @@ impl fmt::Display for Tier {
 /// The seats of a task: one slot of one tier on a vCPU of a VM for each of its processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seats {
-    /// The VM that has them.
+    /// The VM that has the seats.
     pub vm: VmId,
-    /// The tier of all of them.
+    /// The tier of all the seats.
     #[serde(default, skip_serializing_if = "Tier::is_foreground")]
     pub tier: Tier,
-    /// Their vCPUs. Empty in a decision about a task of one process: the first that is free.
+    /// vCPUs of the seats. Empty in a decision about a task of one process: the first free vCPU.
     #[serde(default, skip_serializing_if = "none")]
     pub cpus: Cpus,
 }

@@ -40,7 +40,7 @@ impl Ppm {
         self.0
     }
 
-    /// As a number, one being the whole.
+    /// The fraction as a number; one is the whole.
     #[must_use]
     pub fn as_f64(self) -> f64 {
         f64::from(self.0) / 1e6
@@ -57,7 +57,7 @@ impl Ppm {
         u64::try_from(u128::from(n) * u128::from(self.0) / 1_000_000).unwrap_or(u64::MAX)
     }
 
-    /// The rest up to the whole; zero from the whole on.
+    /// The rest from this fraction up to the whole; zero from the whole on.
     #[must_use]
     pub const fn rest(self) -> Self {
         Self(1_000_000_u32.saturating_sub(self.0))
@@ -65,7 +65,7 @@ impl Ppm {
 }
 
 impl fmt::Display for Ppm {
-    /// As a percentage.
+    /// Writes the fraction as a percentage.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = format!("{:.4}", f64::from(self.0) / 1e4);
         write!(f, "{}%", text.trim_end_matches('0').trim_end_matches('.'))

@@ -37,7 +37,7 @@ impl Speedup {
         self.emulated_us_per_second
     }
 
-    /// As a factor, for people only.
+    /// The speed-up as a factor, for people only.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "display only")]
     pub fn as_f64(self) -> f64 {

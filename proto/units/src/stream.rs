@@ -21,7 +21,7 @@ impl Stream {
         Self(ChaCha8Rng::from_seed(key))
     }
 
-    /// As [`Stream::new`] for an entity known by name.
+    /// The stream of an entity that is known by its name; otherwise as [`Stream::new`].
     #[must_use]
     pub fn named(seed: u64, purpose: &str, entity: &str) -> Self {
         Self::new(seed, purpose, fnv1a(entity.as_bytes()))
@@ -32,7 +32,8 @@ impl Stream {
         self.0.next_u64()
     }
 
-    /// A number below `n`, each as likely (Lemire's multiplication, biased by less than n/2^64).
+    /// A number below `n`, each with the same probability (Lemire's multiplication, biased by less
+    /// than n/2^64).
     ///
     /// `n` zero gives zero.
     #[expect(clippy::cast_possible_truncation, reason = "the product shifted by 64 is below n")]

@@ -55,7 +55,7 @@ impl Time {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// The sooner of two times, either of which may never come.
+    /// The earlier of two instants; `None` is an instant that never comes.
     #[must_use]
     pub fn sooner(one: Option<Self>, other: Option<Self>) -> Option<Self> {
         match (one, other) {
@@ -118,8 +118,8 @@ impl Span {
         Self(share.of(self.0))
     }
 
-    /// How long work that takes this span at full speed takes at speed `share`,
-    /// rounded up; `None` at speed zero.
+    /// Time that work of this span at full speed takes at speed `share`, rounded up; `None` at
+    /// speed zero.
     #[must_use]
     pub fn at_speed(self, share: Ppm) -> Option<Self> {
         if share == Ppm::ZERO {
@@ -129,7 +129,7 @@ impl Span {
         u64::try_from(us).ok().map(Self)
     }
 
-    /// What fraction `self` is of `whole`, rounded down and at most one; one if `whole` is zero.
+    /// Fraction of `whole` that this span is, rounded down and at most one; one if `whole` is zero.
     #[must_use]
     pub fn fraction_of(self, whole: Self) -> Ppm {
         if whole.0 == 0 {
@@ -197,7 +197,7 @@ impl fmt::Display for Time {
 }
 
 impl fmt::Display for Span {
-    /// As people write it, without loss: `45m`, `1h30m`, `0.25s`, `0s`.
+    /// Writes the span as people do, without loss: `45m`, `1h30m`, `0.25s`, `0s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, micros) = (self.0 / 1_000_000, self.0 % 1_000_000);
         let (h, m, s) = (whole / 3600, whole / 60 % 60, whole % 60);

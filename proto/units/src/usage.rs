@@ -1,4 +1,4 @@
-//! What of a processor the processes of a parallel job use.
+//! CPU usage of the processes of a parallel job.
 
 use std::sync::Arc;
 
@@ -10,9 +10,9 @@ use crate::Ppm;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Usage {
-    /// Every process uses this much.
+    /// Every process uses this part of a processor.
     Uniform(Ppm),
-    /// One entry a process, highest first.
+    /// Usage of each process, highest first.
     Each(Arc<[Ppm]>),
 }
 
@@ -20,15 +20,15 @@ impl Usage {
     /// Every process uses a whole processor.
     pub const FULL: Self = Self::Uniform(Ppm::ONE);
 
-    /// What each process uses, in any order: processes have no names, so they are put in
-    /// the order in which the matching wants them, highest first.
+    /// Usage of each process, given in any order: processes have no names, so they are put in the
+    /// order in which the matching wants them, highest first.
     #[must_use]
     pub fn each(mut of: Vec<Ppm>) -> Self {
         of.sort_unstable_by(|a, b| b.cmp(a));
         Self::Each(of.into())
     }
 
-    /// What every process uses, where they need not be told apart.
+    /// Usage of every process, where they are all alike; `None` where each has its own.
     #[must_use]
     pub const fn uniform(&self) -> Option<Ppm> {
         match self {
@@ -37,7 +37,7 @@ impl Usage {
         }
     }
 
-    /// Usage of process `n`; a whole processor where nothing is known of it.
+    /// Usage of process `n`; a whole processor where nothing is known of the process.
     #[must_use]
     #[inline]
     pub fn of(&self, n: usize) -> Ppm {

@@ -1,10 +1,10 @@
-//! What is kept of tasks that come in the order of their ids and leave in any.
+//! A map for tasks that come in the order of their ids and leave in any order.
 
 use std::collections::VecDeque;
 
 use crate::TaskId;
 
-/// One thing for each of some tasks, found by its place: as quick with a million tasks as with ten.
+/// One item for each of some tasks, found by position: as quick with a million tasks as with ten.
 /// It is as long as from the first task that is there to the last that ever was.
 #[derive(Clone, Debug)]
 pub struct Window<T> {
@@ -20,26 +20,26 @@ impl<T> Default for Window<T> {
 }
 
 impl<T> Window<T> {
-    /// The id after the largest that ever was there; `None` before the first.
+    /// The id after the largest that ever was there; `None` while there was none.
     #[must_use]
     pub fn end(&self) -> Option<TaskId> {
         let end = self.first.saturating_add(u32::try_from(self.places.len()).unwrap_or(u32::MAX));
         (end > 0).then(|| TaskId::new(end))
     }
 
-    /// What there is for a task.
+    /// The item of a task, if there is one.
     #[must_use]
     pub fn get(&self, id: TaskId) -> Option<&T> {
         self.places.get(id.get().checked_sub(self.first)? as usize)?.as_ref()
     }
 
-    /// The same, to be changed.
+    /// The item of a task, to be changed.
     pub fn get_mut(&mut self, id: TaskId) -> Option<&mut T> {
         self.places.get_mut(id.get().checked_sub(self.first)? as usize)?.as_mut()
     }
 
-    /// Puts something there for a task; what was there before. Between it and the others there is a
-    /// place for every id.
+    /// Puts in the item of a task; returns the former item, if there was one. Between this task and
+    /// the others there is a place for every id.
     pub fn insert(&mut self, id: TaskId, it: T) -> Option<T> {
         let id = id.get();
         if self.places.is_empty() {
@@ -58,7 +58,7 @@ impl<T> Window<T> {
         self.places[place].replace(it)
     }
 
-    /// Takes away what there is for a task.
+    /// Takes out the item of a task and returns it.
     pub fn remove(&mut self, id: TaskId) -> Option<T> {
         let gone = self.places.get_mut(id.get().checked_sub(self.first)? as usize)?.take()?;
         while let Some(None) = self.places.front() {
@@ -68,7 +68,7 @@ impl<T> Window<T> {
         Some(gone)
     }
 
-    /// All that there is, in the order of the tasks.
+    /// All items, in the order of the tasks.
     pub fn iter(&self) -> impl Iterator<Item = (TaskId, &T)> {
         let ids = (self.first..).map(TaskId::new);
         ids.zip(&self.places).filter_map(|(id, it)| Some((id, it.as_ref()?)))
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use crate::Stream;
 
-    /// It holds what a map would, and no places before the first task that is there.
+    /// The window holds what a map would, and no places before the first task that is there.
     #[test]
     fn it_is_a_map_of_what_is_there() {
         let mut stream = Stream::new(7, "window", 0);
@@ -91,7 +91,7 @@ mod tests {
             assert_eq!(window.end(), None);
             let mut next = first;
             for turn in 0..3_000_u32 {
-                // Now and then one comes again that has left, and ids are left out.
+                // Now and then a task that has left comes again, and ids are left out.
                 let back = stream.below(30) as u32;
                 let id = TaskId::new(next.saturating_sub(back).max(first));
                 if stream.below(2) == 0 {

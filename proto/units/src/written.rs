@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::{Bytes, Credits, Ppm, Price, Span, TypeName};
 
-/// Why a value is not what it is read as.
+/// Why a value can't be read as its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WrittenError(String);
@@ -32,12 +32,12 @@ impl de::Error for WrittenError {
 ///
 /// # Errors
 ///
-/// It is of another form.
+/// The value is of another form.
 pub fn read<'de, T: Deserialize<'de>>(value: &'de Value) -> Result<T, WrittenError> {
     T::deserialize(Written { value, tag: None })
 }
 
-/// A value, and the key that has told already which kind of table it is.
+/// A value, and the key, if any, that has told already which kind of table it is.
 #[derive(Clone, Copy)]
 struct Written<'de> {
     value: &'de Value,
@@ -45,7 +45,7 @@ struct Written<'de> {
 }
 
 impl<'de> Written<'de> {
-    /// The integer that the type of this name keeps.
+    /// The integer that a quantity of this type's name keeps; `None`: the type is no quantity.
     fn quantity(self, name: &str) -> Option<Result<u64, WrittenError>> {
         let text = || self.value.as_str().ok_or_else(|| WrittenError("it is not a text".into()));
         let number = || self.value.as_f64().ok_or_else(|| WrittenError("it is no number".into()));
@@ -134,7 +134,7 @@ impl<'de> de::Deserializer<'de> for Written<'de> {
     }
 }
 
-/// One of an enum: its name, and the table that has its fields.
+/// Variant of an enum: its name, and the table that has its fields.
 struct Variant<'de> {
     word: &'de str,
     rest: Written<'de>,
@@ -184,7 +184,7 @@ impl<'de> de::VariantAccess<'de> for Variant<'de> {
     }
 }
 
-/// Describes a quantity where it is used: there is no section of its own on it.
+/// Describes a quantity inline, where it is used: the schema has no section of its own on it.
 macro_rules! described {
     ($($name:ident: $schema:tt),+ $(,)?) => {$(
         impl JsonSchema for $name {

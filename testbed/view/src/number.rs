@@ -1,6 +1,6 @@
 //! Numbers as text, rounded for people, the same everywhere.
 
-/// A number with so many decimals; never `-0`.
+/// A number with `digits` decimals; never `-0`.
 #[must_use]
 pub fn fixed(x: f64, digits: usize) -> String {
     let text = format!("{x:.digits$}");

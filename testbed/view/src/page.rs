@@ -16,24 +16,24 @@ const VIEWER: &str = include_str!("page/viewer.js");
 pub struct Page {
     /// Title of the page.
     pub title: String,
-    /// What it is about, in a sentence or two.
+    /// Lead of the page: what it is about, in a sentence or two.
     pub lead: String,
     /// The figures that matter most.
     pub cards: Vec<Card>,
-    /// The sections in order: the heading, and what stands under it. Empty ones are left out.
+    /// The sections in order: the heading, and the blocks under it. Empty ones are left out.
     pub sections: Vec<(String, Vec<Block>)>,
 }
 
 /// A figure with its name and a remark.
 #[derive(Clone, Debug, Default)]
 pub struct Card {
-    /// What it is.
+    /// Name of the figure.
     pub name: String,
     /// The figure, with its unit.
     pub value: String,
-    /// What it is to be compared with.
+    /// Remark on the figure, such as what it is to be compared with.
     pub remark: String,
-    /// Whether it is good or bad news.
+    /// Whether the figure is good or bad news.
     pub tone: Tone,
 }
 
@@ -48,7 +48,7 @@ pub enum Block {
     Plots(Vec<Markup>),
     /// A wide figure to look around in: it can be zoomed, and filtered by the text of its items.
     Figure(Markup),
-    /// What is shown when asked for.
+    /// Blocks under a heading, shown when asked for.
     Folded(String, Vec<Self>),
     /// A command or a digest, to be copied.
     Command(String),
@@ -66,7 +66,7 @@ impl Page {
         self.sections.push((title.into(), blocks.into_iter().collect()));
     }
 
-    /// The whole file.
+    /// The whole page as an HTML file.
     #[must_use]
     pub fn to_html(&self) -> String {
         let page = html! {
@@ -109,7 +109,7 @@ impl Card {
         Self { name, value, remark, tone: Tone::Plain }
     }
 
-    /// The same as good or bad news.
+    /// This card as good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool) -> Self {
         Self { tone: Tone::verdict(is_good), ..self }
@@ -131,7 +131,7 @@ impl Block {
         Self::Text(text.into())
     }
 
-    /// Whether there is nothing to show.
+    /// Whether the block has nothing to show.
     fn is_empty(&self) -> bool {
         match self {
             Self::Text(text) | Self::Command(text) => text.is_empty(),

@@ -1,4 +1,4 @@
-//! One typed table; its renderers are beside it, and what they know of a terminal.
+//! One typed table; the renderers of it, and what they know of a terminal, are beside it.
 
 mod cell;
 mod column;
@@ -20,7 +20,7 @@ pub struct Table {
     rows: Vec<Vec<Cell>>,
 }
 
-/// A table that is being made: a row for each thing.
+/// A table that is being made, with a row for each thing.
 #[derive(Clone, Debug)]
 pub struct TableOf<T> {
     things: Vec<T>,
@@ -28,7 +28,7 @@ pub struct TableOf<T> {
 }
 
 impl Table {
-    /// A table with a row for each of these, and no column so far.
+    /// A table with a row for each of `things`, and no column so far.
     pub fn of<T>(things: impl IntoIterator<Item = T>) -> TableOf<T> {
         let things: Vec<_> = things.into_iter().collect();
         let rows = vec![Vec::new(); things.len()];
@@ -41,21 +41,22 @@ impl Table {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
-    /// Adds a row. Cells that lack at its end are missing, those beyond the last column dropped.
+    /// Adds a row. Cells that the row lacks at its end are missing, those beyond the last column
+    /// dropped.
     pub fn push(&mut self, row: impl IntoIterator<Item = Cell>) {
         let mut row: Vec<_> = row.into_iter().take(self.columns.len()).collect();
         row.resize_with(self.columns.len(), Cell::missing);
         self.rows.push(row);
     }
 
-    /// The same with this row.
+    /// This table with one more row.
     #[must_use]
     pub fn with(mut self, row: impl IntoIterator<Item = Cell>) -> Self {
         self.push(row);
         self
     }
 
-    /// Whether there is no row.
+    /// Whether the table has no row.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
@@ -63,7 +64,7 @@ impl Table {
 }
 
 impl<T> TableOf<T> {
-    /// The same with this column, and what it says of each.
+    /// This table with one more column, whose cells are made of the things by `cell`.
     #[must_use]
     pub fn column<C: Into<Cell>>(mut self, column: Column, cell: impl Fn(&T) -> C) -> Self {
         self.table.columns.push(column);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::plot::{Bar, Gantt, Place};
 
 impl Gantt {
-    /// The trace, a JSON document.
+    /// The chart as a trace, a JSON document.
     #[must_use]
     pub fn to_trace(&self) -> Value {
         let mut events = Vec::new();
@@ -32,7 +32,7 @@ impl Gantt {
                 }));
             }
         }
-        // What lies over work is said by the work.
+        // Bars that lie over work are left out: the work's own bar says what they do.
         let bars = self.bars.iter().filter(|bar| !bar.fill.is_overlay());
         events.extend(bars.flat_map(slices));
         for mark in &self.marks {
@@ -70,7 +70,7 @@ fn slices(bar: &Bar) -> impl Iterator<Item = Value> + '_ {
     })
 }
 
-/// The thread of a row's tier.
+/// Number of the thread for a row's tier.
 fn thread(row: u32, tier: Tier) -> u64 {
     1 + u64::from(row) * 2 + u64::from(tier == Tier::Background)
 }

@@ -20,10 +20,10 @@ pub enum CostName {
 /// A cost that grows evenly: `slope × time − offset`, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Line {
-    /// How many VMs it grows with.
+    /// Number of VMs whose cost grows with time.
     pub(super) slope: i64,
     pub(super) offset: i64,
-    /// From when on it is another; `None`: it stays as it is.
+    /// Instant from which on the cost is another line; `None`: the line always holds.
     pub(super) until: Option<Time>,
 }
 
@@ -40,8 +40,8 @@ impl CostName {
         self != Self::Number
     }
 
-    /// What the end of a VM costs now that is charged since then, if it is: microseconds, or 1 where every
-    /// VM costs the same.
+    /// Cost now of ending a VM charged since `since` (`None`: not charged), in microseconds, or 1
+    /// where every VM costs the same.
     #[must_use]
     pub fn of(self, since: Option<Time>, now: Time) -> u64 {
         let age = since.map_or(0, |since| now.since(since).as_micros());
@@ -52,7 +52,7 @@ impl CostName {
         }
     }
 
-    /// The same as it will be.
+    /// Cost of ending such a VM over time, from `now` on.
     pub(super) fn line(self, since: Option<Time>, now: Time) -> Line {
         let steady = |cost: i64| Line { slope: 0, offset: -cost, until: None };
         let Some(since) = since else { return steady(i64::from(!self.grows())) };
@@ -70,7 +70,7 @@ impl CostName {
 }
 
 impl Line {
-    /// The sum of both lines, which holds until the sooner of their ends.
+    /// The sum of both lines, which holds until the earlier of their ends.
     pub(super) fn with(&self, other: &Self) -> Self {
         Self {
             slope: self.slope + other.slope,

@@ -1,4 +1,4 @@
-//! What is free on which host.
+//! The hosts of a provider and the free room on each.
 
 use std::collections::BTreeSet;
 
@@ -12,51 +12,51 @@ pub struct Fleet {
     hosts: ById<HostId, Carrier>,
     /// VMs that waited for room and have it now, in the order in which they got it.
     placed: Vec<VmId>,
-    /// The hosts where parked VMs may have their room again.
+    /// Hosts where parked VMs may have their room again.
     regained: BTreeSet<HostId>,
     /// The hosts that changed, in the order in which they did; the oldest are forgotten.
     changes: Vec<HostId>,
-    /// How many changes are forgotten.
+    /// Number of changes that are forgotten.
     forgotten: usize,
 }
 
 /// A host and what it carries.
 #[derive(Clone, Debug)]
 pub(super) struct Carrier {
-    /// What nobody holds: the full view.
+    /// Room that no VM holds: the full view.
     pub(super) free: Host,
-    /// What would be free without what its preemptible VMs yield: the partial view.
+    /// Free room together with all that preemptible VMs yield: the partial view.
     pub(super) partial: Host,
     vms: ById<VmId, Held>,
-    /// What VMs that wait for others' room still lack, first come first.
+    /// VMs that wait for the room of others, first come first, and the room that each still lacks.
     waiting: Vec<(VmId, Host)>,
-    /// What VMs that made room for others by hibernating take again as soon as it is there, in the
-    /// order in which they froze.
+    /// VMs that made room for others by hibernating, in the order in which they froze, and the room
+    /// that each takes again as soon as it is free.
     parked: Vec<(VmId, Host)>,
 }
 
-/// What others get of a VM's room if the provider wants it.
+/// Part of a VM's room that others get if the provider wants it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yields {
-    /// Nothing: it stays, or what becomes of it is decided.
+    /// Nothing: the VM stays, or its end is already decided.
     Nothing,
-    /// What it leaves while it is hibernated.
+    /// The room that the VM leaves while it is hibernated.
     Hibernating,
-    /// All of it: it ends.
+    /// All of the room: the VM ends.
     All,
 }
 
-/// What a VM holds of its host.
+/// Room that a VM holds of its host, and the part of it that others can get.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) room: Host,
     yields: Yields,
-    /// Since when it is charged without a break, if it is.
+    /// Instant since which the VM is charged without a break; `None`: it is not charged.
     pub(super) since: Option<Time>,
 }
 
 impl Held {
-    /// What others get of its room if the provider wants it.
+    /// Room that others get of the VM's if the provider wants it.
     pub(super) const fn yielded(&self) -> Host {
         match self.yields {
             Yields::Nothing => Host::NONE,
@@ -73,12 +73,12 @@ impl Carrier {
         self.vms.iter().filter(move |(_, held)| can_be(held)).map(|(&vm, held)| (vm, held))
     }
 
-    /// How many these are.
+    /// Number of VMs that can still be told to make room.
     pub(super) fn preemptible_count(&self) -> usize {
         self.preemptible().count()
     }
 
-    /// What of the free room no parked VM waits for.
+    /// Free room that no parked VM waits for.
     pub(super) fn spare(&self) -> Host {
         self.parked.iter().fold(self.free, |left, (_, room)| left.without(room))
     }
@@ -98,19 +98,19 @@ impl Fleet {
         self.changed(id);
     }
 
-    /// A host is gone; the VMs that it carried, in order.
+    /// A host is gone; returns the VMs that it carried, in the order of their ids.
     pub fn leave(&mut self, id: HostId) -> Vec<VmId> {
         let Some(gone) = self.hosts.remove(&id) else { return Vec::new() };
         self.changed(id);
         gone.vms.keys().copied().collect()
     }
 
-    /// All hosts, in order.
+    /// Ids of all hosts, ascending.
     pub fn ids(&self) -> impl Iterator<Item = HostId> + '_ {
         self.hosts.keys().copied()
     }
 
-    /// All hosts with what they carry, in order.
+    /// All hosts with what they carry, in the order of their ids.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (HostId, &Carrier)> {
         self.hosts.iter().map(|(id, host)| (*id, host))
     }
@@ -120,37 +120,38 @@ impl Fleet {
         self.hosts.get(&id)
     }
 
-    /// How often anything has changed that a placer looks at.
+    /// Number of changes so far to anything that a placer looks at.
     pub(super) fn changes(&self) -> usize {
         self.forgotten + self.changes.len()
     }
 
-    /// The hosts that have changed since so many changes, some perhaps several times; `None`: so long
-    /// ago that it is forgotten.
+    /// Hosts changed since the count of changes was `changes`, some perhaps repeated; `None`: the
+    /// oldest of these changes are forgotten.
     pub(super) fn changed_since(&self, changes: usize) -> Option<&[HostId]> {
         self.changes.get(changes.checked_sub(self.forgotten)?..)
     }
 
-    /// What is free on a host; nothing where there is none.
+    /// Free room on a host; none if there is no such host.
     #[must_use]
     pub fn free(&self, id: HostId) -> Host {
         self.hosts.get(&id).map_or(Host::NONE, |host| host.free)
     }
 
-    /// What of that no parked VM waits for: all that spot VMs can have.
+    /// Free room on a host that no parked VM waits for: all that spot VMs can have.
     #[must_use]
     pub fn spare(&self, id: HostId) -> Host {
         self.hosts.get(&id).map_or(Host::NONE, Carrier::spare)
     }
 
-    /// The spot VMs on a host that can still be told to make room, and how much each would make now.
+    /// Spot VMs on a host that can still be told to make room, each with the room that it would
+    /// make now.
     pub fn preemptible(&self, id: HostId) -> impl Iterator<Item = (VmId, Host)> + '_ {
         let host = self.hosts.get(&id).into_iter();
         host.flat_map(Carrier::preemptible).map(|(vm, held)| (vm, held.yielded()))
     }
 
-    /// A VM goes on a host. Whether all its room is there now: what is lacking it gets from VMs
-    /// there as they leave it.
+    /// A VM goes on a host. True if all its room is free now; otherwise it gets what is lacking
+    /// from VMs there as they leave.
     pub fn place(&mut self, id: HostId, vm: VmId, room: Host, market: Market) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
         let now = host.free.common(&room);
@@ -165,12 +166,12 @@ impl Fleet {
         lacks == Host::NONE
     }
 
-    /// A VM will end, or leaves room for somebody: nobody else may count on it.
+    /// A VM will end, or leaves its room to a certain VM: no other VM may count on that room.
     pub fn ends(&mut self, id: HostId, vm: VmId) {
         self.yields(id, vm, Yields::Nothing);
     }
 
-    /// From now on others get this of a VM's room if the provider wants it.
+    /// From now on others get `yields` of a VM's room if the provider wants it.
     pub fn yields(&mut self, id: HostId, vm: VmId, yields: Yields) {
         if let Some(held) = self.held_mut(id, vm).filter(|held| held.yields != yields) {
             held.yields = yields;
@@ -178,7 +179,7 @@ impl Fleet {
         }
     }
 
-    /// Since when a VM is charged; `None`: it is not.
+    /// Sets the instant since which a VM is charged; `None`: it is not charged.
     pub fn charged(&mut self, id: HostId, vm: VmId, since: Option<Time>) {
         if let Some(held) = self.held_mut(id, vm) {
             held.since = since;
@@ -186,7 +187,7 @@ impl Fleet {
         }
     }
 
-    /// A VM has left this room to others and takes it again as soon as it is there.
+    /// A VM has left this room to others and takes it again as soon as it is free.
     pub fn park(&mut self, id: HostId, vm: VmId, room: Host) {
         if let Some(host) = self.hosts.get_mut(&id).filter(|host| host.vms.contains_key(&vm)) {
             host.parked.push((vm, room));
@@ -195,7 +196,7 @@ impl Fleet {
         }
     }
 
-    /// A VM takes nothing again by itself.
+    /// A VM is no longer parked: it takes no room again by itself.
     pub fn unpark(&mut self, id: HostId, vm: VmId) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         let before = host.parked.len();
@@ -205,14 +206,14 @@ impl Fleet {
         }
     }
 
-    /// The VMs that are parked on a host, in the order in which they were.
+    /// VMs that are parked on a host, in the order in which they were parked.
     pub fn parked(&self, id: HostId) -> impl Iterator<Item = VmId> + '_ {
         let host = self.hosts.get(&id).into_iter();
         host.flat_map(|host| &host.parked).map(|(vm, _)| *vm)
     }
 
-    /// The hosts where room has come since this was last asked and VMs are parked, or where somebody
-    /// [looks again](Self::look_again), in order.
+    /// Hosts with parked VMs where room has come free or a VM was parked since the last call, or
+    /// where a VM [looks again](Self::look_again), in the order of their ids.
     pub fn regained(&mut self) -> BTreeSet<HostId> {
         std::mem::take(&mut self.regained)
     }
@@ -224,7 +225,7 @@ impl Fleet {
         }
     }
 
-    /// A VM takes more of its host, which has it free; false if it hasn't.
+    /// A VM takes `more` room of its host; false, and nothing changes, if that is not free.
     pub fn take(&mut self, id: HostId, vm: VmId, more: Host) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
         let Some(held) = host.vms.get_mut(&vm) else { return false };
@@ -256,24 +257,24 @@ impl Fleet {
         }
     }
 
-    /// What a VM holds of its host.
+    /// Room that a VM holds of its host; none if it is not there.
     #[must_use]
     pub fn held(&self, id: HostId, vm: VmId) -> Host {
         self.hosts.get(&id).and_then(|host| host.vms.get(&vm)).map_or(Host::NONE, |held| held.room)
     }
 
-    /// Whether a VM waits for room of others, which it has not got yet.
+    /// Whether a VM still waits for room of other VMs.
     #[must_use]
     pub fn waits(&self, id: HostId, vm: VmId) -> bool {
         self.hosts.get(&id).is_some_and(|host| host.waiting.iter().any(|(one, _)| *one == vm))
     }
 
-    /// The VMs that have got all the room that they waited for since this was last asked.
+    /// VMs that have got all the room they waited for since the last call.
     pub fn placed(&mut self) -> Vec<VmId> {
         std::mem::take(&mut self.placed)
     }
 
-    /// Room is free again: those who wait for it have it first.
+    /// Room is free again: VMs that wait for it get it first.
     fn give(&mut self, id: HostId, mut room: Host) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         for (vm, lacks) in &mut host.waiting {
@@ -295,14 +296,15 @@ impl Fleet {
         self.hosts.get_mut(&id)?.vms.get_mut(&vm)
     }
 
-    /// Something of a host is another: placers look at it anew.
+    /// Something about a host has changed: placers look at it anew.
     fn changed(&mut self, id: HostId) {
         if let Some(host) = self.hosts.get_mut(&id) {
             let rooms = host.preemptible().map(|(_, held)| held.yielded());
             host.partial = rooms.fold(host.free, |sum, room| sum.with(&room));
         }
-        // Whoever would have to look at so many may as well look at all. The later half is kept: those
-        // who know all but the last few would have to look at all as well.
+        // A placer that would have to look at so many changes may as well look at all hosts. The
+        // later half is kept: without it, placers that lack only the last few changes would look at
+        // all hosts.
         if self.changes.len() >= 64 + 2 * self.hosts.len() {
             let older = self.changes.len() / 2;
             self.changes.drain(..older);

@@ -5,12 +5,12 @@ use std::fmt;
 use dormouse_units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// What a host offers to VMs, or a VM takes of it.
+/// Room that a host offers to VMs, or that a VM takes of its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Host {
-    /// vCPUs of the reference speed that it can run at full speed together.
+    /// vCPUs of the reference speed; a host runs them all at full speed together.
     pub vcpus: u32,
-    /// Memory of the host, or that the VM takes.
+    /// Memory of the host, or taken by the VM.
     pub memory: Bytes,
     /// Disk; `u64::MAX`, which is not written down, for more than all VMs need.
     #[serde(default = "endless", skip_serializing_if = "is_endless")]
@@ -39,15 +39,15 @@ impl Host {
         Self { vcpus, memory, disk: endless(), filled: endless() }
     }
 
-    /// Room for so many vCPUs and nothing else.
+    /// Room of `vcpus` vCPUs and nothing else.
     #[must_use]
     pub const fn of_vcpus(vcpus: u32) -> Self {
         Self { vcpus, memory: Bytes::ZERO, disk: Bytes::ZERO, filled: Bytes::ZERO }
     }
 
-    /// What of a VM's room others can have while it is hibernated: its vCPUs and its memory, which is
-    /// written to its disk. The disk stays taken, and so does memory that is really filled: a VM that
-    /// is played is frozen where it is.
+    /// Part of a hibernated VM's room that others can have: its vCPUs and its memory, which is
+    /// written to its disk. The disk stays taken, and so does memory that is really filled: a VM
+    /// that is played is frozen where it is.
     #[must_use]
     pub const fn left_while_hibernated(&self) -> Self {
         Self { disk: Bytes::ZERO, filled: Bytes::ZERO, ..*self }
@@ -62,7 +62,7 @@ impl Host {
             && self.filled >= want.filled
     }
 
-    /// What is left without `other`, at least nothing in every dimension.
+    /// This room less `other`, at least zero in every dimension.
     #[must_use]
     pub const fn without(&self, other: &Self) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl Host {
         }
     }
 
-    /// The sum of both in every dimension.
+    /// The sum of both rooms in every dimension.
     #[must_use]
     pub fn with(&self, other: &Self) -> Self {
         Self {
@@ -84,7 +84,7 @@ impl Host {
         }
     }
 
-    /// `n` times this.
+    /// This room `n` times, in every dimension.
     #[must_use]
     pub(super) fn times(&self, n: u32) -> Self {
         let bytes = |b: Bytes| Bytes::new(b.get().saturating_mul(u64::from(n)));
@@ -96,7 +96,7 @@ impl Host {
         }
     }
 
-    /// How many of these it takes at least to hold `want`, if they can.
+    /// Least number of rooms like this that together hold `want`, if any number does.
     #[must_use]
     pub(super) fn how_often_in(&self, want: &Self) -> u64 {
         let bytes = |have: Bytes, want: Bytes| want.get().div_ceil(have.get().max(1));
@@ -105,7 +105,7 @@ impl Host {
         memory.max(disk).max(bytes(self.filled, want.filled)).max(vcpus)
     }
 
-    /// The smaller of the two in every dimension.
+    /// The smaller of both rooms in every dimension.
     #[must_use]
     pub(super) fn common(&self, other: &Self) -> Self {
         Self {
@@ -116,7 +116,7 @@ impl Host {
         }
     }
 
-    /// The larger of the two in every dimension.
+    /// The larger of both rooms in every dimension.
     #[must_use]
     pub(super) fn largest(&self, other: &Self) -> Self {
         Self {

@@ -1,10 +1,10 @@
 //! The hosts in the order of their weight for one kind of request, kept while they change.
 //!
-//! Of each host that is left by the filters its scores are kept. All of them stay as they are until
-//! something of the host changes, but one: what it costs to end VMs, the *axis*, grows with time. Hosts
-//! whose other scores are the same and whose costs grow with as many VMs are a class; in it they stay in
-//! the order of what their costs began with. So the best of all is the first or the last of some class,
-//! and so are the lowest and the highest of every score.
+//! For each host that passes the filters, its scores are kept. They stay as they are until
+//! something about the host changes, except one: the *axis*, the cost of ending VMs, grows with
+//! time. Hosts whose other scores are equal and whose costs grow with the same number of VMs are a
+//! class; within it they stay in the order of the offsets of their costs. So the best host of all
+//! is the first or the last of some class, and so are the lowest and the highest of every score.
 
 use std::collections::BTreeMap;
 
@@ -24,32 +24,34 @@ pub(super) struct Index {
     want: Want,
     view: View,
     weighers: Vec<Weighed>,
-    /// Place of the axis in `weighers`: one of costs if there is one; `None` without weighers.
+    /// Index of the axis in `weighers`: a weigher of costs if there is one; `None` without
+    /// weighers.
     axis: Option<usize>,
     cost: CostName,
-    /// How many changes of the fleet it knows; `None`: it has not looked at it yet.
+    /// Number of the fleet's changes that are taken in; `None`: it has not looked at the fleet yet.
     seen: Option<usize>,
-    /// Those that have room, of all that it has looked at.
+    /// Hosts that it has looked at, with an entry if they have room.
     hosts: ById<HostId, Option<Entry>>,
     classes: Vec<Class>,
-    /// Where the classes are that have a host.
+    /// Index in `classes` of each class that has a host.
     places: BTreeMap<Key, usize>,
-    /// Places of classes that have none.
+    /// Indices in `classes` of classes without hosts, to be used again.
     spare: Vec<usize>,
-    /// When the costs of a host grow otherwise, by [`slot`]; only what its entry says holds.
+    /// Instants at which a host's costs begin to grow otherwise, by [`slot`]; one that is not in
+    /// the host's entry is stale.
     due: BTreeMap<u64, Vec<(Time, HostId)>>,
-    /// How many are in `due`, those that hold no more included.
+    /// Number of instants in `due`, stale ones included.
     dues: usize,
     victims: Victims,
 }
 
-/// The scores beside the axis, and with how many VMs the costs grow.
+/// Scores beside the axis, and the number of VMs with which the costs grow.
 type Key = (Scores, i64);
 
 #[derive(Debug)]
 struct Class {
     key: Key,
-    /// By the offset of their costs.
+    /// Hosts of the class, in the order of their costs' offsets.
     hosts: Ranked,
 }
 
@@ -60,7 +62,7 @@ struct Entry {
     until: Option<Time>,
 }
 
-/// Hosts of a class that weigh the same: how many, after so many others.
+/// Hosts of a class that weigh the same: `count` of them, after `before` others.
 struct Alike<'a> {
     hosts: &'a Ranked,
     offset: i64,
@@ -68,12 +70,12 @@ struct Alike<'a> {
     count: usize,
 }
 
-/// About a second: so much of what is due is looked through at once.
+/// Number of an instant's slot of about a second (2^20 us); what is due is looked through by slot.
 const fn slot(time: Time) -> u64 {
     time.as_micros() >> 20
 }
 
-/// Whether there can be an index for these weighers: no two scores grow with time.
+/// Whether an index can be kept for these weighers: no two scores grow with time.
 pub(super) fn is_kept(weighers: &[Weighed], cost: CostName) -> bool {
     let growing = weighers.iter().filter(|weighed| weighed.name.is_of_costs());
     weighers.len() <= MOST && (!cost.grows() || growing.count() <= 1)
@@ -83,7 +85,7 @@ impl Index {
     pub(super) fn new(want: Want, (view, weighers): Pass<'_>, cost: CostName) -> Self {
         let weighers: Vec<_> = weighers.iter().copied().filter(|one| one.multiplier != 0).collect();
         let by = |is_it: fn(Weigher) -> bool| weighers.iter().position(|one| is_it(one.name));
-        // Of the others, that which differs most from host to host makes the fewest classes.
+        // Among other scores, the one that differs most between hosts makes the fewest classes.
         let axis = by(Weigher::is_of_costs)
             .or_else(|| by(|name| name == Weigher::FreeMemory))
             .or_else(|| by(|name| name == Weigher::FreeVcpus))
@@ -105,12 +107,12 @@ impl Index {
         }
     }
 
-    /// Whether it is for requests of this room at this view of the hosts.
+    /// Whether the index is for requests of this room under this view of the hosts.
     pub(super) fn is_for(&self, want: &Want, view: View) -> bool {
         self.want.room == want.room && self.view == view
     }
 
-    /// The best host now, if any is left by the filters.
+    /// The best host now; `None` if none passes the filters.
     pub(super) fn choose(
         &mut self,
         now: Time,
@@ -119,7 +121,7 @@ impl Index {
         chance: &mut Stream,
     ) -> Option<HostId> {
         self.take_in(now, fleet);
-        // Of hosts that have room nobody's costs matter.
+        // Among hosts that have room, no costs matter.
         let best = match self.free() {
             Some(free) => vec![free],
             None => {
@@ -135,8 +137,8 @@ impl Index {
         nth(&best, chosen).map(HostId::new)
     }
 
-    /// The hosts that can take a VM without ending others, where they weigh most whatever that costs
-    /// elsewhere: by the rule it counts only whether others have to end, and what that costs.
+    /// Hosts that can take a VM without ending others, if these weigh most for certain: under the
+    /// two weighers that ask only whether others have to end, and at what cost.
     fn free(&self) -> Option<Alike<'_>> {
         let overcommit = self.weighers.iter().position(|one| one.name == Weigher::Overcommit)?;
         let is_rule = self.weighers.len() == 2
@@ -148,7 +150,7 @@ impl Index {
         Some(Alike::of(&self.classes[*place].hosts, 0))
     }
 
-    /// Takes in what has changed.
+    /// Takes in the changes of the fleet since the last look.
     fn take_in(&mut self, now: Time, fleet: &Fleet) {
         match self.seen.and_then(|seen| fleet.changed_since(seen)) {
             Some(changed) => {
@@ -165,7 +167,7 @@ impl Index {
                 self.due.clear();
                 self.dues = 0;
                 for (id, host) in fleet.hosts() {
-                    // All have their places, with room or without: each is found by its number.
+                    // Every host gets its place, with room or without: it is found by its number.
                     self.hosts.insert(id, None);
                     self.look_at(id, Some(host), now);
                 }
@@ -174,7 +176,7 @@ impl Index {
         self.seen = Some(fleet.changes());
     }
 
-    /// Looks again at the hosts whose costs grow otherwise by now.
+    /// Looks again at hosts whose costs have begun to grow otherwise by now.
     fn look_at_due(&mut self, now: Time, fleet: &Fleet) {
         while let Some(mut first) = self.due.first_entry().filter(|first| *first.key() <= slot(now))
         {
@@ -196,7 +198,7 @@ impl Index {
         }
     }
 
-    /// A host is as it is now.
+    /// Puts a host where it belongs now; takes it out if it is gone or has no room.
     fn look_at(&mut self, id: HostId, host: Option<&Carrier>, now: Time) {
         let found = host.and_then(|host| self.scores(host, now));
         let former = self.entry(id);
@@ -222,14 +224,14 @@ impl Index {
         if let Some(until) = line.until.filter(|_| former.and_then(|f| f.until) != line.until) {
             self.due.entry(slot(until)).or_default().push((until, id));
             self.dues += 1;
-            // As long as some host is free nobody looks at what is due.
+            // While some host is free, `due` is never looked at and only grows.
             if self.dues > 1_000 + 4 * self.hosts.len() {
                 self.forget_dues();
             }
         }
     }
 
-    /// Drops what holds no more.
+    /// Drops the stale instants in `due`.
     fn forget_dues(&mut self) {
         let hosts = &self.hosts;
         let holds = |at: Time, id: &HostId| {
@@ -257,7 +259,7 @@ impl Index {
         }
     }
 
-    /// Puts a host into its class; the place of that.
+    /// Puts a host into its class, and returns the index of the class.
     fn put_in(&mut self, id: HostId, key: Key, offset: i64) -> usize {
         let (classes, spare) = (&mut self.classes, &mut self.spare);
         let place = *self.places.entry(key).or_insert_with(|| {
@@ -277,7 +279,7 @@ impl Index {
         place
     }
 
-    /// The class of a host and its axis; `None`: it has no room.
+    /// Class of a host and the line of its axis; `None`: the host has no room.
     fn scores(&mut self, host: &Carrier, now: Time) -> Option<(Key, Line)> {
         if !self.view.has_room(host, &self.want) {
             return None;
@@ -303,7 +305,8 @@ impl Index {
         lines.fold(Line::default(), |sum, line| sum.with(&line))
     }
 
-    /// What it costs to make room, as long as the same VMs are the cheapest.
+    /// Cost of making room on a host, as a line that holds while the same VMs are the cheapest to
+    /// end.
     fn of_victims(&mut self, host: &Carrier, now: Time) -> Line {
         if host.free.holds(&self.want.room) {
             return Line::default();
@@ -316,7 +319,7 @@ impl Index {
         let signed = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
         let slope = signed(growing);
         let mut until = self.total(host, now).until;
-        // Costs more now, and grows more slowly: some time it is cheaper.
+        // A set that costs more now but grows more slowly becomes the cheaper one later.
         for fewer in (0..growing).rev() {
             let Some((other, grows)) = self.victims.least(&lacks, Some(fewer)) else { break };
             let ahead = (other - cost) / (growing - grows);
@@ -365,18 +368,18 @@ impl<'a> Alike<'a> {
         Self { hosts, offset, before, count }
     }
 
-    /// How many of these have a number up to this one.
+    /// Number of these hosts whose host number is at most `host`.
     fn up_to(&self, host: u32) -> usize {
         self.hosts.up_to((self.offset, host)) - self.before
     }
 }
 
-/// The host at a place among all of these, in the order of their numbers.
+/// The host at position `place` among all of these, in the order of their numbers.
 fn nth(all: &[Alike<'_>], place: usize) -> Option<u32> {
     if let [one] = all {
         return one.hosts.nth(one.before + place).map(|(_, host)| host);
     }
-    // The lowest number up to which there are enough.
+    // The lowest number up to which there are enough hosts.
     let is_enough = |host| all.iter().map(|one| one.up_to(host)).sum::<usize>() > place;
     let (mut below, mut host) = (0_u32, u32::MAX);
     while below < host {

@@ -9,8 +9,8 @@ use crate::{
     Fleet, Market, PlacementRule, Placer, Placing, SchedulerName, Ties, Want, Weighed, Weigher,
 };
 
-/// Filters and weighs every host for every VM. It is what [`crate::Scheduler`] must agree with, and
-/// what that asks where it can't keep the order of the hosts.
+/// Filters and weighs every host for every VM. [`crate::Scheduler`] must agree with it, and asks it
+/// where the order of the hosts can't be kept.
 #[derive(Debug)]
 pub struct Plain {
     rule: PlacementRule,
@@ -21,14 +21,14 @@ pub struct Plain {
 pub(super) enum View {
     /// All VMs of the host.
     Full,
-    /// All, and those that are parked as if they had their room again.
+    /// All VMs of the host, and parked VMs as if they had their room again.
     Reserved,
-    /// All but those that are preemptible.
+    /// All VMs of the host but the preemptible ones.
     Partial,
 }
 
 impl View {
-    /// Whether a host has room.
+    /// Whether a host has room for `want` under this view.
     pub(super) fn has_room(self, host: &Carrier, want: &Want) -> bool {
         match self {
             Self::Full => host.free.holds(&want.room),
@@ -38,10 +38,10 @@ impl View {
     }
 }
 
-/// A look at the hosts: what counts of them, and by what they are weighed.
+/// One pass over the hosts: the view of them, and the weighers.
 pub(super) type Pass<'a> = (View, &'a [Weighed]);
 
-/// The looks at the hosts that a request may have, one after the other until one finds a host.
+/// Passes over the hosts for a request; the second is made if the first finds no host.
 pub(super) fn passes(rule: &PlacementRule, market: Market) -> (Pass<'_>, Option<Pass<'_>>) {
     let weighers = rule.weighers.as_slice();
     match (rule.scheduler, market) {
@@ -55,7 +55,7 @@ pub(super) fn passes(rule: &PlacementRule, market: Market) -> (Pass<'_>, Option<
     }
 }
 
-/// The spot VMs of the chosen host that must leave before there is room.
+/// The chosen host, with the spot VMs that must leave it before there is room.
 pub(super) fn select(
     rule: &PlacementRule,
     now: Time,

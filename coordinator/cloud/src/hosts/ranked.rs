@@ -1,21 +1,21 @@
 //! A sorted list that knows the place of each of its members.
 
-/// The scores of hosts, in order, each with the host's number; where one stands is known without
-/// counting.
+/// Scores of hosts, in order, each with the host's number; a member's position is found without
+/// counting all members before it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranked {
     /// Parts of the list in order, none of them empty.
     parts: Vec<Vec<Member>>,
-    /// The last of each part: who looks for a place reads these alone.
+    /// The last member of each part: a search for a place reads these alone.
     lasts: Vec<Member>,
-    /// How many there are in all.
+    /// Number of members in all parts.
     len: usize,
 }
 
-/// A score, and whose it is.
+/// A score, and the number of the host that has it.
 pub(super) type Member = (i64, u32);
 
-/// A part with more is cut in two.
+/// Most members of a part; a longer one is cut in two.
 const LONGEST: usize = 128;
 
 impl Ranked {
@@ -31,7 +31,7 @@ impl Ranked {
         self.lasts.last().copied()
     }
 
-    /// Puts one in that is not there.
+    /// Inserts a member that is not in the list yet.
     pub(super) fn insert(&mut self, one: Member) {
         self.len += 1;
         if self.parts.is_empty() {
@@ -50,7 +50,7 @@ impl Ranked {
         }
     }
 
-    /// Takes one out, if it is there.
+    /// Removes a member, if it is in the list.
     pub(super) fn remove(&mut self, one: Member) {
         let at = self.lasts.partition_point(|last| *last < one);
         let Some(part) = self.parts.get_mut(at) else { return };
@@ -65,7 +65,7 @@ impl Ranked {
         }
     }
 
-    /// The one at a place.
+    /// The member at a position, from 0.
     pub(super) fn nth(&self, place: usize) -> Option<Member> {
         if place >= self.len {
             return None;
@@ -86,10 +86,10 @@ impl Ranked {
         part.get(place - before).copied()
     }
 
-    /// How many there are up to this one, which counts as well if it is there.
+    /// Number of members that are at most `one`.
     pub(super) fn up_to(&self, one: Member) -> usize {
         let at = self.lasts.partition_point(|last| *last <= one);
-        // The way is short from one of the ends, where most that is asked for is.
+        // Most positions asked for are near one of the ends: the count begins at the nearer one.
         let count = |parts: &[Vec<Member>]| parts.iter().map(Vec::len).sum::<usize>();
         let before = match at <= self.parts.len() / 2 {
             true => count(&self.parts[..at]),
@@ -112,7 +112,7 @@ mod tests {
         let mut chance = Stream::new(1, "ranked", 0);
         let (mut list, mut plain) = (Ranked::default(), BTreeSet::new());
         for step in 0..40_000_i64 {
-            // It grows for a while, and shrinks for another.
+            // The list grows for a while, and then shrinks.
             let takes_out = chance.below(10) < if step % 20_000 < 10_000 { 2 } else { 9 };
             let mut one = (chance.below(50) as i64 - 25, chance.below(400) as u32);
             if step % 3 == 0 {

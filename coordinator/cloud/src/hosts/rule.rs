@@ -88,10 +88,10 @@ pub enum SchedulerName {
 }
 
 impl SchedulerName {
-    /// All that there are.
+    /// All schedulers that there are.
     pub const ALL: [Self; 3] = [Self::Opie, Self::Retry, Self::Filter];
 
-    /// What it does, in a line.
+    /// Description of the scheduler, in one line.
     #[must_use]
     pub const fn about(self) -> &'static str {
         match self {
@@ -149,7 +149,7 @@ pub enum VictimTies {
 }
 
 impl Placement {
-    /// What the rule is.
+    /// The placement rule, also where it is given by its name.
     #[must_use]
     pub fn rule(&self) -> PlacementRule {
         match self {
@@ -158,7 +158,7 @@ impl Placement {
         }
     }
 
-    /// What follows the rule.
+    /// A placer that follows the rule.
     #[must_use]
     pub fn placer(&self) -> Box<dyn Placer> {
         Box::new(Scheduler::new(self.rule()))
@@ -166,7 +166,7 @@ impl Placement {
 }
 
 impl PlacerName {
-    /// What the name stands for.
+    /// The placement rule that the name stands for.
     #[must_use]
     pub fn rule(self) -> PlacementRule {
         let spread = PlacementRule {
@@ -193,15 +193,15 @@ impl PlacerName {
 }
 
 impl PlacementRule {
-    /// What a VM takes of its host that really fills so much memory: in the background of others'
-    /// processors none of them.
+    /// Room that a VM takes of its host if it really fills `filled` bytes; no vCPUs if it runs in
+    /// the background of others' processors.
     #[must_use]
     pub fn room_of(&self, offer: &InstanceType, filled: Bytes, in_background: bool) -> Host {
         let room = Host { filled, ..offer.room() };
         self.counted(if in_background { Host { vcpus: 0, ..room } } else { room })
     }
 
-    /// What counts of a room: all that is filtered by.
+    /// Part of a room that counts: the dimensions that are filtered by, and memory that is filled.
     #[must_use]
     fn counted(&self, room: Host) -> Host {
         let counts = |filter| self.filters.contains(&filter);

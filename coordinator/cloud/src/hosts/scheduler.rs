@@ -6,18 +6,18 @@ use super::index::{Index, is_kept};
 use super::plain::{Pass, Plain, passes, select};
 use crate::{Fleet, PlacementRule, Placer, Placing, Want};
 
-/// Chooses what [`Plain`] does, and looks only at the hosts that have changed since it was asked for the
-/// same room, or whose order has.
+/// Chooses what [`Plain`] does, but looks only at hosts that have changed, or whose order has,
+/// since it was last asked for the same room.
 #[derive(Debug)]
 pub struct Scheduler {
     rule: PlacementRule,
-    /// It looks at all hosts: two of its scores grow with time, and no order lasts.
+    /// Scheduler that looks at all hosts, where two scores grow with time and no order lasts.
     plain: Option<Plain>,
-    /// The order of the hosts for each room that is asked for, that asked for last at the end.
+    /// Order of the hosts for each room that is asked for, the latest at the end.
     indices: Vec<Index>,
 }
 
-/// For so many rooms the order of the hosts is kept.
+/// Most rooms for which the order of the hosts is kept.
 const MOST_ROOMS: usize = 32;
 
 impl Scheduler {

@@ -6,9 +6,9 @@ use dormouse_units::{Bytes, HostId, Stream, Time, VmId};
 use crate::rows::Record;
 use crate::{Fleet, Host, Market, PlacementRule, Placer as _, RowError, Scheduler, Want};
 
-/// The paper's tables by name, before a normal request: a row is `host,instance,kind,size,minutes,marked`
-/// (for how many minutes it has run, whether the paper marks it as selected); that of the request has no
-/// host.
+/// The paper's tables by name, before a normal request. A row is
+/// `host,instance,kind,size,minutes,marked` (the minutes it has run, whether the paper marks it as
+/// selected); the request's row has no host.
 pub const TABLES: [(&str, &str); 4] = [
     ("same-sizes-1", include_str!("tables/same-sizes-1.csv")),
     ("same-sizes-2", include_str!("tables/same-sizes-2.csv")),
@@ -38,7 +38,7 @@ impl Size {
         }
     }
 
-    /// The room it takes.
+    /// Room that a VM of this size takes.
     #[must_use]
     pub fn room(self) -> Host {
         room(match self {
@@ -49,7 +49,8 @@ impl Size {
     }
 }
 
-/// Room for so many vCPUs, with 2,000 MB and 20 GB for each: of the paper's VMs and, of 8, of its hosts.
+/// Room of `vcpus` vCPUs, with 2,000 MB and 20 GB for each: that of the paper's VMs and, for 8,
+/// that of its hosts.
 #[must_use]
 pub fn room(vcpus: u32) -> Host {
     let each = |bytes: u64| Bytes::new(u64::from(vcpus) * bytes);
@@ -59,22 +60,22 @@ pub fn room(vcpus: u32) -> Host {
 /// A VM of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// The host it is on.
+    /// The host that the VM is on.
     pub host: String,
     /// The VM's name in the table.
     pub name: String,
-    /// Whether it is preemptible: a spot VM.
+    /// Market of the VM: spot if the table has it as preemptible.
     pub market: Market,
-    /// How large it is.
+    /// Size of the VM.
     pub size: Size,
-    /// For how many minutes it has run.
+    /// Minutes that the VM has run.
     pub minutes: u64,
     /// Whether the paper marks it as selected.
     pub is_marked: bool,
 }
 
 impl Instance {
-    /// Minutes into its current charged hour: what it costs to end it.
+    /// Cost of ending the VM: minutes into its current charged hour.
     #[must_use]
     pub const fn cost(&self) -> u64 {
         self.minutes % 60
@@ -84,9 +85,9 @@ impl Instance {
 /// Hosts with VMs on them, and a normal request for one more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostTable {
-    /// The VMs, those of a host beside one another.
+    /// The VMs, those of one host beside one another.
     pub instances: Vec<Instance>,
-    /// What is asked for.
+    /// Size of the VM that is requested.
     pub request: Size,
 }
 
@@ -117,7 +118,7 @@ impl HostTable {
     ///
     /// # Errors
     ///
-    /// The first row that is none of its rows, or it has no request.
+    /// The first row that is neither a VM nor a request, or that the request is missing.
     pub fn read(text: &str) -> Result<Self, RowError> {
         let record = Record {
             row: "VM or request of a table",
@@ -140,10 +141,11 @@ impl HostTable {
         Ok(Self { instances, request: request.ok_or_else(without)? })
     }
 
-    /// The VMs that end for the request by this rule, on hosts of 8 vCPUs; none where it finds no host. `chance` decides between hosts that are as good as each other.
+    /// VMs that end for the request under this rule, on hosts of 8 vCPUs; none where it finds no
+    /// host. `chance` decides between equally good hosts.
     #[must_use]
     pub fn selected(&self, rule: PlacementRule, chance: &mut Stream) -> Vec<&Instance> {
-        /// Later than any VM has run.
+        /// An instant later than any VM has run, in minutes.
         const NOW_MINUTES: u64 = 100_000;
         let (mut fleet, mut hosts) = (Fleet::default(), Vec::new());
         for (instance, vm) in self.instances.iter().zip((0..).map(VmId::new)) {

@@ -46,7 +46,7 @@ fn fleet(chance: &mut Stream) -> Fleet {
     fleet
 }
 
-/// The fewest spot VMs of the host that make room: every subset is tried.
+/// Least number of the host's spot VMs that make room, found by trying every subset.
 fn brute(fleet: &Fleet, host: HostId, want: &Host) -> Option<u32> {
     let vms: Vec<_> = fleet.preemptible(host).collect();
     let enough = |set: &u32| {
@@ -117,14 +117,14 @@ fn who_waits_has_the_room_that_others_leave_before_anybody_else() {
     fleet.ends(host, a);
     assert!(!fleet.place(host, c, room(5, 50, 500), Market::OnDemand));
     assert_eq!(fleet.free(host), Host::NONE, "what is free is kept for it");
-    // It freezes first: its vCPUs are free, and taken at once.
+    // VM `a` freezes first: its vCPUs are free, and taken at once.
     fleet.release(host, a, room(4, 0, 0));
     assert_eq!((fleet.free(host), fleet.placed()), (Host::NONE, vec![]));
     assert!(!fleet.take(host, a, room(4, 0, 0)));
     fleet.remove(host, a);
     assert_eq!((fleet.free(host), fleet.placed()), (Host::NONE, vec![c]));
     assert_eq!(fleet.held(host, c), room(5, 50, 500));
-    // Who gives up waiting leaves what it had got to the next.
+    // A VM that gives up waiting leaves the room it had got to the next one.
     fleet.ends(host, b);
     assert!(!fleet.place(host, d, room(2, 20, 200), Market::OnDemand));
     fleet.remove(host, d);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use dormouse_units::{HostId, Tier, VmId};
 
-/// The processors of all hosts. Each has two places: one in the foreground, whose VM has all that it
-/// uses, and one in the background, whose VM has what that leaves.
+/// The processors of all hosts. Each has two places: one in the foreground, whose VM has all that
+/// it uses, and one in the background, whose VM has what the foreground leaves.
 #[derive(Clone, Debug, Default)]
 pub struct Tiers {
     hosts: BTreeMap<HostId, Processors>,
@@ -17,18 +17,18 @@ pub struct Tiers {
 #[derive(Clone, Debug)]
 struct Processors {
     count: u32,
-    /// Those of which a place is taken: by whom in each tier, and which of its vCPUs that is.
+    /// Processors with a place taken: for each tier, the VM in it and which of its vCPUs that is.
     taken: BTreeMap<u32, [Option<(VmId, u32)>; 2]>,
 }
 
-/// Where a VM is.
+/// Places of a VM on its host's processors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The host that the VM is on.
     pub host: HostId,
-    /// In which tier all its places are.
+    /// The tier of all the VM's places.
     pub tier: Tier,
-    /// The processor of each of its vCPUs.
+    /// The processor of each of the VM's vCPUs.
     pub processors: Vec<u32>,
 }
 
@@ -37,15 +37,15 @@ impl Processors {
         self.taken.get(&processor).is_none_or(|places| places[tier as usize].is_none())
     }
 
-    /// How many have a free place in this tier, and how many are not used at all.
+    /// Number of processors with a free place in this tier, and of processors not used at all.
     fn free(&self, tier: Tier) -> (u32, u32) {
         let taken = self.taken.values().filter(|places| places[tier as usize].is_some()).count();
         let less = |n: usize| self.count.saturating_sub(u32::try_from(n).unwrap_or(u32::MAX));
         (less(taken), less(self.taken.len()))
     }
 
-    /// The processors for a VM of so many vCPUs: those that nobody uses first, the lowest first
-    /// among equals. `None` if there are not enough.
+    /// Processors for a VM of `vcpus` vCPUs: unused ones first, the lowest first among equals.
+    /// `None` if there are not enough.
     fn choose(&self, vcpus: u32, tier: Tier) -> Option<Vec<u32>> {
         let unused = (0..self.count).filter(|processor| !self.taken.contains_key(processor));
         let shared = self.taken.keys().copied().filter(|one| self.is_free(*one, tier));
@@ -55,7 +55,7 @@ impl Processors {
 }
 
 impl Tiers {
-    /// A host of so many processors joins, or comes back empty.
+    /// A host of `count` processors joins, or comes back empty.
     pub fn join(&mut self, id: HostId, count: u32) {
         self.leave(id);
         self.hosts.insert(id, Processors { count, taken: BTreeMap::new() });
@@ -67,9 +67,9 @@ impl Tiers {
         self.vms.retain(|_, placed| placed.host != id);
     }
 
-    /// The host for a VM of so many vCPUs in the background, among those that `have_room` for it
-    /// beside its processors: that with most processors that nobody uses, of these that with most
-    /// free places in the background, the lowest id among equals.
+    /// Host for a VM of `vcpus` vCPUs in the background, among those that `have_room` for it beside
+    /// its processors: the one with most unused processors, then with most free places in the
+    /// background, then with the lowest id.
     pub fn for_background(&self, vcpus: u32, have_room: impl Fn(HostId) -> bool) -> Option<HostId> {
         let free = |host: &Processors| host.free(Tier::Background);
         let fit = |(id, host): &(&HostId, &Processors)| free(host).0 >= vcpus && have_room(**id);
@@ -78,14 +78,14 @@ impl Tiers {
         best.map(|(id, _)| *id)
     }
 
-    /// How many processors of a host have a free place in this tier.
+    /// Number of processors of a host with a free place in this tier.
     #[must_use]
     pub fn free(&self, id: HostId, tier: Tier) -> u32 {
         self.hosts.get(&id).map_or(0, |host| host.free(tier).0)
     }
 
-    /// A VM takes places of this tier on a host: false, and nothing has changed, if there are not so
-    /// many.
+    /// A VM takes `vcpus` places of this tier on a host; false, and nothing changes, if there are
+    /// not enough.
     pub fn take(&mut self, id: HostId, vm: VmId, tier: Tier, vcpus: u32) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
         let Some(processors) = host.choose(vcpus, tier) else { return false };
@@ -110,23 +110,23 @@ impl Tiers {
         }
     }
 
-    /// Where a VM is; `None` while it has no places, as one that is hibernated.
+    /// Places of a VM; `None` while it has none, as when it is hibernated.
     #[must_use]
     pub fn placed(&self, vm: VmId) -> Option<&Placed> {
         self.vms.get(&vm)
     }
 
-    /// All VMs that have places, in order.
+    /// All VMs that have places, in the order of their ids.
     pub fn all(&self) -> impl Iterator<Item = (VmId, &Placed)> {
         self.vms.iter().map(|(vm, placed)| (*vm, placed))
     }
 
-    /// Those in the background, in order.
+    /// VMs with places in the background, in the order of their ids.
     pub fn background(&self) -> impl Iterator<Item = (VmId, &Placed)> {
         self.all().filter(|(_, placed)| placed.tier == Tier::Background)
     }
 
-    /// The VM in the foreground of a processor, and its vCPU there; `None`: nobody is.
+    /// The VM in the foreground of a processor, and which of its vCPUs is there; `None`: no VM is.
     #[must_use]
     pub fn foreground(&self, id: HostId, processor: u32) -> Option<(VmId, u32)> {
         self.hosts.get(&id)?.taken.get(&processor)?[Tier::Foreground as usize]
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(tiers.foreground(a, 0), Some((own, 2)));
         assert_eq!((tiers.foreground(a, 1), tiers.foreground(b, 0)), (None, None));
 
-        // Who hibernates leaves its places to others, and has others when it is back.
+        // A VM that hibernates leaves its places to others, and has other places when it is back.
         tiers.leave_places(spot);
         assert_eq!(tiers.placed(spot), None);
         assert!(tiers.take(a, late, Tier::Background, 1));

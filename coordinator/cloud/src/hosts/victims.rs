@@ -7,16 +7,16 @@ use dormouse_units::{Time, VmId};
 use super::fleet::Carrier;
 use crate::{CostName, Host, VictimTies};
 
-/// The exact search for the VMs of a host that cost least of all that make enough room. It can be used
-/// for one host after the other, and keeps its memory.
+/// Exact search for the cheapest VMs of a host that make enough room. It serves one host after the
+/// other, and keeps its memory.
 #[derive(Debug, Default)]
 pub(super) struct Victims {
-    /// The VMs that can make room, those of the same room beside one another, the cheapest first.
+    /// VMs that can make room, those of equal room beside one another, the cheapest first.
     all: Vec<Candidate>,
-    /// Groups of VMs of the same room. A set takes the first so many of each: to take others of a
-    /// group instead makes no set better.
+    /// Groups of VMs of equal room. A set takes the first VMs of each: taking others of a group
+    /// instead makes no set better.
     groups: Vec<Group>,
-    /// How many are taken of each group.
+    /// Number of VMs taken of each group.
     taken: Vec<usize>,
     best: Option<Total>,
     best_taken: Vec<usize>,
@@ -27,13 +27,13 @@ struct Candidate {
     vm: VmId,
     room: Host,
     cost: u64,
-    /// Whether its cost grows with time.
+    /// Whether the VM's cost grows with time.
     grows: bool,
-    /// Where it stands in the order that decides between sets that are as good as each other.
+    /// Position in the order that decides between equally good sets.
     place: usize,
 }
 
-/// VMs of the same room.
+/// VMs of equal room: those from index `from` up to `until`, exclusive.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     from: usize,
@@ -46,17 +46,17 @@ struct Group {
     cheapest: u64,
 }
 
-/// What a set costs; of two that cost the same the lower second number is better: how many they are,
-/// or of how many the cost grows.
+/// Cost of a set, and a second number that decides between equal costs, the lower being better: the
+/// number of its VMs, or of those whose cost grows.
 type Total = (u64, u64);
 
-/// What is searched for.
+/// Goal of a search: the least cost, or the VMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Goal {
-    /// The least cost, and of sets that cost the same that of the fewest whose cost grows: at most
-    /// these.
+    /// The least cost, and among sets of equal cost that of the fewest VMs whose cost grows: at
+    /// most `growing`.
     Cost { growing: u64 },
-    /// The VMs: at the least cost the fewest, and of these the first.
+    /// The VMs to end: at the least cost the fewest, and among these the first.
     Set,
 }
 
@@ -73,16 +73,16 @@ impl Victims {
         }));
     }
 
-    /// What it costs at least to have what is lacking, and of how many VMs that grows with time, at
-    /// most of `growing`; `None`: there is not so much.
+    /// Least cost of the room that is lacking, and the number of VMs (at most `growing`) with which
+    /// it grows over time; `None`: there is not enough room.
     pub(super) fn least(&mut self, lacks: &Host, growing: Option<u64>) -> Option<Total> {
         self.all.sort_unstable_by_key(|one| (Reverse(one.room), one.cost, one.grows));
         self.search(lacks, Goal::Cost { growing: growing.unwrap_or(u64::MAX) });
         self.best
     }
 
-    /// The VMs that are to end for what is lacking, in the order of `ties`; `None`: there is not so
-    /// much.
+    /// VMs to end for the room that is lacking, in the order of `ties`; `None`: there is not enough
+    /// room.
     pub(super) fn select(&mut self, lacks: &Host, ties: VictimTies) -> Option<Vec<VmId>> {
         match ties {
             VictimTies::Oldest => self.all.sort_unstable_by_key(|one| one.vm),
@@ -121,7 +121,7 @@ impl Victims {
         self.descend(0, *lacks, (0, 0), goal);
     }
 
-    /// All that can be taken of the groups from `n` on, beside what is taken.
+    /// Tries all sets from the groups from `n` on, beside the VMs already taken.
     fn descend(&mut self, n: usize, mut lacks: Host, (mut cost, mut second): Total, goal: Goal) {
         if lacks == Host::NONE {
             self.taken[n..].fill(0);
@@ -135,7 +135,7 @@ impl Victims {
             self.taken[n] = place - group.from;
             self.descend(n + 1, lacks, (cost, second), goal);
             let less = lacks.without(&group.room);
-            // A set that is enough wins over all that have more.
+            // A set that is enough is better than all larger ones.
             if lacks == Host::NONE || less == lacks || place == group.until {
                 break;
             }
@@ -150,7 +150,7 @@ impl Victims {
         }
     }
 
-    /// Whether all that can come of it is worse than what has been found.
+    /// Whether no set of the rest can replace the best one found so far.
     fn is_worse(&self, rest: &Group, lacks: &Host, (cost, second): Total, goal: Goal) -> bool {
         let Some(best) = self.best else { return false };
         let more = rest.largest.how_often_in(lacks);
@@ -172,7 +172,7 @@ impl Victims {
         }
     }
 
-    /// The places of the VMs of a set, in order.
+    /// Positions of the VMs of a set, ascending.
     fn places(&self, taken: &[usize]) -> Vec<usize> {
         let of_group = |(group, n): (&Group, &usize)| {
             self.all[group.from..group.from + n].iter().map(|one| one.place)

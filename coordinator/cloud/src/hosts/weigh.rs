@@ -1,4 +1,4 @@
-//! By what hosts are better than others.
+//! Weighers: the scores by which a host is better than others.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,10 +53,10 @@ impl Weigher {
     }
 }
 
-/// How many weighers there are: each is named at most once.
+/// Number of weighers that exist: a rule names each at most once.
 pub(super) const MOST: usize = 6;
 
-/// What the weighers say of a host, in the order of their list; the higher, the better.
+/// Scores of a host, in the order of the rule's weighers; higher is better.
 pub(super) type Scores = [i64; MOST];
 
 /// The lowest and the highest of the scores of all hosts that are weighed.
@@ -70,7 +70,7 @@ impl Ranges {
     /// The ranges of no hosts yet; the first one included sets both ends.
     pub(super) const NONE: Self = Self { least: [i64::MAX; MOST], most: [i64::MIN; MOST] };
 
-    /// One host more, or another score of one.
+    /// Includes the scores of a host that is new or has changed.
     pub(super) fn include(&mut self, scores: &Scores) {
         for (n, score) in scores.iter().enumerate() {
             self.least[n] = self.least[n].min(*score);
@@ -78,8 +78,9 @@ impl Ranges {
         }
     }
 
-    /// What a host of these scores weighs: each score counts from 0, the lowest, to 1, the highest, in
-    /// steps so small that scores which differ weigh differently.
+    /// Weight of a host with these scores: the sum of all scores, each scaled from 0, the lowest,
+    /// to 1, the highest, times its multiplier, in steps so small that different scores weigh
+    /// differently.
     pub(super) fn weight(&self, weighers: &[Weighed], scores: &Scores) -> i128 {
         let parts = weighers.iter().enumerate().map(|(n, weighed)| {
             let range = i128::from(self.most[n]) - i128::from(self.least[n]);

@@ -1,5 +1,5 @@
 //! The laws as formulas of plain numbers: ages and times in hours. A fit moves these numbers; an
-//! experiment has them as integers, in the types beside this.
+//! experiment has them as integers, in the types of the module `laws`.
 //!
 //! All transcendental functions are `libm`'s, so that they give the same bits on every machine.
 
@@ -36,7 +36,7 @@ pub fn weibull([scale, shape]: [f64; 2], t: f64) -> f64 {
     -expm1(-pow(t / scale, shape))
 }
 
-/// Weibull's rate: what of those left is taken in the next moment, an hour.
+/// Weibull's hazard, per hour: the rate at which VMs of age `t` that are left are taken.
 #[must_use]
 pub fn weibull_hazard([scale, shape]: [f64; 2], t: f64) -> f64 {
     shape / scale * pow(t / scale, shape - 1.0)
@@ -55,13 +55,14 @@ pub fn gompertz_makeham_exposure([rate, b, tau]: [f64; 3], t: f64) -> f64 {
     rate * t + exp((t - b) / tau) - exp(-b / tau)
 }
 
-/// The rate of Gompertz and Makeham: what of those left is taken in the next moment, an hour.
+/// The hazard of Gompertz and Makeham, per hour: the rate at which VMs of age `t` that are left are
+/// taken.
 #[must_use]
 pub fn gompertz_makeham_hazard([rate, b, tau]: [f64; 3], t: f64) -> f64 {
     rate + exp((t - b) / tau) / tau
 }
 
-/// The age by which `p` of an exponential law with mean 1 are gone.
+/// Age by which the part `p` of the VMs is gone, under an exponential law with mean 1.
 pub(super) fn unit_exponential(p: f64) -> f64 {
     -libm::log1p(-p)
 }

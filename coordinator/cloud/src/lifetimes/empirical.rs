@@ -7,19 +7,19 @@ use super::{Lifetime, hours};
 use crate::RowError;
 use crate::rows::Record;
 
-/// One of those that were recorded, each as likely as any other.
+/// Lifetimes that were recorded: a draw gives each with the same probability.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Empirical {
-    /// What was recorded, in any order; none: VMs are never taken.
+    /// The recorded lifetimes, in any order; empty: VMs are never taken.
     pub recorded: Vec<Span>,
 }
 
 impl Empirical {
-    /// Reads a lifetime a row, in seconds; a first row that is a word names the column.
+    /// Reads one lifetime per row, in seconds; a first row that is a word names the column.
     ///
     /// # Errors
     ///
-    /// The first row that is of another form, or one too many.
+    /// The first row that is of another form, or one row too many.
     pub fn read(text: &str) -> Result<Self, RowError> {
         let record = Record {
             row: "lifetime",
@@ -31,7 +31,7 @@ impl Empirical {
         Ok(Self { recorded: record.rows(text, is_heading, read)? })
     }
 
-    /// Those no longer than this.
+    /// Recorded lifetimes that are no longer than `t`, in hours.
     fn until(&self, t: f64) -> impl Iterator<Item = f64> {
         self.recorded.iter().map(|life| hours(*life)).filter(move |life| *life <= t)
     }

@@ -1,8 +1,8 @@
-//! What a law of lifetimes answers.
+//! The interface of all laws of lifetimes.
 
 use dormouse_units::{Span, Stream};
 
-/// How long spot VMs live. Ages are hours as floats inside a law, and spans where a VM has one.
+/// A law of how long spot VMs live. Inside a law, ages are hours as floats; a VM's age is a span.
 pub trait Lifetime: std::fmt::Debug {
     /// F(t): the part of the VMs that is taken by this age. It never falls, and may never come to 1.
     fn cdf(&self, hours: f64) -> f64;
@@ -10,21 +10,22 @@ pub trait Lifetime: std::fmt::Debug {
     /// The least age in hours by which the part `p`, from 0 to 1, is taken; infinite where it never is.
     fn quantile(&self, p: f64) -> f64;
 
-    /// f(t) = dF/dt, an hour; `None` where the law has jumps in place of it.
+    /// f(t) = dF/dt, per hour; `None` where the law has jumps in place of a density.
     fn density(&self, hours: f64) -> Option<f64>;
 
-    /// ∫₀ᵗ x dF(x): the hours that the VMs taken by this age had, a VM of all (the bathtub paper's
-    /// Eq. 3 with L = t). Of an infinite age it is the mean lifetime.
+    /// ∫₀ᵗ x dF(x): the hours that the VMs taken by this age lived, per VM of all (the bathtub
+    /// paper's Eq. 3 with L = t). For an infinite age it is the mean lifetime.
     fn lived(&self, hours: f64) -> f64;
 
-    /// The rate at which VMs of this age that are left are taken, an hour; `None` where none are left or
-    /// the law has no density.
+    /// The rate per hour at which VMs of this age that are left are taken; `None` where none are
+    /// left or the law has no density.
     fn hazard(&self, hours: f64) -> Option<f64> {
         let left = 1.0 - self.cdf(hours);
         if left > 0.0 { Some(self.density(hours)? / left) } else { None }
     }
 
-    /// How long one lives from when it is usable, by the inverse of F; `None`: as long as its user wants it.
+    /// Draws a VM's lifetime, from when it is usable, by the inverse of F; `None`: as long as its
+    /// user wants it.
     fn draw(&self, chance: &mut Stream) -> Option<Span> {
         span_of_hours(self.quantile(chance.unit())).map(|life| life.max(Span::from_micros(1)))
     }

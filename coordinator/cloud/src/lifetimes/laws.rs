@@ -8,7 +8,7 @@ use super::curve;
 use super::numeric::{inverse, lived};
 use super::{Empirical, Lifetime, hours};
 
-/// Ended at any time with the same probability, whatever its age.
+/// The exponential law: a VM is ended at any time with the same probability, whatever its age.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exponential {
     /// The mean lifetime.
@@ -76,7 +76,7 @@ pub struct Uniform {
     pub to: Span,
 }
 
-/// The laws that there are.
+/// The laws of lifetimes that there are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lifetimes {
@@ -95,7 +95,7 @@ pub enum Lifetimes {
 }
 
 impl Lifetimes {
-    /// What they are drawn from.
+    /// The law that lifetimes are drawn from.
     #[must_use]
     pub fn law(&self) -> &dyn Lifetime {
         match self {
@@ -128,7 +128,7 @@ impl Lifetime for Exponential {
         if t.is_finite() { mean - (t + mean) * libm::exp(-t / mean) } else { mean }
     }
 
-    /// By the stream's own draw, which runs have had from the first.
+    /// Draws by the stream's own exponential draw, as runs have always done.
     fn draw(&self, chance: &mut Stream) -> Option<Span> {
         Some(chance.exponential(self.mean))
     }

@@ -1,4 +1,4 @@
-//! How long spot VMs live: laws of probability over their ages, by one interface.
+//! Laws of how long spot VMs live: probabilities over their ages, behind one interface.
 
 pub mod curve;
 mod empirical;

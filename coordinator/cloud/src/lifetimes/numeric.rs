@@ -28,7 +28,7 @@ const POINTS: [(f64, f64); 5] = [
     (0.906_179_845_938_664, 0.236_926_885_056_189_08),
 ];
 const PIECES: u32 = 48;
-/// At this exposure 10^-15 are left, so that what comes after it counts for nothing.
+/// Exposure at which the part 10^-15 is left, so that what comes after it counts for nothing.
 const LAST: f64 = 34.0;
 
 /// ∫₀ᵗ x dF(x) = ∫₀ᵗ (1 − F) − t (1 − F(t)) of a continuous law. The pieces end where certain parts

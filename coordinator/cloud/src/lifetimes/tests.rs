@@ -8,7 +8,7 @@ fn h(hours: f64) -> Span {
     span_of_hours(hours).expect("a span")
 }
 
-/// What the authors' simulations take.
+/// The bathtub of the authors' simulations.
 fn bathtub() -> Bathtub {
     Bathtub { a: Ppm::new(413_700), b: h(24.0), tau1: h(0.9), tau2: h(0.76) }
 }
@@ -23,7 +23,7 @@ fn continuous() -> Vec<Lifetimes> {
     };
     vec![
         Lifetimes::Bathtub(bathtub()),
-        // All but at once, and hardly before b.
+        // Almost all VMs are taken at once; almost none before `b`.
         Lifetimes::Bathtub(Bathtub { a: Ppm::ONE, b: h(1.0), tau1: h(0.01), tau2: h(0.001) }),
         Lifetimes::Bathtub(Bathtub { a: Ppm::new(1), b: h(24.0), tau1: h(9.0), tau2: h(0.5) }),
         Lifetimes::Exponential(Exponential { mean: h(6.0) }),
@@ -73,7 +73,7 @@ fn a_quantile_is_the_age_by_which_so_many_are_taken() {
     }
 }
 
-/// By the midpoints of many pieces of F's rise.
+/// The integral is summed over the midpoints of many pieces of F's rise.
 #[test]
 fn what_was_lived_by_an_age_is_the_integral() {
     for law in continuous() {

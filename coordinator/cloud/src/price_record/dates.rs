@@ -6,7 +6,7 @@ use dormouse_units::Span;
 
 use super::instant::written;
 
-/// From the first to the last date of a record, in seconds of 1970.
+/// The first and the last date of a record, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dates {
     first: i64,
@@ -18,20 +18,20 @@ impl Dates {
         Self { first, last }
     }
 
-    /// The time that both have; `None`: there is none.
+    /// The stretch of time that both have in common; `None`: there is none.
     #[must_use]
     pub fn common(self, other: Self) -> Option<Self> {
         let (first, last) = (self.first.max(other.first), self.last.min(other.last));
         (first <= last).then_some(Self { first, last })
     }
 
-    /// From the first to the last.
+    /// Time from the first to the last date.
     #[must_use]
     pub fn length(self) -> Span {
         seconds(self.last - self.first)
     }
 
-    /// How long after the first of these that of others is; nothing where it is before.
+    /// Time from the first date of these to that of `others`; zero where that is earlier.
     #[must_use]
     pub fn before(self, others: Self) -> Span {
         seconds(others.first - self.first)

@@ -3,11 +3,11 @@
 /// A moment as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Instant {
-    /// Seconds of 1970, or of whatever a bare number is counted from.
+    /// Seconds since 1970, or since whatever a bare number is counted from.
     pub(super) second: i64,
-    /// Whether its time zone stands there; `None`: it is a bare number, which has none.
+    /// Whether a time zone was written; `None`: it is a bare number, which has none.
     pub(super) has_zone: Option<bool>,
-    /// By how many seconds clocks of its zone are before those of UTC.
+    /// Seconds by which clocks of the time zone are ahead of UTC.
     pub(super) east: i64,
 }
 
@@ -28,7 +28,7 @@ pub(super) fn instant(text: &str) -> Option<Instant> {
     Some(Instant { second, has_zone: Some(!zone.is_empty()), east })
 }
 
-/// A date and time as `instant` reads it.
+/// Date and time of a second since 1970, in a form that `instant` reads.
 pub(super) fn written(second: i64) -> String {
     let (days, of_day) = (second.div_euclid(86_400), second.rem_euclid(86_400));
     // Years begin in March, so that the leap day is the last of its year; eras of 400 years are alike.
@@ -62,7 +62,8 @@ fn second_of(date: &str, clock: &str) -> Option<i64> {
     fine.then(|| days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second)
 }
 
-/// Seconds by which clocks of a zone are before those of UTC: of nothing, `Z`, `+01:00`, `-0530` or `+01`.
+/// Seconds by which clocks of a zone are ahead of UTC, for an empty text, `Z`, `+01:00`, `-0530` or
+/// `+01`.
 fn east_of_utc(zone: &str) -> Option<i64> {
     let (sign, digits) = match zone.as_bytes().first() {
         None => return Some(0),

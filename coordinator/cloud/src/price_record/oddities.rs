@@ -1,4 +1,4 @@
-//! What is odd about a record of prices, in words.
+//! Oddities of a record of prices, in words.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,8 @@ use super::instant::{Instant, written};
 const TIMES_USUAL: i64 = 10;
 const DAY: i64 = 86_400;
 
-/// Rows that don't stand where they belong, times of two zones, and gaps; `None`: there are none.
+/// Rows that don't stand where they belong, times of two zones, and gaps, in words; `None`: there
+/// are none.
 pub(super) fn oddities(rows: &[(Instant, Price)]) -> Option<String> {
     let all = [misplaced(rows), zones(rows), gaps(rows)];
     let all: Vec<_> = all.into_iter().flatten().collect();

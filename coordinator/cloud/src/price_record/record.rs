@@ -12,12 +12,12 @@ use crate::{PriceTrace, RowError};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriceRecord(Vec<(Instant, Price)>);
 
-/// What of an entry can't be used.
+/// Part of an entry that can't be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadPrice {
-    /// It is no moment.
+    /// The time is not a moment that can be read.
     Time,
-    /// It is no price.
+    /// The price is not a number that can be read.
     Price,
 }
 
@@ -27,7 +27,7 @@ impl PriceRecord {
     ///
     /// # Errors
     ///
-    /// The first row that is of another form, or one too many.
+    /// The first row that is of another form, one row too many, or both dates and bare numbers.
     pub fn read(text: &str) -> Result<Self, RowError> {
         let record = Record {
             row: "time and price",
@@ -57,14 +57,14 @@ impl PriceRecord {
     ///
     /// # Errors
     ///
-    /// Which of them is none.
+    /// The part of the entry that can't be used.
     pub fn add(&mut self, at: &str, price: &str) -> Result<(), BadPrice> {
         let at = instant(at.trim()).ok_or(BadPrice::Time)?;
         self.0.push((at, price.trim().parse().map_err(|_| BadPrice::Price)?));
         Ok(())
     }
 
-    /// The same in the order of time, where it was written with the newest first.
+    /// This record in the order of time, if it was written with the newest price first.
     #[must_use]
     pub fn oldest_first(mut self) -> Self {
         if let (Some(first), Some(last)) = (self.0.first(), self.0.last())
@@ -75,26 +75,27 @@ impl PriceRecord {
         self
     }
 
-    /// How many prices were written down.
+    /// Number of prices that were written down.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.0.len()
     }
 
-    /// The earliest and the latest second of its prices; `None`: it has none.
+    /// The earliest and the latest second of the record's prices; `None`: it has no prices.
     fn ends(&self) -> Option<(i64, i64)> {
         let times = || self.0.iter().map(|(at, _)| at.second);
         Some((times().min()?, times().max()?))
     }
 
-    /// From when to when it has prices; `None`: it has none, or its times are bare numbers.
+    /// Dates of the earliest and the latest price; `None`: there is no price, or times are bare
+    /// numbers.
     #[must_use]
     pub fn dates(&self) -> Option<Dates> {
         let is_dated = self.0.first().is_some_and(|(at, _)| at.has_zone.is_some());
         self.ends().filter(|_| is_dated).map(Dates::new)
     }
 
-    /// From its first to its last price; `None`: it has none.
+    /// Time from the earliest to the latest price; `None`: there is no price.
     #[must_use]
     pub fn length(&self) -> Option<Span> {
         let (first, last) = self.ends()?;
@@ -107,7 +108,8 @@ impl PriceRecord {
         oddities(&self.0)
     }
 
-    /// The prices of a run that begins so long after its first; `None`: it has ended by then.
+    /// Prices of a run that begins `start` after the earliest price; `None`: the record has ended
+    /// by then.
     #[must_use]
     pub fn from(&self, start: Span) -> Option<PriceTrace> {
         let (first, last) = self.ends()?;

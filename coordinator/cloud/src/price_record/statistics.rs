@@ -1,4 +1,4 @@
-//! What a record of prices is like.
+//! Statistics of a record of prices.
 
 use dormouse_units::{Price, Span, Time};
 
@@ -7,18 +7,18 @@ use crate::PriceTrace;
 /// Prices over a stretch of time, each weighed by how long it held.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PriceStatistics {
-    /// How long that is.
+    /// Length of that stretch of time.
     pub length: Span,
-    /// How often the price changed.
+    /// Number of times the price changed.
     pub changes: usize,
-    /// The mean, dollars an hour.
+    /// Mean price over time, dollars per hour.
     pub mean_usd: f64,
     /// Each price once, ascending, and how long it held in all.
     held: Vec<(Price, Span)>,
 }
 
 impl PriceStatistics {
-    /// Statistics of the prices from the first one to `until`; `None`: none holds for any time.
+    /// Statistics of the prices from the first one to `until`; `None`: no price holds for any time.
     #[must_use]
     pub fn of(trace: &PriceTrace, until: Time) -> Option<Self> {
         let steps = trace.steps();
@@ -44,14 +44,14 @@ impl PriceStatistics {
         (hours > 0.0).then(|| Self { length, changes, mean_usd: sum / hours, held })
     }
 
-    /// How often the price changed in a day, in the mean.
+    /// Mean number of price changes per day.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of changes")]
     pub fn changes_a_day(&self) -> f64 {
         self.changes as f64 * 86_400.0 / self.length.as_secs_f64()
     }
 
-    /// The least price that the price was at or below for this part of the time, from 0 to 1.
+    /// The least price that was not exceeded for this part of the time, from 0 to 1.
     #[must_use]
     pub fn quantile(&self, part: f64) -> Price {
         let (wanted, mut sum) = (self.length.as_secs_f64() * part, 0.0);

@@ -99,7 +99,8 @@ fn requests_that_cannot_be_are_refused_and_change_nothing() {
     assert!(matches!(ask(&mut p, 3, &kind, Market::Spot), Err(LaunchError::NoCapacity { .. })));
 }
 
-/// One type of 2 vCPUs at these spot prices, in cents an hour from these seconds on.
+/// A provider of one type of 2 vCPUs at these spot prices: in cents an hour, each from its second
+/// on.
 fn at_prices(prices: &[(u64, u64)], tariff: TariffName) -> Provider {
     let mut catalogue = provider().catalogue().clone();
     for kind in catalogue.types.values_mut() {
@@ -140,7 +141,7 @@ fn a_spot_vm_pays_what_it_costs_and_ends_when_that_is_more_than_its_bid() {
         assert_eq!((p.next_price_change(), p.change_prices(s(3_599))), (Some(s(3_600)), vec![]));
         let change = PriceChange { kind: kind.clone(), price: cents(72), outbid: vec![vm] };
         assert_eq!(p.change_prices(s(3_600)), [change]);
-        // It has its notice, a quarter of an hour, at its bid.
+        // The VM has its notice, a quarter of an hour, and is charged its bid.
         assert_eq!(p.next_price_change(), Some(s(9_000)));
         assert!(p.terminated(s(4_500), vm, EndedBy::Provider));
         assert_eq!(p.next_price_change(), None);
@@ -172,7 +173,7 @@ fn an_on_demand_vm_waits_for_the_room_of_a_spot_vm_that_ends() {
     assert_eq!(p.placed(), []);
     assert!(p.terminated(s(121), b, EndedBy::Provider));
     assert_eq!(p.placed(), [c]);
-    // Its user had enough of waiting.
+    // The user of `d` gives up waiting.
     assert!(p.terminated(s(121), d, EndedBy::User) && p.terminated(s(122), a, EndedBy::Provider));
     assert_eq!(p.placed(), []);
     assert!(launch(&mut p, s(123), VmId::new(5), &kind, (Market::Spot, None)).is_ok());
@@ -215,7 +216,7 @@ fn spot_vms_in_the_background_take_nothing_of_the_foreground() {
     assert_eq!(on(&p, 2), Some((Tier::Foreground, vec![2, 3])), "where nobody was");
     assert_eq!(on(&p, 1), Some((Tier::Background, vec![0, 1])));
     assert_eq!(on(&p, 5), Some((Tier::Background, vec![2, 3])));
-    // Who hibernates leaves its places to others, and can't resume without any.
+    // A VM that hibernates leaves its places to others, and can't resume without any.
     let first = VmId::new(1);
     assert!(p.booted(s(9), first) && p.hibernate(first) && p.hibernated(s(20), first));
     assert_eq!(on(&p, 1), None);

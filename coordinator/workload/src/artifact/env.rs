@@ -80,7 +80,7 @@ struct EnvBurstable {
 ///
 /// # Errors
 ///
-/// All that is wrong with it.
+/// All that is wrong with the file.
 pub fn types(root: &Node) -> Result<Types, InputError> {
     let file: EnvFile = read_whole(root)?;
     let mut types = Types::new();
@@ -130,7 +130,7 @@ fn instance_type(
     })
 }
 
-/// How it earns credits, if it does.
+/// Credits of a burstable type; `None` for other types.
 ///
 /// # Errors
 ///
@@ -153,7 +153,7 @@ mod tests {
 
     use super::*;
 
-    /// As the authors write a type.
+    /// An instance type as the authors write it.
     const ENV: &str = r#"{"instances": {"c3.large": {
   "memory": 3.75, "vcpu": 2, "gflops": 22.09,
   "prices": {"on-demand": 0.105, "preemptible": 0.0299},

@@ -36,7 +36,7 @@ struct Seconds(
 ///
 /// # Errors
 ///
-/// All that is wrong with it.
+/// All that is wrong with the file.
 pub fn tasks(root: &Node) -> Result<Vec<Task>, InputError> {
     let file: JobFile = read_whole(root)?;
     let mut found = Mistakes::default();

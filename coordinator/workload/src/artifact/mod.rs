@@ -1,4 +1,4 @@
-//! The JSON files of the Burst-HADS artifact, as they are: what is in them besides is for others.
+//! The JSON files of the Burst-HADS artifact, as they are; other keys in them are ignored.
 
 mod env;
 mod job;

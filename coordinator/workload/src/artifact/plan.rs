@@ -39,12 +39,12 @@ struct StoredTask {
     end: f64,
 }
 
-/// The VMs of a plan that is stored with the artifact, its `map.json`. What the plan takes and costs is left out: its
-/// header is often of another plan.
+/// The VMs of a plan that is stored with the artifact, its `map.json`. The plan's time and cost are
+/// left out: the file's header is often that of another plan.
 ///
 /// # Errors
 ///
-/// All that is wrong with it.
+/// All that is wrong with the file.
 pub fn planned_vms(root: &Node) -> Result<Vec<PlannedVm>, InputError> {
     let file: Stored = read_whole(root)?;
     let at = |s: f64| Time::ZERO + Span::from_secs_f64(s).unwrap_or_default();

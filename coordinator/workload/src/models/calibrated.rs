@@ -1,9 +1,9 @@
-//! FW-like and JW-like: the MEASY paper's two workloads, whose generators are not to be
-//! had, from what it says of them. The mean size, the mean run time and the share of
-//! one-process jobs are its figures; the shapes are ours, after what the two models are
-//! known for: sizes that fall off as a power with a preference for powers of two, run
-//! times as a mixture of short and long Erlang stages that is longer for larger jobs (FW)
-//! or not (JW), arrivals that are Poisson (FW) or bursty (JW).
+//! FW-like and JW-like: models of the MEASY paper's two workloads, whose generators are not
+//! available, from what the paper says of them. The mean size, the mean run time and the share of
+//! one-process jobs are its figures; the shapes are ours, after what the two models are known for:
+//! sizes that fall off as a power with a preference for powers of two, run times as a mixture of
+//! short and long Erlang stages that is longer for larger jobs (FW) or not (JW), arrivals that are
+//! Poisson (FW) or bursty (JW).
 
 use dormouse_model::Submission;
 use dormouse_units::{Bytes, Span, Stream, Time, Usage};
@@ -11,26 +11,27 @@ use dormouse_units::{Bytes, Span, Stream, Time, Usage};
 use super::ModelError;
 use crate::sampling::exponential;
 
-/// What a calibrated model aims at.
+/// Targets of a calibrated model: the figures that its jobs have.
 #[derive(Clone, Copy, Debug)]
 pub struct Targets {
-    /// Mean processes of a job.
+    /// Mean number of processes of a job.
     pub mean_size: f64,
     /// Mean run time in seconds.
     pub mean_runtime_s: f64,
     /// Share of one-process jobs.
     pub serial: f64,
-    /// A power of two is this many times as likely as its neighbours.
+    /// Factor by which a power of two is as likely as its neighbours.
     pub power_of_two_weight: f64,
     /// Probability of a long run at one process, and what the largest job adds to it.
     pub long: (f64, f64),
-    /// Mean of a long run over mean of a short one.
+    /// Mean of a long run, as a multiple of the mean of a short one.
     pub long_over_short: f64,
-    /// Stages of the Erlang distributions of run times.
+    /// Number of stages of the Erlang distributions of run times.
     pub stages: u32,
     /// Longest run: longer ones are cut, as by a queue's limit. No estimate is longer.
     pub longest: Span,
-    /// Arrivals: a gap is long with the first probability, and then this many times as long.
+    /// Bursty arrivals: probability that a gap is long, and how many times as long it is then;
+    /// `None`: Poisson arrivals.
     pub bursts: Option<(f64, f64)>,
 }
 
@@ -70,7 +71,7 @@ impl Targets {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// The errors of [`Model::generate`].
     ///
     /// [`Model::generate`]: super::Model::generate
     pub fn generate(
@@ -117,7 +118,7 @@ struct Sizes(Vec<f64>);
 impl Sizes {
     /// Falls off as size^−θ with θ found by bisection so that the mean is right.
     fn calibrate(targets: &Targets, machine: u32) -> Self {
-        // The mean of a machine too small for it is as near as θ in [−2, 6] comes.
+        // On a machine too small for the mean, it is as near as θ in [−2, 6] comes.
         let (mut flat, mut steep) = (-2.0, 6.0);
         for _ in 0..80 {
             let middle = f64::midpoint(flat, steep);

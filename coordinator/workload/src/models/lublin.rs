@@ -19,8 +19,7 @@ struct Parameters {
     arrival: (f64, f64),
     arrival_ratio: f64,
     cycle: (f64, f64),
-    /// log2 of the largest size, less what it is for the whole machine; and how far below
-    /// it the two-stage distribution bends.
+    /// Distance below the log2 of the largest size at which the two-stage distribution bends.
     bend: f64,
 }
 
@@ -70,14 +69,15 @@ const TYPELESS: Parameters = Parameters {
     bend: 2.5,
 };
 
-/// log2 of the largest interactive job is below the machine's by this (5.5 for 7).
+/// Difference between log2 of the machine's size and log2 of the largest interactive job (7 and
+/// 5.5).
 const INTERACTIVE_BELOW_MACHINE: f64 = 1.5;
-/// Half-hours of a day.
+/// Number of half-hours of a day.
 const BUCKETS: usize = 48;
 const BUCKET_S: f64 = 1800.0;
 /// The cycle's distribution is laid over the day from this half-hour on.
 const CYCLE_START: usize = 11;
-/// Redraw run times above e^12 s and gaps above e^13 s.
+/// Largest natural logarithms of run times and gaps in seconds: larger ones are drawn again.
 const MAX_LN_RUNTIME: f64 = 12.0;
 const MAX_LN_GAP: f64 = 13.0;
 
@@ -99,7 +99,7 @@ pub(super) fn generate(count: usize, machine: u32, seed: u64) -> Vec<Submission>
         .collect()
 }
 
-/// One stream with the parameters of logs that do not tell the two apart.
+/// Jobs of one stream, with the parameters of logs that do not tell batch from interactive jobs.
 pub(super) fn generate_typeless(count: usize, machine: u32, seed: u64) -> Vec<Submission> {
     let mut jobs = Jobs::new(&TYPELESS, libm::log2(f64::from(machine)), seed);
     (1..)
@@ -154,7 +154,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// When the next job is submitted, in seconds.
+    /// Instant at which the next job is submitted, in seconds.
     fn arrive(&mut self) -> f64 {
         let Parameters { arrival: (shape, scale), arrival_ratio, .. } = *self.parameters;
         let gap = loop {

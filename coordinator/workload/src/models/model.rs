@@ -24,22 +24,22 @@ pub enum Model {
     LublinTypeless,
 }
 
-/// What no model can make.
+/// Why the models can't make a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// Too small a machine.
+    /// The machine is too small.
     #[error("the models need a machine of at least 8 processors, not {0}")]
     SmallMachine(u32),
-    /// Too short a workload.
+    /// The workload is too short.
     #[error("a workload has at least 2 jobs, not {0}")]
     FewJobs(usize),
-    /// More jobs than positions.
+    /// The workload has more jobs than there are positions.
     #[error("a workload has at most 4,000,000,000 jobs, not {0}")]
     ManyJobs(usize),
 }
 
 impl ModelError {
-    /// Whether the models make so many jobs for such a machine.
+    /// Checks that the models make so many jobs for such a machine.
     pub(super) const fn check(jobs: usize, machine: u32) -> Result<(), Self> {
         if machine < 8 {
             return Err(Self::SmallMachine(machine));
@@ -55,7 +55,7 @@ impl ModelError {
 }
 
 impl Model {
-    /// All of them.
+    /// All models that there are.
     pub const ALL: [Self; 4] = [Self::FwLike, Self::JwLike, Self::Lublin, Self::LublinTypeless];
 
     /// The model's name, as people write it.
@@ -74,7 +74,7 @@ impl Model {
     ///
     /// # Errors
     ///
-    /// Sizes that the models don't do.
+    /// The models don't make so many jobs, or none for such a machine.
     pub fn generate(
         self,
         jobs: usize,
@@ -91,15 +91,16 @@ impl Model {
         })
     }
 
-    /// The longest estimate that its users may give: as long as a run of fw-like and jw-like may be,
-    /// 18 h (the MEASY paper names no limit; it was the longest queue of the machine that JWload
-    /// fits), and 48 h for Lublin's models, whose runs go up to e^12 s, which is 45.2 h.
+    /// The longest estimate that the model's users may give: as long as a run of fw-like and
+    /// jw-like may be, 18 h (the MEASY paper names no limit; it was the longest queue of the
+    /// machine that JWload fits), and 48 h for Lublin's models, whose runs go up to e^12 s, which
+    /// is 45.2 h.
     #[must_use]
     pub fn longest(self) -> Span {
         self.targets().map_or(Span::from_secs(172_800), |targets| targets.longest)
     }
 
-    /// What the model was calibrated to, if it was.
+    /// Targets that the model was calibrated to; `None`: it was not.
     #[must_use]
     pub const fn targets(self) -> Option<Targets> {
         match self {

@@ -19,21 +19,21 @@ pub enum EstimatesError {
     /// The model has no estimates for so short a limit.
     #[error("the longest estimate must be at least 1h, not {0}")]
     ShortLimit(Span),
-    /// A job that no estimate covers.
+    /// No estimate covers this job.
     #[error("job {number} runs for {runtime}, longer than the longest estimate {longest}")]
     LongJob {
         /// The job's number in the log.
         number: u64,
-        /// How long it runs.
+        /// Run time of the job.
         runtime: Span,
-        /// The longest estimate.
+        /// The longest estimate that users may give.
         longest: Span,
     },
 }
 
-/// Gives every job an estimate of at most `longest`, and none below its run time. Tells
-/// for how many jobs the model had no estimate left that covers the run time: they get
-/// theirs rounded up to five minutes.
+/// Gives every job an estimate of at most `longest`, and none below its run time. Returns the
+/// number of jobs for which the model had no estimate left that covers the run time: they get their
+/// run time rounded up to five minutes.
 ///
 /// # Errors
 ///
@@ -64,7 +64,7 @@ pub fn tsafrir_estimates(
     Ok(assign(jobs, &mut estimates, longest, &mut stream))
 }
 
-/// How many of `jobs` jobs have which estimate, in seconds.
+/// Number of jobs with each estimate in seconds, for `jobs` jobs in all.
 fn histogram(jobs: usize, longest: u64, stream: &mut Stream) -> BTreeMap<u64, usize> {
     let head_times = head_times(longest);
     let ranks = popularity_ranks(stream);
@@ -101,7 +101,7 @@ fn number_of_bins(jobs: usize) -> usize {
     bins
 }
 
-/// The head's twenty estimates, longest first; fewer below a limit of 100 minutes.
+/// The head's twenty estimates in seconds, longest first; fewer below a limit of 100 minutes.
 fn head_times(longest: u64) -> Vec<u64> {
     let mut times: BTreeSet<u64> = JOINT_S.into_iter().filter(|&t| t < longest).collect();
     times.insert(longest);
@@ -147,7 +147,7 @@ fn head_percent(rank: usize) -> f64 {
     if rank == 1 { HEAD_PERCENT - (2..=HEAD).map(at).sum::<f64>() } else { at(rank) }
 }
 
-/// The tail's estimates: dense among the short ones, in whole minutes where free.
+/// The tail's estimates in seconds: dense among the short ones, in whole minutes where free.
 fn tail_times(bins: usize, longest: u64, head: &[u64]) -> Vec<u64> {
     let count = bins - HEAD;
     let a = 1.0 + TAIL_TIME.0 * libm::pow(to_f64(bins), TAIL_TIME.1);
@@ -171,8 +171,8 @@ fn tail_times(bins: usize, longest: u64, head: &[u64]) -> Vec<u64> {
     times
 }
 
-/// Whole jobs of these shares, which sum to exactly `jobs`: proportional, then one more or
-/// less from the most popular on.
+/// Number of jobs for each of these shares, `jobs` in all: proportional, then one more or less from
+/// the most popular on.
 fn to_counts(share: &BTreeMap<u64, f64>, jobs: usize) -> BTreeMap<u64, usize> {
     let sum: f64 = share.values().sum();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most `jobs`")]
@@ -199,7 +199,8 @@ fn to_counts(share: &BTreeMap<u64, f64>, jobs: usize) -> BTreeMap<u64, usize> {
     counts
 }
 
-/// Gives each job, longest first, one of the estimates that cover it, any of them alike.
+/// Gives each job, longest first, one of the estimates that cover it, each with the same
+/// probability; returns the number of jobs that none covers.
 fn assign(
     jobs: &mut [Submission],
     estimates: &mut [Span],
@@ -216,7 +217,7 @@ fn assign(
             hi += 1;
         }
         if estimates[at] < runtime {
-            // Popular estimates ran out: what a user would say who knows.
+            // Estimates that cover the job ran out: it gets that of a user who knows its run time.
             raised += 1;
             let minutes5 = runtime.as_micros().div_ceil(300_000_000);
             jobs[j].estimate = Span::from_secs(minutes5 * 300).min(longest);

@@ -11,7 +11,8 @@ pub(super) const BINS: [(f64, f64); 7] = [
     (250_000.0, 565.0),
 ];
 
-/// Beyond the last point: factor and exponent of a power of the number of jobs.
+/// Number of distinct estimates beyond the last point: factor and exponent of a power of the number
+/// of jobs.
 pub(super) const BINS_BEYOND: (f64, f64) = (0.653_566, 0.547_761);
 
 /// Popular estimates that all logs have, in seconds.
@@ -24,7 +25,7 @@ pub(super) const JOINT_S: [u64; 15] = [
 pub(super) const LADDER_S: [u64; 10] =
     [720_000, 360_000, 180_000, 36_000, 18_000, 7_200, 3_600, 1_200, 600, 300];
 
-/// Distinct estimates in the head.
+/// Number of distinct estimates in the head.
 pub(super) const HEAD: usize = 20;
 /// Percent of all jobs whose estimate is in the head.
 pub(super) const HEAD_PERCENT: f64 = 89.0;
@@ -59,5 +60,5 @@ pub(super) const POPULARITY: [[u8; 4]; HEAD] = [
     [20, 19, 11, 12],
 ];
 
-/// Where a time of the tail goes if it is taken, in seconds.
+/// Offsets in seconds by which a time of the tail moves if it is taken.
 pub(super) const OFFSETS_S: [i64; 7] = [0, 30, -30, 20, -20, 10, -10];

@@ -1,4 +1,4 @@
-//! When requests come.
+//! Arrivals of requests: the processes by which they come.
 
 use dormouse_units::{Ppm, Span, Stream, Time};
 use schemars::JsonSchema;
@@ -68,7 +68,7 @@ const fn day() -> Span {
 }
 
 impl Arrivals {
-    /// Requests a second, over long times.
+    /// Mean rate over long times, in requests per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
         let rate = |every: &Span| 1.0 / every.as_secs_f64();
@@ -91,7 +91,7 @@ pub(super) struct ArrivalTimes {
     arrivals: Arrivals,
     now: Time,
     stream: Stream,
-    /// Whether a burst is under way; used by `Arrivals::Bursts` only, as are the next two.
+    /// Whether a burst is under way; used by `Arrivals::Bursts` only, as are `until` and `turns`.
     is_burst: bool,
     until: Time,
     turns: Stream,
@@ -118,7 +118,7 @@ impl ArrivalTimes {
         times
     }
 
-    /// Calm or a burst is over, and the other begins.
+    /// A calm or a burst is over, and the other begins.
     fn turn(&mut self) {
         let Arrivals::Bursts { calm, burst, .. } = &self.arrivals else { return };
         self.is_burst = !self.is_burst;
@@ -165,7 +165,7 @@ impl ArrivalTimes {
     }
 }
 
-/// How far after its peak a time is, in periods.
+/// Time since the last peak of the rate, in periods.
 fn fraction(now: Time, period: Span, peak: Option<Span>) -> f64 {
     let period = period.as_micros().max(1);
     let peak = peak.map_or(period / 2, Span::as_micros) % period;
@@ -173,12 +173,12 @@ fn fraction(now: Time, period: Span, peak: Option<Span>) -> f64 {
     Span::from_micros(since).as_secs_f64() / Span::from_micros(period).as_secs_f64()
 }
 
-/// An exponentially distributed time with this mean later.
+/// An instant that is an exponentially distributed time with this mean after `now`.
 fn later(now: Time, mean: Span, stream: &mut Stream) -> Time {
     after(now, exponential(mean.as_secs_f64(), stream))
 }
 
-/// So many seconds later; what is past all counting is the end of time.
+/// The instant `seconds` after `now`; one that is past all counting is the end of time.
 fn after(now: Time, seconds: f64) -> Time {
     now + Span::from_secs_f64(seconds).unwrap_or(Span::from_micros(u64::MAX))
 }

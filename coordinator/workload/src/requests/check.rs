@@ -1,4 +1,4 @@
-//! What is wrong with a source of requests, before any is drawn.
+//! Checks of a source of requests, before any request is drawn.
 
 use dormouse_cloud::Market;
 use dormouse_units::{Ppm, Span};
@@ -9,30 +9,31 @@ use super::model::RequestModel;
 use super::offer::{Offer, Refusal};
 use super::source::{RequestSource, RequestSpec};
 
-/// Less likely than this, a draw within the bounds of a law takes too many.
+/// Least probability that a draw lies within the bounds of a law: below it, too many draws are
+/// needed.
 const LEAST_WITHIN: f64 = 0.001;
 
-/// Most requests of a stream: beyond them a slip of the hand is likelier than a wish.
+/// Most requests of a stream: more are likelier to be a slip of the hand than a wish.
 const MOST_REQUESTS: f64 = 1e9;
 
 /// Most changes between calm and bursts from one request to the next.
 const MOST_TURNS: f64 = 1_000.0;
 
-/// Times beyond this are none that a run counts (31,000 years): sums stay in range.
+/// Longest time that a run counts (31,000 years): sums stay in range.
 pub(super) const LAST: Span = Span::from_secs(1_000_000_000_000);
 
 /// A mistake in a source of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestFlaw {
-    /// The path of the key that it is in, such as `model.duration.least` or `request.3.at`.
+    /// Path of the key with the mistake, such as `model.duration.least` or `request.3.at`.
     pub key: String,
-    /// What is wrong with it, and what would be right.
+    /// The mistake, and what would be right.
     pub refusal: Refusal,
 }
 
 impl RequestSource {
-    /// All that is wrong with what is written: laws that give nothing, requests that go back in time,
-    /// and what the provider does not offer, where that is said. A CSV file is not opened.
+    /// All mistakes in what is written: laws that give nothing, requests that go back in time, and
+    /// what the provider does not offer, if the offer is known. A CSV file is not opened.
     #[must_use]
     pub fn flaws(&self, offer: Option<&Offer>) -> Vec<RequestFlaw> {
         let mut found = Flaws::default();

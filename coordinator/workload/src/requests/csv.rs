@@ -20,25 +20,25 @@ const HEADER: &str = "at,type,market,duration";
 /// Why a file of requests can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestCsvError {
-    /// The file itself.
+    /// The file can't be read.
     #[error("can't read {}", path.display())]
     Io {
         /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's own error.
         source: io::Error,
     },
-    /// A row of it.
+    /// A row of the file is wrong.
     #[error("{}, line {line}: {refusal}", path.display())]
     Row {
         /// Path of the file.
         path: PathBuf,
         /// The number of the line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// What is wrong with the row, and what would be right.
         refusal: Refusal,
     },
-    /// There is nothing in it.
+    /// The file has no requests.
     #[error("{} has no requests; write a row for each under {HEADER}", path.display())]
     Empty {
         /// Path of the file.
@@ -46,8 +46,8 @@ pub enum RequestCsvError {
     },
 }
 
-/// The requests of a CSV file, one after the other: under the header `at,type,market,duration` a row
-/// each, in the order of their times.
+/// The requests of a CSV file, one after the other: one per row under the header
+/// `at,type,market,duration`, in the order of their times.
 ///
 /// `at` and `duration` are seconds, such as `90.5`, or as people write them, such as `1m30s`; `market` is
 /// `on-demand` (or `normal`) or `spot` (or `preemptible`). A field may stand in quotation marks, but there
@@ -57,14 +57,14 @@ pub struct RequestCsv {
     path: PathBuf,
     text: Text,
     offer: Option<Arc<Offer>>,
-    /// The time of the row before.
+    /// Time of the request in the row before.
     last: Time,
     has_requests: bool,
 }
 
 impl RequestCsv {
-    /// Reads the header of a file, plain or gzipped (its first bytes tell); `file` is what came of opening
-    /// it at `path`. Requests that `offer` has not are refused; `None`: nobody says what there is.
+    /// Reads the header of a file, plain or gzipped (its first bytes tell); `file` is the result of
+    /// opening it at `path`. Requests for what `offer` lacks are refused; `None`: any type will do.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl RequestCsv {
         Ok(csv)
     }
 
-    /// Whether the next line is the header.
+    /// Checks that a line is the header.
     fn header(&self, line: Line) -> Result<(), Refusal> {
         let text = self.line(line)?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -98,7 +98,7 @@ impl RequestCsv {
         ))
     }
 
-    /// Goes to the next line that is not empty.
+    /// Goes to the next line that is not empty; `None` at the end of the file.
     fn row(&mut self) -> Result<Option<Line>, RequestCsvError> {
         loop {
             let read = self.text.read_line();
@@ -110,7 +110,7 @@ impl RequestCsv {
         }
     }
 
-    /// What stands on it.
+    /// Text of the line read last, unless it is too long or no UTF-8.
     fn line(&self, line: Line) -> Result<&str, Refusal> {
         if line == Line::TooLong {
             let what = format!("it is longer than {LONGEST_LINE} bytes");
@@ -126,7 +126,7 @@ impl RequestCsv {
         RequestCsvError::Row { path: self.path.clone(), line: self.text.number(), refusal }
     }
 
-    /// The request of a row.
+    /// The request in a row.
     fn request(&self, line: Line) -> Result<(Time, Request), Refusal> {
         let text = self.line(line)?;
         let mut all = fields(text);
@@ -159,7 +159,7 @@ impl RequestCsv {
     }
 }
 
-/// A row that is right.
+/// An example of a right row.
 const LIKE: &str = "12.5,c3.large,spot,2h";
 
 /// The fields of a row, without blanks and quotation marks around them.
@@ -170,7 +170,7 @@ fn fields(row: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What a row begins with, for a message.
+/// Beginning of a row, for a message.
 fn begins(row: &str) -> String {
     row.trim().chars().take(60).map(|c| if c.is_control() { '?' } else { c }).collect()
 }
@@ -186,7 +186,7 @@ fn market_of(text: &str) -> Result<Market, Refusal> {
     }
 }
 
-/// Seconds, or a time with its units.
+/// Reads seconds, or a time with its units.
 fn time(column: &str, text: &str) -> Result<Span, Refusal> {
     let right = "write seconds, such as 90.5, or a time like 1m30s";
     let is_number = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
@@ -228,7 +228,7 @@ impl Iterator for RequestCsv {
 pub struct RequestWriter<W: Write>(Lines<W>);
 
 impl<W: Write> RequestWriter<W> {
-    /// A file with nothing but the header.
+    /// Begins a file with the header.
     ///
     /// # Errors
     ///
@@ -243,7 +243,7 @@ impl<W: Write> RequestWriter<W> {
     ///
     /// # Errors
     ///
-    /// Writing failed, or the name of its type is none that could be read in again.
+    /// Writing failed, or the name of the type could not be read in again.
     pub fn write(&mut self, at: Time, request: &Request) -> io::Result<()> {
         let name = request.kind.as_str();
         let is_plain = |c: char| !c.is_control() && c != ',' && c != '"';

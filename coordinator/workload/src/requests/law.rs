@@ -1,4 +1,4 @@
-//! How long the VMs that are requested are wanted.
+//! Laws of how long the VMs that are requested are wanted.
 
 use dormouse_units::{Ppm, Span, Stream};
 use schemars::JsonSchema;
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::sampling::exponential;
 
-/// So often is drawn again for a duration within its bounds; [`DurationLaw::within`] of a law that is
-/// fit for use makes it less likely than 1 in 10^400 that it takes more.
+/// Most draws for one duration within its bounds; [`DurationLaw::within`] of a law that is fit for
+/// use makes it less likely than 1 in 10^400 that it takes more.
 const MOST_DRAWS: u32 = 1_000_000;
 
 /// How long VMs are wanted, from when they are ready.
@@ -71,7 +71,7 @@ pub enum DurationLaw {
 }
 
 impl DurationLaw {
-    /// The shortest and the longest duration that it may give.
+    /// The shortest and the longest duration that the law may give.
     #[must_use]
     pub fn bounds(&self) -> (Span, Span) {
         let instant = Span::from_micros(1);
@@ -129,7 +129,8 @@ impl DurationLaw {
                     Span::from_secs_f64(mean.as_secs_f64() * factor)
                 }
             };
-            // Longer than any time that is counted: as any other that is too long.
+            // A duration longer than any time that is counted is drawn again, as any other that is
+            // too long.
             let Some(of_law) = of_law else { continue };
             drawn = of_law;
             if (least..=most).contains(&drawn) {
@@ -140,7 +141,7 @@ impl DurationLaw {
     }
 }
 
-/// A whole number from 0 to `most`, each as likely.
+/// A whole number from 0 to `most`, each with the same probability.
 fn up_to(stream: &mut Stream, most: u64) -> u64 {
     let count = u128::from(most) + 1;
     u64::try_from((u128::from(stream.bits()) * count) >> 64).unwrap_or(most)

@@ -65,7 +65,7 @@ const fn whole() -> Ppm {
 }
 
 impl RequestModel {
-    /// The share of preemptible ones among the requests of a type.
+    /// The share of preemptible requests among those of a type.
     #[must_use]
     pub fn preemptible_of(&self, share: &TypeShare) -> Ppm {
         share.preemptible.unwrap_or(self.preemptible)
@@ -81,11 +81,11 @@ impl RequestModel {
     }
 }
 
-/// The requests of a model.
+/// Requests that are drawn by a model.
 #[derive(Clone, Debug)]
 pub(super) struct Drawn {
     model: RequestModel,
-    /// The weights up to each type of the mix, and with it.
+    /// Sums of the weights up to each type of the mix, that type included.
     sums: Vec<u64>,
     seed: u64,
     times: ArrivalTimes,
@@ -128,7 +128,7 @@ impl Iterator for Drawn {
         let is_spot =
             self.markets.below(1_000_000) < self.model.preemptible_of(share).get() as usize;
         let market = if is_spot { Market::Spot } else { Market::OnDemand };
-        // A stream for each request: how often one is drawn again moves no other.
+        // Each request has its own stream: draws that are repeated for one move no other.
         let mut chance = Stream::new(self.seed, "request-duration", self.next);
         let duration = self.model.duration_in(market).draw(&mut chance);
         self.next += 1;

@@ -1,4 +1,4 @@
-//! What may be requested of a provider.
+//! Offers: what may be requested of a provider.
 
 use std::collections::BTreeMap;
 
@@ -6,13 +6,13 @@ use dormouse_cloud::{Host, InstanceType, Market, PlacementRule, Types};
 use dormouse_documents::instead;
 use dormouse_units::{Bytes, TypeName};
 
-/// Why something can't be, and what would be right.
+/// Why something is refused, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; {remedy}")]
 pub struct Refusal {
-    /// What is wrong.
+    /// The mistake, in words.
     pub what: String,
-    /// What would be right.
+    /// The remedy, in words.
     pub remedy: String,
 }
 
@@ -22,13 +22,13 @@ impl Refusal {
     }
 }
 
-/// What a provider sells, and to VMs of which types its hosts can give room.
+/// Instance types of a provider, and whether it sells VMs of each and its hosts have room for them.
 #[derive(Clone, Debug)]
 pub struct Offer {
     types: BTreeMap<TypeName, Sold>,
 }
 
-/// Why a type can't be had in a market; `None`: it can.
+/// Why VMs of a type can't be had in each market; `None`: they can.
 #[derive(Clone, Debug)]
 struct Sold {
     spot: Option<Refusal>,
@@ -36,7 +36,7 @@ struct Sold {
 }
 
 impl Offer {
-    /// The offer of these types on these hosts; without hosts there is room for all.
+    /// The offer of these types on these hosts; without hosts there is room for all types.
     #[must_use]
     pub fn new(types: &Types, hosts: &[Host], rule: &PlacementRule) -> Self {
         let mut kinds: Vec<&Host> = hosts.iter().collect();
@@ -66,7 +66,7 @@ impl Offer {
     ///
     /// # Errors
     ///
-    /// There is none.
+    /// There is no such type.
     pub fn find(&self, name: &str) -> Result<&TypeName, Refusal> {
         self.entry(name).map(|(kind, _)| kind)
     }
@@ -75,7 +75,7 @@ impl Offer {
     ///
     /// # Errors
     ///
-    /// There is none, it is not sold there, or no host has room for it.
+    /// There is no such type, it is not sold in the market, or no host has room for it.
     pub fn sold(&self, name: &str, market: Market) -> Result<&TypeName, Refusal> {
         let (kind, sold) = self.entry(name)?;
         let refusal = match market {

@@ -1,4 +1,4 @@
-//! Where requests come from.
+//! Sources of requests for VMs.
 
 use std::path::PathBuf;
 
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 
 use super::model::RequestModel;
 
-/// Where requests come from.
+/// Source of requests for VMs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "source", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum RequestSource {
-    /// They are written down here.
+    /// Requests that are written down here.
     Written {
-        /// In order of time.
+        /// The requests, in order of time.
         request: Vec<RequestSpec>,
     },
     /// A CSV file, plain or gzipped.
@@ -26,7 +26,7 @@ pub enum RequestSource {
     },
     /// Requests that a model generates.
     Model {
-        /// What it draws by.
+        /// The model by which requests are drawn.
         model: RequestModel,
     },
 }
@@ -58,7 +58,7 @@ const fn one() -> u32 {
 }
 
 impl RequestSpec {
-    /// When it comes and what is asked for.
+    /// Instant at which the request comes, and the request itself.
     #[must_use]
     pub fn request(&self) -> (Time, Request) {
         let Self { at, kind, market, duration, .. } = self;

@@ -1,4 +1,4 @@
-//! What can be said of requests, from one pass over them.
+//! Statistics of requests, from one pass over them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -19,11 +19,11 @@ pub struct RequestStatistics {
     capacity: Option<u64>,
     /// Times between requests, in seconds.
     pub gap: Moments,
-    /// Durations in seconds, of each market.
+    /// Durations in seconds, by market.
     pub durations: BTreeMap<Market, Moments>,
-    /// Requests by market and type.
+    /// Number of requests by market and type.
     pub counts: BTreeMap<Market, BTreeMap<TypeName, u64>>,
-    /// Requests by the hour of the day in which they come, of days that begin with the run.
+    /// Number of requests by the hour of the day in which they come; days begin with the run.
     pub hours: [u64; 24],
     /// vCPU seconds that are wanted, by market.
     work: BTreeMap<Market, f64>,
@@ -63,7 +63,7 @@ impl RequestStatistics {
         self.last = at;
     }
 
-    /// Requests of a market.
+    /// Number of requests in a market.
     #[must_use]
     pub fn of(&self, market: Market) -> u64 {
         self.durations.get(&market).map_or(0, Moments::count)
@@ -75,15 +75,16 @@ impl RequestStatistics {
         self.durations.values().map(Moments::count).sum()
     }
 
-    /// The coefficient of variation of the times between requests: 1 of a Poisson process, more of
-    /// bursts; zero of fewer than three requests.
+    /// The coefficient of variation of the times between requests: 1 for a Poisson process, more
+    /// for bursts; zero for fewer than three requests.
     #[must_use]
     pub fn gap_variation(&self) -> f64 {
         if self.gap.mean() > 0.0 { self.gap.deviation() / self.gap.mean() } else { 0.0 }
     }
 
-    /// vCPUs that the requests of a market want at a time, in the mean from the first request to the
-    /// last, if all had them; `None` where nobody says how many a type has, or there is no such time.
+    /// vCPUs that the requests of a market want at a time, in the mean from the first request to
+    /// the last, if all had them; `None` where the types' vCPUs are unknown, or there is no such
+    /// time.
     #[must_use]
     pub fn vcpus_wanted(&self, market: Market) -> Option<f64> {
         let span = self.last.since(self.first?).as_secs_f64();
@@ -91,7 +92,7 @@ impl RequestStatistics {
         is_known.then(|| self.work.get(&market).copied().unwrap_or_default() / span)
     }
 
-    /// vCPUs that are wanted over vCPUs of the hosts, where both are known.
+    /// vCPUs that are wanted over vCPUs of the hosts; `None` unless both are known.
     #[must_use]
     pub fn offered_load(&self) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "a share")]

@@ -20,22 +20,22 @@ pub enum RequestError {
     /// The CSV file can't be read.
     #[error(transparent)]
     Csv(#[from] RequestCsvError),
-    /// What is written down.
+    /// A mistake in what is written down.
     #[error("workload.{key}: {refusal}")]
     Written {
         /// The path of the key that is wrong.
         key: String,
-        /// What is wrong with it.
+        /// What is wrong with the key's value, and what would be right.
         refusal: Refusal,
     },
 }
 
-/// Requests, and what matters to those who place them.
+/// The requests that are wanted, and what matters to those who place them.
 #[derive(Clone, Debug)]
 pub struct RequestsWanted<'a> {
-    /// Where they come from.
+    /// Source of the requests.
     pub source: &'a RequestSource,
-    /// What may be requested; `None`: nobody says.
+    /// What may be requested; `None`: that is unknown, and anything may.
     pub offer: Option<Arc<Offer>>,
     /// Seed of all random draws.
     pub seed: u64,
@@ -43,12 +43,12 @@ pub struct RequestsWanted<'a> {
     pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,
 }
 
-/// Requests in order of time. Those of a file and of a model are read or drawn one at a time: what is in
-/// memory does not grow with them.
+/// Requests in order of time. Those of a file and of a model are read or drawn one at a time: the
+/// memory that is needed does not grow with their number.
 #[derive(Debug)]
 pub struct RequestStream(Source);
 
-/// Several that come at once.
+/// Several equal requests that come at once.
 type Alike = RepeatN<(Time, Request)>;
 
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl RequestStream {
     ///
     /// # Errors
     ///
-    /// The file can't be read; what is written down can't be, or asks for what there is not.
+    /// The file can't be read; or what is written down is wrong, or asks for what is not offered.
     pub fn open(wanted: &RequestsWanted<'_>) -> Result<Self, WorkloadError> {
         let RequestsWanted { source, offer, seed, open } = wanted;
         if let Some(flaw) = source.flaws(offer.as_deref()).into_iter().next() {

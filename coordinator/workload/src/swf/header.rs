@@ -53,7 +53,7 @@ impl Header {
         ["MaxProcs", "MaxNodes"].iter().find_map(|name| self.number(name)).filter(|&n| n > 0)
     }
 
-    /// When submission time 0 was, in Unix seconds: `UnixStartTime`.
+    /// Unix time in seconds of submission time 0: `UnixStartTime`.
     #[must_use]
     pub fn unix_start(&self) -> Option<u64> {
         self.get("UnixStartTime")?.parse().ok()

@@ -42,7 +42,7 @@ pub struct SwfJob {
     pub partition: i64,
     /// 17: the job it follows.
     pub preceding: i64,
-    /// 18: seconds between that one's end and its submission.
+    /// 18: seconds from the end of the job it follows to its submission.
     pub think_time: i64,
     /// Whether a time that counts (fields 2, 4 and 9) had a part of a second, which is cut off.
     pub had_fractions: bool,
@@ -103,11 +103,11 @@ impl SwfJob {
         ]
     }
 
-    /// Reads a line.
+    /// Reads the line of a job.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// What is wrong with the line.
     pub fn parse(line: &[u8]) -> Result<Self, Problem> {
         if let Some(fields) = plain(line) {
             return Ok(Self::from_fields(fields));
@@ -158,8 +158,9 @@ impl From<&Submission> for SwfJob {
     }
 }
 
-/// The fields of a line that is as almost all are: eighteen whole numbers with few enough digits that
-/// none can be too large, or −1, with blanks between them. One pass over it.
+/// The fields of a line that is as almost all are: eighteen whole numbers with few enough digits
+/// that none can be too large, or −1, with blanks between them. It takes one pass; `None` for other
+/// lines.
 fn plain(line: &[u8]) -> Option<[i64; 18]> {
     const MOST: usize = 18;
     let mut fields = [-1; 18];
@@ -185,7 +186,7 @@ fn plain(line: &[u8]) -> Option<[i64; 18]> {
     rest.is_empty().then_some(fields)
 }
 
-/// A decimal number without its fraction, and whether that was more than nothing.
+/// A decimal number without its fraction, and whether the fraction was more than zero.
 fn number(word: &[u8]) -> Option<(i64, bool)> {
     let (is_negative, digits) = match word {
         [b'-', rest @ ..] => (true, rest),
@@ -224,7 +225,7 @@ mod tests {
             assert_eq!(Some((fields[0], false)), number(first.as_bytes()));
             assert_eq!((&fields[1..4], fields[17]), (&[2, 3, 4][..], -1));
             assert_eq!(plain(line.replace(' ', "   ").as_bytes()), Some(fields));
-            // A tab makes it one that is not.
+            // A line with tabs is not plain.
             let wide = line.replace(' ', "\t ");
             assert_eq!(plain(wide.as_bytes()), None);
             assert_eq!(SwfJob::parse(wide.as_bytes()), Ok(SwfJob::from_fields(fields)));

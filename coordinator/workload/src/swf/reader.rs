@@ -18,19 +18,19 @@ pub enum Problem {
     /// The line has fewer than 18 fields.
     #[error("it has {found} fields, not 18")]
     TooFewFields {
-        /// Fields it has.
+        /// Number of fields that the line has.
         found: usize,
     },
-    /// More than a job.
+    /// The line has more than 18 fields.
     #[error("it has more than 18 fields")]
     TooManyFields,
-    /// Not a number.
+    /// A field is not a number.
     #[error("its field {field} is no number")]
     NotANumber {
         /// The number of the field, from 1.
         field: usize,
     },
-    /// Below −1, which stands for "not known".
+    /// A field is below −1, which stands for "not known".
     #[error("its field {field} is {value}: below -1, which stands for not known")]
     Negative {
         /// The number of the field, from 1.
@@ -41,18 +41,18 @@ pub enum Problem {
     /// The line is longer than `LONGEST_LINE` bytes: this is no SWF log.
     #[error("it is longer than {LONGEST_LINE} bytes: this is no SWF log")]
     TooLong,
-    /// Without a submission time the job has no place.
+    /// The job has no submission time, and so no place in the order.
     #[error("its submission time is not known")]
     NoSubmission,
-    /// It could never run.
+    /// The job wants more processors than the machine has: it could never run.
     #[error("it wants {processes} processors; the machine has {machine}")]
     LargerThanMachine {
-        /// Processors it wants.
+        /// Number of processors that the job wants.
         processes: i64,
-        /// Processors there are.
+        /// Number of processors of the machine.
         machine: u32,
     },
-    /// None of its processes could ever run.
+    /// Each process wants more memory than it can have: none could ever run.
     #[error("it wants {memory} for each process; a process can have {most}")]
     MoreThanMemory {
         /// Memory that each of its processes wants.
@@ -60,26 +60,26 @@ pub enum Problem {
         /// Memory that a process can have.
         most: Bytes,
     },
-    /// It goes back in time.
+    /// The job was submitted before the job above it.
     #[error(
         "it was submitted at {submitted} s, before the job above it ({before} s); sort the log"
     )]
     Unsorted {
-        /// When it was submitted.
+        /// Submission time of the job, in seconds.
         submitted: i64,
-        /// When the one above it was.
+        /// Submission time of the job above it, in seconds.
         before: i64,
     },
-    /// Times beyond what a simulation can count.
+    /// The job's times are beyond what a simulation can count.
     #[error("its times are too large")]
     TooLate,
-    /// Nobody said how long it would run, and the run time may not stand for that.
+    /// Nobody said how long the job would run, and the run time may not stand for that.
     #[error("nobody said how long it would run (field 9)")]
     NoEstimate,
     /// The job has the number of an earlier one, which the rules do not allow.
     #[error("a job above it has its number, {number}")]
     Repeated {
-        /// The number of both.
+        /// The number of both jobs.
         number: i64,
     },
     /// The job's times have parts of a second, which the rules do not allow.
@@ -90,20 +90,21 @@ pub enum Problem {
 /// Jobs that were left out, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Skipped {
-    /// Lines that are no job: too few or too many fields, no numbers, too long.
+    /// Number of lines that are no job: too few or too many fields, no numbers, too long.
     pub unreadable: u64,
-    /// Values below −1, times that are too large, no submission time.
+    /// Number of jobs with values below −1, times that are too large, or no submission time.
     pub impossible: u64,
-    /// Jobs that are larger than the machine, or their processes than its memory.
+    /// Number of jobs that are larger than the machine, or their processes than its memory.
     pub too_large: u64,
-    /// Jobs that go back in time.
+    /// Number of jobs that go back in time.
     pub unsorted: u64,
-    /// Well-formed jobs whose run time or size is not known: cancelled before they started.
+    /// Number of well-formed jobs whose run time or size is not known: cancelled before they
+    /// started.
     pub never_ran: u64,
-    /// Jobs that the rules for oddities leave out.
+    /// Number of jobs that the rules for oddities leave out.
     #[serde(skip_serializing_if = "is_zero")]
     pub by_rule: u64,
-    /// What is odd of the others.
+    /// Oddities of the jobs that were not left out.
     #[serde(skip_serializing_if = "Odd::is_none")]
     pub odd: Odd,
 }
@@ -114,7 +115,7 @@ const fn is_zero(n: &u64) -> bool {
 }
 
 impl Skipped {
-    /// Malformed jobs, without those that merely never ran.
+    /// Number of malformed jobs, without those that merely never ran.
     #[must_use]
     pub const fn malformed(&self) -> u64 {
         self.unreadable + self.impossible + self.too_large + self.unsorted + self.by_rule
@@ -163,15 +164,15 @@ impl fmt::Display for Skipped {
 /// Why a log can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SwfError {
-    /// The file itself.
+    /// The file can't be read.
     #[error("can't read {}", path.display())]
     Io {
         /// The file of the log.
         path: PathBuf,
-        /// What the system said.
+        /// The system's own error.
         source: io::Error,
     },
-    /// A job of it.
+    /// A job of the log is malformed.
     #[error("{}, line {line}: {problem}; mend the line, or have malformed jobs skipped", path.display())]
     Malformed {
         /// The file of the log.
@@ -181,15 +182,15 @@ pub enum SwfError {
         /// What is wrong with the job's line.
         problem: Problem,
     },
-    /// Nothing in it can be run.
+    /// The log has no job that can be run.
     #[error("{} has no job that can be run: {skipped}; give a log with jobs", path.display())]
     Empty {
         /// The file of the log.
         path: PathBuf,
-        /// What was left out of it.
+        /// Jobs that were left out, by reason.
         skipped: Box<Skipped>,
     },
-    /// No word on how large the machine is.
+    /// The log does not say how large its machine is.
     #[error("{} does not say how many processors its machine has (MaxProcs); give the number", path.display())]
     NoMachine {
         /// The file of the log.
@@ -205,13 +206,14 @@ pub struct SwfReader {
     header: Header,
     rules: LogRules,
     skipped: Skipped,
-    /// What became of the first job's line, which was read with the header and is still to be given.
+    /// Result of reading the first job's line, which was read with the header and is still to be
+    /// given.
     pending: Option<Line>,
 }
 
 impl SwfReader {
-    /// Reads the header of a log, plain or gzipped (its first bytes tell); `file` is what came of opening
-    /// it at `path`.
+    /// Reads the header of a log, plain or gzipped (its first bytes tell); `file` is the result of
+    /// opening it at `path`.
     ///
     /// # Errors
     ///
@@ -226,7 +228,7 @@ impl SwfReader {
         Self::of_text(path, text, rules.into())
     }
 
-    /// Reads a log from `input`; `path` is what errors call it.
+    /// Reads a log from `input`; errors name it by `path`.
     ///
     /// # Errors
     ///
@@ -257,13 +259,13 @@ impl SwfReader {
         }
     }
 
-    /// The directives at its head.
+    /// The directives at the head of the log.
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// What was left out so far.
+    /// Jobs that were left out so far, by reason.
     #[must_use]
     pub const fn skipped(&self) -> &Skipped {
         &self.skipped
@@ -275,7 +277,7 @@ impl SwfReader {
         &self.path
     }
 
-    /// Counts a malformed job, or makes the error of it, as the user chose.
+    /// Counts a malformed job, or returns it as an error, as the user chose.
     pub(crate) fn malformed(&mut self, problem: Problem) -> Result<(), SwfError> {
         match self.rules.on_malformed {
             OnMalformed::Skip => {
@@ -290,12 +292,12 @@ impl SwfReader {
         }
     }
 
-    /// What is made of its oddities.
+    /// Rules for the log's oddities.
     pub(crate) const fn rules(&self) -> LogRules {
         self.rules
     }
 
-    /// Counts what is odd of a job that is taken.
+    /// Counts of oddities, to be raised for a job that is taken.
     pub(crate) const fn odd(&mut self) -> &mut Odd {
         &mut self.skipped.odd
     }

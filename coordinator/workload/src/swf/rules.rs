@@ -1,4 +1,4 @@
-//! What is made of a log's oddities: every one has a rule, is counted, and is said at the end.
+//! Rules for a log's oddities: every oddity has a rule, is counted, and is reported at the end.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -98,23 +98,23 @@ impl From<OnMalformed> for LogRules {
     }
 }
 
-/// How many of the jobs that were taken are odd, by what is odd.
+/// Number of odd jobs among those that were taken, by oddity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Odd {
-    /// They ran longer than their users said.
+    /// Jobs that ran longer than their users said.
     pub ran_over: u64,
-    /// Nobody said how long they would run.
+    /// Jobs of which nobody said how long they would run.
     pub no_estimate: u64,
-    /// They asked for other processors than they had.
+    /// Jobs that asked for other processors than they had.
     pub other_size: u64,
-    /// Their number is another's, too.
+    /// Jobs whose number another job has, too.
     pub repeated: u64,
-    /// Their times had parts of a second.
+    /// Jobs whose times had parts of a second.
     pub fractions: u64,
 }
 
 impl Odd {
-    /// Whether there are any.
+    /// Whether there are no odd jobs.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
@@ -135,15 +135,15 @@ impl fmt::Display for Odd {
     }
 }
 
-/// The numbers of jobs that were seen: a range each, so that a log in order takes no room.
+/// The numbers of jobs that were seen, kept as ranges, so that a log in order takes no room.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Numbers {
-    /// The last of each range by its first.
+    /// The last number of each range, by its first.
     ranges: BTreeMap<i64, i64>,
 }
 
 impl Numbers {
-    /// Whether this one was seen before; it is from now on.
+    /// Whether this number was seen before; from now on it counts as seen.
     pub(super) fn is_repeated(&mut self, number: i64) -> bool {
         let before = self.ranges.range(..=number).next_back().map(|(first, last)| (*first, *last));
         if before.is_some_and(|(_, last)| last >= number) {

@@ -16,29 +16,30 @@ const LAST: i64 = 1_000_000_000_000;
 /// The jobs of a log that ran, as submissions to a machine.
 ///
 /// Size: processors requested, else those allocated, or the other way round. Estimate: time
-/// requested, else the run time. [`LogRules`] say what becomes of oddities. A job whose run time or size is not known (−1, or size 0) never ran: it is
-/// counted and left out in any case, since archives keep cancelled jobs in their logs.
-/// Submission times are the log's; CPU usage is a whole processor until assigned. Memory: that
-/// requested for each processor, where it is said how much there is of it.
+/// requested, else the run time. [`LogRules`] say what becomes of oddities. A job whose run time or
+/// size is not known (−1, or size 0) never ran: it is counted and left out in any case, since
+/// archives keep cancelled jobs in their logs. Submission times are the log's; CPU usage is a whole
+/// processor until assigned. Memory: that requested for each processor, where the machine's memory
+/// is known.
 #[derive(Debug)]
 pub struct Trace {
     reader: SwfReader,
     machine: u32,
-    /// Memory that a process may have on a processor, if somebody says.
+    /// Memory that a process may have on a processor, if it is known.
     memory: Option<Bytes>,
     last: i64,
     numbers: Numbers,
-    /// Whether a job was given.
+    /// Whether a job has been given.
     has_jobs: bool,
 }
 
 impl Trace {
-    /// A log for a machine of `machine` processors, or as many as its header says; `file` is what came of
-    /// opening it at `path`.
+    /// A log for a machine of `machine` processors, or as many as its header says; `file` is the
+    /// result of opening it at `path`.
     ///
     /// # Errors
     ///
-    /// The file can't be read, or nobody says how large the machine is.
+    /// The file can't be read, or the size of the machine is unknown.
     pub fn of<F: Read + Send + 'static>(
         path: &Path,
         file: io::Result<F>,
@@ -52,7 +53,7 @@ impl Trace {
     ///
     /// # Errors
     ///
-    /// Nobody says how large the machine is.
+    /// The size of the machine is unknown.
     pub fn new(reader: SwfReader, machine: Option<u32>) -> Result<Self, SwfError> {
         let no_machine = || SwfError::NoMachine { path: reader.path().to_owned() };
         let machine = machine.or_else(|| reader.header().processors()).ok_or_else(no_machine)?;
@@ -60,32 +61,32 @@ impl Trace {
         Ok(Self { reader, machine, memory: None, last: 0, numbers, has_jobs: false })
     }
 
-    /// The same for a machine of which a process may have so much memory on a processor; `None`:
-    /// nobody says, and none is asked for.
+    /// This trace for a machine with `memory` for a process on a processor; `None`: that is
+    /// unknown, and jobs ask for none.
     #[must_use]
     pub fn with_memory(self, memory: Option<Bytes>) -> Self {
         Self { memory, ..self }
     }
 
-    /// Processors of the machine.
+    /// Number of processors of the machine.
     #[must_use]
     pub const fn machine(&self) -> u32 {
         self.machine
     }
 
-    /// What was left out so far.
+    /// Jobs that were left out so far, by reason.
     #[must_use]
     pub const fn skipped(&self) -> &Skipped {
         self.reader.skipped()
     }
 
-    /// The log behind it.
+    /// The reader of the log.
     #[must_use]
     pub const fn reader(&self) -> &SwfReader {
         &self.reader
     }
 
-    /// The submission a job makes; `None` if it never ran.
+    /// The submission that a job makes; `None` if it never ran.
     fn submission(&mut self, job: &SwfJob) -> Result<Option<Submission>, Problem> {
         let rules = self.reader.rules();
         let processes = match (rules.size, job.requested, job.allocated) {

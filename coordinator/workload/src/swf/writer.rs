@@ -12,7 +12,7 @@ use crate::lines::Lines;
 pub struct SwfWriter<W: Write>(Lines<W>);
 
 impl<W: Write> SwfWriter<W> {
-    /// A log that begins with `header`.
+    /// Begins a log with `header`.
     ///
     /// # Errors
     ///
@@ -33,7 +33,7 @@ impl<W: Write> SwfWriter<W> {
     pub fn write(&mut self, job: &SwfJob) -> io::Result<()> {
         self.0.add(|line| {
             for field in job.fields() {
-                // More than half are not known.
+                // More than half of the fields are not known.
                 if field == -1 {
                     line.extend_from_slice(b"-1 ");
                     continue;
@@ -44,7 +44,7 @@ impl<W: Write> SwfWriter<W> {
                 whole(line, field.unsigned_abs());
                 line.push(b' ');
             }
-            // The blank after the last field.
+            // There is no blank after the last field.
             line.pop();
         })
     }

@@ -1,4 +1,4 @@
-//! From data to pixels, and where the ticks are.
+//! Axes: from data to pixels, and the places of ticks.
 
 use maud::{Markup, html};
 
@@ -6,9 +6,9 @@ use super::svg::{line, text};
 use super::text::width;
 use crate::number::fixed;
 
-/// Size of tick labels.
+/// Font size of tick labels, in pixels.
 pub(super) const SIZE: f64 = 11.0;
-/// What a label may reach beyond an axis's right end.
+/// Distance that a label may reach beyond an axis's right end, in pixels.
 const BEYOND: f64 = 14.0;
 
 /// How values lie along an axis.
@@ -19,7 +19,7 @@ pub enum Scale {
     Linear,
     /// Evenly, beginning at 0.
     FromZero,
-    /// By their logarithms; what is not above 0 is left out.
+    /// By their logarithms; values that are not above 0 are left out.
     Logarithmic,
     /// Values are exponents of two, and the labels the powers.
     PowersOfTwo,
@@ -30,9 +30,9 @@ pub enum Scale {
 /// An axis of a panel: its label and its scale.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Axis {
-    /// What it shows, with its unit: `makespan, s`.
+    /// Quantity that the axis shows, with its unit: `makespan, s`.
     pub label: String,
-    /// How values lie along it.
+    /// How values lie along the axis.
     pub scale: Scale,
 }
 
@@ -44,7 +44,7 @@ impl Axis {
     }
 }
 
-/// A scale laid on paper.
+/// A scale with its range of data and its range on paper, in pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Laid {
     data: (f64, f64),
@@ -56,7 +56,7 @@ pub(super) struct Laid {
 pub(super) type Tick = (f64, String);
 
 impl Laid {
-    /// Over the range of these values.
+    /// A scale over the range of these values.
     pub(super) fn over(scale: Scale, values: impl Iterator<Item = f64>, paper: (f64, f64)) -> Self {
         let shown = |v: &f64| v.is_finite() && (scale != Scale::Logarithmic || *v > 0.0);
         let (low, high) = values
@@ -70,13 +70,13 @@ impl Laid {
             Scale::PowersOfTwo => (low - 0.5, high + 0.5),
             Scale::FromZero => {
                 let (low, high) = (low.min(0.0), high.max(0.0));
-                // A unit of nothing but zeros.
+                // The step is one unit if all values are zero.
                 let step = nice_step(if high > low { (high - low) / 5.0 } else { 1.0 });
                 ((low / step).floor() * step, (high / step).ceil().max(1.0) * step)
             }
             Scale::Time if high > low => (low, high),
             Scale::Linear | Scale::Time => {
-                // A unit to both sides of nothing but zeros.
+                // There is a unit to both sides if all values are zero.
                 let room = ((high - low) * 0.06).max(high.abs() * 0.01);
                 let room = if room > 0.0 { room } else { 1.0 };
                 (low - room, high + room)
@@ -85,12 +85,12 @@ impl Laid {
         Self { data, paper, scale }
     }
 
-    /// From exactly this value to that, which is larger.
+    /// A scale from exactly the first of `data` to the second, which is larger.
     pub(super) fn exactly(scale: Scale, data: (f64, f64), paper: (f64, f64)) -> Self {
         Self { data, paper, scale }
     }
 
-    /// Where a value is; at the nearest end, if outside.
+    /// Position of a value on paper; that of the nearest end, if it is outside.
     pub(super) fn at(&self, x: f64) -> f64 {
         let (low, high) = self.data;
         let x = x.clamp(low, high);
@@ -107,13 +107,13 @@ impl Laid {
         x.is_finite() && (self.scale != Scale::Logarithmic || x > 0.0)
     }
 
-    /// Whether a value is on it.
+    /// Whether a value is in the scale's range.
     pub(super) fn contains(&self, x: f64) -> bool {
         (self.data.0..=self.data.1).contains(&x)
     }
 
-    /// A horizontal axis: a line of this class from `top` to `bottom` at each tick, and their labels
-    /// around `labels`.
+    /// Draws a horizontal axis: a line of this class from `top` to `bottom` at each tick, and the
+    /// ticks' labels at the height `labels`.
     pub(super) fn draw(&self, class: &str, (top, bottom): (f64, f64), labels: f64) -> Markup {
         html! {
             @for (value, label) in self.ticks_across() {
@@ -143,7 +143,7 @@ impl Laid {
         self.ticks((room / 34.0).clamp(2.0, 7.0))
     }
 
-    /// About `count` ticks.
+    /// About `count` ticks of the scale.
     fn ticks(&self, count: f64) -> Vec<Tick> {
         let (low, high) = self.data;
         match self.scale {
@@ -214,7 +214,7 @@ fn time_step(rough: f64) -> f64 {
     step.unwrap_or_else(|| nice_step(rough / 86_400.0) * 86_400.0)
 }
 
-/// The label of a tick `at` so many seconds, where ticks are `step` apart.
+/// The label of a tick at `at` seconds, where ticks are `step` seconds apart.
 fn time_label(at: f64, step: f64) -> String {
     let (unit, name) = match step {
         s if s < 60.0 => (1.0, "s"),

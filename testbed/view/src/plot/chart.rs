@@ -13,9 +13,9 @@ use crate::number::short;
 /// Panels with a title; in a page they stand side by side where there is room.
 #[derive(Clone, Debug, Default)]
 pub struct Chart {
-    /// Above all; empty for none.
+    /// Title above all panels; empty for none.
     pub title: String,
-    /// Left to right.
+    /// Panels from left to right.
     pub panels: Vec<Panel>,
 }
 
@@ -28,10 +28,10 @@ pub struct Panel {
     pub x: Axis,
     /// The axis beside the panel.
     pub y: Axis,
-    /// Rows, top to bottom, in place of an axis beside it: the y of a point is the number of its row,
+    /// Rows, top to bottom, in place of a vertical axis: the y of a point is the number of its row,
     /// and its interval lies along x. All series are in the legend then. Empty for none.
     pub rows: Vec<String>,
-    /// What is between them; the first are drawn first.
+    /// Series between the axes; the first are drawn first.
     pub series: Vec<Series>,
     /// Lines across the panel at values of x.
     pub limits: Vec<Limit>,
@@ -40,32 +40,33 @@ pub struct Panel {
 /// Points of one look and colour.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
-    /// A noun for the legend; empty: not in it.
+    /// A noun for the legend; empty: the series is not in it.
     pub name: String,
-    /// The number of its colour; the same thing has the same in all panels.
+    /// Number of the series' colour; the same thing has the same colour in all panels.
     pub colour: usize,
-    /// What its points look like.
+    /// Look of the series' points.
     pub look: Look,
-    /// The points of the series; those of a line in order of x.
+    /// The points of the series; those of a line are in order of x.
     pub points: Vec<Point>,
 }
 
 /// A point of a series.
 #[derive(Clone, Debug, Default)]
 pub struct Point {
-    /// Along the horizontal axis.
+    /// Position along the horizontal axis.
     pub x: f64,
-    /// Along the vertical axis.
+    /// Position along the vertical axis, or number of the row.
     pub y: f64,
-    /// The ends of its confidence interval, along the vertical axis where there is one.
+    /// The ends of the point's confidence interval, along the vertical axis where there is one.
     pub interval: Option<(f64, f64)>,
-    /// What it is, shown where it is pointed at; empty: the name of its series.
+    /// Name shown where the point is pointed at; empty: the name of its series.
     pub name: String,
-    /// A short name that is written beside it where there is room; empty for none.
+    /// A short name that is written beside the point where there is room; empty for none.
     pub label: String,
 }
 
-/// Measures of a panel: its width, what is free at its right, and the height between its axes.
+/// Measures of a panel: its width, the room that is free at its right, and the height between its
+/// axes.
 const WIDTH: f64 = 500.0;
 const RIGHT: f64 = 16.0;
 const PLOT_HEIGHT: f64 = 230.0;
@@ -81,7 +82,7 @@ impl Point {
 }
 
 impl Chart {
-    /// A file of its own.
+    /// The chart as an SVG file of its own.
     #[must_use]
     pub fn to_svg(&self) -> String {
         let panels: Vec<_> = self.panels.iter().map(Panel::draw).collect();
@@ -98,7 +99,7 @@ impl Chart {
         Drawing { width, height, label: self.title.clone(), content }.file()
     }
 
-    /// The panels for a page, without the chart's title: the page says it.
+    /// The panels as markup for a page, without the chart's title, which the page gives.
     #[must_use]
     pub fn to_markup(&self) -> Vec<Markup> {
         self.panels.iter().map(Panel::to_markup).collect()
@@ -106,13 +107,13 @@ impl Chart {
 }
 
 impl Panel {
-    /// A file of its own.
+    /// The panel as an SVG file of its own.
     #[must_use]
     pub fn to_svg(&self) -> String {
         self.draw().file()
     }
 
-    /// For a page.
+    /// The panel as markup for a page.
     #[must_use]
     pub fn to_markup(&self) -> Markup {
         self.draw().inline()

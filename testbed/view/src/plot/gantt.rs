@@ -15,21 +15,22 @@ use super::limits::Limit;
 pub struct Gantt {
     /// Title of the chart.
     pub title: String,
-    /// The figures that matter, in a line.
+    /// The figures that matter, in one line of text.
     pub lead: String,
     /// The first and the last time that are shown.
     pub window: (Time, Time),
-    /// Top to bottom.
+    /// Lanes from top to bottom.
     pub lanes: Vec<Lane>,
-    /// What ran, in the order in which it is drawn.
+    /// Bars for what ran, in the order in which they are drawn.
     pub bars: Vec<Bar>,
-    /// What happened at an instant.
+    /// Marks for what happened at an instant.
     pub marks: Vec<Mark>,
-    /// What went on elsewhere.
+    /// Links for work that went on elsewhere.
     pub links: Vec<Link>,
-    /// Times in seconds that matter to all lanes; one after the window is told of in words.
+    /// Times in seconds that matter to all lanes; one after the window is named in words only.
     pub limits: Vec<Limit>,
-    /// The names of colours, in their order; those of other fills and of marks are their own.
+    /// The names of the colours of work, in their order; other fills and marks have names of their
+    /// own.
     pub colours: Vec<String>,
 }
 
@@ -38,19 +39,19 @@ pub struct Gantt {
 pub struct Lane {
     /// Name of the machine.
     pub name: String,
-    /// A second line for people.
+    /// A second line below the name, for people.
     pub about: String,
-    /// All that is to be said of it, where it is pointed at.
+    /// Text shown where the machine is pointed at.
     pub title: String,
-    /// From when to when it is there.
+    /// Beginning and end of the machine's life, if they are drawn.
     pub life: Option<(Time, Time)>,
     /// Number of rows, one for each processor.
     pub rows: u32,
     /// Whether each row has a background below its foreground.
     pub has_background: bool,
-    /// Whether its rows are numbered.
+    /// Whether the lane's rows are numbered.
     pub is_numbered: bool,
-    /// A quantity over time, below its rows.
+    /// A quantity over time, drawn below the rows.
     pub measure: Option<Measure>,
 }
 
@@ -59,24 +60,24 @@ pub struct Lane {
 pub struct Measure {
     /// A noun with its unit: `CPU credits`.
     pub name: String,
-    /// The values at times, in order; between two the line goes straight from one to the other.
+    /// The values at instants, in order; between two of them the line is straight.
     pub points: Vec<(Time, f64)>,
 }
 
 /// Something that takes rows of a lane for a time.
 #[derive(Clone, Debug)]
 pub struct Bar {
-    /// Where it is.
+    /// Rows of the lane that the bar takes.
     pub place: Place,
     /// When the bar begins.
     pub from: Time,
     /// When the bar ends.
     pub until: Time,
-    /// How it is filled.
+    /// How the bar is filled.
     pub fill: Fill,
-    /// Written on it where there is room.
+    /// Text written on the bar where there is room.
     pub label: String,
-    /// All that is to be said of it, where it is pointed at.
+    /// Text shown where the bar is pointed at.
     pub title: String,
 }
 
@@ -87,39 +88,39 @@ pub struct Place {
     pub lane: usize,
     /// The rows of the lane that are taken: ranges in order.
     pub rows: Vec<Range<u32>>,
-    /// The foreground or the background of them.
+    /// The foreground or the background of the rows.
     pub tier: Tier,
 }
 
 /// How a bar is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fill {
-    /// Work, of a colour's number.
+    /// Work, in the colour of this number.
     Work(usize),
     /// A VM that boots.
     Boot,
     /// A VM that is hibernated.
     Hibernated,
-    /// Over work: at the baseline of a burstable VM.
+    /// Drawn over work: the time at the baseline of a burstable VM.
     Baseline,
-    /// Over work: computed for nothing.
+    /// Drawn over work: the time computed for nothing.
     Lost,
 }
 
 /// Something at an instant.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// Where it is: in the middle of the first of its rows.
+    /// Place of the mark: the middle of the first of these rows.
     pub place: Place,
-    /// The instant, by the axis of the chart.
+    /// Instant of the event, on the chart's axis of time.
     pub at: Time,
-    /// What happens there, which has its own sign.
+    /// Kind of the event, which has its own sign.
     pub kind: MarkKind,
-    /// All that is to be said of it.
+    /// Text shown where the mark is pointed at.
     pub title: String,
 }
 
-/// What happens at an instant.
+/// Kind of an event at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MarkKind {
     /// A checkpoint was kept.
@@ -135,11 +136,11 @@ pub enum MarkKind {
 /// Work that left one place and went on in another.
 #[derive(Clone, Debug)]
 pub struct Link {
-    /// Where and when it was kept, or left.
+    /// Place and instant at which the work was kept, or left.
     pub from: (Place, Time),
-    /// Where and when it went on.
+    /// Place and instant at which the work went on.
     pub to: (Place, Time),
-    /// All that is to be said of it.
+    /// Text shown where the link is pointed at.
     pub title: String,
 }
 
@@ -152,7 +153,7 @@ impl Place {
 }
 
 impl Fill {
-    /// A noun for the legend; that of a colour is its owner's.
+    /// A noun for the legend; empty for work, whose colours have names in the chart.
     const fn name(self) -> &'static str {
         match self {
             Self::Work(_) => "",
@@ -163,7 +164,7 @@ impl Fill {
         }
     }
 
-    /// Whether it lies over work.
+    /// Whether the fill lies over work.
     pub(crate) const fn is_overlay(self) -> bool {
         matches!(self, Self::Baseline | Self::Lost)
     }

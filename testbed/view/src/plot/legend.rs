@@ -7,15 +7,15 @@ use super::text::width;
 
 const ROW: f64 = 18.0;
 const SIZE: f64 = 11.0;
-/// The width of a key; between it and its name, and between entries.
+/// Width of a key, the gap between it and its name, and the gap between entries.
 const KEY: f64 = 18.0;
 const GAP: f64 = 5.0;
 const APART: f64 = 18.0;
 
-/// An entry: its name, and its key, drawn from 0 on around 0: the middle of a line of text.
+/// An entry: its name, and its key, drawn from x = 0 on around y = 0, the middle of a line of text.
 pub(super) type Entry = (String, Markup);
 
-/// The entries from `left` on at `top`, and how high they are.
+/// Markup of the entries, from `left` on at `top`, and their height in pixels.
 pub(super) fn legend(entries: &[Entry], (left, top): (f64, f64), right: f64) -> (Markup, f64) {
     let (mut x, mut row) = (left, 0.0);
     let mut drawn = Markup::default();

@@ -9,21 +9,21 @@ use super::text::width;
 /// A value that is not to be passed, or to be reached.
 #[derive(Clone, Debug, Default)]
 pub struct Limit {
-    /// What it is.
+    /// Name of the value.
     pub name: String,
-    /// Where it is.
+    /// The value itself, along the axis.
     pub at: f64,
 }
 
-/// The height of the row of names.
+/// The height of the row of names, in pixels.
 pub(super) const NAMES: f64 = 14.0;
-/// The size of names, and what is between two of them.
+/// The font size of names, and the least gap between two of them.
 const SIZE: f64 = 11.0;
 const APART: f64 = 12.0;
 
-/// Lines from `top` to `bottom` at those of the limits that are on the axis, and above `top` their
-/// names side by side: where one has to stand aside for another, its line bends to it. Names for
-/// which the row is too short are said where their line is pointed at.
+/// Lines from `top` to `bottom` at the limits that are on the axis, and above `top` their names
+/// side by side. The line of a name that has to stand aside for another bends to it. A name that
+/// the row is too short for is shown where its line is pointed at.
 pub(super) fn limits(limits: &[Limit], across: &Laid, (top, bottom): (f64, f64)) -> Markup {
     let mut shown: Vec<_> = limits.iter().filter(|limit| across.contains(limit.at)).collect();
     shown.sort_by(|a, b| a.at.total_cmp(&b.at));
@@ -41,14 +41,14 @@ pub(super) fn limits(limits: &[Limit], across: &Laid, (top, bottom): (f64, f64))
     }
 }
 
-/// From the name's `end` to the bottom at `x`.
+/// Path of a limit's line, from `end` at its name to the bottom at `x`.
 fn line(end: f64, x: f64, (top, bottom): (f64, f64)) -> String {
     let bend = if end == x { String::new() } else { format!("L{} {}", Px(x), Px(top + 8.0)) };
     format!("M{} {}{bend}L{} {}", Px(end), Px(top - 2.0), Px(x), Px(bottom))
 }
 
-/// Where names begin that should stand around these middles, in their order, and are so wide: none
-/// touches another or leaves the row. As many as there is room for.
+/// Left ends of names with these middles and widths, in their order: no name touches another or
+/// leaves the row. There are as many as there is room for.
 fn side_by_side(names: &[(f64, f64)], (left, right): (f64, f64)) -> Vec<f64> {
     let mut all = left - APART;
     let fitting = names.iter().take_while(|(_, wide)| {

@@ -1,4 +1,4 @@
-//! What a point of a plot looks like.
+//! Looks of the points of a plot.
 
 use maud::{Markup, html};
 
@@ -6,7 +6,7 @@ use super::COLOURS;
 use super::svg::{Px, title};
 use crate::number::short;
 
-/// What points look like, the same in all figures.
+/// Look of points, the same in all figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Look {
     /// Joined by a line, with a dot each where there are few.
@@ -31,7 +31,7 @@ pub(super) fn colour(n: usize) -> String {
     format!("k{}", n % COLOURS)
 }
 
-/// A value with its interval in words.
+/// A value with its name and its interval, in words.
 pub(super) fn words(name: &str, value: f64, interval: Option<(f64, f64)>) -> String {
     let interval = interval.map_or_else(String::new, |(low, high)| {
         format!(" (95 % interval {} to {})", short(low), short(high))
@@ -39,7 +39,7 @@ pub(super) fn words(name: &str, value: f64, interval: Option<(f64, f64)>) -> Str
     format!("{name}: {}{interval}", short(value))
 }
 
-/// A mark of this look at a point; `words` are what it says where it is pointed at.
+/// A mark of this look at a point; `words` are shown where it is pointed at.
 pub(super) fn mark(look: Look, k: usize, (x, y): (f64, f64), words: &str) -> Markup {
     let (radius, class) = match look {
         Look::Line | Look::Tie => (2.4, "solid"),

@@ -1,4 +1,5 @@
-//! Deterministic SVG figures: charts over two axes or with rows over one, and Gantt charts. Light, and dark where the reader prefers it; labels never touch.
+//! Deterministic SVG figures: charts over two axes or with rows over one, and Gantt charts. They
+//! are light, and dark where the reader prefers it; labels never touch.
 
 mod axis;
 mod chart;
@@ -17,5 +18,5 @@ pub use mark::Look;
 
 pub(crate) use svg::{STYLE, definitions};
 
-/// How many colours there are; colour numbers beyond begin again.
+/// Number of colours; colour numbers beyond it begin again.
 pub const COLOURS: usize = 8;

@@ -4,13 +4,13 @@ use std::fmt::{self, Display};
 
 use maud::{Markup, PreEscaped, html};
 
-/// How figures look; pages have it once.
+/// Style of all figures; a page has it once.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-/// What fills bars, and the heads of arrows.
+/// Patterns that fill bars, and the heads of arrows.
 const PATTERNS: &str = include_str!("patterns.svg");
 
-/// A coordinate: tenths of a pixel.
+/// A coordinate in pixels, written to a tenth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Px(pub(super) f64);
 
@@ -26,23 +26,23 @@ impl Display for Px {
     }
 }
 
-/// A drawing of a size, in pixels.
+/// A drawing with its size, in pixels.
 #[derive(Clone, Debug)]
 pub(super) struct Drawing {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// What it shows, for those who can't see it.
+    /// Description of the drawing, for those who can't see it.
     pub(super) label: String,
     pub(super) content: Markup,
 }
 
 impl Drawing {
-    /// For a page, which has the style and the patterns.
+    /// The drawing as markup for a page, which has the style and the patterns.
     pub(super) fn inline(&self) -> Markup {
         self.element(&Markup::default())
     }
 
-    /// A file of its own.
+    /// The drawing as a file of its own.
     pub(super) fn file(&self) -> String {
         let head = html! { style { (PreEscaped(STYLE)) } (patterns()) };
         self.element(&head).into_string() + "\n"
@@ -61,7 +61,8 @@ impl Drawing {
     }
 }
 
-/// The patterns of all figures of a page: not in one of them, which may not be shown.
+/// The patterns of all figures of a page: they are in none of the figures, since one may not be
+/// shown.
 pub(crate) fn definitions() -> Markup {
     html! { svg.fig width="0" height="0" style="position:absolute" aria-hidden="true" { (patterns()) } }
 }
@@ -80,7 +81,7 @@ pub(super) fn line(from: (f64, f64), to: (f64, f64), class: &str) -> Markup {
     html! { path class=(class) d={ "M" (Px(from.0)) " " (Px(from.1)) "L" (Px(to.0)) " " (Px(to.1)) } {} }
 }
 
-/// What an item says where the pointer is on it; nothing, if that is nothing.
+/// Text that an item shows where the pointer is on it; no markup if the text is empty.
 pub(super) fn title(content: &str) -> Markup {
     html! { @if !content.is_empty() { title { (content) } } }
 }

@@ -1,4 +1,4 @@
-//! How wide text is, and where labels have room.
+//! Width of text, and room for labels.
 
 /// A box on paper: left, top, width, height.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -40,7 +40,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     em * size
 }
 
-/// What is taken already.
+/// Areas of a panel that are taken already.
 #[derive(Debug, Default)]
 pub(super) struct Taken(Vec<Area>);
 
@@ -49,8 +49,8 @@ impl Taken {
         self.0.push(area);
     }
 
-    /// Where a label of a mark at `(x, y)` has room inside `bounds`: the left end of its baseline.
-    /// It is taken then.
+    /// Takes room for a label beside a mark at `(x, y)`, inside `bounds`; returns the left end of
+    /// its baseline, or `None` if there is no room.
     pub(super) fn beside(
         &mut self,
         (x, y): (f64, f64),

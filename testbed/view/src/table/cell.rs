@@ -5,7 +5,7 @@ use dormouse_units::{Money, Span, Time};
 use super::column::{Column, Kind};
 use crate::number::fixed;
 
-/// What a cell says.
+/// Value of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Value {
     /// Nothing: empty for people and in CSV, `null` in JSON.
@@ -15,7 +15,7 @@ pub enum Value {
     Text(String),
     /// A whole number.
     Count(u64),
-    /// A number of the column's unit; of [`Kind::Percent`], a part of one.
+    /// A number in the column's unit; with [`Kind::Percent`], a part of one.
     Number(f64),
     /// A length of time, or a time since the beginning, exact to the microsecond.
     Seconds(Span),
@@ -27,7 +27,7 @@ pub enum Value {
         mean: f64,
         /// The 95 % confidence interval, low and high, if there is one.
         interval: Option<(f64, f64)>,
-        /// How many samples it is of.
+        /// Number of samples that the mean is of.
         n: usize,
     },
 }
@@ -42,12 +42,13 @@ pub enum Tone {
     Good,
     /// Bad news, such as a claim that fails.
     Bad,
-    /// Not the point.
+    /// Not the point, and shown faintly.
     Dim,
 }
 
 impl Value {
-    /// As a number: times in seconds, money in dollars, of a mean the mean; none of words.
+    /// The value as a number: times in seconds, money in dollars, the mean of a mean; `None` for
+    /// text.
     pub(crate) fn as_number(&self) -> Option<f64> {
         match self {
             Self::Missing | Self::Text(_) => None,
@@ -61,7 +62,7 @@ impl Value {
 }
 
 impl Tone {
-    /// Good or bad.
+    /// The tone of good or of bad news.
     #[must_use]
     pub const fn verdict(is_good: bool) -> Self {
         if is_good { Self::Good } else { Self::Bad }
@@ -81,9 +82,9 @@ impl Tone {
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
-    /// What it says.
+    /// Value of the cell.
     pub value: Value,
-    /// Whether it is good or bad news, by which it has its colour.
+    /// Whether the cell is good or bad news, by which it has its colour.
     pub tone: Tone,
 }
 
@@ -100,43 +101,43 @@ impl Cell {
         Value::Text(text.into()).into()
     }
 
-    /// A whole number.
+    /// A cell of a whole number; one that is out of range is missing.
     #[must_use]
     pub fn count(n: impl TryInto<u64>) -> Self {
         n.try_into().map_or(Value::Missing, Value::Count).into()
     }
 
-    /// A number; one that is not finite is missing.
+    /// A cell of a number; one that is not finite is missing.
     #[must_use]
     pub fn number(x: f64) -> Self {
         if x.is_finite() { Value::Number(x).into() } else { Self::missing() }
     }
 
-    /// A mean with its 95 % confidence interval, of so many samples.
+    /// A cell of a mean with its 95 % confidence interval, of `n` samples.
     #[must_use]
     pub fn mean(mean: f64, interval: Option<(f64, f64)>, n: usize) -> Self {
         Value::Mean { mean, interval, n }.into()
     }
 
-    /// What `of` makes of a value, or a missing one.
+    /// The cell that `of` makes of a value; a missing cell without a value.
     #[must_use]
     pub fn maybe<T>(value: Option<T>, of: impl FnOnce(T) -> Self) -> Self {
         value.map_or_else(Self::missing, of)
     }
 
-    /// The same with this tone.
+    /// This cell with another tone.
     #[must_use]
     pub fn toned(self, tone: Tone) -> Self {
         Self { tone, ..self }
     }
 
-    /// The same as good or bad news.
+    /// This cell as good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool) -> Self {
         self.toned(Tone::verdict(is_good))
     }
 
-    /// For people, with its unit.
+    /// Text of the cell for people, with its unit.
     pub(crate) fn words(&self, column: &Column) -> String {
         let d = column.digits;
         let (kind, ends) = match &self.value {
@@ -157,7 +158,7 @@ impl Cell {
         number + &ends.unwrap_or_default()
     }
 
-    /// In files: exact, without a unit. A mean is its mean alone.
+    /// Text of the cell in files: exact, without a unit. A mean is its mean alone.
     pub(crate) fn exact(&self, column: &Column) -> String {
         match &self.value {
             Value::Missing => String::new(),
@@ -202,7 +203,7 @@ from! {
     usize: |n| Self::count(n),
     f64: |x| Self::number(x),
     Span: |span| Value::Seconds(span).into(),
-    // Since the beginning.
+    // A time is shown as the time since the beginning.
     Time: |at| at.since(Time::ZERO).into(),
     Money: |money| Value::Dollars(money).into(),
 }

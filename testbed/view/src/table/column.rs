@@ -1,6 +1,6 @@
-//! What a column holds.
+//! Columns of a table.
 
-/// What the cells of a column are.
+/// Kind of the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Text, such as names.
@@ -23,15 +23,15 @@ pub enum Kind {
 /// A column: its heading for people, its name in files, and how its cells are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// For people, with the unit where the cells do not show it.
+    /// Heading for people, with the unit where the cells do not show it.
     pub heading: String,
-    /// In CSV and JSON.
+    /// Name of the column in CSV and JSON.
     pub name: String,
-    /// What its cells are.
+    /// Kind of the column's cells.
     pub kind: Kind,
-    /// Decimals for people.
+    /// Number of decimals for people.
     pub digits: usize,
-    /// Decimals in files; `None`: as many as there are.
+    /// Number of decimals in files; `None`: as many as there are.
     pub file_digits: Option<usize>,
 }
 
@@ -51,25 +51,25 @@ impl Column {
         Self { heading, name, kind, digits, file_digits: None }
     }
 
-    /// With this name in files.
+    /// This column with the name `name` in files.
     #[must_use]
     pub fn named(self, name: impl Into<String>) -> Self {
         Self { name: name.into(), ..self }
     }
 
-    /// With so many decimals for people.
+    /// This column with `digits` decimals for people.
     #[must_use]
     pub fn digits(self, digits: usize) -> Self {
         Self { digits, ..self }
     }
 
-    /// With so many decimals in files.
+    /// This column with `digits` decimals in files.
     #[must_use]
     pub fn file_digits(self, digits: usize) -> Self {
         Self { file_digits: Some(digits), ..self }
     }
 
-    /// Whether its cells are aligned at their right.
+    /// Whether the column's cells are aligned at their right.
     pub(crate) fn is_numeric(&self) -> bool {
         self.kind != Kind::Text
     }

@@ -20,7 +20,7 @@ impl Table {
         String::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// The table of a CSV file with these columns, none of means; what is not what its column holds
+    /// The table of a CSV file with these columns, none of means; a text that its column can't hold
     /// is missing.
     #[must_use]
     pub fn from_csv(columns: Vec<Column>, text: &str) -> Self {
@@ -35,7 +35,7 @@ impl Table {
         table
     }
 
-    /// The same without columns of means.
+    /// This table with four columns in place of each column of means.
     pub(super) fn in_files(&self) -> Cow<'_, Self> {
         if self.columns.iter().all(|column| column.kind != Kind::Mean) {
             return Cow::Borrowed(self);

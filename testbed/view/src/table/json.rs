@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::{Cell, Table, Value};
 
 impl Table {
-    /// An object a row, by the columns' names; times in seconds, money in dollars.
+    /// One object per row, by the columns' names; times in seconds, money in dollars.
     #[must_use]
     pub fn to_json(&self) -> Json {
         let object = |row: &Vec<Cell>| {

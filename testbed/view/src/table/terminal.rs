@@ -1,33 +1,33 @@
-//! What a terminal can show.
+//! Terminals, and what they can show.
 
 use super::Tone;
 
-/// The width of a terminal, and whether it shows colours. Found out by whoever owns it.
+/// The width of a terminal, and whether it shows colours. The program that owns it finds this out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
-    /// Columns; lines of a table are broken to fit. `None`: as wide as it takes.
+    /// Width in columns, to which lines of a table are broken; `None`: as wide as they are.
     pub width: Option<u16>,
     /// Whether text may be coloured.
     pub has_colour: bool,
 }
 
 impl Terminal {
-    /// No colours and no limit: files, pipes and tests.
+    /// A terminal without colours and limit: files, pipes and tests.
     pub const PLAIN: Self = Self { width: None, has_colour: false };
 
-    /// Good or bad news.
+    /// A text as good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool, text: &str) -> String {
         self.toned(Tone::verdict(is_good), text)
     }
 
-    /// What is not the point.
+    /// A text that is not the point, shown faintly.
     #[must_use]
     pub fn dim(self, text: &str) -> String {
         self.toned(Tone::Dim, text)
     }
 
-    /// A text of this tone.
+    /// A text in this tone.
     #[must_use]
     pub fn toned(self, tone: Tone, text: &str) -> String {
         let code = match tone {

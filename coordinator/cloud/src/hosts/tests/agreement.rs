@@ -21,7 +21,7 @@ struct World {
     next: u32,
     plain: Plain,
     kept: Scheduler,
-    /// In steps of this time passes: long ones make for costs that are the same.
+    /// Step in which time passes; with long steps, many costs are equal.
     step: Span,
 }
 
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    /// A VM is asked for; whether it got a host, and how many had to end.
+    /// Asks for a VM; returns how many VMs had to end, or `None` if there was no host for it.
     fn decide(&mut self, what: &str) -> Option<usize> {
         let steps = match self.chance.below(40) {
             0 => 10_000_000_000 / self.step.as_micros(),
@@ -144,7 +144,7 @@ impl World {
             if self.chance.below(4) > 0 {
                 self.fleet.charged(host, vm, Some(self.now));
             }
-            // Some have no notice.
+            // Some victims leave at once, the others later.
             for vm in victims.iter().filter(|_| self.chance.below(3) > 0) {
                 self.fleet.remove(host, *vm);
                 self.alive.retain(|(_, other)| other != vm);
@@ -162,8 +162,8 @@ fn host(chance: &mut Stream) -> Host {
     }
 }
 
-/// So many worlds of so many hosts, and decisions in each: how many found no host, and a host with so
-/// many victims.
+/// Makes decisions in `worlds` worlds of at most `hosts` hosts; returns how many found no host, and
+/// how many ended 0, 1, ... and 8 or more VMs.
 fn agree(worlds: u64, hosts: usize, decisions: usize) -> (usize, [usize; 9]) {
     let (mut refused, mut chosen) = (0, [0; 9]);
     for seed in 0..worlds {
@@ -181,7 +181,7 @@ fn agree(worlds: u64, hosts: usize, decisions: usize) -> (usize, [usize; 9]) {
     (refused, chosen)
 }
 
-/// A million decisions where they are fast.
+/// Factor for the number of worlds: a million decisions in optimized builds, where they are fast.
 const TIMES: u64 = if cfg!(debug_assertions) { 1 } else { 50 };
 
 #[test]

@@ -9,8 +9,8 @@ use crate::tables::{HostTable, TABLES};
 use crate::{CostName, Fleet, Host, Market, PlacementRule, VictimTies, Weigher, Yields};
 use dormouse_units::{HostId, Span, Stream, Time, VmId};
 
-/// By this rule, whatever the seed, the VMs that end on the hosts of the paper's tables, and for which
-/// minutes.
+/// VMs that end on the hosts of each of the paper's tables under this rule, whatever the seed, and
+/// the sum of their costs in minutes.
 fn selected(rule: &PlacementRule) -> Vec<(Vec<String>, u64)> {
     let of_table = |(_, text): (&str, &str)| {
         let table = HostTable::read(text).unwrap();
@@ -40,7 +40,7 @@ fn the_tables_of_the_paper_end_the_vms_that_are_marked_there() {
     }
 }
 
-/// All preemptible VMs of a host count, and not those that have to end.
+/// The score counts all preemptible VMs of a host, and not only those that have to end.
 #[test]
 fn the_sum_as_algorithm_4_is_written_ends_others_where_sizes_differ() {
     let weighers = vec![Weigher::Overcommit.once(), Weigher::TotalCost.once()];

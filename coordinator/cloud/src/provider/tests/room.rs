@@ -1,4 +1,4 @@
-//! Who makes room for whom, and gets it back: in turn, and in random order.
+//! Tests of VMs that make room for others and get it back: in turn, and in random order.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 #![expect(clippy::cast_possible_truncation, reason = "draws below small numbers")]
 
@@ -24,7 +24,7 @@ fn kind(name: &str, vcpus: u32, memory: u64, disk: u64) -> InstanceType {
     }
 }
 
-/// A provider of small, large and odd VMs that has the room of spot VMs so, by a rule of OPIE.
+/// A provider of small, large and odd VMs that takes spot VMs' room in this way, by a rule of OPIE.
 fn provider_of(preemption: Preemption, scheduler: SchedulerName, spot: SpotPlaces) -> Provider {
     let kinds = [kind("small", 1, 10, 5), kind("large", 4, 40, 20), kind("odd", 1, 60, 40)];
     let catalogue = Catalogue {
@@ -67,7 +67,7 @@ fn a_vm_that_makes_room_gives_vcpus_and_memory_and_has_them_back_before_other_sp
     assert_eq!(ask(&mut p, 100, 2, "odd", Market::OnDemand), Some(vec![1]), "for its memory");
     assert!(p.waits_for_room(vm(2)) && p.vm(vm(1)).unwrap().is_displaced());
     assert_eq!(p.placed(), []);
-    // Nobody is asked twice.
+    // No VM is asked twice.
     assert_eq!(ask(&mut p, 101, 3, "small", Market::OnDemand), None);
     assert!(p.hibernated(s(110), vm(1)));
     assert_eq!((p.placed(), p.waits_for_room(vm(2))), (vec![vm(2)], false));
@@ -87,7 +87,7 @@ fn a_vm_that_makes_room_gives_vcpus_and_memory_and_has_them_back_before_other_sp
     assert!(p.terminated(s(150), vm(5), EndedBy::User));
     assert_eq!(p.give_back(s(150)), [vm(1)]);
     assert_eq!((p.fleet.free(HOST), p.fleet.spare(HOST)), (room(0, 20, 80), room(0, 20, 80)));
-    // Until it runs it makes no room.
+    // Until the VM runs again, it makes no room.
     assert_eq!(ask(&mut p, 151, 6, "small", Market::OnDemand), None);
     assert!(p.resumed(s(152), vm(1)) && !p.vm(vm(1)).unwrap().is_displaced());
     assert_eq!(ask(&mut p, 153, 6, "small", Market::OnDemand), Some(vec![1]));
@@ -109,7 +109,7 @@ fn nobody_is_chosen_who_could_not_make_the_room() {
     assert!(p.terminated(s(61), vm(2), EndedBy::Provider));
     assert_eq!(p.placed(), [vm(3)]);
     assert_eq!(ask(&mut p, 62, 4, "odd", Market::OnDemand), None, "for its disk");
-    // Memory that is filled stays so: it is really there.
+    // Memory that is filled stays taken: it is really there.
     let mut p = hibernating().filling([("large".into(), Bytes::new(50))].into());
     p.host_joined(HOST, Host { filled: Bytes::new(90), ..room(8, 200, 400) });
     assert_eq!(ask(&mut p, 0, 1, "large", Market::Spot), Some(vec![]));
@@ -166,7 +166,7 @@ fn places_in_the_background_are_kept_for_those_who_left_them() {
     assert_eq!(p.fleet.free(HOST), room(4, 40, 380));
 }
 
-/// What each host has, and every VM that was launched.
+/// A provider under random operations, and what each host has.
 struct World {
     p: Provider,
     preemption: Preemption,
@@ -174,9 +174,9 @@ struct World {
     now: u64,
     next: u32,
     offers: BTreeMap<HostId, Host>,
-    /// When VMs that have their notice end.
+    /// Seconds at which VMs that have their notice end.
     ends: BTreeMap<VmId, u64>,
-    /// How often what happened: launched, waited, displaced, given back, waited in vain.
+    /// Number of VMs launched, waited, displaced, given back, and waited in vain.
     counts: [usize; 5],
 }
 
@@ -292,7 +292,7 @@ impl World {
         self.look(now);
     }
 
-    /// What holds at any time.
+    /// Checks what holds at any time.
     fn look(&self, now: Time) {
         let dims = |h: &Host| [h.vcpus.into(), h.memory.get(), h.disk.get(), h.filled.get()];
         for (id, offer) in &self.offers {

@@ -16,17 +16,17 @@ use super::layout::{LABELLED, Layout, RIGHT, WIDTH};
 use super::{Bar, Fill, Gantt, Lane, Link, Mark, MarkKind, Measure, Place};
 use crate::number::{short, time};
 
-/// More links than these are thin, and have no heads.
+/// Most links that are drawn with heads; where there are more, they are thin and have none.
 const MANY_LINKS: usize = 150;
 
 impl Gantt {
-    /// A file of its own.
+    /// The chart as an SVG file of its own.
     #[must_use]
     pub fn to_svg(&self) -> String {
         self.draw().file()
     }
 
-    /// For a page.
+    /// The chart as markup for a page.
     #[must_use]
     pub fn to_markup(&self) -> Markup {
         self.draw().inline()
@@ -89,7 +89,7 @@ impl Gantt {
         self.lanes.get(n)
     }
 
-    /// Keys of what is drawn, and of nothing else.
+    /// Legend entries for what is drawn, and for nothing else.
     fn entries(&self) -> Vec<Entry> {
         let rect = |class: &str, height: f64| {
             html! { rect class=(class) y=(Px(-height / 2.0)) width="18" height=(Px(height)) {} }
@@ -194,7 +194,7 @@ fn seconds(at: Time) -> f64 {
     at.as_secs_f64()
 }
 
-/// Where a bar begins, and how long it is.
+/// Left end and width of a bar, in pixels.
 fn across(bar: &Bar, x: &Laid) -> (f64, f64) {
     let (from, until) = (x.at(seconds(bar.from)), x.at(seconds(bar.until)));
     (from, (until - from).max(0.6))
@@ -210,7 +210,7 @@ fn fill_class(fill: Fill) -> String {
     }
 }
 
-/// A mark around a point, so many pixels high.
+/// A mark around a point, `size` pixels high.
 fn shape(kind: MarkKind, (x, y): (f64, f64), size: f64, words: &str) -> Markup {
     let half = size / 2.0;
     let (class, before, path) = match kind {
@@ -219,7 +219,7 @@ fn shape(kind: MarkKind, (x, y): (f64, f64), size: f64, words: &str) -> Markup {
             0.0,
             format!("l{half:.1} {half:.1}l-{half:.1} {half:.1}l-{half:.1} -{half:.1}z"),
         ),
-        // What begins a bar stands before it, beside the bar's label.
+        // A mark that begins a bar stands before the bar, beside its label.
         MarkKind::Stolen => ("stolen", size, format!("h{size:.1}v{size:.1}z")),
         MarkKind::Swapped => {
             let wedge = |up| format!("l{half:.1} {up}{half:.1}h-{size:.1}z");

@@ -1,4 +1,4 @@
-//! Where rows, lanes and labels of a Gantt chart are.
+//! Places of the rows, lanes and labels of a Gantt chart.
 
 use dormouse_units::Tier;
 
@@ -7,24 +7,24 @@ use super::{Gantt, Lane, Place};
 
 pub(super) const WIDTH: f64 = 1_240.0;
 pub(super) const RIGHT: f64 = 18.0;
-/// All rows together, unless each would then be higher or lower than these.
+/// Height of all rows together in pixels, unless a row would then be lower or higher than in `ROW`.
 const HEIGHT: f64 = 900.0;
 const ROW: (f64, f64) = (2.5, 15.0);
-/// A measure is this much of a row's height, and has labels from this height on.
+/// Height of a measure in rows; it has labels where it is at least `LABELLED` pixels high.
 const MEASURE: f64 = 1.5;
 pub(super) const LABELLED: f64 = 15.0;
-/// A lane's name, and its second line below it.
+/// Height of a line for a lane's name, and of both lines of its text, in pixels.
 const NAME: f64 = 11.5;
 const TWO_LINES: f64 = 24.0;
 
-/// Tops and heights, in pixels.
+/// Tops and heights of lanes and rows, in pixels.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
-    /// Where time begins.
+    /// Left end of the axis of time.
     pub(super) left: f64,
-    /// Top and height of each lane, the height with its measure.
+    /// Top and height of each lane, its measure included.
     lanes: Vec<(f64, f64)>,
-    /// How high a row is.
+    /// Height of a row.
     pub(super) row: f64,
     pub(super) bottom: f64,
 }
@@ -33,7 +33,7 @@ impl Layout {
     pub(super) fn of(gantt: &Gantt, top: f64) -> Self {
         let all: f64 = gantt.lanes.iter().map(units).sum();
         let row = (HEIGHT / all.max(1.0)).clamp(ROW.0, ROW.1);
-        // Between lanes, so that a lane's two lines have room where there are few.
+        // The gap between lanes gives a lane's two lines room where lanes are few.
         let gap = (row * 0.4).min(6.0);
         let mut y = top;
         let mut lanes = Vec::new();
@@ -90,8 +90,8 @@ impl Layout {
         (top + 2.0_f64.min(self.row * 0.15), top + MEASURE * self.row)
     }
 
-    /// How many lines of text each lane has room for; lanes in between have none where lanes are
-    /// lower than a line.
+    /// Number of lines of text that a lane has room for; where lanes are lower than a line, most
+    /// have none.
     pub(super) fn lines(&self, n: usize) -> usize {
         let (_, height) = self.lane(n);
         if height >= TWO_LINES - 0.5 {
