@@ -18,7 +18,14 @@ const PURE: &[(&str, &[&str])] = &[
     ("dormouse-policies", &["dormouse-cloud", "dormouse-model", "dormouse-spot", "dormouse-units"]),
     (
         "dormouse-engine",
-        &["dormouse-cloud", "dormouse-model", "dormouse-policies", "dormouse-units", "dormouse-vm"],
+        &[
+            "dormouse-cloud",
+            "dormouse-model",
+            "dormouse-policies",
+            "dormouse-spot",
+            "dormouse-units",
+            "dormouse-vm",
+        ],
     ),
     (
         "dormouse-analysis",
@@ -29,6 +36,7 @@ const PURE: &[(&str, &[&str])] = &[
             "dormouse-estimate",
             "dormouse-model",
             "dormouse-policies",
+            "dormouse-spot",
             "dormouse-units",
             "dormouse-vm",
             "dormouse-workload",
@@ -178,7 +186,9 @@ fn every_pure_crate_bans_clocks_and_io() {
         "coordinator/policies",
         "coordinator/engine",
         "coordinator/fit",
+        "coordinator/model",
         "coordinator/analysis",
+        "coordinator/spot",
         "coordinator/workload",
         "testbed/view",
         "worker/vm",
