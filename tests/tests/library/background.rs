@@ -1,8 +1,8 @@
 //! Spot VMs in the background of others, as the record and the checker see them.
 
-use dormouse::experiment::Experiment;
 use dormouse_cloud::{Action, Target};
 use dormouse_engine::{Work, seen_by};
+use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Event, Step};
 use dormouse_tell::{Record, check_bag};
 use dormouse_units::{Ppm, Span, Time, VmId};

@@ -1,7 +1,7 @@
 //! What is counted of parallel jobs while they run.
 
-use dormouse::output::{Header, RunLog};
-use dormouse::results::virtual_results;
+use dormouse_report::output::{Header, RunLog};
+use dormouse_report::results::virtual_results;
 use dormouse_tell::Mode;
 
 use super::runs::with;

@@ -1,10 +1,10 @@
 //! Parallel jobs on a burstable machine, as an experiment says it.
 
-use dormouse::check::check;
-use dormouse::experiment::Experiment;
-use dormouse::output::{Header, RunLog, RunLogWriter};
-use dormouse::replay::replay;
+use dormouse_experiment::Experiment;
 use dormouse_model::{Event, Report, Step};
+use dormouse_report::check::check;
+use dormouse_report::output::{Header, RunLog, RunLogWriter};
+use dormouse_report::replay::replay;
 use dormouse_tell::Mode;
 use dormouse_units::{Credits, Span, Time};
 

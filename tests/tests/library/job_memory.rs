@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use dormouse::check::check;
-use dormouse::output::{Header, RunLog};
-use dormouse::replay::replay;
 use dormouse_model::{Effect, Event, Step};
+use dormouse_report::check::check;
+use dormouse_report::output::{Header, RunLog};
+use dormouse_report::replay::replay;
 use dormouse_tell::Mode;
 use dormouse_units::Bytes;
 

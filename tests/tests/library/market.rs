@@ -1,8 +1,8 @@
 //! Experiments whose provider has rules of its own: who makes room for whom, what VMs cost when,
 //! and who pays for an hour that is not over.
 
-use dormouse::experiment::Experiment;
 use dormouse_cloud::{Action, Host, InterruptionModel, Market};
+use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Event, Step, VmEnd};
 use dormouse_tell::explain::Explainer;
 use dormouse_tell::{Mode, Record, check_bag};

@@ -1,8 +1,8 @@
 //! VMs that customers request: what a run says of them against a reckoning by hand from its steps, and its
 //! rules, which notice what is wrong.
 
-use dormouse::experiment::Experiment;
 use dormouse_cloud::{Market, TariffName};
+use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Event, Notice, Request, Step, VmEnd};
 use dormouse_tell::explain::RequestStory;
 use dormouse_tell::requests::{Figures, Flow, Level, Recorder};
