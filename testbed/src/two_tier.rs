@@ -219,7 +219,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path();
         write(&measured(), "dormouse reproduce measy/two-tier <1>", path).expect("written");
-        let sharing = crate::experiment::read_sharing(&path.join(SHARING)).expect("read");
+        let sharing = dormouse_experiment::read_sharing(&path.join(SHARING)).expect("read");
         let ours = measured().sharing();
         assert_eq!((sharing.loss, sharing.single), (ours.loss, ours.single));
         assert_eq!(sharing.several_normal, ours.several_normal);

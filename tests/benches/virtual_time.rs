@@ -4,10 +4,10 @@
 
 use std::time::Instant;
 
-use dormouse::experiment::{Override, Source, load};
-use dormouse::papers::Request;
-use dormouse::sweep::Reproduction;
-use dormouse::virtual_run::virtual_run;
+use dormouse_experiment::{Override, Source, load};
+use dormouse_report::virtual_run::virtual_run;
+use dormouse_reproduce::papers::Request;
+use dormouse_reproduce::sweep::Reproduction;
 
 type Failure = Box<dyn std::error::Error>;
 

@@ -5,7 +5,7 @@ use dormouse_host::calibration::{Conditions, share_at};
 use dormouse_units::Bytes;
 
 use super::CalibrateError;
-use crate::experiment::{Experiment, Live, of_text};
+use dormouse_experiment::{Experiment, Live, of_text};
 
 /// Run times in turn, emulated seconds: no two neighbours come to their checkpoint at once.
 const TASKS_S: [u32; 5] = [110, 133, 118, 140, 125];
@@ -13,7 +13,7 @@ const TASKS_S: [u32; 5] = [110, 133, 118, 140, 125];
 /// A task's memory, as that of the built-in synthetic jobs: 10 MB.
 const MEMORY: u64 = 10_000_000;
 
-/// What a checkpoint costs (see [`crate::experiment`]): of these tasks each has one at half its
+/// What a checkpoint costs (see [`dormouse_experiment`]): of these tasks each has one at half its
 /// work, more often than those of the built-in experiments have.
 const CHECKPOINT_S: f64 = 13.395;
 

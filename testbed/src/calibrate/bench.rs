@@ -13,10 +13,10 @@ use dormouse_units::TaskId;
 use dormouse_worker::workspace::{Roots, remove_abandoned};
 
 use super::{CalibrateError, CellPlan};
-use crate::experiment::Experiment;
 use crate::live::{Conduct, LiveError, Outcome, Rehearsal, conduct, rehearse};
-use crate::output::Header;
-use crate::virtual_run::virtual_run;
+use dormouse_experiment::Experiment;
+use dormouse_report::output::Header;
+use dormouse_report::virtual_run::virtual_run;
 
 /// Real seconds that a worker takes to come and to leave.
 const AROUND_S: f64 = 2.0;

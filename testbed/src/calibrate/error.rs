@@ -3,8 +3,8 @@
 use dormouse_engine::drive::PlayError;
 use dormouse_host::calibration::CalibrationError;
 
-use crate::experiment::InputError;
 use crate::live::LiveError;
+use dormouse_experiment::InputError;
 
 /// What can go wrong with a calibration.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum CalibrateError {
     Plan(#[from] dormouse_policies::PlanError),
     /// The virtual run of a cell got stuck.
     #[error("the virtual run of a cell got stuck: {0}")]
-    Stuck(#[from] PlayError<crate::jobs::JobsError>),
+    Stuck(#[from] PlayError<dormouse_report::jobs::JobsError>),
     /// The live run of a cell broke.
     #[error(transparent)]
     Live(#[from] LiveError),

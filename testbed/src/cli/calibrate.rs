@@ -13,7 +13,7 @@ use super::args::CalibrateArgs;
 use super::failure::Failure;
 use super::print::print;
 use crate::calibrate::{Bench, CalibrateError, CellPlan, Measured, conditions};
-use crate::calibration::table;
+use dormouse_report::calibration::table;
 
 /// Why a calibration ends that was told to.
 const TOLD: &str = "the user ended it";

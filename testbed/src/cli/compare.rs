@@ -5,8 +5,8 @@ use clap::Args;
 use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::terminal;
-use crate::compare::Comparison;
-use crate::sweep::{Folder, Shard, Shared, Spec};
+use dormouse_reproduce::compare::Comparison;
+use dormouse_reproduce::sweep::{Folder, Shard, Shared, Spec};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {

@@ -15,12 +15,12 @@ use super::args::{ResumeArgs, Say};
 use super::failure::Failure;
 use super::preflight;
 use super::run::end;
-use crate::command_line::command_line;
-use crate::experiment::{Experiment, Live};
-use crate::jobs::JobsError;
 use crate::live::{self, Conduct, LiveError, Rehearsal, conduct, rehearse};
-use crate::output::{Header, Staging, is_unfinished, read_header};
-use crate::run_view::Results;
+use dormouse_experiment::command_line;
+use dormouse_experiment::{Experiment, Live};
+use dormouse_report::jobs::JobsError;
+use dormouse_report::output::{Header, Staging, is_unfinished, read_header};
+use dormouse_report::run_view::Results;
 
 /// Where to listen for workers of this host.
 pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -142,7 +142,7 @@ fn unless_broken<T>(
     resume: bool,
 ) -> Result<T, Failure> {
     conducted.map_err(|error| {
-        let begun = resume || crate::output::has_steps(staging.path());
+        let begun = resume || dormouse_report::output::has_steps(staging.path());
         if !begun || error.is_bad_input() {
             return error.into();
         }

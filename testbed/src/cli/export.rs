@@ -10,8 +10,8 @@ use dormouse_view::{Column, Table};
 use super::failure::Failure;
 use super::print::print;
 use super::recorded::{not_again, read_log};
-use crate::output::{OutputError, RunLog, write_in};
-use crate::results::stored_results;
+use dormouse_report::output::{OutputError, RunLog, write_in};
+use dormouse_report::results::stored_results;
 
 /// Options of `export`.
 #[derive(Debug, Args)]

@@ -8,13 +8,13 @@ use dormouse_policies::PlanError;
 use dormouse_worker::agent::AgentError;
 
 use crate::calibrate::CalibrateError;
-use crate::chain::chain;
-use crate::experiment::InputError;
-use crate::jobs::JobsError;
 use crate::live::LiveError;
-use crate::output::OutputError;
-use crate::sweep::SweepError;
-use crate::twin::TwinError;
+use dormouse_experiment::InputError;
+use dormouse_experiment::chain;
+use dormouse_report::jobs::JobsError;
+use dormouse_report::output::OutputError;
+use dormouse_report::twin::TwinError;
+use dormouse_reproduce::sweep::SweepError;
 
 /// A message for a person, and whose fault it is.
 #[derive(Debug)]

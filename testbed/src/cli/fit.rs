@@ -14,8 +14,8 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::print::{refused, save, show};
-use crate::command_line::command_line;
-use crate::experiment::{InputError, Place, files, spot_types};
+use dormouse_experiment::command_line;
+use dormouse_experiment::{InputError, Place, read_rows, read_text, spot_types};
 
 #[derive(Debug, Args)]
 pub(crate) struct FitArgs {
@@ -56,7 +56,7 @@ pub(crate) struct FitArgs {
 }
 
 pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
-    let record = files::record(&args.file, |text| Record::read(text, args.skip_malformed))?;
+    let record = read_rows(&args.file, |text| Record::read(text, args.skip_malformed))?;
     let asked = Asked { by: args.by, resamples: args.bootstrap, seed: args.seed };
     let groups = dormouse_fit::groups(&record, &asked);
     let of = if args.kaplan_meier { Of::KaplanMeier } else { Of::Preempted };
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
         return Err(InputError::new(&Place::of(&args.file.to_string_lossy()), what, remedy).into());
     }
     let before = match &args.write {
-        Some(path) if path.exists() => files::text(path)?,
+        Some(path) if path.exists() => read_text(path)?,
         _ => String::new(),
     };
     let types = spot_types(&before);

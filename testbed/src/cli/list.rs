@@ -5,7 +5,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::print::print;
 use super::scheduler_name::all as schedulers;
-use crate::experiment::{Builtin, Source, open, reference, schema};
+use dormouse_experiment::{Builtin, Source, open, reference, schema};
 
 pub(crate) fn list(as_json: bool) -> Result<(), Failure> {
     let all: Vec<_> = Builtin::all().map(|b| (b.name(), b.description())).collect();

@@ -9,7 +9,7 @@ use super::args::Say;
 use super::failure::Failure;
 use super::print::show;
 use super::progress::Progress;
-use crate::sweep::{Cell, Folder, Samples, Shard, Shared, Work};
+use dormouse_reproduce::sweep::{Cell, Folder, Samples, Shard, Shared, Work};
 
 /// What all of them take.
 #[derive(Debug, Args)]

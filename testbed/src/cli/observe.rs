@@ -13,8 +13,8 @@ use tokio::runtime::Builder;
 use super::args::{EventsArgs, RunningArgs, SubmitArgs};
 use super::failure::Failure;
 use super::print::print;
-use crate::chain::chain;
-use crate::command_line::command_line;
+use dormouse_experiment::chain;
+use dormouse_experiment::command_line;
 
 /// The file of the secret in a run's folder.
 const SECRET: &str = "secret";

@@ -15,13 +15,13 @@ use super::failure::Failure;
 use super::progress::Progress;
 use super::reproduce::MeasyLiveArgs;
 use super::terminal;
-use crate::command_line::command_line;
-use crate::experiment::{Experiment, Override, Source, open};
-use crate::jobs::JobsOutcome;
 use crate::live::{Conduct, conduct};
-use crate::output::{Header, OutputError, Replaces, Staging, write_in};
-use crate::results::virtual_results;
-use crate::run_view::Results;
+use dormouse_experiment::command_line;
+use dormouse_experiment::{Experiment, Override, Source, open};
+use dormouse_report::jobs::JobsOutcome;
+use dormouse_report::output::{Header, OutputError, Replaces, Staging, write_in};
+use dormouse_report::results::virtual_results;
+use dormouse_report::run_view::Results;
 
 /// The experiment, and who schedules it.
 const EXPERIMENT: &str = "batch-small";

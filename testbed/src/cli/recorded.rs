@@ -10,11 +10,11 @@ use super::args::{RecordedArgs, TwinArgs};
 use super::failure::Failure;
 use super::print::show;
 use super::terminal;
-use crate::check::{Checked, check as check_rules};
-use crate::explain::{ask_for, explain as explain_one};
-use crate::output::{OutputError, RunLog, is_unfinished, write_in};
-use crate::replay::{ReplayError, Replayed, recorded_digest, replay as play_again};
-use crate::twin::{csv, table, twin_of};
+use dormouse_report::check::{Checked, check as check_rules};
+use dormouse_report::explain::{ask_for, explain as explain_one};
+use dormouse_report::output::{OutputError, RunLog, is_unfinished, write_in};
+use dormouse_report::replay::{ReplayError, Replayed, recorded_digest, replay as play_again};
+use dormouse_report::twin::{csv, table, twin_of};
 
 /// Looks for rules that a run breaks: status 1 if there is one.
 pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Failure> {

@@ -8,11 +8,11 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::{ranking, terminal, two_tier};
-use crate::command_line::option;
-use crate::experiment::{Override, read_sharing};
-use crate::papers::burst_hads::stored_plans;
-use crate::papers::{Finished, MakeLive, Request, named, table};
-use crate::sweep::Reproduction;
+use dormouse_experiment::option;
+use dormouse_experiment::{Override, read_sharing};
+use dormouse_reproduce::papers::burst_hads::stored_plans;
+use dormouse_reproduce::papers::{Finished, MakeLive, Request, named, table};
+use dormouse_reproduce::sweep::Reproduction;
 
 /// What is reproduced: a paper, or a part of one.
 #[derive(Debug)]
@@ -209,7 +209,7 @@ impl Subcommand for Reproduce {
         let parts = ALL.into_iter().flat_map(|paper| {
             // What is wrong with a data file its paper's own command says.
             let parts = named(paper).map_or(Vec::new(), |(paper, _)| paper.parts);
-            let part = move |part: crate::papers::Part| {
+            let part = move |part: dormouse_reproduce::papers::Part| {
                 let hidden = Command::new(format!("{paper}/{}", part.name)).hide(true);
                 with_args(paper, hidden, part.title)
             };

@@ -13,7 +13,7 @@ use dormouse_workload::{RequestCsv, RequestStatistics, RequestWriter};
 use super::failure::Failure;
 use super::print::show;
 use super::workload::{bad, refused};
-use crate::experiment::{Experiment, Override, Source, open};
+use dormouse_experiment::{Experiment, Override, Source, open};
 
 #[derive(Debug, Args)]
 pub(crate) struct RequestsArgs {

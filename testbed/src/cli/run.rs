@@ -16,11 +16,11 @@ use super::failure::Failure;
 use super::print::show;
 use super::speedup::settle;
 use super::{preflight, terminal};
-use crate::command_line::{command_line, option};
-use crate::experiment::{Loaded, Override, Source, open};
-use crate::output::{Header, Replaces, Staging};
-use crate::results::virtual_results;
-use crate::run_view::Results;
+use dormouse_experiment::{Loaded, Override, Source, open};
+use dormouse_experiment::{command_line, option};
+use dormouse_report::output::{Header, Replaces, Staging};
+use dormouse_report::results::virtual_results;
+use dormouse_report::run_view::Results;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let verb = if args.is_live { "run --live" } else { "run" };

@@ -15,9 +15,9 @@ use dormouse_worker::agent::available_millicores;
 
 use super::failure::Failure;
 use crate::calibrate::CalibrateError;
-use crate::command_line::command_line;
-use crate::experiment::{Experiment, Loaded};
 use crate::live;
+use dormouse_experiment::command_line;
+use dormouse_experiment::{Experiment, Loaded};
 
 /// Chooses it and puts it into the experiment.
 pub(super) fn settle(
@@ -89,7 +89,7 @@ fn demand(loaded: &Loaded) -> Option<Demand> {
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
-    use crate::experiment::{Override, Source, load};
+    use dormouse_experiment::{Override, Source, load};
     use dormouse_host::calibration::SpeedupSaid;
 
     fn loaded(set: &[&str]) -> Loaded {

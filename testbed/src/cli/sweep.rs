@@ -7,8 +7,8 @@ use clap::Args;
 use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::{compare, reproduce, terminal};
-use crate::compare::Comparison;
-use crate::sweep::{Folder, Shard, Shared, Spec, Sweep};
+use dormouse_reproduce::compare::Comparison;
+use dormouse_reproduce::sweep::{Folder, Shard, Shared, Spec, Sweep};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {

@@ -6,13 +6,13 @@ use super::failure::Failure;
 use super::print::print;
 use super::reproduce::TwoTierArgs;
 use super::worker::task_program;
-use crate::command_line::command_line;
 use crate::two_tier::{table, write};
+use dormouse_experiment::command_line;
 
 /// Measures, writes and prints. Called with one thread only, because a process that has control
 /// groups needs a guardian first.
 pub(super) fn reproduce(args: &TwoTierArgs) -> Result<(), Failure> {
-    let broken = |error: TwoTierError| Failure::Broken(crate::chain::chain(&error));
+    let broken = |error: TwoTierError| Failure::Broken(dormouse_experiment::chain(&error));
     let (asked, quiet) = (&args.usages, args.common.say.quiet);
     let usages = if asked.is_empty() { &USAGES[..] } else { asked };
     let seeds = args.seeds.unwrap_or(PAIRS);

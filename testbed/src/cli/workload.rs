@@ -18,7 +18,7 @@ use serde_json::json;
 use super::failure::Failure;
 use super::print::print;
 use super::requests::{self, RequestsArgs};
-use crate::chain::chain;
+use dormouse_experiment::chain;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadCommand {

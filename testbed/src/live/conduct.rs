@@ -25,11 +25,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::rehearsal::Rehearsal;
 use super::supervise::to_the_end;
-use crate::experiment::Experiment;
-use crate::jobs::{JobsError, JobsOutcome, JobsRecording};
-use crate::output::{Header, RunLog};
-use crate::results::{own, requests_outcome};
-use crate::run_view::RequestsOutcome;
+use dormouse_experiment::Experiment;
+use dormouse_report::jobs::{JobsError, JobsOutcome, JobsRecording};
+use dormouse_report::output::{Header, RunLog};
+use dormouse_report::results::{own, requests_outcome};
+use dormouse_report::run_view::RequestsOutcome;
 
 /// How a live run is to be conducted.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub struct Conduct<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
     /// The coordinator refused or broke.
-    #[error("{}", crate::chain::chain(.0))]
+    #[error("{}", dormouse_experiment::chain(.0))]
     Coordinator(#[from] CoordinatorError),
     /// A worker can't be started.
     #[error("cannot start a worker on this host: {0}")]
@@ -76,7 +76,7 @@ pub enum LiveError {
     Speedup(f64),
     /// The log of the run can't be read back.
     #[error(transparent)]
-    Log(#[from] crate::output::OutputError),
+    Log(#[from] dormouse_report::output::OutputError),
     /// What became of the jobs can't be written.
     #[error(transparent)]
     Jobs(Box<JobsError>),

@@ -8,8 +8,8 @@ use dormouse_policies::Policy;
 use dormouse_units::{Span, Time, TypeName};
 use dormouse_workload::least_makespan;
 
-use crate::experiment::Experiment;
-use crate::virtual_run::virtual_run;
+use dormouse_experiment::Experiment;
+use dormouse_report::virtual_run::virtual_run;
 
 /// What a rehearsal has shown.
 #[derive(Clone, Debug)]

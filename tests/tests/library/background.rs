@@ -1,9 +1,9 @@
 //! Spot VMs in the background of others, as the record and the checker see them.
 
-use dormouse::experiment::Experiment;
 use dormouse_analysis::{Record, check_bag};
 use dormouse_cloud::{Action, Target};
 use dormouse_engine::{Work, seen_by};
+use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Event, Step};
 use dormouse_units::{Ppm, Span, Time, VmId};
 

@@ -1,11 +1,11 @@
 //! The check of runs of parallel jobs: nothing is said of those that keep the rules, and what is damaged
 //! is found.
 
-use dormouse::check::check;
-use dormouse::output::{Header, RunLog};
-use dormouse::replay::replay;
 use dormouse_analysis::Mode;
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
+use dormouse_report::check::check;
+use dormouse_report::output::{Header, RunLog};
+use dormouse_report::replay::replay;
 
 use super::runs::{played, under};
 

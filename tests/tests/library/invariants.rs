@@ -1,9 +1,9 @@
 //! Every built-in experiment under every scheduler and many seeds: what must hold in every
 //! run holds, the record agrees with the engine, and equal runs are equal.
 
-use dormouse::experiment::Builtin;
 use dormouse_analysis::check_bag;
 use dormouse_engine::Work;
+use dormouse_experiment::Builtin;
 use dormouse_model::{Effect, Event, Report, Step, Task};
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 

@@ -1,8 +1,8 @@
 //! What is counted of parallel jobs while they run.
 
-use dormouse::output::{Header, RunLog};
-use dormouse::results::virtual_results;
 use dormouse_analysis::Mode;
+use dormouse_report::output::{Header, RunLog};
+use dormouse_report::results::virtual_results;
 
 use super::runs::with;
 

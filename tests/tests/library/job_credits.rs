@@ -1,11 +1,11 @@
 //! Parallel jobs on a burstable machine, as an experiment says it.
 
-use dormouse::check::check;
-use dormouse::experiment::Experiment;
-use dormouse::output::{Header, RunLog, RunLogWriter};
-use dormouse::replay::replay;
 use dormouse_analysis::Mode;
+use dormouse_experiment::Experiment;
 use dormouse_model::{Event, Report, Step};
+use dormouse_report::check::check;
+use dormouse_report::output::{Header, RunLog, RunLogWriter};
+use dormouse_report::replay::replay;
 use dormouse_units::{Credits, Span, Time};
 
 use super::runs::{played, with};

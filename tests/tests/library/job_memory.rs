@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use dormouse::check::check;
-use dormouse::output::{Header, RunLog};
-use dormouse::replay::replay;
 use dormouse_analysis::Mode;
 use dormouse_model::{Effect, Event, Step};
+use dormouse_report::check::check;
+use dormouse_report::output::{Header, RunLog};
+use dormouse_report::replay::replay;
 use dormouse_units::Bytes;
 
 use super::runs::{played, with};

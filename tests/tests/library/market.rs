@@ -1,10 +1,10 @@
 //! Experiments whose provider has rules of its own: who makes room for whom, what VMs cost when,
 //! and who pays for an hour that is not over.
 
-use dormouse::experiment::Experiment;
 use dormouse_analysis::explain::Explainer;
 use dormouse_analysis::{Mode, Record, check_bag};
 use dormouse_cloud::{Action, Host, InterruptionModel, Market};
+use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Event, Step, VmEnd};
 use dormouse_units::{Money, Span, Time, VmId};
 

@@ -1,6 +1,6 @@
 //! Built-in experiments, damaged at random: each is read, or every mistake has its place.
 
-use dormouse::experiment::{Builtin, Source, open};
+use dormouse_experiment::{Builtin, Source, open};
 use dormouse_units::Stream;
 
 /// What a value is replaced by.

@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use dormouse::output::Header;
-use dormouse::papers::{Finished, MakeLive, Request, Verdict, table};
-use dormouse::sweep::{Cell, Reproduction, Sampled as _, Shard, Shared};
 use dormouse_analysis::Mode;
+use dormouse_report::output::Header;
+use dormouse_reproduce::papers::{Finished, MakeLive, Request, Verdict, table};
+use dormouse_reproduce::sweep::{Cell, Reproduction, Sampled as _, Shard, Shared};
 use dormouse_view::Terminal;
 
 /// What of a paper under so many seeds, with these settings of every cell.
@@ -143,7 +143,7 @@ fn what_fails_is_tried_with_every_factor_over_all_claims() {
         }
     }
     // Text and code stand beside the paper in the same report.
-    let names: Vec<_> = done.read.iter().map(dormouse::papers::Reading::name).collect();
+    let names: Vec<_> = done.read.iter().map(dormouse_reproduce::papers::Reading::name).collect();
     assert_eq!(names, ["none", "artifact"]);
     assert_eq!(done.read[0].rows.len(), done.read[1].rows.len());
     let report = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
@@ -177,7 +177,7 @@ fn a_shared_plan_changes_no_decision() {
         let mut experiment = cell.experiment.clone();
         experiment.setup.seed = 3;
         let own = experiment.scheduler().unwrap();
-        let run = dormouse::virtual_run::virtual_run(&experiment, own, |_| {}).unwrap();
+        let run = dormouse_report::virtual_run::virtual_run(&experiment, own, |_| {}).unwrap();
         assert_eq!(shared.decisions, run.digest());
         assert_eq!(shared.figure("makespan_s"), run.makespan().map(|end| end.as_secs_f64()));
     }

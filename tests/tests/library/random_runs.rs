@@ -6,16 +6,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dormouse::experiment::{Experiment, Override, Source, load};
-use dormouse::output::{Header, RunLogWriter};
-use dormouse::virtual_run::virtual_run;
 use dormouse_analysis::{Mode, Violation, check_bag};
 use dormouse_cloud::{
     Action, Billing, Host, Interruption, InterruptionModel, Placement, PlacementRule, PlacerName,
     Preemption, Scope, Target,
 };
+use dormouse_experiment::{Experiment, Override, Source, load};
 use dormouse_model::{CheckpointOn, Noise, Period, Scheme, Step};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, BurstOn, OnNotice};
+use dormouse_report::output::{Header, RunLogWriter};
+use dormouse_report::virtual_run::virtual_run;
 use dormouse_units::Stream;
 use dormouse_units::{Bytes, Ppm, Price, Span, Time, VmId};
 

@@ -1,11 +1,11 @@
 //! VMs that customers request: what a run says of them against a reckoning by hand from its steps, and its
 //! rules, which notice what is wrong.
 
-use dormouse::experiment::Experiment;
 use dormouse_analysis::explain::RequestStory;
 use dormouse_analysis::requests::{Figures, Flow, Level, Recorder};
 use dormouse_analysis::{RequestsChecker, Violation};
 use dormouse_cloud::{Market, TariffName};
+use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Event, Notice, Request, Step, VmEnd};
 use dormouse_units::{Money, Price, Span, Stream, Time, VmId};
 

@@ -1,10 +1,10 @@
 //! Built-in experiments with other settings, and their runs in virtual time.
 
-use dormouse::experiment::{Experiment, InputError, Loaded, Override, Source, open};
-use dormouse::virtual_run::virtual_run;
 use dormouse_analysis::{Record, check_bag};
 use dormouse_engine::Run;
+use dormouse_experiment::{Experiment, InputError, Loaded, Override, Source, open};
 use dormouse_model::Step;
+use dormouse_report::virtual_run::virtual_run;
 use dormouse_units::Span;
 
 fn opened(name: &str, overrides: Vec<Override>) -> Result<Experiment, InputError> {

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dormouse::papers::burst_hads::stored_plans;
 use dormouse_policies::BagSchedulerName;
+use dormouse_reproduce::papers::burst_hads::stored_plans;
 use dormouse_view::Terminal;
 
 fn data() -> Option<PathBuf> {

@@ -1,10 +1,10 @@
 //! What is said of the time that tasks took against what they were promised.
 
-use dormouse::experiment::{Source, load};
-use dormouse::virtual_run::virtual_run;
 use dormouse_analysis::fidelity::{TaskTimes, owed};
 use dormouse_analysis::{CheckpointMark, Record};
+use dormouse_experiment::{Source, load};
 use dormouse_model::{Event, Ledger, Report, Step};
+use dormouse_report::virtual_run::virtual_run;
 use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span, TaskId, Time};
 
 const SPEEDUP: u64 = 30;

@@ -4,14 +4,14 @@ use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dormouse::experiment::Experiment;
-use dormouse::output::{Header, RunLogWriter};
-use dormouse::twin::{TwinError, table, twin_of};
 use dormouse_analysis::Mode;
 use dormouse_analysis::twin::{Both, Standing, Twin};
 use dormouse_cloud::Host;
 use dormouse_engine::drive::{Modelled, beginning, play};
+use dormouse_experiment::Experiment;
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
+use dormouse_report::output::{Header, RunLogWriter};
+use dormouse_report::twin::{TwinError, table, twin_of};
 use dormouse_units::{Bytes, HostId, Span, Time};
 
 use super::runs::{played, under};

@@ -2,16 +2,16 @@
 
 use std::convert::Infallible;
 
-use dormouse::experiment::Experiment;
-use dormouse::output::{Header, RunLogWriter};
-use dormouse::twin::twin_of;
 use dormouse_analysis::fidelity::{Pace, Submitted, promises};
 use dormouse_analysis::twin::{Both, Moves, Twin, TwoTier};
 use dormouse_analysis::{JobFacts, Mode};
 use dormouse_engine::drive::{BOUNDLESS, beginning, credit_spec, play};
 use dormouse_engine::jobs::Submissions;
+use dormouse_experiment::Experiment;
 use dormouse_model::{Decision, Event, Notice, Promotion, Report, Step, Submission};
 use dormouse_policies::batch::Algorithm;
+use dormouse_report::output::{Header, RunLogWriter};
+use dormouse_report::twin::twin_of;
 use dormouse_units::{Bytes, Credits, HostId, Ppm, Span, TaskId, Time, VmId};
 use dormouse_vm::ideal;
 

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use dormouse::experiment::Experiment;
-use dormouse::output::Header;
-use dormouse::results::virtual_results;
-use dormouse::twin::{TwinError, twin_of};
 use dormouse_analysis::Mode;
 use dormouse_analysis::twin::{Standing, Twin};
+use dormouse_experiment::Experiment;
 use dormouse_policies::batch::Algorithm;
+use dormouse_report::output::Header;
+use dormouse_report::results::virtual_results;
+use dormouse_report::twin::{TwinError, twin_of};
 use serde_json::{Value, json};
 
 use super::runs::under;

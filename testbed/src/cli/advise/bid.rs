@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::told::{Advice, Where};
 use crate::cli::failure::Failure;
-use crate::experiment::{Pick, PriceSeries, price_series};
+use dormouse_experiment::{Pick, PriceSeries, price_series};
 
 #[derive(Debug, Args)]
 pub(crate) struct BidArgs {

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::job::{Job, named};
 use super::told::{Advice, Where};
 use crate::cli::failure::Failure;
-use crate::experiment::law;
+use dormouse_experiment::law;
 
 #[derive(Debug, Args)]
 pub(crate) struct ReuseArgs {

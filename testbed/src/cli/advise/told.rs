@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::cli::failure::Failure;
 use crate::cli::print::show;
-use crate::command_line::command_line;
+use dormouse_experiment::command_line;
 
 /// Where advice goes.
 #[derive(Debug, Args)]

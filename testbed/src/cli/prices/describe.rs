@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::cli::failure::Failure;
 use crate::cli::print::{save, show};
-use crate::experiment::{InputError, Pick, Place, PriceSeries, price_series};
+use dormouse_experiment::{InputError, Pick, Place, PriceSeries, price_series};
 
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {

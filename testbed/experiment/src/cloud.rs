@@ -1,0 +1,282 @@
+//! What the provider offers, of `[cloud]`.
+
+use dormouse_cloud::{
+    BUILT_IN, Billing, Burstable, Catalogue, Filter, Host, InstanceType, Limits, Market, Placement,
+    PlacementRule, SchedulerName, SpotPlaces, Terms, Types, Weighed, built_in,
+};
+use dormouse_documents::{Mistakes, Node, Place, from_toml, instead, read};
+use dormouse_units::{Bytes, Span, TypeName};
+
+use super::PriceFile;
+use super::drawn_prices::DrawnPrices;
+use super::recorded_prices;
+use super::sections::{BurstableSection, CloudSection, HostSection, LimitsSection, TypeSection};
+
+/// What `[cloud]` says.
+#[derive(Debug)]
+pub(crate) struct Cloud {
+    pub(crate) catalogue: Catalogue,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) preemption_notice: Span,
+    pub(crate) terms: Terms,
+    /// The spot prices that are drawn for each run.
+    pub(crate) drawn_prices: DrawnPrices,
+    /// The files that spot prices are of.
+    pub(crate) price_files: Vec<PriceFile>,
+    /// What is odd about it and was set right.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What `section`, which stands at `node`, comes to; `imported` types, if any, take the place of a
+/// built-in catalogue.
+pub(crate) fn check(
+    section: CloudSection,
+    node: &Node,
+    imported: Option<Types>,
+    found: &mut Mistakes,
+) -> Option<Cloud> {
+    let types = offered(&section, node, imported, found)?;
+    let recorded = recorded_prices::check(&section.prices, node, &types, found);
+    generated_prices(&section, node, &types, found);
+    let terms = Terms {
+        placement: section.placement.clone(),
+        spot: section.spot,
+        preemption: section.preemption,
+        tariff: section.tariff,
+        billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
+        default_bid: section.default_bid,
+        prices: recorded.fixed,
+    };
+    if let Placement::Rule(rule) = &terms.placement {
+        placement(rule, node, found);
+    }
+    let hosts = hosts(&section, &terms.placement.rule(), node, &types, found);
+    if terms.spot == SpotPlaces::Background && hosts.is_empty() {
+        let what = "spot VMs are in the background of processors, and nobody says of which";
+        let remedy = "say how many there are: hosts = [{ vcpus = 16 }]";
+        found.add(node.place_of("spot"), what, remedy);
+    }
+    if section.default_bid.is_some() {
+        for kind in types.values().filter(|kind| kind.limit(Market::Spot) > 0) {
+            if kind.price(Market::OnDemand).is_none() {
+                let what =
+                    format!("it is a part of the price on demand, and {} has none", kind.name);
+                found.add(node.place_of("default-bid"), what, "give the type one: on-demand = 0.1");
+            }
+        }
+    }
+    let (boot, hibernation) = (section.boot, section.hibernation);
+    let catalogue = Catalogue { types, boot, hibernation };
+    let drawn_prices =
+        DrawnPrices { generated: section.generated_prices, recorded: recorded.drawn };
+    let preemption_notice = section.preemption_notice;
+    let (price_files, notes) = (recorded.files, recorded.notes);
+    Some(Cloud { catalogue, hosts, preemption_notice, terms, drawn_prices, price_files, notes })
+}
+
+/// The types that the experiment of this text has spot VMs of, as far as its text is right; `None` where it says
+/// nothing of them.
+pub fn spot_types(text: &str) -> Option<Vec<String>> {
+    let root = from_toml("experiment", text).ok()?;
+    let (cloud, mut found) = (root.get("cloud")?, Mistakes::default());
+    let types = offered(&read(cloud, &mut found)?, cloud, None, &mut found)?;
+    let of_spot = types.values().filter(|kind| kind.limit(Market::Spot) > 0);
+    Some(of_spot.map(|kind| kind.name.to_string()).collect())
+}
+
+fn offered(
+    section: &CloudSection,
+    node: &Node,
+    imported: Option<Types>,
+    found: &mut Mistakes,
+) -> Option<Types> {
+    let before = found.count();
+    let named = section.catalogue.as_deref().map(|name| {
+        built_in(name).unwrap_or_else(|| {
+            let what = format!("there is no catalogue '{name}'");
+            found.add(node.place_of("catalogue"), what, instead(name, &BUILT_IN));
+            Types::new()
+        })
+    });
+    if imported.is_none() && named.is_none() && section.types.is_empty() {
+        let names = BUILT_IN.join(", ");
+        let what = "neither a catalogue nor a type is given";
+        found.add(&node.place, what, format!("add catalogue = one of {names}"));
+    }
+    let mut types = imported.or(named).unwrap_or_default();
+    for (n, section) in section.types.iter().enumerate() {
+        let kind = instance_type(section, node.place_of(&format!("type.{n}")), found);
+        types.insert(kind.name.clone(), kind);
+    }
+    if let Some(limits) = section.limits {
+        for kind in types.values_mut() {
+            kind.limits = limits_of(limits, kind.limits);
+        }
+    }
+    for kind in types.values() {
+        if kind.limit(Market::Spot) + kind.limit(Market::OnDemand) == 0 {
+            let what = format!("no {} can ever be had: its limits are 0", kind.name);
+            let remedy = "raise a limit, or leave the type out";
+            found.add(node.place_of("limits"), what, remedy);
+        }
+    }
+    (found.count() == before).then_some(types)
+}
+
+fn instance_type(section: &TypeSection, place: &Place, found: &mut Mistakes) -> InstanceType {
+    let TypeSection { name, vcpus, memory, disk, gflops, on_demand, spot, limits, burstable } =
+        section;
+    if on_demand.is_none() && spot.is_none() {
+        let what = format!("{name} has neither an on-demand nor a spot price");
+        found.add(place, what, "give one, in dollars an hour, such as: on-demand = 0.105");
+    }
+    // Without a figure every vCPU counts the same.
+    let mflops = (gflops.unwrap_or(10.0 * f64::from(*vcpus)) * 1e3).round();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the schema has its range"
+    )]
+    let mflops = mflops as u64;
+    InstanceType {
+        name: name.clone(),
+        vcpus: *vcpus,
+        memory: *memory,
+        disk: *disk,
+        mflops,
+        on_demand: *on_demand,
+        spot: *spot,
+        limits: limits_of(*limits, Limits { spot: 3, on_demand: 3 }),
+        burstable: burstable.map(burstable_of),
+    }
+}
+
+fn limits_of(said: LimitsSection, standard: Limits) -> Limits {
+    Limits {
+        spot: said.spot.unwrap_or(standard.spot),
+        on_demand: said.on_demand.unwrap_or(standard.on_demand),
+    }
+}
+
+pub(super) fn burstable_of(section: BurstableSection) -> Burstable {
+    let standard = Burstable::new(section.baseline, section.credits_per_hour);
+    Burstable {
+        initial: section.initial_credits.unwrap_or(standard.initial),
+        cap: section.most_credits.unwrap_or(standard.cap),
+        ..standard
+    }
+}
+
+/// Whether a rule put together is one.
+fn placement(rule: &PlacementRule, node: &Node, found: &mut Mistakes) {
+    let at = |key: &str| node.place_of(&format!("placement.{key}"));
+    if !rule.filters.contains(&Filter::Vcpus) {
+        let what = "'vcpus' is not among the filters, but a VM has its processors for itself";
+        found.add(at("filters"), what, "add \"vcpus\"");
+    }
+    let lists = [("weighers", &rule.weighers), ("retry-weighers", &rule.retry_weighers)];
+    for (key, list) in lists {
+        for (n, Weighed { name, .. }) in list.iter().enumerate() {
+            if list[..n].iter().any(|other| other.name == *name) {
+                let remedy = "take one out, and give the other both multipliers together";
+                found.add(at(&format!("{key}.{n}")), "it weighs by this a second time", remedy);
+            }
+        }
+    }
+    if !rule.retry_weighers.is_empty() && rule.scheduler != SchedulerName::Retry {
+        let what = "only the scheduler 'retry' has a second pass";
+        found.add(at("retry-weighers"), what, "take it out, or write scheduler = \"retry\"");
+    }
+}
+
+fn hosts(
+    section: &CloudSection,
+    rule: &PlacementRule,
+    node: &Node,
+    types: &Types,
+    found: &mut Mistakes,
+) -> Vec<Host> {
+    let mut hosts = Vec::new();
+    let unlimited = Bytes::new(u64::MAX);
+    for &HostSection { vcpus, memory, disk, count } in &section.hosts {
+        let (memory, disk) = (memory.unwrap_or(unlimited), disk.unwrap_or(unlimited));
+        hosts.extend((0..count).map(|_| Host { disk, ..Host::new(vcpus, memory) }));
+    }
+    let room = |t: &InstanceType| rule.room_of(t, Bytes::ZERO, false);
+    let fits = |t: &InstanceType| hosts.iter().any(|host| host.holds(&room(t)));
+    if hosts.is_empty() {
+        return hosts;
+    }
+    if !types.values().any(fits) {
+        let what = "no host has room for a VM of any type";
+        found.add(node.place_of("hosts"), what, "give hosts more vCPUs, memory or disk");
+        return hosts;
+    }
+    // A catalogue may have types that are not meant; who writes one down means it.
+    for (n, own) in section.types.iter().enumerate() {
+        if let Some(kind) = types.get(&own.name).filter(|kind| !fits(kind)) {
+            let what =
+                format!("a VM of {} takes {}, more than any host has", kind.name, room(kind));
+            let remedy = "give a host of cloud.hosts as much, or make the type smaller";
+            found.add(node.place_of(&format!("type.{n}")), what, remedy);
+        }
+    }
+    hosts
+}
+
+/// What is wrong with spot prices that are drawn.
+fn generated_prices(section: &CloudSection, cloud: &Node, types: &Types, found: &mut Mistakes) {
+    for (name, generated) in &section.generated_prices {
+        let node = cloud.inside(["generated-prices", name.as_str()]);
+        if !is_spot_type(name, &node.place, Some(types), found) {
+            continue;
+        }
+        if section.prices.contains_key(name) {
+            let what = format!("'{name}' has prices in cloud.prices, too");
+            found.add(&node.place, what, "keep the ones that are meant");
+        }
+        if let Err(bad) = generated.model.check(generated.lasts) {
+            let what = bad.to_string();
+            let (what, remedy) = what.split_once("; ").unwrap_or((&what, "give others"));
+            found.add(&node.place, what, remedy);
+        }
+    }
+}
+
+/// Whether there is a type of this name; else it is said. Where the types are not known, any will do.
+pub(crate) fn is_type(
+    name: &TypeName,
+    place: &Place,
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> bool {
+    is_among(("instance type", name), place, types, |_| true, found)
+}
+
+/// Whether a type of this name is sold as spot VMs; else it is said. Where the types are not known, any
+/// will do.
+pub(crate) fn is_spot_type(
+    name: &TypeName,
+    place: &Place,
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> bool {
+    is_among(("spot type", name), place, types, |kind| kind.limit(Market::Spot) > 0, found)
+}
+
+fn is_among(
+    (what, name): (&str, &TypeName),
+    place: &Place,
+    types: Option<&Types>,
+    fits: fn(&InstanceType) -> bool,
+    found: &mut Mistakes,
+) -> bool {
+    let Some(types) = types else { return true };
+    let known: Vec<_> =
+        types.values().filter(|kind| fits(kind)).map(|kind| kind.name.as_str()).collect();
+    let is_there = known.contains(&name.as_str());
+    if !is_there {
+        found.add(place, format!("there is no {what} '{name}'"), instead(name.as_str(), &known));
+    }
+    is_there
+}

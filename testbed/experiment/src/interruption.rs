@@ -1,0 +1,239 @@
+//! When spot VMs are taken away and given back, of `[[interruption]]`.
+
+use std::path::Path;
+
+use dormouse_cloud::{
+    Empirical, Exponential, Interruption, InterruptionModel, Lifetimes, Target, Types, Uniform,
+};
+use dormouse_documents::{InputError, Mistakes, Node, Place, from_toml, read_whole};
+use dormouse_fit::{Life, Record};
+use dormouse_units::{Span, Time, VmId};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::cloud::is_spot_type;
+use super::files;
+use super::sections::{
+    ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ReplaySection,
+    ScheduleSection,
+};
+
+/// A file that says when spot VMs are taken away.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Interruptions {
+    interruption: Vec<InterruptionSection>,
+}
+
+/// The law of lifetimes that `model` says: its keys in an `[[interruption]]`, or a file with one.
+pub fn law(model: &str) -> Result<Lifetimes, InputError> {
+    let root = if model.contains('=') {
+        from_toml("--model", &format!("[[interruption]]\nmodel = \"lifetime\"\n{model}\n"))?
+    } else {
+        from_toml(model, &files::read_text(Path::new(model))?)?
+    };
+    let Interruptions { interruption } = read_whole(&root)?;
+    let mut found = Mistakes::default();
+    let node = root.innermost("interruption.0");
+    let law = match interruption.first() {
+        Some(InterruptionSection::Lifetime(section)) => lifetime(section, node, None, &mut found),
+        _ => {
+            found.add(
+                &node.place,
+                "it has no law of lifetimes",
+                "give one of model = \"lifetime\"",
+            );
+            None
+        }
+    };
+    let law = law.and_then(|model| match model {
+        InterruptionModel::Lifetime { lifetimes, .. } => Some(lifetimes),
+        _ => None,
+    });
+    found.or(law)
+}
+
+/// What `section`, which stands at `node`, comes to, in an experiment with this deadline that launches
+/// fewer than `most_vms`.
+pub(crate) fn check(
+    section: &InterruptionSection,
+    node: &Node,
+    (deadline, most_vms): (Span, u32),
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> Option<InterruptionModel> {
+    match section {
+        InterruptionSection::Poisson(section) => poisson(section, node, deadline, found),
+        InterruptionSection::Lifetime(section) => lifetime(section, node, types, found),
+        InterruptionSection::Replay(section) => replay(section, node, types, found),
+        InterruptionSection::Schedule(ScheduleSection { acts }) => {
+            let act = |(n, section): (usize, &ActSection)| {
+                act(section, node.innermost(&format!("acts.{n}")), (most_vms, types), found)
+            };
+            let acts: Vec<_> = acts.iter().enumerate().map(act).collect();
+            let acts: Option<Vec<_>> = acts.into_iter().collect();
+            Some(InterruptionModel::Schedule { acts: acts? })
+        }
+    }
+}
+
+fn poisson(
+    section: &PoissonSection,
+    node: &Node,
+    deadline: Span,
+    found: &mut Mistakes,
+) -> Option<InterruptionModel> {
+    let PoissonSection { k_hibernate, hibernate_every, k_resume, resume_every, scope } = *section;
+    for (number, k, key, every) in [
+        ("k-hibernate", k_hibernate, "hibernate-every", hibernate_every),
+        ("k-resume", k_resume, "resume-every", resume_every),
+    ] {
+        if k.is_some() && every.is_some() {
+            let what = format!("both {number} and {key} are given");
+            found.add(node.place_of(number), what, "keep the one that is meant");
+        }
+    }
+    if deadline == Span::ZERO
+        && let Some(k) = k_hibernate.or(k_resume)
+    {
+        let what = format!("{k} events by the deadline, and there is no deadline");
+        let remedy = "write how often they come, such as: hibernate-every = \"15m\"";
+        found.add(&node.place, what, remedy);
+        return None;
+    }
+    // The mean time between events, where their number by the deadline is given.
+    let mean = |k: Option<f64>| {
+        let mean = Span::from_secs_f64(deadline.as_secs_f64() / k.filter(|k| *k > 0.0)?);
+        mean.map(|mean| mean.max(Span::from_micros(1)))
+    };
+    let hibernate_every = hibernate_every.or(mean(k_hibernate));
+    let resume_every = resume_every.or(mean(k_resume));
+    if hibernate_every.is_none() && resume_every.is_none() {
+        let remedy = "add k-hibernate, such as: k-hibernate = 5";
+        found.add(&node.place, "it interrupts nothing", remedy);
+        return None;
+    }
+    let scope = scope.unwrap_or_default();
+    Some(InterruptionModel::Poisson { hibernate_every, resume_every, scope })
+}
+
+pub(super) fn lifetime(
+    section: &LifetimeSection,
+    node: &Node,
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> Option<InterruptionModel> {
+    if let Some(kind) = &section.kind {
+        is_spot_type(kind, node.place_of("type"), types, found);
+    }
+    let lifetimes = [
+        section.mean.map(|mean| Lifetimes::Exponential(Exponential { mean })),
+        section.bathtub.clone().map(Lifetimes::Bathtub),
+        section.weibull.clone().map(Lifetimes::Weibull),
+        section.gompertz_makeham.clone().map(Lifetimes::GompertzMakeham),
+        section.uniform.clone().map(Lifetimes::Uniform),
+    ];
+    let mut laws: Vec<_> = lifetimes.into_iter().flatten().collect();
+    let is_one = laws.len() + usize::from(section.recorded.is_some()) == 1;
+    if !is_one {
+        let what = "it needs one law of lifetimes";
+        let remedy = "give one of mean = \"6h\", recorded = \"lifetimes.csv\", bathtub, weibull, \
+                      gompertz-makeham and uniform";
+        found.add(&node.place, what, remedy);
+        return None;
+    }
+    if let Some(recorded) = &section.recorded {
+        laws.push(Lifetimes::Empirical(empirical(recorded, node.place_of("recorded"), found)?));
+    }
+    if let Some(Uniform { from, to }) = &section.uniform
+        && from > to
+    {
+        let what = format!("it ends at {to}, before it begins");
+        found.add(node.place_of("uniform.to"), what, format!("write at least {from}"));
+        return None;
+    }
+    let (kind, lifetimes) = (section.kind.clone(), laws.pop()?);
+    Some(InterruptionModel::Lifetime { kind, lifetimes })
+}
+
+fn replay(
+    section: &ReplaySection,
+    node: &Node,
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> Option<InterruptionModel> {
+    let ReplaySection { kind, file, machine_type } = section;
+    if let Some(kind) = kind {
+        is_spot_type(kind, node.place_of("type"), types, found);
+    }
+    let place = node.place_of("file");
+    let is_table = |text: &str| text.lines().next().is_some_and(|row| row.contains(','));
+    let read = |text: &str| match is_table(text) {
+        true => Record::read(text, false),
+        false => Empirical::read(text).map(|Empirical { recorded }| Record {
+            lives: recorded
+                .into_iter()
+                .map(|span| Life { span, was_taken: true, ..Life::default() })
+                .collect(),
+            ..Record::default()
+        }),
+    };
+    let Record { lives, .. } = found.take(files::read_rows(&place.file(file), read))?;
+    let is_meant = |life: &&Life| machine_type.as_ref().is_none_or(|kind| life.kind == *kind);
+    let lived = |life: &Life| life.was_taken.then_some(life.span);
+    let lives: Vec<_> = lives.iter().filter(is_meant).map(lived).collect();
+    if lives.is_empty() {
+        let (place, what) = match machine_type {
+            Some(kind) => {
+                (node.place_of("machine-type"), format!("the file has no VMs of '{kind}'"))
+            }
+            None => (place, "it has no lifetimes".to_owned()),
+        };
+        found.add(place, what, "give a record of at least one VM");
+        return None;
+    }
+    Some(InterruptionModel::Replay { kind: kind.clone(), lives })
+}
+
+/// Lifetimes that were seen, at least one.
+fn empirical(recorded: &Recorded, place: &Place, found: &mut Mistakes) -> Option<Empirical> {
+    let law = match recorded {
+        Recorded::List(list) => {
+            Empirical { recorded: list.iter().filter_map(|life| life.parse().ok()).collect() }
+        }
+        Recorded::File(file) => found.take(files::read_rows(&place.file(file), Empirical::read))?,
+    };
+    if law.recorded.is_empty() {
+        found.add(place, "it has no lifetimes", "give at least one, such as \"6h\"");
+        return None;
+    }
+    Some(law)
+}
+
+fn act(
+    section: &ActSection,
+    node: &Node,
+    (most_vms, types): (u32, Option<&Types>),
+    found: &mut Mistakes,
+) -> Option<Interruption> {
+    let target = match (&section.kind, section.vm) {
+        (Some(kind), None) => {
+            let place = node.place_of("type");
+            is_spot_type(kind, place, types, found).then(|| Target::Type(kind.clone()))?
+        }
+        (None, Some(vm)) if vm >= most_vms => {
+            let what =
+                format!("there is no VM {vm}: this experiment launches fewer than {most_vms}");
+            let remedy = "number VMs from 0 in the order of their launches, as vms.csv has them";
+            found.add(node.place_of("vm"), what, remedy);
+            return None;
+        }
+        (None, Some(vm)) => Target::Vm(VmId::new(vm)),
+        _ => {
+            let what = "it needs either a type or a vm";
+            found.add(&node.place, what, "give one of type = \"c3.large\" and vm = 0");
+            return None;
+        }
+    };
+    Some(Interruption { at: Time::ZERO + section.at, target, action: section.action })
+}

@@ -1,0 +1,462 @@
+//! From a name or a file and the options of the command line to an experiment.
+
+use std::path::Path;
+
+use dormouse_cloud::{Host, InterruptionModel, Market, Types};
+use dormouse_documents::{
+    InputError, Mistakes, Node, Override, Place, Value, conform, from_toml, instead, read,
+};
+use dormouse_host::calibration::SpeedupSaid;
+use dormouse_model::{Bag, CheckpointConfig, MACHINE, Setup};
+use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, PlanError, Policy};
+use dormouse_tasks::BagProgram;
+use dormouse_units::{Span, TypeName};
+use serde::de::DeserializeOwned;
+
+use super::drawn_prices::DrawnPrices;
+use super::live::speedup_said;
+use super::price_files::PriceFile;
+use super::sections::{CheckpointSection, InterruptionSection, WorkloadSection};
+use super::tenants::{self, Work};
+use super::{
+    Batch, Builtin, Experiment, Live, Planned, checkpoint,
+    cloud::{self, Cloud},
+    files, interruption, jobs,
+    placed_by::placed_by,
+    plan, requests, scheduler, schema, workload,
+};
+
+/// Where the parts of an experiment are to be read from.
+#[derive(Clone, Debug, Default)]
+pub struct Source<'a> {
+    /// A file or the name of a built-in experiment; `None`: given by `overrides` alone.
+    pub experiment: Option<&'a str>,
+    /// Overrides, in order.
+    pub overrides: Vec<Override>,
+    /// A plan to run, a file: ours or one of the artifact's.
+    pub plan: Option<&'a Path>,
+    /// The overrides bring a workload of their own: what the experiment says of it is dropped.
+    pub replaces_workload: bool,
+}
+
+/// An experiment and where its parts came from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The experiment, with everything resolved.
+    pub experiment: Experiment,
+    /// Who said its speed-up.
+    pub speedup: SpeedupSaid,
+    /// What is odd about the files that it names and was set right.
+    pub notes: Vec<String>,
+    scheduler: Place,
+}
+
+impl Loaded {
+    /// The scheduler of the bag, its plan made; `None`: there is no bag.
+    ///
+    /// # Errors
+    ///
+    /// No plan can be made, with the place of what keeps it from it.
+    pub fn scheduler(&self) -> Result<Option<Box<dyn Policy>>, InputError> {
+        self.experiment.scheduler().map_err(|error| plan_error(&self.scheduler, &error))
+    }
+
+    /// The scheduler of the bag, and the plan that it begins with, if it makes one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Loaded::scheduler`].
+    pub fn planned(&self) -> Result<Planned, InputError> {
+        self.experiment.planned().map_err(|error| plan_error(&self.scheduler, &error))
+    }
+}
+
+fn plan_error(place: &Place, error: &PlanError) -> InputError {
+    let remedy = match error {
+        PlanError::Parameter { .. } => "change the parameter",
+        PlanError::NothingOffered { .. } => {
+            "offer such a type under [cloud], or take another scheduler"
+        }
+        PlanError::TaskTooLarge { .. } => "offer a type with more memory, or make the task smaller",
+        PlanError::NoRuntime { .. } => "give the task a run time on an offered type",
+        PlanError::OutlivesVms { .. } => {
+            "give [checkpoint] a policy, buy on-demand VMs, or make the task shorter"
+        }
+        PlanError::BadPlan(_) => "give a plan made for this experiment",
+        _ => "give workload.deadline more time, or raise cloud.limits",
+    };
+    InputError::new(place, error.to_string(), remedy)
+}
+
+/// Loads and checks an experiment.
+///
+/// # Errors
+///
+/// All that is wrong with it.
+pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
+    let mut root = root(source.experiment)?;
+    if source.replaces_workload {
+        drop_workload(&mut root);
+    }
+    for change in &source.overrides {
+        let change = placed_by(&mut root, change);
+        // Papers and people say "policy" for what schedules.
+        change.apply(&mut root, &schema::EXPERIMENT, &[("policy", "scheduler")])?;
+    }
+    of_document(root, source.plan)
+}
+
+/// The experiment that a text is; `name` names it in messages.
+pub fn of_text(name: &str, text: &str) -> Result<Experiment, InputError> {
+    Ok(of_document(from_toml(name, text)?, None)?.experiment)
+}
+
+/// Loads and checks an experiment with a bag of tasks.
+///
+/// # Errors
+///
+/// All that is wrong with it, or it has no bag of tasks.
+pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
+    let loaded = open(source)?;
+    if loaded.experiment.scheduler.is_some() {
+        return Ok(loaded);
+    }
+    let what = format!("{} schedules parallel jobs", loaded.experiment.name);
+    let remedy = "give an experiment with a bag of tasks: this works on those only";
+    Err(InputError::new(&Place::of(source.experiment.unwrap_or("experiment")), what, remedy))
+}
+
+/// First what each key says by itself, then what they mean together: in each section that is right so far.
+fn of_document(mut root: Node, plan: Option<&Path>) -> Result<Loaded, InputError> {
+    let mut found = Mistakes::default();
+    tenants::complete(&mut root);
+    conform(&schema::EXPERIMENT, &root, &mut found);
+    check_name(&root, &mut found);
+    let work = tenants::work(&root, &mut found);
+    let loaded = work.and_then(|work| checked(&root, &work, plan, &mut found));
+    found.or(loaded)
+}
+
+/// What sections come to that is not of one work alone.
+struct Parts {
+    setup: Setup,
+    scheduler: Option<BagSchedulerConfig>,
+    drawn_prices: DrawnPrices,
+    price_files: Vec<PriceFile>,
+    hosts: Vec<Host>,
+    place: Place,
+    notes: Vec<String>,
+}
+
+fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) -> Option<Loaded> {
+    let jobs = work.jobs.as_ref().map(|node| (node, jobs::check(node, found)));
+    let seed = root.get("seed").and_then(|node| read(node, found)).unwrap_or(1);
+    // That a program lacks its class is said there.
+    root.get("live").and_then(|live| read::<BagProgram>(live.get("tasks")?, found));
+    let mut live = section::<Live>(root, "live", found);
+    let of_bag = work.bag.as_ref().map(|node| bag(node, seed, plan, found));
+    let of_requests = match (&work.requests, &of_bag) {
+        (Some(node), None) => Some(provider(node, seed, found)),
+        _ => None,
+    };
+    if let (Some(plan), None) = (plan, &of_bag) {
+        let place = Place::of(&format!("--plan {}", plan.display()));
+        found.add(&place, "only a bag of tasks has a plan", "leave it out");
+    }
+    let jobs = match jobs {
+        None => None,
+        Some((_, jobs)) => Some(Box::new(jobs?)),
+    };
+    let parts = match (of_bag.or(of_requests), &jobs) {
+        (Some(parts), _) => parts?,
+        (None, Some(jobs)) => Parts {
+            setup: jobs.simulation(seed).setup(),
+            drawn_prices: DrawnPrices::default(),
+            price_files: Vec::new(),
+            scheduler: None,
+            hosts: Vec::new(),
+            place: root.place.clone(),
+            notes: Vec::new(),
+        },
+        (None, None) => return None,
+    };
+    let Parts { mut setup, drawn_prices, price_files, scheduler, hosts, place, notes } = parts;
+    if let Some(live) = live.as_mut().filter(|_| !hosts.is_empty()) {
+        a_worker_each(root, live, &hosts, found);
+    }
+    if let (Some(jobs), true) = (&jobs, work.bag.is_some() || work.requests.is_some()) {
+        beside(root, jobs, &setup, &hosts, found);
+    }
+    let requests = match &work.requests {
+        None => None,
+        Some(node) => Some(Box::new(requests::check(node, &setup, &hosts, found)?)),
+    };
+    setup.requests = requests.is_some();
+    let text = |key| root.text(key).unwrap_or_default().to_owned();
+    let (name, description) = (text("name"), text("description"));
+    let live = live?;
+    let mut experiment = Experiment {
+        name,
+        description,
+        setup,
+        scheduler,
+        jobs,
+        requests,
+        drawn_prices,
+        price_files,
+        hosts,
+        live,
+    };
+    experiment.seed(seed);
+    let speedup = speedup_said(root);
+    Some(Loaded { experiment, speedup, notes, scheduler: place })
+}
+
+/// The section of this key, or what holds where it is not given.
+fn section<T: Default + DeserializeOwned>(
+    root: &Node,
+    key: &str,
+    found: &mut Mistakes,
+) -> Option<T> {
+    root.get(key).map_or_else(|| Some(T::default()), |node| read(node, found))
+}
+
+/// What the sections of a bag come to.
+fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Option<Parts> {
+    let place = node.place_of("workload").clone();
+    let at = |key: &str| node.get(key).unwrap_or(node);
+    let workload = match node.get("workload").and_then(|inside| read(inside, found)) {
+        Some(WorkloadSection::Bag(section)) => Some(section),
+        _ => None,
+    };
+    let imported =
+        workload.as_ref().and_then(|section| workload::types(section, at("workload"), found));
+    let checkpoint = section::<CheckpointSection>(node, "checkpoint", found);
+    let cloud = section(node, "cloud", found)
+        .and_then(|section| cloud::check(section, at("cloud"), imported, found));
+    // What is wrong elsewhere is said even where nobody knows which types there are.
+    let types = cloud.as_ref().map(|cloud| &cloud.catalogue.types);
+    let mut scheduler = scheduler::check(node.get("scheduler"), types, found);
+    let noise = workload
+        .as_ref()
+        .and_then(|section| workload::noise(section.noise?, at("workload"), found));
+    let later = workload.as_ref().and_then(|section| workload::later(section, at("workload")));
+    if let (Some(place), Some(scheduler)) = (later, &scheduler)
+        && (plan.is_some() || !scheduler.name.takes_later_tasks())
+    {
+        let (what, remedy) = takes_all_at_once(scheduler.name, plan.is_some());
+        found.add(&place, what, remedy);
+    }
+    let bag = workload.and_then(|section| workload::check(&section, at("workload"), types, found));
+    let deadline = bag.as_ref().map(|bag| bag.deadline).unwrap_or_default();
+    let most_vms = match (&bag, types, &scheduler) {
+        (Some(bag), Some(types), Some(scheduler)) => most_vms(bag, types, scheduler),
+        _ => u32::MAX,
+    };
+    let before = found.count();
+    let interruptions = interruptions(node, (deadline, most_vms), types, found);
+    let right = (found.count() == before).then_some(&interruptions[..]);
+    if let Some(scheduler) = &mut scheduler {
+        scheduler::laws(scheduler, node.get("scheduler"), right, found);
+    }
+    if let (Some(scheduler), Some(cloud)) = (&mut scheduler, &cloud) {
+        default_bids(scheduler, cloud, at("cloud"), found);
+    }
+    let checkpoint = checkpoint.and_then(|section| {
+        let boot = cloud.as_ref().map(|cloud| cloud.catalogue.boot).unwrap_or_default();
+        let restore = scheduler.as_ref().map(|scheduler| scheduler.restore).unwrap_or_default();
+        let amid = checkpoint::Amid {
+            interruptions: right,
+            notice: cloud.as_ref().map(|cloud| cloud.preemption_notice).unwrap_or_default(),
+            restart: boot + restore,
+            bag: bag.as_ref(),
+            fleet: scheduler.as_ref().map(|scheduler| &scheduler.fleet[..]).unwrap_or_default(),
+        };
+        checkpoint::check(section, at("checkpoint"), &amid, found)
+    });
+    let (mut cloud, bag, mut scheduler, checkpoint) = (cloud?, bag?, scheduler?, checkpoint?);
+    if scheduler.name == BagSchedulerName::Acc && cloud.terms.billing.boot {
+        let what = "acc counts the hours of a VM from when it has booted, and not from its launch";
+        let remedy = "leave cloud.bill-boot out, or take another scheduler";
+        found.add(at("scheduler").place_of("name"), what, remedy);
+    }
+    let mut begins_at = place;
+    if let Some(path) = plan {
+        begins_at = Place::of(&path.display().to_string());
+        let given = (&cloud.catalogue, &bag, &checkpoint);
+        scheduler.plan = Some(found.take(plan::read(path, &scheduler, given, &mut cloud.notes))?);
+    }
+    let setup = Setup {
+        seed,
+        catalogue: cloud.catalogue,
+        bag,
+        noise,
+        jobs: None,
+        requests: false,
+        checkpoint,
+        interruptions,
+        preemption_notice: cloud.preemption_notice,
+        terms: cloud.terms,
+    };
+    let (scheduler, place) = (Some(scheduler), begins_at);
+    let Cloud { drawn_prices, price_files, hosts, notes, .. } = cloud;
+    Some(Parts { setup, drawn_prices, price_files, scheduler, hosts, place, notes })
+}
+
+/// Why tasks can't come later, and what to do about it.
+fn takes_all_at_once(name: BagSchedulerName, is_planned: bool) -> (String, String) {
+    if is_planned {
+        let what = "a plan begins all tasks as it says, whenever they are submitted";
+        return (what.to_owned(), "leave --plan or submitted out".to_owned());
+    }
+    let all = BagSchedulerName::ALL.into_iter().filter(|name| name.takes_later_tasks());
+    let others: Vec<&str> = all.map(BagSchedulerName::as_str).collect();
+    let what = format!("{} takes all tasks at the beginning", name.as_str());
+    (what, format!("leave submitted out, or take the scheduler {}", others.join(" or ")))
+}
+
+/// Gives the spot VMs of a fleet that name no bid the default one, so that their scheduler knows of it.
+fn default_bids(
+    scheduler: &mut BagSchedulerConfig,
+    cloud: &Cloud,
+    node: &Node,
+    found: &mut Mistakes,
+) {
+    let Some(part) = cloud.terms.default_bid else { return };
+    if scheduler.name == BagSchedulerName::Acc {
+        let what = "under acc no provider is told a bid";
+        found.add(node.place_of("default-bid"), what, "leave it out, or take another scheduler");
+    }
+    for fleet in scheduler.fleet.iter_mut().filter(|fleet| fleet.market == Market::Spot) {
+        let kind = cloud.catalogue.types.get(&fleet.kind);
+        let whole = kind.and_then(|kind| kind.price(Market::OnDemand));
+        fleet.bid = fleet.bid.or(whole.map(|price| price.part(part)));
+    }
+}
+
+/// When spot VMs are taken away and given back.
+fn interruptions(
+    node: &Node,
+    (deadline, most_vms): (Span, u32),
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> Vec<InterruptionModel> {
+    let Some(Node { value: Value::List(list), .. }) = node.get("interruption") else {
+        return Vec::new();
+    };
+    let check = |node: &Node| {
+        let section: InterruptionSection = read(node, found)?;
+        interruption::check(&section, node, (deadline, most_vms), types, found)
+    };
+    list.iter().filter_map(check).collect()
+}
+
+/// What the sections of a provider come to that has no bag.
+fn provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<Parts> {
+    let at = node.get("cloud").unwrap_or(node);
+    let cloud =
+        section(node, "cloud", found).and_then(|section| cloud::check(section, at, None, found));
+    let types = cloud.as_ref().map(|cloud| &cloud.catalogue.types);
+    let interruptions = interruptions(node, (Span::ZERO, u32::MAX), types, found);
+    let cloud = cloud?;
+    let setup = Setup {
+        seed,
+        catalogue: cloud.catalogue,
+        bag: Bag { tasks: [].into(), deadline: Span::ZERO },
+        noise: None,
+        jobs: None,
+        requests: true,
+        checkpoint: CheckpointConfig::NONE,
+        interruptions,
+        preemption_notice: cloud.preemption_notice,
+        terms: cloud.terms,
+    };
+    let place = node.place_of("workload").clone();
+    let Cloud { drawn_prices, price_files, hosts, notes, .. } = cloud;
+    Some(Parts { setup, drawn_prices, price_files, scheduler: None, hosts, place, notes })
+}
+
+/// A bound on the VMs that a bag's scheduler launches: those it may have at a time, and one more for each
+/// attempt of each task.
+fn most_vms(bag: &Bag, types: &Types, scheduler: &BagSchedulerConfig) -> u32 {
+    let at_once = types.values().map(|kind| kind.limits.spot.saturating_add(kind.limits.on_demand));
+    let at_once = at_once.fold(0_u32, u32::saturating_add);
+    let tasks = u32::try_from(bag.tasks.len()).unwrap_or(u32::MAX);
+    at_once.saturating_add(tasks.saturating_mul(scheduler.max_failures.saturating_add(1)))
+}
+
+/// Live, each host of the provider is a worker.
+fn a_worker_each(root: &Node, live: &mut Live, hosts: &[Host], found: &mut Mistakes) {
+    let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
+    match root.get("live").and_then(|live| live.get("workers")) {
+        None => live.workers = count,
+        Some(said) if live.workers != count => {
+            let what = format!(
+                "the provider has {count} hosts (cloud.hosts), and live each of them is a worker"
+            );
+            found.add(&said.place, what, "leave it out, or give cloud.hosts as many");
+        }
+        Some(_) => {}
+    }
+}
+
+/// Parallel jobs beside a bag have a machine on its hosts.
+fn beside(root: &Node, jobs: &Batch, setup: &Setup, hosts: &[Host], found: &mut Mistakes) {
+    if setup.catalogue.types.contains_key(&TypeName::from(MACHINE)) {
+        let what = format!("a type is called '{MACHINE}', as the machine of the parallel jobs is");
+        found.add(root.place_of("cloud"), what, "give the type another name");
+    }
+    if !hosts.is_empty() && hosts.iter().all(|host| host.vcpus < jobs.workload.processors) {
+        let what =
+            format!("no host can hold the machine of {} processors", jobs.workload.processors);
+        let remedy = "give one of cloud.hosts as many vCPUs, or the jobs fewer processors";
+        found.add(root.place_of("cloud.hosts"), what, remedy);
+    }
+}
+
+/// A name becomes part of a path.
+fn check_name(root: &Node, found: &mut Mistakes) {
+    let Some(name) = root.text("name") else { return };
+    let fine = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if name.is_empty() || name.len() > 100 || !name.chars().all(fine) || name.starts_with('.') {
+        let remedy = "use letters, digits, '-', '_' and '.', at most 100";
+        found.add(root.place_of("name"), format!("'{name}' is not fit for a folder"), remedy);
+    }
+}
+
+/// What `--job` alone stands for.
+const IMPORT: &str = "name = \"import\"\ndescription = \"an imported job\"\n[cloud]\n\
+    catalogue = \"ec2-2020\"\n[workload]\nkind = \"bag\"\n";
+
+fn root(experiment: Option<&str>) -> Result<Node, InputError> {
+    let Some(name) = experiment else { return from_toml("command line", IMPORT) };
+    let path = Path::new(name);
+    let like_a_path = name.contains(['/', '\\']) || path.extension().is_some_and(|e| e == "toml");
+    let is_log = name.to_lowercase().ends_with(".swf") || name.to_lowercase().ends_with(".swf.gz");
+    if is_log && Builtin::named(name).is_none() {
+        let what = "this is a log of parallel jobs, not an experiment";
+        let remedy =
+            format!("run it with: dormouse run kth-sp2 --scheduler easy --set workload.log={name}");
+        return Err(InputError::new(&Place::of(name), what, remedy));
+    }
+    match Builtin::named(name) {
+        Some(builtin) => from_toml(&format!("{name} (built in)"), &builtin.text()),
+        None if like_a_path || path.exists() => from_toml(name, &files::read_text(path)?),
+        None => {
+            let names: Vec<_> = Builtin::all().map(|b| b.name()).collect();
+            let names: Vec<_> = names.iter().map(String::as_str).collect();
+            let what = "no such file, and no built-in experiment of this name";
+            Err(InputError::new(&Place::of(name), what, instead(name, &names)))
+        }
+    }
+}
+
+fn drop_workload(root: &mut Node) {
+    let Value::Table(table) = &mut root.value else { return };
+    let Some(Node { value: Value::Table(workload), .. }) = table.get_mut("workload") else {
+        return;
+    };
+    for key in ["name", "task", "job", "env"] {
+        workload.remove(key);
+    }
+}

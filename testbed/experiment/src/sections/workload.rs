@@ -1,0 +1,264 @@
+//! `[workload]` and `[sharing]`.
+
+use std::collections::BTreeMap;
+
+use dormouse_units::{Bytes, Ppm, Span, TypeName};
+use dormouse_workload::{
+    BatchWorkload, Estimates, Fractions, JobSize, JobSource, JobSpec, LogRules, Model, NoEstimate,
+    OnMalformed, RanOver, Repeated, RequestModel, RequestSpec, Shape, UsageKind,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::BurstableSection;
+use super::cloud::one;
+use crate::cloud::burstable_of;
+
+/// What is to be run.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename = "kind", rename_all = "kebab-case")]
+#[schemars(rename = "Workload", tag = "kind")]
+pub(crate) enum WorkloadSection {
+    /// A bag of independent tasks with a deadline.
+    Bag(BagSection),
+    /// Parallel jobs of a log in the Standard Workload Format.
+    Swf(SwfSection),
+    /// Parallel jobs that a model makes.
+    Model(ModelSection),
+    /// Parallel jobs that stand in the experiment.
+    Jobs(JobsSection),
+    /// VMs that customers of the provider request.
+    Requests(RequestsSection),
+}
+
+/// VMs that customers of the provider request, wherever their hosts have room: one of `request`, `csv` and
+/// `model` says which. A bag or parallel jobs beside them are what the run is for: it ends with those.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(crate) struct RequestsSection {
+    /// The requests, in order of time.
+    pub(crate) request: Vec<RequestSpec>,
+    /// A CSV file of requests, plain or gzipped, relative to the experiment's: under the header
+    /// `at,type,market,duration` a row each, in order of time, such as `90.5,c3.large,spot,2h`.
+    #[schemars(example = "requests.csv")]
+    pub(crate) csv: Option<String>,
+    /// What they are drawn by, until there are `requests` of them or `lasts` is over, whichever comes
+    /// first; one of the two is given. Types, markets, times and durations have a chance of their own
+    /// each: another law of one leaves the others as they are.
+    pub(crate) model: Option<RequestModel>,
+}
+
+/// A bag of independent tasks with a deadline: one of `name`, `job` and `task` says which.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(crate) struct BagSection {
+    /// A bag of the Burst-HADS paper: `j60`, `j80`, `j100` or `ed200`.
+    #[schemars(example = &"j60")]
+    pub(crate) name: Option<String>,
+    /// A `job.json` of the paper's artifact.
+    pub(crate) job: Option<String>,
+    /// An `env.json` of the paper's artifact, whose instance types take the place of a catalogue's.
+    pub(crate) env: Option<String>,
+    /// The tasks themselves.
+    pub(crate) task: Vec<TaskSection>,
+    /// When all has to be done, from the beginning; 45 minutes where it is not given, the paper's, but
+    /// tasks that are written here need one.
+    #[schemars(extend("least" = "1us"))]
+    pub(crate) deadline: Option<Span>,
+    /// By how much its tasks really run longer or shorter than they say; not at all where it is not given.
+    pub(crate) noise: Option<NoiseSection>,
+}
+
+/// By how much run times differ from what is said: one factor a task, with mean 1, by one of these laws.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(crate) struct NoiseSection {
+    /// Log-normal with this coefficient of variation.
+    #[schemars(range(min = 0.0, max = 2.0), example = 0.1)]
+    pub(crate) lognormal: Option<Ppm>,
+    /// Between 1 less this and 1 and this, each as likely.
+    #[schemars(range(min = 0.0, max = 0.99), example = 0.1)]
+    pub(crate) uniform: Option<Ppm>,
+}
+
+/// A task, or several that are alike.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct TaskSection {
+    /// Its name; several have numbers behind it.
+    #[serde(default = "task")]
+    pub(crate) name: String,
+    /// How many there are of these.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub(crate) count: u32,
+    /// The memory that it needs.
+    #[serde(default)]
+    pub(crate) memory: Bytes,
+    /// How long it computes at full speed: everywhere, or by instance type.
+    pub(crate) runtime: Runtime,
+    /// When it is submitted, from the beginning. Only the scheduler `batch-service` takes tasks that come later:
+    /// to it those of one time are a bag.
+    #[serde(default)]
+    #[schemars(example = "75m")]
+    pub(crate) submitted: Span,
+}
+
+fn task() -> String {
+    "task".to_owned()
+}
+
+/// How long a task computes at full speed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum Runtime {
+    /// Everywhere as long.
+    Everywhere(#[schemars(with = "Span", example = "200s", extend("least" = "1us"))] String),
+    /// By instance type.
+    ByType(#[schemars(with = "BTreeMap<TypeName, Length>")] BTreeMap<TypeName, String>),
+}
+
+/// A length of time that is not nothing.
+#[derive(JsonSchema)]
+#[schemars(inline, transparent)]
+#[expect(dead_code, reason = "it says what may be written, and is read as text")]
+struct Length(#[schemars(extend("least" = "1us"), example = "200s")] Span);
+
+/// A section of parallel jobs: its own keys, and those of every such section.
+macro_rules! of_jobs {
+    ($(#[$doc:meta])* $Name:ident { $($own:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case", deny_unknown_fields)]
+        pub(crate) struct $Name {
+            $($own)*
+            /// Processors of the machine; those of the log's where it is of a log, else 320, as in the MEASY
+            /// paper. Jobs that are written here need it.
+            #[schemars(range(min = 1, max = 10_000_000), example = 16)]
+            pub(crate) processors: Option<u32>,
+            /// Memory of each processor, for the processes that are on it; where it is not given, memory
+            /// is of no concern.
+            #[schemars(extend("least" = "1 B"), example = "2 GiB")]
+            pub(crate) memory_per_processor: Option<Bytes>,
+            /// How the machine earns CPU credits, all of the whole machine; without, it always has full
+            /// speed.
+            pub(crate) burstable: Option<BurstableSection>,
+            /// The offered load, by scaling the times between submissions; as it is where it is not given.
+            #[schemars(range(max = 1e6), extend("exclusiveMinimum" = 0.0), example = 0.9)]
+            pub(crate) load: Option<f64>,
+            /// CPU usage where a job does not say.
+            #[serde(default)]
+            pub(crate) usage: UsageKind,
+        }
+
+        impl $Name {
+            /// These jobs on a machine of so many processors.
+            pub(crate) fn on(&self, processors: u32, source: JobSource) -> BatchWorkload {
+                let Self { memory_per_processor, load, usage, .. } = *self;
+                let burstable = self.burstable.map(burstable_of);
+                BatchWorkload { source, processors, memory_per_processor, burstable, load, usage }
+            }
+        }
+    };
+}
+
+of_jobs! {
+    /// Parallel jobs of a log in the Standard Workload Format.
+    SwfSection {
+        /// The log, plain or gzipped, relative to the experiment's file.
+        #[schemars(example = "KTH-SP2-1996-2.1-cln.swf.gz")]
+        pub(crate) log: String,
+        /// What to do with lines that can't be used.
+        #[serde(default)]
+        pub(crate) on_malformed: OnMalformed,
+        /// What becomes of a job that ran longer than its user said.
+        #[serde(default)]
+        pub(crate) ran_over: RanOver,
+        /// What stands for an estimate that is not in the log.
+        #[serde(default)]
+        pub(crate) no_estimate: NoEstimate,
+        /// Which size a job has that asked for other processors than it had.
+        #[serde(default)]
+        pub(crate) size: JobSize,
+        /// What becomes of a job with a number that another had.
+        #[serde(default)]
+        pub(crate) repeated: Repeated,
+        /// What becomes of parts of a second in the times of a job.
+        #[serde(default)]
+        pub(crate) fractions: Fractions,
+        /// What its users say of the run times of their jobs.
+        #[serde(default = "given")]
+        pub(crate) estimates: Estimates,
+        /// Only its first jobs, so many; all where it is not given.
+        #[schemars(range(min = 2, max = 1_000_000_000))]
+        pub(crate) first: Option<usize>,
+    }
+}
+
+impl SwfSection {
+    pub(crate) const fn rules(&self) -> LogRules {
+        let Self { on_malformed, ran_over, no_estimate, size, repeated, fractions, .. } = *self;
+        LogRules { on_malformed, ran_over, no_estimate, size, repeated, fractions }
+    }
+}
+
+const fn given() -> Estimates {
+    Estimates::Given
+}
+
+of_jobs! {
+    /// Parallel jobs that a model makes.
+    ModelSection {
+        /// The model, by its name.
+        pub(crate) model: Model,
+        /// How many jobs it makes.
+        #[serde(default = "ten_thousand")]
+        #[schemars(range(min = 2, max = 1_000_000_000))]
+        pub(crate) jobs: usize,
+        /// What their users say of their run times.
+        #[serde(default)]
+        pub(crate) estimates: Estimates,
+        /// The shape of a calibrated model.
+        #[serde(default)]
+        pub(crate) shape: Shape,
+    }
+}
+
+const fn ten_thousand() -> usize {
+    10_000
+}
+
+of_jobs! {
+    /// Parallel jobs that stand in the experiment.
+    JobsSection {
+        /// The jobs, in order of submission.
+        #[schemars(length(min = 1))]
+        pub(crate) job: Vec<JobSpec>,
+    }
+}
+
+/// How the two VMs of a processor share it, of parallel jobs in virtual time: the figures of the MEASY
+/// paper (sections 2.1 and 3.2) where they are not given.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(crate) struct SharingSection {
+    /// The `two-tier.json` of `dormouse reproduce measy/two-tier`: what was measured on a host takes the
+    /// place of the paper's figures.
+    pub(crate) measured: Option<String>,
+    /// Loss of a foreground job with a neighbour: uniform between these parts.
+    pub(crate) loss: Option<(Part, Part)>,
+    /// Part of the idle cycles that a background job of one process makes use of: uniform between these.
+    pub(crate) single: Option<(Part, Part)>,
+    /// The same of a job of several processes: mean and deviation of a normal distribution.
+    pub(crate) several_normal: Option<(Part, Part)>,
+    /// The range that it is cut to, by drawing again.
+    pub(crate) several_within: Option<(Part, Part)>,
+    /// Draw for each process, and not for the job.
+    pub(crate) each_process: Option<bool>,
+}
+
+/// A part of a whole that is kept as it is written.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[schemars(inline, transparent)]
+#[serde(transparent)]
+pub(crate) struct Part(#[schemars(range(min = 0.0, max = 1.0))] pub(crate) f64);

@@ -1,0 +1,68 @@
+//! A recorded run, asked about whatever work it has.
+
+use dormouse_analysis::explain::{Explainer, Explanation, JobStory, RequestStory};
+use dormouse_analysis::jobs::SeenByJobs;
+use dormouse_engine::part_of;
+use dormouse_model::{Event, Step};
+
+use crate::output::RunLog;
+use crate::replay::{ReplayError, play};
+use dormouse_experiment::Experiment;
+
+/// What there is to say of `task7`, `vm3`, a task by its name, a request such as `request7`, or a parallel
+/// job by its number, such as `17` or `job17`; `None` if there is no such.
+///
+/// # Errors
+///
+/// The steps were left out of its log, and it can't be made again.
+pub fn explain(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
+    let (header, experiment) = (&log.header, &log.header.experiment);
+    let setup = experiment.whole_setup();
+    if let Some(mut story) = RequestStory::of(&setup, experiment.tenants(), what) {
+        play(log, |step| story.see(step))?;
+        return Ok(story.told());
+    }
+    if experiment.scheduler.is_some() {
+        let of = (&experiment.setup, header.mode, experiment.jobs.is_none());
+        let of_bag = match &log.steps {
+            Some(steps) => Explainer::new(of, header.record(), steps).explain(what),
+            None => Explainer::new(of, header.record(), &made_again(log)?).explain(what),
+        };
+        if of_bag.is_some() {
+            return Ok(of_bag);
+        }
+    }
+    let number = what.strip_prefix("job").unwrap_or(what).trim_start().parse();
+    let (Some(simulation), Ok(number)) = (experiment.simulation(), number) else { return Ok(None) };
+    let by_jobs = SeenByJobs::new(experiment.tenants());
+    let mut story = JobStory::new(&simulation, by_jobs, number);
+    play(log, |step| story.see(step))?;
+    Ok(story.told())
+}
+
+/// The steps of a bag in a run with so many parallel jobs that its log has none.
+fn made_again(log: &RunLog) -> Result<Vec<Step>, ReplayError> {
+    let (of, mut steps) = (log.header.experiment.tenants(), Vec::new());
+    play(log, |step| {
+        let step = part_of(step, &of, 0);
+        let Step { event, notices, decisions, effects, .. } = &step;
+        let is_empty = notices.is_empty() && decisions.is_empty() && effects.is_empty();
+        if !is_empty || !matches!(event, Event::Tick | Event::InstantOver) {
+            steps.push(step);
+        }
+    })?;
+    Ok(steps)
+}
+
+/// What can be asked about the runs of an experiment, in words.
+#[must_use]
+pub fn ask_for(experiment: &Experiment) -> &'static str {
+    match (&experiment.scheduler, &experiment.jobs) {
+        (None, None) => "a request such as request0, or its VM, vm0",
+        (None, _) => "a job by its number, such as 1",
+        (Some(_), None) => "a task such as task0, or a VM such as vm0",
+        (Some(_), Some(_)) => {
+            "a task such as task0, a VM such as vm0, or a job by its number, such as 1"
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What came of a run: made in virtual time or read back from its folder, and how it is shown.
+//!
+//! - [`virtual_run`]: an experiment in virtual time;
+//! - [`output`]: a run's folder, and its log;
+//! - [`results`]: what came of a run, made or read back;
+//! - [`run_view`]: the one view of it that all else is written from;
+//! - [`replay`], [`check`], [`explain`], [`twin`]: what its log says when it is asked.
+
+pub mod calibration;
+pub mod check;
+pub mod explain;
+pub mod jobs;
+pub mod output;
+pub mod replay;
+pub mod results;
+pub mod run_view;
+pub mod twin;
+pub mod virtual_run;

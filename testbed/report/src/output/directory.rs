@@ -1,0 +1,428 @@
+//! The folder of a run: what was there is replaced by a whole run, or stays as it was.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dormouse_log::{Input, LogError};
+use dormouse_worker::workspace::{Roots, remove_abandoned};
+
+use dormouse_analysis::Mode;
+
+use super::{Header, OutputError, read_header};
+use dormouse_experiment::command_line;
+
+/// What of a folder that is not empty a run may replace.
+#[derive(Clone, Copy, Debug)]
+pub enum Replaces<'a> {
+    /// Whatever is there (`--force`).
+    Anything,
+    /// A run in virtual time with the same header: it comes out the same again.
+    TheSame(&'a Header),
+}
+
+impl<'a> Replaces<'a> {
+    /// What a run with this header may replace.
+    pub const fn by(header: &'a Header, force: bool) -> Self {
+        if force { Self::Anything } else { Self::TheSame(header) }
+    }
+
+    const fn is_forced(self) -> bool {
+        matches!(self, Self::Anything)
+    }
+}
+
+/// What a run leaves. A folder that holds the first two is a former run's.
+const FILES: [&str; 7] = [
+    "summary.json",
+    "events.jsonl",
+    "tasks.csv",
+    "vms.csv",
+    "gantt.svg",
+    "report.html",
+    "plan.json",
+];
+
+/// What was moved aside, and what is not in place yet, in the folder that is held for it.
+const INSIDE: &str = "run";
+
+/// The folder of a run while it is filled. Unless [`Staging::commit`] is called, all is as before.
+///
+/// A run of virtual time is made beside its folder and moved there whole. A live run can't be made
+/// again for nothing, so its log grows where people look for it, and what was there waits aside.
+#[derive(Debug)]
+pub struct Staging {
+    /// Where files are written: `target`, or a folder beside it.
+    path: PathBuf,
+    target: PathBuf,
+    /// What `path` is in, if it is beside the target; else what the former run of it waits in.
+    aside: Option<Roots>,
+    /// What was in a live run's folder and stays there.
+    others: Vec<OsString>,
+    /// Folders that were made for it, the outermost first.
+    made: Vec<PathBuf>,
+    force: bool,
+    /// Nothing is taken back.
+    settled: bool,
+}
+
+impl Staging {
+    /// Checks the wanted folder, that nothing else is in it, and makes one beside it.
+    pub fn begin(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
+        check(target, replaces)?;
+        let mut staging = Self::of(target, replaces.is_forced())?;
+        let (parent, prefix) = staging.beside("part")?;
+        staging.make(&parent)?;
+        let part = held(&parent, &prefix)?;
+        staging.path = part.path().join(INSIDE);
+        staging.aside = Some(part);
+        let path = &staging.path;
+        fs::create_dir(path).map_err(|error| OutputError::io("make", path, error))?;
+        Ok(staging)
+    }
+
+    /// Checks the folder wanted for a live run, that nothing else is in it, and makes room in it.
+    pub fn begin_in_place(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
+        check(target, replaces)?;
+        let force = replaces.is_forced();
+        let mut staging = Self::of(target, force)?;
+        let (parent, prefix) = staging.beside("former")?;
+        let target = staging.target.clone();
+        if is_a_run(&target) || (force && is_unfinished(&target)) {
+            let former = held(&parent, &prefix)?;
+            fs::rename(&target, former.path().join(INSIDE))
+                .map_err(|error| OutputError::io("move aside", &target, error))?;
+            staging.aside = Some(former);
+        }
+        staging.make(&target)?;
+        let entries =
+            fs::read_dir(&target).map_err(|error| OutputError::io("look into", &target, error))?;
+        staging.others = entries.flatten().map(|entry| entry.file_name()).collect();
+        Ok(staging)
+    }
+
+    /// The folder of a live run that goes on, unless one is under way in it.
+    pub fn go_on(target: &Path) -> Result<Self, OutputError> {
+        under_way(target)?;
+        let mut staging = Self::of(target, true)?;
+        staging.settle();
+        Ok(staging)
+    }
+
+    fn of(target: &Path, force: bool) -> Result<Self, OutputError> {
+        let target =
+            std::path::absolute(target).map_err(|error| OutputError::io("find", target, error))?;
+        Ok(Self {
+            path: target.clone(),
+            target,
+            aside: None,
+            others: Vec::new(),
+            made: Vec::new(),
+            force,
+            settled: false,
+        })
+    }
+
+    /// The folder that the target is in, and how what this makes there is named; what runs into
+    /// the same target left that were killed goes away.
+    fn beside(&self, what: &str) -> Result<(PathBuf, String), OutputError> {
+        let name = self.target.file_name().map(|n| n.to_string_lossy().into_owned());
+        let (Some(parent), Some(name)) = (self.target.parent(), name) else {
+            return Err(not_a_run(&self.target));
+        };
+        let prefix = format!(".{name}.{what}-");
+        // What can't be listed, or is not there yet, holds nothing that could be removed.
+        let _ = remove_abandoned(parent, &prefix);
+        Ok((parent.to_path_buf(), prefix))
+    }
+
+    /// Whatever becomes of this process, what is written from now on stays.
+    pub fn settle(&mut self) {
+        self.settled = true;
+    }
+
+    /// Makes a folder and those it is in.
+    fn make(&mut self, folder: &Path) -> Result<(), OutputError> {
+        let missing: Vec<_> = folder.ancestors().take_while(|p| !p.exists()).collect();
+        for folder in missing.into_iter().rev() {
+            fs::create_dir(folder).map_err(|error| OutputError::io("make", folder, error))?;
+            self.made.push(folder.to_path_buf());
+        }
+        Ok(())
+    }
+
+    /// The folder that files are written into.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes one whole file.
+    pub fn write(&self, name: &str, content: &str) -> Result<(), OutputError> {
+        let path = self.path.join(name);
+        fs::write(&path, content)
+            .map_err(|error| OutputError::io("write", &self.target.join(name), error))
+    }
+
+    /// Moves everything into place. A former run's folder is replaced; with `force`, files of
+    /// the same name are.
+    pub fn commit(mut self) -> Result<PathBuf, OutputError> {
+        let refused = |error| OutputError::io("put in place", &self.target, error);
+        self.settled = true;
+        if self.path == self.target {
+            // The former run goes with what it waits in.
+            drop(self.aside.take());
+        } else if self.force && holds_something(&self.target) && !is_a_run(&self.target) {
+            for entry in fs::read_dir(&self.path).map_err(refused)? {
+                let entry = entry.map_err(refused)?;
+                fs::rename(entry.path(), self.target.join(entry.file_name())).map_err(refused)?;
+            }
+        } else if self.target.exists() {
+            // Both go with the folder that is held.
+            let old = self.path.with_file_name("old");
+            fs::rename(&self.target, &old).map_err(refused)?;
+            if let Err(error) = fs::rename(&self.path, &self.target) {
+                // Nothing is lost: what was there goes back.
+                if fs::rename(&old, &self.target).is_err() {
+                    leave(self.aside.take());
+                }
+                return Err(refused(error));
+            }
+        } else {
+            fs::rename(&self.path, &self.target).map_err(refused)?;
+        }
+        Ok(self.target.clone())
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        // What can't be removed is left: there is nobody to tell, and nothing depends on it.
+        if self.path != self.target {
+            drop(self.aside.take());
+        } else if !self.settled {
+            for entry in fs::read_dir(&self.target).into_iter().flatten().flatten() {
+                if !self.others.contains(&entry.file_name()) {
+                    let path = entry.path();
+                    let _ = fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path));
+                }
+            }
+        }
+        if self.settled {
+            return;
+        }
+        for folder in self.made.iter().rev() {
+            let _ = fs::remove_dir(folder);
+        }
+        if let Some(former) = &self.aside
+            && fs::rename(former.path().join(INSIDE), &self.target).is_err()
+        {
+            leave(self.aside.take());
+        }
+    }
+}
+
+/// Leaves a folder where it is, at least until another run into the same target.
+fn leave(folder: Option<Roots>) {
+    std::mem::forget(folder);
+}
+
+/// A folder in `parent` that nobody else's start removes.
+fn held(parent: &Path, prefix: &str) -> Result<Roots, OutputError> {
+    Roots::create(parent, prefix)
+        .map_err(|error| OutputError::io("make a folder in", parent, error.into()))
+}
+
+/// Writes a file into a folder, which is made if it is not there.
+pub fn write_in(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<(), OutputError> {
+    fs::create_dir_all(folder).map_err(|error| OutputError::io("make", folder, error))?;
+    let path = folder.join(name);
+    fs::write(&path, content).map_err(|error| OutputError::io("write", &path, error))
+}
+
+fn check(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
+    under_way(target)?;
+    match fs::metadata(target) {
+        Ok(found) if !found.is_dir() => Err(OutputError::is_a_file(target)),
+        Ok(_) if replaces.is_forced() || !holds_something(target) => Ok(()),
+        Ok(_) if is_a_run(target) => is_the_same(target, replaces),
+        Ok(_) if is_unfinished(target) => {
+            let resume = command_line(["dormouse", "resume", &target.to_string_lossy()]);
+            let why = format!(
+                "it holds a live run that did not come to its end; `{resume}` goes on with it, \
+                 --force replaces it"
+            );
+            Err(OutputError::out(target, why))
+        }
+        Ok(_) => Err(not_a_run(target)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(OutputError::io("look at", target, error)),
+    }
+}
+
+fn not_a_run(target: &Path) -> OutputError {
+    let why =
+        "it is not empty and no former run's folder; give another, or --force to write into it";
+    OutputError::out(target, why)
+}
+
+/// Refuses a folder with a run that would be lost.
+fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
+    let former = read_header(target).ok();
+    let mut changed = String::new();
+    if let (Replaces::TheSame(header), Some(former)) = (replaces, &former) {
+        // However it was typed, and made of the same files.
+        let (command, inputs) = (header.command.clone(), header.inputs.clone());
+        let is_alike = Header { command, inputs, ..former.clone() } == *header;
+        if is_alike && header.mode == Mode::Virtual {
+            let of = |file: &Path| former.inputs.iter().find(|then| then.file == *file);
+            let is_changed = |now: &&Input| of(&now.file).is_some_and(|then| then != *now);
+            match header.inputs.iter().find(is_changed) {
+                Some(input) => {
+                    changed = format!(", and {} has changed since", input.file.display());
+                }
+                None => return Ok(()),
+            }
+        }
+    }
+    let of = |former: Header| format!("the run of `{}`{changed}", former.command);
+    let held = former.map_or_else(|| "a run that can't be read".to_owned(), of);
+    let why = format!("it holds {held}; give another folder, or --force to replace that");
+    Err(OutputError::out(target, why))
+}
+
+/// Refuses a folder in which a run is under way, whatever the user forces.
+fn under_way(target: &Path) -> Result<(), OutputError> {
+    let path = target.join(dormouse_log::FILE);
+    if dormouse_log::is_under_way(&path) { Err(LogError::UnderWay { path }.into()) } else { Ok(()) }
+}
+
+fn is_a_run(folder: &Path) -> bool {
+    FILES[..2].iter().all(|name| folder.join(name).is_file())
+}
+
+/// Whether it holds a live run that did not come to its end.
+pub fn is_unfinished(folder: &Path) -> bool {
+    !folder.join(FILES[0]).exists() && folder.join(FILES[1]).is_file()
+}
+
+fn holds_something(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::output::RunLogWriter;
+    use dormouse_experiment::{Override, Source, open};
+
+    /// Above every process id: in another PID namespace a run may have one that is nobody's here.
+    const NOBODY: u32 = 1 << 30;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut all: Vec<_> =
+            entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn what_is_beside_the_target_goes_unless_somebody_alive_holds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out");
+        for what in ["part", "former"] {
+            let prefix = format!(".out.{what}-{NOBODY}-");
+            let elsewhere = Roots::create(folder.path(), &prefix).unwrap();
+            let dead = folder.path().join(format!(".out.{what}-{}-9", std::process::id()));
+            fs::create_dir_all(dead.join(INSIDE)).unwrap();
+            let begin = if what == "part" { Staging::begin } else { Staging::begin_in_place };
+            let staging = begin(&target, Replaces::Anything).unwrap();
+            assert!(elsewhere.path().exists() && !dead.exists(), "{what}");
+            drop((staging, elsewhere));
+            assert!(names(folder.path()).is_empty(), "{what}: {:?}", names(folder.path()));
+        }
+    }
+
+    #[test]
+    fn two_at_once_are_apart_and_each_is_put_in_place_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("in/out");
+        let stagings = ["one", "two", "three"].map(|text| {
+            let staging = Staging::begin(&target, Replaces::Anything).unwrap();
+            for name in FILES {
+                staging.write(name, text).unwrap();
+            }
+            (staging, text)
+        });
+        for (staging, text) in stagings {
+            assert_eq!(staging.commit().unwrap(), target);
+            assert_eq!(names(&target).len(), FILES.len());
+            assert_eq!(fs::read_to_string(target.join(FILES[0])).unwrap(), text);
+        }
+        assert_eq!(names(&folder.path().join("in")), ["out"]);
+    }
+
+    #[test]
+    fn a_former_run_waits_and_comes_back_or_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out");
+        fs::create_dir(&target).unwrap();
+        for name in FILES {
+            fs::write(target.join(name), "former").unwrap();
+        }
+        let staging = Staging::begin_in_place(&target, Replaces::Anything).unwrap();
+        staging.write(FILES[1], "new").unwrap();
+        assert_eq!(names(folder.path()).len(), 2);
+        drop(staging);
+        assert_eq!(fs::read_to_string(target.join(FILES[1])).unwrap(), "former");
+        assert_eq!(names(folder.path()), ["out"]);
+
+        let mut staging = Staging::begin_in_place(&target, Replaces::Anything).unwrap();
+        staging.write(FILES[1], "new").unwrap();
+        staging.settle();
+        staging.commit().unwrap();
+        assert_eq!(
+            (names(&target), names(folder.path())),
+            (vec![FILES[1].into()], vec!["out".into()])
+        );
+    }
+
+    #[test]
+    fn only_the_same_run_in_virtual_time_is_replaced() {
+        let header = |mode, seed: &str| {
+            let mut source = Source { experiment: Some("j60-sc2"), ..Source::default() };
+            source.overrides.push(Override::set(&format!("seed={seed}")).unwrap());
+            let experiment = open(&source).unwrap().experiment;
+            Header::new(mode, format!("dormouse run j60-sc2 --seed {seed}"), experiment)
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out");
+        let make = |former: &Header| {
+            let staging = Staging::begin(&target, Replaces::Anything).unwrap();
+            RunLogWriter::begin(staging.path(), former).unwrap().finish().unwrap();
+            staging.write(FILES[0], "former").unwrap();
+            staging.commit().unwrap();
+        };
+        let begin = |header: &Header| Staging::begin(&target, Replaces::by(header, false));
+        let (one, other) = (header(Mode::Virtual, "1"), header(Mode::Virtual, "2"));
+        make(&one);
+        let again = Header { command: "typed otherwise".to_owned(), ..one.clone() };
+        drop(begin(&again).unwrap());
+        let said = begin(&other).unwrap_err().to_string();
+        assert!(
+            said.contains("dormouse run j60-sc2 --seed 1") && said.contains("--force"),
+            "{said}"
+        );
+        assert!(Staging::begin(&target, Replaces::by(&other, true)).is_ok());
+
+        let live = header(Mode::Live, "1");
+        make(&live);
+        assert!(begin(&live).unwrap_err().is_bad_input());
+        let staging = Staging::begin_in_place(&target, Replaces::by(&live, false));
+        assert!(staging.unwrap_err().to_string().contains("it holds the run of `"));
+        fs::write(target.join(FILES[1]), "no log").unwrap();
+        let said = begin(&one).unwrap_err().to_string();
+        assert!(said.contains("a run that can't be read"), "{said}");
+    }
+}

@@ -1,0 +1,87 @@
+//! What can go wrong with outputs.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use dormouse_log::LogError;
+
+/// Why outputs can't be written, or a log not read.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// The folder of a run, or a file that one was made of, is not what it has to be.
+    #[error("{}: {why}", .path.display())]
+    Unfit {
+        /// The folder or file.
+        path: PathBuf,
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
+    /// The folder wanted for results can't be used.
+    #[error("--out {}: {why}", .path.display())]
+    Out {
+        /// The folder that was asked for with `--out`.
+        path: PathBuf,
+        /// What is there, and what to do.
+        why: String,
+    },
+    /// The system refused.
+    #[error("cannot {doing} {}: {source}; {}", .path.display(), remedy(.source))]
+    Io {
+        /// What was tried, as it stands after "cannot".
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The log of a run can't be read or written.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl OutputError {
+    /// An error of what the system refused; `doing` stands after "cannot".
+    pub fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::Io { doing, path: path.to_path_buf(), source }
+    }
+
+    /// An error about a folder wanted for results; `why` says what is there, and what to do.
+    pub(super) fn out(path: &Path, why: impl Into<String>) -> Self {
+        Self::Out { path: path.to_path_buf(), why: why.into() }
+    }
+
+    /// A file is where a folder for results is wanted.
+    pub fn is_a_file(path: &Path) -> Self {
+        Self::out(path, "it is a file; give a folder, or one to be made")
+    }
+
+    /// Whether it is the user's input that has to change.
+    #[must_use]
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Unfit { .. } | Self::Out { .. } => true,
+            Self::Log(error) => error.is_bad_input(),
+            Self::Io { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::NotFound
+                    | io::ErrorKind::PermissionDenied
+                    | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::ReadOnlyFilesystem
+            ),
+        }
+    }
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "free space there, or write elsewhere with --out"
+        }
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+            "write where you may, with --out"
+        }
+        io::ErrorKind::NotFound => "check the path",
+        io::ErrorKind::NotADirectory => "a part of the path is a file: check it",
+        _ => "check the path and the disk",
+    }
+}

@@ -1,0 +1,228 @@
+//! `events.jsonl`: a header, then one step a line.
+
+use std::path::Path;
+
+use dormouse_analysis::{Mode, Record};
+use dormouse_host::calibration::SpeedupChoice;
+use dormouse_log::{FORMAT, Input, LogReader, LogWriter};
+use dormouse_model::{Event, Step};
+use dormouse_units::Speedup;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+
+use super::OutputError;
+use dormouse_experiment::Experiment;
+
+/// The first line of a log: all that is needed to read and to replay it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Header {
+    /// The version of the format.
+    pub format: u32,
+    /// The version of the program.
+    pub dormouse: String,
+    /// How it was run.
+    pub mode: Mode,
+    /// The command that makes the same run again.
+    pub command: String,
+    /// The experiment, with everything resolved.
+    pub experiment: Experiment,
+    /// Why a live run has its speed-up, and what its host was known to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speedup: Option<SpeedupChoice>,
+    /// What the files held that it was made of, and that are not in the log; none of a log that an
+    /// older version made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Input>,
+    /// What is not in the log, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
+}
+
+/// The log of a run in virtual time holds so many parallel jobs at most: it can be made again from
+/// its header, and a trace of millions would leave gigabytes.
+const MOST_LOGGED: u64 = 50_000;
+
+impl Header {
+    /// The header of a run that this version makes now: the files that it is made of are read for what
+    /// they hold.
+    #[must_use]
+    pub fn new(mode: Mode, command: String, experiment: Experiment) -> Self {
+        let dormouse = env!("CARGO_PKG_VERSION").to_owned();
+        let (format, speedup, left_out) = (FORMAT, None, None);
+        // One that can't be read is left out: whoever needs it says so.
+        let inputs = experiment.streamed().filter_map(|file| Input::read(file).ok()).collect();
+        Self { format, dormouse, mode, command, experiment, speedup, inputs, left_out }
+    }
+
+    /// Refuses a run of which a file holds something else by now than it was made of: what would be
+    /// made again or gone on with is not that run.
+    ///
+    /// # Errors
+    ///
+    /// Which file that is, and what to do.
+    pub fn check_inputs(&self) -> Result<(), OutputError> {
+        let Some(Input { file, .. }) = self.inputs.iter().find(|input| input.has_changed()) else {
+            return Ok(());
+        };
+        let why = format!(
+            "it has changed since the run was made of it; put back what it held, or make the run \
+             again, into another folder or with --force: `{}`",
+            self.command
+        );
+        Err(OutputError::Unfit { path: file.clone(), why })
+    }
+
+    /// Emulated seconds per real second; `None` in virtual time.
+    #[must_use]
+    pub fn live_speedup(&self) -> Option<f64> {
+        (self.mode == Mode::Live).then_some(self.experiment.live.speedup)
+    }
+
+    /// What was run and how, for the first row of a table.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let Self { experiment, mode, .. } = self;
+        let speed = self.live_speedup().map(|x| format!(", {x}x")).unwrap_or_default();
+        let (name, scheduler) = (&experiment.name, experiment.scheduler_name());
+        format!("{name} under {scheduler}, {mode}{speed}, seed {}", experiment.setup.seed)
+    }
+
+    /// A record of its bag, with nothing in it yet.
+    #[must_use]
+    pub fn record(&self) -> Record {
+        let record = Record::new(&self.experiment.setup);
+        match self.mode {
+            Mode::Virtual => record,
+            Mode::Live => {
+                let speedup = Speedup::from_f64(self.experiment.live.speedup);
+                record.at(speedup.map_or(0, Speedup::emulated_us_per_second))
+            }
+        }
+    }
+}
+
+/// The log of a run in virtual time, being written.
+#[derive(Debug)]
+pub struct RunLogWriter {
+    log: LogWriter,
+    header: Header,
+    submitted: u64,
+}
+
+impl RunLogWriter {
+    /// Begins a log in a run's folder with its header.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn begin(folder: &Path, header: &Header) -> Result<Self, OutputError> {
+        let mut log = LogWriter::create(&folder.join(dormouse_log::FILE))?;
+        log.line(header)?;
+        Ok(Self { log, header: header.clone(), submitted: 0 })
+    }
+
+    /// Leaves all steps out if it is known that so many parallel jobs or requests are to come.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn expect(&mut self, jobs: usize) -> Result<(), OutputError> {
+        if jobs as u64 > MOST_LOGGED { self.leave_out() } else { Ok(()) }
+    }
+
+    /// Adds a step, unless there are too many; with the first job that is one too many, all that
+    /// were added are taken back.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn step(&mut self, step: &Step) -> Result<(), OutputError> {
+        if self.header.left_out.is_some() {
+            return Ok(());
+        }
+        self.submitted +=
+            u64::from(matches!(step.event, Event::Submitted { .. } | Event::Requested { .. }));
+        if self.submitted > MOST_LOGGED {
+            return self.leave_out();
+        }
+        Ok(self.log.line(step)?)
+    }
+
+    fn leave_out(&mut self) -> Result<(), OutputError> {
+        let requests = self.header.experiment.requests.is_some();
+        let what = if requests { "jobs or requests" } else { "jobs" };
+        self.header.left_out = Some(format!(
+            "the steps: more than {MOST_LOGGED} {what}; replay, explain and check make the run again"
+        ));
+        self.log.cut(0)?;
+        Ok(self.log.line(&self.header)?)
+    }
+
+    /// Writes out what is left.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn finish(self) -> Result<(), OutputError> {
+        Ok(self.log.finish()?)
+    }
+}
+
+/// Opens the log in a run's folder.
+pub fn open_log(folder: &Path) -> Result<LogReader, OutputError> {
+    Ok(LogReader::open(&folder.join(dormouse_log::FILE))?)
+}
+
+/// Reads the first line of the log in a run's folder.
+pub fn read_header(folder: &Path) -> Result<Header, OutputError> {
+    Ok(open_log(folder)?.header_as()?)
+}
+
+/// Whether anything happened in the run whose log is in a folder.
+pub fn has_steps(folder: &Path) -> bool {
+    open_log(folder).is_ok_and(|mut log| log.next_step::<IgnoredAny>().is_ok_and(|s| s.is_some()))
+}
+
+/// The log of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunLog {
+    /// The first line of the log.
+    pub header: Header,
+    /// All others; `None` if they were too many to be kept: they can be made again.
+    pub steps: Option<Vec<Step>>,
+    /// The last line was torn, as a kill leaves it, and is left out.
+    pub torn: bool,
+}
+
+impl RunLog {
+    /// Reads the log in a run's folder.
+    ///
+    /// # Errors
+    ///
+    /// It can't be read, or a line before the last is damaged.
+    pub fn read(folder: &Path) -> Result<Self, OutputError> {
+        let mut log = open_log(folder)?;
+        let header: Header = log.header_as()?;
+        if header.left_out.is_some() {
+            return Ok(Self { header, steps: None, torn: false });
+        }
+        let steps = read_steps(&mut log)?;
+        Ok(Self { header, steps: Some(steps), torn: log.torn() })
+    }
+}
+
+fn read_steps(log: &mut LogReader) -> Result<Vec<Step>, OutputError> {
+    let mut steps = Vec::<Step>::new();
+    while let Some(step) = log.next_known_step::<Step>()? {
+        if step.seq != steps.len() as u64 {
+            let why = format!("step {} where {} should be", step.seq, steps.len());
+            return Err(log.damaged(why).into());
+        }
+        if steps.last().is_some_and(|before| step.at < before.at) {
+            return Err(log.damaged("it is earlier than the step above it".to_owned()).into());
+        }
+        steps.push(step);
+    }
+    Ok(steps)
+}

@@ -1,0 +1,157 @@
+//! What came of a run: made in virtual time, or read back.
+
+use std::fs::File;
+use std::path::Path;
+
+use dormouse_engine::drive::PlayError;
+use dormouse_engine::{Counts, Work, is_of};
+use dormouse_model::Step;
+use dormouse_units::Time;
+
+use crate::jobs::{JobsError, JobsOutcome, JobsRecording, refused};
+use crate::output::{Header, OutputError, RunLog, RunLogWriter};
+use crate::replay::{ReplayError, play};
+use crate::run_view::{RequestsOutcome, Results};
+use crate::virtual_run::{model, play_out};
+use dormouse_analysis::Record;
+use dormouse_analysis::jobs::History;
+use dormouse_analysis::requests::Recorder;
+use dormouse_experiment::{Experiment, Planned};
+use dormouse_workload::Jobs;
+
+/// Runs the experiment of `header` in virtual time, its bag under this scheduler with this plan,
+/// and leaves what is written while it goes in `folder`; `show` is called with the number of tasks
+/// that are finished. A run that ends with work left has results, too.
+///
+/// # Errors
+///
+/// Its parallel jobs can't be had, or the system refuses.
+pub fn virtual_results<'a>(
+    header: &'a Header,
+    (bag, plan): Planned,
+    folder: &Path,
+    mut show: impl FnMut(usize),
+) -> Result<Results<'a>, JobsError> {
+    let experiment = &header.experiment;
+    let mut jobs = experiment.submissions()?;
+    let mut log = RunLogWriter::begin(folder, header)?;
+    log.expect(jobs.as_ref().and_then(Jobs::known).unwrap_or(0))?;
+    let mut recording = JobsRecording::begin(folder, header)?;
+    let mut requests = requests_of(folder, header)?;
+    let mut record = bag.as_ref().map(|_| header.record());
+    let run = experiment.run(bag);
+    // The record of a bag has a digest of its own.
+    let mut run = if recording.is_none() && record.is_some() { run.undigested() } else { run };
+    let see = |step: &Step| {
+        log.step(step)?;
+        if let Some(jobs) = &mut recording {
+            jobs.see(step)?;
+        }
+        if let Some(requests) = &mut requests {
+            requests.see(step).map_err(refused(folder))?;
+        }
+        if let Some(record) = &mut record {
+            record.see(step);
+            show(record.finished());
+        }
+        Ok::<_, JobsError>(())
+    };
+    let submissions = jobs.as_mut();
+    match play_out(experiment, &mut run, &mut model(experiment), submissions, see) {
+        // Its jobs can't be had, or it can't be written: there is nothing to show.
+        Err(PlayError::Outside(error)) => return Err(error),
+        // Its log has why it ended.
+        Ok(()) | Err(PlayError::Stuck { .. } | PlayError::Limit { .. }) => {}
+    }
+    log.finish()?;
+    let recording = recording.map(|jobs| jobs.finish(run.digest())).transpose()?;
+    let jobs = recording.map(|outcome| JobsOutcome {
+        skipped: jobs.as_ref().and_then(Jobs::skipped),
+        cancelled: run.cancelled().map(str::to_owned),
+        ..outcome
+    });
+    let requests = requests.map(Recorder::finish).transpose().map_err(refused(folder))?;
+    let (counts, decisions_sha256) = (*run.counts(), run.digest());
+    let requests = requests.map(|figures| RequestsOutcome { figures, counts, decisions_sha256 });
+    let record = record.map(|record| own(record, experiment));
+    Ok(Results { record, plan, jobs, requests, ..Results::of(header) })
+}
+
+/// What came of the requests of a live run, if it has any, whose steps `all` shows; `requests.csv` is in
+/// its folder then.
+pub fn requests_outcome(
+    folder: &Path,
+    header: &Header,
+    record: &Record,
+    all: impl FnOnce(&mut dyn FnMut(&Step) -> Result<(), JobsError>) -> Result<(), JobsError>,
+) -> Result<Option<RequestsOutcome>, JobsError> {
+    let Some(mut recorder) = requests_of(folder, header)? else { return Ok(None) };
+    all(&mut |step| recorder.see(step).map_err(refused(folder)))?;
+    let figures = recorder.finish().map_err(refused(folder))?;
+    let (counts, decisions_sha256) = (record.counts, record.digest());
+    Ok(Some(RequestsOutcome { figures, counts, decisions_sha256 }))
+}
+
+/// What a record says of VMs that nobody of the provider's customers requested: of those there may be
+/// millions, and `requests.csv` has them.
+pub fn own(mut record: Record, experiment: &Experiment) -> Record {
+    let of = experiment.tenants();
+    if experiment.requests.is_some() {
+        record.leave_out(|vm| is_of(vm, &of, Work::Requests));
+    }
+    record
+}
+
+/// Begins `requests.csv` of a run that has requests.
+fn requests_of(folder: &Path, header: &Header) -> Result<Option<Recorder<File>>, JobsError> {
+    let experiment = &header.experiment;
+    let begin = || {
+        let open = |name| File::create(folder.join(name));
+        Recorder::begin(open, &experiment.whole_setup(), experiment.tenants())
+    };
+    let recorder = experiment.requests.as_ref().map(|_| begin());
+    recorder.transpose().map_err(|error| refused(folder)(error))
+}
+
+/// What came of a recorded run, as far as its log says, with the jobs in a window of time; where
+/// the log was too long to be kept, the run is made again. How true a live one was, its summary says.
+///
+/// # Errors
+///
+/// It can't be made again, or the system refuses.
+pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<Results<'_>, ReplayError> {
+    let header = &log.header;
+    // Its files are there already.
+    let scratch = tempfile::tempdir();
+    let scratch = scratch.map_err(|error| {
+        let folder = std::env::temp_dir();
+        ReplayError::Jobs(OutputError::io("make a folder in", &folder, error).into())
+    })?;
+    let history = History::within(window);
+    let mut recording = JobsRecording::begin_within(scratch.path(), header, history)?;
+    let mut requests = requests_of(scratch.path(), header)?;
+    let mut record = header.experiment.scheduler.as_ref().map(|_| header.record());
+    let mut failed = Ok(());
+    play(log, |step| {
+        if let Some(record) = &mut record {
+            record.see(step);
+        }
+        if let (Some(jobs), Ok(())) = (&mut recording, &failed) {
+            failed = jobs.see(step);
+        }
+        if let (Some(requests), Ok(())) = (&mut requests, &failed) {
+            failed = requests.see(step).map_err(refused(scratch.path()));
+        }
+    })?;
+    failed?;
+    let (_, plan) = header.experiment.planned()?;
+    let digest = record.as_ref().map(Record::digest).unwrap_or_default();
+    let requests = requests.map(Recorder::finish).transpose();
+    let requests = requests.map_err(refused(scratch.path()))?.map(|figures| {
+        let (counts, decisions_sha256) = (Counts::default(), digest.clone());
+        RequestsOutcome { figures, counts, decisions_sha256 }
+    });
+    let jobs = recording.map(|jobs| jobs.finish(digest)).transpose()?;
+    let record = record.map(|record| own(record, &header.experiment));
+    Ok(Results { record, plan, jobs, requests, ..Results::of(header) })
+}

@@ -1,0 +1,99 @@
+//! One view of a run, whatever work it has: built once from what came out, and written as text for
+//! a terminal, a page, a chart, tables, a summary, a trace.
+
+mod bag;
+mod emulation;
+mod jobs;
+mod machine;
+mod outcome;
+mod prices;
+mod requests;
+mod sections;
+mod summary;
+mod tables;
+mod taken;
+mod vms;
+
+use std::path::PathBuf;
+
+use dormouse_view::plot::Gantt;
+use dormouse_view::{Page, Table, Terminal, Tone};
+use serde_json::Value;
+
+pub use self::outcome::Results;
+pub use self::requests::RequestsOutcome;
+use crate::output::{OutputError, Staging};
+
+/// A run as it is shown.
+#[derive(Clone, Debug)]
+pub struct RunView {
+    /// What came out, for programs.
+    pub summary: Value,
+    /// What came out, for people, a line each.
+    pub lines: Vec<Line>,
+    /// When and where everything ran.
+    pub gantt: Gantt,
+    /// The page of the run.
+    pub page: Page,
+    /// What the scheduler of a bag had planned, if it plans.
+    pub plan: Option<Value>,
+    /// The tables that are files, by the name of their file without its end.
+    pub tables: Vec<(&'static str, Table)>,
+}
+
+/// A line of a summary: a name, empty where it goes on with the line above, and its value in parts
+/// of their own tone.
+#[derive(Clone, Debug, Default)]
+pub struct Line {
+    /// What it is.
+    pub name: &'static str,
+    /// What it says.
+    pub parts: Vec<(Tone, String)>,
+}
+
+impl Line {
+    /// A line of one part that is neither good nor bad news.
+    fn plain(name: &'static str, value: impl Into<String>) -> Self {
+        Self { name, parts: vec![(Tone::Plain, value.into())] }
+    }
+
+    /// A line that is good or bad news.
+    fn verdict(name: &'static str, is_good: bool, value: impl Into<String>) -> Self {
+        Self { name, parts: vec![(Tone::verdict(is_good), value.into())] }
+    }
+
+    /// The same with a further part.
+    fn and(mut self, tone: Tone, part: impl Into<String>) -> Self {
+        self.parts.push((tone, part.into()));
+        self
+    }
+}
+
+impl RunView {
+    /// For a terminal, without a last line break.
+    #[must_use]
+    pub fn to_text(&self, terminal: Terminal) -> String {
+        let lines = self.lines.iter().map(|line| {
+            let parts = line.parts.iter().filter(|(_, part)| !part.is_empty());
+            let parts: Vec<_> = parts.map(|(tone, part)| terminal.toned(*tone, part)).collect();
+            let value = parts.join("  ");
+            format!("  {} {value}", terminal.dim(&format!("{:<13}", line.name)))
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    /// Writes its files into the folder, and puts that in place; nothing is left if the system
+    /// refuses.
+    pub fn write(&self, staging: Staging) -> Result<PathBuf, OutputError> {
+        for (name, table) in &self.tables {
+            staging.write(&format!("{name}.csv"), &table.to_csv())?;
+        }
+        if let Some(plan) = &self.plan {
+            staging.write("plan.json", &format!("{plan:#}\n"))?;
+        }
+        staging.write("gantt.svg", &self.gantt.to_svg())?;
+        staging.write("report.html", &self.page.to_html())?;
+        staging.write("summary.json", &format!("{:#}\n", self.summary))?;
+        staging.commit()
+    }
+}

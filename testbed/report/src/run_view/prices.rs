@@ -1,0 +1,65 @@
+//! What is to be said of the records that a run has its spot prices from.
+
+use dormouse_analysis::VmHistory;
+use dormouse_units::Time;
+use dormouse_view::{Block, Column, Table};
+use serde_json::{Value, json};
+
+use super::Line;
+use super::outcome::Results;
+use dormouse_experiment::PriceFile;
+
+/// `prices` of a summary; `None`: none were recorded.
+pub(super) fn summary(run: &Results<'_>) -> Option<Value> {
+    let files = &run.header.experiment.price_files;
+    let of = |file: &PriceFile| json!({ "type": file.kind, "file": file.file, "notes": notes(run, file) });
+    (!files.is_empty()).then(|| files.iter().map(of).collect())
+}
+
+/// A line for each record that the run went beyond. What is odd about one was said as it was read.
+pub(super) fn lines(run: &Results<'_>) -> impl Iterator<Item = Line> {
+    let said =
+        |file: &PriceFile| Some(format!("{}, {}: {}", file.kind, file.file, beyond(run, file)?));
+    let files = run.header.experiment.price_files.iter();
+    files.filter_map(said).map(|note| Line::plain("prices", note))
+}
+
+/// "Records of prices": what is odd about each, and whether the run went beyond it.
+pub(super) fn section(run: &Results<'_>) -> Vec<Block> {
+    let files = &run.header.experiment.price_files;
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let table = Table::of(files)
+        .column(Column::text("type"), |file| file.kind.as_str())
+        .column(Column::text("file"), |file| file.file.as_str())
+        .column(Column::text("to be noted"), |file| notes(run, file).join("; "));
+    vec![Block::Table(table.into())]
+}
+
+fn notes(run: &Results<'_>, file: &PriceFile) -> Vec<String> {
+    file.notes.iter().cloned().chain(beyond(run, file)).collect()
+}
+
+/// A note that the run went on after the last price of a record; `None`: it didn't.
+fn beyond(run: &Results<'_>, file: &PriceFile) -> Option<String> {
+    let (last, end) = (run.header.experiment.prices_end(file), end(run));
+    (end > last).then(|| {
+        let (last, after) = (last.since(Time::ZERO), end.since(last));
+        let (last, after) = (last.as_secs_f64(), after.as_secs_f64());
+        format!(
+            "its last price is of {last:.0} s; the run went on for {after:.0} s after that, in which this price held"
+        )
+    })
+}
+
+/// When the last task, VM or request came to its end.
+fn end(run: &Results<'_>) -> Time {
+    let record = run.record.iter();
+    let of_vm = |vm: &VmHistory| vm.ended.map(|(at, ..)| at);
+    let of_record = record.flat_map(|record| {
+        record.makespan().into_iter().chain(record.vms.values().filter_map(of_vm))
+    });
+    let of_requests = run.requests.iter().map(|own| own.figures.last_end);
+    of_record.chain(of_requests).max().unwrap_or_default()
+}

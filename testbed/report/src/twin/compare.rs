@@ -1,0 +1,145 @@
+//! From the folder of a run to its comparison with its twin.
+
+use std::path::Path;
+use std::time::Duration;
+
+use dormouse_analysis::Mode;
+use dormouse_analysis::fidelity::{Pace, expected, jobs_in};
+use dormouse_analysis::twin::{
+    About, Both, Given, Measured, Twin, TwoTier, decided_again, has_begun, twin_of_bag,
+    twin_of_jobs,
+};
+use dormouse_engine::Run;
+use dormouse_engine::drive::{PlayError, World};
+use dormouse_model::{Setup, Step, Submission};
+use dormouse_workload::WorkloadError;
+use serde::Deserialize;
+
+use super::TwinError;
+use crate::jobs::JobsError;
+use crate::output::{Header, OutputError, RunLog, open_log};
+use crate::virtual_run::{limit, model, play_out};
+use dormouse_experiment::Experiment;
+
+/// Plays the run in this folder again in virtual time and compares the two.
+///
+/// A run of virtual time is its own twin: everything is equal then. A run that was ended before
+/// its tasks were finished, by its user or a crash, has a twin that ends at the same time.
+///
+/// # Errors
+///
+/// There is no run there, or none that can be played again: see [`TwinError`].
+pub fn twin_of(dir: &Path) -> Result<Twin, TwinError> {
+    let RunLog { header, steps, .. } = RunLog::read(dir)?;
+    header.check_inputs()?;
+    let steps = steps.ok_or_else(|| TwinError::NoSteps(dir.to_owned()))?;
+    match header.experiment.scheduler {
+        Some(_) => of_bag(&header, steps, dir),
+        None => of_jobs(&header, steps, dir),
+    }
+}
+
+fn about(header: &Header) -> About {
+    let experiment = &header.experiment;
+    About {
+        experiment: experiment.name.clone(),
+        scheduler: experiment.scheduler_name().to_owned(),
+        mode: header.mode,
+        seed: experiment.setup.seed,
+        speedup: header.live_speedup(),
+    }
+}
+
+/// What is wrong where this step comes out otherwise.
+fn other_version(header: &Header, dir: &Path) -> impl FnOnce(u64) -> TwinError {
+    let (path, made_by) = (dir.to_owned(), header.dormouse.clone());
+    move |step| TwinError::OtherVersion { path, step, made_by }
+}
+
+fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<Twin, TwinError> {
+    let given = Given::of(&steps);
+    if !given.began() {
+        return Err(TwinError::NeverBegan(dir.to_owned()));
+    }
+    let experiment = &header.experiment;
+    if experiment.jobs.is_some() {
+        return Err(TwinError::Shared(dir.to_owned()));
+    }
+    let setup = Setup { interruptions: given.interruptions(), ..experiment.setup.clone() };
+    let run = || {
+        let scheduler = experiment
+            .scheduler()
+            .map_err(|source| TwinError::Scheduler { path: dir.to_owned(), source });
+        Ok::<_, TwinError>(Run::of_tenants(setup.clone(), experiment.policies(scheduler?)))
+    };
+    let (of, runs) = ((about(header), &experiment.setup), [run()?, run()?]);
+    twin_of_bag(of, header.record(), (given, steps), runs, limit(experiment))
+        .map_err(other_version(header, dir))
+}
+
+/// A live run is played on the processors by which its jobs are judged, one of virtual time by its own
+/// model.
+fn of_jobs(header: &Header, live: Vec<Step>, dir: &Path) -> Result<Twin, TwinError> {
+    if !has_begun(&live) {
+        return Err(TwinError::NeverBegan(dir.to_owned()));
+    }
+    let experiment = &header.experiment;
+    decided_again(experiment.run(None), &live).map_err(other_version(header, dir))?;
+    let (twin, migration) = match header.mode {
+        Mode::Virtual => (played(experiment, &mut model(experiment), &live)?, None),
+        Mode::Live => {
+            let Measured { pace, migration, moves } = Measured::of(&live, pace(header, dir)?);
+            let modelled = experiment.simulation().map(|jobs| jobs.migration_cost);
+            let cost = migration.or(modelled).unwrap_or_default();
+            (played(experiment, &mut TwoTier::new(pace, moves, cost), &live)?, migration)
+        }
+    };
+    Ok(twin_of_jobs(about(header), &Both { live, twin }, migration))
+}
+
+/// As much of the first line as only a live run's log has.
+#[derive(Deserialize)]
+struct First {
+    live: Option<Live>,
+}
+
+#[derive(Deserialize)]
+struct Live {
+    phase_us: Option<u64>,
+}
+
+/// How the clock of a live run went, and how long the phases of its jobs were.
+fn pace(header: &Header, dir: &Path) -> Result<Pace, JobsError> {
+    let First { live } = open_log(dir)?.header_as().map_err(OutputError::from)?;
+    let speedup = header.experiment.live.speedup;
+    let pace = Pace::at(speedup)
+        .ok_or_else(|| JobsError::Schedule(format!("{speedup} is no speed-up")))?;
+    let phase = live.and_then(|live| live.phase_us).map(Duration::from_micros);
+    Ok(Pace { phase: phase.unwrap_or(pace.phase), ..pace })
+}
+
+/// The steps of this run in virtual time, on these machines, with the jobs that came to it from
+/// outside as it went.
+fn played(
+    experiment: &Experiment,
+    on: &mut impl World,
+    live: &[Step],
+) -> Result<Vec<Step>, JobsError> {
+    let came = jobs_in(live);
+    let is_open = expected(live, &[]) > 0;
+    // What the log has is all of it: an open run ends once all have come.
+    let jobs: Box<dyn Iterator<Item = Result<Submission, WorkloadError>>> = match is_open {
+        true => Box::new(came.into_iter().map(Ok)),
+        false => Box::new(experiment.submissions()?.into_iter().flatten()),
+    };
+    let (mut run, mut steps) = (experiment.run(None), Vec::new());
+    let see = |step: &Step| {
+        steps.push(step.clone());
+        Ok(())
+    };
+    match play_out(experiment, &mut run, on, Some(jobs), see) {
+        Err(PlayError::Outside(error)) => Err(error),
+        Err(stuck) => Err(JobsError::Schedule(stuck.to_string())),
+        Ok(()) => Ok(steps),
+    }
+}

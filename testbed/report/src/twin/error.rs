@@ -1,0 +1,69 @@
+//! Why a run has no twin.
+
+use std::path::PathBuf;
+
+use dormouse_policies::PlanError;
+
+use crate::jobs::JobsError;
+use crate::output::OutputError;
+
+/// Why a run has no twin.
+#[derive(Debug, thiserror::Error)]
+pub enum TwinError {
+    /// The run's log can't be read.
+    #[error(transparent)]
+    Log(#[from] OutputError),
+    /// The run's jobs can't be read or played again.
+    #[error("{}", dormouse_experiment::chain(.0))]
+    Jobs(#[from] JobsError),
+    /// No scheduler can be made of its header.
+    #[error(
+        "{}: {source}; give the folder of a run", .path.join(dormouse_log::FILE).display()
+    )]
+    Scheduler {
+        /// Folder of the run.
+        path: PathBuf,
+        /// What stood in the way, in words.
+        source: PlanError,
+    },
+    /// The log ends before anything was decided.
+    #[error("{}: the run ended before it began; there is nothing to compare", .0.display())]
+    NeverBegan(PathBuf),
+    /// Several tenants share it.
+    #[error(
+        "{}: tenants share this run, and only a run of one has a twin; `dormouse check` and \
+         `dormouse replay` take it", .0.display()
+    )]
+    Shared(PathBuf),
+    /// The policies have changed since: a twin would differ for that reason alone.
+    #[error(
+        "{}: step {step} is decided otherwise by this version, {}; it was made by version \
+         {made_by}: use that one", .path.display(), env!("CARGO_PKG_VERSION")
+    )]
+    OtherVersion {
+        /// Folder of the run.
+        path: PathBuf,
+        /// The first step that comes out otherwise.
+        step: u64,
+        /// The version that made it.
+        made_by: String,
+    },
+    /// The run's steps were too many to be kept.
+    #[error(
+        "{}: it is a run of virtual time with too many jobs for its steps to be kept, and its own \
+         twin; give the folder of a live run", .0.display()
+    )]
+    NoSteps(PathBuf),
+}
+
+impl TwinError {
+    /// Whether it is the user's input that has to change.
+    #[must_use]
+    pub fn is_bad_input(&self) -> bool {
+        match self {
+            Self::Log(error) => error.is_bad_input(),
+            Self::Jobs(error) => error.is_bad_input(),
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Many runs in virtual time, each kept as it is made.
+//!
+//! - [`sweep`]: independent, seeded runs on all cores, resumable, in parts;
+//! - [`compare`]: schedulers beside one another on them;
+//! - [`papers`]: the papers' evaluations, by one framework.
+
+pub mod compare;
+pub mod papers;
+pub mod sweep;

@@ -1,0 +1,149 @@
+//! Parts of a paper that are not of experiments: what else their figures are of.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use dormouse_analysis::Sample;
+use dormouse_fit::Record;
+use serde::{Deserialize, Serialize};
+
+use super::acc::{self, PriceFiles};
+use super::pattern::unique;
+use super::{bathtub, opie};
+use crate::sweep::{Sampled, Shared, SweepError, digest_of, digest_of_file};
+use dormouse_experiment::read_rows;
+
+/// What the figures of a part are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Own {
+    /// The host tables of the OPIE paper: which VMs are selected.
+    HostTables,
+    /// How long the provider's scheduler takes on this machine.
+    Latency,
+    /// The bathtub paper: lifetimes that were recorded, and what laws of them come to.
+    Lifetimes,
+    /// The ACC paper: jobs over prices that were recorded.
+    Prices,
+}
+
+/// What was recorded and given, and a digest of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Recorded {
+    lives: Option<Arc<Record>>,
+    prices: Option<Arc<PriceFiles>>,
+    digest: Option<String>,
+}
+
+impl Recorded {
+    /// Reads a file of lifetimes with a row a VM, or a folder of prices.
+    pub(super) fn read(lives: Option<&Path>, prices: Option<&Path>) -> Result<Self, SweepError> {
+        let mut all = Self::default();
+        if let Some(path) = lives {
+            all.lives = Some(Arc::new(read_rows(path, |text| Record::read(text, false))?));
+            all.digest = digest_of_file(path);
+        }
+        if let Some(folder) = prices {
+            let prices = PriceFiles::read(folder)?;
+            all.digest = Some(prices.digest().to_owned());
+            all.prices = Some(Arc::new(prices));
+        }
+        Ok(all)
+    }
+}
+
+/// What is made at once for several cells: those that begin with its case.
+#[derive(Debug)]
+pub(super) struct Made {
+    pub(super) own: Own,
+    pub(super) case: String,
+    digest: String,
+    recorded: Recorded,
+    /// What no chance has a part in, made once for all seeds.
+    exact: OnceLock<Option<BTreeMap<String, f64>>>,
+}
+
+impl Own {
+    /// Whether it is measured on this machine, so that nothing else may run beside.
+    pub(super) const fn is_measured(self) -> bool {
+        matches!(self, Self::Latency)
+    }
+
+    /// What has to be made for these cells.
+    pub(super) fn all(self, cells: &[String], recorded: &Recorded) -> impl Iterator<Item = Made> {
+        let cases = cells.iter().filter_map(|cell| Some(cell.rsplit_once('/')?.0.to_owned()));
+        unique(cases).into_iter().map(move |case| {
+            let digest = digest_of(&(self, &case, &recorded.digest));
+            Made { own: self, case, digest, recorded: recorded.clone(), exact: OnceLock::new() }
+        })
+    }
+}
+
+impl Made {
+    /// The samples of each cell: the figure `opie/mean_us` is `mean_us` of that which ends with `opie`.
+    pub(super) fn by_cell(&self, samples: &[Sample]) -> Vec<(String, Vec<Sample>)> {
+        let figures = samples.iter().flat_map(|sample| sample.figures.keys());
+        let words = unique(figures.filter_map(|name| Some(name.split_once('/')?.0.to_owned())));
+        let of_word = |word: String| {
+            let of = |(name, figure): (&String, &f64)| {
+                let (cell, name) = name.split_once('/')?;
+                (cell == word).then(|| (name.to_owned(), *figure))
+            };
+            let of = |sample: &Sample| {
+                let figures = sample.figures.iter().filter_map(of).collect();
+                Sample { figures, ..sample.clone() }
+            };
+            (format!("{}/{word}", self.case), samples.iter().map(of).collect())
+        };
+        words.into_iter().map(of_word).collect()
+    }
+
+    /// What is odd about the records of prices that were given, by file.
+    pub(super) fn price_notes(&self) -> impl Iterator<Item = (String, Vec<String>)> {
+        self.recorded.prices.iter().flat_map(|prices| prices.notes())
+    }
+
+    /// Whether what it is made of is there.
+    ///
+    /// # Errors
+    ///
+    /// What is missing.
+    pub(super) fn check(&self) -> Result<(), SweepError> {
+        match (self.own, &self.recorded.prices) {
+            (Own::Prices, Some(prices)) => acc::check(&self.case, prices),
+            _ => Ok(()),
+        }
+    }
+
+    fn of_lifetimes(&self, seed: u64) -> Option<BTreeMap<String, f64>> {
+        let record = self.recorded.lives.as_deref();
+        let exact = self.exact.get_or_init(|| bathtub::exact(&self.case, record));
+        let mut figures = exact.clone()?;
+        figures.extend(bathtub::drawn(&self.case, record, seed)?);
+        Some(figures)
+    }
+}
+
+impl Sampled for Made {
+    fn case(&self) -> &str {
+        &self.case
+    }
+
+    fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    fn run(&self, seed: u64, _: &Shared) -> Result<Sample, SweepError> {
+        let figures = match self.own {
+            Own::HostTables => opie::selections(&self.case, seed),
+            Own::Latency => opie::latencies(&self.case, seed),
+            Own::Lifetimes => self.of_lifetimes(seed),
+            Own::Prices => acc::simulated(&self.case, self.recorded.prices.as_deref(), seed)?,
+        };
+        let unknown =
+            || SweepError::BadInput(format!("{}: the data file has no such case", self.case));
+        let figures = figures.ok_or_else(unknown)?;
+        Ok(Sample { figures, batches: BTreeMap::new(), steps: 0, decisions: String::new() })
+    }
+}

@@ -1,0 +1,483 @@
+//! What a paper's evaluation is: its data file, read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::own::Own;
+use super::pattern::{Lists, expand, matches};
+use crate::sweep::Cell;
+use dormouse_experiment::InputError;
+
+/// A paper's evaluation: which experiments it is made of, what it printed, what it says of that, and
+/// what could explain a difference.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Paper {
+    /// Name of the paper on the command line.
+    pub name: String,
+    /// What the page is called.
+    pub title: String,
+    /// Authors and title.
+    pub source: String,
+    /// Paragraphs for the page: what is measured how, what is not as in the paper.
+    pub about: Vec<String>,
+    /// What a sample is: `runs under N seeds`, or batches of one run.
+    pub samples: String,
+    /// What there have to be more of for a narrower interval.
+    pub more: String,
+    /// Named lists of words, for patterns.
+    #[serde(default)]
+    pub lists: Lists,
+    /// What the words of a case between its experiment and its scheduler set; `$DATA` is the folder of
+    /// records that is given on the command line.
+    #[serde(default)]
+    pub settings: BTreeMap<String, Vec<String>>,
+    /// The key that the last word of a case sets, which says what schedules.
+    #[serde(default = "schedules")]
+    pub scheduler: String,
+    /// How figures are written for people: the name with the unit, and the digits behind the point.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, (String, usize)>,
+    /// Figures whose axis is no logarithmic one, and begins at 0.
+    #[serde(default)]
+    pub from_zero: Vec<String>,
+    /// Tables and figures.
+    #[serde(rename = "part")]
+    pub parts: Vec<Part>,
+    /// The printed values.
+    #[serde(default)]
+    pub printed: Vec<Printed>,
+    /// Printed comparisons of two cells.
+    #[serde(default)]
+    pub compared: Vec<Compared>,
+    /// What its text says.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+    /// What could explain a difference.
+    #[serde(default, rename = "factor")]
+    pub factors: Vec<Factor>,
+    /// Plots that are not of a single part.
+    #[serde(default, rename = "plot")]
+    pub plots: Vec<Plot>,
+    /// The cells of bags that are run live.
+    #[serde(default)]
+    pub live: Vec<String>,
+}
+
+/// A table or figure.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Part {
+    /// Name of the part, such as `table-4`.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Patterns of the part's cells.
+    pub cells: Vec<String>,
+    /// What is reported of its cells: patterns, and figures by name.
+    pub metrics: BTreeMap<String, Vec<String>>,
+    /// Whether each cell's run with the median makespan is drawn.
+    #[serde(default)]
+    pub gantt: bool,
+    /// Names and cells of the lines, if the part is a figure.
+    #[serde(default)]
+    pub lines: Vec<(String, String)>,
+    /// What they are over: how the word of a case begins that says it, and what it is called.
+    #[serde(default = "loads")]
+    pub over: (String, String),
+    /// It is not of experiments: what its figures are of. Their case is the words of a cell but the last.
+    pub own: Option<Own>,
+    /// The readings are searched for the one that explains most of these figures, and of the claims. It
+    /// takes long: such a part is made only when it is asked for by name.
+    #[serde(default)]
+    pub search: Vec<String>,
+}
+
+fn schedules() -> String {
+    "scheduler.name".to_owned()
+}
+
+fn loads() -> (String, String) {
+    ("load-".to_owned(), "offered load".to_owned())
+}
+
+/// Printed values of a table.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Printed {
+    /// The figures in its columns.
+    pub metrics: Vec<String>,
+    /// How far ours may be from each column's.
+    pub tolerance: Tolerance,
+    /// A cell, and its values in the order of the columns.
+    pub rows: BTreeMap<String, Vec<f64>>,
+}
+
+/// How far ours may be from the paper's.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tolerance {
+    /// As a part of the paper's.
+    Relative(f64),
+    /// In the figure's own unit.
+    Points(f64),
+}
+
+/// By how many per cent a figure is lower in one cell than in another, which the paper has from its
+/// printed values.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Compared {
+    /// Pattern of the comparison's cases in `table.csv`.
+    pub case: String,
+    /// Name of the comparison's figure in `table.csv`.
+    pub metric: String,
+    /// The figure that is compared.
+    pub from: String,
+    /// In these cells.
+    pub of: String,
+    /// The cells that these are compared with.
+    pub than: String,
+    /// How far ours may be from the paper's.
+    pub tolerance: Tolerance,
+}
+
+/// What the text says. With `$` in its texts it is one claim for each of the words in `each`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Claim {
+    /// The claim in words.
+    pub says: String,
+    /// The claim's case in `table.csv`.
+    pub case: String,
+    /// The claim's metric in `table.csv`.
+    pub name: String,
+    /// What is measured of the cells.
+    pub measure: Measure,
+    /// The figure that is looked at.
+    pub metric: String,
+    /// For a slope: the figure that it grows with.
+    pub per: Option<String>,
+    /// The cells: a pattern.
+    pub of: String,
+    /// Those that they are compared with: where they are fewer, each stands for as many of the others.
+    pub than: Option<String>,
+    /// What is made of the measures of several cells.
+    pub over: Over,
+    /// The words for `$`.
+    #[serde(default)]
+    pub each: Vec<String>,
+    /// A claim of a figure: the paper's, one for each word.
+    #[serde(default)]
+    pub figure: Vec<f64>,
+    /// Ours may be so far from that, relative to it.
+    pub relative: Option<f64>,
+    /// A claim of order: ours is above this.
+    pub above: Option<f64>,
+    /// A claim of order: ours is below this.
+    pub below: Option<f64>,
+    /// The paper does not say it: ours is for comparison, and there is no verdict.
+    #[serde(default)]
+    pub silent: bool,
+    /// For a break-even: the costs of the cells in seconds, in their order.
+    #[serde(default)]
+    pub costs: Vec<f64>,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// The figure itself.
+    Value,
+    /// The smallest of the samples: what is said of every run.
+    Worst,
+    /// The figure itself, of which each sample is a resample of the whole: how far they lie apart, and not
+    /// their number, says how well it is known.
+    Resampled,
+    /// By how many per cent `of` is lower than `than`.
+    PercentBelow,
+    /// By how many per cent it is higher.
+    PercentAbove,
+    /// `than` minus `of`.
+    Less,
+    /// `of` over `than`.
+    Ratio,
+    /// By how many per cent of the mean of `than` the figure of `of` grows with each one more of `per`: the
+    /// line of least squares through the runs.
+    Slope,
+    /// The cost from which `of` is no longer lower than `than`.
+    BreakEven,
+}
+
+impl Measure {
+    /// It, of a sample of `of` and one of `than`.
+    pub(super) fn of(self, [of, than]: [f64; 2]) -> f64 {
+        match self {
+            Self::Value | Self::Worst | Self::Resampled | Self::Slope => of,
+            Self::Less => than - of,
+            Self::Ratio => of / than,
+            Self::PercentAbove => 100.0 * (of / than - 1.0),
+            Self::PercentBelow | Self::BreakEven => 100.0 * (1.0 - of / than),
+        }
+    }
+}
+
+/// What is made of several measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// Their mean, sample by sample.
+    Mean,
+    /// The mean of all samples of all.
+    Pooled,
+    /// The largest of the measures.
+    Most,
+    /// The smallest of the measures.
+    Least,
+    /// How many are as the claim says; it takes all.
+    Each,
+}
+
+/// One thing changed, that the text leaves open or that ours can't know.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Factor {
+    /// Name of the factor.
+    pub name: String,
+    /// What it changes, in words.
+    pub about: String,
+    /// What it sets: of which cells, and the settings.
+    #[serde(default)]
+    pub set: BTreeMap<String, Vec<String>>,
+    /// Figures that it takes another for, of the same runs.
+    #[serde(default)]
+    pub metrics: BTreeMap<String, String>,
+    /// Not a way to read the paper, but what something costs: it explains nothing.
+    #[serde(default)]
+    pub counterfactual: bool,
+    /// Not tried, but for all cells at once on the command line.
+    #[serde(default)]
+    pub preset: bool,
+    /// What speaks for it; without a ground it is no reading of the paper.
+    pub ground: Option<Ground>,
+    /// To how many changes of the text it comes.
+    #[serde(default = "one")]
+    pub changes: usize,
+}
+
+const fn one() -> usize {
+    1
+}
+
+/// What speaks for reading a paper otherwise; a later one is weaker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ground {
+    /// The text allows it, or says it elsewhere: it may become the default.
+    Text,
+    /// Only the authors' code or data have it: the text says otherwise.
+    Code,
+    /// It is chosen so that printed counts come out.
+    Fitted,
+}
+
+impl Ground {
+    /// The ground in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Text => "the text",
+            Self::Code => "the code",
+            Self::Fitted => "fitted",
+        }
+    }
+}
+
+impl Factor {
+    /// Whether both can be made at once: they set nothing in common.
+    pub(super) fn goes_with(&self, other: &Self) -> bool {
+        self.keys().is_disjoint(&other.keys())
+    }
+
+    fn keys(&self) -> BTreeSet<&str> {
+        self.set.values().flatten().filter_map(|set| set.split('=').next()).collect()
+    }
+}
+
+/// A plot of several cells.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Plot {
+    /// Heading of the plot.
+    pub title: String,
+    /// Pattern of the plot's cells.
+    pub cells: String,
+    /// One figure of each run against another; only one: a strip of runs for each cell.
+    pub metrics: Vec<String>,
+    /// A line that must not be passed, and what it is called.
+    pub limit: Option<(f64, String)>,
+}
+
+impl Paper {
+    /// The same with a folder of records for `$DATA` in its settings.
+    pub(super) fn with_data(mut self, folder: Option<&Path>) -> Self {
+        if let Some(folder) = folder {
+            // What JSON quotes TOML reads; the quotation marks stand there already.
+            let quoted = serde_json::Value::from(folder.to_string_lossy()).to_string();
+            for set in self.settings.values_mut().flatten() {
+                *set = set.replace("$DATA", &quoted[1..quoted.len() - 1]);
+            }
+        }
+        self
+    }
+
+    /// The parts that are asked for: all that don't search, or the one of this name.
+    pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
+        let asked = |p: &&Part| part.map_or(p.search.is_empty(), |name| p.name == name);
+        self.parts.iter().filter(asked).collect()
+    }
+
+    /// The cells of a part, by name.
+    pub(super) fn cells_of(&self, part: &Part) -> Vec<String> {
+        part.cells.iter().flat_map(|pattern| self.expand(pattern)).collect()
+    }
+
+    /// All that a pattern stands for.
+    pub(super) fn expand(&self, pattern: &str) -> Vec<String> {
+        expand(pattern, &self.lists)
+    }
+
+    /// What of a table by patterns is of a case.
+    pub(super) fn of_case<'a>(
+        &'a self,
+        of: &'a BTreeMap<String, Vec<String>>,
+        case: &'a str,
+    ) -> impl Iterator<Item = &'a String> + 'a {
+        of.iter()
+            .filter(move |(pattern, _)| matches(pattern, case, &self.lists))
+            .flat_map(|(_, t)| t)
+    }
+
+    /// A cell by its case, `EXPERIMENT[/SETTING…]/SCHEDULER`, with more settings.
+    pub(super) fn cell(&self, case: &str, more: &[String]) -> Result<Cell, InputError> {
+        let words: Vec<&str> = case.split('/').collect();
+        let (experiment, settings, scheduler) = match &words[..] {
+            [experiment, settings @ .., scheduler] => (*experiment, settings, *scheduler),
+            _ => (case, &[][..], ""),
+        };
+        let mut set = vec![format!("{}={scheduler}", self.scheduler)];
+        set.extend(settings.iter().flat_map(|word| self.settings.get(*word)).flatten().cloned());
+        set.extend(more.iter().cloned());
+        Cell::load(case, experiment, &set)
+    }
+
+    /// What a factor sets of a cell.
+    pub(super) fn settings(&self, factor: &Factor, case: &str) -> Vec<String> {
+        self.of_case(&factor.set, case).cloned().collect()
+    }
+
+    /// The factor of this name.
+    pub(super) fn factor(&self, name: &str) -> Option<&Factor> {
+        self.factors.iter().find(|factor| factor.name == name)
+    }
+
+    /// The printed value of a figure in a cell, and how far ours may be from it.
+    pub(super) fn printed(&self, case: &str, metric: &str) -> Option<(f64, Tolerance)> {
+        self.printed.iter().find_map(|table| {
+            let column = table.metrics.iter().position(|m| m == metric)?;
+            Some((*table.rows.get(case)?.get(column)?, table.tolerance))
+        })
+    }
+
+    /// The paper's claims; one with words in `each` becomes a claim for every word.
+    pub(super) fn claims(&self) -> Vec<Claim> {
+        let mut all = Vec::new();
+        for claim in &self.claims {
+            let words =
+                if claim.each.is_empty() { vec![String::new()] } else { claim.each.clone() };
+            for (n, word) in words.iter().enumerate() {
+                let with = |text: &str| text.replace('$', word);
+                all.push(Claim {
+                    says: with(&claim.says),
+                    case: with(&claim.case),
+                    name: with(&claim.name),
+                    of: with(&claim.of),
+                    than: claim.than.as_deref().map(with),
+                    figure: claim.figure.get(n).copied().into_iter().collect(),
+                    each: Vec::new(),
+                    ..claim.clone()
+                });
+            }
+        }
+        all
+    }
+
+    /// A figure for people: its heading and digits.
+    pub(super) fn words_of<'a>(&'a self, metric: &'a str) -> (&'a str, usize) {
+        self.metrics.get(metric).map_or((metric, 2), |(heading, digits)| (heading, *digits))
+    }
+}
+
+impl Tolerance {
+    /// Whether ours is further from the paper's. Of a printed 0, whose digits are two behind the point,
+    /// there is no part.
+    pub(super) fn is_beyond(self, ours: f64, paper: f64) -> bool {
+        match self {
+            Self::Relative(_) if paper == 0.0 => ours.abs() >= 0.005,
+            Self::Relative(part) => (ours / paper - 1.0).abs() > part,
+            Self::Points(points) => (ours - paper).abs() > points,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{PAPERS, named};
+    use super::*;
+
+    /// The data files say what there is: every pattern stands for cells that there are, and no claim is
+    /// judged by two rules or by none that it names.
+    #[test]
+    fn the_data_files_are_consistent() {
+        for (name, _) in PAPERS {
+            let (paper, _) = named(name).expect("it is right");
+            let cases: BTreeSet<String> =
+                paper.parts.iter().flat_map(|part| paper.cells_of(part)).collect();
+            let of_experiments = paper.parts.iter().filter(|part| part.own.is_none());
+            for case in of_experiments.flat_map(|part| paper.cells_of(part)) {
+                let words: Vec<&str> = case.split('/').collect();
+                for word in &words[1..words.len().saturating_sub(1)] {
+                    let known = paper.settings.contains_key(*word) || *word == "standard";
+                    assert!(known, "{case}: no setting is called {word}");
+                }
+            }
+            for (line, cells) in paper.parts.iter().flat_map(|part| &part.lines) {
+                assert!(paper.expand(cells).iter().all(|case| cases.contains(case)), "{line}");
+            }
+            for table in &paper.printed {
+                for (case, values) in &table.rows {
+                    assert!(cases.contains(case), "{case} is printed and no cell");
+                    assert_eq!(values.len(), table.metrics.len(), "{case}");
+                }
+            }
+            for claim in paper.claims() {
+                let patterns = std::iter::once(&claim.of).chain(&claim.than);
+                let mut all = patterns.flat_map(|pattern| paper.expand(pattern));
+                assert!(all.all(|case| cases.contains(&case)), "{}", claim.says);
+                let (of_figure, bounds) = (!claim.figure.is_empty(), [claim.above, claim.below]);
+                let of_order = bounds.iter().any(Option::is_some);
+                let one = if claim.silent { !of_figure } else { of_figure != of_order };
+                assert!(one, "{}: neither of a figure nor of order, or both", claim.says);
+                assert_eq!(of_figure, claim.relative.is_some(), "{}", claim.says);
+            }
+            for (factor, pattern) in
+                paper.factors.iter().flat_map(|f| f.set.keys().map(move |pattern| (f, pattern)))
+            {
+                let any = cases.iter().any(|case| matches(pattern, case, &paper.lists));
+                assert!(any, "{}: {pattern} is no cell", factor.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! One experiment of any kind, to be run under one seed or many.
+
+use std::fs::File;
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use dormouse_analysis::jobs::SeenByJobs;
+use dormouse_analysis::{BagTally, JobsTally, Mode, Record, RequestsTally, Sample};
+use dormouse_engine::drive::PlayError;
+use dormouse_engine::jobs::Told;
+use dormouse_model::Step;
+use dormouse_workload::Jobs;
+use serde::Serialize;
+
+use super::{RunError, Sampled, Shared, SweepError};
+use dormouse_experiment::command_line;
+use dormouse_experiment::{Batch, Experiment, InputError, Override, Source, open};
+use dormouse_report::jobs::JobsError;
+use dormouse_report::output::Header;
+use dormouse_report::run_view::Results;
+use dormouse_report::virtual_run::{model, play_out, virtual_run};
+
+/// An experiment with settings, seed aside, under the name it has in tables.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Name of the cell, such as `j60-sc2/burst-hads`.
+    pub case: String,
+    /// The file or built-in experiment that it is of.
+    pub name: String,
+    /// What is set of it: the arguments of `--set`.
+    pub set: Vec<String>,
+    /// What is run; its seed is replaced.
+    pub experiment: Experiment,
+    seed: Option<u64>,
+    digest: OnceLock<String>,
+}
+
+impl Cell {
+    /// The built-in experiment or file `name` with these settings (`key=value`).
+    ///
+    /// # Errors
+    ///
+    /// The experiment is wrong.
+    pub fn load(case: &str, name: &str, set: &[String]) -> Result<Self, InputError> {
+        let overrides = set.iter().map(|text| Override::set(text)).collect::<Result<_, _>>()?;
+        let loaded = open(&Source { experiment: Some(name), overrides, ..Source::default() })?;
+        // A bag that can't be scheduled is known before anything runs: a plan without a search says so.
+        let mut probe = loaded.clone();
+        if let Some(config) = &mut probe.experiment.scheduler {
+            (config.max_iteration, config.max_attempt) = (0, 0);
+        }
+        probe.planned()?;
+        Ok(Self {
+            case: case.to_owned(),
+            name: name.to_owned(),
+            set: set.to_vec(),
+            experiment: loaded.experiment,
+            seed: None,
+            digest: OnceLock::new(),
+        })
+    }
+
+    /// The same, run under the experiment's own seed only.
+    pub(super) fn under_its_seed(self) -> Self {
+        Self { seed: Some(self.experiment.setup.seed), ..self }
+    }
+
+    /// Reads or makes its parallel jobs, if it has any, so that what is wrong with them is known
+    /// before anything runs.
+    pub(crate) fn check(&self, seed: u64, shared: &Shared) -> Result<(), SweepError> {
+        let Some(batch) = &self.experiment.jobs else { return Ok(()) };
+        let jobs = self.jobs(batch, seed, shared);
+        jobs.map(|_| ()).map_err(SweepError::of_run(&self.case, seed))
+    }
+
+    fn jobs(&self, batch: &Batch, seed: u64, shared: &Shared) -> Result<Jobs, JobsError> {
+        Ok(Jobs::listed(&batch.wanted(seed), &self.case, &shared.jobs(batch, seed)?)?)
+    }
+
+    /// The command that makes its figures by itself: its `table.csv` has them to the last digit.
+    pub fn command(&self, seeds: &RangeInclusive<u64>) -> String {
+        let mut words = vec!["dormouse".to_owned(), "sweep".to_owned(), self.name.clone()];
+        words.extend(self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
+        let seeds = self.seeds(seeds);
+        if seeds.start() == seeds.end() {
+            words.extend(["--set".to_owned(), format!("seed={}", seeds.start())]);
+        } else {
+            words.extend(["--seeds".to_owned(), seeds.end().to_string()]);
+        }
+        command_line(words)
+    }
+
+    fn sample(&self, seed: u64, shared: &Shared) -> Result<Sample, RunError> {
+        let experiment = self.seeded(seed, shared)?;
+        if experiment.scheduler.is_none()
+            && let Some(batch) = &experiment.jobs
+        {
+            return self.run_jobs(&experiment, batch, shared);
+        }
+        let mut requests = requests_of(&experiment);
+        let mut tally = BagTally::of(&experiment.setup);
+        let see = |step: &Step| {
+            tally.see(step);
+            requests.iter_mut().for_each(|requests| requests.see(step));
+        };
+        let run = virtual_run(&experiment, experiment.scheduler()?, see)?;
+        Ok(match requests {
+            Some(requests) if experiment.scheduler.is_none() => requests.sample(&run),
+            requests => with(tally.sample(&run), requests),
+        })
+    }
+
+    fn run_jobs(
+        &self,
+        experiment: &Experiment,
+        batch: &Batch,
+        shared: &Shared,
+    ) -> Result<Sample, RunError> {
+        let jobs = self.jobs(batch, experiment.setup.seed, shared)?;
+        let mut run = experiment.run(None);
+        let listed = jobs.known().unwrap_or_default();
+        let (mut told, mut tally) = (Told::default(), JobsTally::of(listed));
+        let (seen, mut requests) = (SeenByJobs::new(experiment.tenants()), requests_of(experiment));
+        let see = |step: &Step| {
+            tally.steps += 1;
+            requests.iter_mut().for_each(|requests| requests.see(step));
+            told.see(&seen.see(step), &mut tally).map_err(|never| match never {})
+        };
+        let played = play_out(experiment, &mut run, &mut model(experiment), Some(jobs), see);
+        played.map_err(|error| match error {
+            PlayError::Outside(error) => error,
+            stuck => JobsError::Schedule(stuck.to_string()),
+        })?;
+        Ok(with(tally.sample(batch.workload.processors, run.digest()), requests))
+    }
+
+    /// The Gantt chart of a bag's run under one seed, an SVG document.
+    ///
+    /// # Errors
+    ///
+    /// As its run.
+    pub fn gantt(&self, seed: u64, shared: &Shared) -> Result<String, SweepError> {
+        let wrong = SweepError::of_run(&self.case, seed);
+        let experiment = self.seeded(seed, shared).map_err(&wrong)?;
+        let mut record = Record::new(&experiment.setup);
+        let scheduler = experiment.scheduler().map_err(|error| wrong(error.into()))?;
+        virtual_run(&experiment, scheduler, |step| record.see(step))
+            .map_err(|error| wrong(error.into()))?;
+        let plan = experiment.scheduler.as_ref().and_then(|config| config.plan.clone());
+        let header = Header::new(Mode::Virtual, String::new(), experiment);
+        let results = Results { record: Some(record), plan, ..Results::of(&header) };
+        Ok(results.view().gantt.to_svg())
+    }
+
+    fn seeded(&self, seed: u64, shared: &Shared) -> Result<Experiment, RunError> {
+        let mut experiment = self.experiment.clone();
+        experiment.seed(seed);
+        let plan = shared.plan(&experiment)?;
+        if let Some(config) = &mut experiment.scheduler {
+            config.plan = plan;
+        }
+        Ok(experiment)
+    }
+}
+
+impl Sampled for Cell {
+    fn case(&self) -> &str {
+        &self.case
+    }
+
+    fn digest(&self) -> &str {
+        self.digest.get_or_init(|| {
+            let mut experiment = self.experiment.clone();
+            experiment.seed(0);
+            let files: Vec<_> = experiment.streamed().map(digest_of_file).collect();
+            digest_of(&(experiment, files))
+        })
+    }
+
+    fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
+        self.seed.map_or_else(|| wanted.clone(), |seed| seed..=seed)
+    }
+
+    fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError> {
+        self.sample(seed, shared).map_err(SweepError::of_run(&self.case, seed))
+    }
+}
+
+fn requests_of(experiment: &Experiment) -> Option<RequestsTally> {
+    let of = || RequestsTally::of(&experiment.whole_setup(), experiment.tenants());
+    experiment.requests.as_ref().map(|_| of())
+}
+
+/// The figures of a run, with those of the requests that share it.
+fn with(mut sample: Sample, requests: Option<RequestsTally>) -> Sample {
+    if let Some(requests) = requests {
+        requests.add_to(&mut sample);
+    }
+    sample
+}
+
+/// A digest of what is run, and of this program.
+pub(crate) fn digest_of(what: &impl Serialize) -> String {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(program().as_bytes());
+    hasher.update(serde_json::json!(what).to_string().as_bytes());
+    hasher.finalize().to_hex()[..24].to_owned()
+}
+
+/// A digest of what a file holds; what can't be read is said when it is run.
+pub(crate) fn digest_of_file(file: &Path) -> Option<String> {
+    let hash = |file| blake3::Hasher::new().update_reader(file).map(|h| h.finalize());
+    File::open(file).and_then(hash).ok().map(|hash| hash.to_hex().to_string())
+}
+
+/// What tells this build from others: results of another program are not reused.
+fn program() -> &'static str {
+    static PROGRAM: OnceLock<String> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let image = std::env::current_exe().and_then(std::fs::read);
+        image.map_or_else(
+            |_| env!("CARGO_PKG_VERSION").to_owned(),
+            |image| blake3::hash(&image).to_hex().to_string(),
+        )
+    })
+}

@@ -1,0 +1,290 @@
+//! `dormouse sweep`: one experiment over lists of values of one key or several.
+
+use std::collections::BTreeSet;
+
+use dormouse_analysis::{METRICS, Metric, Sample, series};
+use dormouse_estimate::Estimate;
+use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
+use dormouse_view::{Block, Cell as Shown, Column, Page, Table};
+
+use super::{Cell, Samples, Shared, SweepError};
+
+/// The key whose values are not run under seeds, but are seeds.
+const SEED: &str = "seed";
+/// The most experiments of a sweep.
+const MOST: usize = 10_000;
+
+/// An experiment over the values of keys: each of the one with each of the others.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    /// The keys, such as `scheduler.alpha`.
+    pub keys: Vec<String>,
+    /// The values of the keys in each cell; those of the last key change first.
+    pub values: Vec<Vec<String>>,
+    /// A cell for each.
+    pub cells: Vec<Cell>,
+}
+
+impl Sweep {
+    /// The cells of a sweep of `experiment`: settings may name a list of values, and without any it is
+    /// the experiment alone. Values of `seed` are run under these; else `seeds` says how many, if
+    /// anybody does.
+    ///
+    /// # Errors
+    ///
+    /// A key has two lists, there are more than 10,000 cells, seeds are said twice, or an experiment is
+    /// wrong.
+    pub fn of(
+        experiment: &str,
+        set: &[String],
+        seeds: Option<u64>,
+        shared: &Shared,
+    ) -> Result<Self, SweepError> {
+        let bad = |what: String| Err(SweepError::BadInput(what));
+        let (mut lists, mut fixed) = (Vec::<(String, Vec<String>)>::new(), Vec::new());
+        for text in set {
+            let (key, value) = text.split_once('=').unwrap_or((text, ""));
+            let (key, values) = (key.trim(), split(value));
+            if values.len() < 2 && key != SEED {
+                fixed.push(text.clone());
+            } else if lists.iter().any(|(other, _)| other == key) {
+                let what = "there are two lists of values for it; join them";
+                return bad(format!("--set {text}: {what}"));
+            } else {
+                lists.push((key.to_owned(), values));
+            }
+        }
+        let own = lists.iter().any(|(key, _)| key == SEED);
+        if let Some(n) = seeds.filter(|_| own) {
+            return bad(format!("--seeds {n}: the values of seed are the seeds; leave it out"));
+        }
+        let count = lists.iter().try_fold(1_usize, |n, (_, values)| n.checked_mul(values.len()));
+        if count.is_none_or(|count| count > MOST) {
+            return bad(format!(
+                "--set: the lists come to more than {MOST} experiments; shorten one"
+            ));
+        }
+        let keys: Vec<String> = lists.iter().map(|(key, _)| key.clone()).collect();
+        let values = each_with_each(&lists);
+        let mut cells = Vec::new();
+        for values in &values {
+            let settings: Vec<String> =
+                keys.iter().zip(values).map(|(key, value)| format!("{key}={value}")).collect();
+            let case = if settings.is_empty() { experiment.to_owned() } else { settings.join(" ") };
+            let cell = Cell::load(&case, experiment, &[fixed.clone(), settings].concat())?;
+            cell.check(cell.experiment.setup.seed, shared)?;
+            cells.push(if own { cell.under_its_seed() } else { cell });
+        }
+        let of_jobs = |cell: &&Cell| cell.experiment.scheduler.is_none();
+        if ![0, cells.len()].contains(&cells.iter().filter(of_jobs).count()) {
+            let what = "some of the values are of bags of tasks, others of parallel jobs; sweep \
+                        one kind at a time";
+            return bad(format!("--set {}: {what}", keys.join(", ")));
+        }
+        Ok(Self { keys, values, cells })
+    }
+
+    /// The table for people.
+    pub fn table(&self, samples: &Samples) -> Table {
+        let there = figures(samples);
+        let mut table = Table::of(self.values.iter().zip(samples));
+        for (n, key) in self.keys.iter().enumerate() {
+            table = table.column(Column::text(key), |(values, _)| values[n].clone());
+        }
+        for metric in METRICS.iter().filter(|m| m.in_table && there.contains(m.name)) {
+            let column = Column::mean(metric.heading).digits(metric.digits);
+            table = table.column(column, |(_, samples)| {
+                estimate(samples, metric.name).map(|e| Shown::mean(e.mean, e.ci95, e.n))
+            });
+        }
+        table.into()
+    }
+
+    /// `table.csv`. Several keys, and their values in the same order, are joined by semicolons.
+    pub fn csv(&self, samples: &Samples) -> String {
+        let there = figures(samples);
+        // The ones with names for people first, in their order.
+        let known = METRICS.iter().map(|metric| metric.name).filter(|name| there.contains(*name));
+        let others = there.iter().copied().filter(|name| Metric::named(name).is_none());
+        let metrics: Vec<&str> = known.chain(others).collect();
+        let lines = self.values.iter().zip(samples).flat_map(|(values, samples)| {
+            let of = |name| Some((values.join(";"), name, estimate(samples, name)?));
+            metrics.iter().copied().filter_map(of).collect::<Vec<_>>()
+        });
+        let number = |name: &str| Column::number(name).file_digits(6);
+        let table = Table::of(lines)
+            .column(Column::text("key"), |_| self.keys.join(";"))
+            .column(Column::text("value"), |(values, ..)| values.clone())
+            .column(Column::text("metric"), |(_, name, _)| *name)
+            .column(number("mean"), |(_, _, of)| of.mean)
+            .column(number("ci95_low"), |(_, _, of)| of.ci95.map(|(low, _)| low))
+            .column(number("ci95_high"), |(_, _, of)| of.ci95.map(|(_, high)| high))
+            .column(Column::count("n"), |(_, _, of)| of.n);
+        Table::from(table).to_csv()
+    }
+
+    /// `plot.svg`: one figure against another, and of each value the means with their confidence
+    /// intervals; joined where the values are numbers of one key.
+    pub fn plot(&self, samples: &Samples) -> Chart {
+        let first = self.cells.first().map(|cell| &cell.experiment);
+        let [x, y] = match first.map(|of| (of.scheduler.is_some(), of.jobs.is_some())) {
+            Some((false, true)) => ["mean_response_s", "mean_bounded_slowdown"],
+            Some((false, false)) => ["host_utilisation", "failed_normal"],
+            _ => ["makespan_s", "cost_usd"],
+        };
+        let heading = |name| Metric::named(name).map_or(name, |metric| metric.heading);
+        let name = |values: &Vec<String>| {
+            if values.is_empty() { "runs".to_owned() } else { values.join(", ") }
+        };
+        let mut series = Vec::new();
+        for (colour, (values, samples)) in self.values.iter().zip(samples).enumerate() {
+            let point = |s: &Sample| Some(Point::new(s.figure(x)?, s.figure(y)?));
+            let points = samples.iter().filter_map(point).collect();
+            series.push(Series { name: name(values), colour, look: Look::Sample, points });
+        }
+        let means = self.values.iter().zip(samples).filter_map(|(values, samples)| {
+            let (x, y) = (estimate(samples, x)?, estimate(samples, y)?);
+            let name = format!("mean of {}", name(values));
+            Some(Point { interval: y.ci95, name, ..Point::new(x.mean, y.mean) })
+        });
+        let (look, called) = match self.is_over_numbers() {
+            true => (Look::Line, "means, in order"),
+            false => (Look::Mean, "means"),
+        };
+        let points = means.collect();
+        series.push(Series { name: called.to_owned(), colour: 7, look, points });
+        let over = if self.keys.is_empty() {
+            String::new()
+        } else {
+            format!(", over {}", self.keys.join(" and "))
+        };
+        let panel = Panel {
+            title: format!("{} against {}{over}", heading(y), heading(x)),
+            x: Axis::new(heading(x), Scale::Linear),
+            y: Axis::new(heading(y), Scale::Linear),
+            series,
+            ..Panel::default()
+        };
+        Chart { title: String::new(), panels: vec![panel] }
+    }
+
+    /// The page of `report.html`.
+    pub fn page(&self, samples: &Samples, command: &str) -> Page {
+        let names: BTreeSet<&str> = self.cells.iter().map(|cell| cell.name.as_str()).collect();
+        let name = names.into_iter().collect::<Vec<_>>().join(", ");
+        let title = match self.keys.is_empty() {
+            true => name,
+            false => format!("{name} over {}", self.keys.join(" and ")),
+        };
+        let runs: usize = samples.iter().map(Vec::len).sum();
+        let lead = format!(
+            "{runs} runs in virtual time, of {} settings; means with their 95 % confidence intervals.",
+            self.cells.len()
+        );
+        let mut page = Page::new(title, lead);
+        page.section("Figures", [Block::Table(self.table(samples))]);
+        page.section("Runs", [Block::Plots(self.plot(samples).to_markup())]);
+        page.section("The same again", [Block::Command(command.to_owned())]);
+        page
+    }
+
+    /// Whether its values are on a scale: between names there is nothing.
+    fn is_over_numbers(&self) -> bool {
+        let is_number = |value: &String| value.parse::<f64>().is_ok();
+        self.keys.len() == 1 && self.values.iter().flatten().all(is_number)
+    }
+}
+
+/// Every choice of a value from each list; those of the last change first.
+fn each_with_each(lists: &[(String, Vec<String>)]) -> Vec<Vec<String>> {
+    lists.iter().fold(vec![Vec::new()], |chosen, (_, values)| {
+        let with = |before: &Vec<String>, value: &String| {
+            [&before[..], std::slice::from_ref(value)].concat()
+        };
+        chosen.iter().flat_map(|before| values.iter().map(move |v| with(before, v))).collect()
+    })
+}
+
+/// At the commas outside brackets and quotes.
+fn split(list: &str) -> Vec<String> {
+    let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
+    for c in list.chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '[' | '{' if !quoted => depth += 1,
+            ']' | '}' if !quoted => depth -= 1,
+            _ => {}
+        }
+        if c == ',' && depth == 0 && !quoted {
+            parts.push(String::new());
+        } else if let Some(last) = parts.last_mut() {
+            last.push(c);
+        }
+    }
+    parts.into_iter().map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect()
+}
+
+/// The names of all figures of these samples.
+fn figures(samples: &Samples) -> BTreeSet<&str> {
+    let all = || samples.iter().flatten();
+    let (figures, batches) =
+        (all().flat_map(|s| s.figures.keys()), all().flat_map(|s| s.batches.keys()));
+    figures.chain(batches).map(String::as_str).collect()
+}
+
+fn estimate(samples: &[Sample], metric: &str) -> Option<Estimate> {
+    series(samples, metric).estimate()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::super::Sampled as _;
+    use super::*;
+
+    #[test]
+    fn lists_split_at_outer_commas() {
+        assert_eq!(split("0.1,0.3, 0.5"), ["0.1", "0.3", "0.5"]);
+        assert_eq!(split("[1,2],[3]"), ["[1,2]", "[3]"]);
+        assert_eq!(split("\"a,b\",{ x = 1, y = 2 }"), ["\"a,b\"", "{ x = 1, y = 2 }"]);
+    }
+
+    fn sweep(experiment: &str, set: &[&str], seeds: Option<u64>) -> Result<Sweep, SweepError> {
+        let set: Vec<_> = set.iter().map(|&s| s.to_owned()).collect();
+        Sweep::of(experiment, &set, seeds, &Shared::default())
+    }
+
+    #[test]
+    fn each_value_of_a_list_with_each_of_the_others() {
+        let alone = sweep("j60", &["scheduler.alpha=0.5"], Some(3)).unwrap();
+        assert_eq!((alone.cells.len(), alone.cells[0].seeds(&(1..=3))), (1, 1..=3));
+        let twice = ["scheduler.alpha=0.1,0.2", "scheduler.alpha=0.3,0.4"];
+        let twice = sweep("j60", &twice, None).unwrap_err().to_string();
+        assert!(twice.contains("two lists"), "{twice}");
+        let many = (0..101).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
+        let many = [format!("seed={many}"), format!("live.speedup={many}")];
+        let many = sweep("j60", &[&many[0], &many[1]], None).unwrap_err().to_string();
+        assert!(many.contains("more than 10000 experiments"), "{many}");
+        let both = sweep("j60", &["scheduler.alpha=0.1,0.2,0.3", "seed=1,2"], None).unwrap();
+        assert_eq!(both.keys, ["scheduler.alpha", "seed"]);
+        assert_eq!(both.values[..3], [["0.1", "1"], ["0.1", "2"], ["0.2", "1"]]);
+        assert_eq!(both.cells[3].case, "scheduler.alpha=0.2 seed=2");
+        assert_eq!((both.cells.len(), both.cells[3].seeds(&(1..=10))), (6, 2..=2));
+        let set = ["policy.alpha=0.1,0.9", "scheduler.max-iteration=2"];
+        let sweep = sweep("j60", &set, Some(3)).unwrap();
+        assert_eq!((&sweep.keys[..], sweep.cells.len()), (&["policy.alpha".to_owned()][..], 2));
+        assert_ne!(sweep.cells[0].digest(), sweep.cells[1].digest());
+        assert_eq!(sweep.cells[0].seeds(&(1..=3)), 1..=3);
+    }
+
+    #[test]
+    fn a_list_of_seeds_is_run_under_these() {
+        for experiment in ["j60", "batch-small"] {
+            let cells = sweep(experiment, &["seed=7,3"], None).unwrap().cells;
+            let seeds: Vec<_> = cells.iter().map(|cell| cell.seeds(&(1..=10))).collect();
+            assert_eq!(seeds, [7..=7, 3..=3]);
+            let twice = sweep(experiment, &["seed=7,3"], Some(2)).unwrap_err().to_string();
+            assert!(twice.contains("--seeds 2"), "{twice}");
+        }
+    }
+}

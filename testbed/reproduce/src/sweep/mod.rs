@@ -1,0 +1,20 @@
+//! Many independent, seeded runs in virtual time: on all cores, resumable, in parts.
+
+mod cell;
+mod error;
+mod folder;
+mod grid;
+mod shard;
+mod shared;
+mod spec;
+mod work;
+
+pub use cell::Cell;
+pub(crate) use cell::{digest_of, digest_of_file};
+pub use error::{RunError, SweepError};
+pub use folder::Folder;
+pub use grid::Sweep;
+pub use shard::Shard;
+pub use shared::Shared;
+pub use spec::{Reproduction, Spec};
+pub use work::{Sampled, Samples, Work};

@@ -1,0 +1,95 @@
+//! What runs share: plans already made, and jobs already read or generated.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use dormouse_policies::{BagSchedulerConfig, Plan, PlanError};
+use dormouse_workload::Listed;
+
+use dormouse_experiment::chain;
+use dormouse_experiment::{Batch, Experiment};
+use dormouse_report::jobs::JobsError;
+
+/// Lists of jobs that are kept: a long one has a hundred megabytes.
+const MOST_LISTS: usize = 12;
+
+type Made<T, E> = Arc<OnceLock<Result<T, E>>>;
+
+/// Plans and jobs that were made for one run and are the same for others. A thread that wants what
+/// is being made waits for it.
+#[derive(Debug, Default)]
+pub struct Shared {
+    plans: Mutex<HashMap<blake3::Hash, Made<Option<Plan>, PlanError>>>,
+    jobs: Mutex<VecDeque<(blake3::Hash, Made<Listed, String>)>>,
+}
+
+impl Shared {
+    /// The plan of an experiment; `None` where its scheduler makes none.
+    ///
+    /// # Errors
+    ///
+    /// No plan can be made.
+    pub fn plan(&self, experiment: &Experiment) -> Result<Option<Plan>, PlanError> {
+        let Some(config) = &experiment.scheduler else { return Ok(None) };
+        if let Some(given) = &config.plan {
+            return Ok(Some(given.clone()));
+        }
+        let made = {
+            let mut all = self.plans.lock().unwrap_or_else(PoisonError::into_inner);
+            all.entry(key_of_plan(config, experiment)).or_default().clone()
+        };
+        made.get_or_init(|| experiment.plan()).clone()
+    }
+
+    /// The jobs of a batch under a seed, before load, estimates and usage are set.
+    ///
+    /// # Errors
+    ///
+    /// The log can't be read; the model can't make them.
+    pub(crate) fn jobs(&self, batch: &Batch, seed: u64) -> Result<Listed, JobsError> {
+        let key = key_of_jobs(batch, seed);
+        let made = {
+            let mut all = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+            match all.iter().find(|(known, _)| *known == key) {
+                Some((_, made)) => made.clone(),
+                None => {
+                    let made = Made::default();
+                    all.push_back((key, made.clone()));
+                    if all.len() > MOST_LISTS {
+                        all.pop_front();
+                    }
+                    made
+                }
+            }
+        };
+        let read = || Listed::read(&batch.wanted(seed)).map_err(|error| chain(&error));
+        made.get_or_init(read).clone().map_err(JobsError::Schedule)
+    }
+}
+
+/// A digest of all that a plan depends on.
+fn key_of_plan(config: &BagSchedulerConfig, experiment: &Experiment) -> blake3::Hash {
+    let setup = &experiment.setup;
+    // What only matters once the run is under way.
+    let standard = BagSchedulerConfig::default();
+    let scheduler = BagSchedulerConfig {
+        allocation_cycle: standard.allocation_cycle,
+        steal: standard.steal,
+        burst_on: standard.burst_on,
+        migrate: standard.migrate,
+        ..config.clone()
+    };
+    let parts =
+        serde_json::json!([scheduler, setup.catalogue, setup.bag, setup.checkpoint, setup.seed]);
+    blake3::hash(parts.to_string().as_bytes())
+}
+
+/// A digest of all that the jobs of a batch depend on.
+fn key_of_jobs(batch: &Batch, seed: u64) -> blake3::Hash {
+    let workload = &batch.workload;
+    // Jobs that stand in the experiment get their usage as they are listed.
+    let listed = (workload.usage, batch.scheduler.name);
+    let memory = batch.simulation(seed).space().memory;
+    let parts = serde_json::json!([workload.source, workload.processors, memory, listed, seed]);
+    blake3::hash(parts.to_string().as_bytes())
+}

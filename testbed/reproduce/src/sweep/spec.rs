@@ -1,0 +1,136 @@
+//! What a folder of samples is for: enough to go on with it, or to join its parts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::SweepError;
+use super::folder::{SPEC, damaged};
+use dormouse_experiment::command_line;
+
+/// What `dormouse reproduce` is to make.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Reproduction {
+    /// What of which paper, such as `burst-hads/table-4`.
+    pub what: String,
+    /// The first seed.
+    pub first_seed: u64,
+    /// So many seeds.
+    pub seeds: u64,
+    /// Seeds of each experiment that tries a factor; 0: none is tried.
+    pub trial_seeds: u64,
+    /// Settings of the experiments that try factors: the cells, and `key=value`.
+    pub trial_set: Vec<(String, String)>,
+    /// Names of readings that all cells have.
+    pub readings: Vec<String>,
+    /// Settings of every cell, `key=value`.
+    pub set: Vec<String>,
+    /// Settings of some: the cells, and `key=value`.
+    pub of_cells: Vec<(String, String)>,
+    /// Cells that are left out, each with what they need.
+    pub without: Vec<(String, String)>,
+    /// A file of lifetimes, for what is made of such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifetimes: Option<PathBuf>,
+    /// A folder of records of spot prices, for what is made of such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prices: Option<PathBuf>,
+    /// The words of the command that makes the same again.
+    pub words: Vec<String>,
+}
+
+/// The command behind a folder, whatever its shard.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+pub enum Spec {
+    /// The command `dormouse reproduce`.
+    Reproduce(Reproduction),
+    /// The command `dormouse compare`.
+    Compare {
+        /// Names of the schedulers; the others are compared with the first.
+        schedulers: Vec<String>,
+        /// Files or built-in experiments.
+        on: Vec<String>,
+        /// Settings of every cell, `key=value`.
+        set: Vec<String>,
+        /// Seeds 1 to this.
+        seeds: u64,
+    },
+    /// The command `dormouse sweep`.
+    Sweep {
+        /// A file or a built-in experiment.
+        experiment: String,
+        /// Settings, `key=value` or `key=value,value,…`.
+        set: Vec<String>,
+        /// Seeds 1 to this, unless the list of values is one of seeds.
+        seeds: u64,
+    },
+}
+
+impl Spec {
+    /// The one that all parts of a sweep are for.
+    pub fn of_parts(parts: &[PathBuf]) -> Result<Self, SweepError> {
+        let Some((first, others)) = parts.split_first() else {
+            return Err(SweepError::BadInput("give the folders of the shards".to_owned()));
+        };
+        let spec = Self::read(first)?;
+        for other in others {
+            if Self::read(other)? != spec {
+                let (other, first) = (other.display(), first.display());
+                return Err(SweepError::BadInput(format!(
+                    "{other} is a part of another sweep than {first}; merge the parts of one"
+                )));
+            }
+        }
+        Ok(spec)
+    }
+
+    /// Whether results of `before` are of the same command, which may have been given fewer or more
+    /// seeds.
+    pub fn continues(&self, before: &Self) -> bool {
+        self.without_seeds() == before.without_seeds()
+    }
+
+    fn without_seeds(&self) -> Self {
+        let mut spec = self.clone();
+        match &mut spec {
+            Self::Reproduce(asked) => {
+                (asked.seeds, asked.trial_seeds) = (0, 0);
+                asked.words.clear();
+            }
+            Self::Sweep { seeds, .. } | Self::Compare { seeds, .. } => *seeds = 0,
+        }
+        spec
+    }
+
+    /// The command that makes the same again.
+    pub fn command(&self) -> String {
+        match self {
+            Self::Reproduce(asked) => command_line(&asked.words),
+            Self::Compare { schedulers, on, set, seeds } => {
+                let (schedulers, on, seeds) =
+                    (schedulers.join(","), on.join(","), seeds.to_string());
+                let words = ["dormouse", "compare", "--schedulers", &schedulers, "--on", &on];
+                let set = set.iter().flat_map(|set| ["--set", set]);
+                command_line(words.into_iter().chain(["--seeds", &seeds]).chain(set))
+            }
+            Self::Sweep { experiment, set, seeds } => {
+                let seeds = seeds.to_string();
+                // The values of seed are the seeds.
+                let own = set.iter().any(|set| set.split('=').next() == Some("seed"));
+                let seeds = (!own).then_some(["--seeds", &seeds]);
+                let set = set.iter().flat_map(|set| ["--set", set]);
+                let words = ["dormouse", "sweep", experiment].into_iter().chain(set);
+                command_line(words.chain(seeds.into_iter().flatten()))
+            }
+        }
+    }
+
+    pub(super) fn read(folder: &Path) -> Result<Self, SweepError> {
+        let path = folder.join(SPEC);
+        let text = fs::read_to_string(&path).map_err(SweepError::io("read", &path))?;
+        serde_json::from_str(&text).map_err(|error| damaged(&path, error.line(), &error))
+    }
+}

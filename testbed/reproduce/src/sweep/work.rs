@@ -1,0 +1,114 @@
+//! Runs spread over threads. What comes out depends on nothing but what went in.
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::sync::{Mutex, PoisonError};
+
+use dormouse_analysis::Sample;
+use rayon::ThreadPoolBuilder;
+use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
+
+use super::{Folder, Shard, Shared, SweepError};
+
+/// What samples are taken of, under one seed or many.
+pub trait Sampled: Sync {
+    /// Name of the case in tables.
+    fn case(&self) -> &str;
+
+    /// Digest of all that the samples depend on, besides the seed.
+    fn digest(&self) -> &str;
+
+    /// The seeds that it is run under where these are wanted.
+    fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
+        wanted.clone()
+    }
+
+    /// The sample under one seed.
+    ///
+    /// # Errors
+    ///
+    /// It can't be scheduled, or the run got stuck.
+    fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError>;
+}
+
+/// The samples of every cell, in the order of cells and seeds. Under a shard, those there are.
+pub type Samples = Vec<Vec<Sample>>;
+
+/// How cells are run.
+#[derive(Debug)]
+pub struct Work<'a> {
+    /// Under these seeds, but for cells that have one of their own.
+    pub seeds: RangeInclusive<u64>,
+    /// On so many threads.
+    pub threads: usize,
+    /// The runs to make; `None`: all have to be there.
+    pub compute: Option<Shard>,
+    /// What was made for other runs.
+    pub shared: &'a Shared,
+}
+
+impl Work<'_> {
+    /// Runs every cell under every seed, but for what `folder` knows; `progress` is told how many
+    /// of how many runs are done.
+    pub fn run<C: Sampled>(
+        &self,
+        cells: &[C],
+        folder: &mut Folder,
+        progress: &mut (dyn FnMut(usize, usize) + Send),
+    ) -> Result<Samples, SweepError> {
+        let runs = |cell| C::seeds(cell, &self.seeds).map(move |seed| (cell, seed));
+        let todo = self.todo(cells.iter().flat_map(runs).collect(), folder)?;
+        let total = todo.len();
+        progress(0, total);
+        let pool = ThreadPoolBuilder::new().num_threads(self.threads.clamp(1, total.max(1)));
+        let pool = pool.build().map_err(|error| {
+            SweepError::BadInput(format!("--threads {}: {error}; give fewer", self.threads))
+        })?;
+        let kept = Mutex::new((0, &mut *folder, progress));
+        // Not a parallel iterator of the list itself, which is cut in halves: runs beside each other
+        // have the same jobs, of which a few lists are kept.
+        let runs = todo.into_iter().par_bridge();
+        pool.install(|| {
+            runs.try_for_each(|(cell, seed)| {
+                let sample = cell.run(seed, self.shared)?;
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let (done, folder, progress) = &mut *kept;
+                folder.keep(cell, seed, sample)?;
+                *done += 1;
+                progress(*done, total);
+                Ok::<_, SweepError>(())
+            })
+        })?;
+        let samples = |cell| {
+            let seeds = C::seeds(cell, &self.seeds);
+            seeds.filter_map(|seed| folder.known(cell, seed).cloned()).collect()
+        };
+        Ok(cells.iter().map(samples).collect())
+    }
+
+    /// The runs that are to be made: a part is the same whatever is known already.
+    fn todo<'c, C: Sampled>(
+        &self,
+        all: Vec<(&'c C, u64)>,
+        folder: &Folder,
+    ) -> Result<Vec<(&'c C, u64)>, SweepError> {
+        let is_missing = |(cell, seed): &(&C, u64)| folder.known(*cell, *seed).is_none();
+        if let Some(shard) = self.compute {
+            let mut seen = BTreeSet::new();
+            let mine = all.into_iter().enumerate().filter(|(n, _)| shard.has(*n));
+            let mine = mine.map(|(_, run)| run).filter(is_missing);
+            return Ok(mine.filter(|(cell, seed)| seen.insert((cell.digest(), *seed))).collect());
+        }
+        let missing: Vec<_> = all.iter().filter(|run| is_missing(run)).collect();
+        match missing.first() {
+            None => Ok(Vec::new()),
+            Some((cell, seed)) => Err(SweepError::BadInput(format!(
+                "{} of {} runs are in none of the parts, first {} seed {seed}; give the folders of \
+                 all shards, all made by this same program",
+                missing.len(),
+                all.len(),
+                cell.case()
+            ))),
+        }
+    }
+}
