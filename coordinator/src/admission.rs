@@ -520,8 +520,7 @@ pub(crate) fn offer(host: &Room, reserve: Ppm, share: Ppm, setup: Option<&Setup>
 
 /// The CPU time that a task of this shortest run time is given for all its work.
 fn cpu_time(shortest: Span, share: Ppm, speedup: Speedup) -> u64 {
-    let share_us = u128::from(shortest.as_micros()) * u128::from(share.get());
-    u64::try_from(share_us / u128::from(speedup.emulated_us_per_second())).unwrap_or(u64::MAX)
+    u64::try_from(speedup.cpu_time(shortest, share).as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The CPU time of every task of an experiment that was admitted at this share.

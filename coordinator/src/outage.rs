@@ -75,7 +75,7 @@ mod tests {
             hold_real_us: 5_000_000,
         })
         .expect("it says so");
-        let speedup = Speedup::from_f64(30.0).expect("it is one");
+        let speedup = Speedup::times(30);
         let back = |last, after_us: u64| {
             let back = anchor.back(Time::from_secs(last), 1_000_000_000 + after_us, speedup);
             (back.at.as_micros() / 1_000_000, back.outage.as_micros() / 1_000_000)

@@ -21,9 +21,9 @@ impl Programs {
     /// The arguments of a job's program: it takes its run time on processors of its own, and its
     /// processes use what they should of them.
     pub(crate) fn arguments(&self, job: &Submission) -> Vec<String> {
-        let real = self.speedup.real(job.runtime.as_micros());
+        let real = self.speedup.real(job.runtime);
         let phases = phases_of(real, self.phase);
-        let cpu_us = self.core.of(u64::try_from(real.as_micros()).unwrap_or(u64::MAX)).max(1);
+        let cpu_us = self.speedup.cpu_time(job.runtime, self.core).as_micros().max(1);
         let decimal = |part: Ppm| format!("{:.6}", part.as_f64());
         let usage: Vec<_> = (0..job.processes as usize).map(|n| decimal(job.usage.of(n))).collect();
         let words = [
@@ -49,7 +49,7 @@ impl Programs {
 
     /// The same for the worker, which sees to it.
     pub(crate) fn plan(&self, job: &Submission) -> v1::Plan {
-        let real = self.speedup.real(job.runtime.as_micros());
+        let real = self.speedup.real(job.runtime);
         v1::Plan {
             real_runtime_us: u64::try_from(real.as_micros()).unwrap_or(u64::MAX),
             phases: phases_of(real, self.phase),
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_job_is_given_what_takes_its_run_time_on_its_processors() {
         let programs = Programs {
-            speedup: Speedup::from_f64(30.0).expect("sensible"),
+            speedup: Speedup::times(30),
             core: Ppm::new(112_500),
             phase: Duration::from_millis(500),
         };

@@ -40,6 +40,25 @@ fn a_circle_is_found_whatever_way_it_is_written() {
     assert!(found[0].contains("a -> b -> d -> a"), "{found:?}");
 }
 
+/// Files that say or hear how many emulated microseconds pass in a second; nobody else reckons with that.
+const SAY_SPEED: [&str; 5] = ["speedup.rs", "greeting.rs", "restore.rs", "conductor.rs", "life.rs"];
+
+/// Times are converted by `Speedup` alone, so that both ends of a session round them the same way.
+#[test]
+fn only_speedup_converts_times() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let (mut crates, mut files) = (Vec::new(), Vec::new());
+    crates_below(root, &mut crates);
+    crates.iter().for_each(|src| files_below(src, &mut files));
+    let says =
+        |file: &PathBuf| fs::read_to_string(file).unwrap().contains("emulated_us_per_second");
+    let (told, others): (Vec<_>, Vec<_>) = files.into_iter().filter(says).partition(|file| {
+        SAY_SPEED.iter().any(|name| file.file_name().is_some_and(|file| file == *name))
+    });
+    assert!(others.is_empty(), "convert times with Speedup (proto/units): {others:?}");
+    assert_eq!(told.len(), SAY_SPEED.len(), "{told:?}");
+}
+
 /// The `src` of every crate.
 fn crates_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap().flatten() {

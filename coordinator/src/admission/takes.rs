@@ -1,7 +1,7 @@
 //! How long a live run takes, said as it begins. One that takes for ever is refused, unless that is
 //! meant.
 
-use dormouse_units::Span;
+use dormouse_units::{Span, Speedup};
 
 /// Longer than this, in real time, a run has to be meant to take.
 const LONGEST_S: f64 = 12.0 * 3_600.0;
@@ -26,13 +26,12 @@ pub struct TooLong {
 ///
 /// That is very long, and isn't meant to be `long`; with fewer of what it has it were less.
 pub fn takes(
-    (how, emulated, speedup): (&str, Span, f64),
+    (how, emulated, speedup): (&str, Span, Speedup),
     fewer: &'static str,
     long: bool,
 ) -> Result<String, TooLong> {
-    let emulated_s = emulated.as_secs_f64();
-    let real_s = emulated_s / speedup;
-    let (real, emulated) = (words(real_s), words(emulated_s));
+    let real_s = speedup.real(emulated).as_secs_f64();
+    let (real, emulated) = (words(real_s), words(emulated.as_secs_f64()));
     let takes = format!("{how} {real} of real time: {emulated} at a speed-up of {speedup}");
     if long || real_s <= LONGEST_S {
         return Ok(format!("it takes {takes}"));
@@ -57,7 +56,7 @@ mod tests {
     #[test]
     fn what_takes_days_has_to_be_meant() {
         let takes = |days: u64, long| {
-            takes(("at least", Span::from_secs(days * 86_400), 30.0), "jobs", long)
+            takes(("at least", Span::from_secs(days * 86_400), Speedup::times(30)), "jobs", long)
         };
         let text = takes(15, false).expect("it is said");
         assert_eq!(

@@ -1,16 +1,37 @@
-//! How fast emulated time passes.
+//! How fast emulated time passes, and all conversions between it and real time.
+//!
+//! There are two clocks with two grains: emulated time is counted in microseconds, real time in nanoseconds.
+//! Real time becomes emulated time rounded down, which is what a clock shows; emulated time becomes the
+//! shortest real time after which such a clock shows it. Up to a speed-up of 1,000 the way there and back
+//! therefore loses nothing, on whichever host it is reckoned.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::time::Duration;
 
-use crate::Span;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// How much faster emulated time passes than real time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use crate::{Ppm, Span};
+
+/// How much faster emulated time passes than real time. In files it is a number: emulated seconds per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Speedup {
+    /// Emulated microseconds in a second of real time; never zero.
     emulated_us_per_second: u64,
 }
 
 impl Speedup {
+    /// The speed-up of a run whose clock goes as all clocks do.
+    pub const ONE: Self = Self::times(1);
+
+    /// Emulated time that passes `factor` times as fast as real time, and as fast if `factor` is zero.
+    #[must_use]
+    pub const fn times(factor: u32) -> Self {
+        let factor = if factor == 0 { 1 } else { factor as u64 };
+        Self { emulated_us_per_second: factor * 1_000_000 }
+    }
+
     /// The nearest speed-up to `factor`; `None` unless it is between 0.001 and 1,000,000.
     #[must_use]
     pub fn from_f64(factor: f64) -> Option<Self> {
@@ -44,23 +65,158 @@ impl Speedup {
         self.emulated_us_per_second as f64 / 1e6
     }
 
-    /// The emulated microseconds that pass in `real`, rounded down.
-    #[must_use]
-    pub fn emulated_us(self, real: Duration) -> u64 {
-        let us = real.as_nanos() * u128::from(self.emulated_us_per_second) / 1_000_000_000;
-        u64::try_from(us).unwrap_or(u64::MAX)
-    }
-
-    /// The emulated time that passes in `real`, rounded down.
+    /// The emulated time that passes in `real`, rounded down to microseconds, saturating.
     #[must_use]
     pub fn emulated(self, real: Duration) -> Span {
-        Span::from_micros(self.emulated_us(real))
+        let us =
+            real.as_nanos().saturating_mul(u128::from(self.emulated_us_per_second)) / 1_000_000_000;
+        Span::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
     }
 
-    /// The real time in which `us` emulated microseconds pass, rounded up.
+    /// The shortest real time in which `emulated` passes: rounded up to nanoseconds, saturating.
     #[must_use]
-    pub fn real(self, us: u64) -> Duration {
-        let ns = (u128::from(us) * 1_000_000_000).div_ceil(u128::from(self.emulated_us_per_second));
+    pub fn real(self, emulated: Span) -> Duration {
+        let ns = (u128::from(emulated.as_micros()) * 1_000_000_000)
+            .div_ceil(u128::from(self.emulated_us_per_second));
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+
+    /// The CPU time that `share` of a core has to give in `emulated` time, rounded down to microseconds,
+    /// saturating.
+    #[must_use]
+    pub fn cpu_time(self, emulated: Span, share: Ppm) -> Duration {
+        let us = u128::from(emulated.as_micros()) * u128::from(share.get())
+            / u128::from(self.emulated_us_per_second);
+        Duration::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
+    }
+
+    /// The share of a core that gives so much CPU time, counted in microseconds, in `emulated` time:
+    /// rounded down, saturating; of no time, as in a microsecond.
+    #[must_use]
+    pub fn share(self, cpu_time: Duration, emulated: Span) -> Ppm {
+        let ppm = cpu_time.as_micros().saturating_mul(u128::from(self.emulated_us_per_second))
+            / u128::from(emulated.as_micros().max(1));
+        Ppm::new(u32::try_from(ppm).unwrap_or(u32::MAX))
+    }
+}
+
+impl fmt::Display for Speedup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_f64().fmt(f)
+    }
+}
+
+impl Serialize for Speedup {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.as_f64().serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Speedup {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let factor = f64::deserialize(from)?;
+        let why = "a speed-up is between 0.001 and 1000000";
+        Self::from_f64(factor).ok_or_else(|| de::Error::custom(why))
+    }
+}
+
+impl JsonSchema for Speedup {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Speedup".into()
+    }
+
+    fn json_schema(of: &mut SchemaGenerator) -> Schema {
+        f64::json_schema(of)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_factor_is_sensible_or_none() {
+        for no in [0.0, -1.0, 0.000_9, 1_000_000.1, f64::NAN, f64::INFINITY] {
+            assert_eq!(Speedup::from_f64(no), None, "{no}");
+        }
+        assert_eq!(Speedup::from_f64(30.0), Some(Speedup::times(30)));
+        assert_eq!(Speedup::times(0), Speedup::ONE);
+        assert_eq!(Speedup::from_emulated_us_per_second(0), None);
+    }
+
+    #[test]
+    fn files_have_a_factor() {
+        for (factor, text) in [(30.0, "30.0"), (0.001, "0.001"), (29.97, "29.97")] {
+            let speedup = Speedup::from_f64(factor).unwrap();
+            assert_eq!(serde_json::to_string(&speedup).unwrap(), text);
+            assert_eq!(serde_json::from_str::<Speedup>(text).unwrap(), speedup);
+        }
+        assert_eq!(serde_json::from_str::<Speedup>("7").unwrap(), Speedup::times(7));
+        let no = serde_json::from_str::<Speedup>("0").unwrap_err().to_string();
+        assert!(no.contains("between 0.001 and 1000000"), "{no}");
+        assert_eq!(Speedup::times(30).to_string(), "30");
+    }
+
+    #[test]
+    fn time_is_rounded_to_when_a_clock_shows_it() {
+        let thirty = Speedup::times(30);
+        // A microsecond at speed-up 30 is 33.3 ns of real time.
+        assert_eq!(thirty.real(Span::from_micros(1)), Duration::from_nanos(34));
+        assert_eq!(thirty.emulated(Duration::from_nanos(33)), Span::ZERO);
+        assert_eq!(thirty.emulated(Duration::from_nanos(34)), Span::from_micros(1));
+        assert_eq!(thirty.real(Span::from_secs(2_700)), Duration::from_secs(90));
+        let never = Span::from_micros(u64::MAX);
+        assert_eq!(thirty.real(never), Duration::from_nanos(u64::MAX));
+        assert_eq!(Speedup::times(1_000_000).emulated(Duration::MAX), never);
+    }
+
+    #[test]
+    fn a_share_of_a_core_gives_its_part_of_the_real_time() {
+        let (thirty, share) = (Speedup::times(30), Ppm::new(112_500));
+        assert_eq!(thirty.cpu_time(Span::from_secs(300), share), Duration::from_millis(1_125));
+        assert_eq!(thirty.share(Duration::from_millis(1_125), Span::from_secs(300)), share);
+        // 0.9999 µs, and 9.999 ppm.
+        assert_eq!(thirty.cpu_time(Span::from_micros(29_997), Ppm::new(1_000)), Duration::ZERO);
+        assert_eq!(
+            Speedup::ONE.share(Duration::from_micros(9_999), Span::from_secs(1_000)),
+            Ppm::new(9)
+        );
+        assert_eq!(thirty.share(Duration::MAX, Span::ZERO), Ppm::new(u32::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn there_and_back_nothing_is_lost(us_per_s in 1_000_u64..=1_000_000_000, us in 0_u64..1 << 50) {
+            let (speedup, span) = (Speedup { emulated_us_per_second: us_per_s }, Span::from_micros(us));
+            // Real time that does not fit into nanoseconds saturates.
+            prop_assume!(u128::from(us) * 1_000_000_000 / u128::from(us_per_s) < u128::from(u64::MAX));
+            prop_assert_eq!(speedup.emulated(speedup.real(span)), span);
+        }
+
+        #[test]
+        fn an_alarm_for_a_time_never_rings_before_its_clock_shows_it(
+            us_per_s in 1_000_u64..=1_000_000_000_000,
+            us in 0_u64..1 << 50,
+        ) {
+            let (speedup, span) = (Speedup { emulated_us_per_second: us_per_s }, Span::from_micros(us));
+            prop_assume!(u128::from(us) * 1_000_000_000 / u128::from(us_per_s) < u128::from(u64::MAX));
+            let at = speedup.real(span);
+            prop_assert!(speedup.emulated(at) >= span);
+            let before = at.saturating_sub(Duration::from_nanos(1));
+            prop_assert!(at == Duration::ZERO || speedup.emulated(before) < span);
+        }
+
+        #[test]
+        fn what_a_clock_showed_it_showed_by_then(us_per_s in 1_000_u64..=1_000_000_000_000, ns in 0_u64..1 << 60) {
+            let (speedup, real) = (Speedup { emulated_us_per_second: us_per_s }, Duration::from_nanos(ns));
+            prop_assert!(speedup.real(speedup.emulated(real)) <= real);
+        }
     }
 }

@@ -5,7 +5,7 @@ use dormouse_documents::Node;
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_model::Bag;
 use dormouse_tasks::BagProgram;
-use dormouse_units::{Ppm, Span, TaskId};
+use dormouse_units::{Ppm, Span, Speedup, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Live {
     /// Emulated seconds per real second.
     #[schemars(range(min = 0.001, max = 1e6))]
-    pub speedup: f64,
+    pub speedup: Speedup,
     /// What the tasks really run.
     pub tasks: BagProgram,
     /// How a VM is hibernated.
@@ -72,7 +72,7 @@ pub enum Hibernate {
 impl Default for Live {
     fn default() -> Self {
         Self {
-            speedup: 30.0,
+            speedup: Speedup::times(30),
             tasks: BagProgram::Vector,
             hibernate: Hibernate::Freeze,
             workers: 1,

@@ -4,13 +4,14 @@ use dormouse_analysis::jobs::SeenByJobs;
 use dormouse_analysis::{Checker, JobsChecker, Mode, RequestsChecker, Violation};
 use dormouse_engine::part_of;
 use dormouse_units::Span;
+use std::time::Duration;
 
 use crate::output::RunLog;
 use crate::replay::{ReplayError, play};
 
-/// How late, in seconds of real time, a worker's report may reach the log of a live run. Far more
+/// How late, in real time, a worker's report may reach the log of a live run. Far more
 /// than any was seen to be, and too little for a worker that earns credits at a wrong rate.
-const LATENESS_S: f64 = 1.0;
+const LATENESS: Duration = Duration::from_secs(1);
 
 /// What was looked at, and what was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,9 +36,7 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
     let (of, setup) = (experiment.tenants(), experiment.whole_setup());
     let lateness = match log.header.mode {
         Mode::Virtual => Span::ZERO,
-        Mode::Live => {
-            Span::from_secs_f64(LATENESS_S * experiment.live.speedup).unwrap_or(Span::ZERO)
-        }
+        Mode::Live => experiment.live.speedup.emulated(LATENESS),
     };
     let mut bag = experiment.scheduler.as_ref().map(|_| Checker::new(&setup, lateness));
     let mut jobs = experiment.jobs.as_deref().map(|jobs| {

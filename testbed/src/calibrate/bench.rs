@@ -9,7 +9,7 @@ use dormouse_analysis::{Latency, LiveFacts, Mode, Record};
 use dormouse_coordinator::CoordinatorError::Admission;
 use dormouse_coordinator::Progress;
 use dormouse_host::calibration::{CalibrationError, Came, Cell, Samples, folder_of};
-use dormouse_units::TaskId;
+use dormouse_units::{TaskId, Time};
 use dormouse_worker::workspace::{Roots, remove_abandoned};
 
 use super::{CalibrateError, CellPlan};
@@ -56,8 +56,9 @@ impl Bench {
 
     /// About how many real seconds a cell will take.
     pub(crate) fn estimate_s(&self, plan: &CellPlan) -> Result<f64, CalibrateError> {
-        let twin = twin(&plan.experiment(1)?)?;
-        let once = twin.end().as_secs_f64() / plan.speedup + AROUND_S;
+        let experiment = plan.experiment(1)?;
+        let end = twin(&experiment)?.end();
+        let once = experiment.live.speedup.real(end.since(Time::ZERO)).as_secs_f64() + AROUND_S;
         Ok(once * f64::from(self.repeat))
     }
 

@@ -68,7 +68,7 @@ pub(super) fn conduct_live(
     let folder = staging.path().to_path_buf();
     let has_bag = experiment.scheduler.is_some() || experiment.jobs.is_none();
     let ends = Time::ZERO + rehearsal.takes;
-    let left_s = |now: Time| ends.since(now).as_secs_f64() / experiment.live.speedup;
+    let left_s = |now: Time| experiment.live.speedup.real(ends.since(now)).as_secs_f64();
     let mut progress = match has_bag {
         true => say.progress(experiment.setup.bag.tasks.len(), "tasks"),
         false => say.progress(submissions.len(), "jobs"),

@@ -1,7 +1,7 @@
 //! `dormouse reproduce measy/live`: the four schedulers on real processors, beside virtual time.
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use dormouse_analysis::Mode;
 use dormouse_analysis::fidelity::{Consolidation, measured_sharing};
@@ -167,10 +167,12 @@ impl Measured {
         let live = runs.iter().filter_map(|(s, e, _, real)| Some((s, e, &real.live.as_ref()?.0)));
         let (two_tier, moves): (Vec<_>, Vec<_>) = live
             .filter(|(scheduler, ..)| scheduler.promotion().is_some())
-            .map(|(_, e, of)| (of, of.migration_mean_s * e.live.speedup))
+            .map(|(_, e, of)| {
+                let real = Duration::try_from_secs_f64(of.migration_mean_s).unwrap_or_default();
+                (of, e.live.speedup.emulated(real))
+            })
             .unzip();
-        let longest = moves.into_iter().fold(0.0, f64::max);
-        let migration = Span::from_secs_f64(longest).filter(|_| longest > 0.0);
+        let migration = moves.into_iter().max().filter(|longest| *longest > Span::ZERO);
         Self { sharing: measured_sharing(&two_tier), migration }
     }
 

@@ -27,13 +27,16 @@ pub(super) fn settle(
     let found = found(calibration)?;
     let (experiment, said) = (&loaded.experiment, loaded.speedup);
     let demand = || demand(loaded);
-    let choice = match choose(found, experiment.live.speedup, said, demand) {
+    let choice = match choose(found, experiment.live.speedup.as_f64(), said, demand) {
         Choice::Run(choice) => *choice,
         Choice::Refuse(why) => {
             return Err(Failure::BadInput(format!("{}: {why}", experiment.name)));
         }
     };
-    loaded.experiment.live.speedup = choice.speedup;
+    // Every speed-up that a calibration may have is one.
+    if let Some(speedup) = Speedup::from_f64(choice.speedup) {
+        loaded.experiment.live.speedup = speedup;
+    }
     Ok(choice)
 }
 
@@ -62,7 +65,7 @@ fn demand(loaded: &Loaded) -> Option<Demand> {
     let hosts = vec![room; live.workers as usize];
     let request = Request {
         hosts: &hosts,
-        speedup: Speedup::from_f64(live.speedup)?,
+        speedup: live.speedup,
         demand: &wanted,
         reserve: live.reserve,
         share: live.share,
@@ -78,7 +81,7 @@ fn demand(loaded: &Loaded) -> Option<Demand> {
         reserve: live.reserve.as_f64(),
         wanted: Wanted { worst: live.worst_error, mean: live.mean_error },
         admitted: request.fastest(),
-        speedup: live.speedup,
+        speedup: live.speedup.as_f64(),
         said: loaded.speedup,
         // Only a worker knows the smallest amount of work of other programs.
         no_faster: live.tasks != BagProgram::Vector,

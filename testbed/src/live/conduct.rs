@@ -17,7 +17,7 @@ use dormouse_coordinator::{
 use dormouse_engine::drive::credit_spec;
 use dormouse_model::{Request, Step, Submission};
 use dormouse_policies::Policy;
-use dormouse_units::{Bytes, Span, Speedup, TaskId, Time};
+use dormouse_units::{Bytes, Span, TaskId, Time};
 use dormouse_vm::ideal::Machine;
 use dormouse_workload::Skipped;
 use nix::time::{ClockId, clock_gettime};
@@ -71,9 +71,6 @@ pub enum LiveError {
     /// The runtime could not be made.
     #[error("cannot start the coordinator: {0}")]
     Runtime(std::io::Error),
-    /// The speed-up is none.
-    #[error("a speed-up of {0} can't be run: it must be between 0.001 and 1,000,000")]
-    Speedup(f64),
     /// The log of the run can't be read back.
     #[error(transparent)]
     Log(#[from] dormouse_report::output::OutputError),
@@ -192,7 +189,7 @@ fn judge_jobs<'a>(
     let mut of_jobs_alone = JobFacts::default();
     own.iter().for_each(|step| of_jobs_alone.see(step));
     let facts = &LiveFacts { jobs: of_jobs_alone, ..facts.clone() };
-    let pace = Pace::at(live.speedup).ok_or(LiveError::Speedup(live.speedup))?;
+    let pace = Pace::at(live.speedup);
     let first = experiment.setup.bag.tasks.len();
     let first = TaskId::new(u32::try_from(first).unwrap_or(u32::MAX));
     let all = jobs_in(&own);
@@ -200,7 +197,7 @@ fn judge_jobs<'a>(
     let setup = experiment.whole_setup();
     let credits = setup.credits_of_jobs().map(credit_spec);
     let hold = setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(Bytes::ZERO));
-    let machine = Machine::with_credits(credits, pace.emulated_us_per_second);
+    let machine = Machine::with_credits(credits, live.speedup);
     let promises = promises(&own, submitted, &facts.jobs, pace, machine);
     recording.promise(promises.iter().map(|promise| (promise.job, promise.promised)));
     for step in steps {
@@ -251,7 +248,7 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         header: serde_json::to_value(header).unwrap_or_default(),
         listen,
         workers: live.workers,
-        speedup: Speedup::from_f64(live.speedup).ok_or(LiveError::Speedup(live.speedup))?,
+        speedup: live.speedup,
         demand: rehearsal.demand,
         reserve: live.reserve,
         share: live.share,

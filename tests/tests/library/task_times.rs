@@ -5,16 +5,16 @@ use dormouse_analysis::{CheckpointMark, Record};
 use dormouse_experiment::{Source, load};
 use dormouse_model::{Event, Ledger, Report, Step};
 use dormouse_report::virtual_run::virtual_run;
-use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span, TaskId, Time};
+use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span, Speedup, TaskId, Time};
 
-const SPEEDUP: u64 = 30;
+const SPEEDUP: Speedup = Speedup::times(30);
 
 /// A virtual run as a live one would have reported it, with accounts that are right but for
 /// what `change` makes of them; what is noted.
 fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> {
     let source = Source { experiment: Some("j60"), ..Source::default() };
     let experiment = load(&source).unwrap().experiment;
-    let mut record = Record::new(&experiment.setup).at(SPEEDUP * 1_000_000);
+    let mut record = Record::new(&experiment.setup).at(SPEEDUP);
     let mut short = short_hold;
     let see = |step: &Step| {
         let mut step = step.clone();
@@ -23,9 +23,10 @@ fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> 
                 Report::TaskFinished { vm, task, attempt, .. } => {
                     let of = record.tasks[task.get() as usize].last().unwrap();
                     let took = step.at.since(of.started.unwrap());
+                    let real_took_us = SPEEDUP.real(took).as_micros() as u64;
                     let mut ledger = Ledger {
-                        real_promised_us: took.as_micros() / SPEEDUP,
-                        real_took_us: took.as_micros() / SPEEDUP,
+                        real_promised_us: real_took_us,
+                        real_took_us,
                         real_whole_work_us: 400_000,
                         real_slice_us: 4_000,
                         ..Ledger::default()

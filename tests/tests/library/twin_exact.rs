@@ -12,7 +12,7 @@ use dormouse_model::{Decision, Event, Notice, Promotion, Report, Step, Submissio
 use dormouse_policies::batch::Algorithm;
 use dormouse_report::output::{Header, RunLogWriter};
 use dormouse_report::twin::twin_of;
-use dormouse_units::{Bytes, Credits, HostId, Ppm, Span, TaskId, Time, VmId};
+use dormouse_units::{Bytes, Credits, HostId, Ppm, Span, Speedup, TaskId, Time, VmId};
 use dormouse_vm::ideal;
 
 use super::runs::under;
@@ -46,7 +46,7 @@ fn played(experiment: &Experiment, on: &mut TwoTier) -> Vec<Step> {
 }
 
 fn pace() -> Pace {
-    Pace::at(60.0).unwrap()
+    Pace::at(Speedup::times(60))
 }
 
 /// What a live run would have come to on processors that are exact: with a report of each move.
@@ -132,7 +132,7 @@ fn every_job_of_a_twin_takes_what_its_decisions_promise_it() {
         }
         let steps = exact(&header);
         let credits = burstable.map(credit_spec);
-        let machine = ideal::Machine::with_credits(credits, pace().emulated_us_per_second);
+        let machine = ideal::Machine::with_credits(credits, pace().speedup);
         let jobs = jobs(&header.experiment);
         let promises =
             promises(&steps, Submitted::alone(&jobs), &JobFacts::default(), pace(), machine);

@@ -3,13 +3,13 @@
 use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
 
 use dormouse_proto::v1::{Report, Welcome};
-use dormouse_units::{Attempt, TaskId};
+use dormouse_units::{Attempt, Span, Speedup, TaskId};
 use nix::time::{ClockId, clock_getres};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::{
     Prepared, cores::Cores, places::Places, report::explain, session::Trusted, threads::Deletions,
-    transfer::Transfers, vm::Dilation,
+    transfer::Transfers,
 };
 use crate::{
     checkpointer::Checkpointer,
@@ -39,7 +39,7 @@ pub(crate) struct Host {
     pub(crate) prepared: Arc<Prepared>,
     pub(crate) checkpointer: Option<Checkpointer>,
     pub(crate) run: String,
-    pub(crate) dilation: Dilation,
+    pub(crate) speedup: Speedup,
     /// A checkpoint stands still for as long as modelled.
     pub(crate) hold_checkpoints: bool,
     pub(crate) places: Arc<Places>,
@@ -67,7 +67,7 @@ fn cores() -> usize {
 impl Host {
     pub(crate) fn new(
         prepared: &Arc<Prepared>,
-        welcome: &Welcome,
+        (welcome, speedup): (&Welcome, Speedup),
         coordinator: Trusted,
         reports: mpsc::UnboundedSender<Report>,
     ) -> Self {
@@ -75,7 +75,7 @@ impl Host {
             prepared: Arc::clone(prepared),
             checkpointer: prepared.checkpointer(),
             run: welcome.run.clone(),
-            dilation: Dilation::new(welcome.emulated_us_per_second),
+            speedup,
             hold_checkpoints: welcome.hold_checkpoints,
             places: Arc::default(),
             deletions: Deletions::new(),
@@ -127,8 +127,8 @@ impl Host {
     /// The share of a host core, in ppm, at which `cpu_us` of CPU time are had in `runtime_us`
     /// of emulated time.
     pub(crate) fn core_share(&self, cpu_us: u64, runtime_us: u64) -> u32 {
-        let ppm = u128::from(cpu_us) * u128::from(self.dilation.emulated_us_per_second())
-            / u128::from(runtime_us.max(1));
-        u32::try_from(ppm.max(1)).unwrap_or(u32::MAX)
+        let share =
+            self.speedup.share(Duration::from_micros(cpu_us), Span::from_micros(runtime_us));
+        share.get().max(1)
     }
 }

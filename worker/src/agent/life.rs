@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use dormouse_proto::v1::{
     Command, Ready, Report, StartTask, TaskFailed, TaskRef, Unsupported, Welcome, command, report,
 };
+use dormouse_units::{Speedup, TaskId};
 use ractor::{Actor, ActorRef, rpc::CallResult};
 use tokio::{sync::mpsc, task::JoinHandle};
 use tonic::transport::Endpoint;
@@ -88,9 +89,12 @@ pub(crate) async fn live(
     // For checkpoints, apart from the session's.
     let (channel, credentials) =
         (dialled.endpoint.connect_lazy(), dialled.credentials.of_host(welcome.host));
-    let host = Arc::new(Host::new(prepared, &welcome, Trusted::new(channel, credentials), reports));
-    host.task_name(dormouse_units::TaskId::new(0))
-        .map_err(|e| AgentError::Protocol { what: e.to_string() })?;
+    let speedup = Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second);
+    let what = || "a run whose clock stands still".to_owned();
+    let speedup = speedup.ok_or_else(|| AgentError::Protocol { what: what() })?;
+    let coordinator = Trusted::new(channel, credentials);
+    let host = Arc::new(Host::new(prepared, (&welcome, speedup), coordinator, reports));
+    host.task_name(TaskId::new(0)).map_err(|e| AgentError::Protocol { what: e.to_string() })?;
     let (vms, ended) = Actor::spawn(None, Vms, Arc::clone(&host))
         .await
         .map_err(|error| AgentError::Bug { what: error.to_string() })?;

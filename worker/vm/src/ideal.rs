@@ -13,14 +13,7 @@ use std::time::Duration;
 use self::credits::{Credits, does, takes};
 use crate::CreditSpec;
 use crate::shares::{self, PPM, Shares};
-use dormouse_units::Credits as Balance;
-
-/// The run's clock in real time, where so many microseconds of it pass in a second.
-#[must_use]
-pub fn real(at_us: u64, emulated_us_per_second: u64) -> Duration {
-    let ns = u128::from(at_us) * 1_000_000_000 / u128::from(emulated_us_per_second.max(1));
-    Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
-}
+use dormouse_units::{Credits as Balance, Speedup};
 
 fn nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
@@ -294,11 +287,11 @@ impl<K: Copy> Change<K> {
 }
 
 impl<K: Ord + Copy> Machine<K> {
-    /// A burstable one, where so many microseconds of emulated time, in which credits are earned and
-    /// spent, pass in a second of its clock; `None`: its processors always have full speed.
+    /// A burstable machine, whose credits are earned and spent in emulated time while its clock shows real
+    /// time; without `spec` its processors always have full speed.
     #[must_use]
-    pub fn with_credits(spec: Option<CreditSpec>, emulated_us_per_second: u64) -> Self {
-        let credits = spec.map(|spec| Credits::new(spec, emulated_us_per_second));
+    pub fn with_credits(spec: Option<CreditSpec>, speedup: Speedup) -> Self {
+        let credits = spec.map(|spec| Credits::new(spec, speedup));
         Self { credits, ..Self::default() }
     }
 

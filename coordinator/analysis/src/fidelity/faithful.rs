@@ -72,8 +72,8 @@ fn outages(facts: &LiveFacts) -> Option<String> {
 /// A clock or a journal that is late makes every decision late.
 fn late_decisions(setup: &Setup, allowed: &Allowed, facts: &LiveFacts, notes: &mut Vec<String>) {
     let tasks = setup.bag.tasks.iter().flat_map(|task| task.runtime.values());
-    let shortest = tasks.min().map_or(0.0, |span| span.as_secs_f64());
-    let bearable = shortest * allowed.worst_error / allowed.speedup * 1e6;
+    let shortest = tasks.min().map_or(Duration::ZERO, |span| allowed.speedup.real(*span));
+    let bearable = shortest.as_secs_f64() * allowed.worst_error * 1e6;
     for (what, late_us) in
         [("the clock rang", facts.clock_late_us), ("the journal was", facts.journal_late_us)]
     {
@@ -97,23 +97,23 @@ fn late_interruptions(facts: &LiveFacts, notes: &mut Vec<String>) {
 
 /// A VM that is there beyond its notice is on processors that were given to another.
 fn late_kills(allowed: &Allowed, facts: &LiveFacts, notes: &mut Vec<String>) {
-    let late = |kill: &Kill| kill.gone.map(|gone| gone.since(kill.due).as_secs_f64());
-    let worst = facts.kills.iter().filter_map(late).fold(0.0, f64::max) / allowed.speedup;
-    if worst > LATE.as_secs_f64() {
-        let ms = worst * 1e3;
+    let late = |kill: &Kill| kill.gone.map(|gone| allowed.speedup.real(gone.since(kill.due)));
+    let worst = facts.kills.iter().filter_map(late).max().unwrap_or_default();
+    if worst > LATE {
+        let ms = worst.as_secs_f64() * 1e3;
         notes.push(format!("a VM that was taken away was there for another {ms:.0} ms"));
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use dormouse_units::{Time, VmId};
+    use dormouse_units::{Speedup, Time, VmId};
 
     use super::*;
 
     #[test]
     fn a_vm_that_stays_beyond_its_notice_is_a_note() {
-        let allowed = Allowed { worst_error: 0.05, mean_error: 0.005, speedup: 20.0 };
+        let allowed = Allowed { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(20) };
         let said = |gone_s: Option<u64>| {
             let (due, gone) = (Time::from_secs(100), gone_s.map(Time::from_secs));
             let kills = vec![Kill { vm: VmId::new(3), due, gone }];

@@ -77,7 +77,7 @@ impl Kept {
     /// the worker says of that may be more, and is not taken for less.
     #[must_use]
     pub fn of(promises: &[Promise], facts: &LiveFacts, allowed: &Allowed, hold: Span) -> Self {
-        let hold_us = (hold.as_secs_f64() / allowed.speedup * 1e6) as u64;
+        let hold_us = u64::try_from(allowed.speedup.real(hold).as_micros()).unwrap_or(u64::MAX);
         let ledgers = &facts.jobs.ledgers;
         let worst = furthest(promises.iter());
         let errors = || promises.iter().map(Promise::error);
@@ -232,12 +232,13 @@ fn furthest<'a>(of: impl Iterator<Item = &'a Promise>) -> Option<&'a Promise> {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span};
+    use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span, Speedup};
 
     use super::*;
     use crate::CheckpointCost;
 
-    const ALLOWED: Allowed = Allowed { worst_error: 0.05, mean_error: 0.005, speedup: 30.0 };
+    const ALLOWED: Allowed =
+        Allowed { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(30) };
 
     fn promise(job: u32, life: Life, promised: u64, took: u64) -> Promise {
         let [promised, took] = [promised, took].map(Span::from_secs);
@@ -298,7 +299,7 @@ mod tests {
     #[test]
     fn a_worker_that_owes_less_than_the_experiment_says_is_not_believed() {
         let promises = [promise(0, Life::Alone, 1000, 1000)];
-        let allowed = Allowed { speedup: 20.0, ..ALLOWED };
+        let allowed = Allowed { speedup: Speedup::times(20), ..ALLOWED };
         let notes = |held_ms: u64, owed_ms: u64| {
             let cost = CheckpointCost {
                 task: TaskId::new(0),

@@ -69,7 +69,7 @@ pub fn promises(
     let mut story = Story::new(submissions, facts, pace);
     for step in steps {
         if step.effects.iter().any(|effect| matches!(effect, Effect::VmLaunched { .. })) {
-            story.changes.push((pace.real(step.at.as_micros()), Change::Made));
+            story.changes.push((pace.real(step.at), Change::Made));
         }
         match &step.event {
             Event::InstantOver => story.see(step),
@@ -134,7 +134,7 @@ impl<'a> Story<'a> {
     }
 
     fn see(&mut self, step: &Step) {
-        let at = self.pace.real(step.at.as_micros());
+        let at = self.pace.real(step.at);
         for notice in &step.notices {
             match notice {
                 Notice::TaskFinished { task, .. } => {
@@ -203,7 +203,7 @@ impl<'a> Story<'a> {
 
     /// It has come to life: with an older checkpoint than it was sent with, where that was damaged.
     fn began(&mut self, at: Time, job: TaskId, done: Ppm) {
-        let at = self.pace.real(at.as_micros());
+        let at = self.pace.real(at);
         if self.known.get(&job).is_some_and(|known| known.began_with != done) {
             self.changes.push((at, Change::HasDone(job, done.get())));
         }
@@ -217,8 +217,8 @@ impl<'a> Story<'a> {
         if let Some(known) = self.known.get_mut(&job).filter(|known| known.place.is_some()) {
             known.last_hold = Some(self.changes.len());
             let since = match held_at {
-                Some(held_at) => pace.real(held_at.max(known.begun).min(at).as_micros()),
-                None => pace.real(at.as_micros()).saturating_sub(owed),
+                Some(held_at) => pace.real(held_at.max(known.begun).min(at)),
+                None => pace.real(at).saturating_sub(owed),
             };
             self.changes.push((since, Change::Hold(job, owed)));
         }
@@ -304,7 +304,7 @@ impl<'a> Story<'a> {
     /// When a job really ended that was heard of at `end`, which is when it was due.
     fn really(&self, job: TaskId, end: Time) -> Time {
         let late_us = self.late_us.get(&job).copied().unwrap_or_default();
-        let span = self.pace.emulated(Duration::from_micros(late_us.unsigned_abs()));
+        let span = self.pace.speedup.emulated(Duration::from_micros(late_us.unsigned_abs()));
         match late_us {
             ..0 => end - span,
             // It was heard of when it came.
@@ -332,14 +332,14 @@ impl<'a> Story<'a> {
         let promise = |(job, known, end): (TaskId, &Known, Time)| {
             machine.advance_to_end(job, limit);
             let through = machine.ended(job).unwrap_or(limit);
-            let begun = self.pace.real(known.begun.as_micros());
+            let begun = self.pace.real(known.begun);
             Promise {
                 job,
                 number: self.submissions.get(job).map_or(0, |s| s.number),
                 life: known.life,
-                promised: self.pace.emulated(through.saturating_sub(begun)),
+                promised: self.pace.speedup.emulated(through.saturating_sub(begun)),
                 took: self.really(job, end).since(known.begun),
-                moving: self.pace.emulated(Duration::from_micros(known.moving_us)),
+                moving: self.pace.speedup.emulated(Duration::from_micros(known.moving_us)),
             }
         };
         ended.into_iter().map(promise).collect()
@@ -349,13 +349,12 @@ impl<'a> Story<'a> {
 #[cfg(test)]
 mod tests {
     use dormouse_model::StartReason;
-    use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Usage, VmId};
+    use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Speedup, Usage, VmId};
 
     use super::super::testing::{instant, start};
     use super::*;
 
-    const PACE: Pace =
-        Pace { emulated_us_per_second: 10_000_000, phase: Duration::from_millis(100) };
+    const PACE: Pace = Pace { speedup: Speedup::times(10), phase: Duration::from_millis(100) };
 
     fn submission(number: u64, runtime: u64, usage: u32) -> Submission {
         let runtime = Span::from_secs(runtime);

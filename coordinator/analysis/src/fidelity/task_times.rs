@@ -1,8 +1,10 @@
 //! The time that each task took against the time that its VM promised it.
 
+use std::time::Duration;
+
 use dormouse_model::{Ledger, Setup};
 use dormouse_policies::{Begun, CheckpointPlanning};
-use dormouse_units::{Attempt, Ppm, Span, TaskId, VmId};
+use dormouse_units::{Attempt, Ppm, Span, Speedup, TaskId, VmId};
 use serde::{Deserialize, Serialize};
 
 use super::figures::{note_first, percent, ratio, seconds};
@@ -13,7 +15,7 @@ use crate::{AttemptEnd, AttemptHistory, Record, VmHistory, cut_short};
 /// what the log has, by this part …
 const PROMISE_TOLERANCE: f64 = 0.01;
 /// … and this much real time, for what passes between two looks at a clock, in seconds.
-const PROMISE_SLACK_S: f64 = 0.02;
+const PROMISE_SLACK: Duration = Duration::from_millis(20);
 
 /// A task may be ahead of its promise, or behind it where it is interrupted, by what its VM may
 /// miss it by and this many slices of its quota: it is kept two ahead.
@@ -87,7 +89,7 @@ pub fn span_of(record: &Record, task: TaskId) -> Option<Span> {
     let [only] = history.attempts.as_slice() else { return None };
     let span = history.finished?.since(only.started?);
     let time = time_of(record, task, only, record.vms.get(&only.vm)?);
-    let time = time.filter(|_| !record.is_virtual());
+    let time = time.filter(|_| record.speedup.is_some());
     Some(time.map_or(span, |t| (span + t.took).saturating_sub(t.logged)))
 }
 
@@ -112,13 +114,14 @@ fn time_of(
 ) -> Option<TaskTime> {
     let (ended, AttemptEnd::Finished) = attempt.ended.as_ref()? else { return None };
     let logged = vm.awake(attempt.started?, *ended);
-    let (promised, took) = match record.is_virtual() {
+    let (promised, took) = match record.speedup {
         // The model keeps its promises.
-        true => (logged, logged),
+        None => (logged, logged),
         // As its worker measured it: the log has its end when it was due, if it came soon after.
-        false => {
+        Some(speedup) => {
             let ledger = attempt.ledger?;
-            (record.emulated(ledger.real_promised_us), record.emulated(ledger.real_took_us))
+            let emulated = |real_us| speedup.emulated(Duration::from_micros(real_us));
+            (emulated(ledger.real_promised_us), emulated(ledger.real_took_us))
         }
     };
     Some(TaskTime { task, attempt: attempt.attempt, promised, took, logged })
@@ -293,9 +296,10 @@ pub fn owed(setup: &Setup, task: TaskId, attempt: &AttemptHistory, vm: &VmHistor
     Some(runtime.part(done.rest()) + plan.cost.times(points.len() as u64))
 }
 
-fn agrees(one: Span, other: Span, speedup: f64) -> bool {
+fn agrees(one: Span, other: Span, speedup: Speedup) -> bool {
+    let slack = speedup.emulated(PROMISE_SLACK).as_secs_f64();
     let (one, other) = (one.as_secs_f64(), other.as_secs_f64());
-    (one - other).abs() <= other * PROMISE_TOLERANCE + PROMISE_SLACK_S * speedup
+    (one - other).abs() <= other * PROMISE_TOLERANCE + slack
 }
 
 /// Checkpoints for which a task stood still for less than it had to.

@@ -3,10 +3,11 @@
 //! min(1, x · (1 − u_fg) / u_bg) and a job as its slowest process.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use dormouse_estimate::{Estimate, normal};
 use dormouse_model::{Decision, Event, Notice, Promotion, Step};
-use dormouse_units::{Cpus, Seats, TaskId, Tier, Time};
+use dormouse_units::{Cpus, Seats, Speedup, TaskId, Tier, Time};
 use dormouse_vm::Sharing;
 
 use super::Consolidation;
@@ -31,7 +32,7 @@ pub fn utilisations(
     steps: &[Step],
     submissions: Submitted<'_>,
     facts: &LiveFacts,
-    speedup: f64,
+    speedup: Speedup,
 ) -> Vec<(u32, f64)> {
     let mut cpu_us = BTreeMap::<TaskId, u64>::new();
     for (job, of) in facts.jobs.uses.iter().filter(|(_, of)| of.tier == Tier::Background) {
@@ -46,9 +47,9 @@ pub fn utilisations(
         // What a second of the job takes alone, and what it had.
         let all = 0..submission.processes as usize;
         let takes: f64 = all.map(|n| submission.usage.of(n).as_f64() * facts.share.as_f64()).sum();
-        #[expect(clippy::cast_precision_loss, reason = "microseconds of a run")]
-        let had = cpu_us.get(&job).copied().unwrap_or(0) as f64 / 1e6 * speedup;
-        Some((submission.processes, solve(&stays, had / takes)))
+        let had = Duration::from_micros(cpu_us.get(&job).copied().unwrap_or(0));
+        let had_s = speedup.emulated(had).as_secs_f64();
+        Some((submission.processes, solve(&stays, had_s / takes)))
     };
     stays(steps, submissions).into_iter().filter_map(x).collect()
 }
@@ -196,11 +197,17 @@ mod tests {
         };
         let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
         facts.jobs.uses = vec![(TaskId::new(1), used(0)), (TaskId::new(1), used(1))];
-        let all = utilisations(&steps, Submitted::alone(&submissions), &facts, 10.0);
+        let all = utilisations(&steps, Submitted::alone(&submissions), &facts, Speedup::times(10));
         assert!(matches!(all[..], [(2, x)] if (x - 0.75).abs() < 1e-9), "{all:?}");
         // More than all, by an accident of its phases; and too short to say anything.
-        assert_eq!(utilisations(&steps, Submitted::alone(&submissions), &facts, 100.0), [(2, 1.0)]);
-        assert_eq!(utilisations(&steps[..1], Submitted::alone(&submissions), &facts, 10.0), []);
+        assert_eq!(
+            utilisations(&steps, Submitted::alone(&submissions), &facts, Speedup::times(100)),
+            [(2, 1.0)]
+        );
+        assert_eq!(
+            utilisations(&steps[..1], Submitted::alone(&submissions), &facts, Speedup::times(10)),
+            []
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! How faithful a live run was.
 
 use dormouse_model::Setup;
-use dormouse_units::VmId;
+use dormouse_units::{Speedup, VmId};
 use serde::{Deserialize, Serialize};
 
 use super::task_times::{TaskTimes, vm_slices_us};
@@ -28,8 +28,8 @@ pub struct Allowed {
     pub worst_error: f64,
     /// The same for the mean over all.
     pub mean_error: f64,
-    /// Emulated seconds per real second.
-    pub speedup: f64,
+    /// How fast its clock goes.
+    pub speedup: Speedup,
 }
 
 /// CPU time received against promised, and what else kept a run from being true to its model.
@@ -142,9 +142,9 @@ impl Fidelity {
 }
 
 /// What a VM that was promised so much, real microseconds, may get after its end.
-fn late_us(vm: &VmHistory, promised: u64, speedup: f64) -> u64 {
+fn late_us(vm: &VmHistory, promised: u64, speedup: Speedup) -> u64 {
     let (Some(ready), Some((ended, ..))) = (vm.ready, vm.ended) else { return 0 };
-    let lived_s = ended.since(ready).as_secs_f64() / speedup;
+    let lived_s = speedup.real(ended.since(ready)).as_secs_f64();
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,

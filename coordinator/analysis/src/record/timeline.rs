@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dormouse_cloud::{Action, Billing, Host, Market, Meter, Target, TariffName, Terms};
 use dormouse_engine::{Counts, DecisionDigest};
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Setup, StartReason, Step, VmEnd};
-use dormouse_units::{HostId, Mode, Money, Span, TaskId, Tier, Time, VmId};
+use dormouse_units::{HostId, Mode, Money, Speedup, TaskId, Tier, Time, VmId};
 
 use crate::ServiceTally;
 
@@ -43,8 +43,8 @@ pub struct Record {
     pub decisions: u64,
     /// The time of the last step.
     pub now: Time,
-    /// Emulated microseconds in a second of real time; zero in virtual time.
-    pub emulated_us_per_second: u64,
+    /// How fast a live run's clock goes; `None` in virtual time.
+    pub speedup: Option<Speedup>,
     tariff: TariffName,
     billing: Billing,
     /// What the batch service made of it.
@@ -100,23 +100,10 @@ impl Record {
         self.takers.extend(out.filter(|(vm, _)| takers.contains(vm)));
     }
 
-    /// The record, as of a run in which this many emulated microseconds pass in a real second.
+    /// The record, as of a live run at this speed-up.
     #[must_use]
-    pub fn at(self, emulated_us_per_second: u64) -> Self {
-        Self { emulated_us_per_second, ..self }
-    }
-
-    /// Whether no real time passes in it.
-    #[must_use]
-    pub const fn is_virtual(&self) -> bool {
-        self.emulated_us_per_second == 0
-    }
-
-    /// The emulated time that passes in this real time; none in virtual time.
-    #[must_use]
-    pub fn emulated(&self, real_us: u64) -> Span {
-        let us = u128::from(real_us) * u128::from(self.emulated_us_per_second) / 1_000_000;
-        Span::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
+    pub fn at(self, speedup: Speedup) -> Self {
+        Self { speedup: Some(speedup), ..self }
     }
 
     /// Takes in the next step.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use dormouse_engine::drive::{Reports, World, credit_spec};
 use dormouse_model::{Command, Report, StartTask, Submission};
 use dormouse_units::{
-    Attempt, Bytes, CheckpointSeq, Cpus, HostId, Ppm, Seats, Span, TaskId, Tier, Time, VmId,
+    Attempt, Bytes, CheckpointSeq, Cpus, HostId, Ppm, Seats, Span, Speedup, TaskId, Tier, Time,
+    VmId,
 };
 use dormouse_vm::ideal::{self, Change, Program};
 
@@ -180,7 +181,7 @@ impl World for TwoTier {
             Command::CreateVm { host, vm, burstable, .. } => {
                 self.vm = Some((host, vm));
                 // A second of its clock is one of emulated time.
-                let ideal = ideal::Machine::with_credits(burstable.map(credit_spec), 1_000_000);
+                let ideal = ideal::Machine::with_credits(burstable.map(credit_spec), Speedup::ONE);
                 self.machine = Machine { ideal, ..Machine::default() };
                 self.apply(now, Change::Made);
                 out.push_back((host, Report::VmCreated { vm }));
@@ -299,7 +300,7 @@ mod tests {
     use super::*;
 
     /// A second is a second, and a phase as well.
-    const PACE: Pace = Pace { emulated_us_per_second: 1_000_000, phase: Duration::from_secs(1) };
+    const PACE: Pace = Pace { speedup: Speedup::ONE, phase: Duration::from_secs(1) };
 
     const HOST: HostId = HostId::new(0);
     const VM: VmId = VmId::new(0);

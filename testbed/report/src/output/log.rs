@@ -6,7 +6,7 @@ use dormouse_analysis::{Mode, Record};
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, Input, LogReader, LogWriter};
 use dormouse_model::{Event, Step};
-use dormouse_units::Speedup;
+
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +76,7 @@ impl Header {
     /// Emulated seconds per real second; `None` in virtual time.
     #[must_use]
     pub fn live_speedup(&self) -> Option<f64> {
-        (self.mode == Mode::Live).then_some(self.experiment.live.speedup)
+        (self.mode == Mode::Live).then_some(self.experiment.live.speedup.as_f64())
     }
 
     /// What was run and how, for the first row of a table.
@@ -94,10 +94,7 @@ impl Header {
         let record = Record::new(&self.experiment.setup);
         match self.mode {
             Mode::Virtual => record,
-            Mode::Live => {
-                let speedup = Speedup::from_f64(self.experiment.live.speedup);
-                record.at(speedup.map_or(0, Speedup::emulated_us_per_second))
-            }
+            Mode::Live => record.at(self.experiment.live.speedup),
         }
     }
 }

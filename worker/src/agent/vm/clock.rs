@@ -7,37 +7,7 @@
 use std::time::{Duration, Instant};
 
 use dormouse_proto::v1::Command;
-use dormouse_units::{Span, Time};
-
-/// How fast emulated time passes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Dilation {
-    /// Emulated microseconds per second of real time, at least 1.
-    emulated_us_per_second: u64,
-}
-
-impl Dilation {
-    pub(crate) fn new(emulated_us_per_second: u64) -> Self {
-        Self { emulated_us_per_second: emulated_us_per_second.max(1) }
-    }
-
-    pub(crate) const fn emulated_us_per_second(self) -> u64 {
-        self.emulated_us_per_second
-    }
-
-    /// Emulated time that passes in this real time.
-    pub(crate) fn emulated(self, real: Duration) -> Span {
-        let us = real.as_nanos() * u128::from(self.emulated_us_per_second) / 1_000_000_000;
-        Span::from_micros(u64::try_from(us).unwrap_or(u64::MAX))
-    }
-
-    /// Real time in which this emulated time passes.
-    pub(crate) fn real(self, emulated: Span) -> Duration {
-        let ns = u128::from(emulated.as_micros()) * 1_000_000_000
-            / u128::from(self.emulated_us_per_second);
-        Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
-    }
-}
+use dormouse_units::{Span, Speedup, Time};
 
 /// When a command was decided on, and when it came.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +49,7 @@ const SAME: Duration = Duration::from_millis(50);
 /// The clock of one VM.
 #[derive(Debug)]
 pub(crate) struct VmClock {
-    dilation: Dilation,
+    speedup: Speedup,
     created: Instant,
     /// By how much the run's clock is ahead of the time since then, in microseconds: negative where
     /// it stood still for longer than it had run before.
@@ -91,9 +61,9 @@ pub(crate) struct VmClock {
 
 impl VmClock {
     /// The clock of a VM whose creation was decided on at the time in `create`.
-    pub(crate) fn new(dilation: Dilation, create: &Asked) -> Self {
+    pub(crate) fn new(speedup: Speedup, create: &Asked) -> Self {
         Self {
-            dilation,
+            speedup,
             created: create.decided(),
             ahead_us: create.at.map(signed),
             skipped: Span::ZERO,
@@ -107,21 +77,21 @@ impl VmClock {
 
     fn at(&self, instant: Instant) -> Time {
         let since = instant.saturating_duration_since(self.created);
-        Time::ZERO + self.dilation.emulated(since) - self.skipped
+        Time::ZERO + self.speedup.emulated(since) - self.skipped
     }
 
     /// When it shows `at`.
     pub(crate) fn instant_of(&self, at: Time) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400 * 365);
         let span = at.since(Time::ZERO) + self.skipped;
-        self.created + self.dilation.real(span).min(FAR)
+        self.created + self.speedup.real(span).min(FAR)
     }
 
     /// What it showed when a command was decided on.
     pub(crate) fn decided(&mut self, asked: &Asked) -> Time {
         let own = self.at(asked.decided());
         let Some(at) = asked.at else { return own };
-        let same = self.dilation.emulated(SAME);
+        let same = self.speedup.emulated(SAME);
         if let Some(ahead_us) = self.ahead_us {
             let said = moved(at, ahead_us.saturating_neg()) - self.skipped;
             if said.since(own) <= same && own.since(said) <= same {
@@ -177,7 +147,7 @@ mod tests {
     fn what_was_decided_together_has_one_time_however_late_it_comes() {
         let base = Instant::now();
         // At speed-up 10, the run's clock showing 100 s at the base.
-        let mut clock = VmClock::new(Dilation::new(10_000_000), &asked(base, 7, 7, 100));
+        let mut clock = VmClock::new(Speedup::times(10), &asked(base, 7, 7, 100));
         for (came, late) in [(1000, 0), (1020, 19), (1030, 31)] {
             assert_eq!(clock.decided(&asked(base, came, late, 110)), Time::from_secs(10));
         }
@@ -196,7 +166,7 @@ mod tests {
     #[test]
     fn a_clock_that_stood_still_is_followed_from_where_it_is() {
         let base = Instant::now();
-        let mut clock = VmClock::new(Dilation::new(10_000_000), &asked(base, 0, 0, 100));
+        let mut clock = VmClock::new(Speedup::times(10), &asked(base, 0, 0, 100));
         // The coordinator was away for 3 s of real time.
         assert_eq!(clock.decided(&asked(base, 5000, 0, 120)), Time::from_secs(50));
         assert_eq!(clock.decided(&asked(base, 6010, 0, 130)), Time::from_secs(60));
@@ -208,7 +178,7 @@ mod tests {
     fn a_clock_of_the_first_seconds_is_followed_after_a_longer_absence() {
         let base = Instant::now();
         // The VM is of the run's first instant, and the coordinator was away for 30 s.
-        let mut clock = VmClock::new(Dilation::new(10_000_000), &asked(base, 0, 0, 0));
+        let mut clock = VmClock::new(Speedup::times(10), &asked(base, 0, 0, 0));
         assert_eq!(clock.decided(&asked(base, 1020, 19, 10)), Time::from_secs(10));
         assert_eq!(clock.decided(&asked(base, 32_000, 0, 20)), Time::from_secs(320));
         for (came, late, at) in [(33_000, 0, 30), (33_019, 18, 30), (33_031, 30, 30)] {

@@ -24,6 +24,6 @@ mod stops;
 mod task;
 
 pub(crate) use actor::{Vm, VmArgs};
-pub(crate) use clock::{Asked, Dilation};
+pub(crate) use clock::Asked;
 pub(crate) use owner::{Ask, Message};
 pub(crate) use remains::Remains;

@@ -155,7 +155,7 @@ impl Owner {
         };
         let memory = Bytes::new(memory.unwrap_or(u64::MAX));
         let spec = MachineSpec { vcpus, memory, credits: of_tasks };
-        let mut pace = Pace::new(host.dilation.emulated_us_per_second(), of_jobs);
+        let mut pace = Pace::new(host.speedup, of_jobs);
         pace.begin(asked);
         Ok(Self {
             host: Arc::clone(host),
@@ -164,7 +164,7 @@ impl Owner {
             core_ppm,
             model: Model::new(Time::ZERO, spec),
             pace,
-            clock: VmClock::new(host.dilation, asked),
+            clock: VmClock::new(host.speedup, asked),
             remains: Arc::clone(remains),
             groups,
             lanes: (0..vcpus).map(|_| Lane::default()).collect(),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::{Hold, MachineSpec, Model, Work, WorkEvent};
-use dormouse_units::{Attempt, Bytes, Mode, Ppm, Span, TaskId, Tier, Time, Usage};
+use dormouse_units::{Attempt, Bytes, Mode, Ppm, Span, Speedup, TaskId, Tier, Time, Usage};
 
 const fn secs(s: u64) -> Duration {
     Duration::from_secs(s)
@@ -175,7 +175,7 @@ const fn spec(baseline: u32, earned_per_hour: u64, initial_s: u64) -> CreditSpec
 
 /// Seconds are as long on its clock as in emulated time.
 fn burstable(spec: CreditSpec) -> Machine<u32> {
-    Machine::with_credits(Some(spec), 1_000_000)
+    Machine::with_credits(Some(spec), Speedup::ONE)
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn only_computing_is_slower_and_only_that_and_checkpoints_take_credits() {
 /// Emulated time may pass faster than that of the machine.
 #[test]
 fn credits_are_those_of_emulated_time() {
-    let mut machine = Machine::with_credits(Some(spec(500_000, 0, 60)), 30_000_000);
+    let mut machine = Machine::with_credits(Some(spec(500_000, 0, 60)), Speedup::times(30));
     start(&mut machine, 1, program(4, 1, &[1.0]), &[0], true);
     // 60 s of full speed are 2 s here.
     assert!((end(&mut machine) - 6.0).abs() < 1e-4);

@@ -76,7 +76,7 @@ impl Owner {
     /// What a checkpoint costs, in the whole microseconds in which it is reported.
     fn real_cost(&self, attempt: &Attempt) -> Duration {
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
-        Duration::from_micros(micros(self.host.dilation.real(cost)))
+        Duration::from_micros(micros(self.host.speedup.real(cost)))
     }
 
     /// It should not any more.

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_units::{Credits, Time};
+use dormouse_units::{Credits, Speedup, Time};
 use dormouse_vm::CreditSpec;
 use dormouse_vm::ideal::{self, Change};
 
@@ -100,8 +100,7 @@ const LAG: Duration = Duration::from_secs(1);
 /// decided.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Emulated microseconds in one second of real time.
-    emulated_us: u64,
+    speedup: Speedup,
     /// When the run's clock was at zero, as far as commands that took no time to come would tell.
     zero: Option<Instant>,
     /// For how long the VM has been frozen, and since when it is, on that clock: the reference
@@ -124,10 +123,10 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// The reference of a new VM, which is burstable if `credits` is given.
-    pub(crate) fn new(emulated_us_per_second: u64, credits: Option<CreditSpec>) -> Self {
-        let machine = ideal::Machine::with_credits(credits, emulated_us_per_second);
+    pub(crate) fn new(speedup: Speedup, credits: Option<CreditSpec>) -> Self {
+        let machine = ideal::Machine::with_credits(credits, speedup);
         Self {
-            emulated_us: emulated_us_per_second.max(1),
+            speedup,
             zero: None,
             skipped: Duration::ZERO,
             frozen: None,
@@ -158,7 +157,7 @@ impl Pace {
     /// VM is not burstable.
     pub(crate) fn credits(&self) -> Option<(Credits, Time)> {
         let (balance, _) = self.ideal.credits()?;
-        Some((balance, Time::from_micros(self.on_run_s_clock(self.ideal.now()))))
+        Some((balance, self.on_run_s_clock(self.ideal.now())))
     }
 
     /// Whether the VM is throttled because its credits have run out.
@@ -166,10 +165,8 @@ impl Pace {
         self.ideal.credits().is_some_and(|(_, throttled)| throttled)
     }
 
-    fn on_run_s_clock(&self, at: Duration) -> u64 {
-        let us = ((at + self.skipped).as_nanos() * u128::from(self.emulated_us) + 500_000_000)
-            / 1_000_000_000;
-        u64::try_from(us).unwrap_or(u64::MAX)
+    fn on_run_s_clock(&self, at: Duration) -> Time {
+        Time::ZERO + self.speedup.emulated(at + self.skipped)
     }
 
     /// When a command was decided, in the reference's time: as it says, or when it came.
@@ -183,10 +180,9 @@ impl Pace {
     /// whole phase behind or not, where its foreground leaves it just enough.
     pub(crate) fn told(&mut self, now: Instant) -> (Duration, Time) {
         let since_zero = now.saturating_duration_since(*self.zero.get_or_insert(now));
-        let us = since_zero.as_nanos() * u128::from(self.emulated_us) / 1_000_000_000;
-        let on_run_s_clock = Time::from_micros(u64::try_from(us).unwrap_or(u64::MAX));
-        let at = ideal::real(on_run_s_clock.as_micros(), self.emulated_us);
-        (self.without_freezes(at), on_run_s_clock)
+        let shown = self.speedup.emulated(since_zero);
+        let at = self.speedup.real(shown);
+        (self.without_freezes(at), Time::ZERO + shown)
     }
 
     /// When a command was decided, on the run's clock.
@@ -195,7 +191,7 @@ impl Pace {
         let Some(at) = asked.at else {
             return came.saturating_duration_since(*self.zero.get_or_insert(came));
         };
-        let at = ideal::real(at.as_micros(), self.emulated_us);
+        let at = self.speedup.real(at.since(Time::ZERO));
         let zero = came.checked_sub(at).unwrap_or(came);
         self.zero = Some(self.zero.map_or(zero, |known| known.min(zero)));
         at
@@ -278,7 +274,7 @@ impl Pace {
         let ahead = self.ideal.left_alone(key).unwrap_or_default().min(early);
         let us = |span: Duration| i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
         Some(Due {
-            at_us: self.on_run_s_clock(at),
+            at_us: self.on_run_s_clock(at).as_micros(),
             late_us: us(now.saturating_sub(at)) - us(ahead),
             is_near: early <= FORESEEN,
         })
@@ -341,7 +337,7 @@ mod tests {
             let (program, on) = (program(ms), vec![0]);
             Change::Start { key, program, on, foreground: key == above }
         };
-        let mut pace = Pace::new(10_000_000, None);
+        let mut pace = Pace::new(Speedup::times(10), None);
         let zero = pace.decided(&begun);
         pace.change(zero, start(below, 1000));
         pace.change(Duration::from_millis(990), start(above, 5000));
@@ -350,7 +346,7 @@ mod tests {
         assert_eq!(due, Due { at_us: 60_000_000, late_us: -10_000, is_near: false });
         assert!(pace.due(below, at(5945)).is_some_and(|due| due.is_near));
         // What is in its way is killed.
-        let mut pace = Pace::new(10_000_000, None);
+        let mut pace = Pace::new(Speedup::times(10), None);
         let zero = pace.decided(&begun);
         pace.change(zero, start(below, 1000));
         pace.change(Duration::from_millis(990), start(above, 5000));
@@ -374,7 +370,7 @@ mod tests {
             cap: second(10),
         };
         let key = (TaskId::new(1), Attempt::new(1));
-        let mut pace = Pace::new(10_000_000, Some(spec));
+        let mut pace = Pace::new(Speedup::times(10), Some(spec));
         pace.begin(&asked(5));
         let begun = pace.decided(&asked(10));
         let program =
@@ -410,7 +406,7 @@ mod tests {
             let program = ideal::Program { runtime, phases, usage };
             Change::Start { key, program, on: vec![on], foreground }
         };
-        let mut pace = Pace::new(1_000_000, None);
+        let mut pace = Pace::new(Speedup::ONE, None);
         let zero = pace.decided(&begun);
         pace.change(zero, start(moved, 1_500, 0, false));
         pace.change(zero, start(below, 1_200, 1, false));
@@ -426,15 +422,16 @@ mod tests {
 
     #[test]
     fn who_is_told_when_something_happened_comes_to_the_same_time() {
-        for emulated_us in [1_000_000, 10_000_000, 59_999_999, 1_000_000_007] {
-            let mut pace = Pace::new(emulated_us, None);
+        for us in [1_000_000, 10_000_000, 59_999_999, 1_000_000_007] {
+            let speedup = Speedup::from_emulated_us_per_second(us).expect("it is not zero");
+            let mut pace = Pace::new(speedup, None);
             let zero = Instant::now();
             assert_eq!(pace.told(zero), (Duration::ZERO, Time::ZERO));
             for ns in [1, 999, 16_667, 123_456_789, 98_765_432_101] {
                 let (at, told) = pace.told(zero + Duration::from_nanos(ns));
-                assert_eq!(at, ideal::real(told.as_micros(), emulated_us));
+                assert_eq!(at, speedup.real(told.since(Time::ZERO)));
                 let real = Duration::from_nanos(ns);
-                let least = Duration::from_nanos(1_000_000_000 / emulated_us + 1);
+                let least = Duration::from_nanos(1_000_000_000 / us + 1);
                 assert!(at <= real && real - at <= least + Duration::from_nanos(1), "{at:?}");
             }
         }
@@ -449,7 +446,7 @@ mod tests {
             Asked::at(came, Time::from_secs(s))
         };
         let key = (TaskId::new(1), Attempt::new(1));
-        let mut pace = Pace::new(10_000_000, None);
+        let mut pace = Pace::new(Speedup::times(10), None);
         let begun = pace.decided(&asked(10));
         let program =
             ideal::Program { runtime: Duration::from_secs(2), phases: 1, usage: vec![1_000_000] };

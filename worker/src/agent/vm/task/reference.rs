@@ -82,7 +82,7 @@ impl Owner {
         let done = u128::from(promised) * runtime / u128::from(whole.max(1));
         let done = Span::from_micros(u64::try_from(done).unwrap_or(u64::MAX));
         let (task, number) = attempt.key;
-        Some(self.host.dilation.real(self.model.time_to(task, number, done)?))
+        Some(self.host.speedup.real(self.model.time_to(task, number, done)?))
     }
 
     /// Takes an attempt out of the model; its promise is final.
@@ -99,11 +99,11 @@ impl Owner {
     /// By now the attempt should have finished.
     fn time_has_come(&mut self, key: Key) {
         let finished = self.model.progress(key.0, key.1).and_then(|p| p.finished);
-        let (dilation, skipped) = (self.host.dilation, self.clock.skipped());
+        let (speedup, skipped) = (self.host.speedup, self.clock.skipped());
         let Some(attempt) = self.attempt(key) else { return };
         let Nature::Task(promise) = &mut attempt.nature else { return };
         let promised = finished.map(|at| at.since(promise.began));
-        promise.promised = promised.map(|span| dilation.real(span));
+        promise.promised = promised.map(|span| speedup.real(span));
         promise.after = promised.map(|span| span + skipped.saturating_sub(promise.skipped));
         self.happen(Event::TimeHasCome(key));
     }
