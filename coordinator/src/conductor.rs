@@ -91,6 +91,8 @@ pub(crate) struct ConductorState {
     unstuck: u64,
     stuck: bool,
     closing: bool,
+    /// Why its scheduler can't decide any more: nothing is heard from then on.
+    broken: Option<String>,
     journal: ActorRef<JournalMsg>,
     punctuality: Arc<Punctuality>,
     store: Arc<Store>,
@@ -135,7 +137,7 @@ impl ConductorState {
     /// that is given: nothing after it is heard.
     fn hear_until(&mut self, until: Time, earliest: Option<Time>) {
         let mut ticked = None;
-        loop {
+        while self.broken.is_none() {
             let under_way = earliest.and_then(|earliest| self.inbox.under_way_since(earliest));
             let just_before = under_way.map(|at| at - Span::from_micros(1));
             let until = just_before.map_or(until, |at| at.min(until));
@@ -213,7 +215,7 @@ impl ConductorState {
             return self.cancel(|_| why);
         }
         self.hear_until(self.clock.now(), None);
-        if self.run.over().is_some() {
+        if self.run.over().is_some() || self.broken.is_some() {
             return;
         }
         self.say_clock_and_hold(Duration::ZERO);
@@ -230,15 +232,36 @@ impl ConductorState {
         }
     }
 
+    /// Ends the service where the scheduler has failed, once all steps before are in the log: the run
+    /// can be gone on with.
+    async fn break_off(&mut self) {
+        let Some(why) = self.broken.clone() else { return };
+        match self.journal.call(JournalMsg::Flush, Some(CLEAN_UP)).await {
+            Ok(CallResult::Success(())) => {
+                let _ = self.failed.send(CoordinatorError::Scheduler { why });
+            }
+            // The journal has said why.
+            _ => tracing::error!("the last steps could not be made durable"),
+        }
+    }
+
     fn left(&self) -> String {
         explain::left(&self.run, &self.facts)
     }
 
     /// Feeds an event that was due at `due`. What comes of it is sent with [`Self::commit`].
     fn feed(&mut self, due: Time, event: Event) {
+        if self.broken.is_some() {
+            return;
+        }
         self.last = self.last.max(due);
         let since = self.clock.instant_of(self.last).unwrap_or_else(Instant::now);
         let (step, commands) = self.run.handle(self.last, event);
+        if let Some(why) = self.run.failure() {
+            // Nothing was decided on this event: it is heard again when the run goes on.
+            self.broken = Some(why.to_owned());
+            return;
+        }
         self.facts.see(&step);
         self.forget_checkpoints(&step);
         self.start_clock();
@@ -463,6 +486,7 @@ impl Actor for Conductor {
             unstuck: 0,
             stuck: false,
             closing: false,
+            broken: None,
             journal: args.journal,
             punctuality: args.punctuality,
             store: args.store,
@@ -494,6 +518,7 @@ impl Actor for Conductor {
                 state.feed_now(Event::Begin);
             }
             state.commit(&myself);
+            state.break_off().await;
         }
         Ok(state)
     }
@@ -538,6 +563,7 @@ impl Actor for Conductor {
             }
         }
         state.commit(&myself);
+        state.break_off().await;
         Ok(())
     }
 }

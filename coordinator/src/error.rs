@@ -76,6 +76,13 @@ pub enum CoordinatorError {
         /// Who wanted it, or what went wrong.
         why: String,
     },
+    /// A scheduler that is a program of its own failed. The run's log is whole, and the run can be
+    /// gone on with.
+    #[error("{why}")]
+    Scheduler {
+        /// What it did, as a sentence.
+        why: String,
+    },
     /// A part of the coordinator failed: a bug of it, or of the scheduler it runs.
     #[error("the {part} failed, so the run was ended and its workers told to clean up: {why}")]
     Part {

@@ -85,7 +85,7 @@ pub(crate) fn again(
     step: Step,
     log: &LogReader,
 ) -> Result<(Step, Vec<Command>), Difference> {
-    let (replayed, commands) = run.handle(step.at, step.event);
+    let (replayed, commands) = run.handle_again(&step);
     // A step holds only integers and text: this can't fail.
     let (recorded, json) = (log.text(), serde_json::to_string(&replayed).unwrap_or_default());
     if json == recorded {

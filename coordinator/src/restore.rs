@@ -66,6 +66,9 @@ pub(crate) fn restore(
     let (mut begun, mut last, mut anchor) = (false, Time::ZERO, None);
     let mut answers = Answers::default();
     while let Some(step) = log.next_step::<Step>()? {
+        if let Some(why) = run.failure() {
+            return Err(CoordinatorError::Scheduler { why: why.to_owned() });
+        }
         if hosts.is_empty() && matches!(step.event, Event::Cancel { .. }) {
             // It was ended before it had hosts: nothing was decided, and it begins anew.
             break;
@@ -152,6 +155,9 @@ pub(crate) fn restore(
         }
         facts.see(&step);
         last = step.at;
+    }
+    if let Some(why) = run.failure() {
+        return Err(CoordinatorError::Scheduler { why: why.to_owned() });
     }
     let (hosts, good_bytes) = (hosts.into_values().collect(), log.good_bytes());
     Ok(Restored { run_name, run, facts, hosts, answers, begun, last, anchor, door, good_bytes })

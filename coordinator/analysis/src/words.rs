@@ -47,6 +47,7 @@ pub(crate) fn heard(notice: &Notice) -> String {
         Notice::Checkpointed { task, vm, .. } => format!("{task} had a checkpoint on {vm}"),
         Notice::Credits { vm, .. } => format!("the credits of {vm} were told"),
         Notice::Wake { .. } => "a time that the scheduler waited for had come".to_owned(),
+        Notice::Rejected { why, .. } => format!("a decision was rejected: {why}"),
     }
 }
 
@@ -98,6 +99,7 @@ pub(crate) fn why_ended(reason: EndReason) -> String {
 /// Why a task or job is started.
 pub(crate) const fn why(reason: StartReason) -> &'static str {
     match reason {
+        StartReason::Chosen => "as its scheduler chose",
         StartReason::Planned => "as planned",
         StartReason::Migrated => "to which it migrates",
         StartReason::Stolen => "which was idle",

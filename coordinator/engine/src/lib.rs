@@ -5,6 +5,7 @@
 //! what was decided, what came of it; and [`Command`]s to the machines. Virtual
 //! time, live actors and replay differ only in where the events come from.
 
+mod answers;
 mod carry_out;
 mod checkpoints;
 mod counts;

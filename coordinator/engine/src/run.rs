@@ -7,6 +7,7 @@ use dormouse_model::{Command, Decision, Effect, Event, Notice, Setup, StartTask,
 use dormouse_policies::{CheckpointPlanning, Checkpointing, Policy};
 use dormouse_units::{Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId};
 
+use crate::answers::Answers;
 use crate::carry_out::Refused;
 use crate::requests::Requests;
 use crate::seating::Seating;
@@ -85,6 +86,8 @@ pub struct Run {
     pub(crate) effects: Vec<Effect>,
     pub(crate) commands: Vec<Command>,
     spare: Spare,
+    /// Answers of schedulers that are programs of their own.
+    pub(crate) answers: Answers,
     /// Digest of all decisions; `None` after `undigested()`.
     digest: Option<DecisionDigest>,
     next_seq: u64,
@@ -132,6 +135,7 @@ impl Run {
             effects: Vec::new(),
             commands: Vec::new(),
             spare: Spare::default(),
+            answers: Answers::default(),
             digest: Some(DecisionDigest::default()),
             next_seq: 0,
             begun: false,
@@ -174,6 +178,7 @@ impl Run {
     fn take_in(&mut self, now: Time, step: &mut Step, commands: &mut Vec<Command>) {
         self.next_seq += 1;
         commands.clear();
+        let followed = self.begin_followed(step);
         let Step { event, notices: heard, decisions, .. } = step;
 
         let mut notices = std::mem::take(&mut self.spare.notices);
@@ -209,6 +214,10 @@ impl Run {
         self.forget_requests();
         std::mem::swap(&mut self.effects, &mut step.effects);
         std::mem::swap(&mut self.commands, commands);
+        self.answers.take_given(&mut step.answers);
+        if let Some(followed) = followed {
+            self.end_followed(&followed, step);
+        }
     }
 
     /// Tells whom it concerns one thing after the other: what comes of it is told next. Tenants that
@@ -236,9 +245,10 @@ impl Run {
                 }
                 at_once = true;
                 if self.is_going_on(tenant) {
-                    self.tenants[tenant].tell(now, std::slice::from_ref(&notice), &mut wanted);
+                    let heard = std::slice::from_ref(&notice);
+                    self.ask(now, tenant, heard, decisions.len(), &mut wanted);
                 }
-                self.decide_all(now, &mut wanted, decisions, notices);
+                self.decide_all(now, tenant, &mut wanted, decisions, notices);
             }
             if at_once {
                 heard.push(notice);
@@ -263,19 +273,20 @@ impl Run {
         let mut unheard = unheard.take_unheard(empty);
         let mut wanted = std::mem::take(&mut self.spare.wanted);
         if self.is_going_on(tenant) {
-            self.tenants[tenant].tell(now, &unheard, &mut wanted);
+            self.ask(now, tenant, &unheard, decisions.len(), &mut wanted);
         }
-        self.decide_all(now, &mut wanted, decisions, notices);
+        self.decide_all(now, tenant, &mut wanted, decisions, notices);
         self.spare.wanted = wanted;
         heard.append(&mut unheard);
         self.spare.unheard = unheard;
         self.tell(now, notices, heard, decisions);
     }
 
-    /// Carries out what is wanted, in order; none of it is left.
+    /// Carries out what a tenant wants, in order; none of it is left.
     fn decide_all(
         &mut self,
         now: Time,
+        tenant: usize,
         wanted: &mut Vec<Decision>,
         decisions: &mut Vec<Decision>,
         notices: &mut VecDeque<Notice>,
@@ -284,30 +295,51 @@ impl Run {
             if let Some(digest) = &mut self.digest {
                 digest.add(now, &decision);
             }
-            self.decide(now, decisions.len(), &decision, notices);
+            let index = decisions.len();
+            let refused = match self.is_anothers(tenant, &decision) {
+                Some(why) => Some(self.reject(index, why)),
+                None => self.decide(now, index, &decision, notices),
+            };
+            if let Some(why) = refused.filter(|_| self.tenants[tenant].is_outside()) {
+                // Whoever writes a program learns from it; schedulers that are part of this one are
+                // never refused.
+                let decision = Box::new(decision.clone());
+                notices.push_back(Notice::Rejected { decision, why });
+            }
             decisions.push(decision);
         }
     }
 
     fn is_going_on(&self, tenant: usize) -> bool {
-        self.over.is_none() && self.cancelled.is_none() && !self.tenants[tenant].is_done
+        self.over.is_none()
+            && self.cancelled.is_none()
+            && !self.tenants[tenant].is_done
+            && !self.answers.has_failed()
     }
 
+    /// Carries out a decision; the reason if it can't be.
     fn decide(
         &mut self,
         now: Time,
         index: usize,
         decision: &Decision,
         notices: &mut VecDeque<Notice>,
-    ) {
+    ) -> Option<String> {
         match self.carry_out(now, decision, notices) {
-            Ok(()) => {}
-            Err(Refused::Moot(why)) => self.effects.push(Effect::Moot { index, why }),
-            Err(Refused::Wrong(why)) => {
-                self.counts.rejected += 1;
-                self.effects.push(Effect::Rejected { index, why });
+            Ok(()) => None,
+            Err(Refused::Moot(why)) => {
+                self.effects.push(Effect::Moot { index, why });
+                None
             }
+            Err(Refused::Wrong(why)) => Some(self.reject(index, why)),
         }
+    }
+
+    /// Notes that a decision is refused for this reason.
+    fn reject(&mut self, index: usize, why: String) -> String {
+        self.counts.rejected += 1;
+        self.effects.push(Effect::Rejected { index, why: why.clone() });
+        why
     }
 
     /// Ends the run if all work is done, or it was cancelled. Where others go on, a tenant whose work

@@ -65,6 +65,9 @@ impl Run {
         if self.tenants.iter().any(|tenant| tenant.waits_for_machine) {
             ": the machine for parallel jobs finds no room on any host beside the VMs that are there; \
              give it more or larger hosts"
+        } else if self.has_programs() {
+            ": the scheduler has no task on any VM and asked for no wake-up; it may wait for something that does \
+             not come, or have forgotten a task"
         } else if self.wants_another_price() {
             ": no price changes any more, and at the last ones VMs cost more than is bid for them; bid more, or \
              give prices that go on"

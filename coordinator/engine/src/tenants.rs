@@ -16,6 +16,7 @@ use dormouse_units::{Money, RequestId, TaskId, Time, TypeName, VmId};
 pub(crate) struct Tenant {
     policy: Box<dyn Policy>,
     hearing: Hearing,
+    is_outside: bool,
     /// What it has yet to hear at the end of an instant, if it hears of whole instants.
     unheard: Vec<Notice>,
     /// Instant whose notices `unheard` buffers.
@@ -115,6 +116,7 @@ impl Tenant {
         let tenants = u32::try_from(policies.len()).unwrap_or(u32::MAX);
         let tenant = |(tenant, (work, policy)): (u32, (Work, Box<dyn Policy>))| Self {
             hearing: policy.hearing(),
+            is_outside: policy.is_outside(),
             policy,
             unheard: Vec::new(),
             instant: None,
@@ -148,7 +150,18 @@ impl Tenant {
         self.instant
     }
 
-    /// Keeps what it is to be told at the end of the instant, if it can decide anything on it.
+    /// Whether it is a program of its own, whose answers are recorded.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.is_outside
+    }
+
+    /// Why it can't decide any more.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.policy.failure()
+    }
+
+    /// Keeps what it is to be told at the end of the instant, if it can decide anything on it: a
+    /// program can on everything.
     pub(crate) fn keep(&mut self, now: Time, notice: Notice) {
         match &notice {
             Notice::LaunchRefused { .. } => self.waits_for_machine = true,
@@ -159,7 +172,7 @@ impl Tenant {
             Begin, HostJoined, LaunchRefused, Submitted, TaskFailed, TaskFinished, VmLost, VmReady,
             Wake,
         };
-        if matches!(
+        let can_decide = matches!(
             notice,
             Begin
                 | HostJoined
@@ -170,7 +183,8 @@ impl Tenant {
                 | TaskFinished { .. }
                 | TaskFailed { .. }
                 | Wake { .. }
-        ) {
+        );
+        if can_decide || self.is_outside {
             self.unheard.push(notice);
             self.instant = Some(now);
         }
@@ -206,6 +220,19 @@ impl Tenant {
             make_outside(numbers, decision);
         }
     }
+
+    /// Tells a program again what it heard before its run was broken off, and what it decided then:
+    /// `decided` is in the run's numbers.
+    pub(crate) fn tell_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
+        let numbers = self.numbers;
+        if numbers.is_alone() {
+            return self.policy.hear_again(now, heard, decided);
+        }
+        let heard: Vec<Notice> = heard.iter().map(|notice| own_notice(numbers, notice)).collect();
+        let mut decided = decided.to_vec();
+        decided.iter_mut().for_each(|decision| make_own(numbers, decision));
+        self.policy.hear_again(now, &heard, &decided);
+    }
 }
 
 fn own_notice(numbers: Numbers, notice: &Notice) -> Notice {
@@ -213,10 +240,19 @@ fn own_notice(numbers: Numbers, notice: &Notice) -> Notice {
     if let Some(vm) = own.vm_mut() {
         *vm = numbers.own(*vm);
     }
-    if let Notice::Wake { token } = &mut own {
+    if let Some(token) = own.token_mut() {
         *token = numbers.token_own(*token);
     }
     own
+}
+
+fn make_own(numbers: Numbers, decision: &mut Decision) {
+    if let Some(vm) = decision.vm_mut() {
+        *vm = numbers.own(*vm);
+    }
+    if let Decision::Wake { token, .. } = decision {
+        *token = numbers.token_own(*token);
+    }
 }
 
 fn make_outside(numbers: Numbers, decision: &mut Decision) {
@@ -237,8 +273,10 @@ pub(crate) fn addressee(notice: &mut Notice, tenants: &[Tenant]) -> Option<usize
         Notice::Price { .. } => tenants.iter().position(|tenant| tenant.work.has_bag()),
         Notice::Submitted { .. } => tenants.iter().position(|tenant| tenant.work.has_jobs()),
         Notice::Requested { .. } => tenants.iter().position(|t| t.work == Work::Requests),
-        Notice::Wake { token } => usize::try_from(*token % count as u64).ok(),
-        other => other.vm_mut().map(|vm| owner(*vm, count)),
+        other => match other.token_mut() {
+            Some(token) => usize::try_from(*token % count as u64).ok(),
+            None => other.vm_mut().map(|vm| owner(*vm, count)),
+        },
     }
 }
 
@@ -317,8 +355,10 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
             Notice::Price { .. } => has_bag,
             Notice::Submitted { .. } => has_jobs,
             Notice::Requested { .. } => has_requests,
-            Notice::Wake { token } => is_own_token(token),
-            mut other => other.vm_mut().is_some_and(|vm| is_own(*vm)),
+            mut other => match other.token_mut() {
+                Some(token) => is_own_token(*token),
+                None => other.vm_mut().is_some_and(|vm| is_own(*vm)),
+            },
         };
         hears.then(|| own_notice(numbers, notice))
     };
@@ -402,6 +442,8 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
         notices: step.notices.iter().filter_map(heard).collect(),
         effects: step.effects.iter().filter_map(effect).collect(),
         decisions,
+        // Who saw a part of a run can't ask its programs again.
+        answers: Vec::new(),
     }
 }
 
@@ -456,6 +498,7 @@ mod tests {
             event: event.clone(),
             notices: notices.iter().map(|vm| ready(*vm)).collect(),
             decisions: Vec::new(),
+            answers: Vec::new(),
             effects: effects.to_vec(),
         };
         let (all, of) = (step(&[1, 2, 3], &effects), [Work::Bag, Work::Jobs]);

@@ -5,9 +5,12 @@ use dormouse_units::{Cpus, Mode, Price, Seats, Span, TaskId, Time, TypeName, VmI
 use serde::{Deserialize, Serialize};
 
 /// Why a task is started where it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartReason {
+    /// The scheduler is a program of its own and gave no reason.
+    #[default]
+    Chosen,
     /// The primary plan has it there.
     Planned,
     /// The task's VM was taken away (Burst-HADS, Algorithm 4).
@@ -127,8 +130,10 @@ pub enum Decision {
         #[serde(flatten)]
         on: Seats,
         /// Mode of the task on a burstable VM.
+        #[serde(default)]
         mode: Mode,
         /// The reason for these seats; goes into the log.
+        #[serde(default)]
         reason: StartReason,
     },
     /// Stop a running or frozen attempt.
@@ -157,6 +162,7 @@ pub enum Decision {
         /// How the job gets to the foreground.
         by: Promotion,
         /// The reason for promoting it now; goes into the log.
+        #[serde(default)]
         reason: StartReason,
     },
     /// Run a running task in another mode from now on.
@@ -173,6 +179,7 @@ pub enum Decision {
         /// Time of the wake-up; one that is not after now is refused.
         at: Time,
         /// Token that the wake-up's notice carries.
+        #[serde(default)]
         token: u64,
     },
 }

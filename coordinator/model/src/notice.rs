@@ -3,7 +3,7 @@
 use dormouse_units::{Credits, Ppm, Price, RequestId, TaskId, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
-use crate::{Job, Request};
+use crate::{Decision, Job, Request};
 
 /// Something that happened, as the scheduler hears it: one notice at a time, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,11 +132,71 @@ pub enum Notice {
         /// Token that the wake-up was asked for with.
         token: u64,
     },
+    /// A decision can't be carried out, and nothing of it was. Only schedulers that are programs
+    /// of their own hear it.
+    Rejected {
+        /// The decision that was refused.
+        decision: Box<Decision>,
+        /// The reason, in words.
+        why: String,
+    },
 }
 
 impl Notice {
+    /// The names of all kinds of notices, as lines have them under `notice`.
+    pub const NAMES: [&str; 20] = [
+        "begin",
+        "price",
+        "submitted",
+        "requested",
+        "vm-ready",
+        "launch-refused",
+        "host-joined",
+        "vm-hibernating",
+        "vm-hibernated",
+        "vm-resumed",
+        "vm-preempting",
+        "vm-lost",
+        "task-started",
+        "task-finished",
+        "task-failed",
+        "task-stopped",
+        "checkpointed",
+        "credits",
+        "wake",
+        "rejected",
+    ];
+
+    /// The name of the notice's kind.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        let index = match self {
+            Self::Begin => 0,
+            Self::Price { .. } => 1,
+            Self::Submitted { .. } => 2,
+            Self::Requested { .. } => 3,
+            Self::VmReady { .. } => 4,
+            Self::LaunchRefused { .. } => 5,
+            Self::HostJoined => 6,
+            Self::VmHibernating { .. } => 7,
+            Self::VmHibernated { .. } => 8,
+            Self::VmResumed { .. } => 9,
+            Self::VmPreempting { .. } => 10,
+            Self::VmLost { .. } => 11,
+            Self::TaskStarted { .. } => 12,
+            Self::TaskFinished { .. } => 13,
+            Self::TaskFailed { .. } => 14,
+            Self::TaskStopped { .. } => 15,
+            Self::Checkpointed { .. } => 16,
+            Self::Credits { .. } => 17,
+            Self::Wake { .. } => 18,
+            Self::Rejected { .. } => 19,
+        };
+        Self::NAMES[index]
+    }
+
     /// The VM that the notice is about, if it is about one, so that it can get another number.
-    pub const fn vm_mut(&mut self) -> Option<&mut VmId> {
+    pub fn vm_mut(&mut self) -> Option<&mut VmId> {
         match self {
             Self::VmReady { vm }
             | Self::LaunchRefused { vm, .. }
@@ -151,12 +211,26 @@ impl Notice {
             | Self::TaskStopped { vm, .. }
             | Self::Checkpointed { vm, .. }
             | Self::Credits { vm, .. } => Some(vm),
+            Self::Rejected { decision, .. } => decision.vm_mut(),
             Self::Begin
             | Self::Price { .. }
             | Self::HostJoined
             | Self::Submitted { .. }
             | Self::Requested { .. }
             | Self::Wake { .. } => None,
+        }
+    }
+
+    /// The token of a wake-up that the notice is about, if it is about one, so that it can get
+    /// another number.
+    pub fn token_mut(&mut self) -> Option<&mut u64> {
+        match self {
+            Self::Wake { token } => Some(token),
+            Self::Rejected { decision, .. } => match &mut **decision {
+                Decision::Wake { token, .. } => Some(token),
+                _ => None,
+            },
+            _ => None,
         }
     }
 }

@@ -24,6 +24,11 @@ pub struct Step {
     /// Decisions that the scheduler made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
+    /// Number of decisions in each answer of schedulers that are programs of their own, in the
+    /// order in which these were asked. Answers without a decision after the last with one are
+    /// left out. With it a run can be made again without its program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<u32>,
     /// Effects of the event and the decisions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<Effect>,
@@ -33,8 +38,15 @@ impl Step {
     /// A blank step, to be filled in from its `begin` on.
     #[must_use]
     pub fn blank() -> Self {
-        let (notices, decisions, effects) = (Vec::new(), Vec::new(), Vec::new());
-        Self { seq: 0, at: Time::ZERO, event: Event::Begin, notices, decisions, effects }
+        Self {
+            seq: 0,
+            at: Time::ZERO,
+            event: Event::Begin,
+            notices: Vec::new(),
+            decisions: Vec::new(),
+            answers: Vec::new(),
+            effects: Vec::new(),
+        }
     }
 
     /// Makes this a step of which only the number, the time and the event are known.
@@ -43,6 +55,7 @@ impl Step {
         (self.seq, self.at, self.event) = (seq, at, event);
         self.notices.clear();
         self.decisions.clear();
+        self.answers.clear();
         self.effects.clear();
     }
 }

@@ -378,7 +378,8 @@ impl InOrder {
             | Notice::Requested { .. }
             | Notice::TaskStarted { .. }
             | Notice::Checkpointed { .. }
-            | Notice::Credits { .. } => {}
+            | Notice::Credits { .. }
+            | Notice::Rejected { .. } => {}
         }
     }
 }

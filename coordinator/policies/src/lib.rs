@@ -27,6 +27,7 @@ mod plan;
 mod planner;
 mod policy;
 mod problem;
+pub mod program;
 pub mod requests;
 mod schedulers;
 pub mod service;

@@ -7,7 +7,7 @@ macro_rules! names {
             /// The scheduler with this name.
             #[must_use]
             pub fn named(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|known| known.$name() == name)
+                Self::ALL.into_iter().chain([Self::Program]).find(|known| known.$name() == name)
             }
         }
 
@@ -45,7 +45,7 @@ macro_rules! names {
                     let (name, about) = (known.$name(), known.about());
                     schemars::json_schema!({ "const": name, "description": about })
                 };
-                let all: Vec<_> = Self::ALL.iter().map(one).collect();
+                let all: Vec<_> = Self::ALL.iter().chain([&Self::Program]).map(one).collect();
                 schemars::json_schema!({ "oneOf": all })
             }
         }

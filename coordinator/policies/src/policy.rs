@@ -41,6 +41,24 @@ pub trait Policy: std::fmt::Debug + Send {
         None
     }
 
+    /// Whether the policy is a program of its own, or anything else that can't be asked again. Its
+    /// answers are recorded, and a run is made again from them.
+    fn is_outside(&self) -> bool {
+        false
+    }
+
+    /// Why the policy can't decide any more: its program ended, or what it said can't be
+    /// understood.
+    fn failure(&self) -> Option<&str> {
+        None
+    }
+
+    /// Hears again, as the run goes on after it was broken off, of what the policy heard before, and
+    /// of what was decided then, which holds. Only policies that are outside are told.
+    fn hear_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
+        let _ = (now, heard, decided);
+    }
+
     /// Handles notices; decisions are pushed to `out` and carried out in that order.
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>);
 }

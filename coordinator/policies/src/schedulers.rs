@@ -95,10 +95,11 @@ macro_rules! schedulers {
             #[default]
             $First,
             $($Name,)*
+            Program,
         }
 
         impl BagSchedulerName {
-            /// All bag-of-tasks schedulers.
+            /// All bag-of-tasks schedulers that are part of this program.
             pub const ALL: [Self; [stringify!($First), $(stringify!($Name),)*].len()] =
                 [Self::$First, $(Self::$Name,)*];
 
@@ -106,6 +107,7 @@ macro_rules! schedulers {
                 match self {
                     Self::$First => &$first::$First,
                     $(Self::$Name => &$module::$Name,)*
+                    Self::Program => &program::Program,
                 }
             }
         }
@@ -185,3 +187,5 @@ schedulers! {
     acc::Acc,
     batch_service::BatchService,
 }
+
+mod program;

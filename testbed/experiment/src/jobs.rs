@@ -3,14 +3,18 @@
 use std::fs::File;
 use std::path::Path;
 
-use dormouse_documents::{InputError, Mistakes, Node, Place, instead, missing, read};
+use dormouse_documents::{InputError, Mistakes, Node, Place, Value, instead, missing, read};
+use dormouse_policies::Own;
 use dormouse_policies::batch::{Algorithm, BatchSchedulerConfig};
+use dormouse_policies::program::ProgramConfig;
 use dormouse_units::Bytes;
 use dormouse_vm::Sharing;
 use dormouse_workload::{BatchWorkload, Estimates, JobSource, JobSpec, LogRules, SwfError, Trace};
 
-use super::sections::{CheckpointSection, ModelSection, WorkloadSection};
-use super::{Batch, checkpoint, sharing};
+use schemars::schema_for;
+
+use super::sections::{CheckpointSection, ModelSection, WorkloadSection, properties};
+use super::{Batch, checkpoint, program, sharing};
 
 /// Processors of a machine that nobody describes: those of the MEASY paper's.
 const PROCESSORS: u32 = 320;
@@ -155,5 +159,16 @@ fn scheduler(node: &Node, found: &mut Mistakes) -> Option<BatchSchedulerConfig> 
         found.add(inside.place_of("name"), what, instead(word, &all));
         return None;
     }
-    read(inside, found)
+    let Value::Table(table) = &inside.value else { return None };
+    let (mut own, mut rest) = (table.clone(), table.clone());
+    let of_program = properties(&schema_for!(ProgramConfig));
+    own.retain(|key, _| of_program.contains_key(key));
+    rest.retain(|key, _| !of_program.contains_key(key));
+    let node = |table| Node { place: inside.place.clone(), value: Value::Table(table) };
+    let config: BatchSchedulerConfig = read(&node(rest), found)?;
+    let own = match node(own).json() {
+        serde_json::Value::Object(own) if config.name == Algorithm::Program => Own(own),
+        _ => return Some(config),
+    };
+    Some(BatchSchedulerConfig { own: program::check(own, inside, found)?, ..config })
 }

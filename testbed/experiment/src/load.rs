@@ -21,7 +21,7 @@ use super::tenants::{self, Work};
 use super::{
     Batch, Builtin, Experiment, Live, Planned, checkpoint,
     cloud::{self, Cloud},
-    files, interruption, jobs,
+    files, interruption, jobs, named_program,
     placed_by::placed_by,
     plan, requests, scheduler, schema, workload,
 };
@@ -99,6 +99,9 @@ pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
         drop_workload(&mut root);
     }
     for change in &source.overrides {
+        if named_program::apply(&mut root, change) {
+            continue;
+        }
         let change = placed_by(&mut root, change);
         // Papers and people say "policy" for what schedules.
         change.apply(&mut root, &schema::EXPERIMENT, &[("policy", "scheduler")])?;

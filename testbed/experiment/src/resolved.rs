@@ -90,11 +90,14 @@ impl Experiment {
 
     /// How its scheduler is called: that of its bag, if it has one, else that of its jobs, else the
     /// one that places VMs on hosts.
-    pub fn scheduler_name(&self) -> &'static str {
+    pub fn scheduler_name(&self) -> String {
+        if let Some(label) = self.program_label() {
+            return label;
+        }
         let of_jobs = self.jobs.as_ref().map(|jobs| jobs.scheduler.name.name());
         let of_bag = self.scheduler.as_ref().map(|bag| bag.name.as_str());
         let of_hosts = || self.setup.terms.placement.rule().scheduler.name();
-        of_bag.or(of_jobs).unwrap_or_else(of_hosts)
+        of_bag.or(of_jobs).unwrap_or_else(of_hosts).to_owned()
     }
 
     /// The scheduler of its parallel jobs, and the model of their machine; `None`: it has none.

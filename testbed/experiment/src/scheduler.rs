@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::cloud::is_type;
 use super::lifetimes;
+use super::program;
 use super::sections::{LifetimeSection, properties};
 
 /// What the `[scheduler]` at `node` comes to; without one it is the first of the list.
@@ -29,6 +30,10 @@ pub(crate) fn check(
         return None;
     };
     let config = match config(name, node.json()) {
+        Ok(config) if name == BagSchedulerName::Program => {
+            let own = program::check(config.own, node, found)?;
+            BagSchedulerConfig { own, ..config }
+        }
         Ok(config) => config,
         Err(why) => {
             found.add(&node.place, why, "see `dormouse reference`");

@@ -13,6 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 
 use dormouse_policies::batch::{Algorithm, BatchSchedulerConfig};
+use dormouse_policies::program::ProgramConfig;
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName};
 
 use super::Live;
@@ -105,8 +106,28 @@ impl JsonSchema for SchedulerSection {
         for name in Algorithm::ALL {
             all.push(one::<BatchSchedulerConfig>(generator, name.name(), name.about(), Map::new()));
         }
+        all.push(program(generator));
         json_schema!({ "oneOf": all })
     }
+}
+
+/// The table of a scheduler that is a program, whatever work it has: the program's parameters, and
+/// what else holds for jobs.
+fn program(generator: &mut SchemaGenerator) -> Value {
+    let mut own = properties(&ProgramConfig::json_schema(generator));
+    let of_jobs = properties(&BatchSchedulerConfig::json_schema(generator));
+    let of_both = ["migration-cost", "usage-information"];
+    own.extend(of_jobs.into_iter().filter(|(key, _)| of_both.contains(&key.as_str())));
+    let name = serde_json::json!({ "type": "string", "const": BagSchedulerName::Program.as_str() });
+    let mut known = Map::from_iter([("name".to_owned(), name)]);
+    known.extend(own);
+    serde_json::json!({
+        "description": BagSchedulerName::Program.about(),
+        "type": "object",
+        "additionalProperties": false,
+        "properties": known,
+        "required": ["name"],
+    })
 }
 
 /// The table of one scheduler: the parameters of `P` and its own.

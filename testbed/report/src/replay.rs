@@ -56,6 +56,7 @@ pub fn play(log: &RunLog, mut see: impl FnMut(&Step)) -> Result<(), ReplayError>
     };
     match play_out(experiment, &mut run, &mut model(experiment), jobs, see) {
         Err(PlayError::Outside(error)) => Err(error.into()),
+        Err(PlayError::Scheduler(why)) => Err(JobsError::Scheduler(why).into()),
         // It ends with work left, as it did: its last step says so.
         Ok(()) | Err(PlayError::Stuck { .. } | PlayError::Limit { .. }) => Ok(()),
     }
@@ -83,7 +84,7 @@ pub fn replay(log: &RunLog) -> Result<Replayed, ReplayError> {
     let mut difference = None;
     for step in recorded {
         steps += 1;
-        let (again, _) = run.handle(step.at, step.event.clone());
+        let (again, _) = run.handle_again(step);
         if again != *step {
             difference = Some(Box::new((step.clone(), again)));
             break;

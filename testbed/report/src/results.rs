@@ -16,7 +16,7 @@ use crate::virtual_run::{model, play_out};
 use dormouse_analysis::Record;
 use dormouse_analysis::jobs::History;
 use dormouse_analysis::requests::Recorder;
-use dormouse_experiment::{Experiment, Planned};
+use dormouse_experiment::{Experiment, Planned, Start};
 use dormouse_workload::Jobs;
 
 /// Runs the experiment of `header` in virtual time, its bag under this scheduler with this plan,
@@ -28,18 +28,46 @@ use dormouse_workload::Jobs;
 /// Its parallel jobs can't be had, or the system refuses.
 pub fn virtual_results<'a>(
     header: &'a Header,
+    planned: Planned,
+    folder: &Path,
+    show: impl FnMut(usize),
+) -> Result<Results<'a>, JobsError> {
+    let log = RunLogWriter::begin(folder, header)?;
+    results_of(header, planned, folder, (log, Vec::new()), show)
+}
+
+/// Goes on with the run whose log is in `folder`, which was broken off: what the log has is made
+/// again, and its programs are told of it.
+///
+/// # Errors
+///
+/// As [`virtual_results`], or what the log has comes out otherwise.
+pub fn resumed_results<'a>(
+    header: &'a Header,
+    planned: Planned,
+    folder: &Path,
+    show: impl FnMut(usize),
+) -> Result<Results<'a>, JobsError> {
+    let log = RunLogWriter::go_on(folder, header)?;
+    results_of(header, planned, folder, log, show)
+}
+
+fn results_of<'a>(
+    header: &'a Header,
     (bag, plan): Planned,
     folder: &Path,
+    (mut log, known): (RunLogWriter, Vec<Step>),
     mut show: impl FnMut(usize),
 ) -> Result<Results<'a>, JobsError> {
     let experiment = &header.experiment;
     let mut jobs = experiment.submissions()?;
-    let mut log = RunLogWriter::begin(folder, header)?;
     log.expect(jobs.as_ref().and_then(Jobs::known).unwrap_or(0))?;
     let mut recording = JobsRecording::begin(folder, header)?;
     let mut requests = requests_of(folder, header)?;
     let mut record = bag.as_ref().map(|_| header.record());
-    let run = experiment.run(bag);
+    let start = Start { folder: Some(folder), ..Start::VIRTUAL };
+    let mut run = experiment.start(bag, start)?;
+    run.follow(known);
     // The record of a bag has a digest of its own.
     let mut run = if recording.is_none() && record.is_some() { run.undigested() } else { run };
     let see = |step: &Step| {
@@ -60,6 +88,11 @@ pub fn virtual_results<'a>(
     match play_out(experiment, &mut run, &mut model(experiment), submissions, see) {
         // Its jobs can't be had, or it can't be written: there is nothing to show.
         Err(PlayError::Outside(error)) => return Err(error),
+        // What its log has can be gone on with.
+        Err(PlayError::Scheduler(why)) => {
+            log.finish()?;
+            return Err(JobsError::Scheduler(why));
+        }
         // Its log has why it ended.
         Ok(()) | Err(PlayError::Stuck { .. } | PlayError::Limit { .. }) => {}
     }

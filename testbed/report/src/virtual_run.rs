@@ -10,7 +10,7 @@ use dormouse_policies::Policy;
 use dormouse_units::{Span, Time};
 
 use crate::jobs::JobsError;
-use dormouse_experiment::Experiment;
+use dormouse_experiment::{Experiment, Start};
 
 /// Runs an experiment to its end, its bag under this scheduler; `see` is shown every step.
 ///
@@ -24,7 +24,8 @@ pub fn virtual_run(
     mut see: impl FnMut(&Step),
 ) -> Result<Run, PlayError<JobsError>> {
     let jobs = experiment.submissions().map_err(|error| PlayError::Outside(error.into()))?;
-    let mut run = experiment.run(bag);
+    let started = experiment.start(bag, Start::VIRTUAL);
+    let mut run = started.map_err(|error| PlayError::Outside(error.into()))?;
     let see = |step: &Step| {
         see(step);
         Ok(())

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use dormouse_analysis::{METRICS, Metric, Sample, series};
 use dormouse_estimate::{Estimate, jackknife};
+use dormouse_experiment::label_of;
 use dormouse_view::plot::{Axis, Limit, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Column, Page, Table};
 
@@ -68,6 +69,10 @@ impl Comparison {
                 return bad(format!("{option}: {twice} is named twice; leave one out"));
             }
         }
+        // A program is called by its file, unless two are called the same.
+        let labels: Vec<String> = schedulers.iter().map(|word| label_of(word)).collect();
+        let are_different = labels.iter().collect::<BTreeSet<_>>().len() == labels.len();
+        let labels = if are_different { labels } else { schedulers.to_vec() };
         for text in set {
             let key = text.split('=').next().unwrap_or_default().trim();
             if ["seed", SCHEDULER].contains(&key) {
@@ -77,14 +82,15 @@ impl Comparison {
         }
         let mut cells = Vec::new();
         for name in on {
-            for scheduler in schedulers {
-                let set = [set, &[format!("{SCHEDULER}={scheduler}")]].concat();
-                let cell = Cell::load(&format!("{name}/{scheduler}"), name, &set)?;
+            for (scheduler, label) in schedulers.iter().zip(&labels) {
+                // After it, so that it is set of a program, too.
+                let set = [&[format!("{SCHEDULER}={scheduler}")], set].concat();
+                let cell = Cell::load(&format!("{name}/{label}"), name, &set)?;
                 cell.check(cell.experiment.setup.seed, shared)?;
                 cells.push(cell);
             }
         }
-        Ok(Self { on: on.to_vec(), schedulers: schedulers.to_vec(), cells })
+        Ok(Self { on: on.to_vec(), schedulers: labels, cells })
     }
 
     /// Every scheduler on every experiment by every figure that they have, in this order.

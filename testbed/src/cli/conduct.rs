@@ -14,7 +14,7 @@ use dormouse_workload::Skipped;
 use super::args::{ResumeArgs, Say};
 use super::failure::Failure;
 use super::preflight;
-use super::run::end;
+use super::run::{end, resume_virtually};
 use crate::live::{self, Conduct, LiveError, Rehearsal, conduct, rehearse};
 use dormouse_experiment::command_line;
 use dormouse_experiment::{Experiment, Live};
@@ -158,9 +158,12 @@ fn unless_broken<T>(
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     let ResumeArgs { dir, listen, say } = args;
     let header = read_header(dir)?;
-    check(dir, header.mode)?;
-    header.check_inputs()?;
     let experiment = &header.experiment;
+    check(dir, &header)?;
+    header.check_inputs()?;
+    if header.mode == Mode::Virtual {
+        return resume_virtually(&header, dir, *say);
+    }
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }
@@ -168,9 +171,9 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     conduct_live(&header, rehearsed, None, *listen, Staging::go_on(dir)?, *say)
 }
 
-fn check(dir: &Path, mode: Mode) -> Result<(), Failure> {
+fn check(dir: &Path, header: &Header) -> Result<(), Failure> {
     let refuse = |why: &str| Err(Failure::BadInput(format!("{}: {why}", dir.display())));
-    if mode == Mode::Virtual {
+    if header.mode == Mode::Virtual && !header.experiment.has_programs() {
         return refuse("it is a run of virtual time; make it again with `dormouse run`");
     }
     if !is_unfinished(dir) {

@@ -16,10 +16,11 @@ use super::failure::Failure;
 use super::print::show;
 use super::speedup::settle;
 use super::{preflight, terminal};
-use dormouse_experiment::{Loaded, Override, Source, open};
+use dormouse_experiment::{Loaded, Override, Planned, Source, open};
 use dormouse_experiment::{command_line, option};
+use dormouse_report::jobs::JobsError;
 use dormouse_report::output::{Header, Replaces, Staging};
-use dormouse_report::results::virtual_results;
+use dormouse_report::results::{resumed_results, virtual_results};
 use dormouse_report::run_view::Results;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -70,8 +71,12 @@ fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     let (args, began) = (asked.args, Instant::now());
     let planned = loaded.planned()?;
     let header = Header::new(Mode::Virtual, command(asked), loaded.experiment);
-    let staging = Staging::begin(&folder(args, &header), Replaces::by(&header, args.force))?;
+    let (folder, replaces) = (folder(args, &header), Replaces::by(&header, args.force));
     let say = args.say;
+    if header.experiment.has_programs() {
+        return with_programs(&header, planned, Staging::begin_in_place(&folder, replaces)?, say);
+    }
+    let staging = Staging::begin(&folder, replaces)?;
     let count = header.experiment.setup.bag.tasks.len();
     let mut progress = say.progress(count, "tasks");
     let show = |finished| progress.show(finished as u64, count as u64, "", None);
@@ -79,6 +84,51 @@ fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     drop(progress);
     let wall_s = began.elapsed().as_secs_f64();
     end(say, &Results { wall_s, ..results? }, staging)
+}
+
+/// A run in virtual time whose scheduler is a program of its own: what that decides can't be made
+/// again, so its log grows where the run can be gone on with.
+fn with_programs(
+    header: &Header,
+    planned: Planned,
+    staging: Staging,
+    say: Say,
+) -> Result<(), Failure> {
+    resumable(header, staging, say, |folder, show| virtual_results(header, planned, folder, show))
+}
+
+/// Goes on with a run in virtual time that was broken off.
+pub(super) fn resume_virtually(header: &Header, dir: &Path, say: Say) -> Result<(), Failure> {
+    let planned = header.experiment.planned()?;
+    resumable(header, Staging::go_on(dir)?, say, |folder, show| {
+        resumed_results(header, planned, folder, show)
+    })
+}
+
+fn resumable<'a>(
+    header: &'a Header,
+    mut staging: Staging,
+    say: Say,
+    make: impl FnOnce(&Path, &mut dyn FnMut(usize)) -> Result<Results<'a>, JobsError>,
+) -> Result<(), Failure> {
+    let began = Instant::now();
+    let count = header.experiment.setup.bag.tasks.len();
+    let mut progress = say.progress(count, "tasks");
+    let mut show = |finished| progress.show(finished as u64, count as u64, "", None);
+    let made = make(staging.path(), &mut show);
+    drop(progress);
+    match made {
+        Ok(results) => {
+            let wall_s = began.elapsed().as_secs_f64();
+            end(say, &Results { wall_s, ..results }, staging)
+        }
+        Err(JobsError::Scheduler(why)) => {
+            staging.settle();
+            let resume = command_line(["dormouse", "resume", &staging.path().to_string_lossy()]);
+            Err(Failure::Broken(format!("{why}; `{resume}` goes on with the run")))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// A live run on workers of this host, at a speed-up that it can do.

@@ -17,6 +17,7 @@ use dormouse_coordinator::{
 use dormouse_engine::drive::credit_spec;
 use dormouse_model::{Request, Step, Submission};
 use dormouse_policies::Policy;
+use dormouse_program::ProgramError;
 use dormouse_units::{Bytes, Span, TaskId, Time};
 use dormouse_vm::ideal::Machine;
 use dormouse_workload::Skipped;
@@ -25,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::rehearsal::Rehearsal;
 use super::supervise::to_the_end;
-use dormouse_experiment::Experiment;
+use dormouse_experiment::{Experiment, Start};
 use dormouse_report::jobs::{JobsError, JobsOutcome, JobsRecording};
 use dormouse_report::output::{Header, RunLog};
 use dormouse_report::results::{own, requests_outcome};
@@ -77,14 +78,22 @@ pub enum LiveError {
     /// What became of the jobs can't be written.
     #[error(transparent)]
     Jobs(Box<JobsError>),
+    /// A scheduler that is a program can't be started.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
 }
 
 impl LiveError {
     /// Whether the input must change, not the system be mended.
     pub fn is_bad_input(&self) -> bool {
         use CoordinatorError::{Admission, Invalid, Listen, Secret};
-        let Self::Coordinator(error) = self else { return false };
-        matches!(error, Listen { .. } | Invalid { .. } | Secret { .. } | Admission(_))
+        match self {
+            Self::Coordinator(error) => {
+                matches!(error, Listen { .. } | Invalid { .. } | Secret { .. } | Admission(_))
+            }
+            Self::Program(_) => true,
+            _ => false,
+        }
     }
 }
 
@@ -235,7 +244,7 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
     let (live, setup) = (&experiment.live, &experiment.setup);
     Ok(LiveRun {
         setup: experiment.whole_setup(),
-        policies: experiment.policies(scheduler),
+        policies: experiment.started(scheduler, Start { mode: "live", folder: Some(&out) })?,
         limit: limit(&submissions)
             .max(Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600))
             .max(Time::ZERO + rehearsal.takes.times(10)),

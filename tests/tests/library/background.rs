@@ -105,6 +105,7 @@ fn who_makes_room_for_anothers_vm_may_have_been_told_to_hibernate() {
         event: Event::Tick,
         notices: Vec::new(),
         decisions: Vec::new(),
+        answers: Vec::new(),
         effects: vec![effect],
     };
     let hibernates = Effect::Interrupted {

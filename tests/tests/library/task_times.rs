@@ -41,6 +41,7 @@ fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> 
                         event,
                         notices: Vec::new(),
                         decisions: Vec::new(),
+                        answers: Vec::new(),
                         effects: Vec::new(),
                     });
                 }

@@ -147,6 +147,9 @@ impl<'a> Explainer<'a> {
     /// Why an attempt was made there.
     fn why(&self, attempt: &AttemptHistory, before: Option<&AttemptHistory>) -> String {
         match (attempt.reason, before) {
+            (StartReason::Chosen, _) => {
+                "its scheduler is a program of its own, which gave no reason".to_owned()
+            }
             (StartReason::Planned, _) => {
                 let ready = self.record.vms.get(&attempt.vm).and_then(|vm| vm.ready);
                 if ready == Some(attempt.sent) {

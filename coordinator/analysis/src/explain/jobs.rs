@@ -167,6 +167,9 @@ fn decided(decision: &Decision, name: &dyn Fn(TaskId) -> String) -> Option<Strin
         _ => return None,
     };
     let why = match *reason {
+        StartReason::Chosen => {
+            "its scheduler is a program of its own, which gave no reason".to_owned()
+        }
         StartReason::FirstInLine => "nobody before it lacks a foreground".to_owned(),
         StartReason::EndsBeforeShadow { head, shadow } => {
             format!("it is expected to end before the reservation of {} at {shadow}", name(head))

@@ -12,7 +12,7 @@ use dormouse_model::Step;
 /// The number of the first step that comes out otherwise.
 pub fn decided_again(mut run: Run, steps: &[Step]) -> Result<Run, u64> {
     for step in steps {
-        let (again, _) = run.handle(step.at, step.event.clone());
+        let (again, _) = run.handle_again(step);
         if again.decisions != step.decisions {
             return Err(step.seq);
         }

@@ -16,6 +16,10 @@ pub enum PlayError<E> {
     /// What comes from outside could not be had, or whoever looks on ended it.
     #[error(transparent)]
     Outside(E),
+    /// A scheduler that is a program of its own failed, or the run was to come out as a log has it
+    /// and did not. Nothing of the last step was shown.
+    #[error("{0}")]
+    Scheduler(String),
     /// Nothing will ever happen again.
     #[error("{unfinished} tasks are left and nothing will ever happen again{why}")]
     Stuck {
@@ -109,7 +113,7 @@ pub fn play<E>(
             PlayError::Limit { unfinished, limit } => {
                 format!("{unfinished} tasks are left at the time limit of {limit}")
             }
-            PlayError::Outside(_) => return Err(failed),
+            PlayError::Outside(_) | PlayError::Scheduler(_) => return Err(failed),
         };
         player.feed(player.now, Event::Cancel { why })?;
         return Err(failed);
@@ -158,6 +162,9 @@ impl<W: World, S> Player<'_, W, S> {
         S: FnMut(&Step) -> Result<(), E>,
     {
         self.now = now;
+        if let Some(why) = self.run.failure() {
+            return Err(PlayError::Scheduler(why.to_owned()));
+        }
         (self.see)(&self.step).map_err(PlayError::Outside)?;
         for command in self.commands.drain(..) {
             self.world.obey(now, command, &mut self.reports);

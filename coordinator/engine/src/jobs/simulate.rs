@@ -131,6 +131,9 @@ pub enum SimulationError<E> {
         /// What is wrong with the job.
         why: Refusal,
     },
+    /// The scheduler failed.
+    #[error("{0}")]
+    Scheduler(String),
     /// Jobs are left and nothing will ever happen again.
     #[error("{left} jobs are left and nothing will ever happen again")]
     Stuck {
@@ -233,6 +236,7 @@ fn play_jobs<E>(
     match play(&mut run, world, begin.chain(events), limit, see) {
         Ok(()) => Ok(run),
         Err(PlayError::Outside(error)) => Err(error),
+        Err(PlayError::Scheduler(why)) => Err(SimulationError::Scheduler(why)),
         Err(
             PlayError::Stuck { unfinished: left, .. } | PlayError::Limit { unfinished: left, .. },
         ) => Err(SimulationError::Stuck { left }),

@@ -6,9 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Algorithm, Config, Fill};
+use crate::Own;
 
 /// Who schedules parallel jobs, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BatchSchedulerConfig {
     /// The scheduler's algorithm.
@@ -29,6 +30,10 @@ pub struct BatchSchedulerConfig {
     /// When the background is filled; `None`: in every pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<Fill>,
+    /// Parameters of a scheduler that is a program of its own.
+    #[serde(default, skip_serializing_if = "Own::is_empty")]
+    #[schemars(skip)]
+    pub own: Own,
 }
 
 /// A migration of the MEASY paper: 20 s.

@@ -77,15 +77,17 @@ macro_rules! schedulers {
         #[expect(missing_docs, reason = "each says itself what it is: `about`")]
         pub enum Algorithm {
             $($Name,)*
+            Program,
         }
 
         impl Algorithm {
-            /// All schedulers of parallel jobs, simplest first.
+            /// All schedulers of parallel jobs that are part of this program, simplest first.
             pub const ALL: [Self; [$(stringify!($Name),)*].len()] = [$(Self::$Name,)*];
 
             fn scheduling(self) -> &'static dyn Scheduling {
                 match self {
                     $(Self::$Name => &$module::$Name,)*
+                    Self::Program => &program::Program,
                 }
             }
         }
@@ -133,3 +135,5 @@ schedulers! {
     reasy::Reasy,
     measy::Measy,
 }
+
+mod program;

@@ -374,7 +374,10 @@ impl BagScheduler {
                 self.floor.refused.clear();
                 self.place_unplaced(turn);
             }
-            Notice::Price { .. } | Notice::Submitted { .. } | Notice::Requested { .. } => {}
+            Notice::Price { .. }
+            | Notice::Submitted { .. }
+            | Notice::Requested { .. }
+            | Notice::Rejected { .. } => {}
         }
         self.end_idle_without_spot(turn);
     }

@@ -377,7 +377,8 @@ impl Service {
             | Notice::Requested { .. }
             | Notice::TaskStarted { .. }
             | Notice::TaskStopped { .. }
-            | Notice::Credits { .. } => {}
+            | Notice::Credits { .. }
+            | Notice::Rejected { .. } => {}
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Why parallel jobs can't be had, or what becomes of them not be written.
 
 use dormouse_engine::jobs::SimulationError;
+use dormouse_program::ProgramError;
 use dormouse_workload::WorkloadError;
 
 use crate::output::OutputError;
@@ -14,6 +15,12 @@ pub enum JobsError {
     /// Jobs that can't be scheduled.
     #[error("{0}")]
     Schedule(String),
+    /// A scheduler that is a program can't be started.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// A scheduler that is a program failed while it ran.
+    #[error("{0}")]
+    Scheduler(String),
     /// A result can't be written, or a log not read.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -25,6 +32,7 @@ impl JobsError {
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Output(error) => error.is_bad_input(),
+            Self::Scheduler(_) => false,
             _ => true,
         }
     }
@@ -34,6 +42,7 @@ impl From<SimulationError<Self>> for JobsError {
     fn from(error: SimulationError<Self>) -> Self {
         match error {
             SimulationError::Outside(error) => error,
+            SimulationError::Scheduler(why) => Self::Scheduler(why),
             other => Self::Schedule(other.to_string()),
         }
     }

@@ -1,6 +1,6 @@
 //! `events.jsonl`: a header, then one step a line.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dormouse_analysis::{Mode, Record};
 use dormouse_host::calibration::SpeedupChoice;
@@ -51,7 +51,9 @@ impl Header {
         let dormouse = env!("CARGO_PKG_VERSION").to_owned();
         let (format, speedup, left_out) = (FORMAT, None, None);
         // One that can't be read is left out: whoever needs it says so.
-        let inputs = experiment.streamed().filter_map(|file| Input::read(file).ok()).collect();
+        let programs = experiment.program_files();
+        let files = experiment.streamed().chain(programs.iter().map(PathBuf::as_path));
+        let inputs = files.filter_map(|file| Input::read(file).ok()).collect();
         Self { format, dormouse, mode, command, experiment, speedup, inputs, left_out }
     }
 
@@ -62,7 +64,11 @@ impl Header {
     ///
     /// Which file that is, and what to do.
     pub fn check_inputs(&self) -> Result<(), OutputError> {
-        let Some(Input { file, .. }) = self.inputs.iter().find(|input| input.has_changed()) else {
+        // A program that was mended may go on with its run: whether it decides as the log has it is
+        // seen then.
+        let programs = self.experiment.program_files();
+        let mut streamed = self.inputs.iter().filter(|input| !programs.contains(&input.file));
+        let Some(Input { file, .. }) = streamed.find(|input| input.has_changed()) else {
             return Ok(());
         };
         let why = format!(
@@ -105,6 +111,8 @@ pub struct RunLogWriter {
     log: LogWriter,
     header: Header,
     submitted: u64,
+    /// Steps that are to come and that the log has already.
+    known: usize,
 }
 
 impl RunLogWriter {
@@ -116,7 +124,21 @@ impl RunLogWriter {
     pub fn begin(folder: &Path, header: &Header) -> Result<Self, OutputError> {
         let mut log = LogWriter::create(&folder.join(dormouse_log::FILE))?;
         log.line(header)?;
-        Ok(Self { log, header: header.clone(), submitted: 0 })
+        Ok(Self { log, header: header.clone(), submitted: 0, known: 0 })
+    }
+
+    /// Goes on with the log in a run's folder, whose last line may be torn; and the steps that it
+    /// has.
+    ///
+    /// # Errors
+    ///
+    /// It can't be read, a line before the last is damaged, or the system refuses.
+    pub fn go_on(folder: &Path, header: &Header) -> Result<(Self, Vec<Step>), OutputError> {
+        let mut reader = open_log(folder)?;
+        let steps = read_steps(&mut reader)?;
+        let log = LogWriter::reopen(&folder.join(dormouse_log::FILE), reader.good_bytes())?;
+        let known = steps.len();
+        Ok((Self { log, header: header.clone(), submitted: 0, known }, steps))
     }
 
     /// Leaves all steps out if it is known that so many parallel jobs or requests are to come.
@@ -125,7 +147,10 @@ impl RunLogWriter {
     ///
     /// The system refuses.
     pub fn expect(&mut self, jobs: usize) -> Result<(), OutputError> {
-        if jobs as u64 > MOST_LOGGED { self.leave_out() } else { Ok(()) }
+        if jobs as u64 > MOST_LOGGED && self.can_be_made_again() {
+            return self.leave_out();
+        }
+        Ok(())
     }
 
     /// Adds a step, unless there are too many; with the first job that is one too many, all that
@@ -140,10 +165,19 @@ impl RunLogWriter {
         }
         self.submitted +=
             u64::from(matches!(step.event, Event::Submitted { .. } | Event::Requested { .. }));
-        if self.submitted > MOST_LOGGED {
+        if self.submitted > MOST_LOGGED && self.can_be_made_again() {
             return self.leave_out();
         }
+        if let Some(left) = self.known.checked_sub(1) {
+            self.known = left;
+            return Ok(());
+        }
         Ok(self.log.line(step)?)
+    }
+
+    /// Whether the header alone is enough: what a program decided is only in the log.
+    fn can_be_made_again(&self) -> bool {
+        !self.header.experiment.has_programs()
     }
 
     fn leave_out(&mut self) -> Result<(), OutputError> {

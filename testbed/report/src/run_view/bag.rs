@@ -97,7 +97,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
 
 fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     let record = of.record;
-    let mut page = of.of.page(of.of.header.experiment.scheduler_name(), cards(of), gantt);
+    let mut page = of.of.page(&of.of.header.experiment.scheduler_name(), cards(of), gantt);
     if let Some(own) = &of.of.jobs {
         let background = Background::of(record).map(|it| Block::text(it.sentence()));
         let about = [Block::text(format!("{}.", jobs::line(own)))];

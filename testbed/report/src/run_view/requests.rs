@@ -182,7 +182,7 @@ fn shares(of: &Figures) -> Option<(f64, f64)> {
 }
 
 fn page(run: &Results<'_>, of: &RequestsOutcome) -> Page {
-    let mut page = run.lead(run.header.experiment.scheduler_name(), cards(of));
+    let mut page = run.lead(&run.header.experiment.scheduler_name(), cards(of));
     page.section("Over time", plots(of));
     page.section("What became of the requests", outcome(of));
     page.section("Records of prices", prices::section(run));

@@ -251,6 +251,7 @@ impl Lanes<'_> {
 /// Why an attempt was started, in a word or two.
 const fn started(why: &StartReason) -> &'static str {
     match why {
+        StartReason::Chosen => "chosen",
         StartReason::Planned => "planned",
         StartReason::Migrated => "migrated",
         StartReason::Stolen => "stolen",

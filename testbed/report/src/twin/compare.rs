@@ -43,7 +43,7 @@ fn about(header: &Header) -> About {
     let experiment = &header.experiment;
     About {
         experiment: experiment.name.clone(),
-        scheduler: experiment.scheduler_name().to_owned(),
+        scheduler: experiment.scheduler_name(),
         mode: header.mode,
         seed: experiment.setup.seed,
         speedup: header.live_speedup(),
@@ -66,13 +66,14 @@ fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<Twin, TwinErr
         return Err(TwinError::Shared(dir.to_owned()));
     }
     let setup = Setup { interruptions: given.interruptions(), ..experiment.setup.clone() };
-    let run = || {
-        let scheduler = experiment
+    let scheduler = || {
+        experiment
             .scheduler()
-            .map_err(|source| TwinError::Scheduler { path: dir.to_owned(), source });
-        Ok::<_, TwinError>(Run::of_tenants(setup.clone(), experiment.policies(scheduler?)))
+            .map_err(|source| TwinError::Scheduler { path: dir.to_owned(), source })
     };
-    let (of, runs) = ((about(header), &experiment.setup), [run()?, run()?]);
+    let again = Run::of_tenants(setup.clone(), experiment.policies(scheduler()?));
+    let twin = Run::of_tenants(setup, experiment.following(scheduler()?, &steps));
+    let (of, runs) = ((about(header), &experiment.setup), [again, twin]);
     twin_of_bag(of, header.record(), (given, steps), runs, limit(experiment))
         .map_err(other_version(header, dir))
 }
@@ -130,7 +131,9 @@ fn played(
         true => Box::new(came.into_iter().map(Ok)),
         false => Box::new(experiment.submissions()?.into_iter().flatten()),
     };
-    let (mut run, mut steps) = (experiment.run(None), Vec::new());
+    let policies = experiment.following(None, live);
+    let mut run = Run::of_tenants(experiment.whole_setup(), policies);
+    let mut steps = Vec::new();
     let see = |step: &Step| {
         steps.push(step.clone());
         Ok(())

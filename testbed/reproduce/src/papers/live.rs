@@ -141,7 +141,7 @@ impl MakeLive {
         let set = cell.set.iter().filter(named).chain([&speedup]);
         let mut command = Command::new(&self.program);
         command.args(["run", &cell.name, "--live", "--quiet"]);
-        command.args(["--seed", &seed.to_string(), "--scheduler", scheduler]);
+        command.args(["--seed", &seed.to_string(), "--scheduler", &scheduler]);
         command.args(set.flat_map(|text| ["--set", text]));
         command.arg("--out").arg(out).stdin(Stdio::null()).stdout(Stdio::null());
         let ended = command

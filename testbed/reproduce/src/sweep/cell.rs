@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::ops::RangeInclusive;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use dormouse_analysis::jobs::SeenByJobs;
@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{RunError, Sampled, Shared, SweepError};
 use dormouse_experiment::command_line;
-use dormouse_experiment::{Batch, Experiment, InputError, Override, Source, open};
+use dormouse_experiment::{Batch, Experiment, InputError, Override, Source, Start, open};
 use dormouse_report::jobs::JobsError;
 use dormouse_report::output::Header;
 use dormouse_report::run_view::Results;
@@ -118,7 +118,7 @@ impl Cell {
         shared: &Shared,
     ) -> Result<Sample, RunError> {
         let jobs = self.jobs(batch, experiment.setup.seed, shared)?;
-        let mut run = experiment.run(None);
+        let mut run = experiment.start(None, Start::VIRTUAL).map_err(JobsError::from)?;
         let listed = jobs.known().unwrap_or_default();
         let (mut told, mut tally) = (Told::default(), JobsTally::of(listed));
         let (seen, mut requests) = (SeenByJobs::new(experiment.tenants()), requests_of(experiment));
@@ -130,6 +130,7 @@ impl Cell {
         let played = play_out(experiment, &mut run, &mut model(experiment), Some(jobs), see);
         played.map_err(|error| match error {
             PlayError::Outside(error) => error,
+            PlayError::Scheduler(why) => JobsError::Scheduler(why),
             stuck => JobsError::Schedule(stuck.to_string()),
         })?;
         Ok(with(tally.sample(batch.workload.processors, run.digest()), requests))
@@ -173,7 +174,9 @@ impl Sampled for Cell {
         self.digest.get_or_init(|| {
             let mut experiment = self.experiment.clone();
             experiment.seed(0);
-            let files: Vec<_> = experiment.streamed().map(digest_of_file).collect();
+            let programs = experiment.program_files();
+            let files = experiment.streamed().chain(programs.iter().map(PathBuf::as_path));
+            let files: Vec<_> = files.map(digest_of_file).collect();
             digest_of(&(experiment, files))
         })
     }

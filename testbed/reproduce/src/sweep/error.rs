@@ -47,7 +47,7 @@ pub enum RunError {
     Unschedulable(#[from] PlanError),
     /// It went nowhere.
     #[error("the run got stuck; run it alone to see where")]
-    Stuck(#[from] PlayError<JobsError>),
+    Stuck(PlayError<JobsError>),
     /// The run's parallel jobs can't be had, or not be run.
     #[error(transparent)]
     Jobs(Box<JobsError>),
@@ -74,6 +74,16 @@ impl SweepError {
             Self::Run { source, .. } => matches!(source, RunError::Unschedulable(_)),
             Self::BadInput(_) => true,
             Self::Io { .. } | Self::Live(_) => false,
+        }
+    }
+}
+
+impl From<PlayError<JobsError>> for RunError {
+    fn from(error: PlayError<JobsError>) -> Self {
+        match error {
+            PlayError::Outside(error) => error.into(),
+            PlayError::Scheduler(why) => JobsError::Scheduler(why).into(),
+            stuck => Self::Stuck(stuck),
         }
     }
 }

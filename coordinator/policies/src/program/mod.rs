@@ -1,0 +1,18 @@
+//! Schedulers that are programs of their own, as far as this crate knows them: how they are
+//! configured, and what stands for one where only its recorded answers are needed. Who starts a
+//! program and talks to it is the crate `dormouse-program`.
+
+mod answered;
+mod config;
+mod following;
+
+pub use answered::Answered;
+pub use config::ProgramConfig;
+pub use following::Following;
+
+/// Name of such a scheduler in experiment files.
+pub(crate) const NAME: &str = "program";
+
+/// What such a scheduler is, in a line.
+pub(crate) const ABOUT: &str =
+    "a program of your own that reads notices and writes decisions, as JSON lines: command";

@@ -1,0 +1,35 @@
+//! What can be wrong with a scheduler that is a program.
+
+use dormouse_policies::PlanError;
+
+/// Why a scheduler could not be started.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// Its configuration can't be used.
+    #[error(transparent)]
+    Config(#[from] PlanError),
+    /// The system does not start the program.
+    #[error("the scheduler {command} can't be started: {source}{remedy}")]
+    Start {
+        /// The program as it was written.
+        command: String,
+        /// What the system said.
+        source: std::io::Error,
+        /// What to do, as the end of the sentence.
+        remedy: &'static str,
+    },
+    /// No scheduler of this name is part of this program.
+    #[error(
+        "scheduler.linked: no scheduler '{name}' is part of this program (there are {known}); build \
+         it in, or give scheduler.command"
+    )]
+    NotLinked {
+        /// The name that was asked for.
+        name: String,
+        /// The names that there are, in words.
+        known: String,
+    },
+    /// The program did not say hello as it has to.
+    #[error("{0}")]
+    Hello(String),
+}

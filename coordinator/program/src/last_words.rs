@@ -1,0 +1,108 @@
+//! What a program writes to its standard error: into a file, and its last line for messages.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ChildStderr;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// Most that is kept of it: a program that never stops must not fill the disk.
+const MOST_KEPT: u64 = 16 << 20;
+/// Most of its end that is looked at for the last line.
+const END: usize = 4096;
+/// How long the last words of a program that has ended are waited for.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Where the standard error of a program goes.
+#[derive(Clone, Debug)]
+pub enum StandardError {
+    /// Into this file, whose name `Message` shows.
+    File(PathBuf),
+    /// Nowhere: only its last line is kept, for messages.
+    Dropped,
+}
+
+/// The standard error of a program that runs.
+#[derive(Debug)]
+pub(crate) struct LastWords {
+    end: Receiver<Vec<u8>>,
+    file: Option<PathBuf>,
+}
+
+impl LastWords {
+    /// Takes in what the program writes, on a thread of its own, which ends with the last process
+    /// that has the pipe.
+    pub(crate) fn of(stderr: ChildStderr, to: &StandardError) -> io::Result<Self> {
+        let file = match to {
+            StandardError::File(path) => Some(path.clone()),
+            StandardError::Dropped => None,
+        };
+        let (say, end) = channel();
+        let into = file.as_deref().map(opened).transpose()?;
+        let thread = std::thread::Builder::new().name("scheduler-stderr".to_owned());
+        thread.spawn(move || copy(stderr, into, &say))?;
+        Ok(Self { end, file })
+    }
+
+    /// The last line, and where all of them are, as the end of a sentence about a program that has
+    /// ended; empty where it said nothing.
+    pub(crate) fn told(&self) -> String {
+        let end = self.end.recv_timeout(PATIENCE).unwrap_or_default();
+        let text = String::from_utf8_lossy(&end);
+        let Some(last) = text.lines().rev().find(|line| !line.trim().is_empty()) else {
+            return String::new();
+        };
+        let all = self.file.as_deref().map(Path::display);
+        let all = all.map(|file| format!(" (all of it is in {file})")).unwrap_or_default();
+        format!("; its last words: {}{all}", crate::pipes::quoted(last.trim()))
+    }
+}
+
+/// The file, to which a run that goes on adds.
+fn opened(path: &Path) -> io::Result<File> {
+    File::options().create(true).append(true).open(path)
+}
+
+fn copy(mut from: impl Read, mut into: Option<File>, say: &Sender<Vec<u8>>) {
+    let (mut kept, mut end, mut buffer) = (0, Vec::new(), [0; 8192]);
+    loop {
+        let read = match from.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => break,
+        };
+        let new = &buffer[..read];
+        if let Some(file) = into.as_mut().filter(|_| kept < MOST_KEPT) {
+            // Where it can't be written, the run is of more use than its scheduler's words.
+            let _ = file.write_all(new);
+            kept += read as u64;
+            if kept >= MOST_KEPT {
+                let _ = file.write_all(b"\n... what follows is left out\n");
+            }
+        }
+        end.extend_from_slice(new);
+        let surplus = end.len().saturating_sub(END);
+        end.drain(..surplus);
+    }
+    // Nobody may be left who wants to know.
+    let _ = say.send(end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_cut_and_its_end_is_known() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("stderr.txt");
+        let flood = io::repeat(b'x').take(MOST_KEPT * 2).chain(&b"\nthe end\n"[..]);
+        let (say, end) = channel();
+        copy(flood, Some(opened(&path).expect("a file")), &say);
+        assert!(end.recv().expect("it is said").ends_with(b"x\nthe end\n"));
+        let length = path.metadata().expect("it is there").len();
+        assert!((MOST_KEPT..MOST_KEPT + 16384).contains(&length), "{length}");
+    }
+}

@@ -1,0 +1,26 @@
+//! A scheduler that is a program of its own, in any language.
+//!
+//! The program is started with a pipe to its standard input and one from its standard output.
+//! Lines of JSON go through them strictly in turn: a [`Hello`] that says what the provider sells,
+//! what the work is and what the experiment's own parameters are; then for each time that the
+//! scheduler is asked one line with the time and the notices, answered by one line of decisions.
+//! Notices and decisions are those of `events.jsonl`. `docs/scheduler-protocol.md` describes it for
+//! those who write one.
+//!
+//! A program that does anything else has failed: its policy says why, and its run ends there.
+
+mod error;
+mod hello;
+mod last_words;
+mod lines;
+mod linked;
+mod pipes;
+mod process;
+mod scheduler;
+
+pub use error::ProgramError;
+pub use hello::{Hello, Machine, PROTOCOL, Versions};
+pub use last_words::StandardError;
+pub use lines::{Answer, Ask, HelloAnswer, HelloLine};
+pub use linked::{Make, is_linked, link};
+pub use scheduler::start;

@@ -1,0 +1,53 @@
+//! The lines that go to a scheduler and come from it.
+
+use dormouse_model::{Decision, Notice};
+use dormouse_units::Time;
+use serde::{Deserialize, Serialize};
+
+use crate::Hello;
+
+/// The first line that a scheduler reads.
+#[derive(Debug, Serialize)]
+pub struct HelloLine<'a> {
+    /// All that it knows before the run begins.
+    pub hello: &'a Hello,
+}
+
+/// A line that a scheduler reads after the first: it is asked what is to be done.
+#[derive(Debug, Serialize)]
+pub struct Ask<'a> {
+    /// Emulated time, in microseconds.
+    pub now: Time,
+    /// What has happened since the last line.
+    pub notices: &'a [&'a Notice],
+    /// Only as a run goes on that was broken off: what was decided on this then, which holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided: Option<&'a [Decision]>,
+}
+
+/// The first line that a scheduler writes.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HelloAnswer {
+    /// What it wants.
+    pub hello: Wants,
+}
+
+/// What a scheduler says of itself.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wants {
+    /// The version of the protocol that it speaks.
+    pub protocol: u32,
+    /// The kinds of notices that it wants to hear; `None`: all.
+    #[serde(default)]
+    pub hears: Option<Vec<String>>,
+}
+
+/// A line that a scheduler writes after the first: its answer to the line that it has read.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// What is to be done, in this order.
+    pub decisions: Vec<Decision>,
+}

@@ -1,0 +1,124 @@
+//! The process of a program: how it is started, and how it ends.
+
+use std::io::{self, ErrorKind};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use dormouse_policies::program::ProgramConfig;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+use crate::ProgramError;
+use crate::last_words::{LastWords, StandardError};
+use crate::pipes::Pipes;
+
+/// How long a program may take to end once there is nothing more to read.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a program that has closed its output may take to say how it ended.
+const LAST_BREATH: Duration = Duration::from_millis(500);
+
+/// A program that runs. It is ended with this.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    pub(crate) pipes: Pipes,
+    pub(crate) last_words: LastWords,
+}
+
+impl Process {
+    pub(crate) fn start(config: &ProgramConfig, to: &StandardError) -> Result<Self, ProgramError> {
+        let wrong = |source: io::Error| {
+            let remedy = match source.kind() {
+                ErrorKind::NotFound => {
+                    "; write its path, such as ./mine.py, and see that the interpreter in its first line \
+                     is there"
+                }
+                ErrorKind::PermissionDenied => "; make it executable with `chmod +x`",
+                _ if source.raw_os_error() == Some(nix::errno::Errno::ENOEXEC as i32) => {
+                    "; its first line has to name its interpreter, such as #!/usr/bin/env python3"
+                }
+                _ => "",
+            };
+            let command = config.command.join(" ");
+            ProgramError::Start { command, source, remedy }
+        };
+        let (program, arguments) = match config.command.split_first() {
+            Some((program, arguments)) => (program.as_str(), arguments),
+            None => ("", &[][..]),
+        };
+        let mut child = Command::new(program)
+            .args(arguments)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("LANG", "C.UTF-8")
+            .envs(&config.env)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // What a terminal sends to end the run is the run's; the program is told by its input.
+            .process_group(0)
+            .spawn()
+            .map_err(wrong)?;
+        let (stdin, stdout, stderr) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let made = || {
+            let gone = || io::Error::from(ErrorKind::BrokenPipe);
+            let pipes = Pipes::of(stdin.ok_or_else(gone)?, stdout.ok_or_else(gone)?)?;
+            Ok((pipes, LastWords::of(stderr.ok_or_else(gone)?, to)?))
+        };
+        match made() {
+            Ok((pipes, last_words)) => Ok(Self { child, pipes, last_words }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(wrong(error))
+            }
+        }
+    }
+
+    /// How it ended, in words that follow its name; `None`: it runs on.
+    pub(crate) fn end(&mut self) -> Option<String> {
+        self.ended_within(LAST_BREATH).map(in_words)
+    }
+
+    fn ended_within(&mut self, limit: Duration) -> Option<ExitStatus> {
+        let until = Instant::now() + limit;
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                // The system tells nobody when a child ends but by a signal that is the whole
+                // process's.
+                Ok(None) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Ok(None) | Err(_) => return None,
+            }
+        }
+    }
+}
+
+fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with status {code}"),
+        (None, Some(signal)) => match Signal::try_from(signal) {
+            Ok(signal) => format!("was ended by {signal}"),
+            Err(_) => format!("was ended by signal {signal}"),
+        },
+        (None, None) => "ended".to_owned(),
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.pipes.close();
+        let ended = self.ended_within(PATIENCE);
+        // Whatever it has started goes with it; where all of it has ended, there is no such group.
+        if let Ok(group) = i32::try_from(self.child.id()) {
+            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        }
+        if ended.is_none() {
+            let _ = self.child.wait();
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The policy that asks a program.
+
+use std::time::Duration;
+
+use dormouse_model::{Decision, Notice};
+use dormouse_policies::program::ProgramConfig;
+use dormouse_policies::{Hearing, Policy};
+use dormouse_units::Time;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::last_words::StandardError;
+use crate::lines::{Answer, Ask, HelloAnswer, HelloLine};
+use crate::linked;
+use crate::pipes::{Broken, quoted};
+use crate::process::Process;
+use crate::{Hello, PROTOCOL, ProgramError};
+
+/// Most decisions of one answer.
+const MOST_DECISIONS: usize = 1_000_000;
+
+/// Starts the scheduler that `config` names, and lets the two say hello to each other.
+///
+/// # Errors
+///
+/// See [`ProgramError`].
+pub fn start(
+    config: &ProgramConfig,
+    hello: &Hello,
+    hearing: Hearing,
+    stderr: &StandardError,
+) -> Result<Box<dyn Policy>, ProgramError> {
+    config.check()?;
+    if let Some(name) = &config.linked {
+        let own = linked::made(name, hello)?;
+        return Ok(Box::new(Linked { own, name: name.clone(), failure: None }));
+    }
+    let process = Process::start(config, stderr)?;
+    let mut scheduler = Scheduler {
+        process,
+        name: config.command.join(" "),
+        limit: Duration::from_micros(config.limit.as_micros()),
+        hearing,
+        hears: None,
+        lines: 0,
+        line: Vec::new(),
+        answer: Vec::new(),
+        failure: None,
+    };
+    scheduler.say_hello(hello).map_err(ProgramError::Hello)?;
+    Ok(Box::new(scheduler))
+}
+
+/// A program that runs, as a policy.
+#[derive(Debug)]
+struct Scheduler {
+    process: Process,
+    /// The program as it was written.
+    name: String,
+    limit: Duration,
+    hearing: Hearing,
+    /// Names of the notices that it hears; `None`: all.
+    hears: Option<Vec<&'static str>>,
+    /// How many lines it has written.
+    lines: u64,
+    /// The last line to it and from it.
+    line: Vec<u8>,
+    answer: Vec<u8>,
+    failure: Option<String>,
+}
+
+impl Scheduler {
+    fn say_hello(&mut self, hello: &Hello) -> Result<(), String> {
+        let HelloAnswer { hello: wants } = self.exchange(&HelloLine { hello }, "its hello")?;
+        if !(PROTOCOL.least..=PROTOCOL.most).contains(&wants.protocol) {
+            return Err(format!(
+                "the scheduler {} speaks version {} of the protocol, and this dormouse {} to {}; take \
+                 versions of both that share one",
+                self.name, wants.protocol, PROTOCOL.least, PROTOCOL.most
+            ));
+        }
+        let known = |word: &String| {
+            Notice::NAMES.into_iter().find(|name| name == word).ok_or_else(|| {
+                format!(
+                    "the scheduler {} wants to hear {}, and there is no such notice (there are {})",
+                    self.name,
+                    quoted(word),
+                    Notice::NAMES.join(", ")
+                )
+            })
+        };
+        self.hears = wants.hears.map(|words| words.iter().map(known).collect()).transpose()?;
+        Ok(())
+    }
+
+    /// Writes a line and reads the one that answers it; `about` says what that is, in messages.
+    fn exchange<A: DeserializeOwned>(
+        &mut self,
+        line: &impl Serialize,
+        about: &str,
+    ) -> Result<A, String> {
+        self.line.clear();
+        serde_json::to_writer(&mut self.line, line)
+            .map_err(|error| format!("what the scheduler is asked can't be written: {error}"))?;
+        self.line.push(b'\n');
+        let asked = self.process.pipes.ask(&self.line, self.limit, &mut self.answer);
+        asked.map_err(|broken| self.told(broken, about))?;
+        self.lines += 1;
+        serde_json::from_slice(&self.answer).map_err(|error| {
+            format!(
+                "the scheduler {} was not understood: line {} of its output, {about}, is {}: {error}",
+                self.name,
+                self.lines,
+                quoted(&String::from_utf8_lossy(&self.answer)),
+            )
+        })
+    }
+
+    /// A broken pipe, in a sentence.
+    fn told(&mut self, broken: Broken, about: &str) -> String {
+        let (name, limit) = (&self.name, self.limit);
+        let line = self.lines + 1;
+        match broken {
+            Broken::Closed => {
+                let how = self.process.end();
+                let words = how.as_ref().map(|_| self.process.last_words.told());
+                let how = how.unwrap_or_else(|| "closed its standard output".to_owned());
+                let words = words.unwrap_or_default();
+                format!("the scheduler {name} {how} before {about} (line {line}){words}")
+            }
+            Broken::Late(0) => format!(
+                "the scheduler {name} did not write line {line}, {about}, within {limit:?}; raise \
+                 scheduler.limit if it needs longer"
+            ),
+            Broken::Late(has) => format!(
+                "the scheduler {name} did not end line {line}, {about}, within {limit:?}: it wrote \
+                 {has} bytes and no newline"
+            ),
+            Broken::TooLong => format!(
+                "the scheduler {name} wrote more than {} MiB without a newline as line {line}, {about}",
+                crate::pipes::LONGEST >> 20
+            ),
+            Broken::Unasked(text) => format!(
+                "the scheduler {name} wrote {} after line {line} without having been asked: one line \
+                 answers one line",
+                quoted(&text)
+            ),
+            Broken::System(error) => format!("the scheduler {name} can't be talked to: {error}"),
+        }
+    }
+
+    fn ask(
+        &mut self,
+        now: Time,
+        heard: &[Notice],
+        decided: Option<&[Decision]>,
+    ) -> Result<Vec<Decision>, String> {
+        let hears = |notice: &&Notice| {
+            self.hears.as_ref().is_none_or(|hears| hears.contains(&notice.name()))
+        };
+        let notices: Vec<&Notice> = heard.iter().filter(hears).collect();
+        if notices.is_empty() {
+            return Ok(Vec::new());
+        }
+        let about = format!("its answer at {now}");
+        let ask = Ask { now, notices: &notices, decided };
+        let Answer { decisions } = self.exchange(&ask, &about)?;
+        if decisions.len() > MOST_DECISIONS {
+            return Err(format!(
+                "the scheduler {} made {} decisions at once, {about}; at most {MOST_DECISIONS} are taken",
+                self.name,
+                decisions.len()
+            ));
+        }
+        Ok(decisions)
+    }
+}
+
+impl Policy for Scheduler {
+    fn hearing(&self) -> Hearing {
+        self.hearing
+    }
+
+    fn waits_for_price(&self) -> bool {
+        // Nobody knows what a program waits for.
+        true
+    }
+
+    fn is_outside(&self) -> bool {
+        true
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    fn hear_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
+        if self.failure.is_some() {
+            return;
+        }
+        match self.ask(now, heard, Some(decided)) {
+            Ok(again) if again == decided => {}
+            Ok(again) => self.failure = Some(another_way(&self.name, now, decided, &again)),
+            Err(why) => self.failure = Some(why),
+        }
+    }
+
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        if self.failure.is_some() {
+            return;
+        }
+        match self.ask(now, heard, None) {
+            Ok(mut decisions) => out.append(&mut decisions),
+            Err(why) => self.failure = Some(why),
+        }
+    }
+}
+
+/// A scheduler of another crate. It is treated as a program: a `dormouse` without it can make its
+/// runs again.
+#[derive(Debug)]
+struct Linked {
+    own: Box<dyn Policy>,
+    name: String,
+    failure: Option<String>,
+}
+
+impl Policy for Linked {
+    fn hearing(&self) -> Hearing {
+        self.own.hearing()
+    }
+
+    fn waits_for_price(&self) -> bool {
+        self.own.waits_for_price()
+    }
+
+    fn is_outside(&self) -> bool {
+        true
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failure.as_deref().or_else(|| self.own.failure())
+    }
+
+    fn hear_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
+        let mut again = Vec::new();
+        self.own.handle(now, heard, &mut again);
+        if again != decided {
+            self.failure.get_or_insert(another_way(&self.name, now, decided, &again));
+        }
+    }
+
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        self.own.handle(now, heard, out);
+    }
+}
+
+fn another_way(name: &str, now: Time, decided: &[Decision], again: &[Decision]) -> String {
+    let as_json = |all: &[Decision]| serde_json::to_string(all).unwrap_or_default();
+    format!(
+        "the scheduler {name} decides otherwise than the log at {now}: it was {} and is {} now; a run can be \
+         gone on with where the scheduler decides the same on the same notices, or honours `decided`",
+        quoted(&as_json(decided)),
+        quoted(&as_json(again))
+    )
+}
