@@ -9,12 +9,12 @@ pub enum ProgramError {
     #[error(transparent)]
     Config(#[from] PlanError),
     /// The system does not start the program.
-    #[error("the scheduler {command} can't be started: {source}{remedy}")]
+    #[error("the scheduler {command} can't be started: {refused}{remedy}")]
     Start {
         /// The program as it was written.
         command: String,
         /// What the system said.
-        source: std::io::Error,
+        refused: std::io::Error,
         /// What to do, as the end of the sentence.
         remedy: &'static str,
     },

@@ -24,24 +24,26 @@ pub(crate) struct Process {
     child: Child,
     pub(crate) pipes: Pipes,
     pub(crate) last_words: LastWords,
+    /// How long it may take to end by itself.
+    patience: Duration,
 }
 
 impl Process {
     pub(crate) fn start(config: &ProgramConfig, to: &StandardError) -> Result<Self, ProgramError> {
-        let wrong = |source: io::Error| {
-            let remedy = match source.kind() {
+        let wrong = |refused: io::Error| {
+            let remedy = match refused.kind() {
                 ErrorKind::NotFound => {
                     "; write its path, such as ./mine.py, and see that the interpreter in its first line \
                      is there"
                 }
                 ErrorKind::PermissionDenied => "; make it executable with `chmod +x`",
-                _ if source.raw_os_error() == Some(nix::errno::Errno::ENOEXEC as i32) => {
+                _ if refused.raw_os_error() == Some(nix::errno::Errno::ENOEXEC as i32) => {
                     "; its first line has to name its interpreter, such as #!/usr/bin/env python3"
                 }
                 _ => "",
             };
             let command = config.command.join(" ");
-            ProgramError::Start { command, source, remedy }
+            ProgramError::Start { command, refused, remedy }
         };
         let (program, arguments) = match config.command.split_first() {
             Some((program, arguments)) => (program.as_str(), arguments),
@@ -68,13 +70,18 @@ impl Process {
             Ok((pipes, LastWords::of(stderr.ok_or_else(gone)?, to)?))
         };
         match made() {
-            Ok((pipes, last_words)) => Ok(Self { child, pipes, last_words }),
+            Ok((pipes, last_words)) => Ok(Self { child, pipes, last_words, patience: PATIENCE }),
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
                 Err(wrong(error))
             }
         }
+    }
+
+    /// It has failed: it is not waited for at the end.
+    pub(crate) fn has_failed(&mut self) {
+        self.patience = Duration::ZERO;
     }
 
     /// How it ended, in words that follow its name; `None`: it runs on.
@@ -112,7 +119,7 @@ fn in_words(status: ExitStatus) -> String {
 impl Drop for Process {
     fn drop(&mut self) {
         self.pipes.close();
-        let ended = self.ended_within(PATIENCE);
+        let ended = self.ended_within(self.patience);
         // Whatever it has started goes with it; where all of it has ended, there is no such group.
         if let Ok(group) = i32::try_from(self.child.id()) {
             let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);

@@ -47,7 +47,10 @@ pub fn start(
         answer: Vec::new(),
         failure: None,
     };
-    scheduler.say_hello(hello).map_err(ProgramError::Hello)?;
+    if let Err(why) = scheduler.say_hello(hello) {
+        scheduler.process.has_failed();
+        return Err(ProgramError::Hello(why));
+    }
     Ok(Box::new(scheduler))
 }
 
@@ -106,7 +109,7 @@ impl Scheduler {
         let asked = self.process.pipes.ask(&self.line, self.limit, &mut self.answer);
         asked.map_err(|broken| self.told(broken, about))?;
         self.lines += 1;
-        serde_json::from_slice(&self.answer).map_err(|error| {
+        read(&self.answer).map_err(|error| {
             format!(
                 "the scheduler {} was not understood: line {} of its output, {about}, is {}: {error}",
                 self.name,
@@ -114,6 +117,12 @@ impl Scheduler {
                 quoted(&String::from_utf8_lossy(&self.answer)),
             )
         })
+    }
+
+    /// Notes that it has failed.
+    fn fail(&mut self, why: String) {
+        self.process.has_failed();
+        self.failure = Some(why);
     }
 
     /// A broken pipe, in a sentence.
@@ -200,8 +209,8 @@ impl Policy for Scheduler {
         }
         match self.ask(now, heard, Some(decided)) {
             Ok(again) if again == decided => {}
-            Ok(again) => self.failure = Some(another_way(&self.name, now, decided, &again)),
-            Err(why) => self.failure = Some(why),
+            Ok(again) => self.fail(another_way(&self.name, now, decided, &again)),
+            Err(why) => self.fail(why),
         }
     }
 
@@ -211,9 +220,17 @@ impl Policy for Scheduler {
         }
         match self.ask(now, heard, None) {
             Ok(mut decisions) => out.append(&mut decisions),
-            Err(why) => self.failure = Some(why),
+            Err(why) => self.fail(why),
         }
     }
+}
+
+/// Reads a line, which is an object: a list of its values would do for the parser alone.
+fn read<A: DeserializeOwned>(line: &[u8]) -> Result<A, String> {
+    if line.trim_ascii_start().first() != Some(&b'{') {
+        return Err("it is no JSON object".to_owned());
+    }
+    serde_json::from_slice(line).map_err(|error| error.to_string())
 }
 
 /// A scheduler of another crate. It is treated as a program: a `dormouse` without it can make its
