@@ -233,7 +233,7 @@ mod tests {
     fn step(seq: u64) -> Step {
         let event = Event::Begin;
         let (notices, decisions, effects) = (Vec::new(), Vec::new(), Vec::new());
-        Step { seq, at: Time::ZERO, event, notices, decisions, effects }
+        Step { seq, event, notices, decisions, effects, ..Step::blank() }
     }
 
     async fn journal(log: &Path) -> (ActorRef<JournalMsg>, watch::Receiver<u64>) {

@@ -8,9 +8,9 @@ use dormouse_units::{TaskId, Time};
 
 use crate::run::Run;
 
-/// Most questions to programs within one step. A program that answers each refusal with a decision
-/// that is refused would be asked for ever.
-const MOST_QUESTIONS: u32 = 10_000;
+/// Most refusals that a program is told of at one instant. One that answers each with a decision
+/// that is refused would be told of them for ever.
+const MOST_REFUSALS: u32 = 10_000;
 
 /// The answers of a run's programs.
 #[derive(Debug, Default)]
@@ -21,6 +21,8 @@ pub(crate) struct Answers {
     known: Option<Known>,
     /// Steps that are to come out again before programs are asked anything new.
     followed: VecDeque<Step>,
+    /// The last instant at which a program was told of refusals, and how many there were.
+    refusals: (Time, u32),
     /// Why the run can't go on.
     failed: Option<String>,
 }
@@ -144,12 +146,24 @@ impl Run {
             }
             None => asked.tell(now, heard, wanted),
         }
-        let given = &mut self.answers.given;
-        given.push(u32::try_from(wanted.len()).unwrap_or(u32::MAX));
-        if given.len() >= MOST_QUESTIONS as usize {
+        self.answers.given.push(u32::try_from(wanted.len()).unwrap_or(u32::MAX));
+        self.count_refusals(now, heard);
+    }
+
+    /// Ends a run whose program answers refusals without end.
+    fn count_refusals(&mut self, now: Time, heard: &[Notice]) {
+        let is_refusal =
+            |it: &&Notice| matches!(it, Notice::Rejected { .. } | Notice::LaunchRefused { .. });
+        let new = u32::try_from(heard.iter().filter(is_refusal).count()).unwrap_or(u32::MAX);
+        let before = match self.answers.refusals {
+            (at, count) if at == now => count,
+            _ => 0,
+        };
+        self.answers.refusals = (now, before.saturating_add(new));
+        if self.answers.refusals.1 > MOST_REFUSALS {
             let why = format!(
-                "the scheduler was asked {MOST_QUESTIONS} times at {now}, as each of its answers had \
-                 a decision that is refused; it has to stop at some time, or to ask for a wake-up"
+                "the scheduler was refused more than {MOST_REFUSALS} decisions at {now}, as it answered each \
+                 refusal with another; it has to stop at some time, or to ask for a wake-up"
             );
             self.answers.failed.get_or_insert(why);
         }

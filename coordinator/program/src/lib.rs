@@ -16,6 +16,7 @@ mod lines;
 mod linked;
 mod pipes;
 mod process;
+mod processor;
 mod scheduler;
 
 pub use error::ProgramError;

@@ -84,6 +84,11 @@ impl Process {
         self.patience = Duration::ZERO;
     }
 
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(Some(_)))
+    }
+
     /// How it ended, in words that follow its name; `None`: it runs on.
     pub(crate) fn end(&mut self) -> Option<String> {
         self.ended_within(LAST_BREATH).map(in_words)

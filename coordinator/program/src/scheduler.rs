@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dormouse_model::{Decision, Notice};
-use dormouse_policies::program::ProgramConfig;
+use dormouse_policies::program::{Processors, ProgramConfig};
 use dormouse_policies::{Hearing, Policy};
 use dormouse_units::Time;
 use serde::Serialize;
@@ -14,10 +14,8 @@ use crate::lines::{Answer, Ask, HelloAnswer, HelloLine};
 use crate::linked;
 use crate::pipes::{Broken, quoted};
 use crate::process::Process;
+use crate::processor::OneProcessor;
 use crate::{Hello, PROTOCOL, ProgramError};
-
-/// Most decisions of one answer.
-const MOST_DECISIONS: usize = 1_000_000;
 
 /// Starts the scheduler that `config` names, and lets the two say hello to each other.
 ///
@@ -35,9 +33,13 @@ pub fn start(
         let own = linked::made(name, hello)?;
         return Ok(Box::new(Linked { own, name: name.clone(), failure: None }));
     }
+    // Live, its tasks need the processors, and time goes on meanwhile.
+    let shares = hello.mode == "virtual" && config.processors == Processors::One;
+    let processor = shares.then(OneProcessor::keep).flatten();
     let process = Process::start(config, stderr)?;
     let mut scheduler = Scheduler {
         process,
+        _processor: processor,
         name: config.command.join(" "),
         limit: Duration::from_micros(config.limit.as_micros()),
         hearing,
@@ -58,6 +60,7 @@ pub fn start(
 #[derive(Debug)]
 struct Scheduler {
     process: Process,
+    _processor: Option<OneProcessor>,
     /// The program as it was written.
     name: String,
     limit: Duration,
@@ -137,6 +140,14 @@ impl Scheduler {
                 let words = words.unwrap_or_default();
                 format!("the scheduler {name} {how} before {about} (line {line}){words}")
             }
+            Broken::Late(_) if self.process.has_ended() => {
+                let how = self.process.end().unwrap_or_default();
+                format!(
+                    "the scheduler {name} {how} before {about} (line {line}), and a process that it started \
+                     holds its standard output open{}",
+                    self.process.last_words.told()
+                )
+            }
             Broken::Late(0) => format!(
                 "the scheduler {name} did not write line {line}, {about}, within {limit:?}; raise \
                  scheduler.limit if it needs longer"
@@ -174,13 +185,6 @@ impl Scheduler {
         let about = format!("its answer at {now}");
         let ask = Ask { now, notices: &notices, decided };
         let Answer { decisions } = self.exchange(&ask, &about)?;
-        if decisions.len() > MOST_DECISIONS {
-            return Err(format!(
-                "the scheduler {} made {} decisions at once, {about}; at most {MOST_DECISIONS} are taken",
-                self.name,
-                decisions.len()
-            ));
-        }
         Ok(decisions)
     }
 }

@@ -4,7 +4,8 @@ use std::fs::File;
 
 use dormouse_engine::jobs::Simulation;
 use dormouse_model::CheckpointConfig;
-use dormouse_policies::batch::{BatchSchedulerConfig, OnPromotion};
+use dormouse_policies::batch::{Algorithm, BatchSchedulerConfig, OnPromotion};
+use dormouse_policies::program::ProgramConfig;
 use dormouse_vm::Sharing;
 use dormouse_workload::{BatchWorkload, Wanted};
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,20 @@ impl Batch {
     /// Whether its scheduler migrates jobs, or they are checkpointed: CRIU does that in a live run.
     pub fn needs_criu(&self) -> bool {
         self.checkpoint.is_some() || self.scheduler.name.promotion() == Some(OnPromotion::Migrate)
+    }
+
+    /// How its scheduler is called.
+    pub fn scheduler_name(&self) -> String {
+        match self.program() {
+            Some(program) => program.label().to_owned(),
+            None => self.scheduler.name.name().to_owned(),
+        }
+    }
+
+    /// The program that schedules it, if one does.
+    pub(crate) fn program(&self) -> Option<ProgramConfig> {
+        let scheduler = Some(&self.scheduler).filter(|it| it.name == Algorithm::Program)?;
+        scheduler.own.read().ok()
     }
 
     /// The scheduler's configuration, and the model of the batch's machine under this seed. A live

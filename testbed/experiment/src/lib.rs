@@ -47,6 +47,6 @@ pub use named_program::{label_of, names_a_program};
 pub use price_files::PriceFile;
 pub use price_history::{Pick, PriceSeries, price_series, read_record};
 pub use programs::Start;
-pub use resolved::{Experiment, Planned};
+pub use resolved::{Experiment, Planned, Policies};
 pub use schema::{reference, schema};
 pub use sharing::read_sharing;

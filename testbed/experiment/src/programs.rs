@@ -4,13 +4,12 @@ use std::path::{Path, PathBuf};
 
 use dormouse_engine::{Run, Work as Share};
 use dormouse_model::{Decision, Notice, Setup, Step};
-use dormouse_policies::batch::Algorithm;
 use dormouse_policies::program::{Following, ProgramConfig};
-use dormouse_policies::{BagSchedulerName, Hearing, Own, Policy};
+use dormouse_policies::{BagSchedulerName, Hearing, Policy};
 use dormouse_program::{Hello, Machine, PROTOCOL, ProgramError, StandardError};
 use dormouse_units::Time;
 
-use super::Experiment;
+use super::{Experiment, Policies};
 
 /// How programs are started.
 #[derive(Clone, Copy, Debug)]
@@ -27,14 +26,17 @@ impl Start<'_> {
 }
 
 impl Experiment {
-    /// The configuration of the program that schedules its bag or its jobs; `None`: none does.
+    /// The program that schedules its bag, if one does.
+    pub(crate) fn program_of_bag(&self) -> Option<ProgramConfig> {
+        let bag = self.scheduler.as_ref().filter(|bag| bag.name == BagSchedulerName::Program)?;
+        bag.own.read().ok()
+    }
+
+    /// The program that schedules this work of it, if one does.
     fn program(&self, work: Share) -> Option<ProgramConfig> {
-        let of = |own: &Own| own.read().ok();
-        let bag = || self.scheduler.as_ref().filter(|bag| bag.name == BagSchedulerName::Program);
-        let jobs = || self.jobs.as_ref().filter(|jobs| jobs.scheduler.name == Algorithm::Program);
         match work {
-            Share::Bag => of(&bag()?.own),
-            Share::Jobs => of(&jobs()?.scheduler.own),
+            Share::Bag => self.program_of_bag(),
+            Share::Jobs => self.jobs.as_ref()?.program(),
             Share::All => self.program(Share::Bag).or_else(|| self.program(Share::Jobs)),
             Share::Requests => None,
         }
@@ -43,12 +45,6 @@ impl Experiment {
     /// Whether a scheduler of it is a program.
     pub fn has_programs(&self) -> bool {
         self.program(Share::All).is_some()
-    }
-
-    /// What its schedulers that are programs are called, that of its bag first.
-    pub(crate) fn program_label(&self) -> Option<String> {
-        let main = if self.scheduler.is_some() { Share::Bag } else { Share::Jobs };
-        self.program(main).map(|program| program.label().to_owned())
     }
 
     /// The files that its programs are: those of their commands that are there.
@@ -77,7 +73,7 @@ impl Experiment {
         &self,
         bag: Option<Box<dyn Policy>>,
         how: Start<'_>,
-    ) -> Result<Vec<(Share, Box<dyn Policy>)>, ProgramError> {
+    ) -> Result<Policies, ProgramError> {
         let mut policies = self.policies(bag);
         for (work, policy) in &mut policies {
             if let Some(config) = self.program(*work) {
@@ -90,11 +86,7 @@ impl Experiment {
 
     /// Who schedules its work, as [`Experiment::policies`], with what follows the answers in these
     /// steps in the place of its programs: for a run in which the same happens at other times.
-    pub fn following(
-        &self,
-        bag: Option<Box<dyn Policy>>,
-        steps: &[Step],
-    ) -> Vec<(Share, Box<dyn Policy>)> {
+    pub fn following(&self, bag: Option<Box<dyn Policy>>, steps: &[Step]) -> Policies {
         let mut policies = self.policies(bag);
         for (work, policy) in &mut policies {
             if self.program(*work).is_some() {
@@ -131,7 +123,11 @@ impl Experiment {
             true => setup.checkpoint_of_jobs().cloned(),
             false => Some(setup.checkpoint.clone()),
         };
-        let Setup { seed, catalogue, bag, preemption_notice, .. } = setup;
+        let Setup { seed, mut catalogue, bag, jobs, preemption_notice, .. } = setup;
+        // The machine of others' jobs is not for a bag.
+        jobs.iter().filter(|_| !of_jobs).for_each(|jobs| {
+            catalogue.types.remove(&jobs.machine);
+        });
         Hello {
             protocol: PROTOCOL,
             dormouse: env!("CARGO_PKG_VERSION").to_owned(),

@@ -51,6 +51,9 @@ pub struct Experiment {
 /// scheduler plans nothing.
 pub type Planned = (Option<Box<dyn Policy>>, Option<Plan>);
 
+/// Who schedules which part of an experiment's work.
+pub type Policies = Vec<(Share, Box<dyn Policy>)>;
+
 impl Experiment {
     /// Makes it a run of this seed: prices that are drawn are drawn again.
     pub fn seed(&mut self, seed: u64) {
@@ -91,13 +94,13 @@ impl Experiment {
     /// How its scheduler is called: that of its bag, if it has one, else that of its jobs, else the
     /// one that places VMs on hosts.
     pub fn scheduler_name(&self) -> String {
-        if let Some(label) = self.program_label() {
-            return label;
-        }
-        let of_jobs = self.jobs.as_ref().map(|jobs| jobs.scheduler.name.name());
-        let of_bag = self.scheduler.as_ref().map(|bag| bag.name.as_str());
-        let of_hosts = || self.setup.terms.placement.rule().scheduler.name();
-        of_bag.or(of_jobs).unwrap_or_else(of_hosts).to_owned()
+        let of_bag = self.scheduler.as_ref().map(|bag| match self.program_of_bag() {
+            Some(program) => program.label().to_owned(),
+            None => bag.name.as_str().to_owned(),
+        });
+        let of_jobs = || self.jobs.as_ref().map(|jobs| jobs.scheduler_name());
+        let of_hosts = || self.setup.terms.placement.rule().scheduler.name().to_owned();
+        of_bag.or_else(of_jobs).unwrap_or_else(of_hosts)
     }
 
     /// The scheduler of its parallel jobs, and the model of their machine; `None`: it has none.
@@ -138,7 +141,7 @@ impl Experiment {
     }
 
     /// Who schedules its work: the bag's scheduler, as given, and that of its jobs if it has any.
-    pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Vec<(Share, Box<dyn Policy>)> {
+    pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Policies {
         let jobs = self.simulation().map(|jobs| jobs.policy() as Box<dyn Policy>);
         let customers = self.requests.as_ref().map(|_| Box::new(Customers::new()) as Box<_>);
         self.tenants().into_iter().zip(bag.into_iter().chain(jobs).chain(customers)).collect()

@@ -29,12 +29,33 @@ pub struct ProgramConfig {
     #[serde(default = "ten_seconds")]
     #[schemars(extend("least" = "1ms"))]
     pub limit: Span,
+    /// Processors that the program may use in virtual time.
+    #[serde(default, skip_serializing_if = "Processors::is_default")]
+    pub processors: Processors,
     /// Environment of the program, beside PATH and LANG.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
     /// Parameters of the program, of whatever form; it is given them as they stand here.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,
+}
+
+/// Processors that a program may use in virtual time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Processors {
+    /// The processor of the run, which waits while the program decides: asking takes a fifth of the time.
+    #[default]
+    One,
+    /// All: for a program that computes on several at once.
+    All,
+}
+
+impl Processors {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+    fn is_default(&self) -> bool {
+        *self == Self::One
+    }
 }
 
 const fn ten_seconds() -> Span {

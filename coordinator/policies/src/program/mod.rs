@@ -7,7 +7,7 @@ mod config;
 mod following;
 
 pub use answered::Answered;
-pub use config::ProgramConfig;
+pub use config::{Processors, ProgramConfig};
 pub use following::Following;
 
 /// Name of such a scheduler in experiment files.

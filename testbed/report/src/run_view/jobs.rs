@@ -51,7 +51,7 @@ pub(super) fn line(jobs: &JobsOutcome<'_>) -> String {
     format!(
         "{} under {} on {} processors: {:.1} s to the end of each, slowdown {:.2} (means){}",
         jobs.figures.jobs(),
-        jobs.batch.scheduler.name,
+        jobs.batch.scheduler_name(),
         jobs.machine(),
         jobs.figures.response.mean(),
         jobs.figures.slowdown.mean(),
@@ -65,7 +65,7 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
     let experiment = &header.experiment;
     let mut summary = json!({
         "experiment": experiment.name,
-        "scheduler": jobs.batch.scheduler.name,
+        "scheduler": jobs.batch.scheduler_name(),
         "mode": header.mode,
         "seed": experiment.setup.seed,
         "speedup": header.live_speedup(),
@@ -163,7 +163,7 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
 }
 
 fn page(run: &Results<'_>, jobs: &JobsOutcome<'_>, gantt: &Gantt) -> Page {
-    let mut page = run.page(jobs.batch.scheduler.name.name(), cards(jobs), gantt);
+    let mut page = run.page(&jobs.batch.scheduler_name(), cards(jobs), gantt);
     page.section("Load over time", load(jobs));
     page.section("The longest waits", waits(jobs));
     run.requests.iter().for_each(|own| page.section("Requests", requests::section(own)));

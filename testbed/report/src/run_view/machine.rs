@@ -19,7 +19,7 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
     let is_alone = gantt.lanes.is_empty();
     if is_alone {
         let experiment = &jobs.header.experiment;
-        gantt.title = format!("{} · {}", experiment.name, jobs.batch.scheduler.name);
+        gantt.title = format!("{} · {}", experiment.name, jobs.batch.scheduler_name());
         gantt.lead = format!(
             "{} · seed {} · {} jobs on {} processors · mean response {:.0} s",
             jobs.header.mode,
@@ -39,7 +39,7 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
     gantt.lanes.push(Lane {
         name: if is_alone { String::new() } else { "jobs' machine".to_owned() },
         about: format!("{} processors", jobs.machine()),
-        title: format!("{} processors of {}", jobs.machine(), jobs.batch.scheduler.name),
+        title: format!("{} processors of {}", jobs.machine(), jobs.batch.scheduler_name()),
         life: Some(gantt.window),
         rows,
         has_background: jobs.batch.scheduler.name.promotion().is_some(),

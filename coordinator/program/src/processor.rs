@@ -1,0 +1,44 @@
+//! One processor for a run in virtual time and its program.
+//!
+//! The two never compute at the same time: one writes a line and waits for the other's. On two
+//! processors each line wakes a processor that had gone to sleep, which takes longer than all else
+//! that is done for it; on one the processor just changes hands.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::unistd::{Pid, gettid};
+
+/// A thread that stays on one processor, and where it may run once this is dropped.
+#[derive(Debug)]
+pub(crate) struct OneProcessor {
+    thread: Pid,
+    before: CpuSet,
+}
+
+impl OneProcessor {
+    /// Keeps this thread, and what it starts from now on, on one of the processors that it may use;
+    /// runs of other threads get the next ones. `None` where there is no choice.
+    pub(crate) fn keep() -> Option<Self> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let thread = gettid();
+        let before = sched_getaffinity(thread).ok()?;
+        let usable = (0..CpuSet::count()).filter(|cpu| before.is_set(*cpu).unwrap_or(false));
+        let usable: Vec<usize> = usable.collect();
+        if usable.len() < 2 {
+            return None;
+        }
+        let chosen = usable[NEXT.fetch_add(1, Ordering::Relaxed) % usable.len()];
+        let mut one = CpuSet::new();
+        one.set(chosen).ok()?;
+        sched_setaffinity(thread, &one).ok()?;
+        Some(Self { thread, before })
+    }
+}
+
+impl Drop for OneProcessor {
+    fn drop(&mut self) {
+        // The thread may have ended before.
+        let _ = sched_setaffinity(self.thread, &self.before);
+    }
+}
