@@ -209,7 +209,6 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use dormouse_model::Event;
-    use dormouse_units::Time;
     use tokio::sync::mpsc;
 
     use super::*;
