@@ -3,4 +3,5 @@
 pub mod calibrate;
 pub mod cli;
 pub mod live;
+pub mod schedulers;
 mod two_tier;

@@ -23,5 +23,5 @@ pub use error::ProgramError;
 pub use hello::{Hello, Machine, PROTOCOL, Versions};
 pub use last_words::StandardError;
 pub use lines::{Answer, Ask, HelloAnswer, HelloLine};
-pub use linked::{Make, is_linked, link};
+pub use linked::{Make, is_linked, link, linked};
 pub use scheduler::start;

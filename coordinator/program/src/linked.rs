@@ -25,6 +25,12 @@ pub fn is_linked(name: &str) -> bool {
     LINKED.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|(known, _)| *known == name)
 }
 
+/// The names of all schedulers of other crates.
+#[must_use]
+pub fn linked() -> Vec<&'static str> {
+    LINKED.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|(name, _)| *name).collect()
+}
+
 /// The scheduler of this name.
 pub(crate) fn made(name: &str, hello: &Hello) -> Result<Box<dyn Policy>, ProgramError> {
     let all = LINKED.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -8,11 +8,16 @@ use dormouse_cloud::SchedulerName as PlacedBy;
 use dormouse_policies::BagSchedulerName;
 use dormouse_policies::batch::Algorithm;
 
-/// Every scheduler with a line about it: those of bags, of parallel jobs, and of VMs on hosts.
+/// Every scheduler with a line about it: those of bags, of parallel jobs, of VMs on hosts, of other
+/// crates, and programs.
 pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     let bags = BagSchedulerName::ALL.into_iter().map(|one| (one.as_str(), one.about()));
     let jobs = Algorithm::ALL.into_iter().map(|one| (one.name(), one.about()));
-    bags.chain(jobs).chain(PlacedBy::ALL.into_iter().map(|one| (one.name(), one.about())))
+    let hosts = PlacedBy::ALL.into_iter().map(|one| (one.name(), one.about()));
+    let about = "a scheduler of another crate that is part of this program";
+    let linked = dormouse_program::linked().into_iter().map(move |name| (name, about));
+    let of_ones_own = ("./PROGRAM", BagSchedulerName::Program.about());
+    bags.chain(jobs).chain(hosts).chain(linked).chain([of_ones_own])
 }
 
 /// Takes any name, and lets shells complete the known ones: what is wrong with another is said with the

@@ -1,0 +1,14 @@
+//! What a crate needs that adds a scheduler to this program, as `examples/linked` does: the type that
+//! is a [`Policy`], and [`link`] before [`cli::main`](crate::cli::main).
+//!
+//! Such a scheduler has its name in experiments (`scheduler.linked`) and after `--scheduler`. Its
+//! answers go into the log as those of a program do, so that a `dormouse` without it can replay,
+//! check and explain its runs.
+
+pub use dormouse_cloud::{Catalogue, InstanceType, Market};
+pub use dormouse_model::{Bag, Decision, Job, Notice, Promotion, StartReason};
+pub use dormouse_policies::{Hearing, Policy};
+pub use dormouse_program::{Hello, Machine, Make, link};
+pub use dormouse_units::{
+    Bytes, Cpus, Credits, Mode, Ppm, Price, Seats, Span, TaskId, Tier, Time, TypeName, Usage, VmId,
+};
