@@ -5,7 +5,7 @@ use dormouse_policies::PlanError;
 /// Why a scheduler could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// Its configuration can't be used.
+    /// The scheduler's configuration can't be used.
     #[error(transparent)]
     Config(#[from] PlanError),
     /// The system does not start the program.

@@ -49,7 +49,9 @@ impl Process {
             Some((program, arguments)) => (program.as_str(), arguments),
             None => ("", &[][..]),
         };
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        ends_with_this_thread(&mut command);
+        let mut child = command
             .args(arguments)
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -107,6 +109,16 @@ impl Process {
                 Ok(None) | Err(_) => return None,
             }
         }
+    }
+}
+
+/// Has the kernel kill the program when the thread that starts it ends, however that comes: one that
+/// hangs would stay for ever where this process is killed.
+#[expect(unsafe_code, reason = "between fork and exec there is no safe way to run anything")]
+fn ends_with_this_thread(command: &mut Command) {
+    // SAFETY: it is one system call, which allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(|| Ok(nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?));
     }
 }
 

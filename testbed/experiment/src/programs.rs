@@ -54,8 +54,8 @@ impl Experiment {
         words.map(PathBuf::from).filter(|word| word.is_file()).collect()
     }
 
-    /// Its run before anything has happened, under this scheduler of its bag, with its programs
-    /// started.
+    /// The experiment's run before anything has happened, under this scheduler of its bag, with its
+    /// programs started.
     ///
     /// # Errors
     ///

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dormouse_analysis::{METRICS, Metric, Sample, series};
 use dormouse_estimate::{Estimate, jackknife};
-use dormouse_experiment::label_of;
+use dormouse_experiment::{label_of, names_a_program};
 use dormouse_view::plot::{Axis, Limit, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Column, Page, Table};
 
@@ -12,6 +12,14 @@ use crate::sweep::{Cell, Samples, Shared, SweepError};
 
 /// The path at which an experiment names its scheduler.
 const SCHEDULER: &str = "scheduler.name";
+
+/// Whether `--set` of this sets what only schedulers that are programs have.
+fn is_of_programs(set: &str) -> bool {
+    let own = ["parameters", "env", "limit", "label", "processors"];
+    let key = set.strip_prefix("scheduler.").unwrap_or_default();
+    let first = key.split(['.', '=']).next().unwrap_or_default().trim();
+    own.contains(&first)
+}
 
 /// Schedulers on experiments: the first is what the others are compared with.
 #[derive(Clone, Debug)]
@@ -84,7 +92,9 @@ impl Comparison {
         for name in on {
             for (scheduler, label) in schedulers.iter().zip(&labels) {
                 // After it, so that it is set of a program, too.
-                let set = [&[format!("{SCHEDULER}={scheduler}")], set].concat();
+                let named = [format!("{SCHEDULER}={scheduler}")];
+                let is_its = |set: &&String| names_a_program(scheduler) || !is_of_programs(set);
+                let set: Vec<_> = named.iter().chain(set.iter().filter(is_its)).cloned().collect();
                 let cell = Cell::load(&format!("{name}/{label}"), name, &set)?;
                 cell.check(cell.experiment.setup.seed, shared)?;
                 cells.push(cell);

@@ -1,9 +1,8 @@
 //! What stands for a program where its answers are known.
 
 use dormouse_model::{Decision, Notice};
-use dormouse_units::{TaskId, Time};
+use dormouse_units::Time;
 
-use crate::batch::{BatchPolicy, Note};
 use crate::{Hearing, Policy};
 
 /// Stands for a program that is not started: a run that is made again from its log has its answers.
@@ -42,13 +41,5 @@ impl Policy for Answered {
 
     fn handle(&mut self, _: Time, _: &[Notice], _: &mut Vec<Decision>) {
         self.failure = Some("the scheduler is a program, and nobody started it");
-    }
-}
-
-impl BatchPolicy for Answered {
-    fn watch(&mut self, _: TaskId) {}
-
-    fn notes(&self) -> &[Note] {
-        &[]
     }
 }

@@ -28,3 +28,6 @@ impl Scheduling for Program {
         Box::new(Answered::new(Hearing::Instants))
     }
 }
+
+/// Nobody knows why a program lets a job wait.
+impl BatchPolicy for Answered {}
