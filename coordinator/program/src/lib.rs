@@ -17,6 +17,7 @@ mod linked;
 mod pipes;
 mod process;
 mod scheduler;
+mod schema;
 
 pub use error::ProgramError;
 pub use hello::{Hello, Machine, PROTOCOL, Versions};
@@ -24,3 +25,4 @@ pub use last_words::StandardError;
 pub use lines::{Answer, Ask, HelloAnswer, HelloLine};
 pub use linked::{Make, is_linked, link};
 pub use scheduler::start;
+pub use schema::schema;
