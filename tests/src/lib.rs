@@ -4,6 +4,7 @@
 mod binary;
 mod experiments;
 mod jobs;
+mod line_schema;
 mod live;
 mod outcome;
 mod refused;
@@ -15,6 +16,7 @@ mod wait;
 pub use binary::dormouse;
 pub use experiments::BAG;
 pub use jobs::{JOBS, Job, jobs_experiment};
+pub use line_schema::LineSchema;
 pub use live::live_turn;
 pub use outcome::{
     checks_and_replays, dormouse_says, events, is_faithful, summary, text, wait_for_event,

@@ -30,7 +30,7 @@ impl std::fmt::Display for Market {
 }
 
 /// How a burstable type earns and spends CPU credits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Burstable {
     /// Share of a vCPU that each vCPU may use in baseline mode.
     pub baseline: Ppm,
@@ -53,7 +53,7 @@ impl Burstable {
 }
 
 /// Most VMs of one type at a time, per market.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// Most spot VMs of the type at a time.
     pub spot: u32,
@@ -62,7 +62,7 @@ pub struct Limits {
 }
 
 /// An instance type.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InstanceType {
     /// The name of the type.
     pub name: TypeName,
@@ -120,12 +120,12 @@ impl InstanceType {
 pub type Types = BTreeMap<TypeName, InstanceType>;
 
 /// Everything a provider offers.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Catalogue {
     /// The instance types by name.
     pub types: Types,
     /// Time from the request for a VM until it is usable; charging starts then (Burst-HADS, III-A),
-    /// if not before ([`crate::Billing`]).
+    /// if not before, as the provider's billing says.
     pub boot: Span,
     /// Least time from a hibernation until the VM can be resumed.
     pub hibernation: Span,

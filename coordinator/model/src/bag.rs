@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_units::{Bytes, Span, TypeName};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One task of a bag. Its id is its index in [`Bag::tasks`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One task of a bag. Its id is its index in the bag.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Task {
     /// Name of the task, for people.
     pub name: String,
@@ -25,7 +26,7 @@ fn is_from_the_beginning(submitted: &Span) -> bool {
 }
 
 /// Independent tasks with one deadline.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Bag {
     /// The tasks, by id; shared by all runs of the bag.
     pub tasks: Arc<[Task]>,

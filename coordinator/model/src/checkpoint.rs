@@ -30,7 +30,7 @@ pub enum Period {
 }
 
 /// When tasks are checkpointed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Scheme {
     /// As many checkpoints as add at most this part to a task's run time, evenly spaced over its
     /// work; zero: none.
@@ -59,8 +59,8 @@ pub enum Scheme {
     Adapt {
         /// Period from one of these times to the next.
         every: Span,
-        /// What ADAPT knows of the prices. Logs without this field are older: ADAPT then knew all
-        /// prices.
+        /// What ADAPT knows of the prices.
+        // Logs without this field are older: ADAPT then knew all prices.
         #[serde(default = "all_of_it")]
         knows: Knows,
     },
@@ -75,7 +75,7 @@ pub enum Scheme {
     /// Before each hour of the VM ends, if the price is then above a bid.
     #[serde(rename = "acc")]
     Acc {
-        /// Bid that the price is compared with; `None`: the VM's own bid.
+        /// Bid that the price is compared with; null: the VM's own bid.
         bid: Option<Price>,
         /// How long before the end of the hour the checkpoint is kept.
         look: Span,
@@ -96,7 +96,7 @@ pub enum Scheme {
 }
 
 /// When and where tasks are checkpointed, and what that costs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckpointConfig {
     /// Scheme that decides when a task is checkpointed.
     #[serde(flatten)]
@@ -105,7 +105,8 @@ pub struct CheckpointConfig {
     pub fixed: Span,
     /// Time that a checkpoint takes in addition per 10^6 bytes of the task's memory.
     pub per_megabyte: Span,
-    /// VMs on which tasks are checkpointed. Logs without this field are older: then it was all VMs.
+    /// VMs on which tasks are checkpointed.
+    // Logs without this field are older: then it was all VMs.
     #[serde(default = "everywhere")]
     pub on: CheckpointOn,
     /// Whether a VM that is told to hibernate first takes a checkpoint of every task of a bag that
@@ -141,9 +142,10 @@ impl CheckpointConfig {
 }
 
 /// A value that holds for VMs of one instance type, or for all VMs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "{T}OfType")]
 pub struct OfType<T> {
-    /// Instance type that `of` holds for; `None`: all types.
+    /// Instance type that `of` holds for; left out: all types.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<TypeName>,
     /// The value that holds for these VMs.
@@ -164,7 +166,7 @@ impl<T> OfType<T> {
 }
 
 /// Assumptions and parameters of the dynamic program that places checkpoints.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LifetimePlans {
     /// Laws of VM lifetimes: the first that holds for a type counts; VMs of types without one are
     /// never taken away.

@@ -2,10 +2,13 @@
 
 use dormouse_cloud::Market;
 use dormouse_units::{Cpus, Mode, Price, Seats, Span, TaskId, Time, TypeName, VmId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Why a task is started where it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartReason {
     /// The scheduler is a program of its own and gave no reason.
@@ -46,7 +49,7 @@ pub enum StartReason {
         job: u32,
         /// How long the VM had been usable when it was chosen.
         age: Span,
-        /// How long the rest of the job was expected to take; `None`: no job had ended yet.
+        /// How long the rest of the job was expected to take; left out: no job had ended yet.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expected: Option<Span>,
     },
@@ -57,14 +60,14 @@ pub enum StartReason {
         /// Number of idle VMs that were given back as no better than a new one when this was
         /// decided.
         declined: u32,
-        /// How long the rest of the job was expected to take; `None`: no job had ended yet.
+        /// How long the rest of the job was expected to take; left out: no job had ended yet.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         expected: Option<Span>,
     },
 }
 
 /// Why a VM is given back though tasks are left for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
     /// The VM's hour ends, and it costs more than its scheduler bids (ACC).
@@ -79,7 +82,7 @@ pub enum EndReason {
 }
 
 /// How a job gets from the background to the foreground (MEASY, sections 2.2 and 2.3).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Promotion {
     /// The tiers of the job's vCPUs swap their priorities; nothing restarts.
@@ -97,7 +100,7 @@ pub enum Promotion {
 }
 
 /// Something that a scheduler wants done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "decision", rename_all = "kebab-case")]
 pub enum Decision {
     /// Ask the provider for a VM, under an id never used before.
@@ -108,7 +111,7 @@ pub enum Decision {
         kind: TypeName,
         /// Market in which the VM is bought.
         market: Market,
-        /// Most to be paid for the VM; `None`: whatever it costs. A spot VM that costs more is
+        /// Most to be paid for the VM; left out: whatever it costs. A spot VM that costs more is
         /// ended.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         bid: Option<Price>,

@@ -1,6 +1,7 @@
 //! A rigid parallel job, as it is submitted and as its scheduler is told of it.
 
 use dormouse_units::{Bytes, Ppm, Span, TaskId, Time, Usage};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A job of a trace, including what nobody knows of it before it has run.
@@ -116,7 +117,7 @@ pub enum UsageInformation {
 }
 
 /// A job as a scheduler is told of it at its submission.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
     /// The job: its place in the order of submission.
     pub id: TaskId,

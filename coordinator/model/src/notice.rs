@@ -1,12 +1,13 @@
 //! Notices that policies hear.
 
 use dormouse_units::{Credits, Ppm, Price, RequestId, TaskId, Time, TypeName, VmId};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Decision, Job, Request};
 
 /// Something that happened, as the scheduler hears it: one notice at a time, in order.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "notice", rename_all = "kebab-case")]
 pub enum Notice {
     /// The experiment begins: the time to plan and launch.
@@ -26,6 +27,8 @@ pub enum Notice {
         job: Job,
     },
     /// A customer of the provider requests a VM.
+    // No program hears it.
+    #[schemars(skip)]
     Requested {
         /// The request's place in the stream of requests.
         request: RequestId,

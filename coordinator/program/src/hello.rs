@@ -3,6 +3,7 @@
 use dormouse_cloud::Catalogue;
 use dormouse_model::{Bag, CheckpointConfig};
 use dormouse_units::{Span, TypeName};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -10,7 +11,7 @@ use serde_json::{Map, Value};
 pub const PROTOCOL: Versions = Versions { least: 1, most: 1 };
 
 /// A range of versions of the protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Versions {
     /// The oldest version.
     pub least: u32,
@@ -19,7 +20,7 @@ pub struct Versions {
 }
 
 /// All that a scheduler knows before the run begins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hello {
     /// The versions of the protocol that can be spoken; the program chooses one.
     pub protocol: Versions,
@@ -29,10 +30,12 @@ pub struct Hello {
     pub experiment: String,
     /// `virtual` or `live`. A live run is played in virtual time once before, with another process
     /// of the program.
+    #[schemars(extend("enum" = ["virtual", "live"]))]
     pub mode: String,
     /// The seed of all chance in the run.
     pub seed: u64,
     /// The work to be scheduled: `bag` or `jobs`.
+    #[schemars(extend("enum" = ["bag", "jobs"]))]
     pub work: String,
     /// The instance types that the provider sells, and how long VMs take to boot and to hibernate,
     /// in microseconds of emulated time.
@@ -53,7 +56,7 @@ pub struct Hello {
 }
 
 /// The machine for parallel jobs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
     /// The instance type to launch, on demand and once.
     pub kind: TypeName,

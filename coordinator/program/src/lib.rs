@@ -18,6 +18,7 @@ mod pipes;
 mod process;
 mod processor;
 mod scheduler;
+mod schema;
 
 pub use error::ProgramError;
 pub use hello::{Hello, Machine, PROTOCOL, Versions};
@@ -25,3 +26,4 @@ pub use last_words::StandardError;
 pub use lines::{Answer, Ask, HelloAnswer, HelloLine};
 pub use linked::{Make, is_linked, link, linked};
 pub use scheduler::start;
+pub use schema::schema;

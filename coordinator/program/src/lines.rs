@@ -2,19 +2,20 @@
 
 use dormouse_model::{Decision, Notice};
 use dormouse_units::Time;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Hello;
 
 /// The first line that a scheduler reads.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct HelloLine<'a> {
     /// All that it knows before the run begins.
     pub hello: &'a Hello,
 }
 
 /// A line that a scheduler reads after the first: it is asked what is to be done.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Ask<'a> {
     /// Emulated time, in microseconds.
     pub now: Time,
@@ -26,7 +27,7 @@ pub struct Ask<'a> {
 }
 
 /// The first line that a scheduler writes.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HelloAnswer {
     /// What it wants.
@@ -34,18 +35,18 @@ pub struct HelloAnswer {
 }
 
 /// What a scheduler says of itself.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Wants {
     /// The version of the protocol that it speaks.
     pub protocol: u32,
-    /// The kinds of notices that it wants to hear; `None`: all.
+    /// The kinds of notices that it wants to hear; left out: all.
     #[serde(default)]
     pub hears: Option<Vec<String>>,
 }
 
 /// A line that a scheduler writes after the first: its answer to the line that it has read.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
     /// What is to be done, in this order.

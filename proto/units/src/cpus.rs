@@ -4,13 +4,15 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The vCPU of each process of a task, in the order of its processes; cheap to clone. The vCPU of a
 /// task of one process needs no allocation: there are many such tasks, and each list is handed on
 /// many times.
-#[derive(Clone, Default)]
-pub struct Cpus(List);
+#[derive(Clone, Default, JsonSchema)]
+#[schemars(description = "The vCPU of each process of a task, in the order of its processes.")]
+pub struct Cpus(#[schemars(with = "Vec<u32>")] List);
 
 #[derive(Clone, Default)]
 enum List {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 macro_rules! id {
@@ -10,6 +11,7 @@ macro_rules! id {
         $(#[$doc])*
         #[derive(
             Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+            JsonSchema,
         )]
         #[serde(transparent)]
         pub struct $name(u32);

@@ -18,6 +18,7 @@ mod stream;
 mod time;
 mod usage;
 mod window;
+pub mod wire;
 pub mod written;
 
 pub use by_id::ById;

@@ -2,12 +2,15 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Cpus, VmId};
 
-/// How a task runs on a burstable VM; elsewhere always `Burst`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// How a task runs on a burstable VM; elsewhere always `burst`.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// A whole vCPU, at the cost of credits.
@@ -18,7 +21,9 @@ pub enum Mode {
 }
 
 /// One of a vCPU's two slots (two-tier VMs, MEASY section 2).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
     /// Highest CPU priority.
@@ -46,7 +51,7 @@ impl fmt::Display for Tier {
 }
 
 /// The seats of a task: one slot of one tier on a vCPU of a VM for each of its processes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Seats {
     /// The VM that has the seats.
     pub vm: VmId,

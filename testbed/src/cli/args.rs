@@ -128,7 +128,12 @@ pub(crate) enum Command {
     /// Print the keys of experiment files with their units, ranges and defaults, as Markdown
     Reference,
     /// Print the JSON schema of experiment files, from which editors complete
-    Schema,
+    Schema {
+        /// Instead, the schema of the lines between dormouse and a scheduler that is a program, from
+        /// which types are generated
+        #[arg(long)]
+        scheduler: bool,
+    },
     /// Print what completes this command line in a shell
     Completions {
         /// Which shell

@@ -26,9 +26,10 @@ pub(crate) fn print_reference() -> Result<(), Failure> {
     print(reference().trim_end())
 }
 
-/// The same for editors.
-pub(crate) fn print_schema() -> Result<(), Failure> {
-    print(&format!("{:#}", schema()))
+/// The JSON schema of experiment files, or of the lines that a scheduler reads and writes.
+pub(crate) fn print_schema(of_scheduler: bool) -> Result<(), Failure> {
+    let of_lines = of_scheduler.then(dormouse_program::schema);
+    print(&format!("{:#}", of_lines.as_ref().unwrap_or_else(|| schema())))
 }
 
 pub(crate) fn show(name: &str, as_json: bool) -> Result<(), Failure> {

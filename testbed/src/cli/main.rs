@@ -42,7 +42,7 @@ pub fn main() -> ExitCode {
         Command::List { json } => list::list(*json),
         Command::Show { name, json } => list::show(name, *json),
         Command::Reference => list::print_reference(),
-        Command::Schema => list::print_schema(),
+        Command::Schema { scheduler } => list::print_schema(*scheduler),
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { dir } => manual::pages(dir),
     };

@@ -1,6 +1,7 @@
 //! Lifetimes as they were recorded.
 
 use dormouse_units::{Span, Stream};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Lifetime, hours};
@@ -8,7 +9,7 @@ use crate::RowError;
 use crate::rows::Record;
 
 /// Lifetimes that were recorded: a draw gives each with the same probability.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Empirical {
     /// The recorded lifetimes, in any order; empty: VMs are never taken.
     pub recorded: Vec<Span>,

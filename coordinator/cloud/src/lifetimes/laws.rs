@@ -9,7 +9,7 @@ use super::numeric::{inverse, lived};
 use super::{Empirical, Lifetime, hours};
 
 /// The exponential law: a VM is ended at any time with the same probability, whatever its age.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Exponential {
     /// The mean lifetime.
     pub mean: Span,
@@ -77,20 +77,20 @@ pub struct Uniform {
 }
 
 /// The laws of lifetimes that there are.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Lifetimes {
-    /// The exponential law; see [`Exponential`].
+    /// The exponential law.
     Exponential(Exponential),
-    /// The empirical law; see [`Empirical`].
+    /// The empirical law.
     Empirical(Empirical),
-    /// The bathtub law; see [`Bathtub`].
+    /// The bathtub law.
     Bathtub(Bathtub),
-    /// The Weibull law; see [`Weibull`].
+    /// The Weibull law.
     Weibull(Weibull),
-    /// The Gompertz-Makeham law; see [`GompertzMakeham`].
+    /// The Gompertz-Makeham law.
     GompertzMakeham(GompertzMakeham),
-    /// The uniform law; see [`Uniform`].
+    /// The uniform law.
     Uniform(Uniform),
 }
 
