@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """EASY backfilling, with the schedule of dormouse's own scheduler `easy`.
 
-    dormouse run kth-sp2 --scheduler ./easy.py
+    dormouse run batch-small --scheduler ./easy.py
 """
 
 from bisect import insort

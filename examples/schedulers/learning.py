@@ -2,13 +2,15 @@
 """A scheduler of parallel jobs that learns which job to start next.
 
     pip install 'dormouse[gym]'
-    ./learning.py
+    ./learning.py                   a minute; --generations 1 for a quick look
 
 The policy is linear: each waiting job that fits has a score, a weighted sum of what the environment
 shows of it; so has waiting; the highest score is done. The weights are found by the cross-entropy
-method: draw some, play episodes with each, go on around the best. That takes about a minute. It ends
-with the mean response time on seeds that it has not seen, beside those of FCFS and EASY on the same.
+method: draw some, play episodes with each, go on around the best. The program ends with the mean
+response time on seeds that it has not seen, beside those of FCFS and EASY on the same.
 """
+
+import argparse
 
 import numpy as np
 
@@ -19,7 +21,7 @@ EXPERIMENT = "fw-like"
 SETTINGS = {"workload.jobs": 300, "workload.load": 0.9}
 TRAINING = [1, 2, 3, 4]  # seeds
 UNSEEN = list(range(101, 111))
-GENERATIONS, CANDIDATES, BEST = 10, 16, 4
+CANDIDATES, BEST = 16, 4  # of a generation
 # Of a job: processors, estimate, waiting time, whether it would delay the first, its place; of waiting:
 # always 1, and the part of the processors that is idle.
 WEIGHTS = 7
@@ -45,10 +47,10 @@ def mean_response(env, weights, seeds):
     return float(np.mean(means))
 
 
-def learn(env, chance):
+def learn(env, generations, chance):
     """The weights that the cross-entropy method ends with."""
     mean, spread = np.zeros(WEIGHTS), np.ones(WEIGHTS)
-    for generation in range(GENERATIONS):
+    for generation in range(generations):
         candidates = mean + spread * chance.standard_normal((CANDIDATES, WEIGHTS))
         figures = [mean_response(env, candidate, TRAINING) for candidate in candidates]
         best = candidates[np.argsort(figures)[:BEST]]
@@ -58,8 +60,11 @@ def learn(env, chance):
 
 
 def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--generations", type=int, default=10)
+    generations = parser.parse_args().generations
     env = BatchEnv(EXPERIMENT, set=SETTINGS)
-    weights = learn(env, np.random.default_rng(1))
+    weights = learn(env, generations, np.random.default_rng(1))
     print(f"weights {np.round(weights, 2).tolist()}")
     print(f"mean response on seeds {UNSEEN[0]} to {UNSEEN[-1]}:")
     print(f"  learned  {mean_response(env, weights, UNSEEN):7.0f} s")

@@ -5,6 +5,7 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -242,7 +243,8 @@ fn it_is_compared_and_swept_and_runs_of_another_program_are_not_kept() {
     let folder = folder.path();
     let easy = folder.join("mine.py");
     let package = root().join("testbed/python/src");
-    let found = format!("import sys\n\nsys.path.insert(0, {package:?})\nfrom dormouse import Scheduler\n");
+    let found =
+        format!("import sys\n\nsys.path.insert(0, {package:?})\nfrom dormouse import Scheduler\n");
     let source = fs::read_to_string(example("easy.py")).unwrap();
     let source = source.replacen("from dormouse import Scheduler\n", &found, 1);
     assert!(source.contains("sys.path"), "{source}");
@@ -271,11 +273,14 @@ fn it_is_compared_and_swept_and_runs_of_another_program_are_not_kept() {
     }
     // A changed program is another scheduler, of which nothing is known yet.
     fs::write(&easy, source + "# changed\n").unwrap();
-    let samples =
-        || fs::read_to_string(folder.join("compared/samples.jsonl")).unwrap().lines().count();
+    let samples = || -> BTreeSet<String> {
+        let all = fs::read_to_string(folder.join("compared/samples.jsonl")).unwrap();
+        all.lines().map(str::to_owned).collect()
+    };
     let before = samples();
     compare(&[]);
-    assert_eq!(samples() - before, 3, "each seed is run again under the other program");
+    let new = samples().difference(&before).count();
+    assert_eq!(new, 3, "each seed is run again under the other program, and nothing else");
     let sweep = ["sweep", "batch-small", "--set", "scheduler.name=fcfs,./mine.py"];
     let swept =
         run_in(folder, &[&sweep[..], &["--seeds", "2", "--out", "swept", "--quiet"]].concat());
