@@ -72,6 +72,8 @@ class Bag {
     size_t memory = 0;          // that a place has to have
     double time;                // that there is for the work
     vector<Type> spot, on_demand;  // each type as often as it can still be had
+    vector<Type> all_on_demand;  // as often as it can be had at all
+    double missing = 0;         // places that are asked for again
     vector<size_t> waiting;     // tasks on no VM
     vector<size_t> ready;       // the VMs that tasks can be started on
     vector<size_t> places;      // by VM: how many tasks it can run
@@ -116,6 +118,12 @@ class Bag {
         return wanted;
     }
 
+    // What can't be had now is asked for again in a minute.
+    void replace(long long now, double wanted) {
+        missing = hire("on-demand", on_demand, missing + wanted);
+        if (missing > 0) decide("wake", "\"at\":" + std::to_string(now + 60'000'000) + ",\"token\":0");
+    }
+
     // Starts what waits where there is a place, and gives idle VMs back.
     void put(long long now, const vector<size_t>& more) {
         waiting.insert(waiting.end(), more.begin(), more.end());
@@ -148,20 +156,26 @@ class Bag {
             if (at == now) continue;
             decide("wake", "\"at\":" + std::to_string(at) + ",\"token\":" + std::to_string(at));
         }
-        woken(now, now);
+        put(now, come(now));
+    }
+
+    vector<size_t> come(long long at) const {
+        vector<size_t> tasks;
+        for (size_t task = 0; task < submitted.size(); ++task) {
+            if (submitted[task] == at) tasks.push_back(task);
+        }
+        return tasks;
     }
 
     void woken(long long now, long long token) {
-        vector<size_t> come;
-        for (size_t task = 0; task < submitted.size(); ++task) {
-            if (submitted[task] == token) come.push_back(task);
-        }
-        put(now, come);
+        if (token != 0) return put(now, come(token));
+        on_demand = all_on_demand;
+        replace(now, 0);
     }
 
     void lost(long long now, size_t vm) {
         leave(ready, vm);
-        hire("on-demand", on_demand, tasks[vm].size());
+        replace(now, tasks[vm].size());
         put(now, std::exchange(tasks[vm], {}));
     }
 
@@ -179,7 +193,7 @@ public:
         }
         time = hello["bag"]["deadline"].number - hello["catalogue"]["boot"].number;
         spot = offered(types, all.front()["runtime"], "spot");
-        on_demand = offered(types, all.front()["runtime"], "on_demand");
+        on_demand = all_on_demand = offered(types, all.front()["runtime"], "on_demand");
     }
 
     void hear(long long now, const Json& notice) {
@@ -198,7 +212,7 @@ public:
             decide("terminate", "\"vm\":" + std::to_string(field("vm")));
             lost(now, field("vm"));
         } else if (kind == "launch-refused") {
-            hire("on-demand", on_demand, places[field("vm")]);
+            replace(now, places[field("vm")]);
         } else if (kind == "task-finished") {
             leave(tasks[field("vm")], field("task"));
             put(now, {});

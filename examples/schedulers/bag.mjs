@@ -12,6 +12,7 @@ class Bag {
   ready = []; // the VMs that tasks can be started on
   places = []; // by VM: how many tasks it can run
   tasks = []; // by VM: those on it
+  missing = 0; // places that are asked for again
   decisions = [];
 
   constructor({ bag, catalogue }) {
@@ -51,6 +52,12 @@ class Bag {
     return wanted;
   }
 
+  // What can't be had now is asked for again in a minute.
+  replace(now, wanted) {
+    this.missing = this.hire("on-demand", this.missing + wanted);
+    if (this.missing > 0) this.decide("wake", { at: now + 60_000_000, token: 0 });
+  }
+
   // Starts what waits where there is a place, and gives idle VMs back.
   put(now, more) {
     this.waiting.push(...more);
@@ -73,16 +80,25 @@ class Bag {
     this.hire("on-demand", this.hire("spot", (2 * work) / this.time));
     const later = [...new Set(this.submitted)].filter((at) => at !== now).sort((a, b) => a - b);
     later.forEach((at) => this.decide("wake", { at, token: at }));
-    this.woken(now, now);
+    this.put(now, this.come(now));
+  }
+
+  come(at) {
+    return [...this.submitted.keys()].filter((task) => this.submitted[task] === at);
   }
 
   woken(now, token) {
-    this.put(now, [...this.submitted.keys()].filter((task) => this.submitted[task] === token));
+    if (token === 0) {
+      this.offers["on-demand"] = this.offered("on-demand");
+      this.replace(now, 0);
+    } else {
+      this.put(now, this.come(token));
+    }
   }
 
   lost(now, vm) {
     this.ready = this.ready.filter((other) => other !== vm);
-    this.hire("on-demand", this.tasks[vm].length);
+    this.replace(now, this.tasks[vm].length);
     this.put(now, this.tasks[vm].splice(0));
   }
 
@@ -105,7 +121,7 @@ class Bag {
       this.decide("terminate", { vm });
       this.lost(now, vm);
     } else if (kind === "launch-refused") {
-      this.hire("on-demand", this.places[vm]);
+      this.replace(now, this.places[vm]);
     } else if (kind === "task-finished") {
       this.left(vm, task);
       this.put(now, []);

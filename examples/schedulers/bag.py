@@ -9,7 +9,7 @@ from dormouse import Scheduler
 
 class Bag(Scheduler):
     def begin(self, now):
-        self.bag, self.waiting, self.ready = self.hello.bag.tasks, [], []
+        self.bag, self.waiting, self.ready, self.missing = self.hello.bag.tasks, [], [], 0
         self.places, self.tasks = {}, {}  # by VM: how many tasks it can run; those on it
         self.length = [max(task.runtime.values()) for task in self.bag]
         self.memory = max(task.memory for task in self.bag)  # that a place has to have
@@ -19,7 +19,7 @@ class Bag(Scheduler):
         self.hire("on-demand", self.hire("spot", 2 * sum(self.length) / time))
         for at in sorted({task.submitted for task in self.bag} - {now}):
             self.wake(at, token=at)
-        self.woken(now, token=now)
+        self.put(now, [task.id for task in self.bag if task.submitted == now])
 
     def offered(self, market):  # each type as often as it can be had, the cheapest first
         types = [t for t in self.hello.catalogue.types.values() if t.limit(market)]
@@ -35,6 +35,11 @@ class Bag(Scheduler):
             places -= self.places[vm]
         return places
 
+    def replace(self, now, places):  # what can't be had now is asked for again in a minute
+        self.missing = self.hire("on-demand", self.missing + places)
+        if self.missing > 0:
+            self.wake(now + 60_000_000, token=0)
+
     def put(self, now, tasks):  # starts what waits where there is a place; gives idle VMs back
         self.waiting = sorted([*self.waiting, *tasks], key=lambda task: -self.length[task])
         for vm in list(self.ready):
@@ -46,7 +51,11 @@ class Bag(Scheduler):
                 self.terminate(vm)
 
     def woken(self, now, token):
-        self.put(now, [task.id for task in self.bag if task.submitted == token])
+        if token == 0:
+            self.offers["on-demand"] = self.offered("on-demand")
+            self.replace(now, 0)
+        else:
+            self.put(now, [task.id for task in self.bag if task.submitted == token])
 
     def vm_ready(self, now, vm):
         self.ready.append(vm)
@@ -54,7 +63,7 @@ class Bag(Scheduler):
 
     def vm_lost(self, now, vm):
         self.ready = [other for other in self.ready if other != vm]
-        self.hire("on-demand", len(self.tasks[vm]))
+        self.replace(now, len(self.tasks[vm]))
         self.put(now, self.tasks.pop(vm))
 
     def vm_hibernated(self, now, vm):
@@ -62,7 +71,7 @@ class Bag(Scheduler):
         self.vm_lost(now, vm)
 
     def launch_refused(self, now, vm, why):
-        self.hire("on-demand", self.places[vm])
+        self.replace(now, self.places[vm])
 
     def task_finished(self, now, task, vm):
         self.tasks[vm].remove(task)

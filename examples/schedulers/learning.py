@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A scheduler of parallel jobs that learns which job to start next.
 
-    pip install 'dormouse[gym]'
-    ./learning.py                   a minute; --generations 1 for a quick look
+    pip install gymnasium numpy     beside the package dormouse
+    ./learning.py                   a minute; with --quick a few seconds, to see that it works
 
 The policy is linear: each waiting job that fits has a score, a weighted sum of what the environment
 shows of it; so has waiting; the highest score is done. The weights are found by the cross-entropy
@@ -21,7 +21,7 @@ EXPERIMENT = "fw-like"
 SETTINGS = {"workload.jobs": 300, "workload.load": 0.9}
 TRAINING = [1, 2, 3, 4]  # seeds
 UNSEEN = list(range(101, 111))
-CANDIDATES, BEST = 16, 4  # of a generation
+GENERATIONS, CANDIDATES, BEST = 10, 16, 4
 # Of a job: processors, estimate, waiting time, whether it would delay the first, its place; of waiting:
 # always 1, and the part of the processors that is idle.
 WEIGHTS = 7
@@ -47,13 +47,13 @@ def mean_response(env, weights, seeds):
     return float(np.mean(means))
 
 
-def learn(env, generations, chance):
+def learn(env, generations, candidates, chance):
     """The weights that the cross-entropy method ends with."""
     mean, spread = np.zeros(WEIGHTS), np.ones(WEIGHTS)
     for generation in range(generations):
-        candidates = mean + spread * chance.standard_normal((CANDIDATES, WEIGHTS))
-        figures = [mean_response(env, candidate, TRAINING) for candidate in candidates]
-        best = candidates[np.argsort(figures)[:BEST]]
+        drawn = mean + spread * chance.standard_normal((candidates, WEIGHTS))
+        figures = [mean_response(env, weights, TRAINING) for weights in drawn]
+        best = drawn[np.argsort(figures)[:BEST]]
         mean, spread = best.mean(axis=0), best.std(axis=0) + 0.05
         print(f"generation {generation + 1}: best {min(figures):.0f} s", flush=True)
     return mean
@@ -61,10 +61,11 @@ def learn(env, generations, chance):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--generations", type=int, default=10)
-    generations = parser.parse_args().generations
+    parser.add_argument("--quick", action="store_true", help="one small generation")
+    quick = parser.parse_args().quick
+    generations, candidates = (1, BEST) if quick else (GENERATIONS, CANDIDATES)
     env = BatchEnv(EXPERIMENT, set=SETTINGS)
-    weights = learn(env, generations, np.random.default_rng(1))
+    weights = learn(env, generations, candidates, np.random.default_rng(1))
     print(f"weights {np.round(weights, 2).tolist()}")
     print(f"mean response on seeds {UNSEEN[0]} to {UNSEEN[-1]}:")
     print(f"  learned  {mean_response(env, weights, UNSEEN):7.0f} s")

@@ -16,6 +16,7 @@ submitted = [task.get("submitted", 0) for task in bag]
 waiting = []
 ready = []  # the VMs that tasks can be started on
 places, tasks = [], []  # by VM: how many tasks it can run; those on it
+missing = 0  # places that are asked for again
 decisions = []
 
 
@@ -46,6 +47,14 @@ def hire(market, wanted):
     return wanted
 
 
+def replace(now, wanted):
+    """What can't be had now is asked for again in a minute."""
+    global missing
+    missing = hire("on-demand", missing + wanted)
+    if missing > 0:
+        decide("wake", at=now + 60_000_000, token=0)
+
+
 def put(now, more):
     """Starts what waits where there is a place, and gives idle VMs back."""
     waiting.extend(more)
@@ -65,17 +74,21 @@ def begin(now):
     hire("on-demand", hire("spot", 2 * sum(length) / time))
     for at in sorted(set(submitted) - {now}):
         decide("wake", at=at, token=at)
-    woken(now, now)
+    put(now, [task for task, at in enumerate(submitted) if at == now])
 
 
 def woken(now, token):
-    put(now, [task for task, at in enumerate(submitted) if at == token])
+    if token == 0:
+        offers["on-demand"] = offered("on-demand")
+        replace(now, 0)
+    else:
+        put(now, [task for task, at in enumerate(submitted) if at == token])
 
 
 def lost(now, vm):
     if vm in ready:
         ready.remove(vm)
-    hire("on-demand", len(tasks[vm]))
+    replace(now, len(tasks[vm]))
     left, tasks[vm] = tasks[vm], []
     put(now, left)
 
@@ -95,7 +108,7 @@ def hear(now, notice):
         decide("terminate", vm=vm)
         lost(now, vm)
     elif kind == "launch-refused":
-        hire("on-demand", places[vm])
+        replace(now, places[vm])
     elif kind == "task-finished":
         tasks[vm].remove(notice["task"])
         put(now, [])
