@@ -37,12 +37,12 @@ ASKS = [
 def main(words: list[str]) -> int:
     options = list(zip(words, words[1:]))
     out = Path(dict(options)["--out"])
-    out.mkdir(parents=True)
     if words[1] == "missing":
         print("a warning\ndormouse: missing: no such file", file=sys.stderr)
         return 2
     if words[1] == "silent":
         return 3
+    out.mkdir(parents=True)
     answers: list[Any] = []
     if "--scheduler" in words:
         command = [dict(options)["--scheduler"]]

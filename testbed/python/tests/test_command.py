@@ -15,7 +15,8 @@ from dormouse.episode import Ask, Episode
 from dormouse.results import StrPath
 
 FAKE = Path(__file__).with_name("fake_dormouse.py")
-SOURCES = Path(__file__).parents[1] / "src"
+PACKAGES = Path(dormouse.__file__).parents[1]
+"""The folder in which the package that is tested was found."""
 
 BEGIN = {"notice": "begin"}
 READY = {"notice": "vm-ready", "vm": 0}
@@ -42,7 +43,7 @@ class Commands(unittest.TestCase):
         program = self.folder / "mine.py"
         program.write_text(
             "#!/usr/bin/env python3\n"
-            f"import sys\nsys.path.insert(0, {str(SOURCES)!r})\n"
+            f"import sys\nsys.path.insert(0, {str(PACKAGES)!r})\n"
             f"from dormouse import Scheduler\n{body}\nMine.main()\n"
         )
         program.chmod(0o755)
@@ -107,6 +108,12 @@ class Commands(unittest.TestCase):
         self.assertEqual(caught.exception.status, 2)
         with self.assertRaisesRegex(CommandError, "dormouse ended with status 3"):
             dormouse.run("silent")
+
+    def test_what_a_scheduler_said_in_an_earlier_run_is_not_shown(self) -> None:
+        (self.folder / "scheduler-stderr.txt").write_text("earlier")
+        with self.assertRaises(CommandError) as caught:
+            dormouse.run("missing", out=self.folder)
+        self.assertEqual(caught.exception.scheduler_said, "")
 
     def test_a_command_that_is_not_there_is_said(self) -> None:
         with self.assertRaisesRegex(DormouseError, "the command /nowhere/dormouse is not there"):

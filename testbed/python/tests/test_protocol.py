@@ -11,10 +11,12 @@ import unittest
 from pathlib import Path
 from typing import Any, Callable, Mapping, Sequence
 
+import dormouse
 from dormouse import Burstable, Decision, Hello, Job, ProtocolError, ResumeError, Scheduler, WorkError
 from dormouse.protocol import heard_by, serve
 
-SOURCES = Path(__file__).parents[1] / "src"
+PACKAGES = Path(dormouse.__file__).parents[1]
+"""The folder in which the package that is tested was found."""
 
 TYPE = {
     "name": "small",
@@ -151,7 +153,7 @@ class Decisions(unittest.TestCase):
                 first = self.launch("small", "spot")
                 second = self.launch("small", "on-demand", bid=70)
                 self.start(3, first)
-                self.start(4, second, range(2), tier="background", mode="baseline")
+                self.start(4, second, range(2), tier="background", mode="baseline", reason="stolen")
                 self.stop(3, first, keep=True)
                 self.checkpoint(4, second)
                 self.promote(4, second)
@@ -176,6 +178,7 @@ class Decisions(unittest.TestCase):
                     "cpus": [0, 1],
                     "tier": "background",
                     "mode": "baseline",
+                    "reason": "stolen",
                 },
                 {"decision": "stop", "task": 3, "vm": 0, "keep": True},
                 {"decision": "checkpoint", "task": 4, "vm": 1},
@@ -270,7 +273,7 @@ class Programs(unittest.TestCase):
         return subprocess.run(
             [sys.executable, "-c", program],
             input="".join(json.dumps(line) + "\n" for line in lines),
-            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCES)},
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(PACKAGES)},
             capture_output=True,
             text=True,
         )

@@ -160,10 +160,13 @@ def _call(arguments: Sequence[str], out: StrPath) -> None:
 
 
 def error_of(said: str, status: int, out: Path) -> CommandError:
-    """The error for a command that ended with this status and printed this; `out` has its results."""
+    """The error for a command that ended with this status and printed this; `out` has its results.
+
+    Status 1 is a run that broke. With another there was no run, and what is in `out` is of one before.
+    """
     sentences = re.findall(r"^(?:dormouse|error): (.*)", said, re.MULTILINE)
     sentence = sentences[-1] if sentences else said.strip() or f"dormouse ended with status {status}"
-    files = sorted(out.rglob("scheduler-stderr.txt"))
+    files = sorted(out.glob("scheduler-stderr*.txt")) if status == 1 else []
     of_schedulers = "".join(file.read_text(errors="replace") for file in files)
     return CommandError(sentence, status, of_schedulers)
 

@@ -67,6 +67,7 @@ class Episode:
         call = [find_command(command), "run", os.fspath(experiment), "--quiet", "--virtual"]
         call += ["--seed", str(seed), "--out", str(self.run.folder), "--scheduler", words[0]]
         call += set_options({"scheduler.command": words, "scheduler.limit": limit})
+        call += set_options({"scheduler.label": "episode"})
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
             listener.bind(path)
             listener.listen(1)

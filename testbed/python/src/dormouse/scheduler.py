@@ -15,7 +15,7 @@ class Job(NamedTuple):
     """A parallel job, as its scheduler may know it."""
 
     id: int
-    """Number by which notices and decisions name the job: its place in the order of submission."""
+    """Number by which notices and decisions name the job; later submissions have higher numbers."""
     number: int
     """The job's number in the trace, for people."""
     processes: int
@@ -126,7 +126,7 @@ class Scheduler:
 
         A scheduler that decides the same whenever it hears the same need not override this: it is
         checked that it does, and a `ResumeError` is raised if it does not. Where this is overridden,
-        what the scheduler decides while it is played the log is dropped, and the log holds: bring the
+        what the scheduler decides on notices of the log is dropped, and the log holds: bring the
         scheduler's state in line with `decisions` here.
         """
 
@@ -147,7 +147,7 @@ class Scheduler:
         return vm
 
     def terminate(self, vm: int) -> None:
-        """Gives a VM back. Tasks still on it are lost."""
+        """Gives a VM back. Tasks still on it wait again, with what their last checkpoints kept."""
         self._decisions.append({"decision": "terminate", "vm": vm})
 
     def start(
@@ -158,12 +158,14 @@ class Scheduler:
         *,
         tier: str = "foreground",
         mode: str = "burst",
+        reason: str | None = None,
     ) -> None:
         """Runs a task on a ready VM now, from its last complete checkpoint if it has one.
 
         `cpus` names one vCPU for each process; a task of a bag may leave it out and gets the first
         that is free. `tier` is "foreground" or "background", `mode` "burst" or "baseline" (on
-        burstable VMs).
+        burstable VMs). `reason` is for the log and `dormouse explain`: "planned", "migrated", "stolen" or
+        "retried".
         """
         decision: dict[str, Any] = {"decision": "start", "task": task, "vm": vm}
         if cpus is not None:
@@ -172,14 +174,19 @@ class Scheduler:
             decision["tier"] = tier
         if mode != "burst":
             decision["mode"] = mode
+        if reason is not None:
+            decision["reason"] = reason
         self._decisions.append(decision)
 
     def stop(self, task: int, vm: int, *, keep: bool = False) -> None:
-        """Stops a running or frozen attempt, with `keep` after a checkpoint (on running VMs only)."""
+        """Stops a running or frozen attempt, and with `keep` checkpoints a running one before.
+
+        Without `keep` the task waits again at once; with it, from the notice `task_stopped` on.
+        """
         self._decisions.append({"decision": "stop", "task": task, "vm": vm, "keep": keep})
 
     def checkpoint(self, task: int, vm: int) -> None:
-        """Checkpoints a task now; it keeps running."""
+        """Checkpoints a running task now; it stands still meanwhile, and then runs on."""
         self._decisions.append({"decision": "checkpoint", "task": task, "vm": vm})
 
     def promote(
