@@ -368,7 +368,8 @@ pub(crate) struct WhatArgs {
     /// Replace another run, or write into a folder that holds other things
     #[arg(long)]
     pub(crate) force: bool,
-    /// Who schedules: a scheduler that `dormouse list` has
+    /// Who schedules: a scheduler that `dormouse list` has, or a program of yours by its path, such as
+    /// ./mine.py
     #[arg(long, value_name = "NAME", value_parser = SchedulerName)]
     pub(crate) scheduler: Option<String>,
     /// Set any key of the experiment by its path, such as scheduler.alpha=0.7

@@ -6,7 +6,7 @@ use dormouse_units::{Mode, Seats, TaskId, Tier, Time, VmId};
 /// What the scheduler heard and decided at an instant, in seconds.
 pub(super) fn instant(at: u64, notices: Vec<Notice>, decisions: Vec<Decision>) -> Step {
     let (at, event) = (Time::from_secs(at), Event::InstantOver);
-    Step { seq: 0, at, event, notices, decisions, effects: Vec::new() }
+    Step { at, event, notices, decisions, ..Step::blank() }
 }
 
 /// A job is started on these processors.

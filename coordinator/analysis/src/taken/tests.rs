@@ -20,13 +20,13 @@ fn at(s: u64) -> Time {
 fn effects(record: &mut Record, now: u64, effects: Vec<Effect>) {
     let (at, event) = (at(now), Event::Tick);
     let (notices, decisions) = (Vec::new(), Vec::new());
-    record.see(&Step { seq: 0, at, event, notices, decisions, effects });
+    record.see(&Step { at, event, notices, decisions, effects, ..Step::blank() });
 }
 
 fn reported(record: &mut Record, now: u64, report: Report) {
     let (at, event) = (at(now), Event::Machine { host: HOST, number: 0, report });
     let (notices, decisions, effects) = (Vec::new(), Vec::new(), Vec::new());
-    record.see(&Step { seq: 0, at, event, notices, decisions, effects });
+    record.see(&Step { at, event, notices, decisions, effects, ..Step::blank() });
 }
 
 fn launched(vm: VmId, market: Market) -> Effect {
