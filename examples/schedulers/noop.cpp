@@ -39,7 +39,7 @@ int main() {
     const size_t tasks = count(line, "\"runtime\":");
     size_t next = 0;
 
-    std::cout << "{\"hello\":{\"protocol\":1}}" << std::endl;
+    std::cout << R"({"hello":{"protocol":1,"hears":["begin","vm-ready","task-finished"]}})" << std::endl;
     while (std::getline(std::cin, line)) {
         const bool ready = line.find("\"vm-ready\"") != string::npos;
         const size_t free = ready ? vcpus : count(line, "\"task-finished\"");

@@ -18,7 +18,7 @@ launch = b'{"decision":"launch","vm":0,"kind":"%s","market":"on-demand"}' % kind
 waiting = [b'{"decision":"start","task":%d,"vm":0}' % n for n in range(len(hello["bag"]["tasks"]))]
 waiting.reverse()
 
-answers.write(b'{"hello":{"protocol":1}}\n')
+answers.write(b'{"hello":{"protocol":1,"hears":["begin","vm-ready","task-finished"]}}\n')
 answers.flush()
 for line in lines:
     free = line.count(b'"task-finished"')

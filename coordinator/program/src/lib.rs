@@ -10,6 +10,7 @@
 //! A program that does anything else has failed: its policy says why, and its run ends there.
 
 mod error;
+mod executable;
 mod hello;
 mod last_words;
 mod lines;

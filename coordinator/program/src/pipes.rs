@@ -80,7 +80,8 @@ impl Pipes {
     }
 
     fn line(&mut self, until: Instant, answer: &mut Vec<u8>) -> Result<(), Broken> {
-        const CHUNK: usize = 1 << 16;
+        /// Most answers are shorter; longer ones are read in parts that double.
+        const FIRST: usize = 4096;
         let mut searched = 0;
         loop {
             if let Some(end) = self.read[searched..].iter().position(|byte| *byte == b'\n') {
@@ -100,16 +101,16 @@ impl Pipes {
             if searched > LONGEST {
                 return Err(Broken::TooLong);
             }
-            self.read.resize(searched + CHUNK, 0);
+            // Nothing is there yet as a rule: the program begins once it is waited for.
+            wait(&self.from, PollFlags::POLLIN, until, searched)?;
+            self.read.resize(searched + searched.max(FIRST), 0);
             let got = self.from.read(&mut self.read[searched..]);
             self.read.truncate(searched + got.as_ref().copied().unwrap_or_default());
             match got {
                 Ok(0) => return Err(Broken::Closed),
                 Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    wait(&self.from, PollFlags::POLLIN, until, searched)?;
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
                 Err(error) => return Err(Broken::System(error)),
             }
         }

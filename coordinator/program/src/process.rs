@@ -10,6 +10,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::ProgramError;
+use crate::executable::executable;
 use crate::last_words::{LastWords, StandardError};
 use crate::pipes::Pipes;
 
@@ -49,7 +50,8 @@ impl Process {
             Some((program, arguments)) => (program.as_str(), arguments),
             None => ("", &[][..]),
         };
-        let mut command = Command::new(program);
+        let mut command = Command::new(executable(program).map_err(&wrong)?);
+        command.arg0(program);
         ends_with_this_thread(&mut command);
         let mut child = command
             .args(arguments)
@@ -63,7 +65,7 @@ impl Process {
             // What a terminal sends to end the run is the run's; the program is told by its input.
             .process_group(0)
             .spawn()
-            .map_err(wrong)?;
+            .map_err(&wrong)?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let made = || {
