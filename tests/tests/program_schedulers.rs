@@ -119,6 +119,23 @@ fn easy_in_python_schedules_as_ours_does() {
 }
 
 #[test]
+fn a_program_may_use_both_tiers_of_a_processor() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = fixture("two-tiers.py");
+    let out = made(folder.path(), &["run", "batch-small", "--scheduler", &program]);
+    let made = summary(&out);
+    assert_eq!(made["tasks"]["completed"], 40, "{made:#}");
+    let promotions = &made["counts"];
+    assert!(promotions["swaps"].as_u64().unwrap() > 0, "{promotions}");
+    assert!(promotions["migrations"].as_u64().unwrap() > 0, "{promotions}");
+    assert_eq!(promotions["rejected"], 0);
+    assert!(made["easy_variant"].is_null(), "nobody knows what it is a variant of");
+    assert_eq!(fs::read_to_string(out.join("scheduler-stderr.txt")).unwrap(), "");
+    // Below which foregrounds a job is of use is for the program to say.
+    checks_and_replays(&out);
+}
+
+#[test]
 fn a_run_that_was_killed_goes_on_to_the_same_end() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use dormouse_engine::jobs::Simulation;
 use dormouse_model::{Decision, Effect, Event, Job, Notice, Promotion, Report, Space, Step};
-use dormouse_policies::batch::{Config, OnPromotion};
+use dormouse_policies::batch::{Algorithm, Config, OnPromotion};
 use dormouse_units::{Attempt, Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
 
 use self::credits::MachineCredits;
@@ -53,7 +53,11 @@ impl JobsChecker {
         let Config { algorithm, processors, usable_below, .. } = simulation.config;
         Self {
             promotion: algorithm.promotion(),
-            usable_below,
+            // What is of use is for a program to say: a job below a full foreground waits there.
+            usable_below: match algorithm {
+                Algorithm::Program => Ppm::new(u32::MAX),
+                _ => usable_below,
+            },
             space: simulation.space(),
             processors: vec![[None; 2]; processors as usize],
             inside: BTreeMap::new(),

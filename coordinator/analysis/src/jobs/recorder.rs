@@ -44,6 +44,8 @@ pub struct Recorded {
     pub checkpoints: u32,
     /// How often a job began with one.
     pub restores: u32,
+    /// Number of decisions of their scheduler that were rejected.
+    pub rejected: u32,
 }
 
 /// Follows the parallel jobs of a run, and writes `jobs.csv`, `allocations.csv` and `schedule.swf`.
@@ -54,6 +56,7 @@ pub struct Recorder<W: Write> {
     ended: Ended<W>,
     checkpoints: u32,
     restores: u32,
+    rejected: u32,
 }
 
 impl<W: Write> Recorder<W> {
@@ -85,7 +88,7 @@ impl<W: Write> Recorder<W> {
             history,
             promises: BTreeMap::new(),
         };
-        Ok(Self { seen, told: Told::default(), ended, checkpoints: 0, restores: 0 })
+        Ok(Self { seen, told: Told::default(), ended, checkpoints: 0, restores: 0, rejected: 0 })
     }
 
     /// Takes in a step of the run.
@@ -104,6 +107,9 @@ impl<W: Write> Recorder<W> {
                 _ => {}
             }
         }
+        let rejected = |effect: &&Effect| matches!(effect, Effect::Rejected { .. });
+        let rejected = step.effects.iter().filter(rejected).count();
+        self.rejected = self.rejected.saturating_add(u32::try_from(rejected).unwrap_or(u32::MAX));
         self.told.see(&step, &mut self.ended)
     }
 
@@ -118,14 +124,14 @@ impl<W: Write> Recorder<W> {
     ///
     /// A file can't be written.
     pub fn finish(self) -> Result<Recorded, Refused> {
-        let Self { told, ended, checkpoints, restores, .. } = self;
+        let Self { told, ended, checkpoints, restores, rejected, .. } = self;
         let Ended { csv, allocations, swf, figures, history, .. } = ended;
         csv.finish().map_err(Refused::of(JOBS))?;
         allocations.finish().map_err(Refused::of(ALLOCATIONS))?;
         swf.finish().map_err(Refused::of(SCHEDULE))?;
         let totals = told.totals();
         let (most_in_system, left) = (totals.most_in_system, totals.in_system);
-        Ok(Recorded { figures, history, most_in_system, left, checkpoints, restores })
+        Ok(Recorded { figures, history, most_in_system, left, checkpoints, restores, rejected })
     }
 }
 

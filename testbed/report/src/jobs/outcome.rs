@@ -34,6 +34,8 @@ pub struct JobsOutcome<'a> {
     pub checkpoints: u32,
     /// How often a job began with one.
     pub restores: u32,
+    /// Number of decisions of their scheduler that were rejected.
+    pub rejected: u32,
     /// How faithful the emulation was; `None` in virtual time.
     pub fidelity: Option<Fidelity>,
     /// What two jobs on one processor cost each other; `None` in virtual time.

@@ -78,7 +78,8 @@ impl<'a> JobsRecording<'a> {
     pub fn finish(self, decisions_sha256: String) -> Result<JobsOutcome<'a>, JobsError> {
         let Self { header, batch, folder, recorder } = self;
         let recorded = recorder.finish().map_err(refused(&folder))?;
-        let Recorded { figures, history, most_in_system, left, checkpoints, restores } = recorded;
+        let Recorded { figures, history, most_in_system, left, checkpoints, restores, rejected } =
+            recorded;
         Ok(JobsOutcome {
             header,
             batch,
@@ -92,6 +93,7 @@ impl<'a> JobsRecording<'a> {
             cancelled: None,
             checkpoints,
             restores,
+            rejected,
             fidelity: None,
             consolidation: None,
         })

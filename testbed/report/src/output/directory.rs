@@ -248,7 +248,7 @@ fn check(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
         Ok(_) if is_unfinished(target) => {
             let resume = command_line(["dormouse", "resume", &target.to_string_lossy()]);
             let why = format!(
-                "it holds a live run that did not come to its end; `{resume}` goes on with it, \
+                "it holds a run that did not come to its end; `{resume}` goes on with it, \
                  --force replaces it"
             );
             Err(OutputError::out(target, why))
@@ -300,7 +300,7 @@ fn is_a_run(folder: &Path) -> bool {
     FILES[..2].iter().all(|name| folder.join(name).is_file())
 }
 
-/// Whether it holds a live run that did not come to its end.
+/// Whether it holds a run that did not come to its end.
 pub fn is_unfinished(folder: &Path) -> bool {
     !folder.join(FILES[0]).exists() && folder.join(FILES[1]).is_file()
 }

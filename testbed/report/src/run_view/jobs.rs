@@ -4,6 +4,7 @@ use dormouse_analysis::Mode;
 use dormouse_analysis::fidelity::Consolidation;
 use dormouse_analysis::jobs::{Figures, Quantity};
 use dormouse_engine::Work;
+use dormouse_policies::batch::Algorithm;
 use dormouse_units::Span;
 use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
@@ -91,8 +92,9 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
             "background_only": figures.background_only,
             "checkpoints": jobs.checkpoints,
             "restores": jobs.restores,
+            "rejected": jobs.rejected,
         },
-        "easy_variant": VARIANT,
+        "easy_variant": (jobs.batch.scheduler.name != Algorithm::Program).then_some(VARIANT),
         "most_jobs_in_system": jobs.most_in_system,
         "left_out": jobs.skipped,
         "requests": run.requests.as_ref().map(requests::part_of_summary),
@@ -103,7 +105,10 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
         "command": header.command,
         "wall_s": run.wall_s,
     });
-    leave_out(&mut summary, &["left_out", "requests", "fidelity", "consolidation", "cancelled"]);
+    leave_out(
+        &mut summary,
+        &["easy_variant", "left_out", "requests", "fidelity", "consolidation", "cancelled"],
+    );
     summary
 }
 
@@ -157,6 +162,10 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
     ];
     let skipped = jobs.skipped.filter(|s| s.malformed() + s.never_ran > 0);
     lines.extend(skipped.map(|skipped| Line::plain("log", skipped.to_string())));
+    if jobs.rejected > 0 {
+        let what = format!("{} decisions rejected (a bug of the scheduler)", jobs.rejected);
+        lines.push(Line::verdict("", false, what));
+    }
     lines.extend(jobs.consolidation.iter().map(|c| Line::plain("sharing", c.line())));
     lines.extend(jobs.fidelity.iter().flat_map(|fidelity| emulation::lines(fidelity, "")));
     lines
