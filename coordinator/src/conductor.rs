@@ -312,7 +312,8 @@ impl ConductorState {
         let mut outgoing = std::mem::take(&mut self.outgoing);
         for (host, entry) in self.roster.iter_mut() {
             let commands = outgoing.remove(&host).unwrap_or_default();
-            let is_part = entry.standing == Standing::Joined;
+            // What was heard as the scheduler failed is not in the log.
+            let is_part = entry.standing == Standing::Joined && self.broken.is_none();
             let news = is_part.then(|| entry.numbers.news()).flatten();
             let Some(session) = entry.session.clone() else { continue };
             if news.is_some() || !commands.is_empty() {
@@ -321,6 +322,9 @@ impl ConductorState {
             }
         }
         let _ = self.journal.cast(JournalMsg::Append(batch));
+        if self.broken.is_some() {
+            return;
+        }
         self.post();
         self.arm();
         if idle {

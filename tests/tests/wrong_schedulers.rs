@@ -47,7 +47,7 @@ const HALF_WAY: [(&str, &str); 23] = [
     ("floods-many-lines", "without having been asked: one line answers one line"),
     ("floods-one-endless-line", "wrote more than 16 MiB without a newline as line 11"),
     ("too-many-decisions", "MiB without a newline"),
-    ("rejects-for-ever", "was refused more than 10000 decisions at 8m36s"),
+    ("rejects-for-ever", "was refused more than 10000 decisions at 8m36s, and answered"),
 ];
 
 /// Programs with whose decisions a run goes nowhere.

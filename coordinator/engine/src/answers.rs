@@ -8,9 +8,21 @@ use dormouse_units::{TaskId, Time};
 
 use crate::run::Run;
 
-/// Most refusals that a program is told of at one instant. One that answers each with a decision
-/// that is refused would be told of them for ever.
-const MOST_REFUSALS: u32 = 10_000;
+/// Most refusals at one instant that a program may answer with decisions. One that answers each with
+/// a decision that is refused would be told of them for ever.
+const MOST_REFUSALS: u64 = 10_000;
+/// Most decisions of programs at one instant: of one that starts and stops a task without end, say.
+const MOST_DECISIONS: u64 = 10_000_000;
+
+/// What programs did at the last instant at which one was asked.
+#[derive(Clone, Copy, Debug, Default)]
+struct Instant {
+    at: Time,
+    /// Refusals that they were told of.
+    refusals: u64,
+    /// Decisions that they made.
+    decisions: u64,
+}
 
 /// The answers of a run's programs.
 #[derive(Debug, Default)]
@@ -21,8 +33,7 @@ pub(crate) struct Answers {
     known: Option<Known>,
     /// Steps that are to come out again before programs are asked anything new.
     followed: VecDeque<Step>,
-    /// The last instant at which a program was told of refusals, and how many there were.
-    refusals: (Time, u32),
+    instant: Instant,
     /// Why the run can't go on.
     failed: Option<String>,
 }
@@ -65,7 +76,7 @@ impl Run {
     /// The step that the event of a recorded step makes: programs are not asked for their answers,
     /// which are in it. A run without programs decides as in [`Run::handle`].
     pub fn handle_again(&mut self, recorded: &Step) -> (Step, Vec<Command>) {
-        self.answers.known = Some(Known::of(recorded));
+        self.answers.known = self.has_programs().then(|| Known::of(recorded));
         self.handle(recorded.at, recorded.event.clone())
     }
 
@@ -139,6 +150,7 @@ impl Run {
         if !asked.is_outside() {
             return asked.tell(now, heard, wanted);
         }
+        let is_known = self.answers.known.is_some();
         match &mut self.answers.known {
             Some(known) => {
                 wanted.extend_from_slice(known.next(made));
@@ -147,26 +159,34 @@ impl Run {
             None => asked.tell(now, heard, wanted),
         }
         self.answers.given.push(u32::try_from(wanted.len()).unwrap_or(u32::MAX));
-        self.count_refusals(now, heard);
+        self.count(now, heard, wanted.len(), is_known);
     }
 
-    /// Ends a run whose program answers refusals without end.
-    fn count_refusals(&mut self, now: Time, heard: &[Notice]) {
+    /// Ends a run whose program decides without end at one instant. What was decided before the run
+    /// was broken off holds, however much it was.
+    fn count(&mut self, now: Time, heard: &[Notice], decided: usize, is_known: bool) {
         let is_refusal =
             |it: &&Notice| matches!(it, Notice::Rejected { .. } | Notice::LaunchRefused { .. });
-        let new = u32::try_from(heard.iter().filter(is_refusal).count()).unwrap_or(u32::MAX);
-        let before = match self.answers.refusals {
-            (at, count) if at == now => count,
-            _ => 0,
-        };
-        self.answers.refusals = (now, before.saturating_add(new));
-        if self.answers.refusals.1 > MOST_REFUSALS {
-            let why = format!(
-                "the scheduler was refused more than {MOST_REFUSALS} decisions at {now}, as it answered each \
-                 refusal with another; it has to stop at some time, or to ask for a wake-up"
-            );
-            self.answers.failed.get_or_insert(why);
+        let new = heard.iter().filter(is_refusal).count() as u64;
+        let instant = &mut self.answers.instant;
+        if instant.at != now {
+            *instant = Instant { at: now, ..Instant::default() };
         }
+        instant.refusals += new;
+        instant.decisions += decided as u64;
+        let why = match *instant {
+            _ if is_known || decided == 0 => return,
+            Instant { refusals, .. } if new > 0 && refusals > MOST_REFUSALS => format!(
+                "the scheduler was refused more than {MOST_REFUSALS} decisions at {now}, and answered a \
+                 refusal with another decision; it has to stop at some time, or to ask for a wake-up"
+            ),
+            Instant { decisions, .. } if decisions > MOST_DECISIONS => format!(
+                "the scheduler decided more than {MOST_DECISIONS} times at {now}; no time passes as it \
+                 goes on so: it has to stop, or to ask for a wake-up"
+            ),
+            _ => return,
+        };
+        self.answers.failed.get_or_insert(why);
     }
 }
 

@@ -282,6 +282,9 @@ impl Run {
             let whose = if *two_tier { "parallel jobs" } else { "tasks of a bag" };
             return Err(Wrong(format!("{vm} is for {whose}, and {task} is none")));
         }
+        if tier == Tier::Background && !*two_tier {
+            return Err(Wrong(format!("{vm} has no background: only the machine for jobs has")));
+        }
         let cpus = match cpus.is_empty() && needs.processes == 1 {
             true => seating
                 .first_free()

@@ -90,7 +90,14 @@ impl Numbers {
     /// The run's number of the tenant's own. One that is too large for the run to have is its
     /// largest: taken once, it is refused.
     const fn outside(self, own: VmId) -> VmId {
-        VmId::new(own.get().saturating_mul(self.tenants).saturating_add(self.tenant))
+        match own.get().checked_mul(self.tenants) {
+            Some(first) if first <= u32::MAX - self.tenant => VmId::new(first + self.tenant),
+            _ => {
+                // The largest that is the tenant's.
+                let above = (u32::MAX % self.tenants + self.tenants - self.tenant) % self.tenants;
+                VmId::new(u32::MAX - above)
+            }
+        }
     }
 
     const fn own(self, outside: VmId) -> VmId {
@@ -98,7 +105,10 @@ impl Numbers {
     }
 
     fn token_outside(self, own: u64) -> u64 {
-        own.saturating_mul(self.tenants.into()).saturating_add(self.tenant.into())
+        let (tenant, tenants) = (u64::from(self.tenant), u64::from(self.tenants));
+        let outside = own.checked_mul(tenants).and_then(|first| first.checked_add(tenant));
+        // The largest that is the tenant's.
+        outside.unwrap_or(u64::MAX - (u64::MAX % tenants + tenants - tenant) % tenants)
     }
 
     fn token_own(self, outside: u64) -> u64 {
@@ -164,7 +174,8 @@ impl Tenant {
     /// program can on everything.
     pub(crate) fn keep(&mut self, now: Time, notice: Notice) {
         match &notice {
-            Notice::LaunchRefused { .. } => self.waits_for_machine = true,
+            // What a program waits for nobody knows.
+            Notice::LaunchRefused { .. } => self.waits_for_machine = !self.is_outside,
             Notice::VmReady { .. } => self.waits_for_machine = false,
             _ => {}
         }
@@ -483,6 +494,10 @@ mod tests {
                 let token = numbers.token_outside(own.get().into());
                 assert_eq!(numbers.token_own(token), u64::from(own.get()));
             }
+            // Of those that are too large the number is not kept, but whose they are.
+            let (vm, token) =
+                (numbers.outside(VmId::new(u32::MAX)), numbers.token_outside(u64::MAX));
+            assert_eq!((owner(vm, 3), token % 3), (tenant as usize, u64::from(tenant)));
         }
         assert_eq!(Numbers::of(0, 1).outside(VmId::new(7)), VmId::new(7), "alone");
     }

@@ -81,6 +81,15 @@ impl LogWriter {
         written.map_err(|source| self.refused(source))
     }
 
+    /// Gives all lines to the system: they are not lost with this process, though maybe with its host.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Write`]: the disk is full, for example.
+    pub fn flush(&mut self) -> Result<(), LogError> {
+        self.file.flush().map_err(|source| self.refused(source))
+    }
+
     /// Makes all lines durable; returns the length of the log in bytes.
     ///
     /// # Errors

@@ -45,6 +45,11 @@ impl LastWords {
         Ok(Self { end, file })
     }
 
+    /// Waits until all is in the file that its process wrote, unless it was waited for already.
+    pub(crate) fn end(&self) {
+        let _ = self.end.recv_timeout(PATIENCE);
+    }
+
     /// The last line, and where all of them are, as the end of a sentence about a program that has
     /// ended; empty where it said nothing.
     pub(crate) fn told(&self) -> String {

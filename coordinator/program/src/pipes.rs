@@ -59,8 +59,27 @@ impl Pipes {
         answer: &mut Vec<u8>,
     ) -> Result<(), Broken> {
         let until = Instant::now() + limit;
+        self.nothing_unasked()?;
         self.write(line, until)?;
         self.line(until, answer)
+    }
+
+    /// Nothing came after the last answer.
+    fn nothing_unasked(&mut self) -> Result<(), Broken> {
+        let mut unasked = [0; 256];
+        match self.from.read(&mut unasked) {
+            Ok(0) => Err(Broken::Closed),
+            Ok(read) => {
+                let text = String::from_utf8_lossy(&unasked[..read]).into_owned();
+                Err(Broken::Unasked(text.lines().next().unwrap_or_default().to_owned()))
+            }
+            Err(error)
+                if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(Broken::System(error)),
+        }
     }
 
     fn write(&mut self, mut line: &[u8], until: Instant) -> Result<(), Broken> {
@@ -134,13 +153,18 @@ fn wait(pipe: &File, what: PollFlags, until: Instant, has: usize) -> Result<(), 
 /// A text from a program as it stands in a sentence: on one line, without control characters, and
 /// not too long.
 pub(crate) fn quoted(text: &str) -> String {
+    format!("`{}`", shown(text))
+}
+
+/// The same without quotation marks, of a text in which one of a program's is.
+pub(crate) fn shown(text: &str) -> String {
     const MOST: usize = 200;
     let mut shown = String::new();
     for c in text.chars().take(MOST) {
         if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
     }
     let more = if text.chars().nth(MOST).is_some() { "..." } else { "" };
-    format!("`{shown}{more}`")
+    shown + more
 }
 
 #[cfg(test)]

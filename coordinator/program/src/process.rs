@@ -144,7 +144,10 @@ impl Drop for Process {
             let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
         }
         if ended.is_none() {
+            // It may have left its group.
+            let _ = self.child.kill();
             let _ = self.child.wait();
         }
+        self.last_words.end();
     }
 }

@@ -17,10 +17,14 @@ pub(crate) struct OneProcessor {
 }
 
 impl OneProcessor {
-    /// Keeps this thread, and what it starts from now on, on one of the processors that it may use;
-    /// runs of other threads get the next ones. `None` where there is no choice.
+    /// Keeps this thread, and what it starts from now on, on one of the processors that it may use:
+    /// a thread always on the same, other threads and other processes on the next ones. `None` where
+    /// there is no choice.
     pub(crate) fn keep() -> Option<Self> {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        thread_local! {
+            static OWN: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+        }
         let thread = gettid();
         let before = sched_getaffinity(thread).ok()?;
         let usable = (0..CpuSet::count()).filter(|cpu| before.is_set(*cpu).unwrap_or(false));
@@ -28,7 +32,8 @@ impl OneProcessor {
         if usable.len() < 2 {
             return None;
         }
-        let chosen = usable[NEXT.fetch_add(1, Ordering::Relaxed) % usable.len()];
+        let own = OWN.with(|own| *own).wrapping_add(std::process::id() as usize);
+        let chosen = usable[own % usable.len()];
         let mut one = CpuSet::new();
         one.set(chosen).ok()?;
         sched_setaffinity(thread, &one).ok()?;

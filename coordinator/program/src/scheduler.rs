@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::last_words::StandardError;
 use crate::lines::{Answer, Ask, HelloAnswer, HelloLine};
 use crate::linked;
-use crate::pipes::{Broken, quoted};
+use crate::pipes::{Broken, quoted, shown};
 use crate::process::Process;
 use crate::processor::OneProcessor;
 use crate::{Hello, PROTOCOL, ProgramError};
@@ -31,7 +31,7 @@ pub fn start(
     config.check()?;
     if let Some(name) = &config.linked {
         let own = linked::made(name, hello)?;
-        return Ok(Box::new(Linked { own, name: name.clone(), failure: None }));
+        return Ok(Box::new(Linked { own, name: name.clone(), hearing, failure: None }));
     }
     // Live, its tasks need the processors, and time goes on meanwhile.
     let shares = hello.mode == "virtual" && config.processors == Processors::One;
@@ -118,6 +118,7 @@ impl Scheduler {
                 self.name,
                 self.lines,
                 quoted(&String::from_utf8_lossy(&self.answer)),
+                error = shown(&error),
             )
         })
     }
@@ -161,9 +162,11 @@ impl Scheduler {
                 crate::pipes::LONGEST >> 20
             ),
             Broken::Unasked(text) => format!(
-                "the scheduler {name} wrote {} after line {line} without having been asked: one line \
+                "the scheduler {name} wrote {} after line {} without having been asked: one line \
                  answers one line",
-                quoted(&text)
+                quoted(&text),
+                // Before the line that answers, it was too much of the one before.
+                self.lines.max(1)
             ),
             Broken::System(error) => format!("the scheduler {name} can't be talked to: {error}"),
         }
@@ -243,12 +246,14 @@ fn read<A: DeserializeOwned>(line: &[u8]) -> Result<A, String> {
 struct Linked {
     own: Box<dyn Policy>,
     name: String,
+    /// How its runs are made again, whatever it says itself: by its work.
+    hearing: Hearing,
     failure: Option<String>,
 }
 
 impl Policy for Linked {
     fn hearing(&self) -> Hearing {
-        self.own.hearing()
+        self.hearing
     }
 
     fn waits_for_price(&self) -> bool {

@@ -25,6 +25,7 @@ impl ConductorState {
     }
 
     fn taken(&mut self, asked: &Asked) -> Result<v1::SubmitReply, String> {
+        self.must_go_on()?;
         if let Some(known) = self.door.known(asked)? {
             return Ok(known);
         }
@@ -32,6 +33,7 @@ impl ConductorState {
         let now = self.clock.now();
         self.hear_until(now, None);
         // That may have ended it.
+        self.must_go_on()?;
         self.must_be_open()?;
         if self.run.unfinished() >= MOST_UNFINISHED {
             return Err(format!("{MOST_UNFINISHED} jobs wait or run already: come again later"));
@@ -45,11 +47,15 @@ impl ConductorState {
         let (task, key) = (self.run.next_task(), Arc::clone(&asked.key));
         self.door.submitted(Some(&key), &job);
         self.feed(at, Event::Submitted { task, key: Some(key), job: Arc::clone(&job) });
+        self.must_go_on()?;
         Ok(reply(&job, false))
     }
 
     /// No more jobs come from outside.
     pub(super) fn shut(&mut self, to: Reply<v1::CloseReply>) {
+        if let Err(why) = self.must_go_on() {
+            return drop(to.send(Err(why)));
+        }
         // One that is shut is shut.
         if self.plan.is_open && self.begun && !self.door.is_open {
             return self.batch.then.push(Box::new(Answer { to, say: v1::CloseReply {} }));
@@ -59,7 +65,18 @@ impl ConductorState {
         }
         self.door.is_open = false;
         self.feed_now(Event::Closed);
-        self.batch.then.push(Box::new(Answer { to, say: v1::CloseReply {} }));
+        match self.must_go_on() {
+            Ok(()) => self.batch.then.push(Box::new(Answer { to, say: v1::CloseReply {} })),
+            Err(why) => drop(to.send(Err(why))),
+        }
+    }
+
+    /// Nothing is in the log any more once the scheduler has failed.
+    fn must_go_on(&self) -> Result<(), String> {
+        match &self.broken {
+            None => Ok(()),
+            Some(why) => Err(format!("the run breaks off: {why}; ask again once it goes on")),
+        }
     }
 
     fn must_be_open(&self) -> Result<(), String> {

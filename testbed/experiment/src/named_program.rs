@@ -47,7 +47,9 @@ pub(crate) fn apply(root: &mut Node, change: &Override) -> bool {
     let node = |key: &str, value| (key.to_owned(), Node { place: place.key(key), value });
     let mut program: BTreeMap<String, Node> = BTreeMap::new();
     if let Some(Node { value: Value::Table(former), .. }) = table.get(key) {
-        let stays = |key: &str| ["limit", "env", "parameters"].contains(&key);
+        let of_both =
+            ["limit", "env", "parameters", "processors", "usage-information", "migration-cost"];
+        let stays = |key: &str| of_both.contains(&key);
         program.extend(former.clone().into_iter().filter(|(key, _)| stays(key)));
     }
     program.extend([node("name", Value::Text("program".to_owned()))]);

@@ -16,7 +16,8 @@ const SCHEDULER: &str = "scheduler.name";
 /// Whether `--set` of this sets what only schedulers that are programs have.
 fn is_of_programs(set: &str) -> bool {
     let own = ["parameters", "env", "limit", "label", "processors"];
-    let key = set.strip_prefix("scheduler.").unwrap_or_default();
+    let inside = |name| set.strip_prefix(name);
+    let key = inside("scheduler.").or_else(|| inside("policy.")).unwrap_or_default();
     let first = key.split(['.', '=']).next().unwrap_or_default().trim();
     own.contains(&first)
 }

@@ -4,6 +4,7 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+mod answers;
 mod background;
 mod calibration;
 mod checked;

@@ -97,6 +97,11 @@ impl ProgramConfig {
         if self.limit < Span::from_micros(1_000) {
             return wrong("limit", self.limit.to_string(), "it has to be at least 1ms");
         }
+        let is_plain = |label: &String| !label.is_empty() && !label.contains(['/', '\0', '\n']);
+        if let Some(label) = self.label.as_ref().filter(|label| !is_plain(label)) {
+            let want = "it becomes a part of a folder's name: write it without a slash";
+            return wrong("label", label.clone(), want);
+        }
         let is_named = |key: &String| !key.is_empty() && !key.contains(['=', '\0']);
         if let Some(key) = self.env.keys().find(|key| !is_named(key)) {
             return wrong("env", key.clone(), "it is no name of an environment variable");
@@ -132,6 +137,7 @@ mod tests {
         assert_eq!(wrong(serde_json::json!({ "command": [""] })), "command");
         assert_eq!(wrong(serde_json::json!({ "command": ["a"], "linked": "b" })), "linked");
         assert_eq!(wrong(serde_json::json!({ "command": ["a"], "limit": "10us" })), "limit");
+        assert_eq!(wrong(serde_json::json!({ "command": ["a"], "label": "../b" })), "label");
         assert_eq!(wrong(serde_json::json!({ "command": ["a"], "env": { "A=B": "" } })), "env");
         let right = of(serde_json::json!({ "command": ["a"], "parameters": { "x": [1, "45m"] } }));
         assert_eq!((right.check(), right.limit), (Ok(()), Span::from_secs(10)));

@@ -51,6 +51,11 @@ impl Policy for Following {
         true
     }
 
+    fn is_outside(&self) -> bool {
+        // It hears of all that the program heard of.
+        true
+    }
+
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
             let next = self.answers.get_mut(&key(notice)).and_then(VecDeque::pop_front);

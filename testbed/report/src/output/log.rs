@@ -1,6 +1,7 @@
 //! `events.jsonl`: a header, then one step a line.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use dormouse_analysis::{Mode, Record};
 use dormouse_host::calibration::SpeedupChoice;
@@ -38,6 +39,9 @@ pub struct Header {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
 }
+
+/// How much of a run that can't be made again is lost where it is killed.
+const LOST_AT_MOST: Duration = Duration::from_millis(100);
 
 /// The log of a run in virtual time holds so many parallel jobs at most: it can be made again from
 /// its header, and a trace of millions would leave gigabytes.
@@ -113,6 +117,9 @@ pub struct RunLogWriter {
     submitted: u64,
     /// Steps that are to come and that the log has already.
     known: usize,
+    /// The last time that steps which can't be made again were given to the system.
+    flushed: Instant,
+    has_programs: bool,
 }
 
 impl RunLogWriter {
@@ -124,7 +131,10 @@ impl RunLogWriter {
     pub fn begin(folder: &Path, header: &Header) -> Result<Self, OutputError> {
         let mut log = LogWriter::create(&folder.join(dormouse_log::FILE))?;
         log.line(header)?;
-        Ok(Self { log, header: header.clone(), submitted: 0, known: 0 })
+        log.flush()?;
+        let (header, flushed) = (header.clone(), Instant::now());
+        let has_programs = header.experiment.has_programs();
+        Ok(Self { log, header, submitted: 0, known: 0, flushed, has_programs })
     }
 
     /// Goes on with the log in a run's folder, whose last line may be torn; and the steps that it
@@ -138,7 +148,9 @@ impl RunLogWriter {
         let steps = read_steps(&mut reader)?;
         let log = LogWriter::reopen(&folder.join(dormouse_log::FILE), reader.good_bytes())?;
         let known = steps.len();
-        Ok((Self { log, header: header.clone(), submitted: 0, known }, steps))
+        let (header, flushed) = (header.clone(), Instant::now());
+        let has_programs = header.experiment.has_programs();
+        Ok((Self { log, header, submitted: 0, known, flushed, has_programs }, steps))
     }
 
     /// Leaves all steps out if it is known that so many parallel jobs or requests are to come.
@@ -172,12 +184,17 @@ impl RunLogWriter {
             self.known = left;
             return Ok(());
         }
-        Ok(self.log.line(step)?)
+        self.log.line(step)?;
+        if !self.can_be_made_again() && self.flushed.elapsed() >= LOST_AT_MOST {
+            self.log.flush()?;
+            self.flushed = Instant::now();
+        }
+        Ok(())
     }
 
     /// Whether the header alone is enough: what a program decided is only in the log.
-    fn can_be_made_again(&self) -> bool {
-        !self.header.experiment.has_programs()
+    const fn can_be_made_again(&self) -> bool {
+        !self.has_programs
     }
 
     fn leave_out(&mut self) -> Result<(), OutputError> {
