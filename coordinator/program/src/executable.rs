@@ -1,4 +1,4 @@
-//! Which file is to be executed: the system's own search would give what it can't execute to a shell.
+//! The file that is executed: the system's own search gives what it can't execute to a shell.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};

@@ -22,10 +22,17 @@ pub(crate) enum Broken {
     Late(usize),
     /// The line is longer than any that makes sense.
     TooLong,
-    /// The program wrote this without having been asked.
-    Unasked(String),
+    /// The program wrote this without having been asked: after the line that answers, or before it
+    /// was asked.
+    Unasked { text: String, after_answer: bool },
     /// The system refuses.
     System(io::Error),
+}
+
+impl Broken {
+    fn unasked(text: &str, after_answer: bool) -> Self {
+        Self::Unasked { text: text.lines().next().unwrap_or_default().to_owned(), after_answer }
+    }
 }
 
 /// The two pipes of a program.
@@ -69,10 +76,7 @@ impl Pipes {
         let mut unasked = [0; 256];
         match self.from.read(&mut unasked) {
             Ok(0) => Err(Broken::Closed),
-            Ok(read) => {
-                let text = String::from_utf8_lossy(&unasked[..read]).into_owned();
-                Err(Broken::Unasked(text.lines().next().unwrap_or_default().to_owned()))
-            }
+            Ok(read) => Err(Broken::unasked(&String::from_utf8_lossy(&unasked[..read]), false)),
             Err(error)
                 if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
             {
@@ -107,9 +111,7 @@ impl Pipes {
                 let end = searched + end;
                 if self.read.len() > end + 1 {
                     let rest = String::from_utf8_lossy(&self.read[end + 1..]).into_owned();
-                    return Err(Broken::Unasked(
-                        rest.lines().next().unwrap_or_default().to_owned(),
-                    ));
+                    return Err(Broken::unasked(&rest, true));
                 }
                 answer.clear();
                 std::mem::swap(answer, &mut self.read);

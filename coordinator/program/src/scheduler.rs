@@ -161,12 +161,11 @@ impl Scheduler {
                 "the scheduler {name} wrote more than {} MiB without a newline as line {line}, {about}",
                 crate::pipes::LONGEST >> 20
             ),
-            Broken::Unasked(text) => format!(
+            Broken::Unasked { text, after_answer } => format!(
                 "the scheduler {name} wrote {} after line {} without having been asked: one line \
                  answers one line",
                 quoted(&text),
-                // Before the line that answers, it was too much of the one before.
-                self.lines.max(1)
+                self.lines + u64::from(after_answer),
             ),
             Broken::System(error) => format!("the scheduler {name} can't be talked to: {error}"),
         }
