@@ -71,6 +71,9 @@ fn a_run_is_made_again_explained_and_twinned_without_its_program() {
     fs::remove_file(program).unwrap();
     checks_and_replays(&out);
     let out = out.to_str().unwrap();
+    // That the program would decide so again, nobody has seen.
+    let replayed = dormouse_says(&["replay", out]);
+    assert!(replayed.contains("what a program decided was taken from the log"), "{replayed}");
     let explained = dormouse_says(&["explain", out, "task3"]);
     assert!(explained.contains("its scheduler is a program of its own"), "{explained}");
     assert!(explained.contains("It was completed at"), "{explained}");

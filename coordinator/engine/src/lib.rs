@@ -20,6 +20,7 @@ mod seating;
 mod stuck;
 mod supply;
 mod tasks;
+mod telling;
 mod tenants;
 mod timers;
 

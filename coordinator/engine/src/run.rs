@@ -8,11 +8,10 @@ use dormouse_policies::{CheckpointPlanning, Checkpointing, Policy};
 use dormouse_units::{Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId};
 
 use crate::answers::Answers;
-use crate::carry_out::Refused;
 use crate::requests::Requests;
 use crate::seating::Seating;
 use crate::tasks::{TaskRecord, TaskState, Tasks};
-use crate::tenants::{Tenant, Work, addressee, owner};
+use crate::tenants::{Tenant, Work, owner};
 use crate::timers::{Due, Timers};
 use crate::{Counts, DecisionDigest};
 
@@ -47,10 +46,10 @@ pub(crate) struct VmRecord {
 
 /// Memory of steps that are over, to be used again.
 #[derive(Debug, Default)]
-struct Spare {
+pub(crate) struct Spare {
     notices: VecDeque<Notice>,
-    wanted: Vec<Decision>,
-    unheard: Vec<Notice>,
+    pub(crate) wanted: Vec<Decision>,
+    pub(crate) unheard: Vec<Notice>,
 }
 
 /// CPU time a VM was promised and got, real microseconds; zeros in virtual time.
@@ -85,11 +84,11 @@ pub struct Run {
     /// Effects and commands of the step under way.
     pub(crate) effects: Vec<Effect>,
     pub(crate) commands: Vec<Command>,
-    spare: Spare,
+    pub(crate) spare: Spare,
     /// Answers of schedulers that are programs of their own.
     pub(crate) answers: Answers,
     /// Digest of all decisions; `None` after `undigested()`.
-    digest: Option<DecisionDigest>,
+    pub(crate) digest: Option<DecisionDigest>,
     next_seq: u64,
     pub(crate) begun: bool,
     pub(crate) over: Option<Time>,
@@ -218,128 +217,6 @@ impl Run {
         if let Some(followed) = followed {
             self.end_followed(&followed, step);
         }
-    }
-
-    /// Tells whom it concerns one thing after the other: what comes of it is told next. Tenants that
-    /// hear of whole instants are told at their end.
-    fn tell(
-        &mut self,
-        now: Time,
-        notices: &mut VecDeque<Notice>,
-        heard: &mut Vec<Notice>,
-        decisions: &mut Vec<Decision>,
-    ) {
-        let mut wanted = std::mem::take(&mut self.spare.wanted);
-        while let Some(mut notice) = notices.pop_front() {
-            let one = addressee(&mut notice, &self.tenants);
-            if let Some(tenant) = one.filter(|&one| self.tenants[one].hears_instants()) {
-                self.tenants[tenant].keep(now, notice);
-                continue;
-            }
-            let (first, last) = one.map_or((0, self.tenants.len()), |one| (one, one + 1));
-            let mut at_once = false;
-            for tenant in first..last {
-                if self.tenants[tenant].hears_instants() {
-                    self.tenants[tenant].keep(now, notice.clone());
-                    continue;
-                }
-                at_once = true;
-                if self.is_going_on(tenant) {
-                    let heard = std::slice::from_ref(&notice);
-                    self.ask(now, tenant, heard, decisions.len(), &mut wanted);
-                }
-                self.decide_all(now, tenant, &mut wanted, decisions, notices);
-            }
-            if at_once {
-                heard.push(notice);
-            }
-        }
-        self.spare.wanted = wanted;
-    }
-
-    /// Tells a tenant all that happened at an instant.
-    fn tell_instant(
-        &mut self,
-        now: Time,
-        tenant: usize,
-        notices: &mut VecDeque<Notice>,
-        (heard, decisions): (&mut Vec<Notice>, &mut Vec<Decision>),
-    ) {
-        let unheard = &mut self.tenants[tenant];
-        if unheard.instant().is_none() {
-            return;
-        }
-        let empty = std::mem::take(&mut self.spare.unheard);
-        let mut unheard = unheard.take_unheard(empty);
-        let mut wanted = std::mem::take(&mut self.spare.wanted);
-        if self.is_going_on(tenant) {
-            self.ask(now, tenant, &unheard, decisions.len(), &mut wanted);
-        }
-        self.decide_all(now, tenant, &mut wanted, decisions, notices);
-        self.spare.wanted = wanted;
-        heard.append(&mut unheard);
-        self.spare.unheard = unheard;
-        self.tell(now, notices, heard, decisions);
-    }
-
-    /// Carries out what a tenant wants, in order; none of it is left.
-    fn decide_all(
-        &mut self,
-        now: Time,
-        tenant: usize,
-        wanted: &mut Vec<Decision>,
-        decisions: &mut Vec<Decision>,
-        notices: &mut VecDeque<Notice>,
-    ) {
-        for decision in wanted.drain(..) {
-            if let Some(digest) = &mut self.digest {
-                digest.add(now, &decision);
-            }
-            let index = decisions.len();
-            let refused = match self.is_anothers(tenant, &decision) {
-                Some(why) => Some(self.reject(index, why)),
-                None => self.decide(now, index, &decision, notices),
-            };
-            if let Some(why) = refused.filter(|_| self.tenants[tenant].is_outside()) {
-                // Whoever writes a program learns from it; schedulers that are part of this one are
-                // never refused.
-                let decision = Box::new(decision.clone());
-                notices.push_back(Notice::Rejected { decision, why });
-            }
-            decisions.push(decision);
-        }
-    }
-
-    fn is_going_on(&self, tenant: usize) -> bool {
-        self.over.is_none()
-            && self.cancelled.is_none()
-            && !self.tenants[tenant].is_done
-            && !self.answers.has_failed()
-    }
-
-    /// Carries out a decision; the reason if it can't be.
-    fn decide(
-        &mut self,
-        now: Time,
-        index: usize,
-        decision: &Decision,
-        notices: &mut VecDeque<Notice>,
-    ) -> Option<String> {
-        match self.carry_out(now, decision, notices) {
-            Ok(()) => None,
-            Err(Refused::Moot(why)) => {
-                self.effects.push(Effect::Moot { index, why });
-                None
-            }
-            Err(Refused::Wrong(why)) => Some(self.reject(index, why)),
-        }
-    }
-
-    /// Notes that a decision is refused for this reason.
-    fn reject(&mut self, index: usize, why: String) -> String {
-        self.counts.rejected += 1;
-        self.effects.push(Effect::Rejected { index, why: why.clone() });
-        why
     }
 
     /// Ends the run if all work is done, or it was cancelled. Where others go on, a tenant whose work

@@ -14,7 +14,7 @@ const END: usize = 4096;
 /// How long the last words of a program that has ended are waited for.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Where the standard error of a program goes.
+/// The place to which a program's standard error is copied.
 #[derive(Clone, Debug)]
 pub enum StandardError {
     /// Into this file, whose name `Message` shows.

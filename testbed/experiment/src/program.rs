@@ -5,8 +5,8 @@ use dormouse_policies::program::ProgramConfig;
 use dormouse_policies::{Own, PlanError};
 use serde_json::Value;
 
-/// The parameters of a program in the table at `node`, with paths that no longer depend on where
-/// that stands.
+/// The parameters of a program in the table at `node`, with paths that no longer depend on the
+/// folder of its file.
 pub(crate) fn check(mut own: Own, node: &Node, found: &mut Mistakes) -> Option<Own> {
     if let Some(Value::Array(command)) = own.0.get_mut("command") {
         let place = node.place_of("command");

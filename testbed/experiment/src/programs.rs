@@ -11,7 +11,7 @@ use dormouse_units::Time;
 
 use super::{Experiment, Policies};
 
-/// How programs are started.
+/// The circumstances in which the programs of an experiment are started.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
     /// `virtual` or `live`.

@@ -62,6 +62,7 @@ pub(crate) fn replay(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fa
         "digest": digest,
         "recorded_digest": recorded_digest,
         "difference": difference,
+        "has_programs": log.header.experiment.has_programs(),
     });
     show(*json, all, || {
         if let Some((recorded, again)) = difference {
@@ -70,7 +71,12 @@ pub(crate) fn replay(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fa
         } else if let Some(recorded) = recorded_digest.filter(|_| wrong.is_some()) {
             format!("recorded: {recorded}\nreplayed: {digest}")
         } else {
-            format!("{steps} steps, {decisions} decisions: all as recorded\n{digest}")
+            // Nobody can ask a program again: that it decided so is not shown.
+            let of_programs = match log.header.experiment.has_programs() {
+                true => "; what a program decided was taken from the log",
+                false => "",
+            };
+            format!("{steps} steps, {decisions} decisions: all as recorded{of_programs}\n{digest}")
         }
     })?;
     let Some(what) = wrong else { return Ok(()) };

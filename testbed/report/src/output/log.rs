@@ -40,7 +40,7 @@ pub struct Header {
     pub left_out: Option<String>,
 }
 
-/// How much of a run that can't be made again is lost where it is killed.
+/// The longest time of a program's run whose steps a kill may lose: they are not with the system yet.
 const LOST_AT_MOST: Duration = Duration::from_millis(100);
 
 /// The log of a run in virtual time holds so many parallel jobs at most: it can be made again from
