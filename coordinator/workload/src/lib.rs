@@ -23,7 +23,6 @@ mod sampling;
 mod statistics;
 mod stream;
 mod swf;
-mod text;
 mod usage;
 
 pub use arrivals::{least_makespan, offered_load, scale_arrivals};

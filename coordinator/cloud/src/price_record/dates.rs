@@ -4,7 +4,7 @@ use std::fmt;
 
 use dormouse_units::Span;
 
-use super::instant::written;
+use dormouse_input::written;
 
 /// The first and the last date of a record, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Records of spot prices, as providers and those who watch them write them down.
 
 mod dates;
-mod instant;
 mod oddities;
 mod record;
 mod statistics;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_units::Price;
 
-use super::instant::{Instant, written};
+use dormouse_input::{Moment, written};
 
 /// A time without a price is a gap if it is this many times the usual one, and longer than a day.
 const TIMES_USUAL: i64 = 10;
@@ -12,13 +12,13 @@ const DAY: i64 = 86_400;
 
 /// Rows that don't stand where they belong, times of two zones, and gaps, in words; `None`: there
 /// are none.
-pub(super) fn oddities(rows: &[(Instant, Price)]) -> Option<String> {
+pub(super) fn oddities(rows: &[(Moment, Price)]) -> Option<String> {
     let all = [misplaced(rows), zones(rows), gaps(rows)];
     let all: Vec<_> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join("; "))
 }
 
-fn misplaced(rows: &[(Instant, Price)]) -> Option<String> {
+fn misplaced(rows: &[(Moment, Price)]) -> Option<String> {
     let (mut prices, mut again, mut others) = (BTreeMap::new(), 0, 0);
     for (at, price) in rows {
         if let Some(before) = prices.insert(at.second, price) {
@@ -36,7 +36,7 @@ fn misplaced(rows: &[(Instant, Price)]) -> Option<String> {
     })
 }
 
-fn zones(rows: &[(Instant, Price)]) -> Option<String> {
+fn zones(rows: &[(Moment, Price)]) -> Option<String> {
     let of = |has_zone| rows.iter().filter(|(at, _)| at.has_zone == Some(has_zone)).count();
     let (with, without) = (of(true), of(false));
     let some = (with > 0 && without > 0).then(|| {
@@ -49,7 +49,7 @@ fn zones(rows: &[(Instant, Price)]) -> Option<String> {
     (!both.is_empty()).then(|| both.join("; "))
 }
 
-fn gaps(rows: &[(Instant, Price)]) -> Option<String> {
+fn gaps(rows: &[(Moment, Price)]) -> Option<String> {
     let times: BTreeSet<i64> = rows.iter().map(|(at, _)| at.second).collect();
     let times: Vec<i64> = times.into_iter().collect();
     let mut between: Vec<i64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();

@@ -3,14 +3,14 @@
 use dormouse_units::{Price, Span, Time};
 
 use super::dates::Dates;
-use super::instant::{Instant, instant};
 use super::oddities::oddities;
 use crate::rows::Record;
 use crate::{PriceTrace, RowError};
+use dormouse_input::Moment;
 
 /// The prices of a type as they were written down: moments and prices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PriceRecord(Vec<(Instant, Price)>);
+pub struct PriceRecord(Vec<(Moment, Price)>);
 
 /// Part of an entry that can't be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,13 +36,13 @@ impl PriceRecord {
         };
         let read = |row: &str| {
             let (at, price) = row.split_once(',')?;
-            Some((instant(at.trim())?, price.trim().parse::<Price>().ok()?))
+            Some((Moment::read(at.trim())?, price.trim().parse::<Price>().ok()?))
         };
         let is_heading = |row: &str| row.eq_ignore_ascii_case("time,price");
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let all = Self(record.rows(text, is_heading, read)?);
         // Nobody can know what a bare number is counted from beside dates.
-        let is_number = |(at, _): &(Instant, Price)| at.has_zone.is_none();
+        let is_number = |(at, _): &(Moment, Price)| at.has_zone.is_none();
         match all.0.iter().position(|row| is_number(row) != is_number(&all.0[0])) {
             None => Ok(all),
             Some(_) => {
@@ -59,7 +59,7 @@ impl PriceRecord {
     ///
     /// The part of the entry that can't be used.
     pub fn add(&mut self, at: &str, price: &str) -> Result<(), BadPrice> {
-        let at = instant(at.trim()).ok_or(BadPrice::Time)?;
+        let at = Moment::read(at.trim()).ok_or(BadPrice::Time)?;
         self.0.push((at, price.trim().parse().map_err(|_| BadPrice::Price)?));
         Ok(())
     }

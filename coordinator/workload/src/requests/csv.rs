@@ -12,7 +12,7 @@ use super::check::LAST;
 use super::offer::{Offer, Refusal};
 use crate::decimal::seconds;
 use crate::lines::Lines;
-use crate::text::{LONGEST_LINE, Line, Text};
+use dormouse_input::{LONGEST_LINE, Line, Text};
 
 /// The columns, in their order.
 const HEADER: &str = "at,type,market,duration";

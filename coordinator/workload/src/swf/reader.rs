@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::header::Header;
 use super::job::SwfJob;
 use super::rules::{Fractions, LogRules, Odd, OnMalformed};
-use crate::text::{LONGEST_LINE, Line, Text};
+use dormouse_input::{LONGEST_LINE, Line, Text};
 
 /// What is wrong with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,15 +1,15 @@
-//! Text that is read a line at a time, plain or gzipped, however long it is.
+//! Text that is read a line at a time, however long it is.
 
 use std::fmt;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 
-use flate2::bufread::MultiGzDecoder;
+use crate::Source;
 
 /// Longest line, in bytes, of a file that we read.
-pub(crate) const LONGEST_LINE: u64 = 64 * 1024;
+pub const LONGEST_LINE: u64 = 64 * 1024;
 
 /// The lines of a file, with one of them in memory at a time.
-pub(crate) struct Text {
+pub struct Text {
     input: Box<dyn BufRead + Send>,
     line: Vec<u8>,
     number: u64,
@@ -23,7 +23,7 @@ impl fmt::Debug for Text {
 
 /// Result of one attempt to read a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub enum Line {
     /// There is no further line.
     End,
     /// The whole line was read.
@@ -33,37 +33,39 @@ pub(crate) enum Line {
 }
 
 impl Text {
-    /// The text of `file`, whose first bytes tell whether it is gzipped.
+    /// The text of `file`, which may be packed.
     ///
     /// # Errors
     ///
-    /// The file can't be read.
-    pub(crate) fn of(file: impl Read + Send + 'static) -> io::Result<Self> {
-        let mut file = BufReader::with_capacity(1 << 16, file);
-        let is_gzip = file.fill_buf()?.starts_with(&[0x1f, 0x8b]);
-        Ok(Self::new(if is_gzip {
-            Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file)))
-        } else {
-            Box::new(file)
-        }))
+    /// The file can't be read or unpacked.
+    pub fn of(file: impl Read + Send + 'static) -> io::Result<Self> {
+        Ok(Self::new(Source::of(file)?.into_input()))
     }
 
-    pub(crate) fn new(input: Box<dyn BufRead + Send>) -> Self {
+    /// The lines that `input` holds, which is not packed.
+    #[must_use]
+    pub fn new(input: Box<dyn BufRead + Send>) -> Self {
         Self { input, line: Vec::new(), number: 0 }
     }
 
     /// The line read last, with its line break.
-    pub(crate) fn line(&self) -> &[u8] {
+    #[must_use]
+    pub fn line(&self) -> &[u8] {
         &self.line
     }
 
     /// Number of the line read last, from 1; 0 before the first.
-    pub(crate) const fn number(&self) -> u64 {
+    #[must_use]
+    pub const fn number(&self) -> u64 {
         self.number
     }
 
     /// Reads the next line.
-    pub(crate) fn read_line(&mut self) -> io::Result<Line> {
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read or unpacked.
+    pub fn read_line(&mut self) -> io::Result<Line> {
         self.line.clear();
         let mut within = (&mut self.input).take(LONGEST_LINE);
         let read = within.read_until(b'\n', &mut self.line)?;

@@ -2,34 +2,38 @@
 
 /// A moment as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Instant {
+pub struct Moment {
     /// Seconds since 1970, or since whatever a bare number is counted from.
-    pub(super) second: i64,
+    pub second: i64,
     /// Whether a time zone was written; `None`: it is a bare number, which has none.
-    pub(super) has_zone: Option<bool>,
+    pub has_zone: Option<bool>,
     /// Seconds by which clocks of the time zone are ahead of UTC.
-    pub(super) east: i64,
+    pub east: i64,
 }
 
-/// Reads a number of seconds, or a date and time such as `2009-12-01 01:43:17`, `2020-01-02T03:04:05.000Z`
-/// or `2020-01-02T03:04:05+01:00`; parts of a second are cut off. One without a time zone is taken as UTC.
-pub(super) fn instant(text: &str) -> Option<Instant> {
-    let Some((date, rest)) = text.split_once([' ', 'T']) else {
-        let second = text.parse().ok().filter(|s| (0..=1 << 40).contains(s))?;
-        return Some(Instant { second, has_zone: None, east: 0 });
-    };
-    let (clock, zone) = rest.split_at(rest.find(['Z', '+', '-']).unwrap_or(rest.len()));
-    let (clock, part) = clock.split_once('.').unwrap_or((clock, "0"));
-    if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
+impl Moment {
+    /// Reads a number of seconds, or a date and time such as `2009-12-01 01:43:17`, `2020-01-02T03:04:05.000Z`
+    /// or `2020-01-02T03:04:05+01:00`; parts of a second are cut off. One without a time zone is taken as UTC.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let Some((date, rest)) = text.split_once([' ', 'T']) else {
+            let second = text.parse().ok().filter(|s| (0..=1 << 40).contains(s))?;
+            return Some(Self { second, has_zone: None, east: 0 });
+        };
+        let (clock, zone) = rest.split_at(rest.find(['Z', '+', '-']).unwrap_or(rest.len()));
+        let (clock, part) = clock.split_once('.').unwrap_or((clock, "0"));
+        if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let east = east_of_utc(zone)?;
+        let second = second_of(date, clock)? - east;
+        Some(Self { second, has_zone: Some(!zone.is_empty()), east })
     }
-    let east = east_of_utc(zone)?;
-    let second = second_of(date, clock)? - east;
-    Some(Instant { second, has_zone: Some(!zone.is_empty()), east })
 }
 
-/// Date and time of a second since 1970, in a form that `instant` reads.
-pub(super) fn written(second: i64) -> String {
+/// Date and time of a second since 1970, in a form that [`Moment::read`] reads.
+#[must_use]
+pub fn written(second: i64) -> String {
     let (days, of_day) = (second.div_euclid(86_400), second.rem_euclid(86_400));
     // Years begin in March, so that the leap day is the last of its year; eras of 400 years are alike.
     let days = days + 719_468;
@@ -115,7 +119,7 @@ mod tests {
             ("2100-03-01T00:00:00", 4_107_542_400, Some(false)),
             ("6000", 6_000, None),
         ] {
-            let read = instant(text).map(|it| (it.second, it.has_zone));
+            let read = Moment::read(text).map(|it| (it.second, it.has_zone));
             assert_eq!(read, Some((second, has_zone)), "{text}");
         }
         for text in [
@@ -136,7 +140,7 @@ mod tests {
             "2009-01-01 00:00:00Zulu",
             "2009-01-01 00:00:00.x",
         ] {
-            assert_eq!(instant(text), None, "{text}");
+            assert_eq!(Moment::read(text), None, "{text}");
         }
     }
 
@@ -144,7 +148,7 @@ mod tests {
     fn what_is_written_reads_back() {
         for second in [0, 951_868_799, 951_868_800, 1_259_631_797, 4_107_542_399, 4_107_542_400] {
             let text = written(second);
-            assert_eq!(instant(&text).map(|it| it.second), Some(second), "{text}");
+            assert_eq!(Moment::read(&text).map(|it| it.second), Some(second), "{text}");
         }
         assert_eq!(written(1_259_631_797), "2009-12-01 01:43:17");
     }

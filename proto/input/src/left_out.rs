@@ -1,0 +1,84 @@
+//! What was left out of a file, by reason.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Entries of a file that were left out or changed, by reason: how many, and where the first is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LeftOut(BTreeMap<String, Count>);
+
+/// How often there was a reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Count {
+    /// Number of entries.
+    pub entries: u64,
+    /// Line of the first of them.
+    pub first_line: u64,
+}
+
+impl LeftOut {
+    /// Notes one entry, which stands on this line, with the reason in words that follow a number:
+    /// "without a price".
+    pub fn add(&mut self, reason: &str, line: u64) {
+        match self.0.get_mut(reason) {
+            Some(count) => count.entries += 1,
+            None => {
+                self.0.insert(reason.to_owned(), Count { entries: 1, first_line: line });
+            }
+        }
+    }
+
+    /// Whether nothing was left out.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Number of entries that were left out.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.values().map(|count| count.entries).sum()
+    }
+
+    /// The reasons, each with its count.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Count)> {
+        self.0.iter().map(|(reason, count)| (reason.as_str(), *count))
+    }
+}
+
+/// For one line: `2 without a price (the first on line 5); 1 of another zone (line 9)`.
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (n, (reason, Count { entries, first_line })) in self.iter().enumerate() {
+            let between = if n > 0 { "; " } else { "" };
+            match entries {
+                1 => write!(f, "{between}1 {reason} (line {first_line})")?,
+                _ => write!(f, "{between}{entries} {reason} (the first on line {first_line})")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_counted_with_the_place_of_the_first() {
+        let mut left_out = LeftOut::default();
+        assert_eq!((left_out.to_string(), left_out.is_empty()), (String::new(), true));
+        for (reason, line) in
+            [("without a price", 5), ("of another zone", 6), ("without a price", 9)]
+        {
+            left_out.add(reason, line);
+        }
+        assert_eq!(left_out.total(), 3);
+        let said = "1 of another zone (line 6); 2 without a price (the first on line 5)";
+        assert_eq!(left_out.to_string(), said);
+    }
+}

@@ -1,0 +1,20 @@
+//! Files that others made: unpacked by what they begin with, read a line at a time, rows whose
+//! columns have names, moments as people write them, and a count of what was left out and why.
+//!
+//! Nothing here opens a file: the caller does, and says of which file an error is. Each kind of file
+//! has one reader, in the crate of what it holds (prices in `dormouse-cloud`, lifetimes in
+//! `dormouse-fit`, jobs and requests in `dormouse-workload`); all of them are built on this.
+
+mod columns;
+mod left_out;
+mod moment;
+mod rows;
+mod text;
+mod unpack;
+
+pub use columns::{Chosen, Column, Columns, NoColumn};
+pub use left_out::{Count, LeftOut};
+pub use moment::{Moment, written};
+pub use rows::{FlawedRow, Row, Rows, RowsError, Separator};
+pub use text::{LONGEST_LINE, Line, Text};
+pub use unpack::{Packing, Source};
