@@ -214,7 +214,7 @@ impl LiveFacts {
         }
         for notice in &step.notices {
             match notice {
-                Notice::LaunchRefused { vm, why } => {
+                Notice::LaunchRefused { vm, why, .. } => {
                     self.last_refusal = Some(format!("{vm} at {}: {why}", step.at));
                 }
                 Notice::TaskFailed { task, vm, why } => {

@@ -82,7 +82,7 @@ impl BagTally {
                 match action {
                     Action::Hibernate => self.hibernation_events += 1,
                     Action::Resume => self.resume_events += 1,
-                    Action::Preempt => {}
+                    Action::Preempt | Action::Rebalance => {}
                 }
             }
         }

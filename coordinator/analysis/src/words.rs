@@ -29,6 +29,8 @@ pub(crate) fn heard(notice: &Notice) -> String {
         Notice::Begin => "the experiment began".to_owned(),
         Notice::Price { kind, price } => format!("the spot price of {kind} became {price}"),
         Notice::HostJoined => "a host joined".to_owned(),
+        Notice::Available { kind } => format!("more spot {kind} could be had"),
+        Notice::VmRebalance { vm } => format!("it was recommended to replace {vm}"),
         Notice::Submitted { job } => format!("job {} was submitted", job.number),
         Notice::Requested { request, asks } => {
             format!("{request}, for one {} {}, came", asks.market, asks.kind)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_units::{Span, Time, TypeName, VmId};
+use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,8 @@ pub enum Action {
     Resume,
     /// Warn, then kill.
     Preempt,
+    /// Recommend to replace it, as it is likely to be taken: nothing else happens to it.
+    Rebalance,
 }
 
 /// The VMs that an action is done to.
@@ -31,6 +33,10 @@ pub enum Target {
     Type(TypeName),
     /// One VM, by its id.
     Vm(VmId),
+    /// All spot VMs of a zone at once.
+    Zone(ZoneName),
+    /// All spot VMs at once.
+    All,
 }
 
 /// One act of the provider on spot VMs, at the time at which it is asked for.
@@ -53,6 +59,10 @@ pub enum Scope {
     Type,
     /// Each spot VM by itself.
     Vm,
+    /// All spot VMs of a zone at once, whatever their types.
+    Zone,
+    /// All spot VMs at once.
+    All,
 }
 
 /// The model that says at which times spot VMs are interrupted.
@@ -65,7 +75,7 @@ pub enum InterruptionModel {
         hibernate_every: Option<Span>,
         /// Mean time between resumes of one target, D / k_r; `None`: never.
         resume_every: Option<Span>,
-        /// Scope of an event: all spot VMs of a type, or one VM.
+        /// Scope of an event: all spot VMs of a type or of a zone, one VM, or all of them.
         scope: Scope,
     },
     /// Every spot VM is preempted at the end of a lifetime that is drawn for it when it has booted.
@@ -120,10 +130,13 @@ impl Process {
             Action::Hibernate => "hibernate",
             Action::Resume => "resume",
             Action::Preempt => "preempt",
+            Action::Rebalance => "rebalance",
         };
         let mut stream = match &target {
             Target::Type(name) => Stream::named(seed, purpose, name.as_str()),
             Target::Vm(vm) => Stream::new(seed, purpose, u64::from(vm.get())),
+            Target::Zone(zone) => Stream::named(seed, &format!("{purpose} zone"), zone.as_str()),
+            Target::All => Stream::named(seed, purpose, "all"),
         };
         let at = from + stream.exponential(mean);
         Self { next: Interruption { at, target, action }, mean, stream }
@@ -161,6 +174,20 @@ impl Interruptions {
                 }
                 InterruptionModel::Poisson { hibernate_every, resume_every, scope: Scope::Vm } => {
                     all.per_vm.push((*hibernate_every, *resume_every));
+                }
+                InterruptionModel::Poisson {
+                    hibernate_every,
+                    resume_every,
+                    scope: Scope::Zone,
+                } => {
+                    let zones: BTreeSet<_> = spot_types.iter().filter_map(TypeName::zone).collect();
+                    for zone in zones {
+                        let target = Target::Zone(ZoneName::from(zone));
+                        all.add(Time::ZERO, &target, *hibernate_every, *resume_every);
+                    }
+                }
+                InterruptionModel::Poisson { hibernate_every, resume_every, scope: Scope::All } => {
+                    all.add(Time::ZERO, &Target::All, *hibernate_every, *resume_every);
                 }
                 InterruptionModel::Lifetime { kind, lifetimes } => {
                     all.lifetimes.push((kind.clone(), lifetimes.clone()));

@@ -75,6 +75,14 @@ pub enum LaunchError {
         /// The most VMs of the type at a time in this market.
         limit: u32,
     },
+    /// The provider has no more spot VMs of the type to give now.
+    #[error("no more than {most} spot {kind} can be had now")]
+    Unavailable {
+        /// The instance type asked for.
+        kind: TypeName,
+        /// The most spot VMs of the type that there can be now.
+        most: u32,
+    },
     /// No host has room.
     #[error("no host has {room} free for a VM of type {kind}")]
     NoCapacity {

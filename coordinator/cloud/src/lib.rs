@@ -4,6 +4,8 @@
 //! Nothing here reads a clock, does I/O or draws from an unseeded generator:
 //! every entry point is told the time, and seeded streams are the one source of chance.
 
+mod acts;
+mod availability;
 mod billing;
 mod catalogue;
 mod ec2_2020;
@@ -21,6 +23,8 @@ mod tariff;
 mod terms;
 mod vm;
 
+pub use acts::{WrittenAct, are_acts, read_acts};
+pub use availability::Availability;
 pub use billing::{Billing, Charge, Meter};
 pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market, Types};
 pub use ec2_2020::{BUILT_IN, built_in};
@@ -37,7 +41,7 @@ pub use lifetimes::{
 pub use price_model::{BadModel, GeneratedPrices, PriceModel};
 pub use price_record::{BadPrice, Dates, PriceRecord, PriceStatistics};
 pub use prices::{DrawnStart, Listed, PriceTrace, Prices, Recorded};
-pub use provider::{PriceChange, Provider};
+pub use provider::{AvailabilityChange, PriceChange, Provider};
 pub use rows::RowError;
 pub use tariff::{ByTheHour, ByTheSecond, ByTheStartedHour, EndedBy, Tariff, TariffName};
 pub use terms::{Preemption, SpotPlaces, Terms};

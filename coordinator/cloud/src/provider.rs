@@ -1,14 +1,18 @@
 //! The life of every VM: launched, booting, running, hibernated, terminated.
 
+mod capacity;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dormouse_units::{Bytes, HostId, Money, Ppm, Price, Stream, Tier, Time, TypeName, VmId};
 
+pub use capacity::AvailabilityChange;
+
 use crate::{
-    Action, Asked, Billing, Catalogue, EndedBy, Fleet, Host, InstanceType, Interruption,
-    LaunchError, Launched, Market, Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces,
-    Target, TariffName, Terms, Tiers, Vm, VmState, Want, Yields,
+    Action, Asked, Availability, Billing, Catalogue, EndedBy, Fleet, Host, InstanceType,
+    Interruption, LaunchError, Launched, Market, Meter, PlacementRule, Placer, Preemption, Prices,
+    SpotPlaces, Target, TariffName, Terms, Tiers, Vm, VmState, Want, Yields,
 };
 
 /// A provider of VMs: what it offers, on what terms, and the VMs it has launched.
@@ -42,6 +46,12 @@ pub struct Provider {
     changes: BTreeSet<(Time, TypeName)>,
     /// Types whose spot price is watched, whether or not there are VMs of them.
     watched: BTreeSet<TypeName>,
+    /// How many spot VMs there can be, of types that are scarce.
+    availability: BTreeMap<TypeName, Availability>,
+    /// How many spot VMs there can be now, of types that are scarce.
+    available: BTreeMap<TypeName, u32>,
+    /// Next change of what can be had of each type that is scarce.
+    availability_changes: BTreeSet<(Time, TypeName)>,
 }
 
 /// A change of a type's spot price.
@@ -79,6 +89,17 @@ impl Provider {
             settled: Money::ZERO,
             changes: BTreeSet::new(),
             watched: BTreeSet::new(),
+            available: terms
+                .availability
+                .iter()
+                .filter_map(|(kind, trace)| Some((kind.clone(), trace.at(Time::ZERO)?)))
+                .collect(),
+            availability_changes: terms
+                .availability
+                .iter()
+                .filter_map(|(kind, trace)| Some((trace.next_change(Time::ZERO)?, kind.clone())))
+                .collect(),
+            availability: terms.availability.clone(),
         }
     }
 
@@ -205,6 +226,10 @@ impl Provider {
         let (limit, like) = (offer.limit(market), (kind.clone(), market));
         if limited && self.limited.get(&like).copied().unwrap_or_default() >= limit {
             return Err(LaunchError::Limit { kind: kind.clone(), market, limit });
+        }
+        if market == Market::Spot && !self.is_available(kind) {
+            let most = self.available.get(kind).copied().unwrap_or_default();
+            return Err(LaunchError::Unavailable { kind: kind.clone(), most });
         }
         let filled = self.filled.get(kind).copied().unwrap_or_default();
         let (vcpus, whole) = (offer.vcpus, Host { filled, ..offer.room() });
@@ -393,6 +418,7 @@ impl Provider {
                         VmState::Booting | VmState::Running | VmState::Hibernated { .. }
                     )
             }
+            (Action::Rebalance, VmState::Running) => !vm.has_notice,
             // A VM that made room for another resumes once the other has no need of it.
             (Action::Resume, VmState::Hibernated { since }) => {
                 !vm.is_displaced && now >= since + self.catalogue.hibernation
@@ -414,6 +440,7 @@ impl Provider {
                 matches!(vm.state, VmState::Hibernating | VmState::Hibernated { .. })
             }
             Action::Preempt => matches!(vm.state, VmState::Hibernating | VmState::Resuming),
+            Action::Rebalance => false,
         };
         let left = |id: &VmId| !hit.contains(id) && self.vms.get(id).is_some_and(in_state);
         self.targets(&interruption.target).into_iter().filter(left).collect()
@@ -426,11 +453,24 @@ impl Provider {
                 let alike = self.alike.get(&(kind.clone(), Market::Spot));
                 alike.into_iter().flatten().copied().collect()
             }
+            Target::Zone(zone) => self.spot_where(|kind| kind.zone() == Some(zone.as_str())),
+            Target::All => self.spot_where(|_| true),
             Target::Vm(id) => {
                 let is_meant = |vm: &&Vm| vm.is_alive() && vm.market == Market::Spot;
                 self.vms.get(id).filter(is_meant).map(|_| *id).into_iter().collect()
             }
         }
+    }
+
+    /// The living spot VMs of some types, in the order of their ids.
+    fn spot_where(&self, is_meant: impl Fn(&TypeName) -> bool) -> Vec<VmId> {
+        let of = self
+            .alike
+            .iter()
+            .filter(|((kind, market), _)| *market == Market::Spot && is_meant(kind));
+        let mut vms: Vec<VmId> = of.flat_map(|(_, vms)| vms).copied().collect();
+        vms.sort_unstable();
+        vms
     }
 
     /// A running VM is told to hibernate. False if it can't be.
@@ -470,7 +510,8 @@ impl Provider {
         let Some(vm) = self.vms.get(&id) else { return false };
         let (host, room) = (vm.host, vm.size.left_while_hibernated());
         let free = if vm.is_displaced { self.fleet.free(host) } else { self.fleet.spare(host) };
-        if !matches!(vm.state, VmState::Hibernated { .. }) || !free.holds(&room) {
+        let is_there = vm.market != Market::Spot || self.is_available(&vm.kind);
+        if !matches!(vm.state, VmState::Hibernated { .. }) || !free.holds(&room) || !is_there {
             return false;
         }
         // Places that VMs which made room for others will need are kept for them, as their room is.

@@ -7,7 +7,7 @@ use dormouse_units::{Ppm, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Billing, Listed, Placement, PriceTrace, Prices, Recorded, TariffName};
+use crate::{Availability, Billing, Listed, Placement, PriceTrace, Prices, Recorded, TariffName};
 
 /// Which places of its hosts' processors a provider sells as spot VMs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -74,6 +74,9 @@ pub struct Terms {
     /// The spot prices of types whose price changes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<TypeName, PriceTrace>,
+    /// How many spot VMs there can be of types that are scarce; of others there is no bound.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub availability: BTreeMap<TypeName, Availability>,
 }
 
 impl Terms {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Asked, Burstable, Market, VmState};
+use dormouse_cloud::{Asked, Burstable, LaunchError, Market, VmState};
 use dormouse_model::{
     Command, Decision, Effect, Notice, Promotion, StartReason, StartTask, Submission, VmEnd,
 };
@@ -108,7 +108,9 @@ impl Run {
                     Some(_) => self.request_is_over(now, vm),
                     None => drop(self.refused.insert(vm)),
                 }
-                notices.push_back(Notice::LaunchRefused { vm, why: refused.to_string() });
+                let unavailable = matches!(refused, LaunchError::Unavailable { .. });
+                let why = refused.to_string();
+                notices.push_back(Notice::LaunchRefused { vm, why, unavailable });
                 return Ok(());
             }
         };

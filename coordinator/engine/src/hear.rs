@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Action, Interruption, PriceChange, Vm, VmState};
+use dormouse_cloud::{Action, AvailabilityChange, Interruption, PriceChange, Vm, VmState};
 use dormouse_model::{Command, Effect, Event, Notice, Report, UsageInformation, VmEnd};
 use dormouse_policies::Moment;
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
@@ -38,6 +38,7 @@ impl Run {
                             self.interrupt(now, interruption, notices);
                         }
                         Due::Prices => self.change_prices(now, notices),
+                        Due::Availability => self.change_availability(now, notices),
                     }
                 }
             }
@@ -105,7 +106,7 @@ impl Run {
         hit.retain(|&vm| match act.action {
             Action::Hibernate => self.provider.hibernate(vm),
             Action::Resume => self.provider.resume(vm),
-            Action::Preempt => true,
+            Action::Preempt | Action::Rebalance => true,
         });
         let left = self.provider.left_by(&act, &hit);
         let Interruption { at: asked, target, action } = act;
@@ -125,6 +126,7 @@ impl Run {
                 }
                 Action::Resume => self.commands.push(Command::ThawVm { host, vm }),
                 Action::Preempt => self.preempt(now, vm, notices),
+                Action::Rebalance => notices.push_back(Notice::VmRebalance { vm }),
             }
         }
     }
@@ -194,6 +196,21 @@ impl Run {
                 self.preempt(now, vm, notices);
             }
             self.ask_at_price(now, &kind);
+        }
+    }
+
+    fn change_availability(&mut self, now: Time, notices: &mut VecDeque<Notice>) {
+        for AvailabilityChange { kind, vms, reclaimed } in self.provider.change_availability(now) {
+            let are_there_more = reclaimed.is_empty() && vms > 0;
+            self.effects.push(Effect::AvailabilityChanged { kind: kind.clone(), vms });
+            for vm in reclaimed {
+                self.effects.push(Effect::Reclaimed { vm });
+                self.preempt(now, vm, notices);
+            }
+            if are_there_more && !self.refused.is_empty() {
+                self.there_is_room();
+                notices.push_back(Notice::Available { kind });
+            }
         }
     }
 

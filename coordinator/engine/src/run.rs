@@ -75,7 +75,8 @@ pub struct Run {
     pub(crate) vms: BTreeMap<VmId, VmRecord>,
     /// VMs asked for and not granted.
     pub(crate) refused: BTreeSet<VmId>,
-    /// A tenant's VM has ended, and another tenant was refused one.
+    /// A VM has ended whose room somebody may have who was refused one: another tenant, or anybody
+    /// where VMs of its type are scarce.
     gave_back: bool,
     /// Nothing more will be submitted.
     pub(crate) all_submitted: bool,
@@ -276,6 +277,8 @@ impl Run {
         let tenants = self.tenants.len();
         let is_anothers = |refused: &VmId| owner(*refused, tenants) != owner(vm, tenants);
         self.gave_back |= tenants > 1 && self.refused.iter().any(is_anothers);
+        let is_scarce = |vm: &dormouse_cloud::Vm| self.provider.is_scarce(&vm.kind);
+        self.gave_back |= !self.refused.is_empty() && self.provider.vm(vm).is_some_and(is_scarce);
         if let Some(record) = self.vms.get_mut(&vm) {
             record.frozen_starts.clear();
         }
@@ -300,7 +303,8 @@ impl Run {
             return None;
         }
         let own = Time::sooner(self.timers.next_at(), self.interruptions.next_at());
-        Time::sooner(own, self.provider.next_price_change())
+        let provider = &self.provider;
+        Time::sooner(own, Time::sooner(provider.next_price_change(), provider.next_availability()))
     }
 
     /// The instant of which a policy has yet to hear: it is told by [`Event::InstantOver`], once
@@ -313,13 +317,16 @@ impl Run {
         self.tenants.iter().filter_map(Tenant::instant).min()
     }
 
-    /// Pops what is due first by `now`: prices, a timer, or an interruption to be carried out. What
+    /// Pops what is due first by `now`: prices, what can be had, a timer, or an interruption to be carried out. What
     /// happens when a price changes costs the new one.
     pub(crate) fn next_due(&mut self, now: Time) -> Option<Due> {
         let (timer, interruption) = (self.timers.next_at(), self.interruptions.next_at());
         let first = Time::sooner(timer, interruption).unwrap_or(now);
         if self.provider.next_price_change().is_some_and(|at| at <= now.min(first)) {
             return Some(Due::Prices);
+        }
+        if self.provider.next_availability().is_some_and(|at| at <= now.min(first)) {
+            return Some(Due::Availability);
         }
         match (timer, interruption) {
             (Some(timer), Some(interruption)) if interruption < timer => {

@@ -29,6 +29,7 @@ impl Run {
             && self.all_submitted
             && self.requests.is_all()
             && !self.waits_for_price()
+            && !self.waits_for_capacity()
             && !self.provider.alive().any(|(_, vm)| changing(vm))
     }
 
@@ -45,7 +46,8 @@ impl Run {
         let comes = || {
             let spot = self.provider.alive().any(|(_, vm)| vm.market == Market::Spot);
             spot && (self.interruptions.next_at().is_some()
-                || self.provider.next_price_change().is_some())
+                || self.provider.next_price_change().is_some()
+                || self.provider.next_availability().is_some())
         };
         self.timers.next_at().is_none() || timers.all(asks) && !comes()
     }
@@ -53,6 +55,11 @@ impl Run {
     /// Whether a scheduler waits for a price that comes.
     fn waits_for_price(&self) -> bool {
         self.wants_another_price() && self.provider.next_price_change().is_some()
+    }
+
+    /// Whether a launch was refused, and what can be had will change.
+    fn waits_for_capacity(&self) -> bool {
+        !self.refused.is_empty() && self.provider.next_availability().is_some()
     }
 
     fn wants_another_price(&self) -> bool {

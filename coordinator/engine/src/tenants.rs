@@ -419,7 +419,7 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
                     vms.iter_mut().for_each(|vm| *vm = numbers.own(*vm));
                 }
                 match target {
-                    Target::Type(_) => true,
+                    Target::Type(_) | Target::Zone(_) | Target::All => true,
                     Target::Vm(vm) => {
                         let is_its = is_own(*vm);
                         *vm = numbers.own(*vm);
@@ -428,7 +428,7 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
                 }
             }
             Effect::RestoreFellBack { task, .. } => vm_of(step, *task).is_some_and(is_own),
-            Effect::Outbid { vm } | Effect::GivenBack { vm } => {
+            Effect::Outbid { vm } | Effect::Reclaimed { vm } | Effect::GivenBack { vm } => {
                 let is_its = is_own(*vm);
                 *vm = numbers.own(*vm);
                 is_its
@@ -442,7 +442,10 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
                 }
                 is_its
             }
-            Effect::PriceChanged { .. } | Effect::Stale | Effect::Over { .. } => true,
+            Effect::PriceChanged { .. }
+            | Effect::AvailabilityChanged { .. }
+            | Effect::Stale
+            | Effect::Over { .. } => true,
         };
         is_its.then_some(own)
     };

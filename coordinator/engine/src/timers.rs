@@ -28,6 +28,8 @@ pub(crate) enum Due {
     Interruption(Interruption),
     /// A price is another.
     Prices,
+    /// Another number of spot VMs can be had.
+    Availability,
 }
 
 /// Timers by (time, order of asking).

@@ -47,6 +47,15 @@ pub enum Notice {
         vm: VmId,
         /// The provider's reason, in words.
         why: String,
+        /// Whether the provider has no more spot VMs of the type to give now: `available` says
+        /// when it has again.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unavailable: bool,
+    },
+    /// After a launch was refused, more spot VMs of a type can be had than before.
+    Available {
+        /// The instance type of which there are more.
+        kind: TypeName,
     },
     /// A host has joined after a launch was refused: there may be room for the VM now.
     HostJoined,
@@ -72,6 +81,12 @@ pub enum Notice {
         vm: VmId,
         /// The emulated time at which it will be killed.
         at: Time,
+    },
+    /// The provider recommends to replace a spot VM: it is more likely than before that the VM will
+    /// be taken. Nothing else happens to it.
+    VmRebalance {
+        /// The VM that should be replaced.
+        vm: VmId,
     },
     /// A VM is gone for good though nobody asked: preempted, or its host lost.
     VmLost {
@@ -147,7 +162,7 @@ pub enum Notice {
 
 impl Notice {
     /// The names of all kinds of notices, as lines have them under `notice`.
-    pub const NAMES: [&str; 20] = [
+    pub const NAMES: [&str; 22] = [
         "begin",
         "price",
         "submitted",
@@ -168,6 +183,8 @@ impl Notice {
         "credits",
         "wake",
         "rejected",
+        "available",
+        "vm-rebalance",
     ];
 
     /// The name of the notice's kind.
@@ -194,6 +211,8 @@ impl Notice {
             Self::Credits { .. } => 17,
             Self::Wake { .. } => 18,
             Self::Rejected { .. } => 19,
+            Self::Available { .. } => 20,
+            Self::VmRebalance { .. } => 21,
         };
         Self::NAMES[index]
     }
@@ -207,6 +226,7 @@ impl Notice {
             | Self::VmHibernated { vm }
             | Self::VmResumed { vm }
             | Self::VmPreempting { vm, .. }
+            | Self::VmRebalance { vm }
             | Self::VmLost { vm }
             | Self::TaskStarted { vm, .. }
             | Self::TaskFinished { vm, .. }
@@ -218,6 +238,7 @@ impl Notice {
             Self::Begin
             | Self::Price { .. }
             | Self::HostJoined
+            | Self::Available { .. }
             | Self::Submitted { .. }
             | Self::Requested { .. }
             | Self::Wake { .. } => None,

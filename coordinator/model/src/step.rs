@@ -110,6 +110,19 @@ pub enum Effect {
         /// Price of a spot VM of the type from now on.
         price: Price,
     },
+    /// Another number of spot VMs of a type can be had from now on.
+    AvailabilityChanged {
+        /// The instance type.
+        kind: TypeName,
+        /// The most spot VMs of the type that there can be.
+        vms: u32,
+    },
+    /// A spot VM is taken back, as fewer of its type can be had than there are: it is given notice
+    /// and ends.
+    Reclaimed {
+        /// The VM that is taken back.
+        vm: VmId,
+    },
     /// A VM costs more than was bid for it: the provider gives notice and ends it.
     Outbid {
         /// The VM that was outbid.

@@ -373,9 +373,10 @@ impl InOrder {
                 self.retries += 1;
                 self.launch_refused(out);
             }
-            Notice::HostJoined => self.launch_refused(out),
+            Notice::HostJoined | Notice::Available { .. } => self.launch_refused(out),
             Notice::Submitted { .. }
             | Notice::Requested { .. }
+            | Notice::VmRebalance { .. }
             | Notice::TaskStarted { .. }
             | Notice::Checkpointed { .. }
             | Notice::Credits { .. }

@@ -79,50 +79,86 @@ id!(
     CheckpointSeq, "ckpt"
 );
 
-/// The name of an instance type, such as `c3.large`. Cheap to clone.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TypeName(Arc<str>);
+/// Makes a name that is cheap to clone.
+macro_rules! name {
+    ($(#[$doc:meta])* $Name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $Name(Arc<str>);
+
+        impl $Name {
+            /// The name as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $Name {
+            fn from(name: &str) -> Self {
+                Self(name.into())
+            }
+        }
+
+        impl From<String> for $Name {
+            fn from(name: String) -> Self {
+                Self(name.into())
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $Name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $Name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl Serialize for $Name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $Name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                String::deserialize(from).map(Self::from)
+            }
+        }
+    };
+}
+
+name! {
+    /// The name of an instance type, such as `c3.large`; where its provider has zones, with the zone
+    /// behind it: `c3.large@us-east-1a`.
+    TypeName
+}
+
+name! {
+    /// The name of a zone, such as `us-east-1a`.
+    ZoneName
+}
 
 impl TypeName {
-    /// The name as text.
+    /// The type of this name in a zone.
     #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
+    pub fn in_zone(&self, zone: &ZoneName) -> Self {
+        Self::from(format!("{self}@{zone}"))
     }
-}
 
-impl From<&str> for TypeName {
-    fn from(name: &str) -> Self {
-        Self(name.into())
+    /// The zone of the type; `None`: its provider has no zones.
+    #[must_use]
+    pub fn zone(&self) -> Option<&str> {
+        self.0.rsplit_once('@').map(|(_, zone)| zone)
     }
-}
 
-impl From<String> for TypeName {
-    fn from(name: String) -> Self {
-        Self(name.into())
-    }
-}
-
-impl std::borrow::Borrow<str> for TypeName {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for TypeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
-    }
-}
-
-impl Serialize for TypeName {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for TypeName {
-    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from).map(Self::from)
+    /// The name of the type without its zone.
+    #[must_use]
+    pub fn anywhere(&self) -> &str {
+        self.0.rsplit_once('@').map_or(&self.0, |(name, _)| name)
     }
 }

@@ -25,7 +25,9 @@ pub use by_id::ById;
 pub use bytes::{Bytes, ParseBytesError};
 pub use cpus::Cpus;
 pub use credits::Credits;
-pub use ids::{Attempt, CheckpointSeq, HostId, Incarnation, RequestId, TaskId, TypeName, VmId};
+pub use ids::{
+    Attempt, CheckpointSeq, HostId, Incarnation, RequestId, TaskId, TypeName, VmId, ZoneName,
+};
 pub use money::{Money, ParsePriceError, Price};
 pub use named::twice;
 pub use seat::{Mode, Seats, Tier};

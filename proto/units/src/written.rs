@@ -11,7 +11,7 @@ use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{self, Deserialize, DeserializeSeed, IntoDeserializer, Visitor};
 use serde_json::{Map, Value};
 
-use crate::{Bytes, Credits, Ppm, Price, Span, TypeName};
+use crate::{Bytes, Credits, Ppm, Price, Span, TypeName, ZoneName};
 
 /// Why a value can't be read as its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -220,6 +220,7 @@ described! {
     Ppm: { "type": "number", "format": "part", "minimum": 0.0, "maximum": 4294.0, "examples": [0.25] },
     Credits: { "type": "number", "format": "credits", "minimum": 0.0, "maximum": 1e6, "examples": [36] },
     TypeName: { "type": "string", "format": "instance type", "examples": ["c3.large"] },
+    ZoneName: { "type": "string", "format": "zone", "examples": ["us-east-1a"] },
 }
 
 #[cfg(test)]

@@ -8,9 +8,11 @@ use dormouse_documents::{Mistakes, Node, Place, from_toml, instead, read};
 use dormouse_units::{Bytes, Span, TypeName};
 
 use super::PriceFile;
+use super::availability;
 use super::drawn_prices::DrawnPrices;
 use super::recorded_prices;
 use super::sections::{BurstableSection, CloudSection, HostSection, LimitsSection, TypeSection};
+use super::zones;
 
 /// What `[cloud]` says.
 #[derive(Debug)]
@@ -36,6 +38,7 @@ pub(crate) fn check(
     found: &mut Mistakes,
 ) -> Option<Cloud> {
     let types = offered(&section, node, imported, found)?;
+    let availability = availability::check(&section.availability, node, &types, found);
     let recorded = recorded_prices::check(&section.prices, node, &types, found);
     generated_prices(&section, node, &types, found);
     let terms = Terms {
@@ -46,6 +49,7 @@ pub(crate) fn check(
         billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
         default_bid: section.default_bid,
         prices: recorded.fixed,
+        availability,
     };
     if let Placement::Rule(rule) = &terms.placement {
         placement(rule, node, found);
@@ -67,8 +71,11 @@ pub(crate) fn check(
     }
     let (boot, hibernation) = (section.boot, section.hibernation);
     let catalogue = Catalogue { types, boot, hibernation };
-    let drawn_prices =
-        DrawnPrices { generated: section.generated_prices, recorded: recorded.drawn };
+    let generated = section.generated_prices.into_iter().flat_map(|(name, generated)| {
+        let kinds = zones::each(&name, &catalogue.types);
+        kinds.into_iter().map(move |kind| (kind, generated.clone()))
+    });
+    let drawn_prices = DrawnPrices { generated: generated.collect(), recorded: recorded.drawn };
     let preemption_notice = section.preemption_notice;
     let (price_files, notes) = (recorded.files, recorded.notes);
     Some(Cloud { catalogue, hosts, preemption_notice, terms, drawn_prices, price_files, notes })
@@ -108,6 +115,7 @@ fn offered(
         let kind = instance_type(section, node.place_of(&format!("type.{n}")), found);
         types.insert(kind.name.clone(), kind);
     }
+    let mut types = zones::spread(types, &section.zones, node, found);
     if let Some(limits) = section.limits {
         for kind in types.values_mut() {
             kind.limits = limits_of(limits, kind.limits);
@@ -228,7 +236,8 @@ fn hosts(
 fn generated_prices(section: &CloudSection, cloud: &Node, types: &Types, found: &mut Mistakes) {
     for (name, generated) in &section.generated_prices {
         let node = cloud.inside(["generated-prices", name.as_str()]);
-        if !is_spot_type(name, &node.place, Some(types), found) {
+        let kinds = zones::each(name, types);
+        if !kinds.iter().all(|kind| is_spot_type(kind, &node.place, Some(types), found)) {
             continue;
         }
         if section.prices.contains_key(name) {

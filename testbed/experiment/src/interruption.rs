@@ -2,21 +2,20 @@
 
 use std::path::Path;
 
-use dormouse_cloud::{
-    Empirical, Exponential, Interruption, InterruptionModel, Lifetimes, Target, Types, Uniform,
-};
+use dormouse_cloud::{Empirical, Exponential, InterruptionModel, Lifetimes, Scope, Types, Uniform};
 use dormouse_documents::{InputError, Mistakes, Node, Place, from_toml, read_whole};
 use dormouse_fit::{Life, Record};
-use dormouse_units::{Span, Time, VmId};
+use dormouse_units::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::cloud::is_spot_type;
 use super::files;
+use super::schedule;
 use super::sections::{
-    ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ReplaySection,
-    ScheduleSection,
+    InterruptionSection, LifetimeSection, PoissonSection, Recorded, ReplaySection,
 };
+use super::zones;
 
 /// A file that says when spot VMs are taken away.
 #[derive(Deserialize, JsonSchema)]
@@ -63,16 +62,11 @@ pub(crate) fn check(
     found: &mut Mistakes,
 ) -> Option<InterruptionModel> {
     match section {
-        InterruptionSection::Poisson(section) => poisson(section, node, deadline, found),
+        InterruptionSection::Poisson(section) => poisson(section, node, (deadline, types), found),
         InterruptionSection::Lifetime(section) => lifetime(section, node, types, found),
         InterruptionSection::Replay(section) => replay(section, node, types, found),
-        InterruptionSection::Schedule(ScheduleSection { acts }) => {
-            let act = |(n, section): (usize, &ActSection)| {
-                act(section, node.innermost(&format!("acts.{n}")), (most_vms, types), found)
-            };
-            let acts: Vec<_> = acts.iter().enumerate().map(act).collect();
-            let acts: Option<Vec<_>> = acts.into_iter().collect();
-            Some(InterruptionModel::Schedule { acts: acts? })
+        InterruptionSection::Schedule(section) => {
+            schedule::check(section, node, (most_vms, types), found)
         }
     }
 }
@@ -80,7 +74,7 @@ pub(crate) fn check(
 fn poisson(
     section: &PoissonSection,
     node: &Node,
-    deadline: Span,
+    (deadline, types): (Span, Option<&Types>),
     found: &mut Mistakes,
 ) -> Option<InterruptionModel> {
     let PoissonSection { k_hibernate, hibernate_every, k_resume, resume_every, scope } = *section;
@@ -114,6 +108,10 @@ fn poisson(
         return None;
     }
     let scope = scope.unwrap_or_default();
+    if scope == Scope::Zone && types.is_some_and(|types| zones::names(types).is_empty()) {
+        let remedy = "name them: zones = [\"us-east-1a\", \"us-east-1b\"] in [cloud]";
+        found.add(node.place_of("scope"), "its events are of zones, and there are none", remedy);
+    }
     Some(InterruptionModel::Poisson { hibernate_every, resume_every, scope })
 }
 
@@ -208,32 +206,4 @@ fn empirical(recorded: &Recorded, place: &Place, found: &mut Mistakes) -> Option
         return None;
     }
     Some(law)
-}
-
-fn act(
-    section: &ActSection,
-    node: &Node,
-    (most_vms, types): (u32, Option<&Types>),
-    found: &mut Mistakes,
-) -> Option<Interruption> {
-    let target = match (&section.kind, section.vm) {
-        (Some(kind), None) => {
-            let place = node.place_of("type");
-            is_spot_type(kind, place, types, found).then(|| Target::Type(kind.clone()))?
-        }
-        (None, Some(vm)) if vm >= most_vms => {
-            let what =
-                format!("there is no VM {vm}: this experiment launches fewer than {most_vms}");
-            let remedy = "number VMs from 0 in the order of their launches, as vms.csv has them";
-            found.add(node.place_of("vm"), what, remedy);
-            return None;
-        }
-        (None, Some(vm)) => Target::Vm(VmId::new(vm)),
-        _ => {
-            let what = "it needs either a type or a vm";
-            found.add(&node.place, what, "give one of type = \"c3.large\" and vm = 0");
-            return None;
-        }
-    };
-    Some(Interruption { at: Time::ZERO + section.at, target, action: section.action })
 }

@@ -1,5 +1,6 @@
 //! Experiment files: TOML in, a resolved [`Experiment`] or one clear error out.
 
+mod availability;
 mod batch;
 mod builtin;
 mod chain;
@@ -23,6 +24,7 @@ mod programs;
 mod recorded_prices;
 mod requests;
 mod resolved;
+mod schedule;
 mod scheduler;
 mod schema;
 mod sections;
@@ -30,6 +32,7 @@ mod sharing;
 mod shown;
 mod tenants;
 mod workload;
+mod zones;
 
 pub use dormouse_documents::{InputError, Mistake, Override, Place};
 
@@ -39,7 +42,7 @@ pub use chain::chain;
 pub use cloud::spot_types;
 pub use command_line::{command_line, option};
 pub use drawn_prices::DrawnPrices;
-pub use files::{read_rows, read_text};
+pub use files::{read_rows, read_source, read_text};
 pub use interruption::law;
 pub use live::{Hibernate, Live};
 pub use load::{Loaded, Source, load, of_text, open};

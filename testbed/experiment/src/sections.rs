@@ -20,8 +20,8 @@ use super::Live;
 
 pub(crate) use checkpoint::{CheckpointSection, Policy};
 pub(crate) use cloud::{
-    BurstableSection, CloudSection, HostSection, LimitsSection, PricesPart, PricesSection,
-    TypeSection,
+    AvailabilityPart, AvailabilitySection, BurstableSection, CloudSection, HostSection,
+    LimitsSection, PricesPart, PricesSection, TypeSection,
 };
 pub(crate) use interruption::{
     ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ReplaySection,

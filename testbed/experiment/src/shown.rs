@@ -13,11 +13,20 @@ impl Experiment {
     /// 10^-9 dollars an hour, parts in millionths.
     pub fn shown(&self) -> Value {
         let mut all = json!(self);
-        let Terms { placement, spot, preemption, tariff, billing, default_bid, prices } =
-            &self.setup.terms;
+        let Terms {
+            placement,
+            spot,
+            preemption,
+            tariff,
+            billing,
+            default_bid,
+            prices,
+            availability,
+        } = &self.setup.terms;
         let setup = &mut all["setup"];
         setup["terms"] = json!({ "placement": placement, "spot": spot, "preemption": preemption,
-            "tariff": tariff, "billing": billing, "default_bid": default_bid, "prices": prices });
+            "tariff": tariff, "billing": billing, "default_bid": default_bid, "prices": prices,
+            "availability": availability });
         setup["noise"] = json!(self.setup.noise);
         setup["checkpoint"]["at_hibernation"] = json!(self.setup.checkpoint.at_hibernation);
         all["live"]["open"] = json!(self.live.open);

@@ -11,6 +11,7 @@ use dormouse_workload::{BAGS, artifact, bag};
 use super::cloud::is_type;
 use super::files;
 use super::sections::{BagSection, NoiseSection, Runtime, TaskSection};
+use super::zones;
 
 /// The paper's deadline for all its jobs.
 const DEADLINE: Span = Span::from_secs(2_700);
@@ -67,6 +68,14 @@ pub(crate) fn check(
         None => written(section, node, types, found)?,
     };
     for task in &mut tasks {
+        if let Some(types) = types {
+            // A type without a zone is that type in each zone.
+            let all = std::mem::take(&mut task.runtime).into_iter();
+            let each = all.flat_map(|(kind, runtime)| {
+                zones::each(&kind, types).into_iter().map(move |kind| (kind, runtime))
+            });
+            task.runtime = each.collect();
+        }
         task.runtime.retain(|kind, _| types.is_none_or(|types| types.contains_key(kind)));
     }
     Some(Bag { tasks: tasks.into(), deadline })
@@ -121,7 +130,11 @@ fn written(
             Runtime::ByType(all) => {
                 let place = |name: &TypeName| &node.get(name.as_str()).unwrap_or(node).place;
                 all.iter()
-                    .filter(|(name, _)| is_type(name, place(name), types, found))
+                    .filter(|(name, _)| {
+                        let kinds = types.map(|types| zones::each(name, types));
+                        let kind = kinds.as_ref().and_then(|kinds| kinds.first()).unwrap_or(name);
+                        is_type(kind, place(name), types, found)
+                    })
                     .map(|(name, length)| (name.clone(), length.parse().unwrap_or_default()))
                     .collect()
             }

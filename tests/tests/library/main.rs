@@ -18,6 +18,7 @@ mod papers;
 mod random_runs;
 mod requests;
 mod runs;
+mod scarcity;
 mod stored_plans;
 mod task_times;
 mod twin;

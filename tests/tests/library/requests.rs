@@ -400,7 +400,11 @@ fn a_log_that_was_changed_is_noticed() {
         };
         let step = steps.iter_mut().find(is_it).unwrap();
         step.effects.clear();
-        step.notices.push(Notice::LaunchRefused { vm: VmId::new(8), why: "full".to_owned() });
+        step.notices.push(Notice::LaunchRefused {
+            vm: VmId::new(8),
+            why: "full".to_owned(),
+            unavailable: false,
+        });
     });
     noticed("is given back after", &|steps| {
         let at = steps.iter().position(|step| {

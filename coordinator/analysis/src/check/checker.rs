@@ -13,6 +13,7 @@ use super::Violation;
 use super::bounds::Bounds;
 use super::vm::{Followed, Life};
 
+mod capacity;
 mod places;
 mod room;
 mod taken;
@@ -51,7 +52,7 @@ struct Task {
 /// - a bill that is not the sum of its intervals;
 /// - credits above the cap, more of them than can have been earned or, in virtual time, fewer than use
 ///   can have left;
-/// - more VMs of a type than its limit; interruptions of VMs that are not spot; a VM that costs more
+/// - more VMs of a type than its limit, or than can be had at the time; interruptions of VMs that are not spot; a VM that costs more
 ///   than its bid, or is outbid while it doesn't;
 /// - a VM that ends before its notice has run out, or has none, or two; one that makes room for a VM that
 ///   needs none, or otherwise than its provider has it;
@@ -72,6 +73,8 @@ pub struct Checker<'a> {
     hosts: BTreeMap<HostId, Host>,
     /// Those of which a VM has taken more in this step.
     taken_of: BTreeSet<HostId>,
+    /// How many spot VMs there can be now, of types that are scarce.
+    available: BTreeMap<TypeName, u32>,
     vms: BTreeMap<VmId, Followed>,
     tasks: Vec<Task>,
     next_seq: u64,
@@ -94,6 +97,12 @@ impl<'a> Checker<'a> {
             filled: setup.memory_filled(),
             hosts: BTreeMap::new(),
             taken_of: BTreeSet::new(),
+            available: setup
+                .terms
+                .availability
+                .iter()
+                .filter_map(|(kind, trace)| Some((kind.clone(), trace.at(Time::ZERO)?)))
+                .collect(),
             vms: BTreeMap::new(),
             tasks: vec![Task::default(); setup.bag.tasks.len()],
             next_seq: 0,
@@ -241,6 +250,8 @@ impl<'a> Checker<'a> {
                 self.fell_back(*task, from.1, to.map_or(Ppm::ZERO, |(_, done)| done));
             }
             Effect::PriceChanged { kind, price } => self.price_changed(kind, *price),
+            Effect::AvailabilityChanged { kind, vms } => self.availability_changed(kind, *vms),
+            Effect::Reclaimed { vm } => self.reclaimed(*vm),
             Effect::Outbid { vm } => self.preempted(*vm, |vm| {
                 let price = vm.meter.price();
                 let below = vm.bid.is_none_or(|bid| price <= bid);
@@ -305,6 +316,9 @@ impl<'a> Checker<'a> {
             .filter(|v| v.life != Life::Ended && v.market == market && v.kind.name == kind.name);
         let (count, limit) = (alike.count(), kind.limit(market) as usize);
         self.require(count < limit, || format!("{id} is more than the limit of {limit}"));
+        if market == Market::Spot {
+            self.is_available(id, &kind.name);
+        }
         let background = self.setup.terms.spot == SpotPlaces::Background;
         let filled = self.filled.get(&kind.name).copied().unwrap_or_default();
         let room = self.placement.room_of(&kind, filled, background && market == Market::Spot);

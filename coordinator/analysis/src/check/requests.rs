@@ -159,7 +159,7 @@ impl<'a> RequestsChecker<'a> {
             Effect::VmResumed { vm, .. } => self.resumed(*vm),
             Effect::VmEnded { vm, why, cost } => self.ended(*vm, *why, *cost),
             Effect::Displaced { vm, by, action } => self.displaced(step, (*vm, *by), *action),
-            Effect::Outbid { vm } => self.noticed(*vm),
+            Effect::Outbid { vm } | Effect::Reclaimed { vm } => self.noticed(*vm),
             Effect::Interrupted { action: Action::Preempt, vms, .. } => {
                 vms.iter().for_each(|vm| self.noticed(*vm));
             }
@@ -335,7 +335,7 @@ impl<'a> RequestsChecker<'a> {
         self.require(is_allowed, || format!("{vm} is displaced, which this scheduler never does"));
         match action {
             Action::Preempt => self.noticed(vm),
-            Action::Hibernate | Action::Resume => self.stays(vm),
+            Action::Hibernate | Action::Resume | Action::Rebalance => self.stays(vm),
         }
         if let Some(there) = self.vms.get_mut(&by) {
             there.has_waited = true;

@@ -65,7 +65,7 @@ impl<'a> RequestStory<'a> {
             self.effect(step, effect);
         }
         let refused = step.notices.iter().find_map(|notice| match notice {
-            Notice::LaunchRefused { vm, why } if *vm == self.vm => Some(why),
+            Notice::LaunchRefused { vm, why, .. } if *vm == self.vm => Some(why),
             _ => None,
         });
         if let (Some(why), Some(told)) = (refused, &mut self.told) {

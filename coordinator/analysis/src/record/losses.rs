@@ -39,7 +39,7 @@ impl Record {
         };
         let lost = |&vm| self.lost_on(vm, by.at, until(vm).unwrap_or(self.end()));
         (!by.vms.is_empty()).then(|| match by.action {
-            Action::Resume => Span::ZERO,
+            Action::Resume | Action::Rebalance => Span::ZERO,
             Action::Hibernate | Action::Preempt => by.vms.iter().map(lost).sum(),
         })
     }
@@ -56,6 +56,7 @@ impl Record {
                 }
                 Action::Resume => vm.hibernations.iter().find_map(resumed).map(|(_, at)| at),
                 Action::Preempt => vm.ended.map(|(at, ..)| at),
+                Action::Rebalance => Some(of.at),
             }
         };
         of.vms.iter().filter_map(effect).max()
@@ -79,7 +80,7 @@ impl Record {
         });
         let named = acts.filter_map(|act| match act.target {
             Target::Vm(vm) => Some(vm),
-            Target::Type(_) => None,
+            Target::Type(_) | Target::Zone(_) | Target::All => None,
         });
         named.filter(|vm| !self.vms.contains_key(vm)).collect()
     }

@@ -413,7 +413,9 @@ impl Record {
                     vm.meter.reprice(now, *price);
                 }
             }
-            Effect::Outbid { vm } => self.acted_on(now, *vm, Action::Preempt),
+            Effect::Outbid { vm } | Effect::Reclaimed { vm } => {
+                self.acted_on(now, *vm, Action::Preempt);
+            }
             &Effect::Displaced { vm, by, action } => {
                 self.acted_on(now, vm, action);
                 let displaced = Displaced { at: now, by, action, given_back: None };
@@ -493,7 +495,10 @@ impl Record {
                     attempt.fell_back.push(FallBack { at: now, from, to, not_on });
                 }
             }
-            Effect::Stale | Effect::Moot { .. } | Effect::CheckpointAsked { .. } => {}
+            Effect::AvailabilityChanged { .. }
+            | Effect::Stale
+            | Effect::Moot { .. }
+            | Effect::CheckpointAsked { .. } => {}
             Effect::Rejected { why, .. } => {
                 self.counts.rejected += 1;
                 self.rejected.push((now, why.clone()));

@@ -191,7 +191,7 @@ impl BatchScheduler {
 
     fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
         match *notice {
-            Notice::Begin | Notice::HostJoined | Notice::Wake { .. }
+            Notice::Begin | Notice::HostJoined | Notice::Available { .. } | Notice::Wake { .. }
                 if self.machine == Machine::None =>
             {
                 self.launch(out);
@@ -559,7 +559,7 @@ mod tests {
             assert_eq!(vm, VmId::new(1));
             scheduler.handle(
                 Time::from_secs(6),
-                &[Notice::LaunchRefused { vm, why: String::new() }],
+                &[Notice::LaunchRefused { vm, why: String::new(), unavailable: false }],
                 &mut out,
             );
             assert!(matches!(out.last(), Some(Decision::Wake { .. })), "{out:?}");

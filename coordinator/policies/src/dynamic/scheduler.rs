@@ -370,11 +370,12 @@ impl BagScheduler {
                 Some(Purpose::LastCheckpoint(vm)) => self.floor.checkpoint_before_end(turn, vm),
                 Some(Purpose::Migrate) | None => {}
             },
-            Notice::HostJoined => {
+            Notice::HostJoined | Notice::Available { .. } => {
                 self.floor.refused.clear();
                 self.place_unplaced(turn);
             }
             Notice::Price { .. }
+            | Notice::VmRebalance { .. }
             | Notice::Submitted { .. }
             | Notice::Requested { .. }
             | Notice::Rejected { .. } => {}

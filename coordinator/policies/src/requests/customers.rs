@@ -160,9 +160,10 @@ mod tests {
 
     #[test]
     fn what_is_refused_or_lost_is_over() {
-        for over in
-            [Notice::VmLost { vm: VM }, Notice::LaunchRefused { vm: VM, why: "full".into() }]
-        {
+        for over in [
+            Notice::VmLost { vm: VM },
+            Notice::LaunchRefused { vm: VM, why: "full".into(), unavailable: false },
+        ] {
             let (mut customers, _) = requested();
             assert_eq!(tell(&mut customers, 10, over), []);
             assert!(customers.open.is_empty());

@@ -324,7 +324,9 @@ impl Service {
                 }
             }
             // A launch that was refused may be granted now.
-            Notice::HostJoined | Notice::Price { .. } => self.is_refused = false,
+            Notice::HostJoined | Notice::Available { .. } | Notice::Price { .. } => {
+                self.is_refused = false
+            }
             Notice::VmPreempting { vm, .. } | Notice::VmHibernating { vm } => {
                 self.leaves(now, vm, out);
             }
@@ -373,6 +375,7 @@ impl Service {
                 }
             }
             Notice::VmResumed { .. }
+            | Notice::VmRebalance { .. }
             | Notice::Submitted { .. }
             | Notice::Requested { .. }
             | Notice::TaskStarted { .. }

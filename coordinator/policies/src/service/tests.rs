@@ -200,7 +200,8 @@ fn a_job_that_always_loses_its_vm_is_given_up() {
 fn refused_launches_are_tried_again_and_then_no_more() {
     let mut bench = Bench::of(2, ServiceConfig { vms_per_job: 2, ..config() });
     bench.hears(0, Notice::Begin);
-    let refused = |vm| Notice::LaunchRefused { vm: VmId::new(vm), why: String::new() };
+    let refused =
+        |vm| Notice::LaunchRefused { vm: VmId::new(vm), why: String::new(), unavailable: false };
     assert_eq!(short(&bench.hears(0, refused(1))), "");
     // The VM that the job got waits for the other one.
     assert_eq!(short(&bench.ready(60, 0)), "");
@@ -217,7 +218,8 @@ fn a_new_bag_and_a_new_price_have_launches_tried_again() {
     let (config, kind) = (ServiceConfig { vms: 1, ..config() }, ("x".into(), Some(bathtub())));
     let at = [0, HOUR].map(Time::from_secs);
     let mut bench = Bench(Service::new(&general, config, &at, kind));
-    let refused = |vm| Notice::LaunchRefused { vm: VmId::new(vm), why: String::new() };
+    let refused =
+        |vm| Notice::LaunchRefused { vm: VmId::new(vm), why: String::new(), unavailable: false };
     let wake = |token| Notice::Wake { token };
     let retry = || wake(super::scheduler::RETRY);
     assert_eq!(short(&bench.hears(0, Notice::Begin)), "+0");

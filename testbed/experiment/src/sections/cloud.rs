@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{GeneratedPrices, Placement, Preemption, SpotPlaces, TariffName};
-use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName};
+use dormouse_units::{Bytes, Credits, Ppm, Price, Span, TypeName, ZoneName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +53,16 @@ pub(crate) struct CloudSection {
     pub(crate) prices: BTreeMap<TypeName, PricesSection>,
     /// Spot prices that are drawn, by type, for types that have none in `prices`.
     pub(crate) generated_prices: BTreeMap<TypeName, GeneratedPrices>,
+    /// How many spot VMs of a type there can be at a time, for types that are scarce: a file, in JSON as
+    /// `{"metadata": {"gap_seconds": 300}, "data": [1, 1, 0]}` (spot-traces) or of rows such as `15m,0`, or the
+    /// rows themselves, such as `[["0s", 2], ["15m", 0]]`. The last number holds for ever. A launch beyond it is
+    /// refused, as unavailable; where it falls below what there is, the VMs launched last have their notice;
+    /// whoever was refused hears when there are more.
+    pub(crate) availability: BTreeMap<TypeName, AvailabilitySection>,
+    /// The zones of the provider, such as `["us-east-1a", "us-east-1b"]`: each has every type, as
+    /// `c3.large@us-east-1a`, with limits, prices, availability and interruptions of its own. Where `prices`,
+    /// `generated-prices` or `availability` name a type without a zone, that is of each zone.
+    pub(crate) zones: Vec<ZoneName>,
     /// The provider's hosts, each a worker in a live run; without any, there is room in virtual time for
     /// all that is launched, and live for what was there at once then.
     pub(crate) hosts: Vec<HostSection>,
@@ -76,6 +86,8 @@ impl Default for CloudSection {
             default_bid: None,
             prices: BTreeMap::new(),
             generated_prices: BTreeMap::new(),
+            availability: BTreeMap::new(),
+            zones: Vec::new(),
             hosts: Vec::new(),
         }
     }
@@ -181,6 +193,35 @@ pub(crate) struct PricesPart {
     /// Of a JSON file of several products: this one.
     #[schemars(example = "Linux/UNIX")]
     pub(crate) product: Option<String>,
+}
+
+/// How many spot VMs of a type there can be.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum AvailabilitySection {
+    /// A file of numbers of VMs.
+    Whole(String),
+    /// A file of numbers of VMs, and where in it the run begins.
+    Part(AvailabilityPart),
+    /// From when on which number holds, counted from the beginning.
+    Rows(#[schemars(with = "Vec<(dormouse_units::Span, u32)>")] Vec<(String, u32)>),
+}
+
+/// A file of numbers of VMs, and where in it the run begins.
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct AvailabilityPart {
+    /// The file, relative to the experiment's.
+    #[schemars(example = "availability.json")]
+    pub(crate) file: String,
+    /// So long after its first number the run begins.
+    #[serde(default)]
+    #[schemars(with = "Option<dormouse_units::Span>")]
+    pub(crate) start: Option<String>,
+    /// Headings of its columns where they are others than `time` and `count`, such as
+    /// `{ count = "free" }`.
+    #[serde(default)]
+    pub(crate) columns: BTreeMap<String, String>,
 }
 
 /// A host of the provider, or several that are alike.

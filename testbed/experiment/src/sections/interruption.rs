@@ -1,7 +1,9 @@
 //! The sections `[[interruption]]` of experiment files.
 
+use std::collections::BTreeMap;
+
 use dormouse_cloud::{Action, Bathtub, GompertzMakeham, Scope, Uniform, Weibull};
-use dormouse_units::{Span, TypeName};
+use dormouse_units::{Span, TypeName, ZoneName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -90,16 +92,24 @@ pub(crate) enum Recorded {
     List(#[schemars(with = "Vec<Span>")] Vec<String>),
 }
 
-/// What happens when.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+/// What happens when: `acts`, a `file` of them, or both.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct ScheduleSection {
     /// In any order.
-    #[schemars(length(min = 1))]
     pub(crate) acts: Vec<ActSection>,
+    /// A file of acts: under a heading such as `time,action,type` a row each, with a `type`, a `zone`, both, or
+    /// a `vm`; without any it is of all spot VMs. Times are seconds, spans such as `15m`, or dates.
+    #[schemars(example = "acts.csv")]
+    pub(crate) file: Option<String>,
+    /// The date at which the run begins, from which dates in `file` count.
+    #[schemars(example = "2024-01-31 12:00:00")]
+    pub(crate) begins: Option<String>,
+    /// Headings of the file's columns where they are others, such as `{ time = "when" }`.
+    pub(crate) columns: BTreeMap<String, String>,
 }
 
-/// What happens to a VM, or to all of a type.
+/// What happens to a VM, to all of a type, of a zone, or to all there are.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct ActSection {
@@ -108,9 +118,14 @@ pub(crate) struct ActSection {
     pub(crate) at: Span,
     /// What the provider does to it.
     pub(crate) action: Action,
-    /// To all spot VMs of this type; or give `vm`.
+    /// To all spot VMs of this type; or give `vm`, `zone` or `all`.
     #[serde(rename = "type")]
     pub(crate) kind: Option<TypeName>,
     /// To the VM of this number, counted from 0 in the order of their launches; or give `type`.
     pub(crate) vm: Option<u32>,
+    /// To all spot VMs of this zone.
+    pub(crate) zone: Option<ZoneName>,
+    /// To all spot VMs.
+    #[serde(default)]
+    pub(crate) all: bool,
 }

@@ -88,10 +88,13 @@ fn interruptions(record: &Record) -> Table {
             Action::Hibernate => "hibernate",
             Action::Resume => "resume",
             Action::Preempt => "preempt",
+            Action::Rebalance => "rebalance",
         })
         .column(Column::text("target"), |i| match &i.target {
             Target::Type(kind) => format!("all spot {kind}"),
             Target::Vm(vm) => vm.to_string(),
+            Target::Zone(zone) => format!("all spot VMs of {zone}"),
+            Target::All => "all spot VMs".to_owned(),
         })
         .column(Column::text("hit"), |i| match i.vms.as_slice() {
             [] => "none: no such VM ran".to_owned(),

@@ -21,7 +21,7 @@ impl Checker<'_> {
             format!("an interruption before it was asked for at {asked}")
         });
         let fit: &[Life] = match action {
-            Action::Hibernate => &[Life::Running],
+            Action::Hibernate | Action::Rebalance => &[Life::Running],
             Action::Resume => &[Life::Frozen],
             // One that makes room for another's VM may have been told to hibernate before.
             Action::Preempt => &ALIVE,
@@ -30,6 +30,7 @@ impl Checker<'_> {
         let unfit: &[Life] = match action {
             Action::Hibernate => &[Life::Booting, Life::Frozen],
             Action::Resume | Action::Preempt => &[Life::Freezing, Life::Frozen],
+            Action::Rebalance => &[],
         };
         for vm in left {
             self.on(*vm, unfit, "is left alone by an interruption", |vm| {
@@ -43,14 +44,14 @@ impl Checker<'_> {
                         (vm.life, vm.is_displaced) = (Life::Freezing, may_make_room);
                     }
                     Action::Resume => vm.resumes = true,
-                    Action::Preempt => {}
+                    Action::Preempt | Action::Rebalance => {}
                 }
                 (vm.market != Market::Spot).then(|| "it is not a spot VM".to_owned())
             });
             match action {
                 Action::Preempt => self.has_notice(*vm),
                 Action::Resume => self.takes_room(*vm),
-                Action::Hibernate => {}
+                Action::Hibernate | Action::Rebalance => {}
             }
         }
     }

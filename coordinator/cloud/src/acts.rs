@@ -1,0 +1,210 @@
+//! Interruptions as people write them down: rows of a time, what is done, and to which VMs.
+
+use dormouse_input::{Chosen, Column, Columns, FlawedRow, Moment, Row, Rows, RowsError, Source};
+use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
+
+use crate::{Action, Interruption, Target};
+
+/// Most rows of a record: they become a part of the run's log.
+const MOST_ROWS: usize = 100_000;
+
+const COLUMNS: [Column; 5] = [
+    Column {
+        name: "time",
+        known_as: &["time", "at", "timestamp", "date", "seconds"],
+        is_needed: true,
+    },
+    Column { name: "action", known_as: &["action", "act", "event", "what"], is_needed: true },
+    Column {
+        name: "type",
+        known_as: &["type", "instance type", "machine type", "vm type"],
+        is_needed: false,
+    },
+    Column { name: "zone", known_as: &["zone", "availability zone", "az"], is_needed: false },
+    Column { name: "vm", known_as: &["vm", "vm number", "instance"], is_needed: false },
+];
+
+/// An act of a record, with its place there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenAct {
+    /// The act.
+    pub act: Interruption,
+    /// Number of its line, from 1.
+    pub line: u64,
+    /// The line as it stands in the record.
+    pub row: String,
+}
+
+/// Whether these are the headings of a record of acts.
+#[must_use]
+pub fn are_acts(first: &Row<'_>) -> bool {
+    let columns = Columns::of(first, &COLUMNS, &Chosen::default());
+    columns.is_ok_and(|columns| columns.is_some_and(|columns| columns.has_heading()))
+}
+
+/// Reads a record of acts: under a heading with `time` and `action` a row each, with `type`, `zone` or
+/// `vm` (a number from 0, in the order of launches) saying which VMs it is done to; a row with none of
+/// them is of all spot VMs. A time is a number of seconds, a span such as `15m`, or a date, which
+/// counts from `begins`, in seconds since 1970.
+///
+/// # Errors
+///
+/// The file can't be read, or the first row that can't be used.
+pub fn read_acts(
+    source: Source,
+    chosen: &Chosen,
+    begins: Option<i64>,
+) -> Result<Vec<WrittenAct>, FlawedRow> {
+    let unreadable =
+        |error: std::io::Error| FlawedRow::whole(error.to_string(), "give another file");
+    let mut rows = Rows::of(source).map_err(unreadable)?;
+    let right = "begin with a row of names, such as: time,action,type";
+    let Some(first) = rows.first() else { return Err(FlawedRow::whole("it has no rows", right)) };
+    let columns =
+        Columns::of(&first, &COLUMNS, chosen).map_err(|no| first.flaw(no.what, no.remedy))?;
+    let columns = columns.ok_or_else(|| first.flaw("its first row names no columns", right))?;
+    if columns.has_heading() {
+        rows.skip_first();
+    }
+    let mut acts = Vec::new();
+    loop {
+        let row = match rows.next_row() {
+            Ok(Some(row)) => row,
+            Ok(None) => break,
+            Err(RowsError::Row(flaw)) => return Err(flaw),
+            Err(RowsError::Read(error)) => return Err(unreadable(error)),
+        };
+        if acts.len() == MOST_ROWS {
+            return Err(row.flaw(format!("it has more than {MOST_ROWS} rows"), "give a part of it"));
+        }
+        let act = act(&row, &columns, begins)?;
+        let flaw = row.flaw("", "");
+        acts.push(WrittenAct { act, line: flaw.line, row: flaw.row });
+    }
+    if acts.is_empty() {
+        return Err(FlawedRow::whole("it has no acts", "write rows like: 15m,preempt,c3.large"));
+    }
+    Ok(acts)
+}
+
+fn act(row: &Row<'_>, columns: &Columns, begins: Option<i64>) -> Result<Interruption, FlawedRow> {
+    let [time, action, kind, zone, vm] = [0, 1, 2, 3, 4].map(|n| columns.cell(row, n));
+    let at = at(time, begins).map_err(|(what, remedy)| row.flaw(what, remedy))?;
+    let action = match action.to_ascii_lowercase().as_str() {
+        "hibernate" | "hibernation" | "stop" => Action::Hibernate,
+        "resume" | "resumption" | "start" => Action::Resume,
+        "preempt" | "preempted" | "preemption" | "terminate" | "interrupt" => Action::Preempt,
+        "rebalance" | "rebalance recommendation" => Action::Rebalance,
+        _ => {
+            let what = format!("'{action}' is nothing that a provider does");
+            return Err(row.flaw(what, "write hibernate, resume, preempt or rebalance"));
+        }
+    };
+    let target = match (kind, zone, vm) {
+        ("", "", "") => Target::All,
+        (kind, "", "") => Target::Type(TypeName::from(kind)),
+        ("", zone, "") => Target::Zone(ZoneName::from(zone)),
+        (kind, zone, "") => Target::Type(TypeName::from(kind).in_zone(&ZoneName::from(zone))),
+        ("", "", vm) => {
+            let number = vm.trim_start_matches("vm").trim().parse::<u32>();
+            let number = number.map_err(|_| {
+                row.flaw(
+                    format!("'{vm}' is no number of a VM"),
+                    "number VMs from 0, as vms.csv has them",
+                )
+            })?;
+            Target::Vm(VmId::new(number))
+        }
+        _ => {
+            let what = "it names a VM and its type or zone";
+            return Err(row.flaw(what, "name the VM alone, or the type and zone without it"));
+        }
+    };
+    Ok(Interruption { at, target, action })
+}
+
+fn at(text: &str, begins: Option<i64>) -> Result<Time, (String, &'static str)> {
+    let seconds = || text.parse::<f64>().ok().and_then(Span::from_secs_f64);
+    if let Some(span) = text.parse::<Span>().ok().or_else(seconds) {
+        return Ok(Time::ZERO + span);
+    }
+    let right = "write seconds, a span such as 15m, or a date such as 2024-01-31 12:00:00";
+    let Some(moment) = Moment::read(text) else {
+        return Err((format!("'{text}' is no time"), right));
+    };
+    let Some(begins) = begins else {
+        let what = format!("'{text}' is a date, and nobody says when the run begins");
+        return Err((what, "say when it begins: begins = \"2024-01-31 12:00:00\""));
+    };
+    let since = u64::try_from(moment.second - begins);
+    since.map(Time::from_secs).map_err(|_| {
+        (format!("'{text}' is before the run begins"), "leave the row out, or begin earlier")
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    fn read(text: &str, begins: Option<i64>) -> Result<Vec<Interruption>, String> {
+        let source = Source::of(Cursor::new(text.as_bytes().to_vec())).unwrap();
+        let acts =
+            read_acts(source, &Chosen::default(), begins).map_err(|error| error.to_string())?;
+        Ok(acts.into_iter().map(|written| written.act).collect())
+    }
+
+    #[test]
+    fn acts_are_of_a_type_a_zone_a_vm_or_all() {
+        let text = "time,action,type,zone,vm\n\
+                    15m,preempt,v100,,\n\
+                    900,hibernate,,us-east-1a,\n\
+                    1000.5,resume,,,3\n\
+                    20m,Rebalance,,,\n\
+                    25m,preempt,v100,us-east-1b,\n";
+        let act = |at, target, action| Interruption { at: Time::from_micros(at), target, action };
+        let wanted = [
+            act(900_000_000, Target::Type("v100".into()), Action::Preempt),
+            act(900_000_000, Target::Zone("us-east-1a".into()), Action::Hibernate),
+            act(1_000_500_000, Target::Vm(VmId::new(3)), Action::Resume),
+            act(1_200_000_000, Target::All, Action::Rebalance),
+            act(1_500_000_000, Target::Type("v100@us-east-1b".into()), Action::Preempt),
+        ];
+        assert_eq!(read(text, None).unwrap(), wanted);
+    }
+
+    #[test]
+    fn dates_count_from_the_run_s_beginning_and_columns_stand_in_any_order() {
+        let text = "Event;Timestamp;Instance Type\nPREEMPT;2024-01-01T00:15:00Z;v100\n";
+        let begins = Moment::read("2024-01-01 00:00:00").unwrap().second;
+        let acts = read(text, Some(begins)).unwrap();
+        let target = Target::Type("v100".into());
+        assert_eq!(
+            acts,
+            [Interruption { at: Time::from_secs(900), target, action: Action::Preempt }]
+        );
+        let error = read(text, None).unwrap_err();
+        assert!(error.starts_with("line 2: '2024-01-01T00:15:00Z' is a date"), "{error}");
+        let error = read(text, Some(begins + 1_000)).unwrap_err();
+        assert!(error.contains("is before the run begins"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_act_is_refused_with_its_place() {
+        for (text, part) in [
+            ("", "it has no rows"),
+            ("time,action\n", "it has no acts"),
+            ("15m,preempt,v100\n", "line 1: its first row names no columns"),
+            ("time,type\n15m,v100\n", "there is no column 'action'"),
+            ("time,action\n15m,explode\n", "line 2: 'explode' is nothing that a provider does"),
+            ("time,action\nsoon,preempt\n", "line 2: 'soon' is no time"),
+            ("time,action,vm\n15m,preempt,x\n", "'x' is no number of a VM"),
+            ("time,action,vm,type\n15m,preempt,1,v100\n", "it names a VM and its type or zone"),
+        ] {
+            let error = read(text, None).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The number of spot VMs of a type that can be had, over time.
+
+use dormouse_units::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// How many spot VMs of a type there can be at a time, all users' together: each number holds from
+/// its time until the next one's, the first from the beginning on, and the last for ever.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Availability(Vec<(Time, u32)>);
+
+impl Availability {
+    /// The availability of these numbers, given in any order. Of several at one time the last one
+    /// given holds; one that repeats the one before it is left out.
+    #[must_use]
+    pub fn new(mut numbers: Vec<(Time, u32)>) -> Self {
+        // A stable sort: those of one time stay in the order in which they were given.
+        numbers.sort_by_key(|(at, _)| *at);
+        let mut steps: Vec<(Time, u32)> = Vec::with_capacity(numbers.len());
+        for (at, vms) in numbers {
+            steps.pop_if(|last| last.0 == at);
+            if steps.last().is_none_or(|last| last.1 != vms) {
+                steps.push((at, vms));
+            }
+        }
+        Self(steps)
+    }
+
+    /// Whether nothing is said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Number of VMs at a time; `None`: nothing is said, and there is no bound.
+    #[must_use]
+    pub fn at(&self, at: Time) -> Option<u32> {
+        let after = self.0.partition_point(|(from, _)| *from <= at);
+        self.0.get(after.saturating_sub(1)).map(|(_, vms)| *vms)
+    }
+
+    /// Instant of the next change after `after`; `None`: the number changes no more.
+    #[must_use]
+    pub fn next_change(&self, after: Time) -> Option<Time> {
+        let next = self.0.partition_point(|(from, _)| *from <= after);
+        // The first number holds from the beginning on.
+        self.0.get(next.max(1)).map(|(from, _)| *from)
+    }
+
+    /// This availability for a run that begins later by `start`.
+    #[must_use]
+    pub fn begun_at(&self, start: Span) -> Self {
+        let since = |at: Time| Time::ZERO + at.since(Time::ZERO).saturating_sub(start);
+        Self::new(self.0.iter().map(|(at, vms)| (since(*at), *vms)).collect())
+    }
+
+    /// The numbers with the times from which on they hold.
+    #[must_use]
+    pub fn steps(&self) -> &[(Time, u32)] {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_holds_until_the_next_and_the_first_from_the_beginning() {
+        let s = Time::from_secs;
+        let of = Availability::new(vec![(s(900), 0), (s(300), 4), (s(600), 4), (s(1_500), 2)]);
+        assert_eq!(of.steps(), [(s(300), 4), (s(900), 0), (s(1_500), 2)]);
+        let at = [0, 300, 899, 900, 1_500, 9_000].map(|t| of.at(s(t)));
+        assert_eq!(at, [4, 4, 4, 0, 2, 2].map(Some));
+        let next = [0, 300, 900, 1_500].map(|t| of.next_change(s(t)));
+        assert_eq!(next, [Some(s(900)), Some(s(900)), Some(s(1_500)), None]);
+        let later = of.begun_at(Span::from_secs(1_000));
+        assert_eq!(later.steps(), [(s(0), 0), (s(500), 2)]);
+        assert_eq!(
+            (Availability::default().at(s(5)), Availability::default().next_change(s(0))),
+            (None, None)
+        );
+    }
+}

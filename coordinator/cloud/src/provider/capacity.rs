@@ -1,0 +1,77 @@
+//! Spot VMs that can't be had, or are taken back, because their type has become scarce.
+
+use dormouse_units::{Time, TypeName, VmId};
+
+use super::Provider;
+use crate::{Market, Vm, VmState};
+
+/// A change of how many spot VMs of a type there can be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AvailabilityChange {
+    /// The instance type.
+    pub kind: TypeName,
+    /// Most spot VMs of the type from now on.
+    pub vms: u32,
+    /// VMs that are taken back, as there are more: those launched last.
+    pub reclaimed: Vec<VmId>,
+}
+
+impl Provider {
+    /// Instant of the next change of what can be had; `None`: none is to come.
+    #[must_use]
+    pub fn next_availability(&self) -> Option<Time> {
+        self.availability_changes.first().map(|(at, _)| *at)
+    }
+
+    /// Whether the provider says how many spot VMs of this type there can be.
+    #[must_use]
+    pub fn is_scarce(&self, kind: &TypeName) -> bool {
+        self.available.contains_key(kind)
+    }
+
+    /// The changes of what can be had until now. Where fewer VMs can be had than there are, those
+    /// that were launched last are given notice; hibernated ones hold nothing, and one that has its
+    /// notice already counts as gone.
+    pub fn change_availability(&mut self, now: Time) -> Vec<AvailabilityChange> {
+        let mut changed = Vec::new();
+        while self.next_availability().is_some_and(|at| at <= now) {
+            let Some((at, kind)) = self.availability_changes.pop_first() else { break };
+            let Some(trace) = self.availability.get(&kind) else { continue };
+            let next = trace.next_change(at);
+            let vms = trace.at(at).unwrap_or(u32::MAX);
+            self.availability_changes.extend(next.map(|at| (at, kind.clone())));
+            self.available.insert(kind.clone(), vms);
+            let stays = |vm: &Vm| {
+                !vm.has_notice
+                    && matches!(vm.state, VmState::Booting | VmState::Running | VmState::Resuming)
+            };
+            let staying: Vec<VmId> =
+                self.spot_of(&kind).filter(|(_, vm)| stays(vm)).map(|(id, _)| id).collect();
+            let excess = staying.len().saturating_sub(vms as usize);
+            // One that is about to run again can't be told anything yet.
+            let told =
+                |id: &&VmId| self.vms.get(*id).is_some_and(|vm| vm.state != VmState::Resuming);
+            let reclaimed: Vec<VmId> =
+                staying.iter().rev().filter(told).take(excess).copied().collect();
+            for &vm in &reclaimed {
+                self.given_notice(vm);
+            }
+            changed.push(AvailabilityChange { kind, vms, reclaimed });
+        }
+        changed
+    }
+
+    /// Whether another spot VM of this type can be had now, as far as availability goes.
+    pub(super) fn is_available(&self, kind: &TypeName) -> bool {
+        let Some(&most) = self.available.get(kind) else { return true };
+        let holds = |vm: &Vm| !matches!(vm.state, VmState::Hibernated { .. });
+        let held = self.spot_of(kind).filter(|(_, vm)| holds(vm)).count();
+        held < most as usize
+    }
+
+    /// The living spot VMs of a type, in the order of their ids.
+    fn spot_of(&self, kind: &TypeName) -> impl Iterator<Item = (VmId, &Vm)> {
+        let alike = self.alike.get(&(kind.clone(), Market::Spot));
+        alike.into_iter().flatten().filter_map(|id| Some((*id, self.vms.get(id)?)))
+    }
+}

@@ -1,0 +1,50 @@
+//! Zones of a provider, of `[cloud] zones`: each is a place with prices and capacity of its own, and a
+//! type in a zone is a type of its own, `TYPE@ZONE`.
+
+use dormouse_cloud::{InstanceType, Types};
+use dormouse_documents::{Mistakes, Node};
+use dormouse_units::{TypeName, ZoneName};
+
+/// Every one of these types in every zone; the types as they are where there are no zones.
+pub(super) fn spread(types: Types, zones: &[ZoneName], node: &Node, found: &mut Mistakes) -> Types {
+    for (n, zone) in zones.iter().enumerate() {
+        let place = node.place_of(&format!("zones.{n}"));
+        if zones[..n].contains(zone) {
+            found.add(place, format!("'{zone}' is named twice"), "name each zone once");
+        }
+        if zone.as_str().is_empty() || zone.as_str().contains(['@', ',', '"']) {
+            let what = format!("'{zone}' is not fit for a zone");
+            found.add(place, what, "use letters, digits and '-', such as us-east-1a");
+        }
+    }
+    if zones.is_empty() {
+        return types;
+    }
+    let in_zone = |kind: &InstanceType, zone: &ZoneName| {
+        let name = kind.name.in_zone(zone);
+        (name.clone(), InstanceType { name, ..kind.clone() })
+    };
+    types.values().flat_map(|kind| zones.iter().map(|zone| in_zone(kind, zone))).collect()
+}
+
+/// The types that a name means: the one of this name, or, where it names no zone and there are zones,
+/// that type in each of them. A name that means none is given back.
+pub(super) fn each(name: &TypeName, types: &Types) -> Vec<TypeName> {
+    if types.contains_key(name) {
+        return vec![name.clone()];
+    }
+    let of: Vec<_> = types
+        .keys()
+        .filter(|kind| kind.zone().is_some() && kind.anywhere() == name.as_str())
+        .cloned()
+        .collect();
+    if of.is_empty() { vec![name.clone()] } else { of }
+}
+
+/// The names of the zones that these types are in, each once.
+pub(super) fn names(types: &Types) -> Vec<&str> {
+    let mut all: Vec<&str> = types.keys().filter_map(TypeName::zone).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}

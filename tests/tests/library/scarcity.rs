@@ -1,0 +1,213 @@
+//! Experiments whose provider runs short of spot VMs: what can be had is written down, by type and by
+//! zone, and so is what is done to VMs.
+
+use dormouse_analysis::Record;
+use dormouse_cloud::{Action, Target};
+use dormouse_experiment::Experiment;
+use dormouse_model::{Effect, Notice, Step, VmEnd};
+use dormouse_units::{Time, TypeName, VmId, ZoneName};
+
+use super::runs::{sound, with};
+
+/// The trace of availability of a public case: what could be had every 300 s.
+const TRACE: &str = r#"{"metadata": {"gap_seconds": 300}, "data": [1,1,1,0,0,1,1,1,1,0,1,1]}"#;
+/// The same in another form.
+const ROWS: &str = "time,count\n0s,1\n15m,0\n25m,1\n45m,0\n50m,1\n";
+
+/// Tasks of 19 minutes on spot VMs that boot at once and have no notice.
+fn experiment(cloud: &str, rest: &str, files: &[(&str, &str)]) -> Result<Experiment, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        r#"name = "scarcity"
+[cloud]
+boot = "0s"
+hibernation = "0s"
+preemption-notice = "0s"
+{cloud}
+[[cloud.type]]
+name = "v100"
+vcpus = 1
+memory = "4 GiB"
+on-demand = 3.06
+spot = 0.1
+[workload]
+kind = "bag"
+deadline = "4h"
+[checkpoint]
+policy = "none"
+{rest}
+"#
+    );
+    for (name, content) in files {
+        std::fs::write(folder.path().join(name), content).unwrap();
+    }
+    let file = folder.path().join("scarcity.toml");
+    std::fs::write(&file, text).unwrap();
+    with(file.to_str().unwrap(), &[]).map_err(|error| error.to_string())
+}
+
+/// So many tasks, and so many VMs of these types.
+fn work(tasks: u32, fleet: &[(&str, u32)]) -> String {
+    let vm = |(kind, count): &(&str, u32)| {
+        format!("{{ type = \"{kind}\", market = \"spot\", count = {count} }}")
+    };
+    let fleet: Vec<_> = fleet.iter().map(vm).collect();
+    format!(
+        "[[workload.task]]\ncount = {tasks}\nruntime = \"19m\"\n\
+         [scheduler]\nname = \"fifo\"\nfleet = [{}]",
+        fleet.join(", ")
+    )
+}
+
+fn makespan(record: &Record) -> Time {
+    record.makespan().unwrap()
+}
+
+fn notices(steps: &[Step]) -> impl Iterator<Item = (Time, &Notice)> {
+    steps.iter().flat_map(|step| step.notices.iter().map(|notice| (step.at, notice)))
+}
+
+#[test]
+fn a_launch_in_an_outage_waits_until_there_is_capacity() {
+    let s = Time::from_secs;
+    let one = work(1, &[("v100", 1)]);
+    // A public case: 0 to 900 s lost, none until 1,500 s, 1,140 s then.
+    for (file, content, cloud) in [
+        ("az-a.json", TRACE, "availability = { v100 = \"az-a.json\" }"),
+        ("az-a", ROWS, "availability = { v100 = \"az-a\" }"),
+        (
+            "x",
+            "",
+            "availability = { v100 = [[\"0s\", 1], [\"15m\", 0], [\"25m\", 1], [\"45m\", 0]] }",
+        ),
+    ] {
+        let experiment = experiment(cloud, &one, &[(file, content)]).unwrap();
+        let (steps, record) = sound(&experiment);
+        assert_eq!(makespan(&record), s(2_640), "{cloud}");
+        assert!(
+            steps
+                .iter()
+                .flat_map(|step| &step.effects)
+                .any(|effect| *effect == Effect::Reclaimed { vm: VmId::new(0) })
+        );
+        let refused = notices(&steps).find_map(|(at, notice)| match notice {
+            Notice::LaunchRefused { why, unavailable: true, .. } => Some((at, why.as_str())),
+            _ => None,
+        });
+        assert_eq!(refused, Some((s(900), "no more than 0 spot v100 can be had now")));
+        let available = Notice::Available { kind: "v100".into() };
+        assert!(notices(&steps).any(|(at, notice)| (at, notice) == (s(1_500), &available)));
+    }
+    // It begins 10 minutes later in the trace: 300 s lost, none until 900 s.
+    let cloud = "availability = { v100 = { file = \"t.json\", start = \"10m\" } }";
+    let later = experiment(cloud, &one, &[("t.json", TRACE)]).unwrap();
+    assert_eq!(makespan(&sound(&later).1), s(900 + 1_140));
+}
+
+#[test]
+fn those_launched_last_are_taken_back_and_two_wait_for_room_for_two() {
+    let s = Time::from_secs;
+    let cloud =
+        "availability = { v100 = [[\"0s\", 3], [\"5m\", 1], [\"10m\", 2]] }\nlimits = { spot = 5 }";
+    let experiment = experiment(cloud, &work(4, &[("v100", 4)]), &[]).unwrap();
+    let (steps, record) = sound(&experiment);
+    let taken: Vec<_> = steps
+        .iter()
+        .flat_map(|step| step.effects.iter().map(|effect| (step.at, effect)))
+        .filter_map(|(at, effect)| match effect {
+            Effect::Reclaimed { vm } => Some((at, vm.get())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(taken, [(s(300), 2), (s(300), 1)]);
+    // The one that was left ends at 1,140 s, one that came at 600 s at 1,740 s; the others after
+    // them, as never more than two are there: at 2,280 s and 2,880 s.
+    assert_eq!(makespan(&record), s(600 + 2 * 1_140));
+    assert_eq!(record.counts.preemptions, 2);
+}
+
+#[test]
+fn a_vm_with_its_notice_holds_its_capacity_until_it_is_gone() {
+    let s = Time::from_secs;
+    let cloud = "availability = { v100 = [[\"0s\", 1], [\"5m\", 0], [\"6m\", 1]] }";
+    let experiment = experiment(cloud, &work(1, &[("v100", 1)]), &[]).unwrap();
+    let mut noticed = experiment.clone();
+    noticed.setup.preemption_notice = dormouse_units::Span::from_secs(120);
+    let (steps, record) = sound(&noticed);
+    // Taken back at 300 s, gone at 420 s: what is free from 360 s on is had then, and not before.
+    let launched: Vec<_> = record.vms.values().map(|vm| vm.launched).collect();
+    assert_eq!(launched, [s(0), s(420)]);
+    let lost = notices(&steps).find(|(_, notice)| matches!(notice, Notice::VmLost { .. }));
+    assert_eq!(lost.map(|(at, _)| at), Some(s(420)));
+}
+
+#[test]
+fn zones_have_capacity_prices_and_interruptions_of_their_own() {
+    let s = Time::from_secs;
+    let cloud = "zones = [\"a\", \"b\"]\navailability = { \"v100@a\" = [[\"0s\", 1], [\"5m\", 0]] }\n\
+                 prices = { \"v100@b\" = [[\"0s\", 0.2]] }";
+    let rest = format!(
+        "{}\n[[interruption]]\nmodel = \"schedule\"\nfile = \"acts.csv\"",
+        work(3, &[("v100@a", 1), ("v100@b", 2)])
+    );
+    let acts = "time,action,zone,vm\n100s,rebalance,,0\n10m,preempt,b,\n";
+    let experiment = experiment(cloud, &rest, &[("acts.csv", acts)]).unwrap();
+    let kinds: Vec<_> = experiment.setup.catalogue.types.keys().map(TypeName::as_str).collect();
+    assert_eq!(kinds, ["v100@a", "v100@b"]);
+    let (steps, record) = sound(&experiment);
+    let rebalance = Notice::VmRebalance { vm: VmId::new(0) };
+    assert!(notices(&steps).any(|(at, notice)| (at, notice) == (s(100), &rebalance)));
+    let zone = Target::Zone(ZoneName::from("b"));
+    let hit = record.interruptions.iter().find(|act| act.target == zone).unwrap();
+    assert_eq!((hit.at, hit.action, hit.vms.len()), (s(600), Action::Preempt, 2));
+    let of_a = |record: &Record| {
+        let vms = record.vms.values().filter(|vm| vm.kind.as_str() == "v100@a");
+        vms.map(|vm| vm.ended.map(|(at, why, _)| (at, why))).collect::<Vec<_>>()
+    };
+    assert_eq!(of_a(&record), [Some((s(300), VmEnd::Preempted))]);
+    let price = record.vms.values().find(|vm| vm.kind.as_str() == "v100@b").unwrap().price;
+    assert_eq!(price, "0.2".parse().unwrap());
+}
+
+#[test]
+fn an_event_of_all_zones_hits_all_at_once() {
+    let cloud = "zones = [\"a\", \"b\"]";
+    for (scope, targets) in [("zone", 2), ("all", 1)] {
+        let rest = format!(
+            "{}\n[[interruption]]\nmodel = \"poisson\"\nhibernate-every = \"10m\"\nresume-every = \"5m\"\n\
+             scope = \"{scope}\"",
+            work(4, &[("v100@a", 2), ("v100@b", 2)])
+        );
+        let (_, record) = sound(&experiment(cloud, &rest, &[]).unwrap());
+        let mut kinds: Vec<_> = record.interruptions.iter().map(|act| act.target.clone()).collect();
+        kinds.sort();
+        kinds.dedup();
+        assert_eq!(kinds.len(), targets, "{kinds:?}");
+        let most = record.interruptions.iter().map(|act| act.vms.len()).max();
+        assert_eq!(most, Some(if scope == "all" { 4 } else { 2 }));
+    }
+}
+
+#[test]
+fn what_is_wrong_with_scarcity_is_said_with_its_place() {
+    let one = work(1, &[("v100", 1)]);
+    let acts = |text: &'static str| {
+        let rest = format!("{one}\n[[interruption]]\nmodel = \"schedule\"\nfile = \"acts.csv\"");
+        (String::new(), rest, vec![("acts.csv", text)])
+    };
+    let cloud = |text: &str| (text.to_owned(), one.clone(), vec![("x.json", TRACE)]);
+    for ((cloud, rest, files), part) in [
+        (cloud("availability = { v10 = \"x.json\" }"), "there is no spot type 'v10'"),
+        (cloud("availability = { v100 = \"y.json\" }"), "y.json"),
+        (cloud("availability = { v100 = [] }"), "it says of no time what can be had"),
+        (cloud("zones = [\"a\", \"a\"]"), "'a' is named twice"),
+        (cloud("zones = [\"a\"]"), "there is no instance type 'v100'"),
+        (acts("time,action,type\n5m,preempt,v10\n"), "acts.csv:2"),
+        (acts("time,action,zone\n5m,preempt,a\n"), "there is no zone 'a'"),
+        (acts("time,action\n2024-01-01 00:00:00,preempt\n"), "nobody says when the run begins"),
+        (acts("time,action,vm\n5m,preempt,77\n"), "there is no VM 77"),
+    ] {
+        let error = experiment(&cloud, &rest, &files).unwrap_err();
+        assert!(error.contains(part), "{part}: {error}");
+    }
+}
