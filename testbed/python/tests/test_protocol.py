@@ -70,9 +70,9 @@ def _noting(name: str) -> Callable[..., None]:
 
 
 for _name in (
-    "begin price submitted vm_ready launch_refused host_joined vm_hibernating vm_hibernated vm_resumed "
-    "vm_preempting vm_lost task_started task_finished task_failed task_stopped checkpointed credits "
-    "woken rejected instant_over"
+    "begin price submitted vm_ready launch_refused available host_joined vm_hibernating vm_hibernated vm_resumed "
+    "vm_preempting vm_rebalance vm_lost task_started task_finished task_failed task_stopped checkpointed "
+    "credits woken rejected instant_over"
 ).split():
     setattr(Everything, _name, _noting(_name))
 
@@ -91,11 +91,13 @@ class Notices(unittest.TestCase):
             ({"notice": "submitted", **job}, ("submitted", 7, Job(**job))),
             ({"notice": "vm-ready", "vm": 0}, ("vm_ready", 7, 0)),
             ({"notice": "launch-refused", "vm": 0, "why": "no"}, ("launch_refused", 7, 0, "no")),
+            ({"notice": "available", "kind": "small"}, ("available", 7, "small")),
             ({"notice": "host-joined"}, ("host_joined", 7)),
             ({"notice": "vm-hibernating", "vm": 0}, ("vm_hibernating", 7, 0)),
             ({"notice": "vm-hibernated", "vm": 0}, ("vm_hibernated", 7, 0)),
             ({"notice": "vm-resumed", "vm": 0}, ("vm_resumed", 7, 0)),
             ({"notice": "vm-preempting", "vm": 0, "at": 9}, ("vm_preempting", 7, 0, 9)),
+            ({"notice": "vm-rebalance", "vm": 0}, ("vm_rebalance", 7, 0)),
             ({"notice": "vm-lost", "vm": 0}, ("vm_lost", 7, 0)),
             (
                 {"notice": "task-started", "task": 4, "vm": 0, "done": 1, "since": 2},

@@ -71,6 +71,9 @@ class Scheduler:
     def launch_refused(self, now: int, vm: int, why: str) -> None:
         """A launch was refused."""
 
+    def available(self, now: int, kind: str) -> None:
+        """More spot VMs of a type can be had than before, after a launch was refused."""
+
     def host_joined(self, now: int) -> None:
         """A host has joined after a launch was refused: there may be room for the VM now."""
 
@@ -85,6 +88,9 @@ class Scheduler:
 
     def vm_preempting(self, now: int, vm: int, at: int) -> None:
         """A spot VM will be killed at the time `at`."""
+
+    def vm_rebalance(self, now: int, vm: int) -> None:
+        """The provider recommends to replace a spot VM: it is more likely to be taken than before."""
 
     def vm_lost(self, now: int, vm: int) -> None:
         """A VM is gone for good though nobody asked: it was preempted, or its host was lost."""
