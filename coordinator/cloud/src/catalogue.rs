@@ -40,6 +40,10 @@ pub struct Burstable {
     pub initial: Credits,
     /// Most credits a VM can hold.
     pub cap: Credits,
+    /// Price of a vCPU-hour beyond what the VM has earned, in unlimited mode; `None`: standard mode,
+    /// in which a VM without credits has its baseline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub surplus: Option<Price>,
 }
 
 impl Burstable {
@@ -48,7 +52,7 @@ impl Burstable {
     pub fn new(baseline: Ppm, earned_per_hour: Credits) -> Self {
         let day = earned_per_hour.as_vcpu_micros().saturating_mul(24);
         let cap = Credits::from_vcpu_micros(day);
-        Self { baseline, earned_per_hour, initial: Credits::ZERO, cap }
+        Self { baseline, earned_per_hour, initial: Credits::ZERO, cap, surplus: None }
     }
 }
 

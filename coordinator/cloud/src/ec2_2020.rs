@@ -2,6 +2,7 @@
 
 use dormouse_units::{Bytes, Credits, Ppm, Price};
 
+use crate::ec2_2026;
 use crate::gce_2019;
 use crate::{Burstable, InstanceType, Limits, Types};
 
@@ -31,7 +32,8 @@ const EC2_2020_ARTIFACT: [Row; 4] = {
 };
 
 /// Names of the built-in catalogues.
-pub const BUILT_IN: [&str; 4] = ["ec2-2020", "ec2-2020-paper", "ec2-2020-artifact", "gce-2019"];
+pub const BUILT_IN: [&str; 5] =
+    ["ec2-2020", "ec2-2020-paper", "ec2-2020-artifact", "ec2-2026", "gce-2019"];
 
 /// Baseline share and credits per hour of a burstable type: 36 credits are the provider's figure
 /// for a t3.large, 20 % is Table II's.
@@ -48,6 +50,7 @@ pub fn built_in(name: &str) -> Option<Types> {
         "ec2-2020" => (EC2_2020, 3, T3),
         "ec2-2020-paper" => (EC2_2020_PAPER, 5, T3),
         "ec2-2020-artifact" => (EC2_2020_ARTIFACT, 3, T3_ARTIFACT),
+        "ec2-2026" => return Some(ec2_2026::types()),
         "gce-2019" => return Some(gce_2019::types()),
         _ => return None,
     };

@@ -8,7 +8,9 @@ mod acts;
 mod availability;
 mod billing;
 mod catalogue;
+mod catalogue_file;
 mod ec2_2020;
+mod ec2_2026;
 mod gce_2019;
 mod hosts;
 mod interruption;
@@ -19,6 +21,7 @@ mod price_record;
 mod prices;
 mod provider;
 mod rows;
+mod surplus;
 mod tariff;
 mod terms;
 mod vm;
@@ -27,6 +30,9 @@ pub use acts::{WrittenAct, are_acts, read_acts};
 pub use availability::Availability;
 pub use billing::{Billing, Charge, Meter};
 pub use catalogue::{Burstable, Catalogue, InstanceType, Limits, Market, Types};
+pub use catalogue_file::{
+    Advice, CatalogueFile, are_types, is_described, read_advisor, read_types,
+};
 pub use ec2_2020::{BUILT_IN, built_in};
 pub use hosts::{
     CostName, Filter, Fleet, Host, Placed, Placement, PlacementRule, Placer, PlacerName, Placing,
@@ -43,6 +49,7 @@ pub use price_record::{BadPrice, Dates, PriceRecord, PriceStatistics};
 pub use prices::{DrawnStart, Listed, PriceTrace, Prices, Recorded};
 pub use provider::{AvailabilityChange, PriceChange, Provider};
 pub use rows::RowError;
+pub use surplus::Surplus;
 pub use tariff::{ByTheHour, ByTheSecond, ByTheStartedHour, EndedBy, Tariff, TariffName};
 pub use terms::{Preemption, SpotPlaces, Terms};
 pub use vm::{Vm, VmState};

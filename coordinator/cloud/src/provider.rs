@@ -276,6 +276,7 @@ impl Provider {
             is_displaced: false,
             tariff: self.tariff,
             meter,
+            surcharge: Money::ZERO,
         };
         self.vms.insert(id, vm);
         self.alive.insert(id);
@@ -561,6 +562,13 @@ impl Provider {
             }
         }
         true
+    }
+
+    /// In all, so much is owed for surplus credits of a VM that is alive.
+    pub fn surcharge(&mut self, id: VmId, cost: Money) {
+        if let Some(vm) = self.vms.get_mut(&id).filter(|vm| vm.is_alive()) {
+            vm.surcharge = cost;
+        }
     }
 
     /// Forgets a VM that is gone; returns what was owed for it, which stays part of what is owed

@@ -69,6 +69,8 @@ pub struct Vm {
     pub(crate) is_displaced: bool,
     pub(crate) tariff: TariffName,
     pub(crate) meter: Meter,
+    /// Money owed for surplus credits.
+    pub(crate) surcharge: Money,
 }
 
 impl Vm {
@@ -87,7 +89,7 @@ impl Vm {
     /// Money owed for the VM up to `now`.
     #[must_use]
     pub fn owed(&self, now: Time) -> Money {
-        self.meter.owed(now, self.tariff)
+        self.meter.owed(now, self.tariff) + self.surcharge
     }
 
     /// Price of the VM now, per hour.

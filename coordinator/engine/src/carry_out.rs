@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Asked, Burstable, LaunchError, Market, VmState};
+use dormouse_cloud::{Asked, Burstable, LaunchError, Market, Surplus, VmState};
 use dormouse_model::{
     Command, Decision, Effect, Notice, Promotion, StartReason, StartTask, Submission, VmEnd,
 };
@@ -120,7 +120,17 @@ impl Run {
         let (seating, two_tier) = (Seating::new(offer.vcpus), self.setup.is_two_tier(kind));
         let supply = vec![Ppm::ONE; offer.vcpus as usize];
         let (memory, burstable) = (offer.memory, offer.burstable);
-        let made = VmRecord { seating, two_tier, supply, memory, burstable, ..VmRecord::default() };
+        let surplus = burstable.and_then(|of| Surplus::launched(now, of));
+        self.unlimited.extend(surplus.as_ref().map(|_| vm));
+        let made = VmRecord {
+            seating,
+            two_tier,
+            supply,
+            memory,
+            burstable,
+            surplus,
+            ..VmRecord::default()
+        };
         self.vms.insert(vm, made);
         self.effects.push(Effect::VmLaunched {
             vm,
@@ -151,7 +161,7 @@ impl Run {
             vm,
             vcpus: offer.vcpus,
             memory: offer.memory,
-            burstable: offer.burstable,
+            burstable: offer.burstable.map(Burstable::of_machine),
             two_tier: self.setup.is_two_tier(&kind),
             kind,
         });

@@ -25,6 +25,10 @@ impl Run {
             }
             Event::HostLost { host, .. } => {
                 self.counts.hosts_lost += 1;
+                let there = self.unlimited.iter().filter(|vm| self.host_of(**vm) == Some(*host));
+                for vm in there.copied().collect::<Vec<_>>() {
+                    self.charge_surplus(now, vm);
+                }
                 for vm in self.provider.host_lost(now, *host) {
                     self.vm_ended(now, vm, VmEnd::HostLost);
                     notices.push_back(Notice::VmLost { vm });
@@ -250,6 +254,7 @@ impl Run {
                     if let Some(record) = self.vms.get_mut(&vm) {
                         record.processors.clear();
                     }
+                    self.charge_surplus(now, vm);
                     let asked = self.asked(vm);
                     self.effects.push(Effect::VmHibernated { vm, asked });
                     notices.push_back(Notice::VmHibernated { vm });
@@ -278,7 +283,10 @@ impl Run {
                 self.commands.push(Command::DestroyVm { host, vm });
                 notices.push_back(Notice::VmLost { vm });
             }
-            Report::Credits { balance, .. } => notices.push_back(Notice::Credits { vm, balance }),
+            Report::Credits { balance, .. } => {
+                let balance = self.credits_said(now, vm, balance);
+                notices.push_back(Notice::Credits { vm, balance });
+            }
             Report::VmDestroyed { .. }
             | Report::Share { .. }
             | Report::Ledger { .. }

@@ -19,6 +19,7 @@ mod run;
 mod seating;
 mod stuck;
 mod supply;
+mod surplus;
 mod tasks;
 mod telling;
 mod tenants;

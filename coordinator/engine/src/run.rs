@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use dormouse_cloud::{Burstable, Interruptions, Market, Provider};
+use dormouse_cloud::{Burstable, Interruptions, Market, Provider, Surplus};
 use dormouse_model::{Command, Decision, Effect, Event, Notice, Setup, StartTask, Step, VmEnd};
 use dormouse_policies::{CheckpointPlanning, Checkpointing, Policy};
 use dormouse_units::{Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId};
@@ -34,6 +34,8 @@ pub(crate) struct VmRecord {
     pub(crate) memory: Bytes,
     /// How VMs of its type earn credits, if they do.
     pub(crate) burstable: Option<Burstable>,
+    /// Its account in unlimited mode.
+    pub(crate) surplus: Option<Surplus>,
     /// Tasks sent to it between a hibernation's asking and its effect: they start at the resume.
     pub(crate) frozen_starts: Vec<StartTask>,
     /// What it was promised and got of the processor.
@@ -73,6 +75,8 @@ pub struct Run {
     pub(crate) timers: Timers,
     pub(crate) tasks: Tasks,
     pub(crate) vms: BTreeMap<VmId, VmRecord>,
+    /// The living VMs that are in unlimited mode.
+    pub(crate) unlimited: BTreeSet<VmId>,
     /// VMs asked for and not granted.
     pub(crate) refused: BTreeSet<VmId>,
     /// A VM has ended whose room somebody may have who was refused one: another tenant, or anybody
@@ -129,6 +133,7 @@ impl Run {
             setup,
             timers: Timers::default(),
             vms: BTreeMap::new(),
+            unlimited: BTreeSet::new(),
             refused: BTreeSet::new(),
             gave_back: false,
             counts: Counts::default(),
@@ -211,6 +216,9 @@ impl Run {
         }
         self.give_back(now);
         self.supply();
+        if !self.unlimited.is_empty() {
+            self.note_use(now);
+        }
         self.forget_requests();
         std::mem::swap(&mut self.effects, &mut step.effects);
         std::mem::swap(&mut self.commands, commands);
@@ -266,6 +274,7 @@ impl Run {
 
     /// A VM is gone: charging ends, and the tasks on it are nowhere.
     pub(crate) fn end_vm(&mut self, now: Time, vm: VmId, why: VmEnd) {
+        self.charge_surplus(now, vm);
         self.provider.terminated(now, vm, why.by());
         self.vm_ended(now, vm, why);
     }
@@ -273,6 +282,7 @@ impl Run {
     /// As [`Run::end_vm`] for a VM the provider already counts as terminated.
     pub(crate) fn vm_ended(&mut self, now: Time, vm: VmId, why: VmEnd) {
         self.interruptions.vm_ended(vm);
+        self.unlimited.remove(&vm);
         self.there_is_room();
         let tenants = self.tenants.len();
         let is_anothers = |refused: &VmId| owner(*refused, tenants) != owner(vm, tenants);

@@ -428,7 +428,10 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
                 }
             }
             Effect::RestoreFellBack { task, .. } => vm_of(step, *task).is_some_and(is_own),
-            Effect::Outbid { vm } | Effect::Reclaimed { vm } | Effect::GivenBack { vm } => {
+            Effect::SurplusCharged { vm, .. }
+            | Effect::Outbid { vm }
+            | Effect::Reclaimed { vm }
+            | Effect::GivenBack { vm } => {
                 let is_its = is_own(*vm);
                 *vm = numbers.own(*vm);
                 is_its

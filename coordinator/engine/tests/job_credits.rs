@@ -20,6 +20,7 @@ fn simulation(algorithm: Algorithm) -> Simulation {
         earned_per_hour: Credits::ZERO,
         initial: seconds(300),
         cap: seconds(600),
+        surplus: None,
     });
     simulation
 }

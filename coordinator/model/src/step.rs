@@ -2,7 +2,7 @@
 
 use dormouse_cloud::{Action, EndedBy, Market, Target};
 use dormouse_units::{
-    Attempt, CheckpointSeq, HostId, Money, Ppm, Price, TaskId, Tier, Time, TypeName, VmId,
+    Attempt, CheckpointSeq, Credits, HostId, Money, Ppm, Price, TaskId, Tier, Time, TypeName, VmId,
 };
 use serde::{Deserialize, Serialize};
 
@@ -156,6 +156,15 @@ pub enum Effect {
         vm: VmId,
         /// When the action was asked for.
         asked: Time,
+    },
+    /// A burstable VM in unlimited mode owes for credits that it spent beyond what it had earned.
+    SurplusCharged {
+        /// The VM, which ends or hibernates.
+        vm: VmId,
+        /// All that it has spent so, since its launch.
+        credits: Credits,
+        /// All that is charged for that.
+        cost: Money,
     },
     /// A VM is gone for good.
     VmEnded {

@@ -32,6 +32,7 @@ fn setup(tasks: usize) -> Setup {
         earned_per_hour: credits,
         initial: credits,
         cap: credits,
+        surplus: None,
     };
     let types = [kind("fast", None), kind("slow", Some(burstable))];
     let runtime: BTreeMap<_, _> = [
@@ -352,8 +353,13 @@ fn processors_of_jobs_have_a_quota_that_can_be_kept_at_their_baseline() {
     let credits = Credits::whole(1);
     let admit = |baseline: u32, noop: bool| {
         let baseline = Ppm::new(baseline);
-        let burstable =
-            Burstable { baseline, earned_per_hour: credits, initial: credits, cap: credits };
+        let burstable = Burstable {
+            baseline,
+            earned_per_hour: credits,
+            initial: credits,
+            cap: credits,
+            surplus: None,
+        };
         let setup = Setup::of_jobs(4, UsageInformation::Exact, 1);
         let setup = setup.with_credits_of_jobs(Some(burstable));
         let kinds = [dormouse_model::MACHINE.into()].into();

@@ -2,13 +2,14 @@
 
 use dormouse_cloud::{
     BUILT_IN, Billing, Burstable, Catalogue, Filter, Host, InstanceType, Limits, Market, Placement,
-    PlacementRule, SchedulerName, SpotPlaces, Terms, Types, Weighed, built_in,
+    PlacementRule, SchedulerName, SpotPlaces, Terms, Types, Weighed,
 };
 use dormouse_documents::{Mistakes, Node, Place, from_toml, instead, read};
 use dormouse_units::{Bytes, Span, TypeName};
 
 use super::PriceFile;
 use super::availability;
+use super::catalogue;
 use super::drawn_prices::DrawnPrices;
 use super::recorded_prices;
 use super::sections::{BurstableSection, CloudSection, HostSection, LimitsSection, TypeSection};
@@ -37,7 +38,8 @@ pub(crate) fn check(
     imported: Option<Types>,
     found: &mut Mistakes,
 ) -> Option<Cloud> {
-    let types = offered(&section, node, imported, found)?;
+    let mut notes = Vec::new();
+    let types = offered(&section, node, imported, (&mut notes, found))?;
     let availability = availability::check(&section.availability, node, &types, found);
     let recorded = recorded_prices::check(&section.prices, node, &types, found);
     generated_prices(&section, node, &types, found);
@@ -77,7 +79,8 @@ pub(crate) fn check(
     });
     let drawn_prices = DrawnPrices { generated: generated.collect(), recorded: recorded.drawn };
     let preemption_notice = section.preemption_notice;
-    let (price_files, notes) = (recorded.files, recorded.notes);
+    let price_files = recorded.files;
+    notes.extend(recorded.notes);
     Some(Cloud { catalogue, hosts, preemption_notice, terms, drawn_prices, price_files, notes })
 }
 
@@ -86,7 +89,8 @@ pub(crate) fn check(
 pub fn spot_types(text: &str) -> Option<Vec<String>> {
     let root = from_toml("experiment", text).ok()?;
     let (cloud, mut found) = (root.get("cloud")?, Mistakes::default());
-    let types = offered(&read(cloud, &mut found)?, cloud, None, &mut found)?;
+    let section = read(cloud, &mut found)?;
+    let types = offered(&section, cloud, None, (&mut Vec::new(), &mut found))?;
     let of_spot = types.values().filter(|kind| kind.limit(Market::Spot) > 0);
     Some(of_spot.map(|kind| kind.name.to_string()).collect())
 }
@@ -95,25 +99,31 @@ fn offered(
     section: &CloudSection,
     node: &Node,
     imported: Option<Types>,
-    found: &mut Mistakes,
+    (notes, found): (&mut Vec<String>, &mut Mistakes),
 ) -> Option<Types> {
     let before = found.count();
-    let named = section.catalogue.as_deref().map(|name| {
-        built_in(name).unwrap_or_else(|| {
-            let what = format!("there is no catalogue '{name}'");
-            found.add(node.place_of("catalogue"), what, instead(name, &BUILT_IN));
-            Types::new()
-        })
-    });
+    let named = section.catalogue.as_deref().map(|name| catalogue::named(name, node, notes, found));
     if imported.is_none() && named.is_none() && section.types.is_empty() {
         let names = BUILT_IN.join(", ");
         let what = "neither a catalogue nor a type is given";
         found.add(&node.place, what, format!("add catalogue = one of {names}"));
     }
     let mut types = imported.or(named).unwrap_or_default();
+    catalogue::only(&section.only, &mut types, node, found);
+    if let Some(advisor) = &section.advisor {
+        catalogue::advised(
+            (advisor, &section.region),
+            &mut types,
+            node,
+            (&mut *notes, &mut *found),
+        );
+    }
     for (n, section) in section.types.iter().enumerate() {
         let kind = instance_type(section, node.place_of(&format!("type.{n}")), found);
         types.insert(kind.name.clone(), kind);
+    }
+    if let Some(unlimited) = section.unlimited {
+        catalogue::unlimited(unlimited, &mut types);
     }
     let mut types = zones::spread(types, &section.zones, node, found);
     if let Some(limits) = section.limits {
@@ -171,6 +181,7 @@ pub(super) fn burstable_of(section: BurstableSection) -> Burstable {
     Burstable {
         initial: section.initial_credits.unwrap_or(standard.initial),
         cap: section.most_credits.unwrap_or(standard.cap),
+        surplus: section.surplus_price,
         ..standard
     }
 }

@@ -35,6 +35,11 @@ pub(crate) fn check(node: &Node, found: &mut Mistakes) -> Option<Batch> {
         return None;
     };
     let workload = read(inside, found).and_then(|section| workload(section, inside, found))?;
+    if workload.burstable.is_some_and(|burstable| burstable.surplus.is_some()) {
+        let what = "the machine of parallel jobs has no bill";
+        let remedy = "leave it out: without credits the machine has its baseline";
+        found.add(inside.innermost("burstable").place_of("surplus-price"), what, remedy);
+    }
     let (scheduler, sharing) = (scheduler?, sharing?);
     let batch = Batch { workload, scheduler, checkpoint, sharing };
     check_memory(&batch, inside, found);

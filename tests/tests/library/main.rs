@@ -24,3 +24,4 @@ mod task_times;
 mod twin;
 mod twin_exact;
 mod twin_jobs;
+mod unlimited;

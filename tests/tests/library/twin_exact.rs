@@ -121,6 +121,7 @@ fn every_job_of_a_twin_takes_what_its_decisions_promise_it() {
         earned_per_hour: Credits::whole(90),
         initial: Credits::whole(10),
         cap: Credits::whole(100),
+        surplus: None,
     };
     let machines = [None, Some(burstable)];
     for (scheduler, burstable) in

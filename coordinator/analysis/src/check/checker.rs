@@ -266,6 +266,7 @@ impl<'a> Checker<'a> {
             &Effect::CheckpointAsked { vm, .. } => {
                 self.awake(vm, "is to take a checkpoint of a task");
             }
+            Effect::SurplusCharged { vm, credits, cost } => self.surcharged(*vm, *credits, *cost),
             Effect::Placed { vm, tier, processors } => self.placed(*vm, *tier, processors),
             Effect::Supplied { vm, vcpu, share } => self.supplied(*vm, *vcpu, *share),
             Effect::Stale | Effect::Moot { .. } | Effect::Rejected { .. } => {}
@@ -341,6 +342,7 @@ impl<'a> Checker<'a> {
             frozen_since: None,
             tasks: BTreeMap::new(),
             credits: None,
+            surcharge: Money::ZERO,
         };
         self.vms.insert(id, followed);
     }
@@ -382,12 +384,34 @@ impl<'a> Checker<'a> {
             vm.life = Life::Ended;
             vm.places = None;
             left = std::mem::take(&mut vm.tasks).into_keys().collect();
-            let owed = vm.meter.settled(tariff);
+            let owed = vm.meter.settled(tariff) + vm.surcharge;
             (owed != cost).then(|| format!("it cost {cost}, its intervals {owed}"))
         });
         for task in left {
             self.leave(task, id);
         }
+    }
+
+    /// A VM is charged for credits that it spent beyond what it had earned: no more than its vCPUs can
+    /// have spent, at the price of its type.
+    fn surcharged(&mut self, id: VmId, credits: Credits, cost: Money) {
+        let now = self.now;
+        self.on(id, &ALIVE, "is charged for surplus credits", |vm| {
+            let Some(price) = vm.kind.burstable.and_then(|burstable| burstable.surplus) else {
+                return Some(format!("{} is not in unlimited mode", vm.kind.name));
+            };
+            let right = price.for_span(Span::from_micros(credits.as_vcpu_micros()));
+            let most = now.since(vm.launched).times(u64::from(vm.kind.vcpus)).as_micros();
+            let is_less = cost < vm.surcharge;
+            vm.surcharge = cost;
+            if cost != right {
+                Some(format!("{credits} of surplus cost {right}, not {cost}"))
+            } else if credits.as_vcpu_micros() > most {
+                Some(format!("it spent {credits} beyond what it had earned: more than it can have"))
+            } else {
+                is_less.then(|| "less is charged in all than before".to_owned())
+            }
+        });
     }
 
     fn sent(&mut self, task: TaskId, attempt: Attempt, vm: VmId, from: Option<Ppm>) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use dormouse_cloud::{Host, InstanceType, Market, Meter};
-use dormouse_units::{Bytes, Credits, HostId, Ppm, Price, Span, TaskId, Tier, Time};
+use dormouse_units::{Bytes, Credits, HostId, Money, Ppm, Price, Span, TaskId, Tier, Time};
 
 use super::balance::{Balance, Use};
 
@@ -60,6 +60,8 @@ pub(super) struct Followed {
     /// The tasks on it and their memory.
     pub(super) tasks: BTreeMap<TaskId, Bytes>,
     pub(super) credits: Option<Balance>,
+    /// What it is charged for surplus credits.
+    pub(super) surcharge: Money,
 }
 
 impl Followed {
@@ -106,7 +108,8 @@ impl Followed {
         };
         let most = u64::from(self.kind.vcpus) * u64::from(Ppm::ONE.get());
         let launched = self.launched;
-        let credits = self.credits.get_or_insert_with(|| Balance::new(burstable, launched));
+        let credits =
+            self.credits.get_or_insert_with(|| Balance::new(burstable.of_machine(), launched));
         credits.pass(now, Use { least: 0, most });
         credits.error_in(now, balance, lateness)
     }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::{Action, Billing, Host, Market, Meter, Target, TariffName, Terms};
+use dormouse_cloud::{Action, Billing, Burstable, Host, Market, Meter, Target, TariffName, Terms};
 use dormouse_engine::{Counts, DecisionDigest};
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Setup, StartReason, Step, VmEnd};
-use dormouse_units::{HostId, Mode, Money, Speedup, TaskId, Tier, Time, VmId};
+use dormouse_units::{HostId, Mode, Money, Speedup, TaskId, Tier, Time, TypeName, VmId};
 
 use crate::ServiceTally;
 
@@ -46,6 +46,8 @@ pub struct Record {
     /// How fast a live run's clock goes; `None` in virtual time.
     pub speedup: Option<Speedup>,
     tariff: TariffName,
+    /// Burstable types in unlimited mode.
+    unlimited: BTreeMap<TypeName, Burstable>,
     billing: Billing,
     /// What the batch service made of it.
     pub service: ServiceTally,
@@ -88,7 +90,12 @@ impl Record {
     pub fn new(setup: &Setup) -> Self {
         let tasks = vec![TaskHistory::default(); setup.bag.tasks.len()];
         let Terms { tariff, billing, .. } = setup.terms;
-        Self { tasks, tariff, billing, service: ServiceTally::new(setup), ..Self::default() }
+        let unlimited = setup.catalogue.types.values().filter_map(|kind| {
+            let burstable = kind.burstable.filter(|burstable| burstable.surplus.is_some())?;
+            Some((kind.name.clone(), burstable))
+        });
+        let (service, unlimited) = (ServiceTally::new(setup), unlimited.collect());
+        Self { tasks, tariff, unlimited, billing, service, ..Self::default() }
     }
 
     /// Leaves out VMs that are of no concern; of those for which others had to leave it is known still
@@ -312,7 +319,9 @@ impl Record {
         match report {
             Report::Credits { vm, balance } => {
                 if let Some(vm) = self.vms.get_mut(vm) {
-                    vm.credits.push((now, *balance));
+                    let burstable = self.unlimited.get(&vm.kind);
+                    let balance = burstable.map_or(*balance, |of| of.of_vm(*balance));
+                    vm.credits.push((now, balance));
                 }
             }
             Report::TaskStarted { task, attempt, real_took_us, .. } => {
@@ -398,6 +407,7 @@ impl Record {
                     is_background: false,
                     supplies: Vec::new(),
                     meter: Meter::launched(now, *price, self.billing).at_most(*bid),
+                    surcharge: Money::ZERO,
                     tariff: self.tariff,
                     lanes: vec![None; *vcpus as usize],
                 };
@@ -435,6 +445,7 @@ impl Record {
                 let (asked, action, target, vms) = (*asked, *action, target.clone(), vms.clone());
                 self.interruptions.push(Interrupted { asked, at: now, action, target, vms });
             }
+            Effect::SurplusCharged { vm, cost, .. } => self.on_vm(*vm, |vm| vm.surcharge = *cost),
             Effect::VmHibernated { vm, asked } => {
                 self.counts.hibernations += 1;
                 self.on_vm(*vm, |vm| {

@@ -39,6 +39,8 @@ pub struct VmHistory {
     pub is_background: bool,
     /// From when on which of its vCPUs had what share of its processor, in order; all of it before.
     pub supplies: Vec<(Time, u32, Ppm)>,
+    /// What was charged for credits that it spent beyond what it had earned.
+    pub surcharge: Money,
     pub(super) meter: Meter,
     pub(crate) tariff: TariffName,
     /// The attempt on each vCPU, by task.
@@ -79,7 +81,7 @@ impl VmHistory {
     /// What it cost, for as long as it was charged; what it goes on with is not in it.
     #[must_use]
     pub fn cost(&self) -> Money {
-        self.meter.settled(self.tariff)
+        self.meter.settled(self.tariff) + self.surcharge
     }
 
     /// Whether it was frozen at `at`; not at the very moment it froze or thawed.

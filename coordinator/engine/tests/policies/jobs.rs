@@ -66,6 +66,7 @@ pub(crate) fn ec2(boot: u64, baseline: Ppm) -> Catalogue {
             earned_per_hour: Credits::whole(36),
             initial: Credits::ZERO,
             cap: Credits::whole(864),
+            surplus: None,
         }),
         ..kind("t3.large", 38_000, 2, 8.0, 0.0832, None)
     };

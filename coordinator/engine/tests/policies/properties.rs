@@ -63,6 +63,7 @@ fn burstable() -> impl Strategy<Value = InstanceType> {
             earned_per_hour: Credits::whole(u64::from(tenths * kind.vcpus) * 6),
             initial: Credits::whole(initial),
             cap: Credits::whole(500),
+            surplus: None,
         }),
         ..kind
     })

@@ -36,6 +36,7 @@ fn cloud(limit: u32) -> Catalogue {
         earned_per_hour: Credits::whole(30),
         initial: Credits::whole(10),
         cap: Credits::whole(100),
+        surplus: None,
     };
     let types = [
         kind("a", price(10), price(1), None),

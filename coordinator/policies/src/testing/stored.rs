@@ -43,6 +43,7 @@ fn catalogue(env: &Value) -> Catalogue {
             earned_per_hour: Credits::whole(96),
             initial: Credits::ZERO,
             cap: Credits::whole(2_304),
+            surplus: None,
         });
         InstanceType {
             name: name.as_str().into(),

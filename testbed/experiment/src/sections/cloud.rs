@@ -13,10 +13,23 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct CloudSection {
     /// Instance types that come with the program: `ec2-2020`, as in the Burst-HADS authors' code and
     /// data, `ec2-2020-paper`, as in their text's Table II, `ec2-2020-artifact`, whose burstable type is
-    /// theirs, too: 4 vCPUs, 96 credits an hour, a third as baseline, or `gce-2019`, Google's n1-highcpu
-    /// types at the prices of the bathtub paper.
+    /// theirs, too: 4 vCPUs, 96 credits an hour, a third as baseline, `ec2-2026`, 72 common types of EC2 at the
+    /// prices of July 2026 in us-east-1, or `gce-2019`, Google's n1-highcpu types at the prices of the bathtub
+    /// paper. Or a file of types: rows under a heading such as `name,vcpus,memory,on-demand,spot`, or the JSON
+    /// of the EC2 call describe-instance-types, whose prices and bursts are those of `ec2-2026`.
     #[schemars(example = "ec2-2020")]
     pub(crate) catalogue: Option<String>,
+    /// Of the catalogue's types only these; all where it is not given.
+    pub(crate) only: Vec<TypeName>,
+    /// The provider's spot-advisor-data.json: spot prices are those on demand less the saving that it says.
+    #[schemars(example = "spot-advisor-data.json")]
+    pub(crate) advisor: Option<String>,
+    /// The region in `advisor`.
+    #[schemars(example = "us-east-1")]
+    pub(crate) region: String,
+    /// Whether burstable types are in unlimited mode: `false` none is, `true` all are, at $0.05 a surplus
+    /// vCPU-hour where a type says no price; as the types say where it is not given.
+    pub(crate) unlimited: Option<bool>,
     /// More instance types, or others of the same names.
     #[serde(rename = "type")]
     pub(crate) types: Vec<TypeSection>,
@@ -72,6 +85,10 @@ impl Default for CloudSection {
     fn default() -> Self {
         Self {
             catalogue: None,
+            only: Vec::new(),
+            advisor: None,
+            region: "us-east-1".to_owned(),
+            unlimited: None,
             types: Vec::new(),
             limits: None,
             boot: Span::from_secs(180),
@@ -149,6 +166,11 @@ pub(crate) struct BurstableSection {
     pub(crate) initial_credits: Option<Credits>,
     /// What it keeps at most; those of a day where it is not given.
     pub(crate) most_credits: Option<Credits>,
+    /// Unlimited mode: without credits it keeps its speed, and what it spends beyond what it has earned costs so
+    /// much a vCPU-hour when it ends or hibernates, such as $0.05 of a t3 and $0.04 of a t4g. Of VMs, not of
+    /// the machine of parallel jobs, for which there is no bill.
+    #[schemars(example = 0.05)]
+    pub(crate) surplus_price: Option<Price>,
 }
 
 /// A record of prices.

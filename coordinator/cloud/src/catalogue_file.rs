@@ -1,0 +1,435 @@
+//! Catalogues of instance types as people have them: rows of their own, or what the provider's calls
+//! answer.
+
+use std::collections::BTreeMap;
+
+use dormouse_input::{Chosen, Column, Columns, FlawedRow, LeftOut, Row, Rows, RowsError, Source};
+use dormouse_units::{Bytes, Credits, Ppm, Price, TypeName};
+use serde::Deserialize;
+
+use crate::{Burstable, InstanceType, Limits, Types, built_in};
+
+/// Longest file in JSON that is read, in bytes.
+const LONGEST: u64 = 256 << 20;
+/// The built-in catalogue that says what the answer to a call does not: prices and rules of bursts.
+const KNOWN: &str = "ec2-2026";
+/// Most VMs of a type at a time in each market where nothing is said.
+const LIMIT: u32 = 1_000;
+
+const COLUMNS: [Column; 12] = [
+    Column {
+        name: "name",
+        known_as: &["name", "type", "instance type", "api name", "machine type"],
+        is_needed: true,
+    },
+    Column { name: "vcpus", known_as: &["vcpus", "vcpu", "cpus", "cores"], is_needed: true },
+    Column {
+        name: "memory",
+        known_as: &["memory", "memory gib", "ram gb", "ram", "memory gb"],
+        is_needed: true,
+    },
+    Column {
+        name: "on-demand",
+        known_as: &["on demand", "on demand price", "on demand usd per hour", "price"],
+        is_needed: false,
+    },
+    Column {
+        name: "spot",
+        known_as: &["spot", "spot price", "spot usd per hour", "typical spot usd"],
+        is_needed: false,
+    },
+    Column { name: "baseline", known_as: &["baseline", "baseline per vcpu"], is_needed: false },
+    Column {
+        name: "credits-per-hour",
+        known_as: &["credits per hour", "cpu credits per hour"],
+        is_needed: false,
+    },
+    Column { name: "most-credits", known_as: &["most credits", "max credits"], is_needed: false },
+    Column {
+        name: "initial-credits",
+        known_as: &["initial credits", "launch credits"],
+        is_needed: false,
+    },
+    Column { name: "surplus-price", known_as: &["surplus price"], is_needed: false },
+    Column { name: "gflops", known_as: &["gflops"], is_needed: false },
+    Column { name: "limit", known_as: &["limit", "quota"], is_needed: false },
+];
+
+/// What a file of instance types holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CatalogueFile {
+    /// The types by name.
+    pub types: Types,
+    /// Types that were left out, by reason.
+    pub left_out: LeftOut,
+    /// The form of the file, in words.
+    pub form: &'static str,
+}
+
+/// Part of what the EC2 call `describe-instance-types` answers.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Described {
+    instance_type: String,
+    v_cpu_info: VCpuInfo,
+    memory_info: MemoryInfo,
+    #[serde(default)]
+    supported_usage_classes: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct VCpuInfo {
+    #[serde(rename = "DefaultVCpus")]
+    default_vcpus: u32,
+}
+
+#[derive(Deserialize)]
+struct MemoryInfo {
+    #[serde(rename = "SizeInMiB")]
+    size_in_mib: u64,
+}
+
+/// The forms in which the answer is kept.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Answer {
+    Whole {
+        #[serde(rename = "InstanceTypes")]
+        instance_types: Vec<Described>,
+    },
+    List(Vec<Described>),
+    One(Described),
+}
+
+/// Whether a file that begins with these bytes is an answer to `describe-instance-types`.
+#[must_use]
+pub fn is_described(begins: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(begins);
+    text.contains("\"InstanceType\"")
+        && !text.contains("\"SpotPrice\"")
+        && !text.contains("\"spot_advisor\"")
+}
+
+/// Whether these are the headings of rows of instance types.
+#[must_use]
+pub fn are_types(first: &Row<'_>) -> bool {
+    let columns = Columns::of(first, &COLUMNS, &Chosen::default());
+    columns.is_ok_and(|columns| columns.is_some_and(|columns| columns.has_heading()))
+}
+
+/// Reads a catalogue: rows under a heading with `name`, `vcpus` and `memory` (GiB, or with its unit),
+/// and prices in dollars an hour; or the JSON that the EC2 call `describe-instance-types` answers,
+/// which has no prices: those, and how types burst, are of the built-in catalogue `ec2-2026`, and
+/// types that it does not have are left out.
+///
+/// # Errors
+///
+/// The file can't be read, or the first entry that can't be used.
+pub fn read_types(mut source: Source, chosen: &Chosen) -> Result<CatalogueFile, FlawedRow> {
+    let unreadable =
+        |error: std::io::Error| FlawedRow::whole(error.to_string(), "give another file");
+    let read = match source.is_json().map_err(unreadable)? {
+        true => described(&source.into_text(LONGEST).map_err(unreadable)?)?,
+        false => rows(source, chosen)?,
+    };
+    if read.types.is_empty() {
+        let what = match read.left_out.is_empty() {
+            true => "it has no instance types".to_owned(),
+            false => format!("none of its instance types can be used: {}", read.left_out),
+        };
+        return Err(FlawedRow::whole(what, "write rows like: name,vcpus,memory,on-demand,spot"));
+    }
+    Ok(read)
+}
+
+fn described(text: &str) -> Result<CatalogueFile, FlawedRow> {
+    let answer: Answer = serde_json::from_str(text).map_err(|_| {
+        let what = "it is no answer to the EC2 call describe-instance-types";
+        let remedy = "get it by: aws ec2 describe-instance-types --output json";
+        FlawedRow::whole(what, remedy)
+    })?;
+    let all = match answer {
+        Answer::Whole { instance_types } => instance_types,
+        Answer::List(list) => list,
+        Answer::One(one) => vec![one],
+    };
+    let known = built_in(KNOWN).unwrap_or_default();
+    let mut file =
+        CatalogueFile { form: "the EC2 call describe-instance-types", ..CatalogueFile::default() };
+    for Described { instance_type, v_cpu_info, memory_info, supported_usage_classes } in all {
+        let Some(priced) = known.get(instance_type.as_str()) else {
+            file.left_out.add("without a price, as the catalogue ec2-2026 does not have them", 1);
+            continue;
+        };
+        let is_sold = |class: &str| {
+            supported_usage_classes.is_empty()
+                || supported_usage_classes.iter().any(|it| it == class)
+        };
+        let kind = InstanceType {
+            vcpus: v_cpu_info.default_vcpus,
+            memory: Bytes::new(memory_info.size_in_mib << 20),
+            spot: priced.spot.filter(|_| is_sold("spot")),
+            on_demand: priced.on_demand.filter(|_| is_sold("on-demand")),
+            ..priced.clone()
+        };
+        file.types.insert(kind.name.clone(), kind);
+    }
+    Ok(file)
+}
+
+fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FlawedRow> {
+    let unreadable =
+        |error: std::io::Error| FlawedRow::whole(error.to_string(), "give another file");
+    let mut rows = Rows::of(source).map_err(unreadable)?;
+    let mut file = CatalogueFile { form: "rows", ..CatalogueFile::default() };
+    let Some(first) = rows.first() else { return Ok(file) };
+    let right = "begin with a row of names, such as: name,vcpus,memory,on-demand,spot";
+    let columns =
+        Columns::of(&first, &COLUMNS, chosen).map_err(|no| first.flaw(no.what, no.remedy))?;
+    let columns = columns.ok_or_else(|| first.flaw("its first row names no columns", right))?;
+    if columns.has_heading() {
+        rows.skip_first();
+    }
+    loop {
+        let row = match rows.next_row() {
+            Ok(Some(row)) => row,
+            Ok(None) => return Ok(file),
+            Err(RowsError::Row(flaw)) => return Err(flaw),
+            Err(RowsError::Read(error)) => return Err(unreadable(error)),
+        };
+        let kind = instance_type(&row, &columns)?;
+        if kind.on_demand.is_none() && kind.spot.is_none() {
+            file.left_out.add("without a price", row.line());
+        } else if file.types.insert(kind.name.clone(), kind).is_some() {
+            return Err(row.flaw("a type of this name is there already", "name each type once"));
+        }
+    }
+}
+
+fn instance_type(row: &Row<'_>, columns: &Columns) -> Result<InstanceType, FlawedRow> {
+    // An empty cell is one that is not given; each of the others has to be what it says.
+    let cell = |n: usize| columns.place(n).map(|at| row.number(at)).filter(|cell| !cell.is_empty());
+    let number = |n: usize, what: &str| -> Result<Option<f64>, FlawedRow> {
+        let Some(cell) = cell(n) else { return Ok(None) };
+        let number = cell.parse::<f64>().ok().filter(|number| (0.0..=1e12).contains(number));
+        let wrong = || row.flaw(format!("'{cell}' is no {what}"), "write a number, such as 2");
+        number.map(Some).ok_or_else(wrong)
+    };
+    let price = |n: usize| -> Result<Option<Price>, FlawedRow> {
+        let number = number(n, "price")?.filter(|price| *price > 0.0);
+        Ok(number.and_then(Price::from_usd_per_hour))
+    };
+    let name = columns.cell(row, 0);
+    if name.is_empty() {
+        return Err(row.flaw("it has no name", "name the type, such as m5.large"));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "in range, or refused"
+    )]
+    let whole = |number: f64| {
+        (number.fract() == 0.0 && number >= 1.0 && number <= 1e6).then_some(number as u32)
+    };
+    let wrong = |what: &str, remedy: &str| row.flaw(what, remedy);
+    let vcpus = number(1, "number of vCPUs")?.and_then(whole);
+    let vcpus = vcpus.ok_or_else(|| wrong("it has no number of vCPUs", "write one, such as 2"))?;
+    let memory = memory(cell(2).as_deref().unwrap_or_default());
+    let memory =
+        memory.ok_or_else(|| wrong("it has no memory", "write GiB, such as 8, or \"512 MiB\""))?;
+    let limit = number(11, "limit")?.and_then(whole).unwrap_or(LIMIT);
+    let baseline = number(5, "baseline")?.filter(|part| *part > 0.0);
+    let burstable = match (baseline, number(6, "number of credits")?) {
+        (Some(baseline), Some(earned)) => {
+            let part = Ppm::from_f64(baseline).filter(|part| *part <= Ppm::ONE);
+            let part =
+                part.ok_or_else(|| wrong("its baseline is above 1", "write a part, such as 0.2"))?;
+            let credits = |number: f64| Credits::from_vcpu_micros((number * 6e7).round() as u64);
+            let standard = Burstable::new(part, credits(earned));
+            let cap = number(7, "number of credits")?.map(credits);
+            let initial = number(8, "number of credits")?.map(credits);
+            Some(Burstable {
+                cap: cap.unwrap_or(standard.cap),
+                initial: initial.unwrap_or(standard.initial),
+                surplus: price(9)?,
+                ..standard
+            })
+        }
+        (None, None) => None,
+        _ => {
+            let what = "it has either a baseline or credits per hour";
+            return Err(wrong(what, "give both for a burstable type, and none for another"));
+        }
+    };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
+    let mflops = number(10, "number of gflops")?.map(|gflops| (gflops * 1e3).round() as u64);
+    Ok(InstanceType {
+        name: TypeName::from(name),
+        vcpus,
+        memory,
+        disk: Bytes::ZERO,
+        mflops: mflops.filter(|mflops| *mflops > 0).unwrap_or(u64::from(vcpus) * 10_000),
+        on_demand: price(3)?,
+        spot: price(4)?,
+        limits: Limits { spot: limit, on_demand: limit },
+        burstable,
+    })
+}
+
+/// An amount of memory with its unit, or a number of GiB.
+fn memory(text: &str) -> Option<Bytes> {
+    let gib = || {
+        let number =
+            text.trim_end_matches("GiB").trim_end_matches("GB").trim().parse::<f64>().ok()?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is in range"
+        )]
+        (number > 0.0 && number <= 1e6)
+            .then(|| Bytes::new((number * f64::from(1 << 30)).round() as u64))
+    };
+    text.parse::<Bytes>().ok().or_else(gib).filter(|memory| *memory > Bytes::ZERO)
+}
+
+/// What the provider's spot advisor says of a type in a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Advice {
+    /// How much less than on demand a spot VM cost in the mean, in percent.
+    #[serde(rename = "s")]
+    pub saving_percent: u32,
+    /// How often spot VMs were taken in the last month, as the advisor's range: 0 is below 5 %, each
+    /// further one 5 % more, 4 above 20 %.
+    #[serde(rename = "r")]
+    pub interruptions: u32,
+}
+
+/// By region, by operating system, by type.
+#[derive(Deserialize)]
+struct Advisor {
+    spot_advisor: BTreeMap<String, BTreeMap<String, BTreeMap<String, Advice>>>,
+}
+
+/// Reads what the provider's spot advisor says of a region's Linux types: its file
+/// spot-advisor-data.json.
+///
+/// # Errors
+///
+/// The file can't be read, is another, or does not have the region.
+pub fn read_advisor(source: Source, region: &str) -> Result<BTreeMap<String, Advice>, FlawedRow> {
+    let unreadable =
+        |error: std::io::Error| FlawedRow::whole(error.to_string(), "give another file");
+    let text = source.into_text(LONGEST).map_err(unreadable)?;
+    let Advisor { mut spot_advisor } = serde_json::from_str(&text).map_err(|error| {
+        let what = format!("it is no data of the spot advisor: {error}");
+        FlawedRow::whole(what, "give the provider's spot-advisor-data.json")
+    })?;
+    let known: Vec<String> = spot_advisor.keys().cloned().collect();
+    let of_region = spot_advisor.remove(region).and_then(|mut systems| systems.remove("Linux"));
+    of_region.ok_or_else(|| {
+        let what = format!("it says nothing of Linux in the region '{region}'");
+        FlawedRow::whole(what, format!("it has {}", known.join(", ")))
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    fn source(text: &str) -> Source {
+        Source::of(Cursor::new(text.as_bytes().to_vec())).unwrap()
+    }
+
+    fn read(text: &str) -> Result<CatalogueFile, String> {
+        read_types(source(text), &Chosen::default()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn rows_have_the_columns_that_they_have() {
+        let text = "Instance Type;vCPUs;Memory GiB;Spot price;On Demand;baseline;credits per hour\n\
+                    a.small;2;0,5;0,0011;0,0052;0,05;6\n\
+                    a.large;4;16;0,1;;;\n\
+                    a.none;4;16;;;;\n";
+        let CatalogueFile { types, left_out, form } = read(text).unwrap();
+        assert_eq!((types.len(), form), (2, "rows"));
+        assert_eq!(left_out.to_string(), "1 without a price (line 4)");
+        let small = &types["a.small"];
+        assert_eq!((small.vcpus, small.memory), (2, Bytes::new(512 << 20)));
+        assert_eq!(
+            (small.spot, small.on_demand),
+            (Price::from_usd_per_hour(0.0011), Price::from_usd_per_hour(0.0052))
+        );
+        let burstable = small.burstable.unwrap();
+        assert_eq!(
+            (burstable.earned_per_hour, burstable.cap),
+            (Credits::whole(6), Credits::whole(144))
+        );
+        assert_eq!((types["a.large"].on_demand, types["a.large"].burstable), (None, None));
+    }
+
+    #[test]
+    fn an_answer_of_the_provider_gets_its_prices_from_the_built_in_catalogue() {
+        let one = |name: &str, classes: &str| {
+            format!(
+                r#"{{"InstanceType": "{name}", "VCpuInfo": {{"DefaultVCpus": 2}}, "MemoryInfo": {{"SizeInMiB": 8192}},
+                "SupportedUsageClasses": [{classes}], "BurstablePerformanceSupported": true}}"#
+            )
+        };
+        let (both, alone) = (r#""on-demand", "spot""#, r#""on-demand""#);
+        let list = format!(
+            "[{}, {}, {}]",
+            one("t3.large", both),
+            one("m5.large", alone),
+            one("x9.huge", both)
+        );
+        for text in [format!("{{\"InstanceTypes\": {list}}}"), list] {
+            let CatalogueFile { types, left_out, .. } = read(&text).unwrap();
+            assert_eq!((types.len(), left_out.total()), (2, 1));
+            assert!(types["t3.large"].burstable.is_some() && types["t3.large"].spot.is_some());
+            assert_eq!(types["m5.large"].spot, None);
+        }
+        let error = read(&format!("[{}]", one("x9.huge", both))).unwrap_err();
+        assert!(
+            error.contains("none of its instance types can be used: 1 without a price"),
+            "{error}"
+        );
+        assert!(is_described(one("t3.large", both).as_bytes()));
+    }
+
+    #[test]
+    fn what_is_no_catalogue_is_refused_with_its_place() {
+        for (text, part) in [
+            ("", "it has no instance types"),
+            ("name,vcpus\n", "there is no column 'memory'"),
+            ("a.small,2,8\n", "its first row names no columns"),
+            ("name,vcpus,memory,spot\n,2,8,1\n", "line 2: it has no name"),
+            ("name,vcpus,memory,spot\na,two,8,1\n", "line 2: 'two' is no number of vCPUs"),
+            ("name,vcpus,memory,spot\na,2.5,8,1\n", "it has no number of vCPUs"),
+            ("name,vcpus,memory,spot\na,2,lots,1\n", "it has no memory"),
+            ("name,vcpus,memory,spot\na,2,8,cheap\n", "'cheap' is no price"),
+            ("name,vcpus,memory,spot\na,2,8,1\na,2,8,1\n", "line 3: a type of this name"),
+            (
+                "name,vcpus,memory,spot,baseline\na,2,8,1,0.2\n",
+                "it has either a baseline or credits",
+            ),
+            ("{\"a\": 1}", "no answer to the EC2 call describe-instance-types"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_spot_advisor_says_what_a_region_s_types_save() {
+        let text = r#"{"spot_advisor": {"us-east-1": {"Linux": {"m5.large": {"s": 66, "r": 1}}, "Windows": {}}},
+                       "ranges": []}"#;
+        let advice = read_advisor(source(text), "us-east-1").unwrap();
+        assert_eq!(advice["m5.large"], Advice { saving_percent: 66, interruptions: 1 });
+        let error = read_advisor(source(text), "eu-west-1").unwrap_err().to_string();
+        assert!(error.contains("'eu-west-1'; it has us-east-1"), "{error}");
+    }
+}

@@ -1,0 +1,182 @@
+//! What a burstable VM in unlimited mode spends beyond what it has earned, and owes for.
+
+use dormouse_units::{Credits, Money, Price, Span, Time};
+
+use crate::Burstable;
+
+/// Credits that the machine of a VM in unlimited mode has more than the VM, so that it never runs
+/// out of them: what it drew of these is the VM's surplus. 10^9 credits are 1,900 vCPU-years.
+const OVERDRAFT: Credits = Credits::whole(1_000_000_000);
+
+/// Fine units in one vCPU-microsecond: both a rate per hour and a use in parts per million are whole
+/// numbers per microsecond, and nothing is rounded.
+const FINE: i128 = 3_600_000_000 * 1_000_000;
+
+impl Burstable {
+    /// How the machine of such a VM earns and spends: with an overdraft in unlimited mode.
+    #[must_use]
+    pub fn of_machine(self) -> Self {
+        match self.surplus {
+            None => self,
+            Some(_) => Self {
+                initial: self.initial.min(self.cap) + OVERDRAFT,
+                cap: self.cap + OVERDRAFT,
+                ..self
+            },
+        }
+    }
+
+    /// The credits of a VM whose machine has so many: none where it has drawn on its overdraft.
+    #[must_use]
+    pub fn of_vm(self, machine: Credits) -> Credits {
+        match self.surplus {
+            None => machine,
+            Some(_) => machine.saturating_sub(OVERDRAFT).min(self.cap),
+        }
+    }
+}
+
+/// The account of a VM in unlimited mode: credits that it has, or surplus that it has drawn. What it
+/// earns pays back surplus first. Surplus beyond the credits of a day, the most that it can hold, is
+/// charged at once and can't be paid back; the rest when the VM stops (EC2 user guide, unlimited
+/// mode).
+#[derive(Clone, Debug)]
+pub struct Surplus {
+    burstable: Burstable,
+    price: Price,
+    /// Credits less surplus, in fine units.
+    balance: i128,
+    /// Surplus that is charged, in fine units.
+    charged: i128,
+    until: Time,
+    /// What it uses of its vCPUs, a sum of millionths; `None`: it stands still, and earns nothing.
+    used: Option<u64>,
+}
+
+impl Surplus {
+    /// The account of a VM that is launched now; `None`: the type is in standard mode.
+    #[must_use]
+    pub fn launched(now: Time, burstable: Burstable) -> Option<Self> {
+        let balance = fine(burstable.initial.min(burstable.cap));
+        let price = burstable.surplus?;
+        Some(Self { burstable, price, balance, charged: 0, until: now, used: None })
+    }
+
+    /// From now on the VM uses so much of its vCPUs, a sum of millionths; `None`: it stands still.
+    pub fn uses(&mut self, now: Time, used: Option<u64>) {
+        self.pass(now);
+        self.used = used;
+    }
+
+    /// The VM's machine says what it has now, with its overdraft.
+    pub fn said(&mut self, now: Time, machine: Credits) {
+        self.pass(now);
+        // What is charged, the machine has spent as well.
+        self.settle(fine(machine) - fine(OVERDRAFT) + self.charged);
+    }
+
+    /// The VM stops now: all surplus is charged. Returns what is charged in all so far.
+    pub fn stop(&mut self, now: Time) -> (Credits, Money) {
+        self.pass(now);
+        self.used = None;
+        self.charged += (-self.balance).max(0);
+        self.balance = self.balance.max(0);
+        let vcpu_us = self.charged.unsigned_abs().div_ceil(FINE.unsigned_abs());
+        let vcpu_us = u64::try_from(vcpu_us).unwrap_or(u64::MAX);
+        (Credits::from_vcpu_micros(vcpu_us), self.price.for_span(Span::from_micros(vcpu_us)))
+    }
+
+    fn pass(&mut self, now: Time) {
+        let us = i128::from(now.since(self.until).as_micros());
+        self.until = self.until.max(now);
+        let Some(used) = self.used else { return };
+        let earned = i128::from(self.burstable.earned_per_hour.as_vcpu_micros()) * 1_000_000;
+        let spent = i128::from(used) * 3_600_000_000;
+        self.settle(self.balance + us * (earned - spent));
+    }
+
+    fn settle(&mut self, balance: i128) {
+        let most = fine(self.burstable.cap);
+        self.charged += (-most - balance).max(0);
+        self.balance = balance.clamp(-most, most);
+    }
+}
+
+fn fine(credits: Credits) -> i128 {
+    i128::from(credits.as_vcpu_micros()) * FINE
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use dormouse_units::Ppm;
+
+    use super::*;
+
+    /// A t3.large: 30 % of two vCPUs, 36 credits an hour, $.05 for a surplus vCPU-hour.
+    fn t3_large() -> Burstable {
+        let price = Price::from_usd_per_hour(0.05);
+        Burstable { surplus: price, ..Burstable::new(Ppm::new(300_000), Credits::whole(36)) }
+    }
+
+    fn hours(h: u64) -> Time {
+        Time::from_secs(3_600 * h)
+    }
+
+    const BOTH: Option<u64> = Some(2_000_000);
+
+    #[test]
+    fn surplus_is_charged_by_the_vcpu_hour_when_the_vm_stops() {
+        // The guide's figures: both vCPUs for 2 h spend 240 credits and 72 are earned: 168 credits
+        // are 2.8 vCPU-hours.
+        let mut account = Surplus::launched(hours(0), t3_large()).unwrap();
+        account.uses(hours(0), BOTH);
+        let (credits, cost) = account.stop(hours(2));
+        assert_eq!((credits, cost.as_usd()), (Credits::whole(168), 0.14));
+        // What is earned meanwhile pays back: 84 credits in 7/3 h.
+        let mut account = Surplus::launched(hours(0), t3_large()).unwrap();
+        account.uses(hours(0), BOTH);
+        account.uses(hours(1), Some(0));
+        assert_eq!(account.stop(hours(4)), (Credits::ZERO, Money::ZERO));
+        // A VM that stands still earns nothing.
+        let mut account = Surplus::launched(hours(0), t3_large()).unwrap();
+        account.uses(hours(0), BOTH);
+        account.uses(hours(1), None);
+        assert_eq!(account.stop(hours(4)).0, Credits::whole(84));
+        // Its baseline costs nothing.
+        let mut account = Surplus::launched(hours(0), t3_large()).unwrap();
+        account.uses(hours(0), Some(600_000));
+        assert_eq!(account.stop(hours(100)), (Credits::ZERO, Money::ZERO));
+    }
+
+    #[test]
+    fn surplus_beyond_a_day_s_credits_is_never_paid_back() {
+        let mut account = Surplus::launched(hours(0), t3_large()).unwrap();
+        account.uses(hours(0), BOTH);
+        // 84 credits an hour for 20 h: 1,680, of which 816 are beyond 864.
+        account.uses(hours(20), Some(0));
+        // 24 h pay back 864, and as many again are held after 48 h.
+        account.uses(hours(68), BOTH);
+        assert_eq!(account.stop(hours(68)).0, Credits::whole(816));
+        assert_eq!(
+            Surplus::launched(hours(0), Burstable { surplus: None, ..t3_large() }).map(|_| ()),
+            None
+        );
+    }
+
+    #[test]
+    fn what_its_machine_says_is_what_it_has() {
+        let burstable = t3_large();
+        let machine = burstable.of_machine();
+        assert_eq!(burstable.of_vm(machine.initial), Credits::ZERO);
+        assert_eq!(burstable.of_vm(machine.cap), burstable.cap);
+        let mut account = Surplus::launched(hours(0), burstable).unwrap();
+        account.uses(hours(0), BOTH);
+        // It has really used less than was thought.
+        account.said(hours(1), machine.initial.saturating_sub(Credits::whole(80)));
+        assert_eq!(account.clone().stop(hours(1)).0, Credits::whole(80));
+        account.said(hours(30), machine.initial.saturating_sub(Credits::whole(900)));
+        account.said(hours(31), machine.initial.saturating_sub(Credits::whole(890)));
+        assert_eq!(account.stop(hours(31)).0, Credits::whole(890));
+    }
+}

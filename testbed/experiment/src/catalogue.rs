@@ -1,0 +1,87 @@
+//! Catalogues of instance types that an experiment names, of `[cloud]`.
+
+use dormouse_cloud::{BUILT_IN, Types, built_in, read_advisor, read_types};
+use dormouse_documents::{Mistakes, Node, instead};
+use dormouse_input::Chosen;
+use dormouse_units::{Price, TypeName};
+
+use super::files;
+
+/// Price of a surplus vCPU-hour where a type says none, dollars: that of most of EC2's types.
+const SURPLUS_USD: f64 = 0.05;
+
+/// The types of the built-in catalogue of this name, or of the file; none where that is wrong, which is
+/// said.
+pub(super) fn named(
+    name: &str,
+    node: &Node,
+    notes: &mut Vec<String>,
+    found: &mut Mistakes,
+) -> Types {
+    if let Some(types) = built_in(name) {
+        return types;
+    }
+    let place = node.place_of("catalogue");
+    let path = place.file(name);
+    let like_a_path = name.contains(['/', '.']) || path.exists();
+    if !like_a_path {
+        let what = format!("there is no catalogue '{name}'");
+        found.add(place, what, format!("{}, or give a file of types", instead(name, &BUILT_IN)));
+        return Types::new();
+    }
+    let read = files::read_source(&path, |source| read_types(source, &Chosen::default()));
+    let Some(file) = found.take(read) else { return Types::new() };
+    if !file.left_out.is_empty() {
+        notes.push(format!("{}: types left out: {}", path.display(), file.left_out));
+    }
+    file.types
+}
+
+/// Leaves only these of the types; all where none is named.
+pub(super) fn only(names: &[TypeName], types: &mut Types, node: &Node, found: &mut Mistakes) {
+    for (n, name) in names.iter().enumerate().filter(|(_, name)| !types.contains_key(*name)) {
+        let known: Vec<&str> = types.keys().map(TypeName::as_str).collect();
+        let what = format!("the catalogue has no type '{name}'");
+        found.add(node.place_of(&format!("only.{n}")), what, instead(name.as_str(), &known));
+    }
+    if !names.is_empty() {
+        types.retain(|name, _| names.contains(name));
+    }
+}
+
+/// Gives types the spot prices that the provider's advisor says: those on demand less what it saves.
+pub(super) fn advised(
+    (file, region): (&str, &str),
+    types: &mut Types,
+    node: &Node,
+    (notes, found): (&mut Vec<String>, &mut Mistakes),
+) {
+    let path = node.place_of("advisor").file(file);
+    let read = files::read_source(&path, |source| read_advisor(source, region));
+    let Some(advice) = found.take(read) else { return };
+    let mut unknown = Vec::new();
+    for kind in types.values_mut() {
+        let saving = advice.get(kind.name.as_str()).map(|advice| advice.saving_percent.min(100));
+        let Some((saving, on_demand)) = saving.zip(kind.on_demand) else {
+            unknown.push(kind.name.as_str().to_owned());
+            continue;
+        };
+        let part = on_demand.as_nanos_per_hour() * u64::from(100 - saving) / 100;
+        kind.spot = Some(Price::from_nanos_per_hour(part));
+    }
+    if !unknown.is_empty() {
+        let names = unknown.join(", ");
+        notes.push(format!(
+            "{}: nothing is said of {names}, whose spot prices stay",
+            path.display()
+        ));
+    }
+}
+
+/// Puts all burstable types in unlimited mode, or none.
+pub(super) fn unlimited(is_unlimited: bool, types: &mut Types) {
+    for burstable in types.values_mut().filter_map(|kind| kind.burstable.as_mut()) {
+        let price = burstable.surplus.or_else(|| Price::from_usd_per_hour(SURPLUS_USD));
+        burstable.surplus = price.filter(|_| is_unlimited);
+    }
+}
