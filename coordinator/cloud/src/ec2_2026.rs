@@ -10,7 +10,7 @@ use dormouse_units::{Bytes, Credits, Ppm, Price};
 use crate::{Burstable, InstanceType, Limits, Types};
 
 /// Name, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h; of a burstable type its baseline
-/// in percent, its credits per hour in tenths, and its credits at launch.
+/// in thousandths, its credits per hour in tenths, and its credits at launch.
 type Row = (&'static str, u32, u64, u64, Option<u64>, Option<(u32, u64, u64)>);
 
 /// Most VMs of a type at a time: quotas are on vCPUs of a family, and few users reach them.
@@ -24,34 +24,34 @@ const MFLOPS: u64 = 10_000;
 const SURPLUS: (u64, u64) = (4_000, 5_000);
 
 const TYPES: [Row; 72] = [
-    ("t2.nano", 1, 512, 580, None, Some((5, 30, 30))),
-    ("t2.micro", 1, 1_024, 1_160, Some(310), Some((10, 60, 30))),
-    ("t2.small", 1, 2_048, 2_300, Some(710), Some((20, 120, 30))),
-    ("t2.medium", 2, 4_096, 4_640, Some(1_670), Some((20, 240, 60))),
-    ("t2.large", 2, 8_192, 9_280, Some(3_340), Some((30, 360, 60))),
-    ("t2.xlarge", 4, 16_384, 18_560, Some(5_940), Some((22, 540, 120))),
-    ("t2.2xlarge", 8, 32_768, 37_120, Some(10_390), Some((17, 816, 240))),
-    ("t3.nano", 2, 512, 520, Some(110), Some((5, 60, 0))),
-    ("t3.micro", 2, 1_024, 1_040, Some(320), Some((10, 120, 0))),
-    ("t3.small", 2, 2_048, 2_080, Some(730), Some((20, 240, 0))),
-    ("t3.medium", 2, 4_096, 4_160, Some(1_830), Some((20, 240, 0))),
-    ("t3.large", 2, 8_192, 8_320, Some(3_160), Some((30, 360, 0))),
-    ("t3.xlarge", 4, 16_384, 16_640, Some(6_660), Some((40, 960, 0))),
-    ("t3.2xlarge", 8, 32_768, 33_280, Some(11_650), Some((40, 1_920, 0))),
-    ("t3a.nano", 2, 512, 470, Some(160), Some((5, 60, 0))),
-    ("t3a.micro", 2, 1_024, 940, Some(380), Some((10, 120, 0))),
-    ("t3a.small", 2, 2_048, 1_880, Some(600), Some((20, 240, 0))),
-    ("t3a.medium", 2, 4_096, 3_760, Some(1_200), Some((20, 240, 0))),
-    ("t3a.large", 2, 8_192, 7_520, Some(2_480), Some((30, 360, 0))),
-    ("t3a.xlarge", 4, 16_384, 15_040, Some(4_960), Some((40, 960, 0))),
-    ("t3a.2xlarge", 8, 32_768, 30_080, Some(11_430), Some((40, 1_920, 0))),
-    ("t4g.nano", 2, 512, 420, Some(180), Some((5, 60, 0))),
-    ("t4g.micro", 2, 1_024, 840, Some(430), Some((10, 120, 0))),
-    ("t4g.small", 2, 2_048, 1_680, Some(820), Some((20, 240, 0))),
-    ("t4g.medium", 2, 4_096, 3_360, Some(1_210), Some((20, 240, 0))),
-    ("t4g.large", 2, 8_192, 6_720, Some(1_880), Some((30, 360, 0))),
-    ("t4g.xlarge", 4, 16_384, 13_440, Some(4_970), Some((40, 960, 0))),
-    ("t4g.2xlarge", 8, 32_768, 26_880, Some(9_140), Some((40, 1_920, 0))),
+    ("t2.nano", 1, 512, 580, None, Some((50, 30, 30))),
+    ("t2.micro", 1, 1_024, 1_160, Some(310), Some((100, 60, 30))),
+    ("t2.small", 1, 2_048, 2_300, Some(710), Some((200, 120, 30))),
+    ("t2.medium", 2, 4_096, 4_640, Some(1_670), Some((200, 240, 60))),
+    ("t2.large", 2, 8_192, 9_280, Some(3_340), Some((300, 360, 60))),
+    ("t2.xlarge", 4, 16_384, 18_560, Some(5_940), Some((225, 540, 120))),
+    ("t2.2xlarge", 8, 32_768, 37_120, Some(10_390), Some((170, 816, 240))),
+    ("t3.nano", 2, 512, 520, Some(110), Some((50, 60, 0))),
+    ("t3.micro", 2, 1_024, 1_040, Some(320), Some((100, 120, 0))),
+    ("t3.small", 2, 2_048, 2_080, Some(730), Some((200, 240, 0))),
+    ("t3.medium", 2, 4_096, 4_160, Some(1_830), Some((200, 240, 0))),
+    ("t3.large", 2, 8_192, 8_320, Some(3_160), Some((300, 360, 0))),
+    ("t3.xlarge", 4, 16_384, 16_640, Some(6_660), Some((400, 960, 0))),
+    ("t3.2xlarge", 8, 32_768, 33_280, Some(11_650), Some((400, 1_920, 0))),
+    ("t3a.nano", 2, 512, 470, Some(160), Some((50, 60, 0))),
+    ("t3a.micro", 2, 1_024, 940, Some(380), Some((100, 120, 0))),
+    ("t3a.small", 2, 2_048, 1_880, Some(600), Some((200, 240, 0))),
+    ("t3a.medium", 2, 4_096, 3_760, Some(1_200), Some((200, 240, 0))),
+    ("t3a.large", 2, 8_192, 7_520, Some(2_480), Some((300, 360, 0))),
+    ("t3a.xlarge", 4, 16_384, 15_040, Some(4_960), Some((400, 960, 0))),
+    ("t3a.2xlarge", 8, 32_768, 30_080, Some(11_430), Some((400, 1_920, 0))),
+    ("t4g.nano", 2, 512, 420, Some(180), Some((50, 60, 0))),
+    ("t4g.micro", 2, 1_024, 840, Some(430), Some((100, 120, 0))),
+    ("t4g.small", 2, 2_048, 1_680, Some(820), Some((200, 240, 0))),
+    ("t4g.medium", 2, 4_096, 3_360, Some(1_210), Some((200, 240, 0))),
+    ("t4g.large", 2, 8_192, 6_720, Some(1_880), Some((300, 360, 0))),
+    ("t4g.xlarge", 4, 16_384, 13_440, Some(4_970), Some((400, 960, 0))),
+    ("t4g.2xlarge", 8, 32_768, 26_880, Some(9_140), Some((400, 1_920, 0))),
     ("m5.large", 2, 8_192, 9_600, Some(3_260), None),
     ("m5.xlarge", 4, 16_384, 19_200, Some(6_530), None),
     ("m5.2xlarge", 8, 32_768, 38_400, Some(17_660), None),
@@ -113,7 +113,7 @@ fn instance_type((name, vcpus, mib, on_demand, spot, burst): Row) -> InstanceTyp
             initial: Credits::whole(launch),
             // The older types are in standard mode unless their user says otherwise.
             surplus: (!name.starts_with("t2")).then(|| price(surplus)),
-            ..Burstable::new(Ppm::new(baseline * 10_000), earned)
+            ..Burstable::new(Ppm::new(baseline * 1_000), earned)
         }
     };
     InstanceType {

@@ -44,22 +44,33 @@ impl Burstable {
 pub struct Surplus {
     burstable: Burstable,
     price: Price,
-    /// Credits less surplus, in fine units.
-    balance: i128,
-    /// Surplus that is charged, in fine units.
-    charged: i128,
+    now: Account,
+    /// The account as of when the VM's machine said last what it has, and what it said.
+    then: (Account, i128),
+    /// What was earned less what was spent since, in fine units, as far as it is known.
+    since: i128,
     until: Time,
     /// What it uses of its vCPUs, a sum of millionths; `None`: it stands still, and earns nothing.
     used: Option<u64>,
+}
+
+/// Amounts in fine units.
+#[derive(Clone, Copy, Debug)]
+struct Account {
+    /// Credits less surplus.
+    balance: i128,
+    /// Surplus that is charged.
+    charged: i128,
 }
 
 impl Surplus {
     /// The account of a VM that is launched now; `None`: the type is in standard mode.
     #[must_use]
     pub fn launched(now: Time, burstable: Burstable) -> Option<Self> {
-        let balance = fine(burstable.initial.min(burstable.cap));
         let price = burstable.surplus?;
-        Some(Self { burstable, price, balance, charged: 0, until: now, used: None })
+        let account = Account { balance: fine(burstable.initial.min(burstable.cap)), charged: 0 };
+        let then = (account, fine(burstable.of_machine().initial));
+        Some(Self { burstable, price, now: account, then, since: 0, until: now, used: None })
     }
 
     /// From now on the VM uses so much of its vCPUs, a sum of millionths; `None`: it stands still.
@@ -68,20 +79,24 @@ impl Surplus {
         self.used = used;
     }
 
-    /// The VM's machine says what it has now, with its overdraft.
+    /// The VM's machine says what it has now, with its overdraft: that is what counts, whatever the
+    /// VM seemed to use since it said so last.
     pub fn said(&mut self, now: Time, machine: Credits) {
-        self.pass(now);
-        // What is charged, the machine has spent as well.
-        self.settle(fine(machine) - fine(OVERDRAFT) + self.charged);
+        self.until = self.until.max(now);
+        let (account, had) = self.then;
+        self.now = account;
+        self.settle(fine(machine) - had);
+        (self.then, self.since) = ((self.now, fine(machine)), 0);
     }
 
     /// The VM stops now: all surplus is charged. Returns what is charged in all so far.
     pub fn stop(&mut self, now: Time) -> (Credits, Money) {
         self.pass(now);
         self.used = None;
-        self.charged += (-self.balance).max(0);
-        self.balance = self.balance.max(0);
-        let vcpu_us = self.charged.unsigned_abs().div_ceil(FINE.unsigned_abs());
+        self.now.charged += (-self.now.balance).max(0);
+        self.now.balance = self.now.balance.max(0);
+        (self.then, self.since) = ((self.now, self.then.1 + self.since), 0);
+        let vcpu_us = self.now.charged.unsigned_abs().div_ceil(FINE.unsigned_abs());
         let vcpu_us = u64::try_from(vcpu_us).unwrap_or(u64::MAX);
         (Credits::from_vcpu_micros(vcpu_us), self.price.for_span(Span::from_micros(vcpu_us)))
     }
@@ -92,13 +107,16 @@ impl Surplus {
         let Some(used) = self.used else { return };
         let earned = i128::from(self.burstable.earned_per_hour.as_vcpu_micros()) * 1_000_000;
         let spent = i128::from(used) * 3_600_000_000;
-        self.settle(self.balance + us * (earned - spent));
+        self.since += us * (earned - spent);
+        self.settle(us * (earned - spent));
     }
 
-    fn settle(&mut self, balance: i128) {
+    /// So much more was earned than spent.
+    fn settle(&mut self, net: i128) {
         let most = fine(self.burstable.cap);
-        self.charged += (-most - balance).max(0);
-        self.balance = balance.clamp(-most, most);
+        let balance = self.now.balance + net;
+        self.now.charged += (-most - balance).max(0);
+        self.now.balance = balance.clamp(-most, most);
     }
 }
 
@@ -173,10 +191,15 @@ mod tests {
         let mut account = Surplus::launched(hours(0), burstable).unwrap();
         account.uses(hours(0), BOTH);
         // It has really used less than was thought.
-        account.said(hours(1), machine.initial.saturating_sub(Credits::whole(80)));
+        let less = |credits| machine.initial.saturating_sub(Credits::whole(credits));
+        account.said(hours(1), less(80));
         assert_eq!(account.clone().stop(hours(1)).0, Credits::whole(80));
-        account.said(hours(30), machine.initial.saturating_sub(Credits::whole(900)));
-        account.said(hours(31), machine.initial.saturating_sub(Credits::whole(890)));
+        // However long it seemed to use both: 900 less are 36 more than it may draw, and for good.
+        account.said(hours(30), less(900));
+        account.said(hours(31), less(890));
         assert_eq!(account.stop(hours(31)).0, Credits::whole(890));
+        // What is heard after it stopped counts from there.
+        account.said(hours(40), less(896));
+        assert_eq!(account.stop(hours(40)).0, Credits::whole(896));
     }
 }

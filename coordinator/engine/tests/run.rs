@@ -491,7 +491,7 @@ fn refused_launches_are_heard_of() {
     run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
     let (step, _) = run.handle(s(0), Event::Begin);
     assert!(
-        matches!(&step.notices[..], [Notice::Begin, Notice::LaunchRefused { vm: refused, why }]
+        matches!(&step.notices[..], [Notice::Begin, Notice::LaunchRefused { vm: refused, why, .. }]
         if *refused == vm(3) && why.contains("limit of 2 spot small"))
     );
 }
