@@ -78,6 +78,9 @@ impl Run {
         } else if self.wants_another_price() {
             ": no price changes any more, and at the last ones VMs cost more than is bid for them; bid more, or \
              give prices that go on"
+        } else if !self.refused.is_empty() && self.provider.exhausted().next().is_some() {
+            ": a launch was refused, and of its type no spot VM can be had any more (cloud.availability); give a \
+             record that goes on, or other types"
         } else {
             match self.tenants.iter().find_map(Tenant::given_up) {
                 Some(GivenUp::Work) => {

@@ -5,6 +5,7 @@ use dormouse_analysis::Record;
 use dormouse_cloud::{Action, Target};
 use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Notice, Step, VmEnd};
+use dormouse_report::virtual_run::virtual_run;
 use dormouse_units::{Time, TypeName, VmId, ZoneName};
 
 use super::runs::{sound, with};
@@ -102,6 +103,15 @@ fn a_launch_in_an_outage_waits_until_there_is_capacity() {
     let cloud = "availability = { v100 = { file = \"t.json\", start = \"10m\" } }";
     let later = experiment(cloud, &one, &[("t.json", TRACE)]).unwrap();
     assert_eq!(makespan(&sound(&later).1), s(900 + 1_140));
+}
+
+#[test]
+fn a_record_that_ends_with_nothing_is_given_as_the_reason() {
+    let cloud = "availability = { v100 = [[\"0s\", 1], [\"5m\", 0]] }";
+    let experiment = experiment(cloud, &work(1, &[("v100", 1)]), &[]).unwrap();
+    let scheduler = experiment.scheduler().unwrap();
+    let error = virtual_run(&experiment, scheduler, |_| {}).unwrap_err().to_string();
+    assert!(error.contains("no spot VM can be had any more (cloud.availability)"), "{error}");
 }
 
 #[test]

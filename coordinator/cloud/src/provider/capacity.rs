@@ -29,6 +29,14 @@ impl Provider {
         self.available.contains_key(kind)
     }
 
+    /// The types of which no spot VM can be had now, nor ever again.
+    pub fn exhausted(&self) -> impl Iterator<Item = &TypeName> {
+        let comes =
+            |kind: &TypeName| self.availability_changes.iter().any(|(_, other)| other == kind);
+        let none = self.available.iter().filter(|(_, vms)| **vms == 0).map(|(kind, _)| kind);
+        none.filter(move |kind| !comes(kind))
+    }
+
     /// The changes of what can be had until now. Where fewer VMs can be had than there are, those
     /// that were launched last are given notice; hibernated ones hold nothing, and one that has its
     /// notice already counts as gone.
