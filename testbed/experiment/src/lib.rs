@@ -2,6 +2,7 @@
 
 mod batch;
 mod builtin;
+mod calendar;
 mod chain;
 mod checkpoint;
 mod cloud;

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use dormouse_analysis::Mode;
 use dormouse_coordinator::Progress;
-use dormouse_model::{Request, Submission};
+use dormouse_model::{Calendar, Request, Submission};
 use dormouse_units::Time;
 use dormouse_workload::Skipped;
 
@@ -96,7 +96,7 @@ pub(super) fn conduct_live(
                 progress.say(&line);
             }
             let left_s = (now.begun && now.now < ends).then(|| left_s(now.now));
-            progress.show(now.completed.into(), now.tasks.into(), &how(now, has_bag), left_s);
+            progress.show(now.completed.into(), now.tasks.into(), &how(now, has_bag, header.calendar), left_s);
         },
     );
     drop(progress);
@@ -183,12 +183,13 @@ fn check(dir: &Path, header: &Header) -> Result<(), Failure> {
 }
 
 /// How a live run goes, in some words.
-fn how(now: &Progress, has_bag: bool) -> String {
+fn how(now: &Progress, has_bag: bool, calendar: Calendar) -> String {
+    let date = calendar.in_brackets(now.now);
     match (now.begun, has_bag) {
         (false, _) => format!("{} of {} workers are here", now.workers, now.workers_wanted),
-        (true, false) => format!("{:.0} s, {} in the machine", now.now.as_secs_f64(), now.running),
+        (true, false) => format!("{:.0} s{date}, {} in the machine", now.now.as_secs_f64(), now.running),
         (true, true) => format!(
-            "{:.0} s, {} running on {} VMs, {} hibernations, {} migrations, ${:.4}",
+            "{:.0} s{date}, {} running on {} VMs, {} hibernations, {} migrations, ${:.4}",
             now.now.as_secs_f64(),
             now.running,
             now.vms,
