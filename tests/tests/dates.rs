@@ -162,7 +162,10 @@ fn times_that_are_far_but_no_dates_are_counted_from_the_first() {
     let told = done(folder.path(), &["explain", "out", "1"]);
     assert!(told.contains("\n              0s  submitted"), "{told}");
     let page = read(folder.path(), "out/report.html");
-    assert!(page.contains("It begins with the first submission, 25000h into its log."), "{page}");
+    assert!(
+        page.contains("It begins with the first submission, at 90000000 s of its log."),
+        "{page}"
+    );
     let dated = ["export", "out", "--as", "svg", "--from", "2024-01-01", "--out", "n"];
     let error = String::from_utf8(command(folder.path(), &dated).stderr).unwrap();
     assert!(error.contains("--from: the run in out has no dates"), "{error}");

@@ -146,7 +146,7 @@ impl Wanted<'_> {
     }
 
     /// What the clock of a run of the workload is beside dates and its log's times. Where its load is
-    /// scaled, times between submissions are others than those of the dates.
+    /// scaled there are no dates: times between submissions are others than those of the log.
     ///
     /// # Errors
     ///

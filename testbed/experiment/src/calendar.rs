@@ -40,7 +40,6 @@ mod tests {
     use std::fs;
 
     use super::super::{Source, open};
-    use super::*;
 
     /// 2024-09-22 09:09:07, in seconds since 1970.
     const FIRST: i64 = 1_726_996_147;

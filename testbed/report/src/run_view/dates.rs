@@ -12,7 +12,11 @@ pub(super) fn begins(calendar: Calendar) -> Option<String> {
     match (calendar.beginning(), calendar.log_time) {
         (date, Span::ZERO) => date,
         (Some(date), _) => Some(format!("{date}, with the first submission")),
-        (None, since) => Some(format!("with the first submission, {since} into its log")),
+        // The log has it in seconds.
+        (None, at) => {
+            let s = at.as_micros() / 1_000_000;
+            Some(format!("with the first submission, at {s} s of its log"))
+        }
     }
 }
 
@@ -53,6 +57,6 @@ mod tests {
         assert_eq!(begins(dated).as_deref(), Some("2012-12-31 23:22:27 UTC"));
         assert_eq!(from_date(dated), " · from 2012-12-31 23:22:27 UTC");
         let far = begins(of(None, 36_000_007)).expect("it is said");
-        assert_eq!(far, "with the first submission, 10000h7s into its log");
+        assert_eq!(far, "with the first submission, at 36000007 s of its log");
     }
 }
