@@ -6,6 +6,7 @@
 //! told [`Command`]s and answer with [`Report`]s.
 
 mod bag;
+mod calendar;
 mod checkpoint;
 mod command;
 mod decision;
@@ -21,6 +22,7 @@ mod setup;
 mod step;
 
 pub use bag::{Bag, Task};
+pub use calendar::Calendar;
 pub use checkpoint::{
     CheckpointConfig, CheckpointOn, DpMode, Knows, LifetimePlans, OfType, Period, Scheme,
 };

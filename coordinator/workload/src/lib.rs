@@ -18,6 +18,7 @@ mod described;
 mod generated;
 mod lines;
 mod models;
+mod origin;
 mod requests;
 mod sampling;
 mod statistics;

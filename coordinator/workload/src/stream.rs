@@ -4,10 +4,11 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 
-use dormouse_model::Submission;
+use dormouse_model::{Calendar, Submission};
 use dormouse_units::{Bytes, Time, Usage};
 
 use crate::generated::generated;
+use crate::origin::{Origin, calendar};
 use crate::{
     BatchWorkload, Estimates, EstimatesError, JobSource, JobSpec, LogRules, ModelError,
     RequestError, Skipped, Statistics, SwfError, Trace, UsageKind, UsageRule, offered_load,
@@ -61,6 +62,8 @@ pub struct Jobs {
     estimates: Estimates,
     /// Rule by which CPU usage is assigned; `None`: the jobs have it already.
     rule: Option<Rule>,
+    /// Where a log's times are counted from; `None`: the jobs are not from a log.
+    origin: Option<Origin>,
 }
 
 #[derive(Debug)]
@@ -142,6 +145,25 @@ impl Wanted<'_> {
         }
     }
 
+    /// What the clock of a run of the workload is beside dates and its log's times. Where its load is
+    /// scaled there are no dates: times between submissions are others than those of the log.
+    ///
+    /// # Errors
+    ///
+    /// The log can't be read, or has no job.
+    pub fn calendar(&self) -> Result<Calendar, WorkloadError> {
+        let JobSource::Swf { log, rules, .. } = &self.workload.source else {
+            return Ok(Calendar::UNKNOWN);
+        };
+        let mut trace = self.open(log, *rules)?;
+        let Some(first) = trace.next().transpose()? else { return Ok(Calendar::UNKNOWN) };
+        let calendar = calendar(first.submitted, trace.reader().header().unix_start());
+        match self.workload.load {
+            None => Ok(calendar),
+            Some(_) => Ok(Calendar { began: None, ..calendar }),
+        }
+    }
+
     fn open(&self, log: &Path, rules: LogRules) -> Result<Trace, SwfError> {
         let trace = Trace::of(log, (self.open)(log), Some(self.workload.processors), rules)?;
         Ok(trace.with_memory(self.memory))
@@ -177,6 +199,7 @@ impl Jobs {
             factor: scaled_to.map_or(1.0, |scaled_to| load / scaled_to),
             estimates: *estimates,
             rule: Some(wanted.rule()),
+            origin: Some(Origin::default()),
         })
     }
 
@@ -193,6 +216,7 @@ impl Jobs {
         };
         // Jobs that stand in the experiment have their usage.
         let given = matches!(workload.source, JobSource::Jobs { .. });
+        let is_log = matches!(workload.source, JobSource::Swf { .. });
         let factor = workload.load.map_or(1.0, |scaled_to| listed.load / scaled_to);
         if factor <= 0.0 {
             return Err(WorkloadError::NoLoad(name.to_owned()));
@@ -202,6 +226,7 @@ impl Jobs {
             factor,
             estimates,
             rule: (!given).then(|| wanted.rule()),
+            origin: is_log.then(Origin::default),
         })
     }
 
@@ -257,6 +282,10 @@ impl Iterator for Jobs {
                 *next += 1;
                 job
             }
+        };
+        let job = match &mut self.origin {
+            Some(origin) => origin.counted(job),
+            None => job,
         };
         let job = self.estimates.of(job);
         #[expect(clippy::float_cmp, reason = "exactly 1: the times as they are")]

@@ -1,4 +1,4 @@
-//! Which column of a file is what.
+//! The places of the columns in a file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -193,7 +193,7 @@ impl Columns {
     }
 }
 
-/// Which column is what: `time from 'Timestamp', price from 'SpotPrice'`.
+/// The heading of each column that was found: `time from 'Timestamp', price from 'SpotPrice'`.
 impl fmt::Display for Columns {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = self.wanted.iter().zip(&self.places);

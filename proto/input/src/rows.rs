@@ -10,11 +10,11 @@ use crate::{Packing, Source};
 /// What stands between the cells of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Separator {
-    /// A comma.
+    /// Cells have a comma between them.
     Comma,
     /// A semicolon, as where decimals have a comma: both `0.5` and `0,5` are a half then.
     Semicolon,
-    /// A tab.
+    /// Cells have a tab between them.
     Tab,
     /// A vertical bar.
     Bar,

@@ -3,6 +3,7 @@
 mod availability;
 mod batch;
 mod builtin;
+mod calendar;
 mod catalogue;
 mod chain;
 mod checkpoint;

@@ -17,6 +17,10 @@ pub struct PriceFile {
     /// How long after the beginning of the run its last price was written down; where the beginning is drawn, after
     /// the earliest.
     pub lasts: Span,
+    /// The date at which the run begins, in seconds since 1970; where the beginning is drawn, the earliest. `None`: it
+    /// has no dates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins: Option<i64>,
     /// What is odd about it and was set right, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

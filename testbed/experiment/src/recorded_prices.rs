@@ -75,6 +75,7 @@ pub(super) fn check(
             kind: file.kind.clone(),
             file: file.file.to_owned(),
             lasts: file.length.saturating_sub(file.start(clock)),
+            begins: file.record.dates().map(|dates| dates.second_after(file.start(clock))),
             notes: odd.into_iter().collect(),
         });
         match file.is_drawn() {

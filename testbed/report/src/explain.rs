@@ -16,6 +16,11 @@ use dormouse_experiment::Experiment;
 ///
 /// The steps were left out of its log, and it can't be made again.
 pub fn explain(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
+    let told = told(log, what)?;
+    Ok(told.map(|told| told.on(log.header.calendar)))
+}
+
+fn told(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
     let (header, experiment) = (&log.header, &log.header.experiment);
     let setup = experiment.whole_setup();
     if let Some(mut story) = RequestStory::of(&setup, experiment.tenants(), what) {

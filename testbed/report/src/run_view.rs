@@ -2,6 +2,7 @@
 //! a terminal, a page, a chart, tables, a summary, a trace.
 
 mod bag;
+mod dates;
 mod emulation;
 mod jobs;
 mod machine;

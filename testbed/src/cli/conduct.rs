@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use dormouse_analysis::Mode;
 use dormouse_coordinator::Progress;
-use dormouse_model::{Request, Submission};
+use dormouse_model::{Calendar, Request, Submission};
 use dormouse_units::Time;
 use dormouse_workload::Skipped;
 
@@ -96,7 +96,12 @@ pub(super) fn conduct_live(
                 progress.say(&line);
             }
             let left_s = (now.begun && now.now < ends).then(|| left_s(now.now));
-            progress.show(now.completed.into(), now.tasks.into(), &how(now, has_bag), left_s);
+            progress.show(
+                now.completed.into(),
+                now.tasks.into(),
+                &how(now, has_bag, header.calendar),
+                left_s,
+            );
         },
     );
     drop(progress);
@@ -183,12 +188,15 @@ fn check(dir: &Path, header: &Header) -> Result<(), Failure> {
 }
 
 /// How a live run goes, in some words.
-fn how(now: &Progress, has_bag: bool) -> String {
+fn how(now: &Progress, has_bag: bool, calendar: Calendar) -> String {
+    let date = calendar.in_brackets(now.now);
     match (now.begun, has_bag) {
         (false, _) => format!("{} of {} workers are here", now.workers, now.workers_wanted),
-        (true, false) => format!("{:.0} s, {} in the machine", now.now.as_secs_f64(), now.running),
+        (true, false) => {
+            format!("{:.0} s{date}, {} in the machine", now.now.as_secs_f64(), now.running)
+        }
         (true, true) => format!(
-            "{:.0} s, {} running on {} VMs, {} hibernations, {} migrations, ${:.4}",
+            "{:.0} s{date}, {} running on {} VMs, {} hibernations, {} migrations, ${:.4}",
             now.now.as_secs_f64(),
             now.running,
             now.vms,
@@ -196,5 +204,36 @@ fn how(now: &Progress, has_bag: bool) -> String {
             now.counts.migrations,
             now.cost.as_usd()
         ),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use dormouse_experiment::{Loaded, Source, open};
+    use dormouse_units::Span;
+
+    use super::*;
+
+    /// The clock of a live run begins at zero: so does a log whose times are seconds since 1970.
+    #[test]
+    fn nobody_waits_half_a_century_for_the_first_job() {
+        let folder = tempfile::tempdir().unwrap();
+        let (log, file) = (folder.path().join("log.swf"), folder.path().join("e.toml"));
+        let jobs = "1 1356996147 0 100 2 -1 -1 2 100 -1 1 1 1 -1 1 1 -1 -1\n\
+                    2 1356996157 0 100 2 -1 -1 2 100 -1 1 1 1 -1 1 1 -1 -1\n";
+        std::fs::write(log, format!("; MaxProcs: 2\n{jobs}")).unwrap();
+        let text = "name = \"e\"\n[workload]\nkind = \"swf\"\nlog = \"log.swf\"\n[scheduler]\nname = \"easy\"\n";
+        std::fs::write(&file, text).unwrap();
+        let source = Source { experiment: file.to_str(), ..Source::default() };
+        let Loaded { experiment, .. } = open(&source).unwrap();
+        let rehearsed = Rehearsed::of(&experiment).unwrap();
+        let submitted: Vec<_> = rehearsed.submissions.iter().map(|job| job.submitted).collect();
+        assert_eq!(submitted, [Time::ZERO, Time::from_secs(10)]);
+        assert_eq!(rehearsed.rehearsal.takes, Span::from_secs(200));
+        let header = Header::new(Mode::Live, String::new(), experiment);
+        let now = Progress { begun: true, now: Time::from_secs(10), ..Progress::default() };
+        let says = how(&now, false, header.calendar);
+        assert_eq!(says, "10 s (2012-12-31 23:22:37 UTC), 0 in the machine");
     }
 }

@@ -4,14 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
-use dormouse_units::{Span, Time};
+use dormouse_model::Calendar;
+use dormouse_units::Time;
 use dormouse_view::{Column, Table};
 
 use super::failure::Failure;
 use super::print::print;
 use super::recorded::{not_again, read_log};
+use super::when::When;
 use dormouse_report::output::{OutputError, RunLog, write_in};
 use dormouse_report::results::stored_results;
+use dormouse_report::run_view::Results;
 
 /// Options of `export`.
 #[derive(Debug, Args)]
@@ -21,12 +24,13 @@ pub(crate) struct ExportArgs {
     /// What is written
     #[arg(long = "as", value_name = "FORMAT")]
     format: Format,
-    /// From this time of the run on, such as 2h (charts and traces)
+    /// From this time of the run on, such as 2h, or from a date, such as 2024-09-22T10:00:00, where the run
+    /// has dates (charts and traces)
     #[arg(long, value_name = "TIME")]
-    from: Option<Span>,
-    /// Until this time of the run (charts and traces)
+    from: Option<When>,
+    /// Until this time of the run, or a date (charts and traces)
     #[arg(long, value_name = "TIME")]
-    until: Option<Span>,
+    until: Option<When>,
     /// The folder to write into [default: that of the run]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -70,31 +74,48 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
 }
 
 /// The window that was asked for.
-fn window(args: &ExportArgs) -> Result<(Time, Time), Failure> {
-    let at = |span: Span| Time::ZERO + span;
-    let from = args.from.map_or(Time::ZERO, at);
-    let until = args.until.map_or(Time::from_micros(u64::MAX), at);
+fn window(args: &ExportArgs, calendar: Calendar) -> Result<(Time, Time), Failure> {
+    let at = |option: &str, when: Option<When>, or: Time| {
+        let Some(when) = when else { return Ok(or) };
+        when.on(calendar).ok_or_else(|| {
+            let dir = args.dir.display();
+            Failure::BadInput(format!(
+                "{option}: the run in {dir} has no dates; give the time since its beginning, such as 2h"
+            ))
+        })
+    };
+    let from = at("--from", args.from, Time::ZERO)?;
+    let until = at("--until", args.until, Time::from_micros(u64::MAX))?;
     if from < until {
         return Ok((from, until));
     }
+    let [from_date, until_date] = [from, until].map(|at| calendar.in_brackets(at));
     Err(Failure::BadInput(format!(
-        "--until: {until} is not after --from, {from}; give a later time"
+        "--until: {until}{until_date} is not after --from, {from}{from_date}; give a later time"
     )))
 }
 
 fn gantt(args: &ExportArgs, log: &RunLog) -> Result<dormouse_view::plot::Gantt, Failure> {
-    let (from, until) = window(args)?;
+    let calendar = log.header.calendar;
+    let (from, until) = window(args, calendar)?;
     let results = stored_results(log, (from, until)).map_err(not_again(&args.dir))?;
     let mut gantt = results.view().gantt;
     let shown = gantt.window;
     gantt.window = (shown.0.max(from), shown.1.min(until));
-    if gantt.window.0 >= gantt.window.1 {
-        let (dir, end) = (args.dir.display(), shown.1);
+    let end = end_of_jobs(&results).unwrap_or(shown.1);
+    if gantt.window.0 >= gantt.window.1.min(end) {
+        let (dir, date) = (args.dir.display(), calendar.in_brackets(end));
         return Err(Failure::BadInput(format!(
-            "{dir}: nothing ran in that window: the run goes to {end}; give another --from"
+            "{dir}: nothing ran in that window: the run goes to {end}{date}; give another --from"
         )));
     }
     Ok(gantt)
+}
+
+/// The end of a run of parallel jobs alone that all have ended: what is drawn of one ends with its window.
+fn end_of_jobs(results: &Results<'_>) -> Option<Time> {
+    let jobs = results.jobs.as_ref().filter(|jobs| results.record.is_none() && jobs.failed == 0)?;
+    Some(jobs.figures.end())
 }
 
 /// The tables of a run: those of its bag from its log, those of its jobs and requests from their files.

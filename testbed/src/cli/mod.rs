@@ -29,6 +29,7 @@ mod speedup;
 mod sweep;
 mod terminal;
 mod two_tier;
+mod when;
 mod worker;
 mod workload;
 

@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use dormouse_coordinator::{Remote, RemoteError, address_of};
 use dormouse_proto::v1;
+use dormouse_units::Time;
 use serde_json::json;
 use tokio::runtime::Builder;
 
@@ -15,6 +16,7 @@ use super::failure::Failure;
 use super::print::print;
 use dormouse_experiment::chain;
 use dormouse_experiment::command_line;
+use dormouse_report::output::read_header;
 
 /// The file of the secret in a run's folder.
 const SECRET: &str = "secret";
@@ -61,14 +63,20 @@ async fn dial(at: &RunningArgs) -> Result<Option<Remote>, Failure> {
 /// Says how a run goes.
 pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
     let is = ask(at, async |remote| remote.status().await)?;
+    // What is said of one from elsewhere has no header.
+    let calendar = read_header(Path::new(&at.run)).map(|header| header.calendar);
+    let (calendar, now) = (calendar.unwrap_or_default(), Time::from_micros(is.emulated_now_us));
     let (now_s, age_s) = (is.emulated_now_us as f64 / 1e6, is.real_age_us as f64 / 1e6);
     let cost_usd = is.cost_nanos as f64 / 1e9;
     if as_json {
-        let status = json!({
+        let mut status = json!({
             "experiment": is.experiment, "now_s": now_s, "tasks": is.tasks,
             "completed": is.completed, "running": is.running, "vms": is.vms,
             "workers": is.workers, "cost_usd": cost_usd, "over": is.over, "age_s": age_s,
         });
+        if let Some(date) = calendar.date(now) {
+            status["date"] = json!(date);
+        }
         return print(&status.to_string());
     }
     let over = if is.over { "; it is over" } else { "" };
@@ -76,8 +84,9 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
         0 => String::new(),
         _ => format!("; so it was {age_s:.1} s ago, since when its scheduler thinks"),
     };
+    let date = calendar.in_brackets(now);
     print(&format!(
-        "{} at {now_s:.1} s: {} of {} tasks are done, {} are on {} VMs of {} workers; \
+        "{} at {now_s:.1} s{date}: {} of {} tasks are done, {} are on {} VMs of {} workers; \
          ${cost_usd:.4} so far{over}{thinks}",
         is.experiment, is.completed, is.tasks, is.running, is.vms, is.workers
     ))

@@ -17,6 +17,7 @@ mod mutations;
 mod papers;
 mod random_runs;
 mod requests;
+mod restarts;
 mod runs;
 mod scarcity;
 mod stored_plans;

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use dormouse_model::Calendar;
 use dormouse_units::{Span, Time};
 use serde::Serialize;
 
@@ -26,6 +27,9 @@ pub struct Line {
     /// When, in emulated time; `None`: it belongs to the line before.
     #[serde(rename = "at_s", serialize_with = "crate::in_seconds::maybe_time")]
     pub at: Option<Time>,
+    /// Date and time (UTC) of that; `None`: no date is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub date: Option<String>,
     /// What happened, and why.
     pub what: String,
 }
@@ -35,26 +39,43 @@ impl Explanation {
         Self { of, ..Self::default() }
     }
 
+    /// This explanation with the dates of what happened, as far as the run's calendar has them.
+    #[must_use]
+    pub fn on(mut self, calendar: Calendar) -> Self {
+        for line in &mut self.happened {
+            line.date = line.at.and_then(|at| calendar.date(at));
+        }
+        self
+    }
+
     /// Adds what happened at this time.
     pub(super) fn say(&mut self, at: Time, what: impl Into<String>) {
-        self.happened.push(Line { at: Some(at), what: what.into() });
+        self.happened.push(Line { at: Some(at), date: None, what: what.into() });
     }
 
     /// More about what was said last.
     pub(super) fn add(&mut self, what: impl Into<String>) {
-        self.happened.push(Line { at: None, what: what.into() });
+        self.happened.push(Line { at: None, date: None, what: what.into() });
     }
 }
 
 impl Display for Explanation {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.of)?;
-        for Line { at, what } in &self.happened {
+        let has_dates = self.happened.iter().any(|line| line.date.is_some());
+        if has_dates {
+            f.write_str(" (dates: UTC)")?;
+        }
+        for Line { at, date, what } in &self.happened {
             match at {
-                Some(at) if self.has_hours => write!(f, "\n{:>16}  {what}", at.to_string())?,
-                Some(at) => write!(f, "\n  {:9.1} s  {what}", at.as_secs_f64())?,
-                None => write!(f, "\n  {:11}  {what}", "")?,
+                Some(at) if self.has_hours => write!(f, "\n{:>16}", at.to_string())?,
+                Some(at) => write!(f, "\n  {:9.1} s", at.as_secs_f64())?,
+                None => write!(f, "\n  {:11}", "")?,
             }
+            if has_dates {
+                write!(f, "  {:19}", date.as_deref().unwrap_or_default())?;
+            }
+            write!(f, "  {what}")?;
         }
         self.came_to.iter().try_for_each(|sentence| write!(f, "\n  {sentence}"))
     }

@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 
 use dormouse_engine::jobs::Record;
+use dormouse_model::Calendar;
 use dormouse_units::{Span, Tier, Time};
 use dormouse_workload::Lines;
 use dormouse_workload::decimal::{millionths, seconds, whole};
@@ -29,6 +30,7 @@ const PROMISES: &str = ",promised_s,took_s";
 pub struct JobsCsv<W: Write> {
     lines: Lines<W>,
     workload: String,
+    calendar: Calendar,
     has_promises: bool,
 }
 
@@ -60,7 +62,14 @@ impl<W: Write> JobsCsv<W> {
             line.extend_from_slice(COLUMNS.as_bytes());
             line.extend_from_slice(if has_promises { PROMISES.as_bytes() } else { b"" });
         })?;
-        Ok(Self { lines, workload: plain(workload), has_promises })
+        let calendar = Calendar::UNKNOWN;
+        Ok(Self { lines, workload: plain(workload), calendar, has_promises })
+    }
+
+    /// This file with the times of the jobs' log, as a run's calendar has them.
+    #[must_use]
+    pub fn on(self, calendar: Calendar) -> Self {
+        Self { calendar, ..self }
     }
 
     /// Writes a job.
@@ -78,12 +87,12 @@ impl<W: Write> JobsCsv<W> {
     ///
     /// Writing failed.
     pub fn write_promised(&mut self, record: &Record, promised: Option<Span>) -> io::Result<()> {
-        let Self { lines, workload, has_promises } = self;
+        let Self { lines, workload, calendar, has_promises } = self;
         let executed = record.ended.since(record.started);
         lines.add(|line| {
             row(
                 line,
-                workload,
+                (workload, *calendar),
                 &Row {
                     number: record.number,
                     submitted: record.submitted,
@@ -131,6 +140,7 @@ impl<W: Write> JobsCsv<W> {
 pub struct AllocationsCsv<W: Write> {
     lines: Lines<W>,
     workload: String,
+    calendar: Calendar,
 }
 
 impl<W: Write> AllocationsCsv<W> {
@@ -145,7 +155,13 @@ impl<W: Write> AllocationsCsv<W> {
             line.extend_from_slice(COLUMNS.as_bytes());
             line.extend_from_slice(b",tier");
         })?;
-        Ok(Self { lines, workload: plain(workload) })
+        Ok(Self { lines, workload: plain(workload), calendar: Calendar::UNKNOWN })
+    }
+
+    /// This file with the times of the jobs' log, as a run's calendar has them.
+    #[must_use]
+    pub fn on(self, calendar: Calendar) -> Self {
+        Self { calendar, ..self }
     }
 
     /// Writes the allocations of a job that has ended.
@@ -154,7 +170,7 @@ impl<W: Write> AllocationsCsv<W> {
     ///
     /// Writing failed.
     pub fn write(&mut self, job: &JobHistory) -> io::Result<()> {
-        let Self { lines, workload } = self;
+        let Self { lines, workload, calendar } = self;
         for spell in &job.spells {
             let Some((until, end)) = spell.until else { continue };
             let (state, end): (&[u8], &[u8]) = match end {
@@ -171,7 +187,7 @@ impl<W: Write> AllocationsCsv<W> {
             lines.add(|line| {
                 row(
                     line,
-                    workload,
+                    (workload, *calendar),
                     &Row {
                         number: job.number,
                         submitted: job.submitted,
@@ -216,17 +232,18 @@ fn plain(workload: &str) -> String {
     workload.replace([',', '\n', '\r', '"'], " ")
 }
 
-/// The columns up to the metadata.
-fn row(line: &mut Vec<u8>, workload: &str, of: &Row<'_>) {
+/// The columns up to the metadata, with times of the log.
+fn row(line: &mut Vec<u8>, (workload, calendar): (&str, Calendar), of: &Row<'_>) {
     let (started, ended) = of.during;
     let (executed, turnaround) = (ended.since(started), ended.since(of.submitted));
+    let in_log = |at: Time| calendar.in_log(at).since(Time::ZERO);
     whole(line, of.number);
     line.push(b',');
     line.extend_from_slice(workload.as_bytes());
     line.push(b',');
     whole(line, of.number);
     line.push(b',');
-    seconds(line, of.submitted.since(Time::ZERO));
+    seconds(line, in_log(of.submitted));
     line.push(b',');
     whole(line, u64::from(of.processes));
     line.push(b',');
@@ -234,11 +251,11 @@ fn row(line: &mut Vec<u8>, workload: &str, of: &Row<'_>) {
     line.push(b',');
     line.extend_from_slice(of.state);
     line.push(b',');
-    seconds(line, started.since(Time::ZERO));
+    seconds(line, in_log(started));
     line.push(b',');
     seconds(line, executed);
     line.push(b',');
-    seconds(line, ended.since(Time::ZERO));
+    seconds(line, in_log(ended));
     line.push(b',');
     seconds(line, started.since(of.submitted));
     line.push(b',');

@@ -92,6 +92,12 @@ impl Figures {
         self.response.count()
     }
 
+    /// The end of the job that ended last; zero where none has ended.
+    #[must_use]
+    pub const fn end(&self) -> Time {
+        self.end
+    }
+
     /// From the first submission to the last end.
     #[must_use]
     pub fn makespan(&self) -> Span {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use dormouse_engine::jobs::{Observer, Record, Told};
-use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
+use dormouse_model::{Calendar, Decision, Effect, Event, Notice, Report, Step};
 use dormouse_units::{Ppm, Span, TaskId, Time};
 
 use super::{AllocationsCsv, Figures, History, JobsCsv, Schedule, SeenByJobs};
@@ -61,7 +61,8 @@ pub struct Recorder<W: Write> {
 
 impl<W: Write> Recorder<W> {
     /// Begins the files of a run of this name on so many processors, each as `open` gives it by its
-    /// name; `history` is of nothing yet.
+    /// name; `history` is of nothing yet. Times in the files are those of the jobs' log, as `calendar` has
+    /// them.
     ///
     /// # Errors
     ///
@@ -70,7 +71,7 @@ impl<W: Write> Recorder<W> {
         mut open: impl FnMut(&'static str) -> io::Result<W>,
         (name, machine): (&str, u32),
         has_promises: bool,
-        (seen, history): (SeenByJobs, History),
+        (seen, history, calendar): (SeenByJobs, History, Calendar),
     ) -> Result<Self, Refused> {
         let mut open = |file| open(file).map_err(Refused::of(file));
         let jobs = open(JOBS)?;
@@ -80,10 +81,13 @@ impl<W: Write> Recorder<W> {
             JobsCsv::new(jobs, name)
         };
         let ended = Ended {
-            csv: csv.map_err(Refused::of(JOBS))?,
+            csv: csv.map_err(Refused::of(JOBS))?.on(calendar),
             allocations: AllocationsCsv::new(open(ALLOCATIONS)?, name)
-                .map_err(Refused::of(ALLOCATIONS))?,
-            swf: Schedule::new(open(SCHEDULE)?, machine, name).map_err(Refused::of(SCHEDULE))?,
+                .map_err(Refused::of(ALLOCATIONS))?
+                .on(calendar),
+            swf: Schedule::new(open(SCHEDULE)?, machine, name)
+                .map_err(Refused::of(SCHEDULE))?
+                .on(calendar),
             figures: Figures::default(),
             history,
             promises: BTreeMap::new(),

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use dormouse_engine::jobs::Record;
+use dormouse_model::Calendar;
 use dormouse_units::{Span, TaskId, Time};
 use dormouse_workload::{Header, SwfJob, SwfWriter};
 
@@ -12,6 +13,7 @@ use dormouse_workload::{Header, SwfJob, SwfWriter};
 #[derive(Debug)]
 pub struct Schedule<W: Write> {
     to: SwfWriter<W>,
+    calendar: Calendar,
     /// The job that is to be written next.
     next: TaskId,
     /// The jobs from that one on, as far as they have ended.
@@ -30,7 +32,14 @@ impl<W: Write> Schedule<W> {
         header.set("MaxProcs", machine);
         header.set("Note", format!("schedule of {name}"));
         let to = SwfWriter::new(to, &header)?;
-        Ok(Self { to, next: TaskId::new(0), early: VecDeque::new() })
+        let calendar = Calendar::UNKNOWN;
+        Ok(Self { to, calendar, next: TaskId::new(0), early: VecDeque::new() })
+    }
+
+    /// This log with the times of the jobs' own log, as a run's calendar has them.
+    #[must_use]
+    pub fn on(self, calendar: Calendar) -> Self {
+        Self { calendar, ..self }
     }
 
     /// Takes a job that ended.
@@ -45,7 +54,7 @@ impl<W: Write> Schedule<W> {
         if self.early.len() <= place {
             self.early.resize(place + 1, None);
         }
-        self.early[place] = Some(Scheduled::of(record));
+        self.early[place] = Some(Scheduled::of(record, self.calendar));
         while let Some(Some(job)) = self.early.front() {
             self.to.write(&job.line())?;
             self.early.pop_front();
@@ -83,7 +92,7 @@ struct Scheduled {
 }
 
 impl Scheduled {
-    fn of(record: &Record) -> Self {
+    fn of(record: &Record, calendar: Calendar) -> Self {
         let seconds = |span: Span| {
             i64::try_from((span.as_micros() + 500_000) / 1_000_000).unwrap_or(i64::MAX)
         };
@@ -92,7 +101,7 @@ impl Scheduled {
         let response = seconds(record.ended.since(record.submitted));
         Self {
             number: i64::try_from(record.number).unwrap_or(-1),
-            submitted: seconds(record.submitted.since(Time::ZERO)),
+            submitted: seconds(calendar.in_log(record.submitted).since(Time::ZERO)),
             wait: (response - run_time).max(0),
             run_time,
             requested_time: seconds(record.estimate).max(run_time),

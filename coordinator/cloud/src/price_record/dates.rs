@@ -25,6 +25,13 @@ impl Dates {
         (first <= last).then_some(Self { first, last })
     }
 
+    /// The second since 1970 that is so long after the first date.
+    #[must_use]
+    pub fn second_after(self, span: Span) -> i64 {
+        let seconds = i64::try_from(span.as_micros() / 1_000_000).unwrap_or(i64::MAX);
+        self.first.saturating_add(seconds)
+    }
+
     /// Time from the first to the last date.
     #[must_use]
     pub fn length(self) -> Span {
@@ -65,6 +72,7 @@ mod tests {
             (Span::from_secs(100), Span::from_secs(60))
         );
         assert_eq!(late.before(early), Span::ZERO);
+        assert_eq!(late.second_after(Span::from_secs(7)), 67);
         assert_eq!(of(0, 86_400).to_string(), "1970-01-01 00:00:00 to 1970-01-02 00:00:00");
     }
 }

@@ -48,7 +48,7 @@ impl<'a> JobsRecording<'a> {
             |name| File::create(folder.join(name)),
             (&experiment.name, batch.workload.processors),
             header.mode == Mode::Live,
-            (SeenByJobs::new(experiment.tenants()), history),
+            (SeenByJobs::new(experiment.tenants()), history, header.calendar),
         );
         let recorder = recorder.map_err(refused(folder))?;
         Ok(Some(Self { header, batch, folder: folder.to_owned(), recorder }))

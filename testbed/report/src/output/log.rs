@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use dormouse_analysis::{Mode, Record};
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, Input, LogReader, LogWriter};
-use dormouse_model::{Event, Step};
+use dormouse_model::{Calendar, Event, Step};
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,9 @@ pub struct Header {
     /// older version made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
+    /// What its clock is beside dates and the times of its jobs' log.
+    #[serde(default, skip_serializing_if = "Calendar::is_unknown")]
+    pub calendar: Calendar,
     /// What is not in the log, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
@@ -58,7 +61,8 @@ impl Header {
         let programs = experiment.program_files();
         let files = experiment.streamed().chain(programs.iter().map(PathBuf::as_path));
         let inputs = files.filter_map(|file| Input::read(file).ok()).collect();
-        Self { format, dormouse, mode, command, experiment, speedup, inputs, left_out }
+        let calendar = experiment.calendar();
+        Self { format, dormouse, mode, command, experiment, speedup, inputs, calendar, left_out }
     }
 
     /// Refuses a run of which a file holds something else by now than it was made of: what would be

@@ -103,7 +103,7 @@ fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
         let about = [Block::text(format!("{}.", jobs::line(own)))];
         page.section("Parallel jobs", about.into_iter().chain(background).chain(jobs::load(own)));
     }
-    of.of.requests.iter().for_each(|own| page.section("Requests", requests::section(own)));
+    of.of.requests.iter().for_each(|own| page.section("Requests", requests::section(of.of, own)));
     page.section("The bill", sections::bill(of));
     page.section("Records of prices", prices::section(of.of));
     page.section("What happened", sections::happened(of));

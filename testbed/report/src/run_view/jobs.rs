@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::outcome::Results;
 use super::summary::leave_out;
 use super::{Line, RunView};
-use super::{emulation, machine, requests};
+use super::{dates, emulation, machine, requests};
 use crate::jobs::JobsOutcome;
 
 /// The variant of EASY in a line; its definition is the documentation of
@@ -175,7 +175,7 @@ fn page(run: &Results<'_>, jobs: &JobsOutcome<'_>, gantt: &Gantt) -> Page {
     let mut page = run.page(&jobs.batch.scheduler_name(), cards(jobs), gantt);
     page.section("Load over time", load(jobs));
     page.section("The longest waits", waits(jobs));
-    run.requests.iter().for_each(|own| page.section("Requests", requests::section(own)));
+    run.requests.iter().for_each(|own| page.section("Requests", requests::section(run, own)));
     page.section("Fidelity", fidelity(jobs));
     page.section("Reproduce", run.reproduce("", &jobs.decisions_sha256));
     page
@@ -217,7 +217,7 @@ pub(super) fn load(jobs: &JobsOutcome<'_>) -> Vec<Block> {
     };
     let panel = |title: &str, series| Panel {
         title: title.to_owned(),
-        x: Axis::new("time since the beginning", Scale::Time),
+        x: dates::time_axis(jobs.header.calendar),
         y: Axis::new("", Scale::FromZero),
         series,
         ..Panel::default()

@@ -7,6 +7,7 @@ use dormouse_analysis::jobs::{JobHistory, Spell, SpellEnd};
 use dormouse_units::{Tier, Time};
 use dormouse_view::plot::{Bar, COLOURS, Fill, Gantt, Lane, Link, Mark, MarkKind, Place};
 
+use super::dates;
 use crate::jobs::JobsOutcome;
 
 /// Rows at most.
@@ -21,12 +22,13 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
         let experiment = &jobs.header.experiment;
         gantt.title = format!("{} · {}", experiment.name, jobs.batch.scheduler_name());
         gantt.lead = format!(
-            "{} · seed {} · {} jobs on {} processors · mean response {:.0} s",
+            "{} · seed {} · {} jobs on {} processors · mean response {:.0} s{}",
             jobs.header.mode,
             experiment.setup.seed,
             jobs.figures.jobs(),
             jobs.machine(),
-            jobs.figures.response.mean()
+            jobs.figures.response.mean(),
+            dates::from_date(jobs.header.calendar)
         );
         gantt.window = (from, until.max(from + dormouse_units::Span::from_secs(1)));
     } else {

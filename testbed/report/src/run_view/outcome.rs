@@ -10,7 +10,7 @@ use dormouse_units::{Money, Span, TaskId, Time};
 use dormouse_view::plot::Gantt;
 use dormouse_view::{Block, Card, Page};
 
-use super::{RequestsOutcome, RunView, bag, jobs, machine, requests};
+use super::{RequestsOutcome, RunView, bag, dates, jobs, machine, requests};
 use crate::jobs::JobsOutcome;
 use crate::output::Header;
 use dormouse_analysis::fidelity::Fidelity;
@@ -74,6 +74,12 @@ impl<'a> Results<'a> {
     /// The view of the run.
     #[must_use]
     pub fn view(&self) -> RunView {
+        let mut view = self.undated();
+        dates::add(&mut view, self.header.calendar);
+        view
+    }
+
+    fn undated(&self) -> RunView {
         match (&self.record, &self.jobs, &self.requests) {
             // Live, requests alone have a record of all VMs.
             (_, None, Some(own)) if self.header.experiment.scheduler.is_none() => {
@@ -94,7 +100,9 @@ impl<'a> Results<'a> {
         };
         let title = format!("{} · {scheduler}", experiment.name);
         let seed = experiment.setup.seed;
-        let lead = format!("{}. Run {how}, seed {seed}.", experiment.description);
+        let begins = dates::begins(self.header.calendar);
+        let begins = begins.map(|begins| format!(" It begins {begins}.")).unwrap_or_default();
+        let lead = format!("{}. Run {how}, seed {seed}.{begins}", experiment.description);
         Page { cards, ..Page::new(title, lead) }
     }
 

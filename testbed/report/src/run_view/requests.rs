@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::outcome::Results;
 use super::summary::leave_out;
-use super::{Line, RunView, emulation, prices};
+use super::{Line, RunView, dates, emulation, prices};
 
 /// What came of the requests of a run.
 #[derive(Debug)]
@@ -26,7 +26,9 @@ pub struct RequestsOutcome {
 }
 
 pub(super) fn view(run: &Results<'_>, of: &RequestsOutcome) -> RunView {
-    let lead = format!("{} · seed {}", run.header.mode, run.header.experiment.setup.seed);
+    let seed = run.header.experiment.setup.seed;
+    let from = dates::from_date(run.header.calendar);
+    let lead = format!("{} · seed {seed}{from}", run.header.mode);
     let end = of.figures.usage.until().max(Time::from_secs(1));
     let title = title(run);
     let gantt = Gantt { title, lead, window: (Time::ZERO, end), ..Gantt::default() };
@@ -183,7 +185,7 @@ fn shares(of: &Figures) -> Option<(f64, f64)> {
 
 fn page(run: &Results<'_>, of: &RequestsOutcome) -> Page {
     let mut page = run.lead(&run.header.experiment.scheduler_name(), cards(of));
-    page.section("Over time", plots(of));
+    page.section("Over time", plots(run, of));
     page.section("What became of the requests", outcome(of));
     page.section("Records of prices", prices::section(run));
     page.section("Reproduce", run.reproduce("", &of.decisions_sha256));
@@ -216,12 +218,12 @@ fn cards(of: &RequestsOutcome) -> Vec<Card> {
 }
 
 /// "Requests" of a run that others share.
-pub(super) fn section(of: &RequestsOutcome) -> impl Iterator<Item = Block> {
-    plots(of).into_iter().chain(outcome(of))
+pub(super) fn section(run: &Results<'_>, of: &RequestsOutcome) -> impl Iterator<Item = Block> {
+    plots(run, of).into_iter().chain(outcome(of))
 }
 
 /// "Over time": what is used by whom, what fails and ends, and what comes in.
-fn plots(of: &RequestsOutcome) -> Vec<Block> {
+fn plots(run: &Results<'_>, of: &RequestsOutcome) -> Vec<Block> {
     const MOST_POINTS: usize = 400;
     let usage = &of.figures.usage;
     let bins = usage.merged(MOST_POINTS);
@@ -237,7 +239,7 @@ fn plots(of: &RequestsOutcome) -> Vec<Block> {
     };
     let panel = |title: &str, y: &str, series: Vec<Series>| Panel {
         title: title.to_owned(),
-        x: Axis::new("time since the beginning", Scale::Time),
+        x: dates::time_axis(run.header.calendar),
         y: Axis::new(y, Scale::FromZero),
         series,
         ..Panel::default()

@@ -10,6 +10,7 @@ use dormouse_view::plot::{
     Bar, COLOURS, Fill, Gantt, Lane, Limit, Link, Mark, MarkKind, Measure, Place,
 };
 
+use super::dates;
 use super::outcome::{OfBag, TaskOf};
 use dormouse_analysis::{AttemptEnd, AttemptHistory, VmHistory};
 
@@ -51,13 +52,14 @@ fn frame(of: &OfBag<'_>, kinds: &Kinds<'_>) -> Gantt {
     let experiment = &header.experiment;
     let made = record.makespan();
     let lead = format!(
-        "{} · seed {} · {} · ${:.4} · {} of {} tasks",
+        "{} · seed {} · {} · ${:.4} · {} of {} tasks{}",
         header.mode,
         experiment.setup.seed,
         made.map_or("not all tasks finished".to_owned(), |at| format!("makespan {}", s(at))),
         record.cost().as_usd(),
         record.finished(),
-        record.tasks.len()
+        record.tasks.len(),
+        dates::from_date(header.calendar)
     );
     let mut names: Vec<_> = kinds.iter().collect();
     names.sort_by_key(|(_, colour)| **colour);

@@ -1,0 +1,119 @@
+//! What a run's clock is beside dates, and beside the times of the log that its jobs are from.
+
+use dormouse_input::{Moment, written};
+use dormouse_units::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+/// The calendar of a run: every date that is shown of it, and every time of its log, comes from here.
+///
+/// The clock of a run begins at zero. Where the times of its log are dates, that is the first
+/// submission: nobody waits for half a century until something happens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct Calendar {
+    /// Seconds since 1970 (UTC) at which the clock shows zero; `None`: no date is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began: Option<i64>,
+    /// Time in the jobs' log at which the clock shows zero.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub log_time: Span,
+}
+
+impl Calendar {
+    /// The calendar of a run of which nothing is known but its clock.
+    pub const UNKNOWN: Self = Self { began: None, log_time: Span::ZERO };
+
+    /// Whether nothing is known but the run's clock.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        *self == Self::UNKNOWN
+    }
+
+    /// Date and time (UTC) of an instant of the run, such as `2024-09-22 09:09:07`, without parts of
+    /// a second; `None`: no date is known.
+    #[must_use]
+    pub fn date(&self, at: Time) -> Option<String> {
+        let since = i64::try_from(at.as_micros() / 1_000_000).ok()?;
+        Some(written(self.began?.checked_add(since)?))
+    }
+
+    /// Date of an instant as it stands behind its time: ` (2024-09-22 09:09:07 UTC)`; nothing where no date
+    /// is known.
+    #[must_use]
+    pub fn in_brackets(&self, at: Time) -> String {
+        self.date(at).map(|date| format!(" ({date} UTC)")).unwrap_or_default()
+    }
+
+    /// Date and time at which the run begins, with its time zone: `2024-09-22 09:09:07 UTC`.
+    #[must_use]
+    pub fn beginning(&self) -> Option<String> {
+        Some(format!("{} UTC", self.date(Time::ZERO)?))
+    }
+
+    /// What the times of a figure are counted from: `time since the beginning`, or since its date.
+    #[must_use]
+    pub fn time_axis(&self) -> String {
+        format!("time since {}", self.beginning().unwrap_or_else(|| "the beginning".to_owned()))
+    }
+
+    /// The instant of the run that has this date; the beginning for an earlier one. `None`: no date
+    /// is known.
+    #[must_use]
+    pub fn at(&self, date: Moment) -> Option<Time> {
+        let since = date.second.saturating_sub(self.began?);
+        Some(Time::ZERO + seconds(u64::try_from(since).unwrap_or(0)))
+    }
+
+    /// The time of the jobs' log at an instant of the run.
+    #[must_use]
+    pub fn in_log(&self, at: Time) -> Time {
+        at + self.log_time
+    }
+}
+
+/// A span of `s` seconds, or the longest there is.
+fn seconds(s: u64) -> Span {
+    Span::from_micros(s.saturating_mul(1_000_000))
+}
+
+/// Whether a span is of no time.
+fn is_zero(span: &Span) -> bool {
+    *span == Span::ZERO
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_have_dates_and_dates_instants() {
+        let of = Calendar { began: Some(1_356_996_147), log_time: Span::from_secs(1_356_996_147) };
+        assert_eq!(of.beginning().as_deref(), Some("2012-12-31 23:22:27 UTC"));
+        assert_eq!(of.time_axis(), "time since 2012-12-31 23:22:27 UTC");
+        let at = Time::from_micros(200_900_000);
+        assert_eq!(of.date(at).as_deref(), Some("2012-12-31 23:25:47"));
+        assert_eq!(of.in_brackets(at), " (2012-12-31 23:25:47 UTC)");
+        assert_eq!(of.in_log(at), Time::from_micros(1_356_996_347_900_000));
+        for (date, s) in [("2013-01-01T00:22:27Z", 3_600), ("1999-01-01T00:00:00Z", 0)] {
+            let date = Moment::read(date).expect("a date");
+            assert_eq!(of.at(date), Some(Time::from_secs(s)));
+        }
+    }
+
+    #[test]
+    fn without_dates_there_are_none() {
+        let date = Moment::read("2013-01-01T00:22:27Z").expect("a date");
+        let of = Calendar::UNKNOWN;
+        assert!(of.is_unknown() && of == Calendar::default());
+        assert_eq!((of.date(Time::ZERO), of.beginning(), of.at(date)), (None, None, None));
+        assert_eq!(of.time_axis(), "time since the beginning");
+        assert_eq!(of.in_brackets(Time::ZERO), "");
+        assert_eq!(of.in_log(Time::from_secs(7)), Time::from_secs(7));
+        assert_eq!(serde_json::to_string(&of).expect("JSON"), "{}");
+        let later = Calendar { log_time: Span::from_secs(40_000_000), ..of };
+        assert!(!later.is_unknown());
+        let json = serde_json::to_string(&later).expect("JSON");
+        assert_eq!(json, r#"{"log-time":40000000000000}"#);
+        assert_eq!(serde_json::from_str::<Calendar>(&json).expect("a calendar"), later);
+    }
+}

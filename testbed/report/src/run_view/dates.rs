@@ -1,0 +1,62 @@
+//! What a view says of the dates of its run; nothing where none is known.
+
+use dormouse_model::Calendar;
+use dormouse_units::Span;
+use dormouse_view::plot::{Axis, Scale};
+use serde_json::json;
+
+use super::{Line, RunView};
+
+/// When the run begins, in words; `None`: nobody can say.
+pub(super) fn begins(calendar: Calendar) -> Option<String> {
+    match (calendar.beginning(), calendar.log_time) {
+        (date, Span::ZERO) => date,
+        (Some(date), _) => Some(format!("{date}, with the first submission")),
+        // The log has it in seconds.
+        (None, at) => {
+            let s = at.as_micros() / 1_000_000;
+            Some(format!("with the first submission, at {s} s of its log"))
+        }
+    }
+}
+
+/// The end of a chart's line of figures: the date from which its times are counted.
+pub(super) fn from_date(calendar: Calendar) -> String {
+    calendar.beginning().map(|date| format!(" · from {date}")).unwrap_or_default()
+}
+
+/// The axis of a figure over the time of a run.
+pub(super) fn time_axis(calendar: Calendar) -> Axis {
+    Axis::new(calendar.time_axis(), Scale::Time)
+}
+
+/// Adds to the lines and to the summary when the run begins.
+pub(super) fn add(view: &mut RunView, calendar: Calendar) {
+    let Some(begins) = begins(calendar) else { return };
+    view.lines.insert(1.min(view.lines.len()), Line::plain("begins", begins));
+    let mut clock = json!({});
+    if let Some(date) = calendar.beginning() {
+        clock["begins"] = json!(date);
+    }
+    if calendar.log_time > Span::ZERO {
+        clock["log_time_s"] = json!(calendar.log_time.as_secs_f64());
+    }
+    view.summary["clock"] = clock;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_known_is_not_said() {
+        let of = |began, s| Calendar { began, log_time: Span::from_secs(s) };
+        assert_eq!(begins(of(None, 0)), None);
+        assert_eq!(from_date(of(None, 40)), "");
+        let dated = of(Some(1_356_996_147), 0);
+        assert_eq!(begins(dated).as_deref(), Some("2012-12-31 23:22:27 UTC"));
+        assert_eq!(from_date(dated), " · from 2012-12-31 23:22:27 UTC");
+        let far = begins(of(None, 36_000_007)).expect("it is said");
+        assert_eq!(far, "with the first submission, at 36000007 s of its log");
+    }
+}
