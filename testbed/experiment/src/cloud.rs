@@ -40,8 +40,11 @@ pub(crate) fn check(
 ) -> Option<Cloud> {
     let mut notes = Vec::new();
     let types = offered(&section, node, imported, (&mut notes, found))?;
-    let availability = availability::check(&section.availability, node, &types, found);
     let recorded = recorded_prices::check(&section.prices, node, &types, found);
+    let is_drawn = |kind: &TypeName| recorded.drawn.contains_key(kind);
+    let fixed = recorded.files.iter().filter(|file| !is_drawn(&file.kind));
+    let begins = fixed.filter_map(|file| file.begins).next();
+    let availability = availability::check(&section.availability, node, (&types, begins), found);
     generated_prices(&section, node, &types, found);
     let terms = Terms {
         placement: section.placement.clone(),

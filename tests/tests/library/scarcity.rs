@@ -106,6 +106,19 @@ fn a_launch_in_an_outage_waits_until_there_is_capacity() {
 }
 
 #[test]
+fn records_with_dates_are_of_the_calendar_time_of_prices() {
+    let s = Time::from_secs;
+    let dated = "timestamp,available\n2024-01-01 00:00:00,1\n2024-01-01 00:20:00,0\n2024-01-01 01:00:00,1\n";
+    let prices = "2024-01-01 00:10:00,0.1\n2024-01-02 00:00:00,0.1\n";
+    let cloud = "availability = { v100 = \"a.csv\" }\nprices = { v100 = \"p.csv\" }";
+    let files = [("a.csv", dated), ("p.csv", prices)];
+    let experiment = experiment(cloud, &work(1, &[("v100", 1)]), &files).unwrap();
+    let steps = experiment.setup.terms.availability["v100"].steps();
+    assert_eq!(steps, [(s(0), 1), (s(600), 0), (s(3_000), 1)]);
+    assert_eq!(makespan(&sound(&experiment).1), s(3_000 + 1_140));
+}
+
+#[test]
 fn a_record_that_ends_with_nothing_is_given_as_the_reason() {
     let cloud = "availability = { v100 = [[\"0s\", 1], [\"5m\", 0]] }";
     let experiment = experiment(cloud, &work(1, &[("v100", 1)]), &[]).unwrap();

@@ -50,24 +50,24 @@ impl Availability {
 
     /// Reads a record: the JSON of a spot-trace, or rows of a time and a number of VMs, with or
     /// without a heading. Times are seconds, spans such as `15m`, or dates, which count from the
-    /// first.
+    /// first, which is given as well, in seconds since 1970.
     ///
     /// # Errors
     ///
     /// The file can't be read, or the first entry that can't be used.
-    pub fn read(mut source: Source, chosen: &Chosen) -> Result<Self, FlawedRow> {
+    pub fn read(mut source: Source, chosen: &Chosen) -> Result<(Self, Option<i64>), FlawedRow> {
         let unreadable =
             |error: &io::Error| FlawedRow::whole(error.to_string(), "give another file");
-        let all = if source.is_json().map_err(|error| unreadable(&error))? {
+        let (all, begins) = if source.is_json().map_err(|error| unreadable(&error))? {
             let text = source.into_text(LONGEST).map_err(|error| unreadable(&error))?;
-            trace(&text)?
+            (trace(&text)?, None)
         } else {
             rows(source, chosen)?
         };
         if all.is_empty() {
             return Err(FlawedRow::whole("it has no numbers of VMs", "write rows like: 15m,0"));
         }
-        Ok(Self::new(all))
+        Ok((Self::new(all), begins))
     }
 }
 
@@ -116,10 +116,13 @@ fn vms_of(number: f64) -> Option<u32> {
     is_whole.then_some(number as u32)
 }
 
-fn rows(source: Source, chosen: &Chosen) -> Result<Vec<(Time, u32)>, FlawedRow> {
+/// Numbers of VMs, each with the time from which on it holds, and the date of the first.
+type Dated = (Vec<(Time, u32)>, Option<i64>);
+
+fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FlawedRow> {
     let mut rows = Rows::of(source)
         .map_err(|error| FlawedRow::whole(error.to_string(), "give another file"))?;
-    let Some(first) = rows.first() else { return Ok(Vec::new()) };
+    let Some(first) = rows.first() else { return Ok((Vec::new(), None)) };
     let columns =
         Columns::of(&first, &COLUMNS, chosen).map_err(|no| first.flaw(no.what, no.remedy))?;
     let columns = columns.unwrap_or_else(|| Columns::in_order(&COLUMNS));
@@ -130,7 +133,7 @@ fn rows(source: Source, chosen: &Chosen) -> Result<Vec<(Time, u32)>, FlawedRow> 
     loop {
         let row = match rows.next_row() {
             Ok(Some(row)) => row,
-            Ok(None) => return Ok(all),
+            Ok(None) => return Ok((all, begins)),
             Err(RowsError::Row(flaw)) => return Err(flaw),
             Err(RowsError::Read(error)) => {
                 return Err(FlawedRow::whole(error.to_string(), "give another file"));
@@ -177,7 +180,7 @@ mod tests {
 
     fn read(text: &str) -> Result<Vec<(u64, u32)>, String> {
         let source = Source::of(Cursor::new(text.as_bytes().to_vec())).unwrap();
-        let read =
+        let (read, _) =
             Availability::read(source, &Chosen::default()).map_err(|error| error.to_string())?;
         Ok(read.steps().iter().map(|(at, vms)| (at.as_micros() / 1_000_000, *vms)).collect())
     }

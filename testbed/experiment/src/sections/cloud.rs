@@ -70,7 +70,8 @@ pub(crate) struct CloudSection {
     /// `{"metadata": {"gap_seconds": 300}, "data": [1, 1, 0]}` (spot-traces) or of rows such as `15m,0`, or the
     /// rows themselves, such as `[["0s", 2], ["15m", 0]]`. The last number holds for ever. A launch beyond it is
     /// refused, as unavailable; where it falls below what there is, the VMs launched last have their notice;
-    /// whoever was refused hears when there are more.
+    /// whoever was refused hears when there are more. Records with dates are of the calendar time of `prices`
+    /// with dates; without those the run begins where the last of them does.
     pub(crate) availability: BTreeMap<TypeName, AvailabilitySection>,
     /// The zones of the provider, such as `["us-east-1a", "us-east-1b"]`: each has every type, as
     /// `c3.large@us-east-1a`, with limits, prices, availability and interruptions of its own. Where `prices`,
