@@ -142,6 +142,10 @@ impl JsonItems {
                     return Err(FileFlaw::whole(what, remedy));
                 }
             }
+            (b'[', ItemsAt::Values) => {
+                let what = "it is a JSON list, and not an object of entries";
+                return Err(FileFlaw::whole(what, "give an object, or rows of CSV"));
+            }
             _ => return Err(self.unexpected(letter)),
         }
         Ok(true)

@@ -1,9 +1,10 @@
 //! The files that an experiment names.
 
+use std::fs::File;
 use std::path::Path;
 
-use dormouse_cloud::RowError;
 use dormouse_documents::{InputError, Node, Place, from_json};
+use dormouse_input::{FileFlaw, FlawedRow, Source};
 use dormouse_workload::{JobSource, RequestSource};
 
 use super::Experiment;
@@ -33,12 +34,40 @@ pub(crate) fn json(path: &Path) -> Result<Node, InputError> {
     from_json(&path.display().to_string(), &read_text(path)?)
 }
 
-/// A record of one thing a row.
-pub fn read_rows<T>(
+/// What `read` makes of a file, which may be packed.
+pub fn read_file<T>(
     path: &Path,
-    read: impl FnOnce(&str) -> Result<T, RowError>,
+    read: impl FnOnce(Source) -> Result<T, FileFlaw>,
 ) -> Result<T, InputError> {
-    read(&read_text(path)?).map_err(|RowError { line, row, what, remedy }| {
-        InputError::new(&Place::line(path, line, &row), what, remedy)
-    })
+    let unreadable = |error| InputError::unreadable(path, &error);
+    let file = File::open(path).map_err(unreadable)?;
+    if file.metadata().is_ok_and(|what| what.is_dir()) {
+        return Err(unreadable(std::io::ErrorKind::IsADirectory.into()));
+    }
+    let source = Source::of(file).map_err(|error| flawed(path, FileFlaw::Read(error)))?;
+    read(source).map_err(|flaw| flawed(path, flaw))
+}
+
+/// The error for a file with this flaw.
+fn flawed(path: &Path, flaw: FileFlaw) -> InputError {
+    let whole = Place::of(&path.display().to_string());
+    match flaw {
+        FileFlaw::Whole { what, remedy } => InputError::new(&whole, what, remedy),
+        FileFlaw::Row(FlawedRow { line, row, what, remedy }) => {
+            let line = usize::try_from(line).unwrap_or(usize::MAX);
+            let place = match row.as_str() {
+                "" => Place { at: Some((line, 1)), ..whole },
+                row => Place::line(path, line, row),
+            };
+            InputError::new(&place, what, remedy)
+        }
+        // What a reader says of a file's content has its remedy.
+        FileFlaw::Read(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            match error.to_string().split_once("; ") {
+                Some((what, remedy)) => InputError::new(&whole, what, remedy),
+                None => InputError::unreadable(path, &error),
+            }
+        }
+        FileFlaw::Read(error) => InputError::unreadable(path, &error),
+    }
 }

@@ -95,7 +95,11 @@ impl Cells {
             return Ok(Self { places, said, has_heading });
         }
         let Some(places) = recognised(first) else {
-            let begins: String = first.flaw("", "").row.chars().take(60).collect();
+            let whole = first.flaw("", "").row;
+            if whole.contains(['\u{fffd}', '\0']) {
+                return Err(FileFlaw::whole("it is no text in UTF-8", "give a file of prices"));
+            }
+            let begins: String = whole.chars().take(60).collect();
             let what = format!("'{}' is no time and price", begins.trim());
             return Err(FileFlaw::Row(first.flaw(what, SAY_WHICH)));
         };

@@ -157,7 +157,8 @@ pub(crate) enum PricesSection {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct PricesPart {
-    /// The file, relative to the experiment's.
+    /// The file, relative to the experiment's: rows with a time and a price, with or without a heading, whatever
+    /// separates them; the JSON or the text that the provider's price-history call answers. It may be packed.
     #[schemars(example = "prices.csv")]
     pub(crate) file: String,
     /// So long after its first row the run begins, such as `30d`; where several records have dates, after the first
@@ -172,15 +173,19 @@ pub(crate) struct PricesPart {
     /// So many times the prices of the file.
     #[schemars(range(min = 1e-6, max = 1e6), example = 0.6)]
     pub(crate) scale: Option<f64>,
-    /// Of a JSON file of several types: this one.
+    /// Of a file of several types: this one.
     #[serde(rename = "type")]
     pub(crate) kind: Option<String>,
-    /// Of a JSON file of several zones: this one.
+    /// Of a file of several zones: this one.
     #[schemars(example = "us-east-1a")]
     pub(crate) zone: Option<String>,
-    /// Of a JSON file of several products: this one.
+    /// Of a file of several products: this one.
     #[schemars(example = "Linux/UNIX")]
     pub(crate) product: Option<String>,
+    /// Which of its columns `time`, `price`, `type`, `zone` and `product` are in, where they aren't told by themselves.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(example = serde_json::json!({ "price": "SpotPrice" }))]
+    pub(crate) columns: BTreeMap<String, String>,
 }
 
 /// A host of the provider, or several that are alike.
