@@ -45,11 +45,11 @@ pub(crate) struct CloudSection {
     /// price while its notice runs.
     #[schemars(range(min = 0.001, max = 100.0), example = 1.0)]
     pub(crate) default_bid: Option<Ppm>,
-    /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or
-    /// `6000,0.425` (seconds, dollars an hour), the JSON of the EC2 price-history call, or the rows themselves, such as
-    /// `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Records with dates are of the same calendar
-    /// time throughout: the run begins where the last of them does; those of seconds begin with it. Types that are
-    /// not here cost what they say.
+    /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or `6000,0.425` (seconds, dollars
+    /// an hour), or with a heading that names a time and a price; what the EC2 price-history call answers, as JSON or text; or
+    /// the rows themselves, such as `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Records with dates are of
+    /// the same calendar time throughout: the run begins where the last of them does; those of seconds begin with it. Types that
+    /// are not here cost what they say.
     pub(crate) prices: BTreeMap<TypeName, PricesSection>,
     /// Spot prices that are drawn, by type, for types that have none in `prices`.
     pub(crate) generated_prices: BTreeMap<TypeName, GeneratedPrices>,

@@ -7,6 +7,7 @@ use dormouse_cloud::{PriceTrace, looks_like_prices};
 use dormouse_documents::InputError;
 use dormouse_units::{Span, Time};
 
+use super::super::price_notes::NO_PRICES;
 use crate::sweep::{SweepError, digest_of, digest_of_file};
 use dormouse_experiment::{Pick, Place, PriceSeries, all_series, read_file};
 
@@ -41,7 +42,7 @@ impl PriceFiles {
                 false => Vec::new(),
             };
             if several.is_empty() {
-                notes.insert(file, vec!["it has no spot prices, and was left out".to_owned()]);
+                notes.insert(file, vec![NO_PRICES.to_owned()]);
                 continue;
             }
             // Of many series in one file some are of a single price, which says nothing.
