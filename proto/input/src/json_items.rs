@@ -204,9 +204,9 @@ impl JsonItems {
 
     fn take_item(&mut self) -> Result<JsonItem<'_>, FileFlaw> {
         // An item begins on the line of its first letter, after the blanks before it.
-        match self.expect()? {
-            letter @ (b',' | b':' | b']' | b'}') => return Err(self.unexpected(letter)),
-            _ => {}
+        let letter = self.expect()?;
+        if b",:]}".contains(&letter) {
+            return Err(self.unexpected(letter));
         }
         let line = self.line;
         self.read_value(true)?;

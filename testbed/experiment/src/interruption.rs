@@ -25,8 +25,9 @@ struct Interruptions {
     interruption: Vec<InterruptionSection>,
 }
 
-/// The law of lifetimes that `model` says: its keys in an `[[interruption]]`, or a file with one.
-pub fn law(model: &str) -> Result<Lifetimes, InputError> {
+/// The law of lifetimes that `model` says: its keys in an `[[interruption]]`, or a file with one. What was left out of
+/// a file of lifetimes that it names is noted.
+pub fn law(model: &str, notes: &mut Vec<String>) -> Result<Lifetimes, InputError> {
     let root = if model.contains('=') {
         from_toml("--model", &format!("[[interruption]]\nmodel = \"lifetime\"\n{model}\n"))?
     } else {
@@ -50,6 +51,7 @@ pub fn law(model: &str) -> Result<Lifetimes, InputError> {
         InterruptionModel::Lifetime { lifetimes, .. } => Some(lifetimes),
         _ => None,
     });
+    notes.extend(found.take_notes());
     found.or(law)
 }
 

@@ -86,7 +86,7 @@ impl DescribeArgs {
     ) -> Result<(), InputError> {
         let several = price_series(path, &self.pick, notes)?;
         let (path, is_one, before) = (path.display().to_string(), several.len() == 1, all.len());
-        let mut without = Vec::new();
+        let (mut without, count) = (Vec::new(), several.len());
         for PriceSeries { name, record, length } in several {
             let trace = record.from(Span::ZERO).unwrap_or_default();
             let until = Time::ZERO + length;
@@ -113,7 +113,10 @@ impl DescribeArgs {
         }
         if all.len() == before {
             let remedy = "give at least two prices of different times";
-            let what = "no price in it holds for any time";
+            let what = match count {
+                0 | 1 => "no price in it holds for any time".to_owned(),
+                n => format!("it has {n} series, and no price in them holds for any time"),
+            };
             return Err(InputError::new(&Place::of(&path), what, remedy));
         }
         Ok(())
