@@ -178,7 +178,7 @@ pub(crate) fn unit_of_heading(heading: &str) -> Option<Unit> {
         let is_new = !c.is_alphanumeric() || (c.is_uppercase() && before.is_lowercase());
         is_new.then_some(if c.is_alphanumeric() { at } else { at + c.len_utf8() })
     };
-    let at = heading.char_indices().filter_map(begins).last()?;
+    let at = heading.char_indices().rev().find_map(begins)?;
     heading[at..].parse().ok()
 }
 

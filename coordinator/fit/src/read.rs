@@ -222,7 +222,7 @@ impl<'q> Table<'q> {
             (None, None) if is_by_times || is_list => Unit::Second,
             (None, None) => {
                 let what = format!("its column '{}' says no unit", heading(LIFETIME));
-                let remedy = "say it: --unit s, m, h or d, or call the column lifetime_s";
+                let remedy = "say it: --unit s, m, h or d, or call the column 'lifetime_s'";
                 return Err(first.flaw(what, remedy).into());
             }
         };

@@ -1,4 +1,4 @@
-//! Which cell of a row of prices is what.
+//! The places of time, price, type, zone and product in a row of prices.
 
 use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Row};
 use dormouse_units::Price;
@@ -81,8 +81,9 @@ const SAY_WHICH: &str = "name the columns in the first row, such as time,price, 
 pub(super) struct Cells {
     /// The places of time, price, type, zone and product; `None`: the file does not have it.
     pub(super) places: [Option<usize>; 5],
-    /// Which column is what, in words.
+    /// The columns in words, each with its heading or number.
     pub(super) said: String,
+    /// Whether the first row names the columns.
     pub(super) has_heading: bool,
 }
 

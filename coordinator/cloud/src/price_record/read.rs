@@ -23,7 +23,7 @@ const TIME_REMEDY: &str =
     "write a time like 2020-01-02T03:04:05.000Z or 2009-12-01 01:43:17, or seconds";
 const PRICE_REMEDY: &str = "write dollars an hour, like 0.0347";
 
-/// Which prices of a file are wanted, and which of its columns they are in.
+/// The prices of a file that are wanted, and the columns that they are in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriceQuery {
     /// The instance type; `None`: any.
