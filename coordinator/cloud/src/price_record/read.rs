@@ -155,6 +155,13 @@ fn read_rows(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
                       column has them: --column zone=NAME";
         return Err(FileFlaw::whole("its rows do not say of what they are", remedy));
     }
+    let heading_is =
+        |words: [&str; 2]| heading.iter().map(|cell| cell.to_ascii_lowercase()).eq(words);
+    // Rows of our own form have always meant the last of a time, whatever their order.
+    let is_own = cells.are_two()
+        && cells.places[..2] == [Some(0), Some(1)]
+        && (!cells.has_heading || heading_is(["time", "price"]));
+    let newest_first = if is_own { NewestFirst::Never } else { NewestFirst::WhereMostAre };
     if cells.has_heading {
         rows.skip_first();
     }
@@ -183,7 +190,7 @@ fn read_rows(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
         };
         all.add(slot, at, price, |what, remedy: &str| row.flaw(what, remedy))?;
     }
-    all.whole(NewestFirst::WhereMostAre, form)
+    all.whole(newest_first, form)
 }
 
 /// The flaw of a row without a time, or without a price.

@@ -37,6 +37,8 @@ pub(super) enum NewestFirst {
     Usually,
     /// The newest is first where more rows are earlier than the one before them than later.
     WhereMostAre,
+    /// The rows stand as they are meant: of several at one time the last holds.
+    Never,
 }
 
 impl PriceRecord {
@@ -56,6 +58,7 @@ impl PriceRecord {
             NewestFirst::Usually => {
                 self.rows.first().zip(self.rows.last()).is_some_and(|(one, last)| one.0 >= last.0)
             }
+            NewestFirst::Never => false,
             NewestFirst::WhereMostAre => steps.map(|step| step as i64).sum::<i64>() < 0,
         };
         if is_turned {

@@ -75,6 +75,12 @@ fn a_record_may_be_unsorted_and_repeat_itself_and_the_run_begins_where_it_is_tol
     assert!(odd.contains("2 have the time of another, 2 of them another price"), "{odd}");
     assert!(odd.contains("2 rows repeat the time and the price of another"), "{odd}");
     assert_eq!(steps(&other), [(0, 3.0)], "the last of a time holds");
+    // Rows of our own form are taken as they stand; those of others may begin with the newest.
+    let (own, others) =
+        ("5000,0.01\n0,0.03\n0,0.02\n", "timestamp,price\n5000,0.01\n0,0.03\n0,0.02\n");
+    assert_eq!(steps(&record(own)), [(0, 0.02), (5_000, 0.01)]);
+    assert_eq!(steps(&record(others)), [(0, 0.03), (5_000, 0.01)]);
+    assert!(record(own).oddities().unwrap().starts_with("1 of 3 rows are earlier"));
     let error = read("6000,0.4\n6001;0.5\n").unwrap_err();
     let said = "line 2: '6001;0.5' is no time and price; write it like: 2009-12-01 01:43:17,0.425";
     assert!(error.starts_with(said), "{error}");
