@@ -45,7 +45,7 @@ pub use live::{Hibernate, Live};
 pub use load::{Loaded, Source, load, of_text, open};
 pub use named_program::{label_of, names_a_program};
 pub use price_files::PriceFile;
-pub use price_history::{Pick, PriceSeries, all_series, price_series, read_record};
+pub use price_history::{Pick, PriceSeries, all_series, price_series, read_record, without_ending};
 pub use programs::Start;
 pub use resolved::{Experiment, Planned, Policies};
 pub use schema::{reference, schema};

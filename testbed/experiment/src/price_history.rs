@@ -105,7 +105,8 @@ pub fn all_series(
     notes.extend(said.into_iter().map(|what| format!("{}: {what}", path.display())));
     let (is_one, mut odd) = (all.len() == 1, Vec::new());
     let series = all.into_iter().map(|(name, record, length)| {
-        let stem = || path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+        let file = || path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let stem = || without_ending(&file()).to_owned();
         let name = if is_one { stem() } else { name.to_string() };
         let whose = if is_one { String::new() } else { format!("{name}: ") };
         odd.extend(record.oddities().map(|what| format!("{}: {whose}{what}", path.display())));
@@ -144,6 +145,21 @@ fn histories(
         Some((name, record, length))
     };
     Ok(series.into_iter().filter_map(with_length).collect())
+}
+
+/// The name of a file without `.csv`, `.json` and the like, and without that of its packing.
+#[must_use]
+pub fn without_ending(file: &str) -> &str {
+    const PACKED: [&str; 4] = ["gz", "zip", "xz", "zst"];
+    const FORMS: [&str; 4] = ["csv", "json", "tsv", "txt"];
+    let without = |name: &'_ str, endings: [&str; 4]| {
+        let parts = name
+            .rsplit_once('.')
+            .filter(|(_, ending)| endings.iter().any(|known| known.eq_ignore_ascii_case(ending)));
+        parts.map_or(name.len(), |(stem, _)| stem.len())
+    };
+    let unpacked = &file[..without(file, PACKED)];
+    &unpacked[..without(unpacked, FORMS)]
 }
 
 #[cfg(test)]
@@ -220,6 +236,18 @@ mod tests {
             notes[0].contains("x.json: m1.small us-east-1a Linux/UNIX: times are of 2 zones"),
             "{notes:?}"
         );
+    }
+
+    #[test]
+    fn a_name_is_that_of_its_file_without_what_says_its_form() {
+        for (file, name) in [
+            ("eu-west-1.linux.m1.xlarge.csv", "eu-west-1.linux.m1.xlarge"),
+            ("m1.small-us-east-1c", "m1.small-us-east-1c"),
+            ("m1.small.JSON.gz", "m1.small"),
+            ("2022-05.tsv.zst", "2022-05"),
+        ] {
+            assert_eq!(without_ending(file), name);
+        }
     }
 
     #[test]

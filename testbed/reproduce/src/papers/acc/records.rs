@@ -9,7 +9,7 @@ use dormouse_units::{Span, Time};
 
 use super::super::price_notes::NO_PRICES;
 use crate::sweep::{SweepError, digest_of, digest_of_file};
-use dormouse_experiment::{Pick, Place, PriceSeries, all_series, read_file};
+use dormouse_experiment::{Pick, Place, PriceSeries, all_series, read_file, without_ending};
 
 /// Records by the names of their files, without the ending: `eu-west-1.linux.m1.xlarge`.
 #[derive(Debug)]
@@ -104,18 +104,4 @@ impl PriceFiles {
 /// It can't be read or unpacked.
 fn are_prices(path: &Path) -> Result<bool, InputError> {
     read_file(path, |mut source| Ok(looks_like_prices(source.next_bytes()?)))
-}
-
-/// The name of a file without `.csv`, `.json` and the like, and without that of its packing.
-fn without_ending(file: &str) -> &str {
-    const PACKED: [&str; 4] = ["gz", "zip", "xz", "zst"];
-    const FORMS: [&str; 4] = ["csv", "json", "tsv", "txt"];
-    let without = |name: &'_ str, endings: [&str; 4]| {
-        let parts = name
-            .rsplit_once('.')
-            .filter(|(_, ending)| endings.iter().any(|known| known.eq_ignore_ascii_case(ending)));
-        parts.map_or(name.len(), |(stem, _)| stem.len())
-    };
-    let unpacked = &file[..without(file, PACKED)];
-    &unpacked[..without(unpacked, FORMS)]
 }
