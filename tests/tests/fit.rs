@@ -173,6 +173,79 @@ fn a_fit_becomes_a_part_of_an_experiment_that_runs() {
     assert!(!at.join("few.toml").exists());
 }
 
+/// The same VMs in other columns, units and forms have the same fit.
+#[test]
+fn columns_and_units_can_be_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::write(at.join("a.csv"), good()).unwrap();
+    let rows = |of: fn(&str, f64) -> String| -> String {
+        let text = good();
+        let rows = text.lines().skip(1).map(|row| {
+            let cells: Vec<_> = row.split(',').collect();
+            of(cells[3], cells[4].parse().unwrap())
+        });
+        rows.collect()
+    };
+    let hours = rows(|end, s| format!("{};{}\n", s / 3_600.0, end == "preempted"));
+    fs::write(at.join("hours.csv"), format!("Lifetime_Hours;Preempted\n{hours}")).unwrap();
+    let own =
+        rows(|end, s| format!("{},{}\n", s / 60.0, if end == "stop" { "user" } else { "outbid" }));
+    fs::write(at.join("own.csv"), format!("age,why\n{own}")).unwrap();
+    let of = |args: &[&str]| fitted(at, &[args, &["--bootstrap", "0"]].concat());
+    let said = ["own.csv", "--lifetime", "age", "--unit", "m", "--end", "why=outbid"];
+    let plain = of(&["a.csv"])["groups"].clone();
+    let near = |other: &Value| {
+        let mean = |groups: &Value| {
+            let fits = &groups[0]["preempted"]["fits"];
+            fits["exponential"]["mean_h"]["value"]
+                .as_f64()
+                .or(fits["exponential"]["r_squared"].as_f64())
+        };
+        let (one, two) = (mean(&plain).unwrap(), mean(&other["groups"]).unwrap());
+        assert!((one / two - 1.0).abs() < 1e-6, "{one} {two}");
+    };
+    near(&of(&["hours.csv"]));
+    let chosen = of(&said);
+    near(&chosen);
+    assert!(chosen["notes"].to_string().contains("lifetimes are 'age' in minutes"), "{chosen}");
+    refused(
+        at,
+        &["fit", "own.csv"],
+        2,
+        &["own.csv:1:1", "there is no column 'lifetime_s'", "--lifetime"],
+    );
+    refused(
+        at,
+        &said[..3].iter().copied().fold(vec!["fit"], |mut all, it| {
+            all.push(it);
+            all
+        }),
+        2,
+        &["end_event"],
+    );
+    // The same file is what an experiment's VMs live.
+    for interruption in [
+        "model = \"replay\"\nfile = \"own.csv\"\nlifetime = \"age\"\nunit = \"m\"\nend = \"why=outbid\"",
+        "model = \"lifetime\"\nrecorded = { file = \"own.csv\", lifetime = \"age\", unit = \"m\", end = \"why=outbid\" }",
+        "model = \"lifetime\"\nrecorded = \"hours.csv\"",
+    ] {
+        fs::write(at.join("x.toml"), format!("{BAG}\n[[interruption]]\n{interruption}\n")).unwrap();
+        let output = run_in(at, &["run", "x.toml", "--force"]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains("lifetimes are '"), "{said}");
+        assert_eq!(
+            said.contains("VMs that were not preempted are left out"),
+            interruption.contains("recorded"),
+            "{said}"
+        );
+    }
+    let wrong = "model = \"replay\"\nfile = \"own.csv\"\nunit = \"weeks\"";
+    fs::write(at.join("x.toml"), format!("{BAG}\n[[interruption]]\n{wrong}\n")).unwrap();
+    refused(at, &["run", "x.toml"], 2, &["x.toml:", "'weeks' is no unit", "write s, m, h or d"]);
+}
+
 /// The lifetimes of Google's preemptible VMs without one zone, if they are there, beside what was
 /// computed from all of them (PAPERS.md, section 4).
 #[test]

@@ -41,7 +41,8 @@ fn a_price_history_is_described_and_made_a_csv_of() {
         assert!((record[name].as_f64().unwrap() - figure).abs() < 1e-9, "{name}: {said}");
     }
     let csv = fs::read_to_string(folder.path().join("a.csv")).unwrap();
-    assert_eq!(csv, "time,price\n0,0.02\n3600,0.06\n7200,0.04\n");
+    let dated = "time,price\n2020-01-02 00:00:00,0.02\n2020-01-02 01:00:00,0.06\n2020-01-02 02:00:00,0.04\n";
+    assert_eq!(csv, dated);
     assert!(folder.path().join("a.svg").is_file());
     let again = described(folder.path(), &["a.csv", "--bid", "0.05"]);
     assert_eq!(again["records"][0]["mean_usd"], record["mean_usd"]);
@@ -254,6 +255,92 @@ fn the_schemes_are_compared_over_records_that_are_given() {
     fs::write(data.join("broken.csv"), "1,2\n1;2\n").unwrap();
     refused(folder.path(), &args[..6], 2, &["broken.csv:2"]);
     refused(folder.path(), &["reproduce", "acc/figure-7"], 2, &["--data DIR"]);
+}
+
+/// The folder may have records of any form; what is no record is named, and left out.
+#[test]
+fn records_of_a_folder_are_of_any_form() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    fs::create_dir(&data).unwrap();
+    records(&data);
+    let args = ["reproduce", "acc/figure-7", "--seeds", "2", "--data", "data", "--force", "--out"];
+    let table = |out: &str| {
+        let output = run_in(folder.path(), &[&args[..], &[out]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        (fs::read_to_string(folder.path().join(out).join("table.csv")).unwrap(), said)
+    };
+    let (from_csv, _) = table("csv");
+    for series in ["eu-west-1.linux.m1.xlarge", "us-east-1.linux.m2.2xlarge"] {
+        let csv = fs::read_to_string(data.join(format!("{series}.csv"))).unwrap();
+        fs::remove_file(data.join(format!("{series}.csv"))).unwrap();
+        let entry = |row: &str| {
+            let (at, price) = row.split_once(',').unwrap();
+            let hour: u32 = at.parse::<u32>().unwrap() / 3_600;
+            let at = format!("2016-04-{:02} {:02}:00:00+00:00", 1 + hour / 24, hour % 24);
+            format!("{{\"Timestamp\": \"{at}\", \"SpotPrice\": \"{price}\"}}")
+        };
+        let mut entries: Vec<_> = csv.lines().map(entry).collect();
+        entries.reverse();
+        let json = format!("{{\"SpotPriceHistory\": [{}]}}", entries.join(",\n"));
+        fs::write(data.join(format!("{series}.json")), json).unwrap();
+    }
+    fs::write(data.join("README.md"), "Prices of two types.\n").unwrap();
+    fs::write(data.join("c1.medium-us-east-1d"), "").unwrap();
+    let (from_json, said) = table("json");
+    assert_eq!(from_json, from_csv);
+    for file in ["README.md", "c1.medium-us-east-1d"] {
+        assert!(
+            said.contains(&format!("{file}: it has no spot prices, and was left out")),
+            "{said}"
+        );
+    }
+    for name in ["eu-west-1.linux.m1.xlarge", "us-east-1.linux.m2.2xlarge"] {
+        fs::remove_file(data.join(format!("{name}.json"))).unwrap();
+    }
+    let none = ["reproduce", "acc/figure-7", "--data", "data"];
+    refused(folder.path(), &none, 2, &["it has no files of spot prices"]);
+}
+
+/// Columns are told by their headings, or are said, in experiments too.
+#[test]
+fn columns_of_prices_can_be_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = "when,cost now,where\n2024-05-01T06:00:00Z,0.034,a\n2024-05-01T06:00:00Z,9,b\n\
+                2024-05-01T10:00:00Z,0.035,a\n2024-05-01T10:00:00Z,9.5,b\n";
+    fs::write(folder.path().join("p.csv"), rows).unwrap();
+    let said = ["--column", "time=when", "--column", "price=cost now,zone=where"];
+    let all = described(folder.path(), &[&["p.csv"], &said[..]].concat());
+    assert_eq!(all["records"].as_array().unwrap().len(), 2, "{all}");
+    refused(
+        folder.path(),
+        &["prices", "describe", "p.csv"],
+        2,
+        &["p.csv:1:1", "is no time and price"],
+    );
+    let args = ["prices", "describe", "p.csv", "--column", "cost=what"];
+    refused(folder.path(), &args, 2, &["no column is called 'cost' here"]);
+    let experiment = r#"
+name = "priced"
+[cloud]
+catalogue = "ec2-2020"
+prices."c3.large" = { file = "p.csv", zone = "a", columns = { time = "when", price = "cost now", zone = "where" } }
+[workload]
+deadline = "2h"
+task = [{ runtime = "10m" }]
+[checkpoint]
+policy = "none"
+[scheduler]
+name = "fifo"
+fleet = [{ type = "c3.large", market = "spot", count = 1 }]
+"#;
+    fs::write(folder.path().join("priced.toml"), experiment).unwrap();
+    let output = run_in(folder.path(), &["run", "priced.toml", "--json", "--out", "out"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let summary: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let cost = summary["cost_usd"].as_f64().unwrap();
+    assert!((cost - 0.034 / 6.0).abs() < 1e-6, "ten minutes at 3.4 cents an hour: {cost}");
 }
 
 /// The folder says which types there are: one or many.

@@ -1,6 +1,6 @@
 //! Interruptions as people write them down: rows of a time, what is done, and to which VMs.
 
-use dormouse_input::{Chosen, Column, Columns, FlawedRow, Moment, Row, Rows, RowsError, Source};
+use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Row, Rows, Source};
 use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
 
 use crate::{Action, Interruption, Target};
@@ -54,12 +54,10 @@ pub fn read_acts(
     source: Source,
     chosen: &Chosen,
     begins: Option<i64>,
-) -> Result<Vec<WrittenAct>, FlawedRow> {
-    let unreadable =
-        |error: std::io::Error| FlawedRow::whole(error.to_string(), "give another file");
-    let mut rows = Rows::of(source).map_err(unreadable)?;
+) -> Result<Vec<WrittenAct>, FileFlaw> {
+    let mut rows = Rows::of(source)?;
     let right = "begin with a row of names, such as: time,action,type";
-    let Some(first) = rows.first() else { return Err(FlawedRow::whole("it has no rows", right)) };
+    let Some(first) = rows.first() else { return Err(FileFlaw::whole("it has no rows", right)) };
     let columns =
         Columns::of(&first, &COLUMNS, chosen).map_err(|no| first.flaw(no.what, no.remedy))?;
     let columns = columns.ok_or_else(|| first.flaw("its first row names no columns", right))?;
@@ -68,26 +66,23 @@ pub fn read_acts(
     }
     let mut acts = Vec::new();
     loop {
-        let row = match rows.next_row() {
-            Ok(Some(row)) => row,
-            Ok(None) => break,
-            Err(RowsError::Row(flaw)) => return Err(flaw),
-            Err(RowsError::Read(error)) => return Err(unreadable(error)),
-        };
+        let Some(row) = rows.next_row()? else { break };
         if acts.len() == MOST_ROWS {
-            return Err(row.flaw(format!("it has more than {MOST_ROWS} rows"), "give a part of it"));
+            return Err(row
+                .flaw(format!("it has more than {MOST_ROWS} rows"), "give a part of it")
+                .into());
         }
         let act = act(&row, &columns, begins)?;
         let flaw = row.flaw("", "");
         acts.push(WrittenAct { act, line: flaw.line, row: flaw.row });
     }
     if acts.is_empty() {
-        return Err(FlawedRow::whole("it has no acts", "write rows like: 15m,preempt,c3.large"));
+        return Err(FileFlaw::whole("it has no acts", "write rows like: 15m,preempt,c3.large"));
     }
     Ok(acts)
 }
 
-fn act(row: &Row<'_>, columns: &Columns, begins: Option<i64>) -> Result<Interruption, FlawedRow> {
+fn act(row: &Row<'_>, columns: &Columns, begins: Option<i64>) -> Result<Interruption, FileFlaw> {
     let [time, action, kind, zone, vm] = [0, 1, 2, 3, 4].map(|n| columns.cell(row, n));
     let at = at(time, begins).map_err(|(what, remedy)| row.flaw(what, remedy))?;
     let action = match action.to_ascii_lowercase().as_str() {
@@ -97,7 +92,7 @@ fn act(row: &Row<'_>, columns: &Columns, begins: Option<i64>) -> Result<Interrup
         "rebalance" | "rebalance recommendation" => Action::Rebalance,
         _ => {
             let what = format!("'{action}' is nothing that a provider does");
-            return Err(row.flaw(what, "write hibernate, resume, preempt or rebalance"));
+            return Err(row.flaw(what, "write hibernate, resume, preempt or rebalance").into());
         }
     };
     let target = match (kind, zone, vm) {
@@ -117,7 +112,9 @@ fn act(row: &Row<'_>, columns: &Columns, begins: Option<i64>) -> Result<Interrup
         }
         _ => {
             let what = "it names a VM and its type or zone";
-            return Err(row.flaw(what, "name the VM alone, or the type and zone without it"));
+            return Err(row
+                .flaw(what, "name the VM alone, or the type and zone without it")
+                .into());
         }
     };
     Ok(Interruption { at, target, action })

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_input::{Chosen, Column, Columns, FlawedRow, LeftOut, Row, Rows, RowsError, Source};
+use dormouse_input::{Chosen, Column, Columns, FileFlaw, LeftOut, Row, Rows, Source};
 use dormouse_units::{Bytes, Credits, Ppm, Price, TypeName};
 use serde::Deserialize;
 
@@ -126,11 +126,9 @@ pub fn are_types(first: &Row<'_>) -> bool {
 /// # Errors
 ///
 /// The file can't be read, or the first entry that can't be used.
-pub fn read_types(mut source: Source, chosen: &Chosen) -> Result<CatalogueFile, FlawedRow> {
-    let unreadable =
-        |error: std::io::Error| FlawedRow::whole(error.to_string(), "give another file");
-    let read = match source.is_json().map_err(unreadable)? {
-        true => described(&source.into_text(LONGEST).map_err(unreadable)?)?,
+pub fn read_types(mut source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
+    let read = match source.is_json()? {
+        true => described(&source.into_text(LONGEST)?)?,
         false => rows(source, chosen)?,
     };
     if read.types.is_empty() {
@@ -138,16 +136,16 @@ pub fn read_types(mut source: Source, chosen: &Chosen) -> Result<CatalogueFile, 
             true => "it has no instance types".to_owned(),
             false => format!("none of its instance types can be used: {}", read.left_out),
         };
-        return Err(FlawedRow::whole(what, "write rows like: name,vcpus,memory,on-demand,spot"));
+        return Err(FileFlaw::whole(what, "write rows like: name,vcpus,memory,on-demand,spot"));
     }
     Ok(read)
 }
 
-fn described(text: &str) -> Result<CatalogueFile, FlawedRow> {
+fn described(text: &str) -> Result<CatalogueFile, FileFlaw> {
     let answer: Answer = serde_json::from_str(text).map_err(|_| {
         let what = "it is no answer to the EC2 call describe-instance-types";
         let remedy = "get it by: aws ec2 describe-instance-types --output json";
-        FlawedRow::whole(what, remedy)
+        FileFlaw::whole(what, remedy)
     })?;
     let all = match answer {
         Answer::Whole { instance_types } => instance_types,
@@ -178,10 +176,8 @@ fn described(text: &str) -> Result<CatalogueFile, FlawedRow> {
     Ok(file)
 }
 
-fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FlawedRow> {
-    let unreadable =
-        |error: std::io::Error| FlawedRow::whole(error.to_string(), "give another file");
-    let mut rows = Rows::of(source).map_err(unreadable)?;
+fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
+    let mut rows = Rows::of(source)?;
     let mut file = CatalogueFile { form: "rows", ..CatalogueFile::default() };
     let Some(first) = rows.first() else { return Ok(file) };
     let right = "begin with a row of names, such as: name,vcpus,memory,on-demand,spot";
@@ -192,37 +188,34 @@ fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FlawedRow> {
         rows.skip_first();
     }
     loop {
-        let row = match rows.next_row() {
-            Ok(Some(row)) => row,
-            Ok(None) => return Ok(file),
-            Err(RowsError::Row(flaw)) => return Err(flaw),
-            Err(RowsError::Read(error)) => return Err(unreadable(error)),
-        };
+        let Some(row) = rows.next_row()? else { return Ok(file) };
         let kind = instance_type(&row, &columns)?;
         if kind.on_demand.is_none() && kind.spot.is_none() {
             file.left_out.add("without a price", row.line());
         } else if file.types.insert(kind.name.clone(), kind).is_some() {
-            return Err(row.flaw("a type of this name is there already", "name each type once"));
+            return Err(row
+                .flaw("a type of this name is there already", "name each type once")
+                .into());
         }
     }
 }
 
-fn instance_type(row: &Row<'_>, columns: &Columns) -> Result<InstanceType, FlawedRow> {
+fn instance_type(row: &Row<'_>, columns: &Columns) -> Result<InstanceType, FileFlaw> {
     // An empty cell is one that is not given; each of the others has to be what it says.
     let cell = |n: usize| columns.place(n).map(|at| row.number(at)).filter(|cell| !cell.is_empty());
-    let number = |n: usize, what: &str| -> Result<Option<f64>, FlawedRow> {
+    let number = |n: usize, what: &str| -> Result<Option<f64>, FileFlaw> {
         let Some(cell) = cell(n) else { return Ok(None) };
         let number = cell.parse::<f64>().ok().filter(|number| (0.0..=1e12).contains(number));
         let wrong = || row.flaw(format!("'{cell}' is no {what}"), "write a number, such as 2");
-        number.map(Some).ok_or_else(wrong)
+        Ok(Some(number.ok_or_else(wrong)?))
     };
-    let price = |n: usize| -> Result<Option<Price>, FlawedRow> {
+    let price = |n: usize| -> Result<Option<Price>, FileFlaw> {
         let number = number(n, "price")?.filter(|price| *price > 0.0);
         Ok(number.and_then(Price::from_usd_per_hour))
     };
     let name = columns.cell(row, 0);
     if name.is_empty() {
-        return Err(row.flaw("it has no name", "name the type, such as m5.large"));
+        return Err(row.flaw("it has no name", "name the type, such as m5.large").into());
     }
     #[expect(
         clippy::cast_possible_truncation,
@@ -259,7 +252,8 @@ fn instance_type(row: &Row<'_>, columns: &Columns) -> Result<InstanceType, Flawe
         (None, None) => None,
         _ => {
             let what = "it has either a baseline or credits per hour";
-            return Err(wrong(what, "give both for a burstable type, and none for another"));
+            let remedy = "give both for a burstable type, and none for another";
+            return Err(wrong(what, remedy).into());
         }
     };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
@@ -317,19 +311,17 @@ struct Advisor {
 /// # Errors
 ///
 /// The file can't be read, is another, or does not have the region.
-pub fn read_advisor(source: Source, region: &str) -> Result<BTreeMap<String, Advice>, FlawedRow> {
-    let unreadable =
-        |error: std::io::Error| FlawedRow::whole(error.to_string(), "give another file");
-    let text = source.into_text(LONGEST).map_err(unreadable)?;
+pub fn read_advisor(source: Source, region: &str) -> Result<BTreeMap<String, Advice>, FileFlaw> {
+    let text = source.into_text(LONGEST)?;
     let Advisor { mut spot_advisor } = serde_json::from_str(&text).map_err(|error| {
         let what = format!("it is no data of the spot advisor: {error}");
-        FlawedRow::whole(what, "give the provider's spot-advisor-data.json")
+        FileFlaw::whole(what, "give the provider's spot-advisor-data.json")
     })?;
     let known: Vec<String> = spot_advisor.keys().cloned().collect();
     let of_region = spot_advisor.remove(region).and_then(|mut systems| systems.remove("Linux"));
     of_region.ok_or_else(|| {
         let what = format!("it says nothing of Linux in the region '{region}'");
-        FlawedRow::whole(what, format!("it has {}", known.join(", ")))
+        FileFlaw::whole(what, format!("it has {}", known.join(", ")))
     })
 }
 

@@ -20,7 +20,6 @@ mod price_model;
 mod price_record;
 mod prices;
 mod provider;
-mod rows;
 mod surplus;
 mod tariff;
 mod terms;
@@ -45,10 +44,12 @@ pub use lifetimes::{
     Bathtub, Empirical, Exponential, GompertzMakeham, Lifetime, Lifetimes, Uniform, Weibull,
 };
 pub use price_model::{BadModel, GeneratedPrices, PriceModel};
-pub use price_record::{BadPrice, Dates, PriceRecord, PriceStatistics};
+pub use price_record::{
+    Dates, PriceHistories, PriceQuery, PriceRecord, PriceStatistics, SeriesName, listed,
+    looks_like_prices, read_prices,
+};
 pub use prices::{DrawnStart, Listed, PriceTrace, Prices, Recorded};
 pub use provider::{AvailabilityChange, PriceChange, Provider};
-pub use rows::RowError;
 pub use surplus::Surplus;
 pub use tariff::{ByTheHour, ByTheSecond, ByTheStartedHour, EndedBy, Tariff, TariffName};
 pub use terms::{Preemption, SpotPlaces, Terms};

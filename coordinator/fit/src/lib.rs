@@ -5,6 +5,7 @@
 //! Ages here are hours as floats, and never times of a run. A fit becomes part of a run once it is
 //! written as a law of integers ([`Fit::lifetimes`]).
 
+mod columns;
 mod curve;
 mod family;
 mod fit;
@@ -12,12 +13,18 @@ mod fragment;
 mod groups;
 mod json;
 mod least_squares;
+mod read;
 mod record;
+#[cfg(test)]
+mod tests;
+mod vms_json;
 
+pub use columns::Unit;
 pub use curve::{Curve, Step};
 pub use family::Family;
 pub use fit::{Figure, Fit};
 pub use fragment::{Wanted, appended, fragment};
 pub use groups::{Asked, By, Estimated, Group, Of, Row, groups};
 pub use json::json;
+pub use read::{EndIs, LifeQuery, looks_like_lifetimes, read_lifetimes};
 pub use record::{Life, Record};

@@ -164,14 +164,27 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// The mistakes found so far.
+/// The mistakes found so far, and what was set right or left out without being one.
 #[derive(Debug, Default)]
-pub struct Mistakes(Vec<Mistake>);
+pub struct Mistakes(Vec<Mistake>, Vec<String>);
 
 impl Mistakes {
     /// Adds a mistake at `place`.
     pub fn add(&mut self, place: &Place, what: impl Into<String>, remedy: impl Into<String>) {
         self.0.push(Mistake::new(place, what, remedy));
+    }
+
+    /// Notes what whoever wrote the input should know though nothing is wrong.
+    pub fn note(&mut self, note: String) {
+        if !self.1.contains(&note) {
+            self.1.push(note);
+        }
+    }
+
+    /// The notes so far, which are gone from here then.
+    #[must_use]
+    pub fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.1)
     }
 
     /// The value that was read; `None` if there are mistakes, which are added to these.

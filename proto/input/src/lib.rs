@@ -6,6 +6,8 @@
 //! `dormouse-fit`, jobs and requests in `dormouse-workload`); all of them are built on this.
 
 mod columns;
+mod flaw;
+mod json_items;
 mod left_out;
 mod moment;
 mod rows;
@@ -13,6 +15,8 @@ mod text;
 mod unpack;
 
 pub use columns::{Chosen, Column, Columns, NoColumn};
+pub use flaw::FileFlaw;
+pub use json_items::{ItemsAt, JsonItem, JsonItems};
 pub use left_out::{Count, LeftOut};
 pub use moment::{Moment, written};
 pub use rows::{FlawedRow, Row, Rows, RowsError, Separator};

@@ -71,6 +71,7 @@ fn second_of(date: &str, clock: &str) -> Option<i64> {
 fn east_of_utc(zone: &str) -> Option<i64> {
     let (sign, digits) = match zone.as_bytes().first() {
         None => return Some(0),
+        Some(_) if zone == "+00:00" => return Some(0),
         Some(b'Z') => return (zone.len() == 1).then_some(0),
         Some(b'-') => (-1, zone.get(1..)?),
         Some(_) => (1, zone.get(1..)?),
@@ -88,9 +89,15 @@ fn east_of_utc(zone: &str) -> Option<i64> {
 /// Exactly three numbers without signs, with `between` between them; `None` if the text is
 /// anything else.
 fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
-    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok());
-    let all: Option<Vec<i64>> = text.split(between).map(|part| digits(part).flatten()).collect();
-    all?.try_into().ok()
+    let (mut parts, mut all) = (text.split(between), [0; 3]);
+    for number in &mut all {
+        let part = parts.next()?;
+        if !part.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        *number = part.parse().ok()?;
+    }
+    parts.next().is_none().then_some(all)
 }
 
 /// The days of the Gregorian calendar before this one, counted from 1970: years begin in March, so

@@ -60,9 +60,9 @@ impl Separator {
 
 /// A row that can't be used, and what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{what}; {remedy}", place(*.line))]
+#[error("line {line}: {what}; {remedy}")]
 pub struct FlawedRow {
-    /// Number of the line, from 1; 0 where the flaw is not in one line.
+    /// Number of the line, from 1.
     pub line: u64,
     /// The line as it stands in the file; empty where the flaw is not in one line.
     pub row: String,
@@ -70,18 +70,6 @@ pub struct FlawedRow {
     pub what: String,
     /// What would be right, in words.
     pub remedy: String,
-}
-
-impl FlawedRow {
-    /// A flaw of a whole file.
-    #[must_use]
-    pub fn whole(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { line: 0, row: String::new(), what: what.into(), remedy: remedy.into() }
-    }
-}
-
-fn place(line: u64) -> String {
-    if line == 0 { String::new() } else { format!("line {line}: ") }
 }
 
 /// The rows of a file, one of them in memory at a time. Cells are trimmed, and may be quoted; lines

@@ -70,7 +70,7 @@ fn written(section: &AvailabilitySection, place: &Place) -> Result<Written, Inpu
 fn read(place: &Place, file: &str, part: &AvailabilityPart) -> Result<Written, InputError> {
     let path = place.file(file);
     let chosen = part.columns.clone().into_iter().collect();
-    let (of, first) = files::read_source(&path, |source| Availability::read(source, &chosen))?;
+    let (of, first) = files::read_file(&path, |source| Availability::read(source, &chosen))?;
     // The schema has seen that it is a span.
     let start = part.start.as_deref().and_then(|start| start.parse().ok()).unwrap_or_default();
     Ok(Written { of, first, start })

@@ -29,7 +29,7 @@ pub(super) fn named(
         found.add(place, what, format!("{}, or give a file of types", instead(name, &BUILT_IN)));
         return Types::new();
     }
-    let read = files::read_source(&path, |source| read_types(source, &Chosen::default()));
+    let read = files::read_file(&path, |source| read_types(source, &Chosen::default()));
     let Some(file) = found.take(read) else { return Types::new() };
     if !file.left_out.is_empty() {
         notes.push(format!("{}: types left out: {}", path.display(), file.left_out));
@@ -57,7 +57,7 @@ pub(super) fn advised(
     (notes, found): (&mut Vec<String>, &mut Mistakes),
 ) {
     let path = node.place_of("advisor").file(file);
-    let read = files::read_source(&path, |source| read_advisor(source, region));
+    let read = files::read_file(&path, |source| read_advisor(source, region));
     let Some(advice) = found.take(read) else { return };
     let mut unknown = Vec::new();
     for kind in types.values_mut() {

@@ -3,9 +3,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use dormouse_cloud::RowError;
 use dormouse_documents::{InputError, Node, Place, from_json};
-use dormouse_input::{FlawedRow, Source};
+use dormouse_input::{FileFlaw, FlawedRow, Source};
 use dormouse_workload::{JobSource, RequestSource};
 
 use super::Experiment;
@@ -30,36 +29,45 @@ pub fn read_text(path: &Path) -> Result<String, InputError> {
     std::fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))
 }
 
-/// What `read` makes of the content of a file, unpacked.
-pub fn read_source<T>(
-    path: &Path,
-    read: impl FnOnce(Source) -> Result<T, FlawedRow>,
-) -> Result<T, InputError> {
-    let file = File::open(path).map_err(|error| InputError::unreadable(path, &error))?;
-    let source = Source::of(file).map_err(|error| InputError::unreadable(path, &error))?;
-    read(source).map_err(|flaw| flawed(path, flaw))
-}
-
-/// An error of a file that a row of it is the cause of, or all of it.
-fn flawed(path: &Path, FlawedRow { line, row, what, remedy }: FlawedRow) -> InputError {
-    let place = match usize::try_from(line) {
-        Ok(line @ 1..) => Place::line(path, line, &row),
-        _ => Place::of(&path.display().to_string()),
-    };
-    InputError::new(&place, what, remedy)
-}
-
 /// A JSON file.
 pub(crate) fn json(path: &Path) -> Result<Node, InputError> {
     from_json(&path.display().to_string(), &read_text(path)?)
 }
 
-/// A record of one thing a row.
-pub fn read_rows<T>(
+/// What `read` makes of a file, which may be packed.
+pub fn read_file<T>(
     path: &Path,
-    read: impl FnOnce(&str) -> Result<T, RowError>,
+    read: impl FnOnce(Source) -> Result<T, FileFlaw>,
 ) -> Result<T, InputError> {
-    read(&read_text(path)?).map_err(|RowError { line, row, what, remedy }| {
-        InputError::new(&Place::line(path, line, &row), what, remedy)
-    })
+    let unreadable = |error| InputError::unreadable(path, &error);
+    let file = File::open(path).map_err(unreadable)?;
+    if file.metadata().is_ok_and(|what| what.is_dir()) {
+        return Err(unreadable(std::io::ErrorKind::IsADirectory.into()));
+    }
+    let source = Source::of(file).map_err(|error| flawed(path, FileFlaw::Read(error)))?;
+    read(source).map_err(|flaw| flawed(path, flaw))
+}
+
+/// The error for a file with this flaw.
+fn flawed(path: &Path, flaw: FileFlaw) -> InputError {
+    let whole = Place::of(&path.display().to_string());
+    match flaw {
+        FileFlaw::Whole { what, remedy } => InputError::new(&whole, what, remedy),
+        FileFlaw::Row(FlawedRow { line, row, what, remedy }) => {
+            let line = usize::try_from(line).unwrap_or(usize::MAX);
+            let place = match row.as_str() {
+                "" => Place { at: Some((line, 1)), ..whole },
+                row => Place::line(path, line, row),
+            };
+            InputError::new(&place, what, remedy)
+        }
+        // What a reader says of a file's content has its remedy.
+        FileFlaw::Read(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            match error.to_string().split_once("; ") {
+                Some((what, remedy)) => InputError::new(&whole, what, remedy),
+                None => InputError::unreadable(path, &error),
+            }
+        }
+        FileFlaw::Read(error) => InputError::unreadable(path, &error),
+    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dormouse_cloud::{Empirical, Exponential, InterruptionModel, Lifetimes, Scope, Types, Uniform};
 use dormouse_documents::{InputError, Mistakes, Node, Place, from_toml, read_whole};
-use dormouse_fit::{Life, Record};
+use dormouse_fit::{Life, LifeQuery, Record, read_lifetimes};
 use dormouse_units::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,8 +24,9 @@ struct Interruptions {
     interruption: Vec<InterruptionSection>,
 }
 
-/// The law of lifetimes that `model` says: its keys in an `[[interruption]]`, or a file with one.
-pub fn law(model: &str) -> Result<Lifetimes, InputError> {
+/// The law of lifetimes that `model` says: its keys in an `[[interruption]]`, or a file with one. What was left out of
+/// a file of lifetimes that it names is noted.
+pub fn law(model: &str, notes: &mut Vec<String>) -> Result<Lifetimes, InputError> {
     let root = if model.contains('=') {
         from_toml("--model", &format!("[[interruption]]\nmodel = \"lifetime\"\n{model}\n"))?
     } else {
@@ -49,6 +50,7 @@ pub fn law(model: &str) -> Result<Lifetimes, InputError> {
         InterruptionModel::Lifetime { lifetimes, .. } => Some(lifetimes),
         _ => None,
     });
+    notes.extend(found.take_notes());
     found.or(law)
 }
 
@@ -141,7 +143,11 @@ pub(super) fn lifetime(
         return None;
     }
     if let Some(recorded) = &section.recorded {
-        laws.push(Lifetimes::Empirical(empirical(recorded, node.place_of("recorded"), found)?));
+        laws.push(Lifetimes::Empirical(empirical(
+            recorded,
+            (node.innermost("recorded"), node.place_of("recorded")),
+            found,
+        )?));
     }
     if let Some(Uniform { from, to }) = &section.uniform
         && from > to
@@ -160,23 +166,13 @@ fn replay(
     types: Option<&Types>,
     found: &mut Mistakes,
 ) -> Option<InterruptionModel> {
-    let ReplaySection { kind, file, machine_type } = section;
+    let ReplaySection { kind, file, machine_type, lifetime, unit, end } = section;
     if let Some(kind) = kind {
         is_spot_type(kind, node.place_of("type"), types, found);
     }
     let place = node.place_of("file");
-    let is_table = |text: &str| text.lines().next().is_some_and(|row| row.contains(','));
-    let read = |text: &str| match is_table(text) {
-        true => Record::read(text, false),
-        false => Empirical::read(text).map(|Empirical { recorded }| Record {
-            lives: recorded
-                .into_iter()
-                .map(|span| Life { span, was_taken: true, ..Life::default() })
-                .collect(),
-            ..Record::default()
-        }),
-    };
-    let Record { lives, .. } = found.take(files::read_rows(&place.file(file), read))?;
+    let asked = [lifetime, unit, end];
+    let Record { lives, .. } = recorded_lives(file, asked, (node, place), found)?;
     let is_meant = |life: &&Life| machine_type.as_ref().is_none_or(|kind| life.kind == *kind);
     let lived = |life: &Life| life.was_taken.then_some(life.span);
     let lives: Vec<_> = lives.iter().filter(is_meant).map(lived).collect();
@@ -193,17 +189,71 @@ fn replay(
     Some(InterruptionModel::Replay { kind: kind.clone(), lives })
 }
 
-/// Lifetimes that were seen, at least one.
-fn empirical(recorded: &Recorded, place: &Place, found: &mut Mistakes) -> Option<Empirical> {
-    let law = match recorded {
-        Recorded::List(list) => {
-            Empirical { recorded: list.iter().filter_map(|life| life.parse().ok()).collect() }
+/// The VMs of a file, read with this `lifetime`, `unit` and `end` where they are given; what was left out and how it
+/// was understood is noted.
+fn recorded_lives(
+    file: &str,
+    [lifetime, unit, end]: [&Option<String>; 3],
+    (node, place): (&Node, &Place),
+    found: &mut Mistakes,
+) -> Option<Record> {
+    let columns = lifetime.iter().map(|column| ("lifetime".to_owned(), column.clone())).collect();
+    let mut query = LifeQuery { columns, may_lack_ends: true, ..LifeQuery::default() };
+    let said = |key: &str, text: &Option<String>| (text.clone(), node.place_of(key).clone());
+    for (key, (text, at)) in [("unit", said("unit", unit)), ("end", said("end", end))] {
+        let Some(text) = text else { continue };
+        let wrong = match key {
+            "unit" => text.parse().map(|unit| query.unit = Some(unit)).err(),
+            _ => text.parse().map(|end| query.end = Some(end)).err(),
+        };
+        if let Some(remedy) = wrong {
+            found.add(&at, format!("'{text}' is no {key} of lifetimes"), remedy);
+            return None;
         }
-        Recorded::File(file) => found.take(files::read_rows(&place.file(file), Empirical::read))?,
+    }
+    let path = place.file(file);
+    let record = found.take(files::read_file(&path, |source| read_lifetimes(source, &query)))?;
+    if record.repeated > 0 || !record.remarks.is_empty() || !record.left_out.is_empty() {
+        found.note(format!("{}: {record}", path.display()));
+    }
+    Some(record)
+}
+
+/// Lifetimes that were seen, at least one.
+fn empirical(
+    recorded: &Recorded,
+    (node, place): (&Node, &Place),
+    found: &mut Mistakes,
+) -> Option<Empirical> {
+    let none = (None, None, None);
+    let (file, (lifetime, unit, end)) = match recorded {
+        Recorded::List(list) => {
+            let recorded: Vec<_> = list.iter().filter_map(|life| life.parse().ok()).collect();
+            return at_least_one(recorded, place, found);
+        }
+        Recorded::File(file) => (file, none),
+        Recorded::Part(part) => {
+            (&part.file, (part.lifetime.clone(), part.unit.clone(), part.end.clone()))
+        }
     };
-    if law.recorded.is_empty() {
+    let asked = [&lifetime, &unit, &end];
+    let Record { lives, .. } = recorded_lives(file, asked, (node, place), found)?;
+    let taken: Vec<Span> =
+        lives.iter().filter(|life| life.was_taken).map(|life| life.span).collect();
+    let others = lives.len() - taken.len();
+    if others > 0 {
+        found.note(format!(
+            "{}: {others} VMs that were not preempted are left out: how long they would have lived is not known",
+            place.file(file).display()
+        ));
+    }
+    at_least_one(taken, place, found)
+}
+
+fn at_least_one(recorded: Vec<Span>, place: &Place, found: &mut Mistakes) -> Option<Empirical> {
+    if recorded.is_empty() {
         found.add(place, "it has no lifetimes", "give at least one, such as \"6h\"");
         return None;
     }
-    Some(law)
+    Some(Empirical { recorded })
 }

@@ -183,7 +183,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         },
         (None, None) => return None,
     };
-    let Parts { mut setup, drawn_prices, price_files, scheduler, hosts, place, notes } = parts;
+    let Parts { mut setup, drawn_prices, price_files, scheduler, hosts, place, mut notes } = parts;
     if let Some(live) = live.as_mut().filter(|_| !hosts.is_empty()) {
         a_worker_each(root, live, &hosts, found);
     }
@@ -212,6 +212,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     };
     experiment.seed(seed);
     let speedup = speedup_said(root);
+    notes.extend(found.take_notes());
     Some(Loaded { experiment, speedup, notes, scheduler: place })
 }
 

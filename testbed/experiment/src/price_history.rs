@@ -1,88 +1,38 @@
-//! Records of spot prices in files: rows of CSV, or the JSON of the EC2 price-history call.
+//! Records of spot prices in files, of whatever form: see [`dormouse_cloud::read_prices`].
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use dormouse_cloud::{BadPrice, PriceRecord};
-use dormouse_documents::{InputError, Place, not_json};
+use dormouse_cloud::{PriceHistories, PriceQuery, PriceRecord, SeriesName, listed, read_prices};
+use dormouse_documents::{InputError, Place};
+use dormouse_input::Chosen;
 use dormouse_units::Span;
-use serde::Deserialize;
 
 use super::files;
 
 /// Which prices of a file that holds several kinds are meant; what is not given may be any, if all are alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct Pick {
-    /// Of a JSON file of several types: this one
+    /// Of a file of several types: this one
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
-    /// Of a JSON file of several zones: this one, such as us-east-1a
+    /// Of a file of several zones: this one, such as us-east-1a
     #[arg(long, value_name = "ZONE")]
     pub zone: Option<String>,
-    /// Of a JSON file of several products: this one, such as Linux/UNIX
+    /// Of a file of several products: this one, such as Linux/UNIX
     #[arg(long, value_name = "PRODUCT")]
     pub product: Option<String>,
+    /// Which column (or key of JSON entries) is time, price, type, zone or product, by its heading or its number, where
+    /// it isn't told by itself: price=SpotPrice
+    #[arg(long = "column", value_name = "NAME=HEADING")]
+    pub columns: Vec<Chosen>,
 }
 
-/// What the call answers; `NextToken` and what else may be there is of no concern.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct History {
-    spot_price_history: Vec<Entry>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Entry {
-    #[serde(default)]
-    availability_zone: String,
-    #[serde(default)]
-    instance_type: String,
-    #[serde(default)]
-    product_description: String,
-    spot_price: String,
-    timestamp: String,
-}
-
-impl Entry {
-    fn is_picked(&self, pick: &Pick) -> bool {
-        let is = |wanted: &Option<String>, has: &str| wanted.as_deref().is_none_or(|w| w == has);
-        is(&pick.kind, &self.instance_type)
-            && is(&pick.zone, &self.availability_zone)
-            && is(&pick.product, &self.product_description)
-    }
-
-    fn series(&self) -> String {
-        let all = [&self.instance_type, &self.availability_zone, &self.product_description];
-        let said: Vec<_> = all.iter().filter(|word| !word.is_empty()).map(|w| w.as_str()).collect();
-        said.join(" ")
-    }
-}
-
-/// The prices of a file and the time from its first to its last.
-///
-/// # Errors
-///
-/// It can't be read, has none, or has several kinds and it is not said which.
-pub fn read_record(path: &Path, pick: &Pick) -> Result<(PriceRecord, Span), InputError> {
-    let record = match is_json(path) {
-        true => one(path, history(path, pick)?)?,
-        false if *pick != Pick::default() => {
-            let remedy = "leave type, zone and product out: a CSV file is of one of each";
-            return Err(InputError::new(&of(path), "its rows do not say of what they are", remedy));
-        }
-        false => files::read_rows(path, PriceRecord::read)?,
-    };
-    with_length(path, record)
-}
-
-fn with_length(path: &Path, record: PriceRecord) -> Result<(PriceRecord, Span), InputError> {
-    match record.length() {
-        Some(length) => Ok((record, length)),
-        None => {
-            let remedy = "write rows like: 2009-12-01 01:43:17,0.425";
-            Err(InputError::new(&of(path), "it has no prices", remedy))
-        }
+impl Pick {
+    fn query(&self) -> PriceQuery {
+        let chosen = self.columns.iter().flat_map(Chosen::iter);
+        let columns = chosen.map(|(name, heading)| (name.to_owned(), heading.to_owned())).collect();
+        let (kind, zone, product) = (self.kind.clone(), self.zone.clone(), self.product.clone());
+        PriceQuery { kind, zone, product, columns }
     }
 }
 
@@ -97,8 +47,34 @@ pub struct PriceSeries {
     pub length: Span,
 }
 
-/// All series of a file that are picked: the one of a CSV file, or those of each type, zone and product of a JSON
-/// file. What is odd about them is noted.
+/// The prices of a file and the time from its first to its last; what was left out is noted.
+///
+/// # Errors
+///
+/// It can't be read, has none, or has several kinds and it is not said which.
+pub fn read_record(
+    path: &Path,
+    pick: &Pick,
+    notes: &mut Vec<String>,
+) -> Result<(PriceRecord, Span), InputError> {
+    let mut all = histories(path, pick, notes)?;
+    let place = of(path);
+    if all.len() > 1 {
+        let names = listed(all.iter().map(|(name, ..)| name.to_string()));
+        let remedy = "say which: give a type, zone and product";
+        return Err(InputError::new(&place, format!("it has prices of {names}"), remedy));
+    }
+    let only = all.pop().map(|(_, record, length)| (record, length));
+    only.ok_or_else(|| without_prices(path))
+}
+
+fn without_prices(path: &Path) -> InputError {
+    let remedy = "write rows like: 2009-12-01 01:43:17,0.425";
+    InputError::new(&of(path), "it has no prices", remedy)
+}
+
+/// All series of a file that are picked, one of each type, zone and product that it has. What is odd about them is
+/// noted.
 ///
 /// # Errors
 ///
@@ -108,92 +84,82 @@ pub fn price_series(
     pick: &Pick,
     notes: &mut Vec<String>,
 ) -> Result<Vec<PriceSeries>, InputError> {
-    let several = if is_json(path) { history(path, pick)? } else { BTreeMap::new() };
-    let all: Vec<(String, PriceRecord, Span)> = if several.len() > 1 {
-        let with_length = |(name, record)| {
-            let (record, length) = with_length(path, record)?;
-            Ok((name, record, length))
-        };
-        several.into_iter().map(with_length).collect::<Result<_, InputError>>()?
-    } else {
-        let (record, length) = read_record(path, pick)?;
-        let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        vec![(name, record, length)]
-    };
-    let is_one = all.len() == 1;
-    let series = all.into_iter().map(|(name, record, length)| {
-        let whose = if is_one { String::new() } else { format!("{name}: ") };
-        notes.extend(record.oddities().map(|what| format!("{}: {whose}{what}", path.display())));
-        PriceSeries { name, record, length }
-    });
-    Ok(series.collect())
+    match all_series(path, pick, notes)? {
+        none if none.is_empty() => Err(without_prices(path)),
+        some => Ok(some),
+    }
 }
 
-fn is_json(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json"))
+/// All series of a file that are picked, as [`price_series`] has them; none of a file without prices.
+///
+/// # Errors
+///
+/// It can't be read.
+pub fn all_series(
+    path: &Path,
+    pick: &Pick,
+    notes: &mut Vec<String>,
+) -> Result<Vec<PriceSeries>, InputError> {
+    let mut said = Vec::new();
+    let all = histories(path, pick, &mut said)?;
+    notes.extend(said.into_iter().map(|what| format!("{}: {what}", path.display())));
+    let (is_one, mut odd) = (all.len() == 1, Vec::new());
+    let series = all.into_iter().map(|(name, record, length)| {
+        let file = || path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+        let stem = || without_ending(&file()).to_owned();
+        let name = if is_one { stem() } else { name.to_string() };
+        let whose = if is_one { String::new() } else { format!("{name}: ") };
+        odd.extend(record.oddities().map(|what| format!("{}: {whose}{what}", path.display())));
+        PriceSeries { name, record, length }
+    });
+    let series = series.collect();
+    let more = odd.len().saturating_sub(MOST_NOTES);
+    notes.extend(odd.into_iter().take(MOST_NOTES));
+    if more > 0 {
+        notes.push(format!("{}: {more} more of its series are odd", path.display()));
+    }
+    Ok(series)
 }
+
+/// Most notes on the series of one file.
+const MOST_NOTES: usize = 8;
 
 fn of(path: &Path) -> Place {
     Place::of(&path.display().to_string())
 }
 
-/// The series that are picked, by type, zone and product; of a file without any prices none.
-fn history(path: &Path, pick: &Pick) -> Result<BTreeMap<String, PriceRecord>, InputError> {
-    let text = files::read_text(path)?;
-    let read: Result<History, _> = serde_json::from_str(&text);
-    let source = path.display().to_string();
-    let History { spot_price_history: all } =
-        read.map_err(|error| not_json(&source, &text, &error))?;
-    let mut series: BTreeMap<String, PriceRecord> = BTreeMap::new();
-    for (n, entry) in all.iter().enumerate().filter(|(_, entry)| entry.is_picked(pick)) {
-        let record = series.entry(entry.series()).or_default();
-        record.add(&entry.timestamp, &entry.spot_price).map_err(|bad| {
-            let (what, is, remedy) = match bad {
-                BadPrice::Time => {
-                    (&entry.timestamp, "time", "a time like 2020-01-02T03:04:05.000Z")
-                }
-                BadPrice::Price => (&entry.spot_price, "price", "dollars an hour, like \"0.0347\""),
-            };
-            let place = of(path).key(&format!("SpotPriceHistory.{n}"));
-            InputError::new(&place, format!("'{what}' is no {is}"), format!("write {remedy}"))
-        })?;
+/// The series that are picked, by type, zone and product, each with its length; what was left out is noted.
+fn histories(
+    path: &Path,
+    pick: &Pick,
+    notes: &mut Vec<String>,
+) -> Result<Vec<(SeriesName, PriceRecord, Span)>, InputError> {
+    let query = pick.query();
+    let PriceHistories { series, left_out, .. } =
+        files::read_file(path, |source| read_prices(source, &query))?;
+    if !left_out.is_empty() {
+        notes.push(format!("rows left out: {left_out}"));
     }
-    if series.is_empty() && !all.is_empty() {
-        let mut known: Vec<String> = all.iter().map(Entry::series).collect();
-        known.sort();
-        known.dedup();
-        let what = "it has no prices of this type, zone and product";
-        return Err(InputError::new(
-            &of(path),
-            what,
-            format!("it has those of {}", listed(&known)),
-        ));
-    }
-    // The newest is first in what the call answers; somebody may have turned it round.
-    Ok(series.into_iter().map(|(name, record)| (name, record.oldest_first())).collect())
+    let with_length = |(name, record): (SeriesName, PriceRecord)| {
+        let length = record.length()?;
+        Some((name, record, length))
+    };
+    Ok(series.into_iter().filter_map(with_length).collect())
 }
 
-/// The only one of these series of a file; an empty one of none.
-fn one(path: &Path, series: BTreeMap<String, PriceRecord>) -> Result<PriceRecord, InputError> {
-    let names: Vec<String> = series.keys().cloned().collect();
-    let mut records = series.into_values();
-    match (records.next(), records.next()) {
-        (record, None) => Ok(record.unwrap_or_default()),
-        (_, Some(_)) => {
-            let what = format!("it has prices of {}", listed(&names));
-            Err(InputError::new(&of(path), what, "say which: give a type, zone and product"))
-        }
-    }
-}
-
-/// Some of them, for a line.
-fn listed(names: &[String]) -> String {
-    const SHOWN: usize = 8;
-    let first = names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-    match names.len().saturating_sub(SHOWN) {
-        0 => first,
-        more => format!("{first} and {more} more"),
-    }
+/// The name of a file without `.csv`, `.json` and the like, and without that of its packing.
+#[must_use]
+pub fn without_ending(file: &str) -> &str {
+    const PACKED: [&str; 4] = ["gz", "zip", "xz", "zst"];
+    const FORMS: [&str; 4] = ["csv", "json", "tsv", "txt"];
+    let without = |name: &'_ str, endings: [&str; 4]| {
+        let parts = name
+            .rsplit_once('.')
+            .filter(|(_, ending)| endings.iter().any(|known| known.eq_ignore_ascii_case(ending)));
+        parts.map_or(name.len(), |(stem, _)| stem.len())
+    };
+    let unpacked = &file[..without(file, PACKED)];
+    &unpacked[..without(unpacked, FORMS)]
 }
 
 #[cfg(test)]
@@ -221,11 +187,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         fs::write(&path, text).unwrap();
-        let read = read_record(&path, pick).map_err(|error| error.to_string());
-        read.map(|(record, length)| {
-            let notes = record.oddities().into_iter().collect();
-            (record, length, notes)
-        })
+        let mut notes = Vec::new();
+        let (record, length) =
+            read_record(&path, pick, &mut notes).map_err(|error| error.to_string())?;
+        notes.extend(record.oddities());
+        Ok((record, length, notes))
     }
 
     fn zone(zone: &str) -> Pick {
@@ -270,6 +236,18 @@ mod tests {
             notes[0].contains("x.json: m1.small us-east-1a Linux/UNIX: times are of 2 zones"),
             "{notes:?}"
         );
+    }
+
+    #[test]
+    fn a_name_is_that_of_its_file_without_what_says_its_form() {
+        for (file, name) in [
+            ("eu-west-1.linux.m1.xlarge.csv", "eu-west-1.linux.m1.xlarge"),
+            ("m1.small-us-east-1c", "m1.small-us-east-1c"),
+            ("m1.small.JSON.gz", "m1.small"),
+            ("2022-05.tsv.zst", "2022-05"),
+        ] {
+            assert_eq!(without_ending(file), name);
+        }
     }
 
     #[test]

@@ -38,6 +38,8 @@ struct Read<'a> {
     part: Option<&'a PricesPart>,
     record: PriceRecord,
     length: Span,
+    /// What was left out of it and is odd about it.
+    notes: Vec<String>,
 }
 
 /// What the sections come to, by type.
@@ -68,7 +70,7 @@ pub(super) fn check(
     }
     let Some(clock) = found.take(clock(&files)) else { return all };
     for file in &files {
-        let odd = file.record.oddities();
+        let odd = file.notes.clone();
         all.notes.extend(odd.iter().map(|what| format!("{}: {what}", file.path.display())));
         let Some(trace) = found.take(file.on(clock)) else { continue };
         all.files.push(PriceFile {
@@ -76,7 +78,7 @@ pub(super) fn check(
             file: file.file.to_owned(),
             lasts: file.length.saturating_sub(file.start(clock)),
             begins: file.record.dates().map(|dates| dates.second_after(file.start(clock))),
-            notes: odd.into_iter().collect(),
+            notes: odd,
         });
         match file.is_drawn() {
             false => drop(all.fixed.insert(file.kind.clone(), trace)),
@@ -98,15 +100,17 @@ fn read<'a>(
 ) -> Result<Read<'a>, InputError> {
     let of = |part: &PricesPart| {
         let (kind, zone, product) = (part.kind.clone(), part.zone.clone(), part.product.clone());
-        Pick { kind, zone, product }
+        Pick { kind, zone, product, columns: vec![part.columns.clone().into_iter().collect()] }
     };
     if part.is_some_and(|part| part.start.is_some() && part.drawn_start) {
         let remedy = "keep either start or drawn-start";
         return Err(InputError::new(&place, "its start is given, and to be drawn", remedy));
     }
     let path = place.file(file);
-    let (record, length) = read_record(&path, &part.map(of).unwrap_or_default())?;
-    Ok(Read { kind, place, file, path, part, record, length })
+    let (pick, mut notes) = (part.map(of).unwrap_or_default(), Vec::new());
+    let (record, length) = read_record(&path, &pick, &mut notes)?;
+    notes.extend(record.oddities());
+    Ok(Read { kind, place, file, path, part, record, length, notes })
 }
 
 /// The time that all records with dates have; `None`: no record has dates.

@@ -53,7 +53,7 @@ fn of_file(
     };
     let path = node.place_of("file").file(file);
     let chosen = section.columns.clone().into_iter().collect();
-    let read = files::read_source(&path, |source| read_acts(source, &chosen, begins));
+    let read = files::read_file(&path, |source| read_acts(source, &chosen, begins));
     let Some(written) = found.take(read) else { return Vec::new() };
     let mut acts = Vec::new();
     for WrittenAct { act, line, row } in written {

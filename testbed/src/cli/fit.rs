@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 use dormouse_documents::instead;
 use dormouse_fit::{
-    Asked, By, Estimated, Family, Fit, Group, Of, Record, Wanted, appended, fragment,
+    Asked, By, EndIs, Estimated, Family, Fit, Group, LifeQuery, Of, Record, Unit, Wanted, appended,
+    fragment, read_lifetimes,
 };
+use dormouse_input::Chosen;
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Cell, Column, Page, Table};
 use serde_json::json;
@@ -15,13 +17,27 @@ use serde_json::json;
 use super::failure::Failure;
 use super::print::{refused, save, show};
 use dormouse_experiment::command_line;
-use dormouse_experiment::{InputError, Place, read_rows, read_text, spot_types};
+use dormouse_experiment::{InputError, Place, read_file, read_text, spot_types};
 
 #[derive(Debug, Args)]
 pub(crate) struct FitArgs {
-    /// A CSV file with a row a VM: lifetime_s, seconds; end_event, preempted or stop (by its user); and
-    /// as there are machine_type, zone, workload, hr_of_day, insert_time
+    /// A file with a row a VM: lifetime_s, seconds (or lifetime_h and the like, or created and deleted);
+    /// end_event, preempted or stop (by its user), or preempted, true or false; and as there are
+    /// machine_type, zone, workload, hr_of_day, insert_time. Or the JSON of Google's preemptible VMs
     file: PathBuf,
+    /// The column of lifetimes, by its heading or its number, where it isn't told by itself
+    #[arg(long, value_name = "COLUMN")]
+    lifetime: Option<String>,
+    /// The unit of lifetimes, or of times that are numbers, where the heading does not say it: s, m, h or d
+    #[arg(long, value_name = "UNIT")]
+    unit: Option<Unit>,
+    /// The column that says how a VM ended, and its value where that was a preemption: reason=preempted
+    #[arg(long, value_name = "COLUMN=VALUE")]
+    end: Option<EndIs>,
+    /// Which column is lifetime, created, deleted, end, type, zone, workload or hour, by its heading or its
+    /// number: created=Launched
+    #[arg(long = "column", value_name = "NAME=HEADING")]
+    columns: Vec<Chosen>,
     /// Fit VMs that have the same type, zone, hour of launch or workload each by themselves, too
     #[arg(long, value_name = "WHAT")]
     by: Option<By>,
@@ -56,7 +72,8 @@ pub(crate) struct FitArgs {
 }
 
 pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
-    let record = read_rows(&args.file, |text| Record::read(text, args.skip_malformed))?;
+    let query = args.query();
+    let record = read_file(&args.file, |source| read_lifetimes(source, &query))?;
     let asked = Asked { by: args.by, resamples: args.bootstrap, seed: args.seed };
     let groups = dormouse_fit::groups(&record, &asked);
     let of = if args.kaplan_meier { Of::KaplanMeier } else { Of::Preempted };
@@ -95,15 +112,37 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
         save(&dir.join("report.html"), &page(args, &record, &groups, &fragment).to_html())?;
         save(&dir.join("interruption.toml"), &fragment)?;
     }
-    let left_out = json!({ "repeated": record.repeated, "malformed": record.unusable.len() });
-    let all =
+    let mut left_out = json!({ "repeated": record.repeated, "malformed": record.unusable.len() });
+    if !record.left_out.is_empty() {
+        left_out["reasons"] = json!(record.left_out);
+    }
+    let mut all =
         json!({ "file": args.file, "left_out": left_out, "groups": dormouse_fit::json(&groups) });
+    if !record.remarks.is_empty() {
+        all["notes"] = json!(record.remarks);
+    }
     show(args.json, all, || {
         let text = |of| table(&groups, of).to_text(super::terminal::stdout());
         let tables = Of::ALL.map(|of| format!("{}\n{}", of.about(), text(of)));
         let ends: String = unseen_ends(&groups).map(|end| format!("\n{end}")).collect();
         format!("{record}\n\n{}\n\n{ABOUT}{ends}", tables.join("\n\n"))
     })
+}
+
+impl FitArgs {
+    /// How the file is read.
+    fn query(&self) -> LifeQuery {
+        let own = self.columns.iter().flat_map(Chosen::iter);
+        let own = own.map(|(name, heading)| (name.to_owned(), heading.to_owned()));
+        let lifetime = self.lifetime.iter().map(|column| ("lifetime".to_owned(), column.clone()));
+        LifeQuery {
+            columns: own.chain(lifetime).collect(),
+            unit: self.unit,
+            end: self.end.clone(),
+            skips_malformed: self.skip_malformed,
+            may_lack_ends: false,
+        }
+    }
 }
 
 /// The group of this name, as groups have it.

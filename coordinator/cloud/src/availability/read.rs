@@ -1,8 +1,6 @@
 //! Records of availability as people have them: the JSON of spot-traces, or rows of time and number.
 
-use std::io;
-
-use dormouse_input::{Chosen, Column, Columns, FlawedRow, Moment, Rows, RowsError, Source};
+use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Rows, Source};
 use dormouse_units::{Span, Time};
 use serde::Deserialize;
 
@@ -55,28 +53,26 @@ impl Availability {
     /// # Errors
     ///
     /// The file can't be read, or the first entry that can't be used.
-    pub fn read(mut source: Source, chosen: &Chosen) -> Result<(Self, Option<i64>), FlawedRow> {
-        let unreadable =
-            |error: &io::Error| FlawedRow::whole(error.to_string(), "give another file");
-        let (all, begins) = if source.is_json().map_err(|error| unreadable(&error))? {
-            let text = source.into_text(LONGEST).map_err(|error| unreadable(&error))?;
+    pub fn read(mut source: Source, chosen: &Chosen) -> Result<(Self, Option<i64>), FileFlaw> {
+        let (all, begins) = if source.is_json()? {
+            let text = source.into_text(LONGEST)?;
             (trace(&text)?, None)
         } else {
             rows(source, chosen)?
         };
         if all.is_empty() {
-            return Err(FlawedRow::whole("it has no numbers of VMs", "write rows like: 15m,0"));
+            return Err(FileFlaw::whole("it has no numbers of VMs", "write rows like: 15m,0"));
         }
         Ok((Self::new(all), begins))
     }
 }
 
-fn trace(text: &str) -> Result<Vec<(Time, u32)>, FlawedRow> {
+fn trace(text: &str) -> Result<Vec<(Time, u32)>, FileFlaw> {
     let Trace { metadata, data } = serde_json::from_str(text).map_err(|error| {
         let line = error.line() as u64;
         let row = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default().to_owned();
         let remedy = "write it like: {\"metadata\": {\"gap_seconds\": 300}, \"data\": [1, 1, 0]}";
-        FlawedRow {
+        dormouse_input::FlawedRow {
             line,
             row,
             what: format!("it is no trace of availability: {error}"),
@@ -86,20 +82,17 @@ fn trace(text: &str) -> Result<Vec<(Time, u32)>, FlawedRow> {
     let gap = Some(metadata.gap_seconds).filter(|gap| *gap > 0.0).and_then(Span::from_secs_f64);
     let Some(gap) = gap else {
         let what = format!("gap_seconds is {}", metadata.gap_seconds);
-        return Err(FlawedRow::whole(what, "write the seconds between two numbers, such as 300"));
+        return Err(FileFlaw::whole(what, "write the seconds between two numbers, such as 300"));
     };
     if data.len() > MOST_NUMBERS {
-        return Err(FlawedRow::whole(
+        return Err(FileFlaw::whole(
             format!("it has more than {MOST_NUMBERS} numbers"),
             "give a part of it",
         ));
     }
     let entry = |(n, number): (usize, &f64)| {
         let vms = vms_of(*number).ok_or_else(|| {
-            FlawedRow::whole(
-                format!("number {n} of data is {number}"),
-                "write whole numbers of VMs",
-            )
+            FileFlaw::whole(format!("number {n} of data is {number}"), "write whole numbers of VMs")
         })?;
         Ok((Time::ZERO + gap.times(n as u64), vms))
     };
@@ -119,9 +112,8 @@ fn vms_of(number: f64) -> Option<u32> {
 /// Numbers of VMs, each with the time from which on it holds, and the date of the first.
 type Dated = (Vec<(Time, u32)>, Option<i64>);
 
-fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FlawedRow> {
-    let mut rows = Rows::of(source)
-        .map_err(|error| FlawedRow::whole(error.to_string(), "give another file"))?;
+fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
+    let mut rows = Rows::of(source)?;
     let Some(first) = rows.first() else { return Ok((Vec::new(), None)) };
     let columns =
         Columns::of(&first, &COLUMNS, chosen).map_err(|no| first.flaw(no.what, no.remedy))?;
@@ -131,14 +123,7 @@ fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FlawedRow> {
     }
     let (mut all, mut begins) = (Vec::new(), None);
     loop {
-        let row = match rows.next_row() {
-            Ok(Some(row)) => row,
-            Ok(None) => return Ok((all, begins)),
-            Err(RowsError::Row(flaw)) => return Err(flaw),
-            Err(RowsError::Read(error)) => {
-                return Err(FlawedRow::whole(error.to_string(), "give another file"));
-            }
-        };
+        let Some(row) = rows.next_row()? else { return Ok((all, begins)) };
         let right = "write rows like: 15m,0, or 900,0";
         let written = columns.cell(&row, 0);
         let at = match written.parse::<Span>().ok().or_else(|| seconds(written)) {
@@ -158,9 +143,9 @@ fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FlawedRow> {
         let vms = written.parse::<f64>().ok().and_then(vms_of);
         let vms = vms.ok_or_else(|| row.flaw(format!("'{written}' is no number of VMs"), right))?;
         if all.len() == MOST_NUMBERS {
-            return Err(
-                row.flaw(format!("it has more than {MOST_NUMBERS} rows"), "give a part of it")
-            );
+            return Err(row
+                .flaw(format!("it has more than {MOST_NUMBERS} rows"), "give a part of it")
+                .into());
         }
         all.push((at, vms));
     }

@@ -3,8 +3,9 @@
 
 use dormouse_units::{Bytes, HostId, Stream, Time, VmId};
 
-use crate::rows::Record;
-use crate::{Fleet, Host, Market, PlacementRule, Placer as _, RowError, Scheduler, Want};
+use dormouse_input::FlawedRow;
+
+use crate::{Fleet, Host, Market, PlacementRule, Placer as _, Scheduler, Want};
 
 /// The paper's tables by name, before a normal request. A row is
 /// `host,instance,kind,size,minutes,marked` (the minutes it has run, whether the paper marks it as
@@ -119,24 +120,27 @@ impl HostTable {
     /// # Errors
     ///
     /// The first row that is neither a VM nor a request, or that the request is missing.
-    pub fn read(text: &str) -> Result<Self, RowError> {
-        let record = Record {
-            row: "VM or request of a table",
-            right: "write it like: host-A,AP1,preemptible,M,96,yes",
-            fewer: "leave some out",
-        };
+    pub fn read(text: &str) -> Result<Self, FlawedRow> {
         let (mut instances, mut request) = (Vec::new(), None);
-        for row in record.rows(text, |row| row.starts_with("host,"), row)? {
-            match row {
-                Row::Instance(instance) => instances.push(instance),
-                Row::Request(size) => request = Some(size),
+        for (line, whole) in (1..).zip(text.lines()) {
+            if whole.trim().is_empty() || (line == 1 && whole.starts_with("host,")) {
+                continue;
+            }
+            match row(whole.trim()) {
+                Some(Row::Instance(instance)) => instances.push(instance),
+                Some(Row::Request(size)) => request = Some(size),
+                None => {
+                    let what = format!("'{whole}' is no VM or request of a table");
+                    let remedy = "write it like: host-A,AP1,preemptible,M,96,yes".to_owned();
+                    return Err(FlawedRow { line, row: whole.to_owned(), what, remedy });
+                }
             }
         }
-        let without = || RowError {
-            line: text.lines().count(),
+        let without = || FlawedRow {
+            line: text.lines().count() as u64,
             row: String::new(),
             what: "it has no request".to_owned(),
-            remedy: "write it like: ,,request,M,,",
+            remedy: "write it like: ,,request,M,,".to_owned(),
         };
         Ok(Self { instances, request: request.ok_or_else(without)? })
     }

@@ -5,8 +5,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Lifetime, hours};
-use crate::RowError;
-use crate::rows::Record;
 
 /// Lifetimes that were recorded: a draw gives each with the same probability.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -16,22 +14,6 @@ pub struct Empirical {
 }
 
 impl Empirical {
-    /// Reads one lifetime per row, in seconds; a first row that is a word names the column.
-    ///
-    /// # Errors
-    ///
-    /// The first row that is of another form, or one row too many.
-    pub fn read(text: &str) -> Result<Self, RowError> {
-        let record = Record {
-            row: "lifetime",
-            right: "write seconds, such as 2836.6",
-            fewer: "give a sample of them",
-        };
-        let is_heading = |row: &str| row.starts_with(|c: char| c.is_ascii_alphabetic());
-        let read = |row: &str| row.parse().ok().and_then(Span::from_secs_f64);
-        Ok(Self { recorded: record.rows(text, is_heading, read)? })
-    }
-
     /// Recorded lifetimes that are no longer than `t`, in hours.
     fn until(&self, t: f64) -> impl Iterator<Item = f64> {
         self.recorded.iter().map(|life| hours(*life)).filter(move |life| *life <= t)

@@ -1,10 +1,16 @@
 //! Records of spot prices, as providers and those who watch them write them down.
 
+mod columns;
 mod dates;
+mod json;
 mod oddities;
+mod read;
 mod record;
 mod statistics;
+#[cfg(test)]
+mod tests;
 
 pub use dates::Dates;
-pub use record::{BadPrice, PriceRecord};
+pub use read::{PriceHistories, PriceQuery, SeriesName, listed, looks_like_prices, read_prices};
+pub use record::PriceRecord;
 pub use statistics::PriceStatistics;

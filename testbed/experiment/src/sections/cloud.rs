@@ -58,11 +58,11 @@ pub(crate) struct CloudSection {
     /// price while its notice runs.
     #[schemars(range(min = 0.001, max = 100.0), example = 1.0)]
     pub(crate) default_bid: Option<Ppm>,
-    /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or
-    /// `6000,0.425` (seconds, dollars an hour), the JSON of the EC2 price-history call, or the rows themselves, such as
-    /// `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Records with dates are of the same calendar
-    /// time throughout: the run begins where the last of them does; those of seconds begin with it. Types that are
-    /// not here cost what they say.
+    /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or `6000,0.425` (seconds, dollars
+    /// an hour), or with a heading that names a time and a price; what the EC2 price-history call answers, as JSON or text; or
+    /// the rows themselves, such as `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Records with dates are of
+    /// the same calendar time throughout: the run begins where the last of them does; those of seconds begin with it. Types that
+    /// are not here cost what they say.
     pub(crate) prices: BTreeMap<TypeName, PricesSection>,
     /// Spot prices that are drawn, by type, for types that have none in `prices`.
     pub(crate) generated_prices: BTreeMap<TypeName, GeneratedPrices>,
@@ -192,7 +192,8 @@ pub(crate) enum PricesSection {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct PricesPart {
-    /// The file, relative to the experiment's.
+    /// The file, relative to the experiment's: rows with a time and a price, with or without a heading, whatever
+    /// separates them; the JSON or the text that the provider's price-history call answers. It may be packed.
     #[schemars(example = "prices.csv")]
     pub(crate) file: String,
     /// So long after its first row the run begins, such as `30d`; where several records have dates, after the first
@@ -207,15 +208,19 @@ pub(crate) struct PricesPart {
     /// So many times the prices of the file.
     #[schemars(range(min = 1e-6, max = 1e6), example = 0.6)]
     pub(crate) scale: Option<f64>,
-    /// Of a JSON file of several types: this one.
+    /// Of a file of several types: this one.
     #[serde(rename = "type")]
     pub(crate) kind: Option<String>,
-    /// Of a JSON file of several zones: this one.
+    /// Of a file of several zones: this one.
     #[schemars(example = "us-east-1a")]
     pub(crate) zone: Option<String>,
-    /// Of a JSON file of several products: this one.
+    /// Of a file of several products: this one.
     #[schemars(example = "Linux/UNIX")]
     pub(crate) product: Option<String>,
+    /// Which of its columns `time`, `price`, `type`, `zone` and `product` are in, where they aren't told by themselves.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(example = serde_json::json!({ "price": "SpotPrice" }))]
+    pub(crate) columns: BTreeMap<String, String>,
 }
 
 /// How many spot VMs of a type there can be.

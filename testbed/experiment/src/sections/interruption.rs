@@ -52,7 +52,8 @@ pub(crate) struct LifetimeSection {
     /// Their mean: they are exponentially distributed.
     #[schemars(extend("least" = "1us"), example = "6h")]
     pub(crate) mean: Option<Span>,
-    /// Lifetimes that were seen, one of which each VM has: a list, or a file of seconds, one a row.
+    /// Lifetimes that were seen, one of which each VM has: a list, or a file of seconds, one a row, or of VMs as `dormouse
+    /// fit` reads them, of which those that were not preempted are left out.
     pub(crate) recorded: Option<Recorded>,
     /// The bathtub of Google's preemptible VMs, F(t) = a (1 − e^(−t/tau1) + e^((t−b)/tau2)): many young ones
     /// end, few then, and all that are left soon after `b`.
@@ -74,10 +75,18 @@ pub(crate) struct ReplaySection {
     /// VMs of this type only.
     #[serde(rename = "type")]
     pub(crate) kind: Option<TypeName>,
-    /// A row a VM: `lifetime_s` and `end_event` (`preempted`, or `stop`: it is never taken away), as `dormouse
-    /// fit` reads them; or seconds, one a row.
+    /// A row a VM: `lifetime_s` and `end_event` (`preempted`, or `stop`: it is never taken away), or whatever else `dormouse
+    /// fit` reads; or seconds, one a row.
     #[schemars(example = "lifetimes.csv")]
     pub(crate) file: String,
+    /// The column of lifetimes, by its heading or its number, where it isn't told by itself.
+    pub(crate) lifetime: Option<String>,
+    /// The unit of lifetimes, or of times that are numbers: `s`, `m`, `h` or `d`. The column's name says it otherwise.
+    #[schemars(example = &"h")]
+    pub(crate) unit: Option<String>,
+    /// The column that says how a VM ended, and its value where that was a preemption.
+    #[schemars(example = "reason=preempted")]
+    pub(crate) end: Option<String>,
     /// Of the file's VMs those with this `machine_type`.
     pub(crate) machine_type: Option<String>,
 }
@@ -86,10 +95,29 @@ pub(crate) struct ReplaySection {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Recorded {
-    /// A file of seconds, one a row.
+    /// A file of seconds, one a row, or of VMs.
     File(String),
+    /// A file, and how it is read.
+    Part(RecordedPart),
     /// The lifetimes themselves.
     List(#[schemars(with = "Vec<Span>")] Vec<String>),
+}
+
+/// A file of lifetimes that were seen, and how it is read.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct RecordedPart {
+    /// The file, relative to the experiment's.
+    #[schemars(example = "lifetimes.csv")]
+    pub(crate) file: String,
+    /// The column of lifetimes, by its heading or its number, where it isn't told by itself.
+    pub(crate) lifetime: Option<String>,
+    /// The unit of lifetimes, or of times that are numbers: `s`, `m`, `h` or `d`. The column's name says it otherwise.
+    #[schemars(example = &"h")]
+    pub(crate) unit: Option<String>,
+    /// The column that says how a VM ended, and its value where that was a preemption.
+    #[schemars(example = "reason=preempted")]
+    pub(crate) end: Option<String>,
 }
 
 /// What happens when: `acts`, a `file` of them, or both.

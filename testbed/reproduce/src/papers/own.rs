@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use dormouse_analysis::Sample;
-use dormouse_fit::Record;
+use dormouse_fit::{LifeQuery, Record, read_lifetimes};
 use serde::{Deserialize, Serialize};
 
 use super::acc::{self, PriceFiles};
 use super::pattern::unique;
 use super::{bathtub, opie};
 use crate::sweep::{Sampled, Shared, SweepError, digest_of, digest_of_file};
-use dormouse_experiment::read_rows;
+use dormouse_experiment::read_file;
 
 /// What the figures of a part are of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,8 @@ impl Recorded {
     pub(super) fn read(lives: Option<&Path>, prices: Option<&Path>) -> Result<Self, SweepError> {
         let mut all = Self::default();
         if let Some(path) = lives {
-            all.lives = Some(Arc::new(read_rows(path, |text| Record::read(text, false))?));
+            let query = LifeQuery::default();
+            all.lives = Some(Arc::new(read_file(path, |source| read_lifetimes(source, &query))?));
             all.digest = digest_of_file(path);
         }
         if let Some(folder) = prices {

@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::own::Made;
 use crate::sweep::Cell;
 
+/// The note of a file in a folder of records that is none.
+pub(super) const NO_PRICES: &str = "it has no spot prices, and was left out";
+
 /// A record of prices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceNotes {

@@ -41,7 +41,9 @@ pub(crate) struct CheckpointsArgs {
 impl CheckpointsArgs {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let Job { job, age, model } = &self.of;
-        let lifetimes = law(model)?;
+        let mut notes = Vec::new();
+        let lifetimes = law(model, &mut notes)?;
+        notes.iter().for_each(|note| eprintln!("dormouse: {note}"));
         let step = self.step.as_micros();
         let steps = |option: &str, span: Span| match (
             span.as_micros() % step.max(1),

@@ -24,7 +24,9 @@ pub(crate) struct ReuseArgs {
 impl ReuseArgs {
     pub(super) fn run(&self) -> Result<(), Failure> {
         let Job { job, age, model } = &self.of;
-        let lifetimes = law(model)?;
+        let mut notes = Vec::new();
+        let lifetimes = law(model, &mut notes)?;
+        notes.iter().for_each(|note| eprintln!("dormouse: {note}"));
         let (work, at) = (job.as_secs_f64() / 3_600.0, age.as_secs_f64() / 3_600.0);
         let compare = |at: f64, work: f64| self.policy.compare(lifetimes.law(), at, work);
         let both = compare(at, work);

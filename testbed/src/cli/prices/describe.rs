@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use dormouse_cloud::{PriceStatistics, PriceTrace};
+use dormouse_cloud::{PriceRecord, PriceStatistics, PriceTrace, listed};
 use dormouse_spot::SpotRecord;
 use dormouse_units::{Price, Span, Time};
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
@@ -17,7 +17,8 @@ use dormouse_experiment::{InputError, Pick, Place, PriceSeries, price_series};
 
 #[derive(Debug, Args)]
 pub(crate) struct DescribeArgs {
-    /// Records of spot prices: CSV rows of time and price, or the JSON of the EC2 price-history call
+    /// Records of spot prices: rows of time and price, with or without a heading, or what the EC2 price-history call
+    /// answers (JSON, text); packed or not
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -39,7 +40,7 @@ pub(crate) struct DescribeArgs {
 /// A record that was read.
 struct Described {
     name: String,
-    rows: usize,
+    record: PriceRecord,
     trace: PriceTrace,
     until: Time,
     of: PriceStatistics,
@@ -62,7 +63,7 @@ impl DescribeArgs {
         }
         of_one(all.len())?;
         if let (Some(path), [one]) = (&self.write, &all[..]) {
-            save(path, &csv(&one.trace))?;
+            save(path, &one.record.to_csv())?;
         }
         if let Some(path) = &self.plot {
             let chart = Chart { title: String::new(), panels: all.iter().map(panel).collect() };
@@ -85,20 +86,37 @@ impl DescribeArgs {
     ) -> Result<(), InputError> {
         let several = price_series(path, &self.pick, notes)?;
         let (path, is_one, before) = (path.display().to_string(), several.len() == 1, all.len());
+        let (mut without, count) = (Vec::new(), several.len());
         for PriceSeries { name, record, length } in several {
             let trace = record.from(Span::ZERO).unwrap_or_default();
             let until = Time::ZERO + length;
             let name = if is_one { path.clone() } else { format!("{path}: {name}") };
             match PriceStatistics::of(&trace, until) {
-                Some(of) => all.push(Described { name, rows: record.rows(), trace, until, of }),
-                None => {
-                    notes.push(format!("{name}: left out, as no price in it holds for any time"));
-                }
+                Some(of) => all.push(Described { name, record, trace, until, of }),
+                None => without.push(name),
+            }
+        }
+        match &without[..] {
+            [] => {}
+            few if few.len() <= 3 => notes.extend(
+                few.iter()
+                    .map(|name| format!("{name}: left out, as no price in it holds for any time")),
+            ),
+            many => {
+                let names = many.iter().map(|name| name.replacen(&format!("{path}: "), "", 1));
+                let names = listed(names);
+                let n = many.len();
+                notes.push(format!(
+                    "{path}: {n} series left out, as no price in them holds for any time: {names}"
+                ));
             }
         }
         if all.len() == before {
             let remedy = "give at least two prices of different times";
-            let what = "no price in it holds for any time";
+            let what = match count {
+                0 | 1 => "no price in it holds for any time".to_owned(),
+                n => format!("it has {n} series, and no price in them holds for any time"),
+            };
             return Err(InputError::new(&Place::of(&path), what, remedy));
         }
         Ok(())
@@ -108,7 +126,7 @@ impl DescribeArgs {
         let days = |span: Span| span.as_secs_f64() / 86_400.0;
         let mut table = Table::of(all)
             .column(Column::text("record"), |it| it.name.as_str())
-            .column(Column::count("rows"), |it| it.rows as u64)
+            .column(Column::count("rows"), |it| it.record.rows() as u64)
             .column(Column::number("days").digits(1), move |it| days(it.of.length))
             .column(Column::number("changes a day").named("changes_a_day").digits(2), |it| {
                 it.of.changes_a_day()

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dormouse_cloud::PriceTrace;
+use dormouse_cloud::{PriceTrace, looks_like_prices};
 use dormouse_documents::InputError;
 use dormouse_units::{Span, Time};
 
+use super::super::price_notes::NO_PRICES;
 use crate::sweep::{SweepError, digest_of, digest_of_file};
-use dormouse_experiment::{Pick, Place, read_record};
+use dormouse_experiment::{Pick, Place, PriceSeries, all_series, read_file, without_ending};
 
 /// Records by the names of their files, without the ending: `eu-west-1.linux.m1.xlarge`.
 #[derive(Debug)]
@@ -20,29 +21,47 @@ pub(crate) struct PriceFiles {
 }
 
 impl PriceFiles {
-    /// All CSV files of a folder.
+    /// All files of a folder that are of spot prices, whatever their form and ending; hidden ones left out. A file
+    /// of several series has several records, named after it and them.
     ///
     /// # Errors
     ///
-    /// It can't be read, has no such file, or one of them is no record of prices.
+    /// It can't be read, has no such file, or one of them is broken.
     pub(crate) fn read(folder: &Path) -> Result<Self, SweepError> {
         let unreadable = |error| SweepError::from(InputError::unreadable(folder, &error));
         let (mut all, mut digests, mut notes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for entry in std::fs::read_dir(folder).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
-            let is_csv = path.extension().is_some_and(|ending| ending == "csv");
-            let Some(name) = path.file_stem().filter(|_| is_csv) else { continue };
-            let name = name.to_string_lossy().into_owned();
-            let (record, length) = read_record(&path, &Pick::default())?;
-            notes.insert(format!("{name}.csv"), record.oddities().into_iter().collect());
-            digests.insert(name.clone(), digest_of_file(&path));
-            let trace = record.from(Span::ZERO).unwrap_or_default();
-            all.insert(name, (trace, Time::ZERO + length));
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if file.starts_with('.') || path.is_dir() {
+                continue;
+            }
+            let (name, mut odd) = (without_ending(&file).to_owned(), Vec::new());
+            let mut several = match are_prices(&path)? {
+                true => all_series(&path, &Pick::default(), &mut odd)?,
+                false => Vec::new(),
+            };
+            if several.is_empty() {
+                notes.insert(file, vec![NO_PRICES.to_owned()]);
+                continue;
+            }
+            // Of many series in one file some are of a single price, which says nothing.
+            let is_one = several.len() == 1;
+            several.retain(|it| is_one || it.length > Span::ZERO);
+            for PriceSeries { name: of, record, length } in several {
+                let trace = record.from(Span::ZERO).unwrap_or_default();
+                let name = if is_one { name.clone() } else { format!("{name} {of}") };
+                all.insert(name, (trace, Time::ZERO + length));
+            }
+            let place = format!("{}: ", path.display());
+            let odd = odd.iter().map(|what| what.strip_prefix(&place).unwrap_or(what).to_owned());
+            notes.insert(file, odd.collect());
+            digests.insert(name, digest_of_file(&path));
         }
         if all.is_empty() {
             let place = Place::of(&folder.display().to_string());
             let remedy = "give a folder of records such as eu-west-1.linux.m1.xlarge.csv";
-            let what = "it has no CSV files of spot prices";
+            let what = "it has no files of spot prices";
             return Err(InputError::new(&place, what, remedy).into());
         }
         Ok(Self { folder: folder.to_path_buf(), all, notes, digest: digest_of(&digests) })
@@ -76,4 +95,13 @@ impl PriceFiles {
             InputError::new(&at, what, "add it, or make a part that does not need it").into()
         })
     }
+}
+
+/// Whether a file has prices.
+///
+/// # Errors
+///
+/// It can't be read or unpacked.
+fn are_prices(path: &Path) -> Result<bool, InputError> {
+    read_file(path, |mut source| Ok(looks_like_prices(source.next_bytes()?)))
 }

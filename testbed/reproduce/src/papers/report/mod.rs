@@ -8,7 +8,7 @@ mod tables;
 use dormouse_view::Terminal;
 use serde_json::{Value, json};
 
-use super::price_notes::PriceNotes;
+use super::price_notes::{NO_PRICES, PriceNotes};
 use super::reproduction::Finished;
 use crate::sweep::{Folder, SweepError};
 
@@ -77,6 +77,9 @@ pub fn table(done: &Finished, terminal: Terminal) -> String {
     let (odd, all) = (done.odd_records().count(), done.price_records.len());
     if odd > 0 {
         text += &format!("\n  {odd} of {all} records of prices are odd: report.html says how");
+    }
+    for record in done.price_records.iter().filter(|record| record.notes == [NO_PRICES]) {
+        text += &format!("\n  {}: {NO_PRICES}", record.file);
     }
     for (_, needs) in &done.without {
         text += &format!("\n  left out: {needs}");

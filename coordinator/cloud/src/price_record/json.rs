@@ -1,0 +1,142 @@
+//! An entry of the answer of the provider's price-history call.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use dormouse_input::Chosen;
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::columns::COLUMNS;
+
+/// The keys of entries, as they come up, each with the column that it is and how likely a name for
+/// it.
+#[derive(Debug)]
+pub(super) struct Keys<'c> {
+    chosen: &'c Chosen,
+    known: Vec<(String, Option<(usize, usize)>)>,
+}
+
+/// The texts of an entry in the order of [`COLUMNS`]; `None`: it has no such key.
+pub(super) type Entry<'a> = [Option<Cow<'a, str>>; 5];
+
+impl<'c> Keys<'c> {
+    pub(super) const fn new(chosen: &'c Chosen) -> Self {
+        Self { chosen, known: Vec::new() }
+    }
+
+    /// Reads an entry.
+    pub(super) fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Entry<'a>, serde_json::Error> {
+        let mut reader = serde_json::Deserializer::from_slice(bytes);
+        let entry = self.deserialize(&mut reader)?;
+        reader.end()?;
+        Ok(entry)
+    }
+
+    fn column(&mut self, key: &str) -> Option<(usize, usize)> {
+        if let Some((_, column)) = self.known.iter().find(|(known, _)| known == key) {
+            return *column;
+        }
+        let plain = plain(key);
+        let chosen = |name: &str| {
+            let mut all = self.chosen.iter();
+            all.find(|(chosen, _)| *chosen == name).map(|(_, heading)| self::plain(heading))
+        };
+        let rank = |column: &dormouse_input::Column| match chosen(column.name) {
+            Some(heading) => (heading == plain).then_some(0),
+            None => column.known_as.iter().position(|name| self::plain(name) == plain),
+        };
+        let column = COLUMNS.iter().enumerate().find_map(|(n, column)| Some((n, rank(column)?)));
+        self.known.push((key.to_owned(), column));
+        column
+    }
+}
+
+/// A key without what does not matter in it.
+fn plain(key: &str) -> String {
+    key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+impl<'a> DeserializeSeed<'a> for &mut Keys<'_> {
+    type Value = Entry<'a>;
+
+    fn deserialize<D: Deserializer<'a>>(self, reader: D) -> Result<Entry<'a>, D::Error> {
+        reader.deserialize_map(self)
+    }
+}
+
+impl<'a> Visitor<'a> for &mut Keys<'_> {
+    type Value = Entry<'a>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with a Timestamp and a SpotPrice")
+    }
+
+    fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<Entry<'a>, M::Error> {
+        let (mut entry, mut ranks) = (Entry::default(), [usize::MAX; 5]);
+        while let Some(Text(key)) = map.next_key()? {
+            let column = key.as_deref().and_then(|key| self.column(key));
+            match column {
+                Some((n, rank)) if rank < ranks[n] => {
+                    (entry[n], ranks[n]) = (map.next_value::<Text<'_>>()?.0, rank);
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(entry)
+    }
+}
+
+/// A text or a number; `None`: it is something else.
+struct Text<'a>(Option<Cow<'a, str>>);
+
+impl<'a> serde::Deserialize<'a> for Text<'a> {
+    fn deserialize<D: Deserializer<'a>>(reader: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'a> Visitor<'a> for Any {
+            type Value = Text<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text or a number")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'a str) -> Result<Text<'a>, E> {
+                Ok(Text(Some(text.into())))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Text<'a>, E> {
+                Ok(Text(Some(text.to_owned().into())))
+            }
+
+            fn visit_f64<E>(self, number: f64) -> Result<Text<'a>, E> {
+                Ok(Text(Some(number.to_string().into())))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Text<'a>, E> {
+                Ok(Text(Some(number.to_string().into())))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Text<'a>, E> {
+                Ok(Text(Some(number.to_string().into())))
+            }
+
+            fn visit_bool<E>(self, is: bool) -> Result<Text<'a>, E> {
+                Ok(Text(Some(is.to_string().into())))
+            }
+
+            fn visit_unit<E>(self) -> Result<Text<'a>, E> {
+                Ok(Text(None))
+            }
+
+            fn visit_map<M: MapAccess<'a>>(self, mut map: M) -> Result<Text<'a>, M::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Text(None))
+            }
+
+            fn visit_seq<S: SeqAccess<'a>>(self, mut list: S) -> Result<Text<'a>, S::Error> {
+                while list.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Text(None))
+            }
+        }
+        reader.deserialize_any(Any)
+    }
+}

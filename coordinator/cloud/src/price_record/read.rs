@@ -1,0 +1,332 @@
+//! The one reader of files of spot prices.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::Cursor;
+
+use dormouse_input::{
+    Chosen, FileFlaw, FlawedRow, ItemsAt, JsonItems, LeftOut, Moment, Packing, Row, Rows, Source,
+};
+
+use super::columns::{Cells, price};
+use super::json::Keys;
+use super::record::{NewestFirst, PriceRecord};
+
+/// Most prices of one series: one a minute for more than a year. They become a part of the run's
+/// log.
+const MOST_OF_SERIES: usize = 600_000;
+/// Most prices of all series that are kept.
+const MOST: usize = 10_000_000;
+/// Key of the list of prices in what the provider's call answers.
+const LIST: &str = "SpotPriceHistory";
+const TIME_REMEDY: &str =
+    "write a time like 2020-01-02T03:04:05.000Z or 2009-12-01 01:43:17, or seconds";
+const PRICE_REMEDY: &str = "write dollars an hour, like 0.0347";
+
+/// The prices of a file that are wanted, and the columns that they are in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PriceQuery {
+    /// The instance type; `None`: any.
+    pub kind: Option<String>,
+    /// The zone; `None`: any.
+    pub zone: Option<String>,
+    /// The product, such as `Linux/UNIX`; `None`: any.
+    pub product: Option<String>,
+    /// Headings that a user has chosen, for `time`, `price`, `type`, `zone` and `product`.
+    pub columns: Chosen,
+}
+
+impl PriceQuery {
+    /// The wanted type, zone and product.
+    const fn wanted(&self) -> [&Option<String>; 3] {
+        [&self.kind, &self.zone, &self.product]
+    }
+}
+
+/// What the prices of a series have in common; empty where the file does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SeriesName {
+    /// The instance type.
+    pub kind: String,
+    /// The zone, or the region where the file has no zones.
+    pub zone: String,
+    /// The product, such as `Linux/UNIX`.
+    pub product: String,
+}
+
+impl fmt::Display for SeriesName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [&self.kind, &self.zone, &self.product];
+        let said: Vec<_> = all.iter().filter(|word| !word.is_empty()).map(|w| w.as_str()).collect();
+        f.write_str(&said.join(" "))
+    }
+}
+
+/// The prices of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PriceHistories {
+    /// Each series that is wanted.
+    pub series: BTreeMap<SeriesName, PriceRecord>,
+    /// Entries of the wanted series that hold no price.
+    pub left_out: LeftOut,
+    /// What the file is and which column is what, in words.
+    pub form: String,
+}
+
+/// Reads the prices of a file: what the provider's price-history call answers, as JSON (the answer
+/// itself, its list alone, several one after the other) or as the text of its tool, or rows with or
+/// without a heading, whose cells commas, semicolons or tabs separate. Only what is wanted is kept.
+///
+/// # Errors
+///
+/// The file can't be read, is none of these, has no wanted price though it has others, or an entry
+/// of a wanted series can't be used.
+pub fn read_prices(mut source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
+    match source.is_json()? {
+        true => read_json(source, query),
+        false => read_rows(source, query),
+    }
+}
+
+/// Whether a file that begins with these bytes, unpacked, looks like one of spot prices.
+#[must_use]
+pub fn looks_like_prices(begins: &[u8]) -> bool {
+    let Ok(mut source) = Source::of(Cursor::new(begins.to_vec())) else { return false };
+    let none = Chosen::default();
+    if source.is_json().unwrap_or(false) {
+        let mut items = JsonItems::of(source, ItemsAt::List(LIST));
+        return match items.next_item() {
+            Ok(Some(item)) => {
+                let entry = Keys::new(&none).read(item.bytes);
+                entry.is_ok_and(|entry| entry[0].is_some() && entry[1].is_some())
+            }
+            // An answer without prices is one all the same.
+            Ok(None) => begins.windows(LIST.len()).any(|word| word == LIST.as_bytes()),
+            Err(_) => false,
+        };
+    }
+    let rows = Rows::of(source);
+    rows.is_ok_and(|rows| rows.first().is_some_and(|row| Cells::of(&row, &none).is_ok()))
+}
+
+fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
+    let packing = source.packing();
+    let (mut keys, mut all) = (Keys::new(&query.columns), Collected::new(query));
+    let mut items = JsonItems::of(source, ItemsAt::List(LIST));
+    while let Some(item) = items.next_item()? {
+        let flaw = |line: u64, what: String, remedy: &str| {
+            let (what, row) = (format!("{}: {what}", item.key), String::new());
+            FlawedRow { line, row, what, remedy: remedy.to_owned() }
+        };
+        let entry = keys.read(item.bytes).map_err(|error| {
+            let line = item.line + error.line().saturating_sub(1) as u64;
+            flaw(line, format!("not valid JSON: {error}"), "mend the file, or fetch it again")
+        })?;
+        let of = |n: usize| entry[n].as_deref().unwrap_or_default();
+        let Some(slot) = all.wanted([of(2), of(3), of(4)]) else { continue };
+        if of(1).is_empty() {
+            all.left_out.add("without a price", item.line);
+            continue;
+        }
+        let at = Moment::read(of(0).trim()).ok_or_else(|| {
+            flaw(item.line, format!("'{}' is no time", shown(of(0))), TIME_REMEDY)
+        })?;
+        let price = price(of(1).trim()).ok_or_else(|| {
+            flaw(item.line, format!("'{}' is no price", shown(of(1))), PRICE_REMEDY)
+        })?;
+        let flaw = |what, remedy: &str| flaw(item.line, what, remedy);
+        all.add(slot, at, price, flaw)?;
+    }
+    let form = format!("JSON of the price-history call{}", packed(packing));
+    all.whole(NewestFirst::Usually, form)
+}
+
+fn read_rows(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
+    let mut rows = Rows::of(source)?;
+    let mut all = Collected::new(query);
+    let Some(first) = rows.first() else {
+        return all.whole(NewestFirst::WhereMostAre, "an empty file".to_owned());
+    };
+    let cells = Cells::of(&first, &query.columns)?;
+    let heading: Vec<String> = first.cells().map(str::to_owned).collect();
+    let pairs = query.wanted().into_iter().zip(&cells.places[2..]);
+    if pairs.into_iter().any(|(wanted, place)| wanted.is_some() && place.is_none()) {
+        let remedy = "leave type, zone and product out: the file is of one of each; or say which \
+                      column has them: --column zone=NAME";
+        return Err(FileFlaw::whole("its rows do not say of what they are", remedy));
+    }
+    let heading_is =
+        |words: [&str; 2]| heading.iter().map(|cell| cell.to_ascii_lowercase()).eq(words);
+    // Rows of our own form have always meant the last of a time, whatever their order.
+    let is_own = cells.are_two()
+        && cells.places[..2] == [Some(0), Some(1)]
+        && (!cells.has_heading || heading_is(["time", "price"]));
+    let newest_first = if is_own { NewestFirst::Never } else { NewestFirst::WhereMostAre };
+    if cells.has_heading {
+        rows.skip_first();
+    }
+    let between = rows.separator().name();
+    let form = format!("rows with {between}{}: {}", packed(rows.packing()), cells.said);
+    while let Some(row) = rows.next_row()? {
+        let of = |n: usize| cells.cell(&row, n);
+        let Some(slot) = all.wanted([of(2), of(3), of(4)]) else { continue };
+        let is_whole = row.len() >= cells.width();
+        if is_whole && cells.has_heading && row.cells().eq(heading.iter().map(String::as_str)) {
+            all.left_out.add("that repeat the heading", row.line());
+            continue;
+        }
+        if row.cell(0) == "NEXTTOKEN" {
+            all.left_out.add("that hold the call's token", row.line());
+            continue;
+        }
+        if is_whole && of(1).is_empty() && !of(0).is_empty() {
+            all.left_out.add("without a price", row.line());
+            continue;
+        }
+        let price_at = cells.places[1].unwrap_or_default();
+        let (at, price) = (Moment::read(of(0)), price(&row.number(price_at)));
+        let (Some(at), Some(price)) = (at, price) else {
+            return Err(no_price(&row, &cells, at.is_some()).into());
+        };
+        all.add(slot, at, price, |what, remedy: &str| row.flaw(what, remedy))?;
+    }
+    all.whole(newest_first, form)
+}
+
+/// The flaw of a row without a time, or without a price.
+fn no_price(row: &Row<'_>, cells: &Cells, has_time: bool) -> FlawedRow {
+    if cells.are_two() {
+        let begins = shown(row.flaw("", "").row.trim());
+        let remedy = "write it like: 2009-12-01 01:43:17,0.425, or with seconds: 6000,0.425";
+        return row.flaw(format!("'{begins}' is no time and price"), remedy);
+    }
+    match has_time {
+        true => row.flaw(format!("'{}' is no price", shown(cells.cell(row, 1))), PRICE_REMEDY),
+        false => row.flaw(format!("'{}' is no time", shown(cells.cell(row, 0))), TIME_REMEDY),
+    }
+}
+
+fn packed(packing: Packing) -> String {
+    match packing {
+        Packing::Plain => String::new(),
+        other => format!(" ({other})"),
+    }
+}
+
+/// The first letters of a text, for a line.
+fn shown(text: &str) -> String {
+    text.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// What was read so far.
+struct Collected<'q> {
+    query: &'q PriceQuery,
+    /// The place of each series in `slots`.
+    names: BTreeMap<SeriesName, usize>,
+    /// The series with their prices; `None`: it is not wanted.
+    slots: Vec<(SeriesName, Option<PriceRecord>)>,
+    /// The series of the entry read last, which most have in common with the next.
+    last: Option<usize>,
+    kept: usize,
+    is_dated: Option<bool>,
+    left_out: LeftOut,
+}
+
+impl<'q> Collected<'q> {
+    fn new(query: &'q PriceQuery) -> Self {
+        Self {
+            query,
+            names: BTreeMap::new(),
+            slots: Vec::new(),
+            last: None,
+            kept: 0,
+            is_dated: None,
+            left_out: LeftOut::default(),
+        }
+    }
+
+    /// The series of this type, zone and product; `None`: it is not wanted.
+    fn wanted(&mut self, [kind, zone, product]: [&str; 3]) -> Option<usize> {
+        let is_last = |slot: &usize| {
+            let (name, _) = &self.slots[*slot];
+            name.kind == kind && name.zone == zone && name.product == product
+        };
+        let slot = match self.last.filter(is_last) {
+            Some(slot) => slot,
+            None => {
+                let [kind, zone, product] = [kind, zone, product].map(str::to_owned);
+                self.slot_of(SeriesName { kind, zone, product })
+            }
+        };
+        self.last = Some(slot);
+        self.slots[slot].1.is_some().then_some(slot)
+    }
+
+    /// The place of a series, which is made if it is not there.
+    fn slot_of(&mut self, name: SeriesName) -> usize {
+        if let Some(slot) = self.names.get(&name) {
+            return *slot;
+        }
+        let words = [&name.kind, &name.zone, &name.product];
+        let is_of = |(wanted, word): (&Option<String>, &String)| {
+            wanted.as_ref().is_none_or(|wanted| wanted == word)
+        };
+        let is_wanted = self.query.wanted().into_iter().zip(words).all(is_of);
+        self.slots.push((name.clone(), is_wanted.then(PriceRecord::default)));
+        self.names.insert(name, self.slots.len() - 1);
+        self.slots.len() - 1
+    }
+
+    /// Adds a price to a series; `flaw` makes the error of its entry.
+    fn add(
+        &mut self,
+        slot: usize,
+        at: Moment,
+        price: dormouse_units::Price,
+        flaw: impl Fn(String, &str) -> FlawedRow,
+    ) -> Result<(), FileFlaw> {
+        // Nobody can know what a bare number is counted from beside dates.
+        if *self.is_dated.get_or_insert(at.has_zone.is_some()) != at.has_zone.is_some() {
+            let what = "it has both dates and bare numbers of seconds".to_owned();
+            return Err(flaw(what, "write all times in one way").into());
+        }
+        let Some((name, Some(record))) = self.slots.get_mut(slot) else { return Ok(()) };
+        if record.rows() == MOST_OF_SERIES {
+            let what = format!("it has more than {MOST_OF_SERIES} prices of one series ({name})");
+            return Err(flaw(what, "leave out what the run doesn't reach").into());
+        }
+        if self.kept == MOST {
+            let what = format!("it has more than {MOST} prices");
+            return Err(flaw(what, "say which are wanted: give a type, zone and product").into());
+        }
+        record.push(at, price);
+        self.kept += 1;
+        Ok(())
+    }
+
+    /// All of it.
+    fn whole(self, newest_first: NewestFirst, form: String) -> Result<PriceHistories, FileFlaw> {
+        let is_other = self.slots.iter().all(|(_, record)| record.is_none());
+        if is_other && !self.slots.is_empty() {
+            let mut names: Vec<_> = self.slots.iter().map(|(name, _)| name.clone()).collect();
+            names.sort();
+            let what = "it has no prices of this type, zone and product";
+            let listed = listed(names.iter().map(SeriesName::to_string));
+            return Err(FileFlaw::whole(what, format!("it has those of {listed}")));
+        }
+        let some = self.slots.into_iter().filter_map(|(name, record)| {
+            let record = record.filter(|record| record.rows() > 0)?;
+            Some((name, record.whole(newest_first)))
+        });
+        Ok(PriceHistories { series: some.collect(), left_out: self.left_out, form })
+    }
+}
+
+/// Some of these names, for a line.
+#[must_use]
+pub fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
+    const SHOWN: usize = 8;
+    let more = names.len().saturating_sub(SHOWN);
+    let first = names.take(SHOWN).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{first} and {more} more") } else { first }
+}

@@ -1,0 +1,211 @@
+//! The columns of files of lifetimes, the units of their numbers, and the times in them.
+
+use std::str::FromStr;
+
+use dormouse_input::{Column, Moment};
+
+/// Places in [`COLUMNS`].
+pub(crate) const LIFETIME: usize = 0;
+pub(crate) const END: usize = 1;
+pub(crate) const TYPE: usize = 2;
+pub(crate) const ZONE: usize = 3;
+pub(crate) const WORKLOAD: usize = 4;
+pub(crate) const HOUR: usize = 5;
+pub(crate) const CREATED: usize = 6;
+pub(crate) const DELETED: usize = 7;
+
+const fn column(name: &'static str, known_as: &'static [&'static str]) -> Column {
+    Column { name, known_as, is_needed: false }
+}
+
+/// What rows of lifetimes have.
+pub(crate) const COLUMNS: [Column; 8] = [
+    column(
+        "lifetime",
+        &[
+            "lifetime_s",
+            "lifetime",
+            "lifetime_sec",
+            "lifetime_secs",
+            "lifetime_seconds",
+            "time_in_sec",
+            "lifetime_h",
+            "lifetime_hr",
+            "lifetime_hrs",
+            "lifetime_hour",
+            "lifetime_hours",
+            "lifetime_m",
+            "lifetime_min",
+            "lifetime_mins",
+            "lifetime_minutes",
+            "lifetime_d",
+            "lifetime_days",
+            "uptime",
+            "uptime_s",
+            "uptime_sec",
+            "uptime_seconds",
+            "uptime_h",
+            "uptime_hours",
+            "uptime_min",
+            "uptime_minutes",
+            "duration_s",
+            "duration_sec",
+            "duration_seconds",
+            "duration_h",
+            "duration_hours",
+            "duration_min",
+            "duration_minutes",
+            "time_to_preemption_s",
+        ],
+    ),
+    column(
+        "end",
+        &[
+            "end_event",
+            "end_reason",
+            "ended_by",
+            "preempted",
+            "was_preempted",
+            "is_preempted",
+            "interrupted",
+            "was_interrupted",
+            "evicted",
+            "termination_reason",
+            "reason",
+            "event",
+        ],
+    ),
+    column("type", &["machine_type", "instance_type", "vm_type", "type", "vm_size"]),
+    column("zone", &["zone", "availability_zone", "az"]),
+    column("workload", &["workload", "idle_vs_nonidle"]),
+    column("hour", &["hr_of_day", "hour_of_day", "launch_hour", "hour"]),
+    column(
+        "created",
+        &[
+            "insert_time",
+            "created",
+            "created_at",
+            "creation_time",
+            "launched",
+            "launch_time",
+            "launched_at",
+            "started",
+            "start_time",
+            "start_date",
+            "start",
+            "vmcreated",
+        ],
+    ),
+    column(
+        "deleted",
+        &[
+            "deleted",
+            "deleted_at",
+            "deletion_time",
+            "terminated",
+            "terminated_at",
+            "termination_time",
+            "ended",
+            "ended_at",
+            "end_time",
+            "end_date",
+            "stopped",
+            "stop_time",
+            "end",
+            "preempted_at",
+            "preemption_time",
+            "vmdeleted",
+        ],
+    ),
+];
+
+/// The unit of a number that is a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds of time.
+    Second,
+    /// Minutes of time.
+    Minute,
+    /// Hours of time.
+    Hour,
+    /// Days of 24 hours.
+    Day,
+}
+
+impl Unit {
+    /// The number of seconds in one.
+    #[must_use]
+    pub const fn seconds(self) -> f64 {
+        match self {
+            Self::Second => 1.0,
+            Self::Minute => 60.0,
+            Self::Hour => 3_600.0,
+            Self::Day => 86_400.0,
+        }
+    }
+
+    /// The name of the unit, in the plural.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Second => "seconds",
+            Self::Minute => "minutes",
+            Self::Hour => "hours",
+            Self::Day => "days",
+        }
+    }
+}
+
+impl FromStr for Unit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.to_ascii_lowercase().as_str() {
+            "s" | "sec" | "secs" | "second" | "seconds" => Ok(Self::Second),
+            "m" | "min" | "mins" | "minute" | "minutes" => Ok(Self::Minute),
+            "h" | "hr" | "hrs" | "hour" | "hours" => Ok(Self::Hour),
+            "d" | "day" | "days" => Ok(Self::Day),
+            _ => Err("write s, m, h or d".to_owned()),
+        }
+    }
+}
+
+/// The unit with which a heading ends: `lifetime_h`, `Lifetime (hours)`, `lifetimeHours`.
+pub(crate) fn unit_of_heading(heading: &str) -> Option<Unit> {
+    let heading = heading.trim_end_matches(|c: char| !c.is_alphanumeric());
+    let begins = |(at, c): (usize, char)| {
+        let before = heading[..at].chars().next_back()?;
+        let is_new = !c.is_alphanumeric() || (c.is_uppercase() && before.is_lowercase());
+        is_new.then_some(if c.is_alphanumeric() { at } else { at + c.len_utf8() })
+    };
+    let at = heading.char_indices().rev().find_map(begins)?;
+    heading[at..].parse().ok()
+}
+
+/// An instant as a file has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Instant {
+    /// Seconds since 1970, or since what a number is counted from.
+    pub(crate) second: f64,
+    pub(crate) is_date: bool,
+}
+
+/// Whether a cell says that there is no time.
+pub(crate) fn is_nothing(text: &str) -> bool {
+    let known = ["", "-", "none", "null", "nan", "nat", "na", "n/a", "running"];
+    known.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// The instant that a text names: a date, or a number of this unit.
+#[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are below 2^53")]
+pub(crate) fn instant(text: &str, unit: Option<Unit>) -> Option<Instant> {
+    if let Some(at) = Moment::read(text).filter(|at| at.has_zone.is_some()) {
+        let rest = text.split_once('.').map_or("", |(_, rest)| rest);
+        let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        let part: f64 = format!("0.{digits}0").parse().ok()?;
+        return Some(Instant { second: at.second as f64 + part, is_date: true });
+    }
+    let number: f64 = text.parse().ok().filter(|number: &f64| number.is_finite())?;
+    let second = number * unit.map_or(1.0, Unit::seconds);
+    Some(Instant { second, is_date: false })
+}

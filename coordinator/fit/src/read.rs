@@ -1,0 +1,362 @@
+//! The one reader of files of lifetimes.
+
+use std::collections::BTreeSet;
+use std::io::Cursor;
+use std::str::FromStr;
+
+use dormouse_input::{Chosen, Columns, FileFlaw, FlawedRow, Row, Rows, Source};
+use dormouse_units::Span;
+
+use crate::columns::{
+    COLUMNS, CREATED, DELETED, END, HOUR, LIFETIME, TYPE, Unit, WORKLOAD, ZONE, instant,
+    is_nothing, unit_of_heading,
+};
+use crate::vms_json::{are_vms, read_vms};
+use crate::{Life, Record};
+
+/// Most VMs of a file.
+pub(crate) const MOST_ROWS: usize = 100_000;
+/// The remedy for a file without the columns that are needed.
+const NAME_THEM: &str = "name the columns in the first row: lifetime_s (seconds), or created and deleted, and \
+                         end_event (preempted or stop), and as you have them machine_type, zone, workload, \
+                         hr_of_day, insert_time; or say which they are: --lifetime COLUMN --unit h --end \
+                         COLUMN=VALUE";
+
+/// How a file of lifetimes is read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LifeQuery {
+    /// Headings that a user has chosen, for `lifetime`, `created`, `deleted`, `end`, `type`, `zone`,
+    /// `workload` and `hour`.
+    pub columns: Chosen,
+    /// Unit of lifetimes and of times that are numbers; `None`: the heading says it, and times are
+    /// seconds.
+    pub unit: Option<Unit>,
+    /// The column that says how a VM ended, and its value where that was a preemption.
+    pub end: Option<EndIs>,
+    /// Whether rows that can't be used are left out and counted.
+    pub skips_malformed: bool,
+    /// Whether all VMs of a file that does not say how they ended were preempted.
+    pub may_lack_ends: bool,
+}
+
+/// The value of a column that says that a VM was preempted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndIs {
+    /// Heading of the column.
+    pub column: String,
+    /// The value; all others say that the VM was not preempted.
+    pub value: String,
+}
+
+impl FromStr for EndIs {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((column, value)) if !column.trim().is_empty() => {
+                let (column, value) = (column.trim().to_owned(), value.trim().to_owned());
+                Ok(Self { column, value })
+            }
+            _ => Err("write COLUMN=VALUE, such as reason=preempted".to_owned()),
+        }
+    }
+}
+
+impl LifeQuery {
+    /// The choices of columns, with that of the end.
+    fn chosen(&self) -> Chosen {
+        let own = self.columns.iter().map(|(name, heading)| (name.to_owned(), heading.to_owned()));
+        let end = self.end.iter().map(|end| ("end".to_owned(), end.column.clone()));
+        own.chain(end).collect()
+    }
+}
+
+/// Reads the lifetimes of a file: rows with a heading, one a VM, whatever separates their cells, with
+/// a lifetime or the times of the VM's launch and end; one lifetime in seconds a row; or the JSON in
+/// which those of Google's preemptible VMs are published (Kadupitiya, Jadhao, Sharma). Columns that
+/// are not known don't matter, nor does the order of rows. Two rows that are the same are one VM if
+/// they say when it was launched. A VM that has not ended lived until the last time of the file.
+///
+/// # Errors
+///
+/// The file can't be read, a column is missing, or there are too many rows; the first row that can't
+/// be used, unless such rows are left out.
+pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, FileFlaw> {
+    if source.is_json()? {
+        return read_vms(source, query);
+    }
+    let mut rows = Rows::of(source)?;
+    let Some(first) = rows.first() else {
+        if query.may_lack_ends {
+            return Ok(Record::default());
+        }
+        return Err(missing("lifetime_s", 1, String::new()).into());
+    };
+    if first.flaw("", "").row.contains(['\u{fffd}', '\0']) {
+        return Err(FileFlaw::whole("it is no text in UTF-8", "give a file of lifetimes"));
+    }
+    let table = Table::of(&first, query)?;
+    if table.has_heading {
+        rows.skip_first();
+    }
+    let (mut record, mut seen, mut living) = (Record::default(), BTreeSet::new(), Vec::new());
+    record.remarks.extend(table.said.clone());
+    let mut last = f64::NEG_INFINITY;
+    while let Some(row) = rows.next_row()? {
+        match table.life(&row) {
+            Ok((life, times)) => {
+                last = times.iter().flatten().copied().fold(last, f64::max);
+                if !table.cell(&row, CREATED).is_empty()
+                    && !seen.insert(row.cells().map(str::to_owned).collect::<Vec<_>>())
+                {
+                    record.repeated += 1;
+                    continue;
+                }
+                if let Some([Some(created), None]) = table.is_by_times.then_some(times) {
+                    living.push((record.lives.len(), created, row.line()));
+                }
+                record.lives.push(life);
+            }
+            Err(flaw) if query.skips_malformed => record.unusable.push(flaw),
+            Err(flaw) => return Err(flaw.into()),
+        }
+        if record.lives.len() > MOST_ROWS {
+            let what = format!("it has more than {MOST_ROWS} rows");
+            return Err(row.flaw(what, "give a sample of them").into());
+        }
+    }
+    still_living(&mut record, &living, last);
+    Ok(record)
+}
+
+/// Whether a file that begins with these bytes, unpacked, looks like one of lifetimes.
+#[must_use]
+pub fn looks_like_lifetimes(begins: &[u8]) -> bool {
+    let Ok(mut source) = Source::of(Cursor::new(begins.to_vec())) else { return false };
+    if source.is_json().unwrap_or(false) {
+        return are_vms(source);
+    }
+    let Ok(rows) = Rows::of(source) else { return false };
+    let is_table = |row: Row<'_>| {
+        row.len() > 1 && Table::of(&row, &LifeQuery::default()).is_ok_and(|table| table.has_heading)
+    };
+    rows.first().is_some_and(is_table)
+}
+
+/// Gives the VMs that have not ended their ages at the last time of the file.
+fn still_living(record: &mut Record, living: &[(usize, f64, u64)], last: f64) {
+    let mut gone = BTreeSet::new();
+    for (n, created, line) in living {
+        match Span::from_secs_f64(last - created).filter(|span| *span > Span::ZERO) {
+            Some(span) => record.lives[*n].span = span,
+            None => {
+                record.left_out.add("launched at the end of the record, and living", *line);
+                gone.insert(*n);
+            }
+        }
+    }
+    let kept = living.len() - gone.len();
+    if kept > 0 {
+        let remark =
+            format!("{kept} of them had not ended: their ages are of the file's last time");
+        record.remarks.push(remark);
+    }
+    let mut n = 0..;
+    record.lives.retain(|_| n.next().is_none_or(|n| !gone.contains(&n)));
+}
+
+/// What is known of the columns of a file.
+struct Table<'q> {
+    query: &'q LifeQuery,
+    /// The places of [`COLUMNS`].
+    places: [Option<usize>; 8],
+    width: usize,
+    has_heading: bool,
+    unit: Unit,
+    /// Whether a lifetime is from one time to another.
+    is_by_times: bool,
+    /// How the columns were understood, where that is not plain.
+    said: Option<String>,
+}
+
+impl<'q> Table<'q> {
+    fn of(first: &Row<'_>, query: &'q LifeQuery) -> Result<Self, FileFlaw> {
+        let whole = first.flaw("", "").row;
+        let columns = Columns::of(first, &COLUMNS, &query.chosen())?;
+        let mut places = [None; 8];
+        if let Some(columns) = &columns {
+            places = [0, 1, 2, 3, 4, 5, 6, 7].map(|n| columns.place(n));
+        }
+        let is_list = first.len() == 1 && query.may_lack_ends;
+        if is_list && places[LIFETIME].is_none() {
+            // One lifetime a row, in seconds; a word in the first row names the column.
+            places = [None; 8];
+            places[LIFETIME] = Some(0);
+            let has_heading = first.cell(0).starts_with(|c: char| c.is_ascii_alphabetic());
+            let (unit, said) = (query.unit.unwrap_or(Unit::Second), None);
+            return Ok(Self {
+                query,
+                places,
+                width: 1,
+                has_heading,
+                unit,
+                is_by_times: false,
+                said,
+            });
+        }
+        let is_by_times = places[LIFETIME].is_none();
+        if is_by_times && (places[CREATED].is_none() || places[DELETED].is_none()) {
+            return Err(missing("lifetime_s", first.line(), whole).into());
+        }
+        if places[END].is_none() && !query.may_lack_ends {
+            return Err(missing("end_event", first.line(), whole).into());
+        }
+        let Some(columns) = columns else {
+            return Err(missing("lifetime_s", first.line(), whole).into());
+        };
+        let heading = |n: usize| places[n].map_or("", |place| first.cell(place));
+        let has_heading = columns.has_heading();
+        let by_name = unit_of_heading(heading(LIFETIME)).filter(|_| has_heading);
+        let unit = match (query.unit, by_name) {
+            (Some(unit), _) | (None, Some(unit)) => unit,
+            (None, None) if is_by_times || is_list => Unit::Second,
+            (None, None) => {
+                let what = format!("its column '{}' says no unit", heading(LIFETIME));
+                let remedy = "say it: --unit s, m, h or d, or call the column 'lifetime_s'";
+                return Err(first.flaw(what, remedy).into());
+            }
+        };
+        let is_plain = heading(LIFETIME).eq_ignore_ascii_case("lifetime_s")
+            && (is_list || heading(END).eq_ignore_ascii_case("end_event"));
+        let said = (!is_plain && !is_list).then(|| {
+            let lifetime = match is_by_times {
+                true => {
+                    format!("lifetimes are from '{}' to '{}'", heading(CREATED), heading(DELETED))
+                }
+                false => format!("lifetimes are '{}' in {}", heading(LIFETIME), unit.name()),
+            };
+            match places[END] {
+                Some(_) => format!("{lifetime}, ends are '{}'", heading(END)),
+                None => format!("{lifetime}, and all are taken to be ends by preemption"),
+            }
+        });
+        let width = first.len();
+        Ok(Self { query, places, width, has_heading, unit, is_by_times, said })
+    }
+
+    fn cell<'a>(&self, row: &Row<'a>, n: usize) -> &'a str {
+        self.places[n].map_or("", |place| row.cell(place))
+    }
+
+    /// The VM of a row, and the seconds of its launch and end where the row has them and they are
+    /// needed.
+    fn life(&self, row: &Row<'_>) -> Result<(Life, [Option<f64>; 2]), FlawedRow> {
+        if row.len() != self.width {
+            let what =
+                format!("it has {} columns, and the first row names {}", row.len(), self.width);
+            return Err(row.flaw(what, "write as many"));
+        }
+        let mut times = [None; 2];
+        let span = match self.is_by_times {
+            true => {
+                times = self.times(row)?;
+                // That of a living VM is told once the whole file is read.
+                match times {
+                    [Some(created), Some(deleted)] => self.span(row, deleted - created)?,
+                    _ => Span::ZERO,
+                }
+            }
+            false => self.lifetime(row)?,
+        };
+        let is_living = self.is_by_times && times[1].is_none();
+        let was_taken = !is_living && self.was_taken(row)?;
+        let said = self.cell(row, HOUR);
+        let hour = match said.parse::<u8>() {
+            _ if said.is_empty() => String::new(),
+            // The hours 07 and 7 are one.
+            Ok(hour) if hour < 24 => hour.to_string(),
+            _ => {
+                let what = format!("'{}' is no hour of a day", start(said));
+                return Err(row.flaw(what, "write 0 to 23, or nothing"));
+            }
+        };
+        let [kind, zone, workload] = [TYPE, ZONE, WORKLOAD].map(|n| self.cell(row, n).to_owned());
+        Ok((Life { span, was_taken, kind, zone, workload, hour }, times))
+    }
+
+    fn lifetime(&self, row: &Row<'_>) -> Result<Span, FlawedRow> {
+        let written = self.places[LIFETIME].map_or("".into(), |place| row.number(place));
+        let seconds = written.parse::<f64>().ok().map(|number| number * self.unit.seconds());
+        let is_bare = self.width == 1;
+        let span = seconds.and_then(Span::from_secs_f64);
+        span.filter(|span| is_bare || *span > Span::ZERO).ok_or_else(|| {
+            let what = format!("'{}' is no lifetime", start(&written));
+            match self.unit {
+                Unit::Second => row.flaw(what, "write seconds above 0, such as 2836.6"),
+                unit => row.flaw(what, format!("write {} above 0", unit.name())),
+            }
+        })
+    }
+
+    /// The seconds of launch and end; no end: the VM is living.
+    fn times(&self, row: &Row<'_>) -> Result<[Option<f64>; 2], FlawedRow> {
+        let [created, deleted] = [CREATED, DELETED].map(|n| self.cell(row, n));
+        let read = |text: &str| {
+            instant(text, self.query.unit).ok_or_else(|| {
+                let what = format!("'{}' is no time", start(text));
+                row.flaw(what, "write a date like 2019-03-25T12:22:36-07:00, or a number")
+            })
+        };
+        let from = read(created)?;
+        if is_nothing(deleted) {
+            return Ok([Some(from.second), None]);
+        }
+        let to = read(deleted)?;
+        if from.is_date != to.is_date {
+            let what = "one of its times is a date, and the other a number";
+            return Err(row.flaw(what, "write both in one way"));
+        }
+        Ok([Some(from.second), Some(to.second)])
+    }
+
+    fn span(&self, row: &Row<'_>, seconds: f64) -> Result<Span, FlawedRow> {
+        let span = Span::from_secs_f64(seconds).filter(|span| *span > Span::ZERO);
+        span.ok_or_else(|| {
+            let [created, deleted] = [CREATED, DELETED].map(|n| start(self.cell(row, n)));
+            let what = format!("from '{created}' to '{deleted}' is no lifetime");
+            row.flaw(what, "write an end that is later than the launch")
+        })
+    }
+
+    fn was_taken(&self, row: &Row<'_>) -> Result<bool, FlawedRow> {
+        let said = self.cell(row, END);
+        if self.places[END].is_none() {
+            return Ok(true);
+        }
+        if let Some(EndIs { value, .. }) = &self.query.end {
+            return Ok(said.eq_ignore_ascii_case(value));
+        }
+        match said.to_ascii_lowercase().as_str() {
+            "preempted" | "preemption" | "interrupted" | "evicted" | "reclaimed" | "true"
+            | "yes" | "1" => Ok(true),
+            "stop" | "stopped" | "deleted" | "terminated" | "running" | "alive" | "false"
+            | "no" | "0" => Ok(false),
+            _ => {
+                let what = format!("'{}' is no end of a VM", start(said));
+                let remedy = "write preempted, or stop where its user did; or say which value means \
+                              preempted: --end COLUMN=VALUE";
+                Err(row.flaw(what, remedy))
+            }
+        }
+    }
+}
+
+fn missing(column: &str, line: u64, row: String) -> FlawedRow {
+    let what = format!("there is no column '{column}'");
+    FlawedRow { line, row, what, remedy: NAME_THEM.to_owned() }
+}
+
+/// The first letters of a cell, for a message of one line.
+pub(crate) fn start(text: &str) -> String {
+    text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect()
+}

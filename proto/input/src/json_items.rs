@@ -1,0 +1,393 @@
+//! The items of a JSON document, one of them in memory at a time.
+
+use std::io::{self, BufRead};
+
+use crate::{FileFlaw, FlawedRow, Source};
+
+/// Most bytes of one item.
+const LARGEST_ITEM: usize = 16 << 20;
+/// How a document that is broken can be mended.
+const MEND: &str = "mend the file, or fetch it again";
+
+/// Where the items of a document are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ItemsAt {
+    /// The document is a list of them, or an object that has the list under this key.
+    List(&'static str),
+    /// They are the values of the document, which is an object.
+    Values,
+}
+
+/// An item of a document.
+#[derive(Clone, Copy, Debug)]
+pub struct JsonItem<'a> {
+    /// The line on which the item begins, from 1.
+    pub line: u64,
+    /// The item's key in an object, as it is written there; its number in a list, after the key of
+    /// the list if it has one: `L.0`.
+    pub key: &'a str,
+    /// The item as it stands in the file, which may still be no JSON.
+    pub bytes: &'a [u8],
+}
+
+/// What the next item is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Within {
+    /// No document has begun.
+    Nothing,
+    /// A list that is the document.
+    List,
+    /// A list under a key of the document.
+    ListOfKey,
+    /// The document, whose values are the items.
+    Object,
+}
+
+/// Reads the items of a document, or of several that stand one after the other.
+///
+/// Only the structure around items is looked at here: who has an item parses its bytes.
+pub struct JsonItems {
+    input: Box<dyn BufRead + Send>,
+    at: ItemsAt,
+    within: Within,
+    is_first: bool,
+    line: u64,
+    count: u64,
+    has_list: bool,
+    key: String,
+    item: Vec<u8>,
+}
+
+impl std::fmt::Debug for JsonItems {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("JsonItems").field("line", &self.line).finish_non_exhaustive()
+    }
+}
+
+impl JsonItems {
+    /// The items of a file that may be packed.
+    #[must_use]
+    pub fn of(source: Source, at: ItemsAt) -> Self {
+        Self {
+            input: source.into_input(),
+            at,
+            within: Within::Nothing,
+            is_first: true,
+            line: 1,
+            count: 0,
+            has_list: false,
+            key: String::new(),
+            item: Vec::new(),
+        }
+    }
+
+    /// The next item; `None`: there is no further one.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read or unpacked, ends too early, is no JSON around its items, or has no
+    /// list of them.
+    pub fn next_item(&mut self) -> Result<Option<JsonItem<'_>>, FileFlaw> {
+        loop {
+            let end = match self.within {
+                Within::Nothing => {
+                    if !self.begin()? {
+                        return Ok(None);
+                    }
+                    continue;
+                }
+                Within::Object => b'}',
+                Within::List | Within::ListOfKey => b']',
+            };
+            if !self.is_over(end)? {
+                match (self.within, self.at) {
+                    (Within::Object, _) => self.read_key()?,
+                    (Within::ListOfKey, ItemsAt::List(key)) => {
+                        self.key = format!("{key}.{}", self.count);
+                    }
+                    _ => self.key = self.count.to_string(),
+                }
+                return self.take_item().map(Some);
+            }
+            // What follows the list in its document has no items, but has to end.
+            let is_again = match (self.within, self.at) {
+                (Within::ListOfKey, ItemsAt::List(key)) => self.find_list(key, false)?,
+                _ => false,
+            };
+            self.enter(if is_again { Within::ListOfKey } else { Within::Nothing });
+        }
+    }
+
+    /// Begins the next document. False: there is none.
+    fn begin(&mut self) -> Result<bool, FileFlaw> {
+        let Some(letter) = self.peek()? else { return Ok(false) };
+        match (letter, self.at) {
+            (b'[', ItemsAt::List(_)) => {
+                self.input.consume(1);
+                self.has_list = true;
+                self.enter(Within::List);
+            }
+            (b'{', ItemsAt::Values) => {
+                self.input.consume(1);
+                self.enter(Within::Object);
+            }
+            (b'{', ItemsAt::List(key)) => {
+                self.input.consume(1);
+                if self.find_list(key, true)? {
+                    self.has_list = true;
+                    self.enter(Within::ListOfKey);
+                } else if !self.has_list {
+                    let what = format!("it is JSON without a list '{key}'");
+                    let remedy = format!("give an object with a list '{key}', or the list itself");
+                    return Err(FileFlaw::whole(what, remedy));
+                }
+            }
+            (b'[', ItemsAt::Values) => {
+                let what = "it is a JSON list, and not an object of entries";
+                return Err(FileFlaw::whole(what, "give an object, or rows of CSV"));
+            }
+            _ => return Err(self.unexpected(letter)),
+        }
+        Ok(true)
+    }
+
+    fn enter(&mut self, within: Within) {
+        (self.within, self.is_first) = (within, true);
+    }
+
+    /// Whether the list or object ends here, with this letter; else what follows is an item.
+    fn is_over(&mut self, end: u8) -> Result<bool, FileFlaw> {
+        let is_first = std::mem::take(&mut self.is_first);
+        match self.expect()? {
+            letter if letter == end => {
+                self.input.consume(1);
+                Ok(true)
+            }
+            b',' if !is_first => {
+                self.input.consume(1);
+                Ok(false)
+            }
+            _ if is_first => Ok(false),
+            letter => Err(self.unexpected(letter)),
+        }
+    }
+
+    /// Reads keys and values of an object until one that is a list under `wanted`, whose bracket
+    /// is read. False: the object has ended.
+    fn find_list(&mut self, wanted: &str, is_first: bool) -> Result<bool, FileFlaw> {
+        self.is_first = is_first;
+        while !self.is_over(b'}')? {
+            self.read_key()?;
+            if self.expect()? == b'[' && self.key == wanted {
+                self.input.consume(1);
+                return Ok(true);
+            }
+            self.read_value(false)?;
+        }
+        Ok(false)
+    }
+
+    /// Reads a key and the colon after it.
+    fn read_key(&mut self) -> Result<(), FileFlaw> {
+        match self.expect()? {
+            b'"' => self.read_value(true)?,
+            letter => return Err(self.unexpected(letter)),
+        }
+        let text = String::from_utf8_lossy(&self.item);
+        self.key = text.trim_matches('"').to_owned();
+        match self.expect()? {
+            b':' => self.input.consume(1),
+            letter => return Err(self.unexpected(letter)),
+        }
+        Ok(())
+    }
+
+    fn take_item(&mut self) -> Result<JsonItem<'_>, FileFlaw> {
+        // An item begins on the line of its first letter, after the blanks before it.
+        let letter = self.expect()?;
+        if b",:]}".contains(&letter) {
+            return Err(self.unexpected(letter));
+        }
+        let line = self.line;
+        self.read_value(true)?;
+        self.count += 1;
+        Ok(JsonItem { line, key: &self.key, bytes: &self.item })
+    }
+
+    /// Reads a value to its end, and keeps its bytes if that is asked for.
+    fn read_value(&mut self, is_kept: bool) -> Result<(), FileFlaw> {
+        self.item.clear();
+        let (mut depth, mut is_text, mut is_escaped, mut is_begun) = (0_u32, false, false, false);
+        loop {
+            let buffer = fill(&mut *self.input)?;
+            if buffer.is_empty() {
+                return Err(self.ended());
+            }
+            let (mut used, mut is_over) = (buffer.len(), false);
+            for (n, &letter) in buffer.iter().enumerate() {
+                if is_text {
+                    match letter {
+                        _ if is_escaped => is_escaped = false,
+                        b'\\' => is_escaped = true,
+                        b'"' => {
+                            is_text = false;
+                            if depth == 0 {
+                                (used, is_over) = (n + 1, true);
+                                break;
+                            }
+                        }
+                        b'\n' => self.line += 1,
+                        _ => {}
+                    }
+                    continue;
+                }
+                match letter {
+                    b'"' => is_text = true,
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' if depth > 0 => {
+                        depth -= 1;
+                        if depth == 0 {
+                            (used, is_over) = (n + 1, true);
+                            break;
+                        }
+                    }
+                    // A number or a word ends where something else begins.
+                    b'}' | b']' | b',' | b':' if depth == 0 => {
+                        (used, is_over) = (n, true);
+                        break;
+                    }
+                    letter if letter.is_ascii_whitespace() && depth == 0 && is_begun => {
+                        (used, is_over) = (n, true);
+                        break;
+                    }
+                    b'\n' => self.line += 1,
+                    _ => {}
+                }
+                is_begun = true;
+            }
+            if is_kept {
+                self.item.extend_from_slice(&buffer[..used]);
+            }
+            self.input.consume(used);
+            if is_over {
+                return Ok(());
+            }
+            if self.item.len() > LARGEST_ITEM {
+                return Err(self.flaw("an entry is longer than 16 MiB", "give a file of entries"));
+            }
+        }
+    }
+
+    /// The next letter that is no blank, which stays to be read.
+    fn expect(&mut self) -> Result<u8, FileFlaw> {
+        match self.peek()? {
+            Some(letter) => Ok(letter),
+            None => Err(self.ended()),
+        }
+    }
+
+    /// The next letter that is no blank, which stays to be read; `None`: the file is over.
+    fn peek(&mut self) -> Result<Option<u8>, FileFlaw> {
+        loop {
+            let buffer = fill(&mut *self.input)?;
+            if buffer.is_empty() {
+                return Ok(None);
+            }
+            let found = buffer.iter().position(|letter| !letter.is_ascii_whitespace());
+            let blanks = &buffer[..found.unwrap_or(buffer.len())];
+            let breaks = blanks.iter().map(|letter| u64::from(*letter == b'\n')).sum::<u64>();
+            let (used, letter) = (blanks.len(), found.map(|at| buffer[at]));
+            self.line += breaks;
+            self.input.consume(used);
+            if letter.is_some() {
+                return Ok(letter);
+            }
+        }
+    }
+
+    fn unexpected(&self, letter: u8) -> FileFlaw {
+        let what = format!("not valid JSON: '{}' is not expected here", letter.escape_ascii());
+        self.flaw(what, MEND)
+    }
+
+    fn ended(&self) -> FileFlaw {
+        self.flaw("not valid JSON: it ends in the middle", MEND)
+    }
+
+    fn flaw(&self, what: impl Into<String>, remedy: &str) -> FileFlaw {
+        let (what, remedy) = (what.into(), remedy.to_owned());
+        FileFlaw::Row(FlawedRow { line: self.line, row: String::new(), what, remedy })
+    }
+}
+
+/// The next bytes; a call that was interrupted is made again.
+fn fill(input: &mut dyn BufRead) -> io::Result<&[u8]> {
+    loop {
+        match input.fill_buf() {
+            Ok(_) => break,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    input.fill_buf()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    fn items(text: &str, at: ItemsAt) -> Result<Vec<(u64, String, String)>, String> {
+        let source = Source::of(Cursor::new(text.as_bytes().to_vec())).unwrap();
+        let (mut items, mut all) = (JsonItems::of(source, at), Vec::new());
+        while let Some(item) = items.next_item().map_err(|error| error.to_string())? {
+            let bytes = String::from_utf8(item.bytes.to_vec()).unwrap();
+            all.push((item.line, item.key.to_owned(), bytes));
+        }
+        Ok(all)
+    }
+
+    fn of_list(text: &str) -> Vec<String> {
+        let all = items(text, ItemsAt::List("L")).unwrap();
+        all.into_iter().map(|(_, _, bytes)| bytes).collect()
+    }
+
+    #[test]
+    fn items_of_a_list_are_found_wherever_it_is() {
+        let both = ["{\"a\": \"]}\\\"\"}", "2"];
+        for text in [
+            "[{\"a\": \"]}\\\"\"}, 2 ]",
+            "{\"x\": [1, {\"L\": 3}], \"L\":\n[{\"a\": \"]}\\\"\"}\n,2\n], \"y\": null}\n",
+            "{\"L\": [{\"a\": \"]}\\\"\"}]}\n{\"L\": [2]}",
+        ] {
+            assert_eq!(of_list(text), both, "{text}");
+        }
+        assert_eq!(of_list("{\"L\": []}"), Vec::<String>::new());
+        assert_eq!(of_list(" "), Vec::<String>::new());
+    }
+
+    #[test]
+    fn values_of_an_object_have_their_keys_and_lines() {
+        let all = items("{\"a\": {\"b\": 1},\n \"c\":\n 3.5}", ItemsAt::Values).unwrap();
+        let item = |line: u64, key: &str, text: &str| (line, key.to_owned(), text.to_owned());
+        assert_eq!(all, [item(1, "a", "{\"b\": 1}"), item(3, "c", "3.5")]);
+    }
+
+    #[test]
+    fn broken_documents_are_refused_with_their_line() {
+        for (text, words) in [
+            ("{\"x\": 1}", "it is JSON without a list 'L'"),
+            ("{\"L\": [1, 2", "line 1: not valid JSON: it ends in the middle"),
+            ("{\"L\": [1]\n", "line 2: not valid JSON: it ends in the middle"),
+            ("[1\n 2]", "line 2: not valid JSON: '2' is not expected here"),
+            ("[1,]", "']' is not expected here"),
+            ("[1] x", "'x' is not expected here"),
+            ("{x: 1}", "'x' is not expected here"),
+        ] {
+            let error = items(text, ItemsAt::List("L")).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}
