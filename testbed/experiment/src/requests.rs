@@ -49,7 +49,7 @@ pub(crate) fn check(
 ) -> Option<RequestSource> {
     let inside = node.get("workload")?;
     let Some(WorkloadSection::Requests(section)) = read(inside, found) else { return None };
-    let offer = offer(setup, hosts);
+    let (section, offer) = (*section, offer(setup, hosts));
     let RequestsSection { request, csv, model, .. } = &section;
     let source = match (request.is_empty(), csv, model) {
         (false, None, None) => RequestSource::Written { request: section.request },

@@ -28,7 +28,7 @@ pub(crate) enum WorkloadSection {
     /// Parallel jobs that stand in the experiment.
     Jobs(JobsSection),
     /// VMs that customers of the provider request.
-    Requests(RequestsSection),
+    Requests(Box<RequestsSection>),
 }
 
 /// VMs that customers of the provider request, wherever their hosts have room: one of `request`, `csv` and

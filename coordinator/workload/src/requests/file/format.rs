@@ -294,16 +294,17 @@ pub(super) fn told(first: &Row<'_>, chosen: &Chosen) -> Result<Told, Refusal> {
     }
     let has = |name: &str| first.cells().any(|heading| plain(heading) == name);
     let refused = |error: dormouse_input::NoColumn| Refusal::new(error.what, error.remedy);
-    if has("collectionid") && has("instanceindex") {
-        if let Some(columns) = Columns::of(first, &EVENTS, chosen).map_err(refused)? {
-            let columns = EventColumns {
-                places: std::array::from_fn(|n| columns.place(n)),
-                has_heading: columns.has_heading(),
-                about: columns.to_string(),
-                unused: columns.unused().map(str::to_owned).collect(),
-            };
-            return Ok(Told::Events(RequestFormat::Google2019, columns));
-        }
+    if has("collectionid")
+        && has("instanceindex")
+        && let Some(columns) = Columns::of(first, &EVENTS, chosen).map_err(refused)?
+    {
+        let columns = EventColumns {
+            places: std::array::from_fn(|n| columns.place(n)),
+            has_heading: columns.has_heading(),
+            about: columns.to_string(),
+            unused: columns.unused().map(str::to_owned).collect(),
+        };
+        return Ok(Told::Events(RequestFormat::Google2019, columns));
     }
     // A name of a market may be a heading; a number is none.
     let has_number = first.cells().any(|cell| cell.parse::<f64>().is_ok());

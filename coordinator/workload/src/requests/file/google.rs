@@ -15,8 +15,8 @@ use crate::requests::offer::Refusal;
 /// Highest priority of what may be preempted, of 2019: best-effort batch has 110 to 115, and free jobs
 /// less (Tirmazi et al., "Borg: the Next Generation", EuroSys 2020, section 2).
 const BEST_EFFORT_2019: i64 = 115;
-/// The same of 2011, whose priorities are numbered anew from 0 to 11: 0 and 1 are free (Reiss et al.,
-/// "Google cluster-usage traces: format + schema", 2011).
+/// Highest priority of 2011 that may be preempted: 0 and 1 are "free" (google/cluster-data,
+/// ClusterData2011_2.md).
 const FREE_2011: i64 = 1;
 
 /// The time of events after the trace's end.

@@ -127,6 +127,7 @@ impl Hold {
         all.sort_by_key(|held| held.at);
         let first = all.first().map_or(0, |held| held.at);
         let zero = if times.are_kept { 0 } else { first };
+        read.begins_unix_s = times.are_dates.then(|| zero.div_euclid(1_000_000));
         if zero != 0 {
             let first = match times.are_dates {
                 true => {

@@ -61,6 +61,9 @@ pub struct RequestsRead {
     pub changed: LeftOut,
     /// Remarks on the whole file.
     pub notes: Vec<String>,
+    /// Second since 1970 from which times count, where the file has dates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begins_unix_s: Option<i64>,
 }
 
 impl RequestsRead {
