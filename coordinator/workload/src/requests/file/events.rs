@@ -139,14 +139,14 @@ fn of_json(text: &[u8], line: u64) -> Result<Event, Refusal> {
 fn time(text: &str) -> Result<i64, Refusal> {
     text.parse().ok().filter(|time| *time >= 0).ok_or_else(|| {
         let what = format!("its time, '{}', is no number of microseconds", begins(text));
-        Refusal::new(what, "give the trace's times as they are")
+        Refusal::new(what, "give the table as it is exported, a row a line")
     })
 }
 
 fn whole(what: &str, text: &str) -> Result<u64, Refusal> {
     text.parse().map_err(|_| {
         let what = format!("its {what}, '{}', is no whole number", begins(text));
-        Refusal::new(what, "give the trace's rows as they are")
+        Refusal::new(what, "give the table as it is exported, a row a line")
     })
 }
 
@@ -162,7 +162,7 @@ fn share(what: &str, text: &str) -> Result<Option<f64>, Refusal> {
     let part = text.parse::<f64>().ok().filter(|part| (0.0..=1e6).contains(part));
     part.map(Some).ok_or_else(|| {
         let what = format!("its {what}, '{}', is no part of a machine", begins(text));
-        Refusal::new(what, "give the trace's rows as they are")
+        Refusal::new(what, "give the table as it is exported, a row a line")
     })
 }
 
