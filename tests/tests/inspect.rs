@@ -190,7 +190,6 @@ fn what_is_no_file_of_a_known_kind_is_refused() {
             b"at,type,market,duration\n5,x,spot,soon\n",
             &["line 2: its duration, 'soon', is no time"],
         ),
-        (b"; MaxProcs: eight\n", &["MaxProcs"]),
     ] {
         fs::write(at.join("file"), text).unwrap();
         let says: Vec<&str> = ["file"].iter().chain(says).copied().collect();
@@ -204,4 +203,43 @@ fn what_is_no_file_of_a_known_kind_is_refused() {
     refused(at, &["inspect", "file", "--column", "on=at"], 2, &["file"]);
     fs::write(at.join("file"), JOBS).unwrap();
     refused(at, &["inspect", "file", "--column", "at=submit"], 2, &["leave --column out"]);
+}
+
+/// What is printed for an experiment is read by one as it stands.
+#[test]
+fn the_lines_of_an_experiment_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let bag = "[workload]\nkind = \"bag\"\nname = \"j60\"\n[scheduler]\nname = \"burst-hads\"\n";
+    let cloud = "[cloud]\ncatalogue = \"ec2-2020\"\n";
+    let batch = "[scheduler]\nname = \"easy\"\n";
+    let of_nobody = JOBS.replace("; MaxProcs: 8\n", "");
+    let good = LIFETIMES.replace("n1-highcpu-2,preempted,-1\n", "");
+    for (text, name, before, after) in [
+        (JOBS, "jobs", "", batch),
+        (of_nobody.as_str(), "no-machine", "", batch),
+        (PRICES, "prices", cloud, bag),
+        (good.as_str(), "lifetimes", cloud, bag),
+        (REQUESTS, "requests", cloud, ""),
+        (
+            AZURE,
+            "azure",
+            "[cloud]\n[[cloud.type]]\nname = \"m\"\nvcpus = 32\nmemory = \"99 GiB\"\non-demand = 1\n",
+            "",
+        ),
+        (GOOGLE, "google", cloud, ""),
+    ] {
+        fs::write(at.join("some.file"), text).unwrap();
+        let json: Value = serde_json::from_str(&inspected(at, &["some.file", "--json"])).unwrap();
+        let lines =
+            json["experiment"].as_str().unwrap().replace("TYPE\" = \"some", "c3.large\" = \"some");
+        let experiment = format!("name = \"{name}\"\n{before}{lines}\n{after}");
+        fs::write(at.join("e.toml"), &experiment).unwrap();
+        let output = run_in(at, &["run", "e.toml", "--out", name]);
+        assert!(
+            output.status.success(),
+            "{}\n{experiment}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
 }

@@ -123,6 +123,13 @@ fn keys_that_a_trace_needs_are_asked_for_with_their_place() {
         2,
         &["no column is called 'when' here; write one of at, type"],
     );
+    let model = EXPERIMENT.to_owned()
+        + "spot-priority = 3\n[[workload.request]]\ntype = \"small\"\nmarket = \"spot\"\nduration = \"1h\"\n";
+    fs::write(at.join("bad.toml"), model).unwrap();
+    let words = [
+        "workload.spot-priority: it says how a file is to be read, and there is none; leave it out",
+    ];
+    refused(at, &["run", "bad.toml"], 2, &words);
     write("machine-vcpus = 32\nmachine-memory = \"128 GiB\"\n");
     let output = run_in(at, &["run", "bad.toml", "--out", "out"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -74,11 +74,32 @@ pub(crate) fn check(
             return None;
         }
     };
+    if !matches!(source, RequestSource::Csv { .. }) {
+        for key in OF_FILES.iter().filter(|key| inside.get(key).is_some()) {
+            let remedy = "leave it out, or give the file: csv = \"requests.csv\"";
+            found.add(
+                inside.place_of(key),
+                "it says how a file is to be read, and there is none",
+                remedy,
+            );
+        }
+    }
     for flaw in source.flaws(Some(&offer)) {
         found.add(inside.place_of(&flaw.key), flaw.refusal.what, flaw.refusal.remedy);
     }
     Some(source)
 }
+
+/// Keys that say how a file of requests is to be read.
+const OF_FILES: [&str; 7] = [
+    "columns",
+    "types-map",
+    "types",
+    "machine-vcpus",
+    "machine-memory",
+    "spot-priority",
+    "keep-times",
+];
 
 /// How the file of requests of a section is to be read.
 fn rules(section: &RequestsSection, inside: &Node) -> RequestRules {

@@ -19,7 +19,7 @@ pub(super) struct Found {
     packing: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     separator: Option<&'static str>,
-    /// Which column is what, in words.
+    /// The columns that were found, each with its heading, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) columns: String,
     /// Headings that nothing is read of.

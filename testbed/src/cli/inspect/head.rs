@@ -10,11 +10,11 @@ pub(super) struct Head {
     /// How the file is packed.
     pub(super) packing: Packing,
     is_json: bool,
-    /// Its first bytes, unpacked.
+    /// First bytes of the file, unpacked.
     bytes: Vec<u8>,
-    /// Cells of its first two rows; none of JSON.
+    /// Cells of the first two rows; none of JSON.
     rows: Vec<Vec<String>>,
-    /// What separates its cells.
+    /// What separates the cells of a row.
     separator: Option<&'static str>,
 }
 

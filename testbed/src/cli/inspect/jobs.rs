@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use dormouse_units::Time;
-use dormouse_workload::{OnMalformed, Statistics, Trace};
+use dormouse_workload::{OnMalformed, Statistics, SwfError, Trace};
 use serde_json::json;
 
 use super::command::InspectArgs;
@@ -17,8 +17,12 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     if !args.column.is_empty() {
         return Err(args.refused("its columns have no names", "leave --column out"));
     }
-    let log = File::open(&args.file);
-    let mut trace = Trace::of(&args.file, log, None, OnMalformed::Skip).map_err(bad)?;
+    let open = |machine| Trace::of(&args.file, File::open(&args.file), machine, OnMalformed::Skip);
+    let (mut trace, is_said) = match open(None) {
+        // Any job fits a machine whose size nobody says.
+        Err(SwfError::NoMachine { .. }) => (open(Some(u32::MAX)).map_err(bad)?, false),
+        trace => (trace.map_err(bad)?, true),
+    };
     let (mut statistics, mut ends) = (Statistics::new(trace.machine()), None::<(Time, Time)>);
     for job in trace.by_ref() {
         let job = job.map_err(bad)?;
@@ -34,23 +38,34 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
         found.fact("computer", computer);
     }
     found.fact("jobs", statistics.jobs());
-    found.fact("processors", trace.machine());
+    let (smallest, largest) = statistics.size.range();
+    match is_said {
+        true => found.fact("processors", trace.machine()),
+        false => found.oddities.push("the log does not say how large its machine is".to_owned()),
+    }
     if let Some((first, last)) = ends {
         found.instant("first", first, begins);
         found.instant("last", last, begins);
     }
-    let (least, most) = statistics.size.range();
-    found.fact("processes", format!("{least} to {most}, {:.1} on average", statistics.size.mean()));
+    let mean = statistics.size.mean();
+    found.fact("processes", format!("{smallest} to {largest}, {mean:.1} on average"));
     let (least, most) = statistics.runtime.range();
     let mean = length(statistics.runtime.mean());
     found.fact("run times", format!("{} to {}, {mean} on average", length(least), length(most)));
-    found.fact("offered load", format!("{:.4}", statistics.offered_load()));
+    if is_said {
+        found.fact("offered load", format!("{:.4}", statistics.offered_load()));
+    }
     let skipped = trace.skipped();
     found.left_out = json!(skipped);
     if skipped.malformed() + skipped.never_ran > 0 {
         found.oddities.push(skipped.to_string());
     }
     let skip = if skipped.malformed() > 0 { "on-malformed = \"skip\"\n" } else { "" };
-    found.experiment = format!("[workload]\nkind = \"swf\"\nlog = {}\n{skip}", args.quoted());
+    let machine = match is_said {
+        true => String::new(),
+        false => format!("processors = {largest} # nobody says it: the largest job has so many\n"),
+    };
+    let log = args.quoted();
+    found.experiment = format!("[workload]\nkind = \"swf\"\nlog = {log}\n{machine}{skip}");
     Ok(found)
 }

@@ -13,11 +13,11 @@ use crate::requests::offer::{Refusal, VmSize};
 /// What an event does to an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
-    /// It is placed on a machine and runs.
+    /// The instance is placed on a machine and runs.
     Schedule,
-    /// It runs no more.
+    /// The instance runs no more.
     End,
-    /// Its request changes while it runs.
+    /// The request changes while the instance runs.
     UpdateRunning,
     /// Nothing that matters to a VM.
     Other,
@@ -34,7 +34,7 @@ pub(super) struct Event {
     pub(super) priority: Option<i64>,
     /// Parts of the largest machine; `None`: the event does not say.
     pub(super) size: Option<VmSize>,
-    /// It is inside an alloc instance, which has a request of its own.
+    /// Whether it is inside an alloc instance, which has a request of its own.
     pub(super) in_alloc: bool,
     pub(super) line: u64,
 }

@@ -159,7 +159,7 @@ pub(super) struct Layout {
     /// Number of cells of a row; `None`: the first row does not say.
     pub(super) width: Option<usize>,
     pub(super) has_heading: bool,
-    /// Which column is what, in words.
+    /// The columns that were found, each with its heading, in words.
     pub(super) about: String,
     /// Headings that nothing is read of.
     pub(super) unused: Vec<String>,

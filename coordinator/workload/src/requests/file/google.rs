@@ -26,7 +26,7 @@ const AFTER_THE_END: i64 = i64::MAX;
 #[derive(Clone, Copy, Debug)]
 struct Running {
     since: i64,
-    /// Its type and market; `None`: it is left out.
+    /// Type and market of the instance; `None`: it is left out.
     kind: Option<(u32, Market)>,
     line: u64,
 }

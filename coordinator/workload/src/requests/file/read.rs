@@ -162,7 +162,7 @@ impl RequestFile {
         self.packing
     }
 
-    /// Which column is what, in words; empty of JSON.
+    /// The columns that were found, each with its heading, in words; empty of JSON.
     #[must_use]
     pub fn columns(&self) -> &str {
         &self.about
