@@ -329,7 +329,8 @@ fn flaws_of_events_are_named_with_their_lines() {
     }
 }
 
-/// Four tasks: a free one that is evicted, one of production, one that is lost, one that runs on.
+/// Four tasks: a free one that is evicted, one of production, one that is lost, one that runs on; and one
+/// that begins in an earlier part, and one that is killed while it waits.
 const EVENTS_2011: &str = "\
 600000000,,3418309,0,4155527081,0,user,3,0,0.03125,0.01,0.0001,0
 601000000,,3418309,0,4155527081,1,user,3,0,0.03125,0.01,0.0001,0
@@ -338,6 +339,8 @@ const EVENTS_2011: &str = "\
 603000000,2,3418319,0,351618647,1,user,0,8,0.125,0.125,0.0001,0
 604000000,,3418320,0,431052910,1,user,0,1,0.125,0.125,0.0001,1
 631000000,,3418309,0,4155527081,2,user,3,0,0.03125,0.01,0.0001,0
+632000000,,3418300,5,4155527081,4,user,3,0,0.03125,0.01,0.0001,0
+633000000,,3418300,6,,5,user,3,0,0.03125,0.01,0.0001,0
 652000000,,3418314,0,3938719206,4,user,3,9,0.0625,0.03,0.0001,0
 703000000,,3418319,0,351618647,6,user,0,8,0.125,0.125,0.0001,0
 ";
@@ -352,6 +355,7 @@ fn googles_events_of_2011_have_no_heading() {
     ];
     let said = [
         "1 without a resource request (line 4)",
+        "1 whose beginning is not in the file (line 8)",
         "1 still there at the end of the trace, and counted until then (line 6)",
         "times count from the first request: 601 s of the file",
     ];
@@ -361,7 +365,7 @@ fn googles_events_of_2011_have_no_heading() {
                    (0-SUBMIT 1-SCHEDULE),username,Scheduling class,Priority,CPU cores (%),RAM (%),disk \
                    (%),different-machine constraint\n";
     let found = got(&format!("{heading}{EVENTS_2011}"), "", &of_machine()).expect("read");
-    assert_got(&found, RequestFormat::Google2011, &wanted, &said[2..]);
+    assert_got(&found, RequestFormat::Google2011, &wanted, &said[3..]);
 }
 
 #[test]
@@ -414,6 +418,26 @@ fn tables_of_vms_have_other_names_for_their_columns() {
         "{}",
         found.said
     );
+}
+
+proptest::proptest! {
+    /// Whatever follows a trace's first rows is read or refused, in one line.
+    #[test]
+    fn no_rows_upset_the_readers(
+        which in 0_usize..5,
+        rows in "([-0-9.,a-zE>:\"{}]{0,40}(,[-0-9.>]{0,19}){0,13}\n){0,6}",
+    ) {
+        let starts = [AZURE, PACKING, EVENTS_2011, "start,end,vcpus,memory\n0,1,1,1\n", "at,duration,type\n"];
+        let map = RequestRules {
+            types_map: [("10", "tiny"), ("11", "tiny"), ("12", "huge")]
+                .map(|(own, kind)| (own.to_owned(), kind.into())).into(),
+            ..of_machine()
+        };
+        if let Err(error) = got(&format!("{}{rows}", starts[which]), "", &map) {
+            proptest::prop_assert!(error.starts_with("trace.csv") && !error.contains('\n'), "{error}");
+        }
+        let _ = got(&rows, "", &map);
+    }
 }
 
 /// A stream says what was read, and its source keeps the rules.

@@ -8,15 +8,21 @@ use super::error::Flaw;
 use super::format::{
     ALLOC, COLLECTION, CPUS, EventColumns, INDEX, PRIORITY, RAM, REQUEST, RequestFormat, TIME, TYPE,
 };
+use crate::requests::check::LAST;
 use crate::requests::offer::{Refusal, VmSize};
+
+/// The time of events after the trace's end.
+pub(super) const AFTER_THE_END: i64 = i64::MAX;
 
 /// What an event does to an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Does {
     /// The instance is placed on a machine and runs.
     Schedule,
-    /// The instance runs no more.
-    End,
+    /// The instance runs no more, as only one that ran does: evicted, failed or finished.
+    EndRunning,
+    /// The instance runs no more, or won't: killed or lost, maybe while it waited.
+    EndAny,
     /// The request changes while the instance runs.
     UpdateRunning,
     /// Nothing that matters to a VM.
@@ -137,7 +143,12 @@ fn of_json(text: &[u8], line: u64) -> Result<Event, Refusal> {
 }
 
 fn time(text: &str) -> Result<i64, Refusal> {
-    text.parse().ok().filter(|time| *time >= 0).ok_or_else(|| {
+    // The largest number of all stands for a time after the trace.
+    let is_time = |time: &i64| {
+        let us = u64::try_from(*time).ok();
+        us.is_some_and(|us| us <= LAST.as_micros() || *time == AFTER_THE_END)
+    };
+    text.parse().ok().filter(is_time).ok_or_else(|| {
         let what = format!("its time, '{}', is no number of microseconds", begins(text));
         Refusal::new(what, "give the table as it is exported, a row a line")
     })
@@ -184,7 +195,8 @@ fn does(format: RequestFormat, text: &str) -> Result<Does, Refusal> {
     };
     match (number, text.to_ascii_uppercase().as_str()) {
         (Some(3), _) | (None, "SCHEDULE") => Ok(Does::Schedule),
-        (Some(4..=8), _) | (None, "EVICT" | "FAIL" | "FINISH" | "KILL" | "LOST") => Ok(Does::End),
+        (Some(4..=6), _) | (None, "EVICT" | "FAIL" | "FINISH") => Ok(Does::EndRunning),
+        (Some(7 | 8), _) | (None, "KILL" | "LOST") => Ok(Does::EndAny),
         (Some(10), _) | (None, "UPDATE_RUNNING") => Ok(Does::UpdateRunning),
         (Some(0..=2 | 9), _) | (None, "SUBMIT" | "QUEUE" | "ENABLE" | "UPDATE_PENDING") => {
             Ok(Does::Other)

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use dormouse_cloud::Market;
 
 use super::error::Flaw;
-use super::events::{Does, Event, Events};
+use super::events::{AFTER_THE_END, Does, Event, Events};
 use super::format::RequestFormat;
 use super::held::{Hold, NO_TYPE, THERE_BEFORE, UNSEEN};
 use super::kinds::Kinds;
@@ -18,9 +18,6 @@ const BEST_EFFORT_2019: i64 = 115;
 /// Highest priority of 2011 that may be preempted: 0 and 1 are "free" (google/cluster-data,
 /// ClusterData2011_2.md).
 const FREE_2011: i64 = 1;
-
-/// The time of events after the trace's end.
-const AFTER_THE_END: i64 = i64::MAX;
 
 /// An instance that runs.
 #[derive(Clone, Copy, Debug)]
@@ -63,11 +60,13 @@ pub(super) fn hold(
                 let kind = kind.map_err(|refusal| Flaw::row(line, refusal))?;
                 running.insert(instance, Running { since: time, kind, line });
             }
-            Does::End => {
-                if let Some(was) = running.remove(&instance) {
-                    was.end(if time == AFTER_THE_END { UNSEEN } else { time }, hold);
+            Does::EndRunning | Does::EndAny => match running.remove(&instance) {
+                Some(was) => was.end(if time == AFTER_THE_END { UNSEEN } else { time }, hold),
+                None if does == Does::EndRunning => {
+                    hold.left_out.add("whose beginning is not in the file", line);
                 }
-            }
+                None => {}
+            },
             Does::UpdateRunning if running.contains_key(&instance) => {
                 hold.changed.add("resized while they ran, and counted as they began", line);
             }
