@@ -63,6 +63,9 @@ impl Kinds {
         let called = mapped.map_or(name, TypeName::as_str);
         let kind = match &self.offer {
             Some(offer) => offer.sold(called, market)?.clone(),
+            None if self.numbers.contains_key(called) => {
+                return Ok(self.numbers.get(called).copied());
+            }
             None if called.is_empty() => {
                 return Err(Refusal::new("its type is empty", "give a type in each row"));
             }
