@@ -7,7 +7,7 @@
 //! of submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory does not
 //! grow with the log; the models make a list. The caller opens the files.
 //!
-//! Requests for VMs are a [`RequestStream`]: written down, from a CSV file, or drawn by a
+//! Requests for VMs are a [`RequestStream`]: written down, from a file or trace, or drawn by a
 //! [`RequestModel`].
 
 mod arrivals;
@@ -32,9 +32,10 @@ pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKi
 pub use lines::Lines;
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
 pub use requests::{
-    Arrivals, DurationLaw, Offer, Refusal, RequestCsv, RequestCsvError, RequestError, RequestFlaw,
-    RequestModel, RequestSource, RequestSpec, RequestStatistics, RequestStream, RequestWriter,
-    RequestsWanted, TypeShare,
+    Arrivals, DurationLaw, Offer, Refusal, RequestError, RequestFile, RequestFileError,
+    RequestFlaw, RequestFormat, RequestModel, RequestRules, RequestSource, RequestSpec,
+    RequestStatistics, RequestStream, RequestWriter, RequestsRead, RequestsWanted, TypeShare,
+    VmSize,
 };
 pub use statistics::{Histogram, Moments, Statistics};
 pub use stream::{Jobs, Listed, Wanted, WorkloadError};

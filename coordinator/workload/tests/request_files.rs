@@ -9,7 +9,7 @@ use dormouse_cloud::{Host, Market, PlacementRule, built_in};
 use dormouse_model::Request;
 use dormouse_units::{Bytes, Ppm, Span, Time};
 use dormouse_workload::{
-    Arrivals, DurationLaw, Offer, RequestCsv, RequestModel, RequestSource, RequestSpec,
+    Arrivals, DurationLaw, Offer, RequestFile, RequestModel, RequestSource, RequestSpec,
     RequestStream, RequestWriter, RequestsWanted, TypeShare,
 };
 use proptest::prelude::*;
@@ -23,7 +23,7 @@ fn offer() -> Arc<Offer> {
 
 fn read(text: &[u8], offer: Option<Arc<Offer>>) -> Result<Vec<(Time, Request)>, String> {
     let file = Ok(Cursor::new(text.to_vec()));
-    let csv = RequestCsv::of(Path::new("some.csv"), file, offer).map_err(|e| e.to_string())?;
+    let csv = RequestFile::of(Path::new("some.csv"), file, offer).map_err(|e| e.to_string())?;
     csv.collect::<Result<_, _>>().map_err(|e| e.to_string())
 }
 
@@ -102,7 +102,11 @@ fn a_file_begins_with_its_header_and_has_a_request() {
         ("\n \n", "has no requests"),
         ("at,type,market,duration\n", "has no requests"),
         ("0,c3.large,spot,5m\n", "line 1: '0,c3.large,spot,5m' is not the header"),
-        ("at,type,duration,market\n", "line 1: 'at,type,duration,market' is not the header"),
+        ("at,type,market\n", "line 1: 'at,type,market' has no column duration or end, so that it"),
+        (
+            "at,duration\n",
+            "has no column type or vcpus, so that it is not the header of requests; write",
+        ),
         ("\n; MaxProcs: 8\n", "line 2: '; MaxProcs: 8' is not the header"),
     ] {
         let error = read(text.as_bytes(), None).expect_err(says);
@@ -110,7 +114,7 @@ fn a_file_begins_with_its_header_and_has_a_request() {
     }
     let nowhere = Path::new("/nonexistent/x.csv");
     let missing: io::Result<Cursor<Vec<u8>>> = Err(io::ErrorKind::NotFound.into());
-    let error = RequestCsv::of(nowhere, missing, None).expect_err("no file").to_string();
+    let error = RequestFile::of(nowhere, missing, None).expect_err("no file").to_string();
     assert!(error.contains("/nonexistent/x.csv"), "{error}");
     let cut = [0x1f, 0x8b, 8, 0, 0];
     assert!(read(&cut, None).is_err_and(|error| error.contains("can't read some.csv")));
@@ -349,7 +353,7 @@ fn sources_of_all_kinds_give_their_stream() {
     assert_eq!(all.len(), 100);
     #[expect(clippy::disallowed_methods, reason = "the crate opens no file, its tests do")]
     std::fs::write(&path, written(&all).expect("plain names")).expect("written");
-    let csv = RequestSource::Csv { csv: path };
+    let csv = RequestSource::Csv { csv: path, rules: Box::default() };
     assert_eq!(of(&csv), Ok(all.clone()));
     let spec = |(at, request): &(Time, Request)| RequestSpec {
         at: at.since(Time::ZERO),

@@ -248,6 +248,12 @@ impl<'a> Row<'a> {
         self.ends.is_empty()
     }
 
+    /// The row as it stands in the file, with its line break.
+    #[must_use]
+    pub const fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
     /// A cell without the blanks around it; empty where the row has none at this place, or it is no
     /// UTF-8.
     #[must_use]

@@ -16,11 +16,13 @@ impl Experiment {
             Some(JobSource::Swf { log, .. }) => Some(log),
             Some(JobSource::Model { .. } | JobSource::Jobs { .. }) | None => None,
         };
-        let csv = match self.requests.as_deref() {
-            Some(RequestSource::Csv { csv }) => Some(csv),
-            Some(RequestSource::Model { .. } | RequestSource::Written { .. }) | None => None,
+        let (csv, types) = match self.requests.as_deref() {
+            Some(RequestSource::Csv { csv, rules }) => (Some(csv), rules.types.as_ref()),
+            Some(RequestSource::Model { .. } | RequestSource::Written { .. }) | None => {
+                (None, None)
+            }
         };
-        log.into_iter().chain(csv).map(AsRef::as_ref)
+        log.into_iter().chain(csv).chain(types).map(AsRef::as_ref)
     }
 }
 

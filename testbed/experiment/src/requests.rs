@@ -9,11 +9,11 @@ use dormouse_cloud::Host;
 use dormouse_documents::{Mistakes, Node, read};
 use dormouse_model::Setup;
 use dormouse_workload::{
-    Offer, RequestCsv, RequestSource, RequestStream, RequestsWanted, WorkloadError,
+    Offer, RequestFile, RequestRules, RequestSource, RequestStream, RequestsWanted, WorkloadError,
 };
 
 use super::Experiment;
-use super::sections::WorkloadSection;
+use super::sections::{RequestsSection, WorkloadSection};
 use crate::chain::chain;
 
 impl Experiment {
@@ -49,22 +49,24 @@ pub(crate) fn check(
 ) -> Option<RequestSource> {
     let inside = node.get("workload")?;
     let Some(WorkloadSection::Requests(section)) = read(inside, found) else { return None };
-    let offer = offer(setup, hosts);
-    let source = match (section.request, section.csv, section.model) {
-        (request, None, None) if !request.is_empty() => RequestSource::Written { request },
-        (request, Some(csv), None) if request.is_empty() => {
+    let (section, offer) = (*section, offer(setup, hosts));
+    let RequestsSection { request, csv, model, .. } = &section;
+    let source = match (request.is_empty(), csv, model) {
+        (false, None, None) => RequestSource::Written { request: section.request },
+        (true, Some(csv), None) => {
             let place = inside.place_of("csv");
-            let csv = place.file(&csv);
+            let rules = Box::new(rules(&section, inside));
+            let csv = place.file(csv);
             // The rows are looked at as they are read.
-            if let Err(error) = RequestCsv::of(&csv, File::open(&csv), None) {
+            if let Err(error) = RequestFile::open(&csv, &rules, Some(Arc::clone(&offer)), open) {
                 let text = chain(&error);
                 let make = "give a CSV file of requests; `dormouse workload requests` makes one";
                 let (what, remedy) = text.rsplit_once("; ").unwrap_or((&text, make));
                 found.add(place, what, remedy);
             }
-            RequestSource::Csv { csv }
+            RequestSource::Csv { csv, rules }
         }
-        (request, None, Some(model)) if request.is_empty() => RequestSource::Model { model },
+        (true, None, Some(model)) => RequestSource::Model { model: model.clone() },
         _ => {
             let what = "it needs one of request, csv and model";
             let remedy = "write [[workload.request]], csv = \"requests.csv\" or [workload.model]";
@@ -72,8 +74,42 @@ pub(crate) fn check(
             return None;
         }
     };
+    if !matches!(source, RequestSource::Csv { .. }) {
+        for key in OF_FILES.iter().filter(|key| inside.get(key).is_some()) {
+            let remedy = "leave it out, or give the file: csv = \"requests.csv\"";
+            found.add(
+                inside.place_of(key),
+                "it says how a file is to be read, and there is none",
+                remedy,
+            );
+        }
+    }
     for flaw in source.flaws(Some(&offer)) {
         found.add(inside.place_of(&flaw.key), flaw.refusal.what, flaw.refusal.remedy);
     }
     Some(source)
+}
+
+/// Keys that say how a file of requests is to be read.
+const OF_FILES: [&str; 7] = [
+    "columns",
+    "types-map",
+    "types",
+    "machine-vcpus",
+    "machine-memory",
+    "spot-priority",
+    "keep-times",
+];
+
+/// How the file of requests of a section is to be read.
+fn rules(section: &RequestsSection, inside: &Node) -> RequestRules {
+    RequestRules {
+        columns: section.columns.clone(),
+        types_map: section.types_map.clone(),
+        types: section.types.as_ref().map(|types| inside.place_of("types").file(types)),
+        machine_vcpus: section.machine_vcpus,
+        machine_memory: section.machine_memory,
+        spot_priority: section.spot_priority,
+        keep_times: section.keep_times,
+    }
 }

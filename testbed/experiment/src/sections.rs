@@ -28,8 +28,8 @@ pub(crate) use interruption::{
     ScheduleSection,
 };
 pub(crate) use workload::{
-    BagSection, ModelSection, NoiseSection, Part, Runtime, SharingSection, TaskSection,
-    WorkloadSection,
+    BagSection, ModelSection, NoiseSection, Part, RequestsSection, Runtime, SharingSection,
+    TaskSection, WorkloadSection,
 };
 
 /// An experiment: what the provider offers and takes away, the work, who schedules it, and how it is

@@ -12,12 +12,12 @@ use crate::jobs::{JobsError, JobsOutcome, JobsRecording, refused};
 use crate::output::{Header, OutputError, RunLog, RunLogWriter};
 use crate::replay::{ReplayError, play};
 use crate::run_view::{RequestsOutcome, Results};
-use crate::virtual_run::{model, play_out};
+use crate::virtual_run::{model, play_requests};
 use dormouse_analysis::Record;
 use dormouse_analysis::jobs::History;
 use dormouse_analysis::requests::Recorder;
 use dormouse_experiment::{Experiment, Planned, Start};
-use dormouse_workload::Jobs;
+use dormouse_workload::{Jobs, RequestStream};
 
 /// Runs the experiment of `header` in virtual time, its bag under this scheduler with this plan,
 /// and leaves what is written while it goes in `folder`; `show` is called with the number of tasks
@@ -61,6 +61,7 @@ fn results_of<'a>(
 ) -> Result<Results<'a>, JobsError> {
     let experiment = &header.experiment;
     let mut jobs = experiment.submissions()?;
+    let mut customers = experiment.requests()?;
     log.expect(jobs.as_ref().and_then(Jobs::known).unwrap_or(0))?;
     let mut recording = JobsRecording::begin(folder, header)?;
     let mut requests = requests_of(folder, header)?;
@@ -84,8 +85,8 @@ fn results_of<'a>(
         }
         Ok::<_, JobsError>(())
     };
-    let submissions = jobs.as_mut();
-    match play_out(experiment, &mut run, &mut model(experiment), submissions, see) {
+    let outside = (jobs.as_mut(), customers.as_mut());
+    match play_requests(experiment, &mut run, &mut model(experiment), outside, see) {
         // Its jobs can't be had, or it can't be written: there is nothing to show.
         Err(PlayError::Outside(error)) => return Err(error),
         // What its log has can be gone on with.
@@ -105,7 +106,9 @@ fn results_of<'a>(
     });
     let requests = requests.map(Recorder::finish).transpose().map_err(refused(folder))?;
     let (counts, decisions_sha256) = (*run.counts(), run.digest());
-    let requests = requests.map(|figures| RequestsOutcome { figures, counts, decisions_sha256 });
+    let read = customers.as_ref().and_then(RequestStream::read).cloned();
+    let requests =
+        requests.map(|figures| RequestsOutcome { figures, counts, decisions_sha256, read });
     let record = record.map(|record| own(record, experiment));
     Ok(Results { record, plan, jobs, requests, ..Results::of(header) })
 }
@@ -122,7 +125,7 @@ pub fn requests_outcome(
     all(&mut |step| recorder.see(step).map_err(refused(folder)))?;
     let figures = recorder.finish().map_err(refused(folder))?;
     let (counts, decisions_sha256) = (record.counts, record.digest());
-    Ok(Some(RequestsOutcome { figures, counts, decisions_sha256 }))
+    Ok(Some(RequestsOutcome { figures, counts, decisions_sha256, read: None }))
 }
 
 /// What a record says of VMs that nobody of the provider's customers requested: of those there may be
@@ -182,7 +185,7 @@ pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<Results<'_>,
     let requests = requests.map(Recorder::finish).transpose();
     let requests = requests.map_err(refused(scratch.path()))?.map(|figures| {
         let (counts, decisions_sha256) = (Counts::default(), digest.clone());
-        RequestsOutcome { figures, counts, decisions_sha256 }
+        RequestsOutcome { figures, counts, decisions_sha256, read: None }
     });
     let jobs = recording.map(|jobs| jobs.finish(digest)).transpose()?;
     let record = record.map(|record| own(record, &header.experiment));

@@ -5,9 +5,10 @@ use dormouse_engine::drive::{
     BOUNDLESS, Modelled, PlayError, Requested, World, beginning, in_order, play,
 };
 use dormouse_engine::jobs::Submissions;
-use dormouse_model::{Step, Submission};
+use dormouse_model::{Request, Step, Submission};
 use dormouse_policies::Policy;
 use dormouse_units::{Span, Time};
+use dormouse_workload::WorkloadError;
 
 use crate::jobs::JobsError;
 use dormouse_experiment::{Experiment, Start};
@@ -52,6 +53,21 @@ pub fn play_out<E: Into<JobsError>>(
     jobs: Option<impl Iterator<Item = Result<Submission, E>>>,
     see: impl FnMut(&Step) -> Result<(), JobsError>,
 ) -> Result<(), PlayError<JobsError>> {
+    let requests = experiment.requests().map_err(|error| PlayError::Outside(error.into()))?;
+    play_requests(experiment, run, world, (jobs, requests), see)
+}
+
+/// The same with the requests for VMs, too, so that the caller still has what they were read from.
+pub(crate) fn play_requests<E: Into<JobsError>>(
+    experiment: &Experiment,
+    run: &mut Run,
+    world: &mut impl World,
+    (jobs, requests): (
+        Option<impl Iterator<Item = Result<Submission, E>>>,
+        Option<impl Iterator<Item = Result<(Time, Request), WorkloadError>>>,
+    ),
+    see: impl FnMut(&Step) -> Result<(), JobsError>,
+) -> Result<(), PlayError<JobsError>> {
     let hosts = match experiment.hosts.as_slice() {
         [] => &[BOUNDLESS],
         hosts => hosts,
@@ -60,7 +76,6 @@ pub fn play_out<E: Into<JobsError>>(
     let jobs = jobs.map(|jobs| jobs.map(|job| job.map_err(Into::into)));
     let submissions = jobs.map(|jobs| Submissions::new(jobs, machine, first));
     let submissions = submissions.into_iter().flatten().map(|event| event.map_err(JobsError::from));
-    let requests = experiment.requests().map_err(|error| PlayError::Outside(error.into()))?;
     let requests = requests.map(|requests| Requested::from(requests, run.next_request()));
     let requests = requests.into_iter().flatten().map(|event| event.map_err(JobsError::from));
     let beginning = beginning(hosts).into_iter().map(Ok);

@@ -118,6 +118,7 @@ impl Bench {
                 submissions: Vec::new(),
                 requests: Vec::new(),
                 skipped: None,
+                requests_read: None,
                 listen: SocketAddr::from(([127, 0, 0, 1], 0)),
                 local_workers: 1,
                 out: out.path().to_path_buf(),

@@ -9,6 +9,7 @@ use dormouse_units::{Bytes, Ppm, Span};
 use super::compare::CompareArgs;
 use super::export::ExportArgs;
 use super::fit::FitArgs;
+use super::inspect::InspectArgs;
 use super::reproduce::Reproduce;
 use super::scheduler_name::SchedulerName;
 use super::sweep::{MergeArgs, SweepArgs};
@@ -110,6 +111,8 @@ pub(crate) enum Command {
     /// Records of spot prices: describe, generate
     #[command(subcommand)]
     Prices(super::prices::PricesCommand),
+    /// Say what a file is, what is understood of it, and the lines of an experiment that use it
+    Inspect(InspectArgs),
     /// List the built-in experiments
     List {
         /// As JSON

@@ -9,7 +9,7 @@ use dormouse_analysis::Mode;
 use dormouse_coordinator::Progress;
 use dormouse_model::{Calendar, Request, Submission};
 use dormouse_units::Time;
-use dormouse_workload::Skipped;
+use dormouse_workload::{RequestStream, RequestsRead, Skipped};
 
 use super::args::{ResumeArgs, Say};
 use super::failure::Failure;
@@ -35,6 +35,8 @@ pub(super) struct Rehearsed {
     pub(super) requests: Vec<(Time, Request)>,
     /// What was left out of the log that they are of.
     pub(super) skipped: Option<Skipped>,
+    /// What was read of the file that the requests are of, and what was left out.
+    pub(super) requests_read: Option<RequestsRead>,
 }
 
 impl Rehearsed {
@@ -43,12 +45,13 @@ impl Rehearsed {
         let mut jobs = experiment.submissions().map_err(JobsError::from)?;
         let submissions = jobs.iter_mut().flatten().collect::<Result<Vec<_>, _>>();
         let submissions = submissions.map_err(JobsError::from)?;
-        let requests = experiment.requests().map_err(JobsError::from)?;
-        let requests = requests.into_iter().flatten().collect::<Result<Vec<_>, _>>();
+        let mut customers = experiment.requests().map_err(JobsError::from)?;
+        let requests = customers.iter_mut().flatten().collect::<Result<Vec<_>, _>>();
         let requests = requests.map_err(JobsError::from)?;
+        let requests_read = customers.as_ref().and_then(RequestStream::read).cloned();
         let rehearsal = rehearse(experiment, experiment.scheduler()?, &submissions);
         let skipped = jobs.and_then(|jobs| jobs.skipped());
-        Ok(Self { rehearsal, submissions, requests, skipped })
+        Ok(Self { rehearsal, submissions, requests, skipped, requests_read })
     }
 }
 
@@ -56,7 +59,7 @@ impl Rehearsed {
 /// without `takes`, which says how long it takes, it is gone on with.
 pub(super) fn conduct_live(
     header: &Header,
-    Rehearsed { rehearsal, submissions, requests, skipped }: Rehearsed,
+    Rehearsed { rehearsal, submissions, requests, skipped, requests_read }: Rehearsed,
     takes: Option<String>,
     listen: Option<SocketAddr>,
     mut staging: Staging,
@@ -86,6 +89,7 @@ pub(super) fn conduct_live(
             submissions,
             requests,
             skipped,
+            requests_read,
             listen: listen.unwrap_or(ANY_PORT),
             local_workers: if listen.is_none() { experiment.live.workers } else { 0 },
             out: folder.clone(),

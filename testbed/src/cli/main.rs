@@ -6,8 +6,8 @@ use clap::Parser as _;
 
 use super::args::{Cli, Command};
 use super::{
-    advise, calibrate, compare, conduct, doctor, export, fit, list, manual, observe, prices,
-    recorded, reproduce, run, sweep, worker, workload,
+    advise, calibrate, compare, conduct, doctor, export, fit, inspect, list, manual, observe,
+    prices, recorded, reproduce, run, sweep, worker, workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
@@ -39,6 +39,7 @@ pub fn main() -> ExitCode {
         Command::Advise(command) => advise::advise(command),
         Command::Workload(command) => workload::workload(command),
         Command::Prices(command) => prices::prices(command),
+        Command::Inspect(args) => inspect::inspect(args),
         Command::List { json } => list::list(*json),
         Command::Show { name, json } => list::show(name, *json),
         Command::Reference => list::print_reference(),

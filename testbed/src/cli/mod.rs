@@ -9,6 +9,7 @@ mod doctor;
 mod export;
 mod failure;
 mod fit;
+mod inspect;
 mod list;
 mod log;
 mod main;

@@ -123,7 +123,8 @@ fn virtually(experiment: &Experiment, folder: &Path) -> Result<Figures, Failure>
 fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, Failure> {
     let began = Instant::now();
     let header = header(experiment, Mode::Live);
-    let Rehearsed { rehearsal, submissions, requests, skipped } = Rehearsed::of(experiment)?;
+    let Rehearsed { rehearsal, submissions, requests, skipped, requests_read } =
+        Rehearsed::of(experiment)?;
     let staging = Staging::begin(folder, Replaces::Anything)?;
     let mut progress = Progress::new(quiet, submissions.len(), "jobs");
     let conduct = conduct(
@@ -134,6 +135,7 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
             submissions,
             requests,
             skipped,
+            requests_read,
             listen: ANY_PORT,
             local_workers: 1,
             out: staging.path().to_path_buf(),

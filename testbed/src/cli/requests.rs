@@ -1,14 +1,20 @@
-//! `dormouse workload requests`, and what `stats` says of a CSV file: VMs that a provider's customers
+//! `dormouse workload requests`, and what `stats` says of a file of theirs: VMs that a provider's customers
 //! request.
 
+use std::fmt;
 use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use dormouse_cloud::Host;
+use dormouse_input::Chosen;
 use dormouse_model::Request;
 use dormouse_units::Time;
-use dormouse_workload::{RequestCsv, RequestStatistics, RequestWriter};
+use dormouse_workload::{
+    RequestFile, RequestRules, RequestStatistics, RequestWriter, RequestsRead,
+};
+use serde::Serialize;
 
 use super::failure::Failure;
 use super::print::show;
@@ -48,7 +54,7 @@ impl RequestsArgs {
 }
 
 /// Writes the requests of an experiment as CSV.
-fn write(experiment: &Experiment, out: &Path) -> Result<RequestStatistics, Failure> {
+fn write(experiment: &Experiment, out: &Path) -> Result<Figures, Failure> {
     let file = File::create(out).map_err(refused(out))?;
     let mut csv = RequestWriter::new(file).map_err(refused(out))?;
     let figures =
@@ -61,35 +67,62 @@ fn write(experiment: &Experiment, out: &Path) -> Result<RequestStatistics, Failu
 fn figures(
     experiment: &Experiment,
     mut see: impl FnMut(&(Time, Request)) -> Result<(), Failure>,
-) -> Result<RequestStatistics, Failure> {
-    let Some(requests) = experiment.requests().map_err(bad)? else {
+) -> Result<Figures, Failure> {
+    let Some(mut requests) = experiment.requests().map_err(bad)? else {
         let what = "nobody requests VMs in it; give one with workload.kind = \"requests\"";
         return Err(Failure::BadInput(format!("{}: {what}", experiment.name)));
     };
     let vcpus = |hosts: &[Host]| hosts.iter().map(|host| u64::from(host.vcpus)).sum();
     let capacity = Some(&experiment.hosts[..]).filter(|hosts| !hosts.is_empty()).map(vcpus);
     let types = &experiment.setup.catalogue.types;
-    let mut figures = RequestStatistics::new(Some(types), capacity);
-    for request in requests {
+    let mut of = RequestStatistics::new(Some(types), capacity);
+    for request in requests.by_ref() {
         let request = request.map_err(bad)?;
         see(&request)?;
-        figures.add(request.0, &request.1);
+        of.add(request.0, &request.1);
     }
-    Ok(figures)
+    Ok(Figures { of, file: requests.read().filter(|read| !read.is_plain()).cloned() })
 }
 
-/// Whether a file of this name holds requests.
-pub(crate) fn is_csv(file: &Path) -> bool {
-    let name = file.to_string_lossy();
-    name.ends_with(".csv") || name.ends_with(".csv.gz")
+/// Whether a file holds requests: it begins as such files do, or is called as they are.
+pub(crate) fn is_file_of_requests(path: &Path) -> bool {
+    let name = path.to_string_lossy();
+    let is_begun =
+        File::open(path).and_then(|file| RequestFile::is_begun(file, &Chosen::default()));
+    is_begun.unwrap_or(false) || name.ends_with(".csv") || name.ends_with(".csv.gz")
 }
 
-/// The requests of a CSV file in figures.
-pub(crate) fn stats(file: &Path, as_json: bool) -> Result<(), Failure> {
-    let mut figures = RequestStatistics::new(None, None);
-    for request in RequestCsv::of(file, File::open(file), None).map_err(bad)? {
+/// The requests of a file in figures.
+pub(crate) fn stats(path: &Path, columns: &[Chosen], as_json: bool) -> Result<(), Failure> {
+    let mut of = RequestStatistics::new(None, None);
+    let chosen = columns.iter().flat_map(Chosen::iter);
+    let columns = chosen.map(|(name, heading)| (name.to_owned(), heading.to_owned())).collect();
+    let rules = RequestRules { columns, ..RequestRules::default() };
+    let mut file = RequestFile::open(path, &rules, None, open_file).map_err(bad)?;
+    for request in file.by_ref() {
         let (at, request) = request.map_err(bad)?;
-        figures.add(at, &request);
+        of.add(at, &request);
     }
+    let figures = Figures { of, file: Some(file.read().clone()).filter(|read| !read.is_plain()) };
     show(as_json, &figures, || figures.to_string().trim_end().to_owned())
+}
+
+fn open_file(path: &Path) -> io::Result<Box<dyn Read + Send>> {
+    Ok(Box::new(File::open(path)?))
+}
+
+/// Requests in figures, and what was odd about the file that they are of.
+#[derive(Debug, Serialize)]
+struct Figures {
+    #[serde(flatten)]
+    of: RequestStatistics,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<RequestsRead>,
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.of)?;
+        self.file.iter().try_for_each(|file| writeln!(f, "file                  {file}"))
+    }
 }

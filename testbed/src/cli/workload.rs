@@ -6,6 +6,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use dormouse_input::Chosen;
 use dormouse_model::Submission;
 use dormouse_units::Span;
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
@@ -24,7 +25,7 @@ use dormouse_experiment::chain;
 pub(crate) enum WorkloadCommand {
     /// Make a workload from a model, as an SWF log
     Generate(GenerateArgs),
-    /// Say what is in an SWF log, with a plot if asked, or in a CSV file of requests for VMs
+    /// Say what is in an SWF log, with a plot if asked, or in a file of requests for VMs
     Stats(StatsArgs),
     /// Change the load of an SWF log by multiplying the times between submissions
     Scale(ScaleArgs),
@@ -70,6 +71,9 @@ pub(crate) struct StatsArgs {
     /// Plot the distributions of sizes and run times into this SVG file
     #[arg(long)]
     plot: Option<PathBuf>,
+    /// Which column of a file of requests is what, such as at=created or duration=3
+    #[arg(long, value_name = "NAME=HEADING")]
+    column: Vec<Chosen>,
     /// Print the figures as JSON
     #[arg(long)]
     json: bool,
@@ -96,7 +100,7 @@ pub(crate) struct ScaleArgs {
 /// An SWF log on the command line.
 #[derive(Debug, Args)]
 struct Input {
-    /// The log, plain or gzipped; of `stats` also a file of requests, .csv or .csv.gz
+    /// The log, plain or packed; of `stats` also a file of requests: CSV, or a trace of VMs
     log: PathBuf,
     /// Processors of the machine, where the log does not say or is wrong
     #[arg(long)]
@@ -138,7 +142,7 @@ impl GenerateArgs {
 
 impl StatsArgs {
     fn run(&self) -> Result<(), Failure> {
-        if requests::is_csv(&self.input.log) {
+        if !self.column.is_empty() || requests::is_file_of_requests(&self.input.log) {
             return self.of_requests();
         }
         let mut trace = self.input.open()?;
@@ -167,7 +171,7 @@ impl StatsArgs {
                         requests; leave them out";
             return Err(Failure::BadInput(format!("{}: {what}", log.display())));
         }
-        requests::stats(log, self.json)
+        requests::stats(log, &self.column, self.json)
     }
 }
 

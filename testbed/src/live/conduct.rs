@@ -20,7 +20,7 @@ use dormouse_policies::Policy;
 use dormouse_program::ProgramError;
 use dormouse_units::{Bytes, Span, TaskId, Time};
 use dormouse_vm::ideal::Machine;
-use dormouse_workload::Skipped;
+use dormouse_workload::{RequestsRead, Skipped};
 use nix::time::{ClockId, clock_gettime};
 use tokio_util::sync::CancellationToken;
 
@@ -47,6 +47,8 @@ pub struct Conduct<'a> {
     pub requests: Vec<(Time, Request)>,
     /// What was left out of the log that these are of.
     pub skipped: Option<Skipped>,
+    /// What was read of the file that the requests are of, and what was left out.
+    pub requests_read: Option<RequestsRead>,
     /// Where to listen.
     pub listen: SocketAddr,
     /// Workers to start on this host; the others dial from elsewhere.
@@ -123,6 +125,7 @@ pub fn conduct<'a>(
 ) -> Result<Outcome<'a>, LiveError> {
     let (header, skipped, local_workers) = (conduct.header, conduct.skipped, conduct.local_workers);
     let (experiment, submissions) = (&header.experiment, conduct.submissions.clone());
+    let read = conduct.requests_read.clone();
     let run = live_run(conduct)?;
     let conducted = to_the_end(run, local_workers, show)?;
     let folder = conducted.log.parent().unwrap_or(Path::new("."));
@@ -141,7 +144,7 @@ pub fn conduct<'a>(
         (one, other) => one.or(other).unwrap_or_default(),
     };
     let requests = requests_outcome(folder, header, &record, |see| steps.iter().try_for_each(see));
-    let requests = requests.map_err(of_jobs)?;
+    let requests = requests.map_err(of_jobs)?.map(|of| RequestsOutcome { read, ..of });
     Ok(Outcome {
         record: own(record, experiment),
         fidelity,

@@ -1,25 +1,27 @@
 //! Streams of requests for VMs: what a provider's customers ask for, and when.
 //!
-//! A [`RequestSource`] is written down, read from a CSV file or made by a [`RequestModel`]; a
+//! A [`RequestSource`] is written down, read from a file or made by a [`RequestModel`]; a
 //! [`RequestStream`] gives its requests in the order of their times, with memory that does not grow with
-//! their number. [`RequestWriter`] writes any of them as CSV, which reads back to the identical stream.
+//! their number, except for traces, which are put in order first. [`RequestWriter`] writes any of them as CSV, which reads back to the identical stream.
 
 mod arrivals;
 mod check;
-mod csv;
+mod file;
 mod law;
 mod model;
 mod offer;
 mod source;
 mod statistics;
 mod stream;
+mod writer;
 
 pub use arrivals::Arrivals;
 pub use check::RequestFlaw;
-pub use csv::{RequestCsv, RequestCsvError, RequestWriter};
+pub use file::{RequestFile, RequestFileError, RequestFormat, RequestRules, RequestsRead};
 pub use law::DurationLaw;
 pub use model::{RequestModel, TypeShare};
-pub use offer::{Offer, Refusal};
+pub use offer::{Offer, Refusal, VmSize};
 pub use source::{RequestSource, RequestSpec};
 pub use statistics::RequestStatistics;
 pub use stream::{RequestError, RequestStream, RequestsWanted};
+pub use writer::RequestWriter;

@@ -26,6 +26,26 @@ impl Refusal {
 #[derive(Clone, Debug)]
 pub struct Offer {
     types: BTreeMap<TypeName, Sold>,
+    /// Sizes of all types, the smallest first; of equals the cheapest.
+    sizes: Vec<(VmSize, TypeName)>,
+}
+
+/// vCPUs and memory of a VM.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VmSize {
+    /// Number of vCPUs, which need not be whole where a trace has parts of a machine.
+    pub vcpus: f64,
+    /// Memory in bytes.
+    pub memory: f64,
+}
+
+impl VmSize {
+    /// Whether a VM of this size holds one of the other; rounding errors don't count.
+    fn holds(&self, other: &Self) -> bool {
+        const ROUNDING: f64 = 1e-9;
+        self.vcpus * (1.0 + ROUNDING) >= other.vcpus
+            && self.memory * (1.0 + ROUNDING) >= other.memory
+    }
 }
 
 /// Why VMs of a type can't be had in each market; `None`: they can.
@@ -58,8 +78,26 @@ impl Offer {
             };
             Sold { spot: refusal(Market::Spot), on_demand: refusal(Market::OnDemand) }
         };
+        let mut sizes: Vec<&InstanceType> = types.values().collect();
+        sizes.sort_by_key(|kind| {
+            (kind.vcpus, kind.memory, kind.on_demand.or(kind.spot), &kind.name)
+        });
+        #[expect(clippy::cast_precision_loss, reason = "memory of a VM")]
+        let size = |kind: &InstanceType| VmSize {
+            vcpus: f64::from(kind.vcpus),
+            memory: kind.memory.get() as f64,
+        };
+        let sizes = sizes.into_iter().map(|kind| (size(kind), kind.name.clone())).collect();
         let types = types.values().map(|kind| (kind.name.clone(), sold(kind)));
-        Self { types: types.collect() }
+        Self { types: types.collect(), sizes }
+    }
+
+    /// The smallest type that holds a VM of this size, of those that may be requested in `market`:
+    /// with the fewest vCPUs, then the least memory, then the lowest price; `None`: there is none.
+    #[must_use]
+    pub fn smallest(&self, size: &VmSize, market: Market) -> Option<&TypeName> {
+        let mut holding = self.sizes.iter().filter(|(held, _)| held.holds(size));
+        holding.find_map(|(_, name)| self.sold(name.as_str(), market).ok())
     }
 
     /// The type of this name.

@@ -8,6 +8,7 @@ use dormouse_units::{Span, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::file::RequestRules;
 use super::model::RequestModel;
 
 /// Source of requests for VMs.
@@ -19,10 +20,13 @@ pub enum RequestSource {
         /// The requests, in order of time.
         request: Vec<RequestSpec>,
     },
-    /// A CSV file, plain or gzipped.
+    /// A file: a CSV file of ours, or a trace that others made.
     Csv {
         /// Path of the file.
         csv: PathBuf,
+        /// How the file is to be read.
+        #[serde(default, skip_serializing_if = "RequestRules::is_default")]
+        rules: Box<RequestRules>,
     },
     /// Requests that a model generates.
     Model {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dormouse_model::Request;
 use dormouse_units::Time;
 
-use super::csv::{RequestCsv, RequestCsvError};
+use super::file::{RequestFile, RequestFileError, RequestsRead};
 use super::model::Drawn;
 use super::offer::{Offer, Refusal};
 use super::source::{RequestSource, RequestSpec};
@@ -17,9 +17,9 @@ use crate::WorkloadError;
 /// Why requests can't be had.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
-    /// The CSV file can't be read.
+    /// The file can't be read.
     #[error(transparent)]
-    Csv(#[from] RequestCsvError),
+    File(#[from] RequestFileError),
     /// A mistake in what is written down.
     #[error("workload.{key}: {refusal}")]
     Written {
@@ -43,8 +43,8 @@ pub struct RequestsWanted<'a> {
     pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,
 }
 
-/// Requests in order of time. Those of a file and of a model are read or drawn one at a time: the
-/// memory that is needed does not grow with their number.
+/// Requests in order of time. Those of a file of ours and of a model are read or drawn one at a time: the
+/// memory that is needed does not grow with their number. A trace of others needs 24 bytes a request.
 #[derive(Debug)]
 pub struct RequestStream(Source);
 
@@ -54,7 +54,7 @@ type Alike = RepeatN<(Time, Request)>;
 #[derive(Debug)]
 enum Source {
     Written(FlatMap<std::vec::IntoIter<RequestSpec>, Alike, fn(RequestSpec) -> Alike>),
-    Csv(Box<RequestCsv>),
+    File(Box<RequestFile>),
     Model(Box<Drawn>),
 }
 
@@ -77,14 +77,23 @@ impl RequestStream {
             RequestSource::Written { request } => Source::Written(
                 request.clone().into_iter().flat_map(alike as fn(RequestSpec) -> Alike),
             ),
-            RequestSource::Csv { csv } => {
-                let csv = RequestCsv::of(csv, open(csv), offer.clone());
-                Source::Csv(Box::new(csv.map_err(RequestError::from)?))
+            RequestSource::Csv { csv, rules } => {
+                let file = RequestFile::open(csv, rules, offer.clone(), *open);
+                Source::File(Box::new(file.map_err(RequestError::from)?))
             }
             RequestSource::Model { model } => {
                 Source::Model(Box::new(Drawn::new(model.clone(), *seed)))
             }
         }))
+    }
+
+    /// What was read of a file so far, and what was left out; `None`: the requests are from no file.
+    #[must_use]
+    pub fn read(&self) -> Option<&RequestsRead> {
+        match &self.0 {
+            Source::File(file) => Some(file.read()),
+            Source::Written(_) | Source::Model(_) => None,
+        }
     }
 }
 
@@ -94,7 +103,9 @@ impl Iterator for RequestStream {
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
             Source::Written(list) => list.next().map(Ok),
-            Source::Csv(csv) => Some(csv.next()?.map_err(|error| RequestError::from(error).into())),
+            Source::File(file) => {
+                Some(file.next()?.map_err(|error| RequestError::from(error).into()))
+            }
             Source::Model(drawn) => drawn.next().map(Ok),
         }
     }

@@ -28,7 +28,7 @@ pub(crate) enum WorkloadSection {
     /// Parallel jobs that stand in the experiment.
     Jobs(JobsSection),
     /// VMs that customers of the provider request.
-    Requests(RequestsSection),
+    Requests(Box<RequestsSection>),
 }
 
 /// VMs that customers of the provider request, wherever their hosts have room: one of `request`, `csv` and
@@ -38,10 +38,35 @@ pub(crate) enum WorkloadSection {
 pub(crate) struct RequestsSection {
     /// The requests, in order of time.
     pub(crate) request: Vec<RequestSpec>,
-    /// A CSV file of requests, plain or gzipped, relative to the experiment's: under the header
-    /// `at,type,market,duration` a row each, in order of time, such as `90.5,c3.large,spot,2h`.
+    /// A file of requests, relative to the experiment's; its content tells the format. Ours is CSV: under
+    /// the header `at,type,market,duration` a row each, in order of time, such as `90.5,c3.large,spot,2h`.
+    /// Others are the Azure Public Dataset's vmtable, the table vm of the Azure trace for packing,
+    /// Google's task_events of 2011 and instance_events of 2019, and tables of VMs with columns such as
+    /// `start`, `end`, `type` or `vcpus` and `memory`, `preemptible`. VMs whose type is not named get the
+    /// smallest that holds them; times of others count from their first request.
     #[schemars(example = "requests.csv")]
     pub(crate) csv: Option<String>,
+    /// Headings of columns that have other names than those known, by what they hold: `at`, `duration` or
+    /// `end`, `type` or `vcpus` and `memory`, `market`.
+    pub(crate) columns: BTreeMap<String, String>,
+    /// Instance types by what the file calls them: a name, a `vmTypeId`, or vCPUs and GiB as `2/8` or
+    /// `>24/>64`.
+    pub(crate) types_map: BTreeMap<String, TypeName>,
+    /// The table vmType of the Azure trace for packing as a CSV file, relative to the experiment's: what
+    /// part of a machine each type is.
+    #[schemars(example = "vmType.csv")]
+    pub(crate) types: Option<String>,
+    /// vCPUs of the largest machine of a trace whose sizes are parts of one.
+    #[schemars(range(min = 1, max = 1_000_000), example = 64)]
+    pub(crate) machine_vcpus: Option<u32>,
+    /// Memory of the largest machine of a trace whose sizes are parts of one.
+    #[schemars(extend("least" = "1 B"), example = "256 GiB")]
+    pub(crate) machine_memory: Option<Bytes>,
+    /// Highest priority of Google's traces that is in the spot market; 115 of 2019 (free and best-effort
+    /// batch) and 1 of 2011 (free) where it is not given.
+    pub(crate) spot_priority: Option<u32>,
+    /// Times stay as the file counts them, instead of from its first request.
+    pub(crate) keep_times: bool,
     /// What they are drawn by, until there are `requests` of them or `lasts` is over, whichever comes
     /// first; one of the two is given. Types, markets, times and durations have a chance of their own
     /// each: another law of one leaves the others as they are.

@@ -8,6 +8,7 @@ use dormouse_units::{Money, Time};
 use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Cell, Column, Page, Table};
+use dormouse_workload::RequestsRead;
 use serde_json::{Map, Value, json};
 
 use super::outcome::Results;
@@ -23,6 +24,16 @@ pub struct RequestsOutcome {
     pub counts: Counts,
     /// The digest of all decisions.
     pub decisions_sha256: String,
+    /// What was read of the file that they are of, and what was left out; `None`: they are of none, or
+    /// the run was made before.
+    pub read: Option<RequestsRead>,
+}
+
+impl RequestsOutcome {
+    /// What was read of their file, where there is anything to say of it.
+    fn odd(&self) -> Option<&RequestsRead> {
+        self.read.as_ref().filter(|read| !read.is_plain())
+    }
 }
 
 pub(super) fn view(run: &Results<'_>, of: &RequestsOutcome) -> RunView {
@@ -109,7 +120,7 @@ pub(super) fn part_of_summary(of: &RequestsOutcome) -> Value {
     let last = figures.usage.until_last_arrival();
     let named: Map<String, Value> =
         request_figures(figures).map(|(name, figure)| (name.to_owned(), json!(figure))).collect();
-    json!({
+    let mut part = json!({
         "normal": tally(&figures.of(Market::OnDemand)),
         "preemptible": tally(&figures.of(Market::Spot)),
         "by_type": by_type.collect::<Vec<_>>(),
@@ -123,7 +134,10 @@ pub(super) fn part_of_summary(of: &RequestsOutcome) -> Value {
             "cut_short": cut_short.as_usd(),
         },
         "figures": named,
-    })
+        "file": of.odd(),
+    });
+    leave_out(&mut part, &["file"]);
+    part
 }
 
 /// Some lines about them.
@@ -148,6 +162,7 @@ pub(super) fn lines(of: &RequestsOutcome) -> Vec<Line> {
         );
         lines.push(Line::plain("utilisation", text));
     }
+    lines.extend(of.odd().map(|read| Line::plain("file", read.to_string())));
     let Lost { uncharged, failed, cut_short, .. } = f.lost;
     lines.extend([
         Line::plain("revenue", format!("{} ({} normal)", f.all().revenue, normal.revenue)),
@@ -313,5 +328,6 @@ fn outcome(of: &RequestsOutcome) -> Vec<Block> {
          them is checkpointed. requests.csv has every request with its end; their VMs are in no other \
          table. dormouse explain DIR request0 says what became of one.",
     ));
+    blocks.extend(of.odd().map(|read| Block::text(format!("Of their file: {read}."))));
     blocks
 }

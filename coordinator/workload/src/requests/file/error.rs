@@ -1,0 +1,90 @@
+//! Errors of files of requests.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use dormouse_input::{FlawedRow, RowsError};
+
+use super::own::HEADER;
+use crate::requests::offer::Refusal;
+
+/// Why a file of requests can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestFileError {
+    /// The file can't be read.
+    #[error("can't read {}", path.display())]
+    Io {
+        /// Path of the file.
+        path: PathBuf,
+        /// The system's own error.
+        source: io::Error,
+    },
+    /// A row of the file is wrong.
+    #[error("{}, line {line}: {refusal}", path.display())]
+    Row {
+        /// Path of the file.
+        path: PathBuf,
+        /// The number of the line, from 1.
+        line: u64,
+        /// What is wrong with the row, and what would be right.
+        refusal: Refusal,
+    },
+    /// The file as a whole can't be used as it is asked for.
+    #[error("{}: {refusal}", path.display())]
+    File {
+        /// Path of the file.
+        path: PathBuf,
+        /// What is wrong with the file, and what would be right.
+        refusal: Refusal,
+    },
+    /// The file has no requests.
+    #[error("{} has no requests; write a row for each under {HEADER}", path.display())]
+    Empty {
+        /// Path of the file.
+        path: PathBuf,
+    },
+}
+
+/// A flaw of a file whose path the caller knows.
+#[derive(Debug)]
+pub(super) enum Flaw {
+    Io(io::Error),
+    Row { line: u64, refusal: Refusal },
+    File(Refusal),
+    Empty,
+}
+
+impl Flaw {
+    /// The error of the file at `path`.
+    pub(super) fn at(self, path: &Path) -> RequestFileError {
+        let path = path.to_owned();
+        match self {
+            Self::Io(source) => RequestFileError::Io { path, source },
+            Self::Row { line, refusal } => RequestFileError::Row { path, line, refusal },
+            Self::File(refusal) => RequestFileError::File { path, refusal },
+            Self::Empty => RequestFileError::Empty { path },
+        }
+    }
+
+    /// A flaw of the row on this line.
+    pub(super) const fn row(line: u64, refusal: Refusal) -> Self {
+        Self::Row { line, refusal }
+    }
+}
+
+impl From<RowsError> for Flaw {
+    fn from(error: RowsError) -> Self {
+        match error {
+            RowsError::Read(error) => Self::Io(error),
+            RowsError::Row(FlawedRow { line, what, .. }) => {
+                Self::Row { line, refusal: Refusal::new(what, "give a CSV file of requests") }
+            }
+        }
+    }
+}
+
+impl From<io::Error> for Flaw {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}

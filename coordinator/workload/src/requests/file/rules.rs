@@ -1,0 +1,89 @@
+//! Rules by which a file of requests is read, and what is told of the reading.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+use dormouse_input::{Chosen, LeftOut};
+use dormouse_units::{Bytes, TypeName};
+use serde::{Deserialize, Serialize};
+
+/// How a file of requests is to be read, where the file itself does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct RequestRules {
+    /// Headings of the columns, by the reader's name of each, such as `at` or `duration`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub columns: BTreeMap<String, String>,
+    /// Instance types by what the file calls them: a name, the number of a `vmTypeId`, or vCPUs and
+    /// GiB such as `2/8` or `>24/>64`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub types_map: BTreeMap<String, TypeName>,
+    /// A CSV file with the sizes of the types that the file names: the table `vmType` of the Azure
+    /// trace for packing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub types: Option<PathBuf>,
+    /// vCPUs of the largest machine, which sizes are parts of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine_vcpus: Option<u32>,
+    /// Memory of the largest machine, which sizes are parts of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine_memory: Option<Bytes>,
+    /// Highest priority of Google's traces that is in the spot market.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spot_priority: Option<u32>,
+    /// Times stay as the file counts them, instead of from its first request.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub keep_times: bool,
+}
+
+impl RequestRules {
+    /// Whether no rule is given.
+    #[must_use]
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    pub(super) fn chosen(&self) -> Chosen {
+        self.columns.iter().map(|(name, heading)| (name.clone(), heading.clone())).collect()
+    }
+}
+
+/// What was read of a file of requests, and what was not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub struct RequestsRead {
+    /// The file's format, in words.
+    pub format: String,
+    /// Entries that are no request, by reason.
+    pub left_out: LeftOut,
+    /// Requests that are not quite as the file has them, by what is otherwise.
+    pub changed: LeftOut,
+    /// Remarks on the whole file.
+    pub notes: Vec<String>,
+    /// Second since 1970 from which times count, where the file has dates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begins_unix_s: Option<i64>,
+}
+
+impl RequestsRead {
+    /// Whether every entry is a request as it stands, so that there is nothing to say.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.left_out.is_empty() && self.changed.is_empty() && self.notes.is_empty()
+    }
+}
+
+/// For one line: the format, what was left out and changed, and the remarks.
+impl fmt::Display for RequestsRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.format)?;
+        if !self.left_out.is_empty() {
+            write!(f, "; left out: {}", self.left_out)?;
+        }
+        if !self.changed.is_empty() {
+            write!(f, "; {}", self.changed)?;
+        }
+        self.notes.iter().try_for_each(|note| write!(f, "; {note}"))
+    }
+}

@@ -1,0 +1,71 @@
+//! What can be asked for, and the answer.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use clap::Args;
+use dormouse_experiment::{InputError, Place, chain};
+use dormouse_input::{Chosen, Source};
+
+use super::head::Head;
+use super::kind::Kind;
+use crate::cli::failure::Failure;
+use crate::cli::print::show;
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// A file of jobs, prices, lifetimes or requests for VMs, packed or not
+    pub(super) file: PathBuf,
+    /// Which column is what, such as price=SpotPrice or at=3, where the file's names are not known
+    #[arg(long, value_name = "NAME=HEADING")]
+    pub(super) column: Vec<Chosen>,
+    /// As JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl InspectArgs {
+    /// The columns that were chosen.
+    pub(super) fn chosen(&self) -> Chosen {
+        let all = self.column.iter().flat_map(Chosen::iter);
+        all.map(|(name, heading)| (name.to_owned(), heading.to_owned())).collect()
+    }
+
+    /// A mistake in the file as a whole.
+    pub(super) fn refused(&self, what: impl Into<String>, remedy: impl Into<String>) -> Failure {
+        InputError::new(&Place::of(&self.file.to_string_lossy()), what, remedy).into()
+    }
+
+    /// The file's name as a TOML text.
+    pub(super) fn quoted(&self) -> String {
+        toml::Value::String(self.file.to_string_lossy().into_owned()).to_string()
+    }
+}
+
+/// Says what a file is.
+pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
+    if args.file.is_dir() {
+        let remedy = "give a file; what came of a run, `dormouse explain` and `dormouse check` say";
+        return Err(args.refused("it is a folder", remedy));
+    }
+    let unreadable = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::InvalidData => {
+            let text = chain(&error);
+            let (what, remedy) = text.rsplit_once("; ").unwrap_or((&text, "give another file"));
+            args.refused(what, remedy)
+        }
+        _ => InputError::unreadable(&args.file, &error).into(),
+    };
+    let file = File::open(&args.file).map_err(unreadable)?;
+    let mut source = Source::of(file).map_err(unreadable)?;
+    let head = Head::of(&mut source).map_err(unreadable)?;
+    if head.is_empty() {
+        return Err(args.refused("it is empty", format!("give a file of {}", Kind::listed())));
+    }
+    let Some(kind) = Kind::of(&head, &args.chosen()) else {
+        let what = format!("it begins with '{}', as no file of a known kind does", head.begins());
+        return Err(args.refused(what, format!("known are {}", Kind::listed())));
+    };
+    let found = kind.inspect(args, &head)?;
+    show(args.json, &found, || found.to_string().trim_end().to_owned())
+}

@@ -1,0 +1,115 @@
+//! What was found in a file, for people and for programs.
+
+use std::fmt;
+
+use dormouse_units::{Span, Time};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::command::InspectArgs;
+use super::head::Head;
+
+/// What a file is, what was understood of it, and how it is used.
+#[derive(Debug, Serialize)]
+pub(super) struct Found {
+    file: String,
+    kind: &'static str,
+    format: String,
+    packing: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    separator: Option<&'static str>,
+    /// The columns that were found, each with its heading, in words.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) columns: String,
+    /// Headings that nothing is read of.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) unused: Vec<String>,
+    #[serde(serialize_with = "as_map")]
+    facts: Vec<(String, String)>,
+    /// What was left out and changed, by reason.
+    #[serde(skip_serializing_if = "Value::is_null")]
+    pub(super) left_out: Value,
+    /// What is odd about the file, in words.
+    pub(super) oddities: Vec<String>,
+    /// The part of an experiment file that uses this one.
+    pub(super) experiment: String,
+}
+
+fn as_map<S: Serializer>(facts: &[(String, String)], to: S) -> Result<S::Ok, S::Error> {
+    let mut map = to.serialize_map(Some(facts.len()))?;
+    for (name, value) in facts {
+        map.serialize_entry(name, value)?;
+    }
+    map.end()
+}
+
+impl Found {
+    /// Nothing yet of a file of this kind and format.
+    pub(super) fn new(
+        args: &InspectArgs,
+        head: &Head,
+        (kind, format): (&'static str, impl Into<String>),
+    ) -> Self {
+        Self {
+            file: args.file.to_string_lossy().into_owned(),
+            kind,
+            format: format.into(),
+            packing: head.packing.to_string(),
+            separator: head.separator(),
+            columns: String::new(),
+            unused: Vec::new(),
+            facts: Vec::new(),
+            left_out: Value::Null,
+            oddities: Vec::new(),
+            experiment: String::new(),
+        }
+    }
+
+    /// Adds something that was understood.
+    pub(super) fn fact(&mut self, name: impl Into<String>, value: impl ToString) {
+        self.facts.push((name.into(), value.to_string()));
+    }
+
+    /// Adds an instant: a date, where it is known from when time counts, and else the time since then.
+    pub(super) fn instant(&mut self, name: &str, at: Time, begins: Option<i64>) {
+        let since = at.since(Time::ZERO);
+        let second = |begins: i64| {
+            let since = i64::try_from(since.as_micros() / 1_000_000).unwrap_or(i64::MAX);
+            dormouse_input::written(begins.saturating_add(since))
+        };
+        self.fact(name, begins.map_or_else(|| since.to_string(), second));
+    }
+}
+
+/// Seconds in the units of people, without parts of one.
+pub(super) fn length(seconds: f64) -> String {
+    let whole = Span::from_secs_f64(seconds.round()).unwrap_or_default();
+    whole.to_string()
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, kind, format, packing, .. } = self;
+        writeln!(f, "{file}: {kind}")?;
+        let line = |f: &mut fmt::Formatter<'_>, name: &str, value: &str| {
+            writeln!(f, "  {name:<16} {value}")
+        };
+        let separated = self.separator.map(|by| format!(", separated by {by}"));
+        let packed = if packing == "plain" { String::new() } else { format!(", {packing}") };
+        line(f, "format", &format!("{format}{}{packed}", separated.unwrap_or_default()))?;
+        if !self.columns.is_empty() {
+            line(f, "columns", &self.columns)?;
+        }
+        if !self.unused.is_empty() {
+            line(f, "not used", &self.unused.join(", "))?;
+        }
+        for (name, value) in &self.facts {
+            line(f, name, value)?;
+        }
+        for odd in &self.oddities {
+            line(f, "odd", odd)?;
+        }
+        writeln!(f, "\nIn an experiment file:\n\n{}", self.experiment.trim_end())
+    }
+}

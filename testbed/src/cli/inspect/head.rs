@@ -1,0 +1,102 @@
+//! The beginning of a file, by which its kind is told.
+
+use std::io::{self, Cursor};
+
+use dormouse_input::{Packing, Rows, Source};
+
+/// How a file begins.
+#[derive(Debug)]
+pub(super) struct Head {
+    /// How the file is packed.
+    pub(super) packing: Packing,
+    is_json: bool,
+    /// First bytes of the file, unpacked.
+    bytes: Vec<u8>,
+    /// Cells of the first two rows; none of JSON.
+    rows: Vec<Vec<String>>,
+    /// What separates the cells of a row.
+    separator: Option<&'static str>,
+}
+
+impl Head {
+    /// Looks at the beginning of a file, without taking it.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read or unpacked.
+    pub(super) fn of(source: &mut Source) -> io::Result<Self> {
+        let (packing, is_json) = (source.packing(), source.is_json()?);
+        let bytes = source.next_bytes()?.to_vec();
+        let mut head = Self { packing, is_json, bytes, rows: Vec::new(), separator: None };
+        if !is_json {
+            head.look_at_rows();
+        }
+        Ok(head)
+    }
+
+    /// Reads the first two rows, as far as they are some.
+    fn look_at_rows(&mut self) {
+        let source = Source::of(Cursor::new(self.bytes.clone()));
+        let Ok(mut rows) = source.and_then(Rows::of) else { return };
+        self.separator = rows.first().filter(|row| row.len() > 1).map(|_| rows.separator().name());
+        for _ in 0..2 {
+            let Ok(Some(row)) = rows.next_row() else { return };
+            self.rows.push(row.cells().map(str::to_owned).collect());
+        }
+    }
+
+    /// Whether there is nothing in the file but blanks.
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.iter().all(u8::is_ascii_whitespace)
+    }
+
+    /// Whether the file is JSON.
+    pub(super) const fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// Whether the file is JSON that has a key of this name near its beginning.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        let key = format!("\"{key}\"");
+        self.is_json && self.bytes.windows(key.len()).any(|part| part == key.as_bytes())
+    }
+
+    /// Whether the first row has a heading of this name; letter case, blanks and punctuation don't
+    /// matter.
+    pub(super) fn has_heading(&self, name: &str) -> bool {
+        let first = self.rows.first().into_iter().flatten();
+        first.into_iter().any(|heading| plain(heading) == plain(name))
+    }
+
+    /// Cells of the first row.
+    pub(super) fn first(&self) -> &[String] {
+        self.rows.first().map_or(&[], Vec::as_slice)
+    }
+
+    /// The first line with something in it.
+    pub(super) fn line(&self) -> String {
+        let text = String::from_utf8_lossy(&self.bytes);
+        text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
+    }
+
+    /// The first letters of the file, for a message.
+    pub(super) fn begins(&self) -> String {
+        const SHOWN: usize = 60;
+        self.line().chars().take(SHOWN).map(|c| if c.is_control() { '?' } else { c }).collect()
+    }
+
+    /// The beginning of the file as a file of its own.
+    pub(super) fn as_file(&self) -> Cursor<Vec<u8>> {
+        Cursor::new(self.bytes.clone())
+    }
+
+    /// What separates the cells of the file, where it has rows.
+    pub(super) const fn separator(&self) -> Option<&'static str> {
+        self.separator
+    }
+}
+
+/// A heading without what does not matter in it.
+fn plain(heading: &str) -> String {
+    heading.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}

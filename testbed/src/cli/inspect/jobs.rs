@@ -1,0 +1,71 @@
+//! Logs of parallel jobs.
+
+use std::fs::File;
+
+use dormouse_units::Time;
+use dormouse_workload::{OnMalformed, Statistics, SwfError, Trace};
+use serde_json::json;
+
+use super::command::InspectArgs;
+use super::found::{Found, length};
+use super::head::Head;
+use crate::cli::failure::Failure;
+use crate::cli::workload::bad;
+
+/// Reads a log whole.
+pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
+    if !args.column.is_empty() {
+        return Err(args.refused("its columns have no names", "leave --column out"));
+    }
+    let open = |machine| Trace::of(&args.file, File::open(&args.file), machine, OnMalformed::Skip);
+    let (mut trace, is_said) = match open(None) {
+        // Any job fits a machine whose size nobody says.
+        Err(SwfError::NoMachine { .. }) => (open(Some(u32::MAX)).map_err(bad)?, false),
+        trace => (trace.map_err(bad)?, true),
+    };
+    let (mut statistics, mut ends) = (Statistics::new(trace.machine()), None::<(Time, Time)>);
+    for job in trace.by_ref() {
+        let job = job.map_err(bad)?;
+        statistics.add(&job);
+        let (first, last) = ends.unwrap_or((job.submitted, job.submitted));
+        ends = Some((first.min(job.submitted), last.max(job.submitted)));
+    }
+    let header = trace.reader().header();
+    let begins = header.unix_start().filter(|begins| *begins > 0);
+    let begins = begins.and_then(|begins| i64::try_from(begins).ok());
+    let mut found = Found::new(args, head, ("parallel jobs", "Standard Workload Format"));
+    if let Some(computer) = header.get("Computer") {
+        found.fact("computer", computer);
+    }
+    found.fact("jobs", statistics.jobs());
+    let (smallest, largest) = statistics.size.range();
+    match is_said {
+        true => found.fact("processors", trace.machine()),
+        false => found.oddities.push("the log does not say how large its machine is".to_owned()),
+    }
+    if let Some((first, last)) = ends {
+        found.instant("first", first, begins);
+        found.instant("last", last, begins);
+    }
+    let mean = statistics.size.mean();
+    found.fact("processes", format!("{smallest} to {largest}, {mean:.1} on average"));
+    let (least, most) = statistics.runtime.range();
+    let mean = length(statistics.runtime.mean());
+    found.fact("run times", format!("{} to {}, {mean} on average", length(least), length(most)));
+    if is_said {
+        found.fact("offered load", format!("{:.4}", statistics.offered_load()));
+    }
+    let skipped = trace.skipped();
+    found.left_out = json!(skipped);
+    if skipped.malformed() + skipped.never_ran > 0 {
+        found.oddities.push(skipped.to_string());
+    }
+    let skip = if skipped.malformed() > 0 { "on-malformed = \"skip\"\n" } else { "" };
+    let machine = match is_said {
+        true => String::new(),
+        false => format!("processors = {largest} # nobody says it: the largest job has so many\n"),
+    };
+    let log = args.quoted();
+    found.experiment = format!("[workload]\nkind = \"swf\"\nlog = {log}\n{machine}{skip}");
+    Ok(found)
+}

@@ -1,0 +1,52 @@
+//! Lifetimes of VMs.
+
+use std::collections::BTreeSet;
+
+use dormouse_experiment::read_rows;
+use dormouse_fit::Record;
+use serde_json::json;
+
+use super::command::InspectArgs;
+use super::found::{Found, length};
+use super::head::Head;
+use crate::cli::failure::Failure;
+
+/// Reads a record whole, without rows that can't be used.
+pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
+    if !args.column.is_empty() {
+        return Err(args.refused("its columns have the names that are known", "leave --column out"));
+    }
+    let record = read_rows(&args.file, |text| Record::read(text, true))?;
+    let mut found = Found::new(args, head, ("lifetimes of VMs", "CSV"));
+    let taken = record.lives.iter().filter(|life| life.was_taken).count();
+    found.fact("VMs", record.lives.len());
+    found.fact("preempted", taken);
+    found.fact("stopped", record.lives.len() - taken);
+    let spans = record.lives.iter().map(|life| life.span);
+    if let (Some(least), Some(most)) = (spans.clone().min(), spans.clone().max()) {
+        let mut sorted: Vec<_> = spans.collect();
+        sorted.sort_unstable();
+        let middle = sorted[sorted.len() / 2];
+        let of = [least, most, middle].map(|span| length(span.as_secs_f64()));
+        found.fact("lifetimes", format!("{} to {}, {} in the middle", of[0], of[1], of[2]));
+    }
+    let types = record.lives.iter().map(|life| life.kind.as_str());
+    let types: BTreeSet<&str> = types.filter(|kind| !kind.is_empty()).collect();
+    if !types.is_empty() {
+        found.fact("types", types.iter().copied().collect::<Vec<_>>().join(", "));
+    }
+    found.left_out = json!({ "repeated": record.repeated, "malformed": record.unusable.len() });
+    if record.repeated + record.unusable.len() > 0 {
+        found.oddities.push(record.to_string());
+    }
+    let file = args.quoted();
+    found.experiment = match record.unusable.is_empty() {
+        true => format!("[[interruption]]\nmodel = \"replay\"\nfile = {file}\n"),
+        false => format!(
+            "# An experiment reads no file with malformed rows. A law fitted to the others:\n# dormouse \
+             fit {} --skip-malformed --write EXPERIMENT.toml\n",
+            args.file.display()
+        ),
+    };
+    Ok(found)
+}

@@ -1,0 +1,12 @@
+//! `dormouse inspect`: what a file is, what was understood of it, and the experiment lines that use it.
+
+mod command;
+mod found;
+mod head;
+mod jobs;
+mod kind;
+mod lifetimes;
+mod prices;
+mod requests;
+
+pub(crate) use command::{InspectArgs, inspect};

@@ -1,0 +1,245 @@
+//! `dormouse inspect`: each kind of file is told by its content, whatever it is called, and what is none
+//! is one clear error.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use dormouse_tests::{refused, run_in};
+use serde_json::Value;
+
+const JOBS: &str = "\
+; Computer: a machine of ours
+; MaxProcs: 8
+; UnixStartTime: 1000000000
+1 0 -1 60 4 -1 -1 4 100 -1 1 1 1 1 1 1 -1 -1
+2 3600 -1 120 8 -1 -1 8 200 -1 1 1 1 1 1 1 -1 -1
+3 3700 -1 -1 8 -1 -1 8 200 -1 5 1 1 1 1 1 -1 -1
+";
+
+const PRICES: &str = "time,price\n2020-01-01 00:00:00,0.1\n2020-01-01 06:00:00,0.2\n\
+                      2020-01-01 06:00:00,0.2\n2020-01-02 00:00:00,0.1\n";
+
+const HISTORY: &str = r#"{"SpotPriceHistory": [
+  {"AvailabilityZone": "us-east-1a", "InstanceType": "m1.small", "ProductDescription": "Linux/UNIX",
+   "SpotPrice": "0.0347", "Timestamp": "2020-01-02T03:10:00.000Z"},
+  {"AvailabilityZone": "us-east-1b", "InstanceType": "m1.small", "ProductDescription": "Linux/UNIX",
+   "SpotPrice": "0.5", "Timestamp": "2020-01-02T03:07:00.000Z"}]}"#;
+
+const LIFETIMES: &str = "machine_type,end_event,lifetime_s\nn1-highcpu-2,preempted,3600\n\
+                         n1-highcpu-4,stop,7200\nn1-highcpu-2,preempted,-1\n";
+
+const REQUESTS: &str = "at,type,market,duration\n0,c3.large,spot,1h\n90,c3.large,on-demand,2h\n";
+
+const AZURE: &str = "a,s,d,0,900,1,1,1,Unknown,2,4\nb,s,d,300,300,1,1,1,Interactive,>24,>64\n\
+                     c,s,d,600,1500,1,1,1,Interactive,>24,>64\n";
+
+const GOOGLE: &str = "{\"time\":\"600000000\",\"type\":\"3\",\"collection_id\":\"9\",\"instance_index\":\"0\",\
+     \"priority\":\"25\",\"resource_request\":{\"cpus\":0.02,\"memory\":0.01}}\n\
+     {\"time\":\"900000000\",\"type\":\"6\",\"collection_id\":\"9\",\"instance_index\":\"0\",\
+     \"priority\":\"25\",\"resource_request\":{\"cpus\":0.02,\"memory\":0.01}}\n";
+
+fn inspected(folder: &Path, args: &[&str]) -> String {
+    let args: Vec<&str> = ["inspect"].iter().chain(args).copied().collect();
+    let output = run_in(folder, &args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn each_kind_is_told_by_its_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for (text, says) in [
+        (
+            JOBS,
+            &[
+                "parallel jobs",
+                "Standard Workload Format",
+                "jobs             2",
+                "first            2001-09-09 01:46:40",
+                "last             2001-09-09 02:46:40",
+                "run times        1m to 2m",
+                "1 that never ran",
+                "kind = \"swf\"\nlog = \"some.file\"",
+            ][..],
+        ),
+        (
+            PRICES,
+            &[
+                "spot prices",
+                "prices           4",
+                "2020-01-01 00:00:00 to 2020-01-02 00:00:00",
+                "1 have the time of another",
+                "[cloud.prices]\n\"TYPE\" = \"some.file\"",
+            ],
+        ),
+        (
+            LIFETIMES,
+            &[
+                "lifetimes of VMs",
+                "VMs              2",
+                "preempted        1",
+                "1 malformed ones",
+                "--skip-malformed",
+            ],
+        ),
+        (
+            REQUESTS,
+            &[
+                "requests for VMs",
+                "separated by commas",
+                "at from 'at', type from 'type'",
+                "requests         2",
+                "last             1m30s",
+                "csv = \"some.file\"",
+            ],
+        ),
+        (
+            AZURE,
+            &[
+                "Azure Public Dataset, vmtable",
+                "left out: 1 without any duration (the first on line 2)",
+                "1 >24 vCPUs >64 GiB on-demand",
+                "types-map",
+            ],
+        ),
+        (
+            GOOGLE,
+            &[
+                "Google cluster trace 2019, instance_events as JSON",
+                "spot             1",
+                "1 1/32 of a machine spot",
+                "600 s of the file",
+                "machine-vcpus = ",
+            ],
+        ),
+    ] {
+        fs::write(at.join("some.file"), text).unwrap();
+        let said = inspected(at, &["some.file"]);
+        for part in says {
+            assert!(said.contains(part), "'{part}' is not in\n{said}");
+        }
+        let json: Value = serde_json::from_str(&inspected(at, &["some.file", "--json"])).unwrap();
+        assert!(
+            says[0].contains(json["kind"].as_str().unwrap())
+                || says[0].contains("trace")
+                || says[0].contains("vmtable"),
+            "{json}"
+        );
+        assert!(said.ends_with(&format!("{}\n", json["experiment"].as_str().unwrap().trim_end())));
+    }
+    // The JSON of the provider's call, by the ending that its reader knows.
+    fs::write(at.join("h.json"), HISTORY).unwrap();
+    let said = inspected(at, &["h.json"]);
+    let line = "\"m1.small\" = { file = \"h.json\", type = \"m1.small\", zone = \"us-east-1b\", product = \
+                \"Linux/UNIX\" }";
+    assert!(said.contains("series           2") && said.contains(line), "{said}");
+}
+
+#[test]
+fn packing_and_columns_are_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(
+        b"begun;took;what;why\n2020-01-01 00:00:10;20;x;z\n2020-01-01 00:00:05;5,5;y;z\n",
+    )
+    .unwrap();
+    fs::write(at.join("packed"), gzip.finish().unwrap()).unwrap();
+    let columns = ["packed", "--column", "at=begun", "--column", "duration=took,type=what"];
+    let said = inspected(at, &columns);
+    for part in [
+        "table of VMs, separated by semicolons, gzip",
+        "at from 'begun', type from 'what', duration from 'took'",
+        "not used         why",
+        "first            2020-01-01 00:00:05",
+        "on-demand for    6s to 20s",
+        "columns = { at = \"begun\", duration = \"took\", type = \"what\" }",
+    ] {
+        assert!(said.contains(part), "'{part}' is not in\n{said}");
+    }
+    let json: Value = serde_json::from_str(&inspected(
+        at,
+        &["packed", "--column", "at=begun,duration=took,type=what", "--json"],
+    ))
+    .unwrap();
+    assert_eq!((&json["packing"], &json["unused"][0]), (&"gzip".into(), &"why".into()));
+    assert_eq!(json["facts"]["requests"], "2");
+}
+
+#[test]
+fn what_is_no_file_of_a_known_kind_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("run")).unwrap();
+    let known = ["known are", "prices", "lifetimes", "requests", "jobs"];
+    for (text, says) in [
+        (&b"Dear diary,\n"[..], &["'Dear diary,'", known[0], known[1], known[4]][..]),
+        (b"", &["it is empty; give a file of", known[2]]),
+        (b" \n\n", &["it is empty"]),
+        (b"\x00\x01\x02", &["'???'", known[3]]),
+        (b"{\"a\": 1}", &["'{\"a\": 1}'", known[0]]),
+        (
+            b"SQLite format 3\0",
+            &["it is SQLite, which is not read here; unpack or convert it first"],
+        ),
+        (
+            b"at,type,market,duration\n5,x,spot,soon\n",
+            &["line 2: its duration, 'soon', is no time"],
+        ),
+    ] {
+        fs::write(at.join("file"), text).unwrap();
+        let says: Vec<&str> = ["file"].iter().chain(says).copied().collect();
+        refused(at, &["inspect", "file"], 2, &says);
+        refused(at, &["inspect", "file", "--json"], 2, &says);
+    }
+    refused(at, &["inspect", "run"], 2, &["run: it is a folder; give a file"]);
+    refused(at, &["inspect", "nowhere"], 2, &["nowhere"]);
+    fs::write(at.join("file"), REQUESTS).unwrap();
+    refused(at, &["inspect", "file", "--column", "at"], 2, &["NAME=HEADING"]);
+    refused(at, &["inspect", "file", "--column", "on=at"], 2, &["file"]);
+    fs::write(at.join("file"), JOBS).unwrap();
+    refused(at, &["inspect", "file", "--column", "at=submit"], 2, &["leave --column out"]);
+}
+
+/// What is printed for an experiment is read by one as it stands.
+#[test]
+fn the_lines_of_an_experiment_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let bag = "[workload]\nkind = \"bag\"\nname = \"j60\"\n[scheduler]\nname = \"burst-hads\"\n";
+    let cloud = "[cloud]\ncatalogue = \"ec2-2020\"\n";
+    let batch = "[scheduler]\nname = \"easy\"\n";
+    let of_nobody = JOBS.replace("; MaxProcs: 8\n", "");
+    let good = LIFETIMES.replace("n1-highcpu-2,preempted,-1\n", "");
+    for (text, name, before, after) in [
+        (JOBS, "jobs", "", batch),
+        (of_nobody.as_str(), "no-machine", "", batch),
+        (PRICES, "prices", cloud, bag),
+        (good.as_str(), "lifetimes", cloud, bag),
+        (REQUESTS, "requests", cloud, ""),
+        (
+            AZURE,
+            "azure",
+            "[cloud]\n[[cloud.type]]\nname = \"m\"\nvcpus = 32\nmemory = \"99 GiB\"\non-demand = 1\n",
+            "",
+        ),
+        (GOOGLE, "google", cloud, ""),
+    ] {
+        fs::write(at.join("some.file"), text).unwrap();
+        let json: Value = serde_json::from_str(&inspected(at, &["some.file", "--json"])).unwrap();
+        let lines =
+            json["experiment"].as_str().unwrap().replace("TYPE\" = \"some", "c3.large\" = \"some");
+        let experiment = format!("name = \"{name}\"\n{before}{lines}\n{after}");
+        fs::write(at.join("e.toml"), &experiment).unwrap();
+        let output = run_in(at, &["run", "e.toml", "--out", name]);
+        assert!(
+            output.status.success(),
+            "{}\n{experiment}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
