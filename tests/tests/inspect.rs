@@ -41,6 +41,18 @@ const GOOGLE: &str = "{\"time\":\"600000000\",\"type\":\"3\",\"collection_id\":\
      {\"time\":\"900000000\",\"type\":\"6\",\"collection_id\":\"9\",\"instance_index\":\"0\",\
      \"priority\":\"25\",\"resource_request\":{\"cpus\":0.02,\"memory\":0.01}}\n";
 
+const TRACE: &str = r#"{"metadata": {"gap_seconds": 300}, "data": [1,1,1,0,0,1,1,1,1,0,1,1]}"#;
+
+const ACTS: &str = "time,action,type\n15m,preempt,c3.large\n45m,hibernate,\n";
+
+const TYPES: &str = "Instance Type,vCPUs,Memory GiB,On Demand,Spot\na1,2,4,0.1,0.03\na2,4,8,0.2,\n";
+
+const DESCRIBED: &str = r#"{"InstanceTypes": [{"InstanceType": "m5.large", "VCpuInfo": {"DefaultVCpus": 2},
+    "MemoryInfo": {"SizeInMiB": 8192}, "SupportedUsageClasses": ["on-demand", "spot"]}]}"#;
+
+const ADVISOR: &str =
+    r#"{"spot_advisor": {"us-east-1": {"Linux": {"m5.large": {"s": 66, "r": 1}}}}}"#;
+
 fn inspected(folder: &Path, args: &[&str]) -> String {
     let args: Vec<&str> = ["inspect"].iter().chain(args).copied().collect();
     let output = run_in(folder, &args);
@@ -70,9 +82,9 @@ fn each_kind_is_told_by_its_content() {
             PRICES,
             &[
                 "spot prices",
-                "prices           4",
+                "prices           3",
                 "2020-01-01 00:00:00 to 2020-01-02 00:00:00",
-                "1 have the time of another",
+                "1 row repeats the time and the price of another",
                 "[cloud.prices]\n\"TYPE\" = \"some.file\"",
             ],
         ),
@@ -106,6 +118,31 @@ fn each_kind_is_told_by_its_content() {
                 "types-map",
             ],
         ),
+        (
+            TRACE,
+            &[
+                "availability of spot VMs",
+                "JSON of spot-traces",
+                "changes          4",
+                "VMs at a time    0 to 1",
+                "[cloud.availability]\n\"TYPE\" = \"some.file\"",
+            ],
+        ),
+        (
+            ACTS,
+            &["interruptions", "acts             2", "last             45m", "hibernate all VMs"],
+        ),
+        (
+            TYPES,
+            &[
+                "instance types",
+                "types            2",
+                "with spot price  1",
+                "catalogue = \"some.file\"",
+            ],
+        ),
+        (DESCRIBED, &["instance types", "describe-instance-types", "m5.large"]),
+        (ADVISOR, &["savings on spot VMs", "66 to 66 %", "advisor = \"some.file\""]),
         (
             GOOGLE,
             &[
@@ -196,6 +233,8 @@ fn what_is_no_file_of_a_known_kind_is_refused() {
         refused(at, &["inspect", "file"], 2, &says);
         refused(at, &["inspect", "file", "--json"], 2, &says);
     }
+    fs::write(at.join("file"), "when,what\n5m,preempt\n").unwrap();
+    refused(at, &["inspect", "file", "--column", "time=when,action=why"], 2, &["file"]);
     refused(at, &["inspect", "run"], 2, &["run: it is a folder; give a file"]);
     refused(at, &["inspect", "nowhere"], 2, &["nowhere"]);
     fs::write(at.join("file"), REQUESTS).unwrap();
@@ -212,6 +251,8 @@ fn the_lines_of_an_experiment_run() {
     let at = folder.path();
     let bag = "[workload]\nkind = \"bag\"\nname = \"j60\"\n[scheduler]\nname = \"burst-hads\"\n";
     let cloud = "[cloud]\ncatalogue = \"ec2-2020\"\n";
+    let fleet = "[workload]\nkind = \"bag\"\ndeadline = \"2h\"\ntask = [{ runtime = \"5m\" }]\n[scheduler]\nname = \"fifo\"\n\
+                 fleet = [{ type = \"m5.large\", market = \"spot\", count = 4 }]\n";
     let batch = "[scheduler]\nname = \"easy\"\n";
     let of_nobody = JOBS.replace("; MaxProcs: 8\n", "");
     let good = LIFETIMES.replace("n1-highcpu-2,preempted,-1\n", "");
@@ -228,6 +269,10 @@ fn the_lines_of_an_experiment_run() {
             "",
         ),
         (GOOGLE, "google", cloud, ""),
+        (TRACE, "trace", cloud, bag),
+        (ACTS, "acts", cloud, bag),
+        (DESCRIBED, "described", "", fleet),
+        (ADVISOR, "advisor", "", fleet),
     ] {
         fs::write(at.join("some.file"), text).unwrap();
         let json: Value = serde_json::from_str(&inspected(at, &["some.file", "--json"])).unwrap();

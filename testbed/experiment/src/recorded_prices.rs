@@ -15,6 +15,7 @@ use super::PriceFile;
 use super::cloud::is_spot_type;
 use super::price_history::{Pick, read_record};
 use super::sections::{PricesPart, PricesSection};
+use super::zones;
 
 /// The prices of types.
 #[derive(Debug, Default)]
@@ -31,7 +32,7 @@ pub(super) struct RecordedPrices {
 
 /// A file that was read.
 struct Read<'a> {
-    kind: &'a TypeName,
+    kind: TypeName,
     place: Place,
     file: &'a str,
     path: PathBuf,
@@ -50,21 +51,25 @@ pub(super) fn check(
     found: &mut Mistakes,
 ) -> RecordedPrices {
     let (mut all, mut files) = (RecordedPrices::default(), Vec::new());
-    for (kind, section) in sections {
-        let place = cloud.inside(["prices", kind.as_str()]).place.clone();
-        if !is_spot_type(kind, &place, Some(types), found) {
+    let each = |(name, section)| {
+        zones::each(name, types).into_iter().map(move |kind| (name, kind, section))
+    };
+    for (name, kind, section) in sections.iter().flat_map(each) {
+        let place = cloud.inside(["prices", name.as_str()]).place.clone();
+        let zone = kind.zone().filter(|_| *name != kind);
+        if !is_spot_type(&kind, &place, Some(types), found) {
             continue;
         }
         match section {
             PricesSection::Rows(rows) => {
                 let rows = found.take(price_rows(rows, &place));
-                all.fixed.extend(rows.map(|rows| (kind.clone(), rows)));
+                all.fixed.extend(rows.map(|rows| (kind, rows)));
             }
             PricesSection::Whole(file) => {
-                files.extend(found.take(read((kind, place), file, None)));
+                files.extend(found.take(read((&kind, zone), place, file, None)));
             }
             PricesSection::Part(part) => {
-                files.extend(found.take(read((kind, place), &part.file, Some(part))));
+                files.extend(found.take(read((&kind, zone), place, &part.file, Some(part))));
             }
         }
     }
@@ -92,9 +97,11 @@ pub(super) fn check(
     all
 }
 
-/// Reads a file.
+/// Reads a file of prices of a type. Where the type stands for that in each `zone`, those of the zone are
+/// read, or, where the file says nothing of zones, all.
 fn read<'a>(
-    (kind, place): (&'a TypeName, Place),
+    (kind, zone): (&TypeName, Option<&str>),
+    place: Place,
     file: &'a str,
     part: Option<&'a PricesPart>,
 ) -> Result<Read<'a>, InputError> {
@@ -108,8 +115,16 @@ fn read<'a>(
     }
     let path = place.file(file);
     let (pick, mut notes) = (part.map(of).unwrap_or_default(), Vec::new());
-    let (record, length) = read_record(&path, &pick, &mut notes)?;
+    let of_zone = zone.filter(|_| pick.zone.is_none()).and_then(|zone| {
+        let pick = Pick { zone: Some(zone.to_owned()), ..pick.clone() };
+        read_record(&path, &pick, &mut notes).ok()
+    });
+    let (record, length) = match of_zone {
+        Some(record) => record,
+        None => read_record(&path, &pick, &mut notes)?,
+    };
     notes.extend(record.oddities());
+    let kind = kind.clone();
     Ok(Read { kind, place, file, path, part, record, length, notes })
 }
 

@@ -193,6 +193,34 @@ fn zones_have_capacity_prices_and_interruptions_of_their_own() {
 }
 
 #[test]
+fn a_history_of_several_zones_gives_each_its_prices() {
+    let entry = |zone: &str, price: &str, hour: u32| {
+        format!(
+            r#"{{"AvailabilityZone": "{zone}", "InstanceType": "v100", "ProductDescription": "Linux/UNIX",
+            "SpotPrice": "{price}", "Timestamp": "2024-01-01T{hour:02}:00:00Z"}}"#
+        )
+    };
+    let entries = [
+        entry("us-east-1a", "0.1", 0),
+        entry("us-east-1a", "0.3", 9),
+        entry("us-east-1b", "0.2", 0),
+        entry("us-east-1b", "0.4", 9),
+    ];
+    let history = format!("{{\"SpotPriceHistory\": [{}]}}", entries.join(","));
+    let cloud = "zones = [\"us-east-1a\", \"us-east-1b\"]\nprices = { v100 = \"p\" }";
+    let first = |kind: &str, content: &str| {
+        let work = work(1, &[("v100@us-east-1a", 1)]);
+        let experiment = experiment(cloud, &work, &[("p", content)]).unwrap();
+        experiment.setup.terms.prices[kind].steps()[0].1
+    };
+    let price = |text: &str| text.parse::<dormouse_units::Price>().unwrap();
+    assert_eq!(first("v100@us-east-1a", &history), price("0.1"));
+    assert_eq!(first("v100@us-east-1b", &history), price("0.2"));
+    // A record that says nothing of zones is of each.
+    assert_eq!(first("v100@us-east-1b", "0,0.5\n3600,0.6\n"), price("0.5"));
+}
+
+#[test]
 fn an_event_of_all_zones_hits_all_at_once() {
     let cloud = "zones = [\"a\", \"b\"]";
     for (scope, targets) in [("zone", 2), ("all", 1)] {

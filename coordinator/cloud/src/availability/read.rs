@@ -1,6 +1,6 @@
 //! Records of availability as people have them: the JSON of spot-traces, or rows of time and number.
 
-use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Rows, Source};
+use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Row, Rows, Source};
 use dormouse_units::{Span, Time};
 use serde::Deserialize;
 
@@ -44,6 +44,13 @@ impl Availability {
         let text = String::from_utf8_lossy(begins);
         let is_object = text.trim_start().starts_with('{');
         is_object && text.contains("\"gap_seconds\"")
+    }
+
+    /// Whether these are the headings of rows of availability.
+    #[must_use]
+    pub fn are_headings(first: &Row<'_>) -> bool {
+        let columns = Columns::of(first, &COLUMNS, &Chosen::default());
+        columns.is_ok_and(|columns| columns.is_some_and(|columns| columns.has_heading()))
     }
 
     /// Reads a record: the JSON of a spot-trace, or rows of a time and a number of VMs, with or

@@ -14,7 +14,7 @@ use crate::cli::print::show;
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// A file of jobs, prices, lifetimes or requests for VMs, packed or not
+    /// A file of jobs, prices, lifetimes, availability, interruptions, instance types or requests for VMs, packed or not
     pub(super) file: PathBuf,
     /// Which column is what, such as price=SpotPrice or at=3, where the file's names are not known
     #[arg(long, value_name = "NAME=HEADING")]
@@ -29,6 +29,15 @@ impl InspectArgs {
     pub(super) fn chosen(&self) -> Chosen {
         let all = self.column.iter().flat_map(Chosen::iter);
         all.map(|(name, heading)| (name.to_owned(), heading.to_owned())).collect()
+    }
+
+    /// The columns that were chosen, as a table in TOML; empty: none was.
+    pub(super) fn columns(&self) -> String {
+        let chosen = self.chosen();
+        let pair =
+            |(name, heading): (&str, &str)| format!("{name} = {}", toml::Value::from(heading));
+        let pairs: Vec<_> = chosen.iter().map(pair).collect();
+        if pairs.is_empty() { String::new() } else { format!("{{ {} }}", pairs.join(", ")) }
     }
 
     /// A mistake in the file as a whole.

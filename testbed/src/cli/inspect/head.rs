@@ -2,7 +2,7 @@
 
 use std::io::{self, Cursor};
 
-use dormouse_input::{Packing, Rows, Source};
+use dormouse_input::{Packing, Row, Rows, Source};
 
 /// How a file begins.
 #[derive(Debug)]
@@ -12,8 +12,6 @@ pub(super) struct Head {
     is_json: bool,
     /// First bytes of the file, unpacked.
     bytes: Vec<u8>,
-    /// Cells of the first two rows; none of JSON.
-    rows: Vec<Vec<String>>,
     /// What separates the cells of a row.
     separator: Option<&'static str>,
 }
@@ -27,22 +25,17 @@ impl Head {
     pub(super) fn of(source: &mut Source) -> io::Result<Self> {
         let (packing, is_json) = (source.packing(), source.is_json()?);
         let bytes = source.next_bytes()?.to_vec();
-        let mut head = Self { packing, is_json, bytes, rows: Vec::new(), separator: None };
+        let mut head = Self { packing, is_json, bytes, separator: None };
         if !is_json {
-            head.look_at_rows();
+            head.separator = head.told_separator();
         }
         Ok(head)
     }
 
-    /// Reads the first two rows, as far as they are some.
-    fn look_at_rows(&mut self) {
-        let source = Source::of(Cursor::new(self.bytes.clone()));
-        let Ok(mut rows) = source.and_then(Rows::of) else { return };
-        self.separator = rows.first().filter(|row| row.len() > 1).map(|_| rows.separator().name());
-        for _ in 0..2 {
-            let Ok(Some(row)) = rows.next_row() else { return };
-            self.rows.push(row.cells().map(str::to_owned).collect());
-        }
+    /// What separates the cells of the first row, if it has several.
+    fn told_separator(&self) -> Option<&'static str> {
+        let rows = Source::of(self.as_file()).and_then(Rows::of).ok()?;
+        rows.first().filter(|row| row.len() > 1).map(|_| rows.separator().name())
     }
 
     /// Whether there is nothing in the file but blanks.
@@ -61,16 +54,15 @@ impl Head {
         self.is_json && self.bytes.windows(key.len()).any(|part| part == key.as_bytes())
     }
 
-    /// Whether the first row has a heading of this name; letter case, blanks and punctuation don't
-    /// matter.
-    pub(super) fn has_heading(&self, name: &str) -> bool {
-        let first = self.rows.first().into_iter().flatten();
-        first.into_iter().any(|heading| plain(heading) == plain(name))
+    /// Whether the first row is as `is` has it.
+    pub(super) fn begins_with(&self, is: impl FnOnce(&Row<'_>) -> bool) -> bool {
+        let rows = Source::of(self.as_file()).and_then(Rows::of);
+        !self.is_json && rows.is_ok_and(|rows| rows.first().is_some_and(|first| is(&first)))
     }
 
-    /// Cells of the first row.
-    pub(super) fn first(&self) -> &[String] {
-        self.rows.first().map_or(&[], Vec::as_slice)
+    /// First bytes of the file, unpacked.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// The first line with something in it.
@@ -94,9 +86,4 @@ impl Head {
     pub(super) const fn separator(&self) -> Option<&'static str> {
         self.separator
     }
-}
-
-/// A heading without what does not matter in it.
-fn plain(heading: &str) -> String {
-    heading.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

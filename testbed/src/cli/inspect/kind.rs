@@ -1,12 +1,14 @@
 //! Kinds of files, told by what they begin with.
 
-use dormouse_input::{Chosen, Moment};
+use dormouse_cloud::{Availability, are_acts, are_types, is_described, looks_like_prices};
+use dormouse_fit::looks_like_lifetimes;
+use dormouse_input::Chosen;
 use dormouse_workload::RequestFile;
 
 use super::command::InspectArgs;
 use super::found::Found;
 use super::head::Head;
-use super::{jobs, lifetimes, prices, requests};
+use super::{acts, availability, catalogue, jobs, lifetimes, prices, requests};
 use crate::cli::failure::Failure;
 
 /// What a file is of.
@@ -20,11 +22,29 @@ pub(super) struct Kind {
 }
 
 /// All kinds, in the order in which they are asked: the first that says yes is it.
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 8] = [
     Kind {
-        name: "lifetimes of VMs (CSV with lifetime_s and end_event)",
-        is: |head, _| head.has_heading("lifetime_s") && head.has_heading("end_event"),
+        name: "lifetimes of VMs (tables with a lifetime or its ends, the JSON of Google's preemptible VMs)",
+        is: |head, _| looks_like_lifetimes(head.bytes()),
         inspect: lifetimes::inspect,
+    },
+    Kind {
+        name: "availability of spot VMs (the JSON of spot-traces, tables of time and count)",
+        is: |head, _| {
+            head.is_json() && Availability::is_trace(head.bytes())
+                || head.begins_with(Availability::are_headings)
+        },
+        inspect: availability::inspect,
+    },
+    Kind {
+        name: "interruptions (tables of time and action)",
+        is: |head, _| head.begins_with(are_acts),
+        inspect: acts::inspect,
+    },
+    Kind {
+        name: "the provider's spot advisor (spot-advisor-data.json)",
+        is: |head, _| head.has_key("spot_advisor") || head.has_key("instance_types"),
+        inspect: catalogue::inspect_advisor,
     },
     Kind {
         name: "requests for VMs (CSV, Azure's and Google's traces)",
@@ -32,8 +52,13 @@ const KINDS: [Kind; 4] = [
         inspect: requests::inspect,
     },
     Kind {
-        name: "spot prices (CSV, the JSON of EC2's price history)",
-        is: |head, _| is_of_prices(head),
+        name: "instance types (tables, the JSON of EC2's describe-instance-types)",
+        is: |head, _| head.is_json() && is_described(head.bytes()) || head.begins_with(are_types),
+        inspect: catalogue::inspect,
+    },
+    Kind {
+        name: "spot prices (tables, the JSON, list or text of EC2's price history)",
+        is: |head, chosen| looks_like_prices(head.bytes()) || are_prices_chosen(chosen),
         inspect: prices::inspect,
     },
     Kind {
@@ -60,17 +85,9 @@ impl Kind {
     }
 }
 
-/// A heading of times and prices, a row of both, or the provider's answer.
-fn is_of_prices(head: &Head) -> bool {
-    if head.is_json() {
-        return head.has_key("SpotPriceHistory");
-    }
-    let is_headed = head.has_heading("price") && head.has_heading("time");
-    let is_row = match head.first() {
-        [time, price] => Moment::read(time).is_some() && price.parse::<f64>().is_ok(),
-        _ => false,
-    };
-    is_headed || is_row
+/// Whether a column of prices was chosen: no other kind has one.
+fn are_prices_chosen(chosen: &Chosen) -> bool {
+    chosen.iter().any(|(name, _)| name == "price")
 }
 
 /// A comment of a log, or a row of its 18 numbers.

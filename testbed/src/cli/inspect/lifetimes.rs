@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_experiment::read_rows;
-use dormouse_fit::Record;
+use dormouse_experiment::read_file;
+use dormouse_fit::{LifeQuery, read_lifetimes};
 use serde_json::json;
 
 use super::command::InspectArgs;
@@ -13,11 +13,10 @@ use crate::cli::failure::Failure;
 
 /// Reads a record whole, without rows that can't be used.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
-    if !args.column.is_empty() {
-        return Err(args.refused("its columns have the names that are known", "leave --column out"));
-    }
-    let record = read_rows(&args.file, |text| Record::read(text, true))?;
-    let mut found = Found::new(args, head, ("lifetimes of VMs", "CSV"));
+    let query = LifeQuery { columns: args.chosen(), skips_malformed: true, ..LifeQuery::default() };
+    let record = read_file(&args.file, |source| read_lifetimes(source, &query))?;
+    let format = if head.is_json() { "JSON of Google's preemptible VMs" } else { "table" };
+    let mut found = Found::new(args, head, ("lifetimes of VMs", format));
     let taken = record.lives.iter().filter(|life| life.was_taken).count();
     found.fact("VMs", record.lives.len());
     found.fact("preempted", taken);
@@ -36,7 +35,10 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
         found.fact("types", types.iter().copied().collect::<Vec<_>>().join(", "));
     }
     found.left_out = json!({ "repeated": record.repeated, "malformed": record.unusable.len() });
-    if record.repeated + record.unusable.len() > 0 {
+    if record.repeated + record.unusable.len() > 0
+        || !record.left_out.is_empty()
+        || !record.remarks.is_empty()
+    {
         found.oddities.push(record.to_string());
     }
     let file = args.quoted();

@@ -1,5 +1,8 @@
 //! `dormouse inspect`: what a file is, what was understood of it, and the experiment lines that use it.
 
+mod acts;
+mod availability;
+mod catalogue;
 mod command;
 mod found;
 mod head;

@@ -16,18 +16,20 @@ const SHOWN: usize = 16;
 
 /// Reads a record whole.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
-    if !args.column.is_empty() {
-        return Err(args.refused("its columns are a time and a price", "leave --column out"));
-    }
     let mut notes = Vec::new();
-    let all = price_series(&args.file, &Pick::default(), &mut notes)?;
-    let format = if head.is_json() { "JSON of EC2's price history" } else { "CSV" };
+    let pick = Pick { columns: args.column.clone(), ..Pick::default() };
+    let all = price_series(&args.file, &pick, &mut notes)?;
+    let format = if head.is_json() { "JSON of EC2's price history" } else { "table" };
     let mut found = Found::new(args, head, ("spot prices", format));
     let rows: usize = all.iter().map(|series| series.record.rows()).sum();
     found.fact("prices", rows);
     found.fact("series", all.len());
     let file = args.quoted();
     let mut experiment = "[cloud.prices]\n".to_owned();
+    let columns = match args.columns().as_str() {
+        "" => String::new(),
+        columns => format!(", columns = {columns}"),
+    };
     for series in all.iter().take(SHOWN) {
         let trace = series.record.from(Span::ZERO).unwrap_or_default();
         let of = PriceStatistics::of(&trace, Time::ZERO + series.length);
@@ -43,9 +45,12 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
             [kind, zone, product] if all.len() > 1 => writeln!(
                 experiment,
                 "\"{kind}\" = {{ file = {file}, type = \"{kind}\", zone = \"{zone}\", product = \
-                 \"{product}\" }}"
+                 \"{product}\"{columns} }}"
             ),
-            _ => writeln!(experiment, "\"TYPE\" = {file} # the instance type that costs this"),
+            _ if columns.is_empty() => {
+                writeln!(experiment, "\"TYPE\" = {file} # the instance type that costs this")
+            }
+            _ => writeln!(experiment, "\"TYPE\" = {{ file = {file}{columns} }}"),
         };
     }
     if all.len() > SHOWN {
