@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Target, read_acts};
+use dormouse_cloud::{Action, Target, read_acts};
 use dormouse_experiment::read_file;
 use dormouse_units::Time;
 
@@ -32,7 +32,13 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
             Target::Vm(_) => "single VMs".to_owned(),
             Target::All => "all VMs".to_owned(),
         };
-        *counts.entry(format!("{:?} {of}", written.act.action).to_lowercase()).or_default() += 1;
+        let action = match written.act.action {
+            Action::Hibernate => "hibernate",
+            Action::Resume => "resume",
+            Action::Preempt => "preempt",
+            Action::Rebalance => "rebalance",
+        };
+        *counts.entry(format!("{action} {of}")).or_default() += 1;
     }
     for (what, count) in counts {
         found.fact(what, count);
