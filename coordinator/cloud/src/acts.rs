@@ -27,7 +27,7 @@ const COLUMNS: [Column; 5] = [
 /// An act of a record, with its place there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenAct {
-    /// The act.
+    /// What is done to which VMs, and when.
     pub act: Interruption,
     /// Number of its line, from 1.
     pub line: u64,

@@ -34,7 +34,7 @@ pub(crate) struct VmRecord {
     pub(crate) memory: Bytes,
     /// How VMs of its type earn credits, if they do.
     pub(crate) burstable: Option<Burstable>,
-    /// Its account in unlimited mode.
+    /// The account of credits of a VM in unlimited mode.
     pub(crate) surplus: Option<Surplus>,
     /// Tasks sent to it between a hibernation's asking and its effect: they start at the resume.
     pub(crate) frozen_starts: Vec<StartTask>,
