@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use dormouse_model::Submission;
-use dormouse_units::Span;
+use dormouse_units::{Span, Time};
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_workload::{
-    Header, Histogram, Model, OnMalformed, Skipped, Statistics, SwfJob, SwfWriter, Trace,
-    offered_load, scale_arrivals, tsafrir_estimates,
+    Header, Histogram, JobsFormat, Model, OnMalformed, Skipped, Statistics, SwfJob, SwfWriter,
+    Trace, offered_load, scale_arrivals, tsafrir_estimates,
 };
 use serde_json::json;
 
@@ -96,7 +96,8 @@ pub(crate) struct ScaleArgs {
 /// An SWF log on the command line.
 #[derive(Debug, Args)]
 struct Input {
-    /// The log, plain or gzipped; of `stats` also a file of requests, .csv or .csv.gz
+    /// The log, packed or not: SWF, a workload of Batsim, or the output of sacct; of `stats` also a file
+    /// of requests, .csv or .csv.gz
     log: PathBuf,
     /// Processors of the machine, where the log does not say or is wrong
     #[arg(long)]
@@ -120,7 +121,8 @@ impl GenerateArgs {
         let mut jobs = self.model.generate(self.jobs, self.procs, self.seed).map_err(bad)?;
         if let Some(load) = self.load {
             let factor = offered_load(&jobs, self.procs) / positive("load", load)?;
-            jobs = jobs.into_iter().map(|job| scale_arrivals(job, factor)).collect();
+            let scaled = jobs.into_iter().map(|job| scale_arrivals(job, Time::ZERO, factor));
+            jobs = scaled.collect::<Result<_, _>>().map_err(bad)?;
         }
         if self.tsafrir {
             let longest = self.longest.unwrap_or_else(|| self.model.longest());
@@ -138,7 +140,7 @@ impl GenerateArgs {
 
 impl StatsArgs {
     fn run(&self) -> Result<(), Failure> {
-        if requests::is_csv(&self.input.log) {
+        if requests::is_csv(&self.input.log) && !is_log(&self.input.log) {
             return self.of_requests();
         }
         let mut trace = self.input.open()?;
@@ -146,7 +148,7 @@ impl StatsArgs {
         for job in trace.by_ref() {
             statistics.add(&job.map_err(bad)?);
         }
-        tell(&statistics, Some(trace.skipped()), self.json)?;
+        tell(&statistics, Some(&trace.skipped()), self.json)?;
         let Some(path) = &self.plot else { return Ok(()) };
         let name = self.input.log.file_name().unwrap_or_default();
         let chart = Chart {
@@ -169,6 +171,12 @@ impl StatsArgs {
         }
         requests::stats(log, self.json)
     }
+}
+
+/// Whether a file begins as a log of jobs does.
+fn is_log(path: &Path) -> bool {
+    let format = File::open(path).and_then(JobsFormat::of_file);
+    format.is_ok_and(|format| format.is_some())
 }
 
 /// Says what is in a log, and what was left out of it.
@@ -224,13 +232,17 @@ impl ScaleArgs {
         let mut header = trace.reader().header().clone();
         header.set("Note", format!("times between submissions multiplied by {factor}"));
         let mut after = Statistics::new(trace.machine());
+        let (mut first, log) = (None, &self.input.log);
         let scaled = trace.by_ref().map(|job| {
-            let job = scale_arrivals(job.map_err(bad)?, factor);
+            let job = job.map_err(bad)?;
+            let first = *first.get_or_insert(job.submitted);
+            let too_large = |error| Failure::BadInput(format!("{}: {error}", log.display()));
+            let job = scale_arrivals(job, first, factor).map_err(too_large)?;
             after.add(&job);
             Ok(job)
         });
         write_log(&self.out, &header, scaled)?;
-        tell(&after, Some(trace.skipped()), self.json)
+        tell(&after, Some(&trace.skipped()), self.json)
     }
 }
 

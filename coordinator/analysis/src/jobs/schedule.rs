@@ -80,6 +80,7 @@ struct Scheduled {
     run_time: i64,
     requested_time: i64,
     processes: u32,
+    is_cut: bool,
 }
 
 impl Scheduled {
@@ -97,11 +98,12 @@ impl Scheduled {
             run_time,
             requested_time: seconds(record.estimate).max(run_time),
             processes: record.processes,
+            is_cut: record.is_cut,
         }
     }
 
     fn line(&self) -> SwfJob {
-        let Self { number, submitted, wait, run_time, requested_time, processes } = *self;
+        let Self { number, submitted, wait, run_time, requested_time, processes, is_cut } = *self;
         let size = i64::from(processes);
         SwfJob {
             number,
@@ -111,8 +113,9 @@ impl Scheduled {
             allocated: size,
             requested: size,
             requested_time,
-            status: 1,
-            ..SwfJob::UNKNOWN
+            // One that was ended at its time limit has failed.
+            status: i64::from(!is_cut),
+            ..SwfJob::unknown()
         }
     }
 }
