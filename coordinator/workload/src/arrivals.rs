@@ -24,7 +24,7 @@ pub fn offered_load<'a>(jobs: impl IntoIterator<Item = &'a Submission>, machine:
 /// A time between submissions that is too large once it is multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error(
-    "job {number} was submitted {after} after the first, which can't be multiplied by {factor}: no time is \
+    "job {number} was submitted {after} after the first, which can't be multiplied by {factor:e}: no time is \
      so large; use a smaller factor"
 )]
 pub struct Unscalable {

@@ -100,7 +100,10 @@ pub fn play_following<E>(
             (Some((next, _)), Event::Cancel { .. }) => at < *next,
             (Some((next, _)), _) => at <= *next,
         };
-        if let Some((at, event)) = first.take_if(|(at, event)| is_due(*at, event)) {
+        let follower = player.followers.next();
+        let is_first = |at: Time| follower.is_none_or(|follower| at <= follower);
+        if let Some((at, event)) = first.take_if(|(at, event)| is_first(*at) && is_due(*at, event))
+        {
             first = outside.next().transpose().map_err(PlayError::Outside)?;
             let event = match event {
                 Event::AllSubmitted if !player.followers.is_empty() => {
@@ -116,11 +119,12 @@ pub fn play_following<E>(
             player.feed(at.max(player.now), event)?;
             continue;
         }
+        // Outside comes later, if anything does.
         let is_sooner = |at: Time| {
             first.as_ref().is_none_or(|(first, _)| at < *first)
                 && next.as_ref().is_none_or(|(next, _)| at <= *next)
         };
-        if player.followers.next().is_some_and(is_sooner)
+        if follower.is_some_and(is_sooner)
             && let Some(job) = player.followers.take()
         {
             let (at, task) = (job.submitted.max(player.now), player.run.next_task());

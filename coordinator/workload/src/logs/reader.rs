@@ -85,7 +85,7 @@ impl Listing {
         for job in &self.jobs {
             let at = key(job);
             self.skipped.taken_for.sorted += u64::from(at.is_some() && at < before);
-            before = before.max(at);
+            before = at.or(before);
         }
         self.jobs.sort_by_key(key);
     }

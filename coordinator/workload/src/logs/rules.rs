@@ -206,12 +206,12 @@ impl fmt::Display for Odd {
             (self.repeated, "had a number that another had"),
             (self.fractions, "had parts of a second"),
             (self.extra_fields, "had more than 18 fields"),
-            (self.follow_ups, "follow others and are submitted after their end"),
+            (self.follow_ups, "followed others (field 17) and wait for their end"),
             (
                 self.follow_none,
-                "follow a job that is not there or not above them, and keep their times",
+                "followed a job that is not there or not above them, and keep their times",
             ),
-            (self.follow_one, "follow one job that follows itself, and keep their times"),
+            (self.follow_one, "followed one job that follows itself, and keep their times"),
             (self.partial, "were partial executions without a line for the whole job"),
         ];
         let said = said.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));

@@ -55,7 +55,7 @@ pub struct Taken {
     pub heading: bool,
     /// Number of names (of users, groups, queues) that became numbers, in order of appearance.
     pub names: u64,
-    /// Number of jobs that were moved so that all are in order of submission.
+    /// Number of jobs that were submitted before the one above them; all were sorted.
     pub sorted: u64,
     /// Whether jobs were numbered in the order of the file, since their names are no numbers.
     pub numbered: bool,
@@ -84,7 +84,8 @@ impl fmt::Display for Taken {
             said.push(format!("{} names numbered in order of appearance", self.names));
         }
         if self.sorted > 0 {
-            said.push(format!("{} jobs moved into the order of submission", self.sorted));
+            let places = if self.sorted == 1 { "place" } else { "places" };
+            said.push(format!("out of order at {} {places} and sorted by submission", self.sorted));
         }
         if self.numbered {
             said.push("jobs numbered in the order of the file".to_owned());
