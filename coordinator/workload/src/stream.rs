@@ -9,7 +9,7 @@ use dormouse_units::{Bytes, Time, Usage};
 
 use crate::generated::generated;
 use crate::{
-    BatchWorkload, Estimates, EstimatesError, FollowUps, JobSource, JobSpec, LogRules, ModelError,
+    BatchWorkload, Estimates, EstimatesError, JobSource, JobSpec, LogRules, ModelError,
     RequestError, Skipped, Statistics, SwfError, Trace, Unscalable, UsageKind, UsageRule,
     offered_load, scale_arrivals,
 };
@@ -179,13 +179,14 @@ impl Jobs {
         };
         let (scaled_to, most) = (wanted.workload.load, first.unwrap_or(usize::MAX));
         let (name, mut first, mut load) = (log.display().to_string(), Time::ZERO, 1.0);
-        let (mut followers, mut follow) = (Vec::new(), rules.follow_ups == FollowUps::Kept);
+        let mut followers = Vec::new();
+        let mut follow = wanted.open(log, *rules)?.may_have_follow_ups();
         if scaled_to.is_some() || follow {
             // Twice through the file, so that it never has to be in memory.
             let mut statistics = Statistics::new(wanted.workload.processors);
             let mut trace = wanted.open(log, *rules)?;
-            let (mut jobs, mut is_first) = (trace.by_ref().take(most), true);
-            while let Some(job) = jobs.next() {
+            let mut is_first = true;
+            for job in trace.by_ref().take(most) {
                 let job = match job {
                     Ok(job) => job,
                     // Said where the jobs are read to be run.

@@ -333,6 +333,8 @@ mod tests {
         let mut bytes = Vec::new();
         let mut csv = JobsCsv::new(&mut bytes, "a,b").expect("to memory");
         csv.write(&record).expect("to memory");
+        let cut = Record { is_cut: true, migrations: 0, ..record };
+        csv.write(&cut).expect("to memory");
         csv.finish().expect("to memory");
         let text = String::from_utf8(bytes).expect("text");
         let mut lines = text.lines();
@@ -344,5 +346,9 @@ mod tests {
              0-2 7 9,-1,swaps=0;kills=0;migrations=1"
         );
         assert_eq!(line.split(',').count(), columns);
+        // One that was ended at its time limit.
+        let line = lines.next().expect("a job");
+        let ended = ",5,60,0,COMPLETED_WALLTIME_REACHED,120.5,40.5,161,";
+        assert!(line.contains(ended) && line.split(',').count() == columns, "{line}");
     }
 }

@@ -119,3 +119,38 @@ impl Scheduled {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_that_were_ended_at_their_time_limit_have_failed() {
+        let record = |id: u32, is_cut| Record {
+            id: TaskId::new(id),
+            number: u64::from(id) + 1,
+            submitted: Time::ZERO,
+            processes: 3,
+            runtime: Span::from_secs(3),
+            estimate: Span::from_secs(3),
+            started: Time::ZERO,
+            foreground: Some(Time::ZERO),
+            ended: Time::from_secs(3),
+            on: [0, 1, 2].into(),
+            swaps: 0,
+            kills: 0,
+            migrations: 0,
+            is_cut,
+        };
+        let mut bytes = Vec::new();
+        let mut schedule = Schedule::new(&mut bytes, 3, "x").expect("to memory");
+        for (id, is_cut) in [(0, true), (1, false)] {
+            schedule.add(&record(id, is_cut)).expect("to memory");
+        }
+        schedule.finish().expect("to memory");
+        let text = String::from_utf8(bytes).expect("text");
+        let status = |line: &str| line.split(' ').nth(10).map(str::to_owned);
+        let all: Vec<_> = text.lines().filter(|l| !l.starts_with(';')).filter_map(status).collect();
+        assert_eq!(all, ["0", "1"], "{text}");
+    }
+}

@@ -129,3 +129,71 @@ impl FromIterator<Submission> for Followers {
         followers
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dormouse_model::After;
+    use dormouse_units::{Attempt, Bytes, HostId, Span, Usage, VmId};
+
+    use super::*;
+
+    fn job(number: u64, after: &[u64], think: u64) -> Submission {
+        let (submitted, runtime) = (Time::from_secs(7), Span::from_secs(60));
+        let after = After { jobs: after.to_vec(), think: Span::from_secs(think) };
+        Submission {
+            number,
+            submitted,
+            processes: 1,
+            runtime,
+            estimate: runtime,
+            usage: Usage::FULL,
+            memory: Bytes::ZERO,
+            after: (!after.jobs.is_empty()).then(|| Arc::new(after)),
+            is_cut: false,
+        }
+    }
+
+    fn step(at: u64, event: Event) -> Step {
+        let mut step = Step::blank();
+        step.begin(0, Time::from_secs(at), event);
+        step
+    }
+
+    fn comes(at: u64, task: u32, number: u64) -> Step {
+        step(at, Followers::event(TaskId::new(task), job(number, &[], 0)))
+    }
+
+    fn ends(at: u64, task: u32, verified: bool) -> Step {
+        let (vm, task, attempt) = (VmId::new(0), TaskId::new(task), Attempt::new(1));
+        let report = Report::TaskFinished { vm, task, attempt, verified, real_cpu_us: 0 };
+        step(at, Event::Machine { host: HostId::new(0), number: 0, report })
+    }
+
+    #[test]
+    fn a_job_comes_after_the_last_that_it_follows() {
+        let mut all: Followers =
+            [job(3, &[1, 2, 1], 5), job(4, &[3], 0), job(9, &[8], 0)].into_iter().collect();
+        let see = |all: &mut Followers, step: Step| {
+            all.see(&step);
+            all.next()
+        };
+        assert_eq!(see(&mut all, comes(0, 0, 1)), None);
+        assert_eq!(see(&mut all, comes(0, 1, 2)), None);
+        assert_eq!(see(&mut all, ends(10, 1, true)), None);
+        // It failed, and is tried again.
+        assert_eq!(see(&mut all, ends(20, 0, false)), None);
+        assert_eq!(see(&mut all, ends(30, 0, true)), Some(Time::from_secs(35)));
+        let again = all.clone();
+        let third = all.take().expect("it is due");
+        assert_eq!((third.number, third.submitted), (3, Time::from_secs(35)));
+        // From a log it is taken as it was submitted then, and as nothing else.
+        let mut restored = again;
+        assert!(!restored.take_again(&job(3, &[1, 2, 1], 5)));
+        assert!(restored.take_again(&third) && !restored.take_again(&third));
+        assert_eq!((restored.len(), all.len()), (2, 2));
+        assert_eq!(see(&mut all, step(35, Followers::event(TaskId::new(2), third))), None);
+        assert_eq!(see(&mut all, ends(95, 2, true)), Some(Time::from_secs(95)));
+        assert_eq!(all.take().map(|job| job.number), Some(4));
+        assert!(!all.is_empty(), "nobody has ended job 8");
+    }
+}

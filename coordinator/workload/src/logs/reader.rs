@@ -198,6 +198,17 @@ impl SwfReader {
         &self.path
     }
 
+    /// Whether a job that is still to come names one that it follows. What can't be read is said when
+    /// it is read for its jobs.
+    pub(super) fn names_predecessors(mut self) -> bool {
+        while let Ok(Some(job)) = self.read() {
+            if job.is_ok_and(|job| job.preceding >= 0) {
+                return true;
+            }
+        }
+        false
+    }
+
     /// Counts a malformed job, or returns it as an error, as the user chose.
     pub(super) fn malformed(&mut self, problem: Problem) -> Result<(), SwfError> {
         match self.rules.on_malformed {

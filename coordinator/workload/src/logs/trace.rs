@@ -116,6 +116,12 @@ impl Trace {
         !(self.filler.is_one && self.filler.is_own)
     }
 
+    /// Whether a job of a log that is read from its beginning may follow another.
+    #[must_use]
+    pub fn may_have_follow_ups(self) -> bool {
+        self.reader.rules().follow_ups == FollowUps::Kept && self.reader.names_predecessors()
+    }
+
     /// The reader of the log.
     #[must_use]
     pub const fn reader(&self) -> &SwfReader {
