@@ -92,7 +92,10 @@ impl Followers {
             Event::Machine {
                 report: Report::TaskFinished { task, verified: true, .. }, ..
             } if !step.effects.contains(&Effect::Stale) => {
-                if let Some(number) = self.inside.remove(task) {
+                // Where several have a number, it is over with the last of them.
+                if let Some(number) = self.inside.remove(task)
+                    && !self.inside.values().any(|other| *other == number)
+                {
                     self.ended(number, step.at);
                 }
             }
