@@ -184,9 +184,9 @@ pub enum Separator {
     /// Blanks or tabs, as many as one likes.
     #[default]
     Blanks,
-    /// One tab.
+    /// One tab between two fields.
     Tabs,
-    /// One semicolon.
+    /// One semicolon between two fields.
     Semicolons,
 }
 

@@ -160,9 +160,9 @@ pub enum SwfError {
     UnreadMachine {
         /// The file of the log.
         path: PathBuf,
-        /// The directive.
+        /// Name of the directive.
         name: &'static str,
-        /// Its value.
+        /// Value of the directive.
         value: String,
     },
     /// The file is of a format that is read, and can't be used.
