@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use dormouse_analysis::{LATEST, LiveFacts};
 use dormouse_engine::Run;
+use dormouse_engine::drive::Followers;
 use dormouse_model::{Command, Event, Notice, Request, Step, Submission};
 use dormouse_units::{HostId, Span, Time, VmId};
 use ractor::rpc::CallResult;
@@ -73,8 +74,12 @@ pub(crate) struct ConductorState {
     last: Time,
     begun: bool,
     loads: Loads,
-    /// Parallel jobs, in order of submission.
+    /// Parallel jobs, in order of submission, without those that follow others.
     submissions: Vec<Submission>,
+    followers: Followers,
+    /// Number of all parallel jobs of the workload.
+    jobs: usize,
+    last_number: u64,
     /// The VMs that customers request, in order of time.
     requests: Vec<(Time, Request)>,
     door: Door,
@@ -263,6 +268,7 @@ impl ConductorState {
             return;
         }
         self.facts.see(&step);
+        self.followers.see(&step);
         self.forget_checkpoints(&step);
         self.start_clock();
         for command in commands {
@@ -478,6 +484,9 @@ impl Actor for Conductor {
             begun: restored,
             loads,
             submissions: args.submissions,
+            followers: args.followers,
+            jobs: args.jobs,
+            last_number: args.last_number,
             requests: args.requests,
             door: args.door,
             inbox: Inbox::default(),

@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dormouse_analysis::LiveFacts;
 use dormouse_cloud::SpotPlaces;
+use dormouse_engine::drive::Followers;
 use dormouse_engine::{Run, Work};
 use dormouse_log::LogWriter;
 use dormouse_model::{Request, Setup, Step, Submission};
@@ -40,7 +41,8 @@ pub struct LiveRun {
     pub setup: Setup,
     /// The run's tenants: the work of each and the policy that schedules it.
     pub policies: Vec<(Work, Box<dyn Policy>)>,
-    /// Parallel jobs, in order of submission, if the setup has any.
+    /// Parallel jobs, in order of submission, if the setup has any; those that follow others stand
+    /// anywhere.
     pub submissions: Vec<Submission>,
     /// The VMs that customers of the provider request, in order of time, if the setup says that any
     /// are.
@@ -249,10 +251,15 @@ impl LiveRun {
         let refused = |job: &Submission| {
             job.fits(machine).err().map(|why| format!("job {} can't be run: {why}", job.number))
         };
-        let unsorted = !self.submissions.is_sorted_by_key(|job| job.submitted);
+        let unsorted = !in_order(&self.submissions).is_sorted_by_key(|job| job.submitted);
         let unsorted = unsorted.then(|| "the jobs are not in order of submission".to_owned());
         self.submissions.iter().find_map(refused).or(unsorted)
     }
+}
+
+/// The jobs that follow none, which are submitted in this order.
+fn in_order(jobs: &[Submission]) -> impl Iterator<Item = &Submission> {
+    jobs.iter().filter(|job| job.after.is_none())
 }
 
 /// What a run begins with: nothing, or what its log holds.
@@ -286,6 +293,9 @@ impl BoundRun {
     pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
         let Self { beginning, submissions, requests, observer, particulars, address_file, out } =
             self;
+        let jobs = submissions.len();
+        let last_number = submissions.iter().map(|job| job.number).max().unwrap_or_default();
+        let submissions = in_order(&submissions).cloned().collect();
         let log = out.join(dormouse_log::FILE);
         let Beginning { plan, writer, header, restored } = beginning;
         let log_so_far = (writer, if header.is_some() { 0 } else { restored.good_bytes });
@@ -300,6 +310,9 @@ impl BoundRun {
             header,
             hosts: restored.hosts,
             submissions,
+            followers: restored.followers,
+            jobs,
+            last_number,
             requests,
             door: restored.door,
             answers: restored.answers,
@@ -330,6 +343,8 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
         let path = live.out.join(dormouse_log::FILE);
         let mut plan = live.plan(new_run_name(&live.experiment));
         let run = Run::of_tenants(live.setup, live.policies);
+        let follow = |job: &&Submission| job.after.is_some();
+        let followers: Followers = live.submissions.iter().filter(follow).cloned().collect();
         let has_log = std::fs::metadata(&path).is_ok_and(|log| log.len() > 0);
         if !(live.resume && has_log) {
             let restored = Restored {
@@ -342,14 +357,16 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
                 last: Time::ZERO,
                 anchor: None,
                 door: Door::new(live.open),
+                followers,
                 good_bytes: 0,
             };
             let (writer, header) = (LogWriter::create(&path)?, Some(live.header));
             return Ok((Beginning { plan, writer, header, restored }, live.observer));
         }
         let door = Door::new(live.open);
-        let arrivals = (&live.submissions[..], &live.requests[..]);
-        let restored = restore(&path, &live.header, live.speedup, arrivals, door, run)?;
+        let own: Vec<Submission> = in_order(&live.submissions).cloned().collect();
+        let (arrivals, speedup) = ((&own[..], &live.requests[..]), live.speedup);
+        let restored = restore(&path, &live.header, speedup, arrivals, followers, door, run)?;
         if restored.hosts.is_empty() && restored.run.over().is_none() {
             // It never came to have hosts, so nothing was decided: it begins anew.
             let (writer, header) = (LogWriter::create(&path)?, Some(live.header));

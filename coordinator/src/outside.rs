@@ -87,6 +87,8 @@ impl Asked {
             estimate: self.estimate,
             usage: self.usage.clone(),
             memory: self.memory,
+            after: None,
+            is_cut: false,
         }
     }
 }

@@ -126,6 +126,8 @@ mod tests {
             estimate: Span::from_secs(300),
             usage: Usage::each(vec![Ppm::new(400_000), Ppm::new(900_000)]),
             memory: Bytes::ZERO,
+            after: None,
+            is_cut: false,
         };
         let program = programs.arguments(&job).join(" ");
         // 300 s at speed-up 30 are 10 s, of which a processor does 1.125 s on a core.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use dormouse_analysis::LiveFacts;
 use dormouse_engine::Run;
+use dormouse_engine::drive::Followers;
 use dormouse_log::LogReader;
 use dormouse_model::{Event, Report, Request, Step, Submission};
 use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
@@ -34,6 +35,8 @@ pub(crate) struct Restored {
     pub(crate) anchor: Option<Anchor>,
     /// What was submitted, and whether more may come from outside.
     pub(crate) door: Door,
+    /// The jobs that follow others and have not been submitted.
+    pub(crate) followers: Followers,
     pub(crate) good_bytes: u64,
 }
 
@@ -43,6 +46,7 @@ pub(crate) fn restore(
     header: &Value,
     speedup: Speedup,
     (submissions, requests): (&[Submission], &[(Time, Request)]),
+    mut followers: Followers,
     mut door: Door,
     mut run: Run,
 ) -> Result<Restored, CoordinatorError> {
@@ -82,14 +86,21 @@ pub(crate) fn restore(
         })?;
         match &step.event {
             Event::Submitted { key, job, .. } => {
-                if key.is_none() && submissions.get(door.own) != Some(&**job) {
+                let is_known = match (key, &job.after) {
+                    (Some(_), _) => true,
+                    (None, Some(_)) => followers.take_again(job),
+                    (None, None) => submissions.get(door.own) == Some(&**job),
+                };
+                if !is_known {
                     let number = job.number;
                     return Err(refuse(format!(
                         "line {}: job {number} is another one now; give it the jobs it began with",
                         log.line()
                     )));
                 }
-                door.submitted(key.as_ref(), job);
+                if key.is_some() || job.after.is_none() {
+                    door.submitted(key.as_ref(), job);
+                }
             }
             Event::Requested { request, asks } => {
                 let own = requests.get(request.get() as usize);
@@ -154,13 +165,26 @@ pub(crate) fn restore(
             }
         }
         facts.see(&step);
+        followers.see(&step);
         last = step.at;
     }
     if let Some(why) = run.failure() {
         return Err(CoordinatorError::Scheduler { why: why.to_owned() });
     }
     let (hosts, good_bytes) = (hosts.into_values().collect(), log.good_bytes());
-    Ok(Restored { run_name, run, facts, hosts, answers, begun, last, anchor, door, good_bytes })
+    Ok(Restored {
+        run_name,
+        run,
+        facts,
+        hosts,
+        answers,
+        begun,
+        last,
+        anchor,
+        door,
+        followers,
+        good_bytes,
+    })
 }
 
 /// The live part of a log's header, if the rest is this run's header.

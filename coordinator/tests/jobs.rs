@@ -30,6 +30,8 @@ fn submissions(n: u64) -> Vec<Submission> {
             estimate: Span::from_secs(60),
             usage: Usage::Uniform(Ppm::new(500_000)),
             memory: Bytes::ZERO,
+            after: None,
+            is_cut: false,
         })
         .collect()
 }

@@ -70,7 +70,7 @@ fn make_log(folder: &Path, count: usize) -> Outcome<PathBuf> {
     header.set("MaxProcs", 320);
     let mut log = SwfWriter::new(BufWriter::new(File::create(&path)?), &header)?;
     for job in jobs {
-        log.write(&SwfJob::from(&scale_arrivals(job, factor)))?;
+        log.write(&SwfJob::from(&scale_arrivals(job, dormouse_units::Time::ZERO, factor)?))?;
     }
     log.finish()?;
     Ok(path)

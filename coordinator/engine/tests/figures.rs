@@ -47,6 +47,8 @@ fn job(number: u64, processes: u32, runtime: u64, estimate: u64, usage: u32) -> 
         estimate: Span::from_secs(estimate),
         usage,
         memory: Bytes::ZERO,
+        after: None,
+        is_cut: false,
     }
 }
 

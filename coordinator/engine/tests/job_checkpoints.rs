@@ -37,6 +37,8 @@ fn job(number: u64, at: u64, processes: u32, runtime: u64) -> Submission {
         } else {
             Usage::each(vec![Ppm::ONE; processes as usize])
         },
+        after: None,
+        is_cut: false,
     }
 }
 

@@ -29,7 +29,17 @@ fn job(number: u64, processes: u32, runtime: u64, usage: u32) -> Submission {
     let runtime = Span::from_secs(runtime);
     let usage = Usage::each(vec![Ppm::new(usage); processes as usize]);
     let (submitted, estimate, memory) = (Time::ZERO, runtime, Bytes::ZERO);
-    Submission { number, submitted, processes, runtime, estimate, usage, memory }
+    Submission {
+        number,
+        submitted,
+        processes,
+        runtime,
+        estimate,
+        usage,
+        memory,
+        after: None,
+        is_cut: false,
+    }
 }
 
 fn steps(simulation: &Simulation, jobs: &[Submission]) -> Vec<Step> {

@@ -134,6 +134,8 @@ fn ours(machine: u32, jobs: &[Plain], algorithm: Algorithm) -> Starts {
             estimate: Span::from_secs(job.estimate),
             usage: Usage::FULL,
             memory: Bytes::ZERO,
+            after: None,
+            is_cut: false,
         })
     });
     let mut starts = Starts::default();

@@ -89,6 +89,8 @@ fn workload(seed: u64, count: u64, machine: u32) -> Vec<Submission> {
                 estimate: Span::from_secs(1 + runtime + stream.below(200) as u64),
                 usage: if processes == 1 { Usage::FULL } else { Usage::each(usage) },
                 memory: Bytes::ZERO,
+                after: None,
+                is_cut: false,
             }
         })
         .collect()

@@ -1,5 +1,7 @@
 //! A rigid parallel job, as it is submitted and as its scheduler is told of it.
 
+use std::sync::Arc;
+
 use dormouse_units::{Bytes, Ppm, Span, TaskId, Time, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +24,27 @@ pub struct Submission {
     /// Memory that each of the job's processes needs; zero where nobody says.
     #[serde(default, skip_serializing_if = "Bytes::is_zero")]
     pub memory: Bytes,
+    /// The jobs that it follows: it is submitted once they have ended, whenever that is, and until
+    /// then `submitted` is the time that its log has. `None`: it follows none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Arc<After>>,
+    /// Whether it wanted more than its estimate, at which it is ended: its run time is what it had.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_cut: bool,
+}
+
+/// The end of other jobs, after which a job is submitted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct After {
+    /// Numbers of the jobs in the trace; the last of them to end counts.
+    pub jobs: Vec<u64>,
+    /// Time from that end to the submission.
+    pub think: Span,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// Room that a machine has for a job.
@@ -138,7 +161,17 @@ mod tests {
     fn job(processes: u32, memory: u64) -> Submission {
         let (number, submitted, runtime) = (1, Time::ZERO, Span::from_secs(60));
         let (estimate, usage, memory) = (runtime, Usage::FULL, Bytes::new(memory));
-        Submission { number, submitted, processes, runtime, estimate, usage, memory }
+        Submission {
+            number,
+            submitted,
+            processes,
+            runtime,
+            estimate,
+            usage,
+            memory,
+            after: None,
+            is_cut: false,
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use checkpoint::{
 pub use command::{Command, StartTask};
 pub use decision::{Decision, EndReason, Promotion, StartReason};
 pub use event::Event;
-pub use job::{Job, Refusal, Space, Submission, UsageInformation};
+pub use job::{After, Job, Refusal, Space, Submission, UsageInformation};
 pub use ledger::{JobAccount, JobLedger, Ledger, ProcessUse};
 pub use noise::Noise;
 pub use notice::Notice;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dormouse_analysis::LiveFacts;
 use dormouse_engine::Run;
+use dormouse_engine::drive::Followers;
 use dormouse_model::{Command, Request, Submission};
 use dormouse_units::{HostId, Time};
 use ractor::{ActorCell, ActorRef};
@@ -53,8 +54,14 @@ pub(crate) struct ConductorArgs {
     /// The header, for a log that has none yet.
     pub(crate) header: Option<Value>,
     pub(crate) hosts: Vec<RestoredHost>,
-    /// Parallel jobs, in order of submission.
+    /// Parallel jobs, in order of submission, without those that follow others.
     pub(crate) submissions: Vec<Submission>,
+    /// Parallel jobs that follow others, and have not been submitted.
+    pub(crate) followers: Followers,
+    /// Number of all parallel jobs of the workload.
+    pub(crate) jobs: usize,
+    /// Highest number of a parallel job of the workload.
+    pub(crate) last_number: u64,
     /// The VMs that customers request, in order of time.
     pub(crate) requests: Vec<(Time, Request)>,
     /// What has been submitted of them, and from outside.

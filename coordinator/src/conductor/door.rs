@@ -38,8 +38,7 @@ impl ConductorState {
         if self.run.unfinished() >= MOST_UNFINISHED {
             return Err(format!("{MOST_UNFINISHED} jobs wait or run already: come again later"));
         }
-        let own = self.submissions.iter().map(|job| job.number).max().unwrap_or_default();
-        let number = own.saturating_add(self.door.outside() as u64 + 1);
+        let number = self.last_number.saturating_add(self.door.outside() as u64 + 1);
         let at = self.last.max(now);
         let job = Arc::new(asked.job(number, at));
         job.fits(self.run.setup().space_of_jobs())

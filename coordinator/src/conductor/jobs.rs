@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dormouse_cloud::{Vm, VmState};
 use dormouse_engine::Run;
+use dormouse_engine::drive::Followers;
 use dormouse_model::{Command, Event};
 use dormouse_units::{Span, Time};
 
@@ -45,12 +46,17 @@ impl ConductorState {
             return None;
         }
         let last = self.submissions.last().map_or(Time::ZERO, |job| job.submitted);
-        match self.submissions.get(self.door.own) {
-            Some(job) => Some(job.submitted),
+        match Time::sooner(self.own_job(), self.followers.next()) {
+            Some(at) => Some(at),
             // More may come.
-            None if self.door.is_open => None,
+            None if self.door.is_open || !self.followers.is_empty() => None,
             None => Some(last),
         }
+    }
+
+    /// When the next job is submitted that follows none.
+    fn own_job(&self) -> Option<Time> {
+        self.submissions.get(self.door.own).map(|job| job.submitted)
     }
 
     /// Lets come what comes next: of equals the jobs first, as in virtual time.
@@ -77,6 +83,12 @@ impl ConductorState {
     /// Submits the next job, or says that all were submitted.
     fn submit(&mut self, at: Time) {
         let task = self.run.next_task();
+        let own = self.own_job();
+        if self.followers.next().is_some_and(|at| own.is_none_or(|own| at < own))
+            && let Some(job) = self.followers.take()
+        {
+            return self.feed(at, Followers::event(task, job));
+        }
         let Some(job) = self.submissions.get(self.door.own) else {
             return self.feed(at, Event::AllSubmitted);
         };

@@ -10,7 +10,7 @@ const POST_EVERY: Duration = Duration::from_millis(20);
 
 impl ConductorState {
     pub(super) fn progress(&self) -> Progress {
-        let tasks = self.run.setup().bag.tasks.len() + self.submissions.len();
+        let tasks = self.run.setup().bag.tasks.len() + self.jobs;
         let tasks = tasks + self.door.outside();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Progress {

@@ -1,6 +1,9 @@
 //! Offered load, and how to change it.
 
-use dormouse_model::Submission;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dormouse_model::{After, Submission};
 use dormouse_units::{Span, Time};
 
 /// Work offered over work possible: Σ processors × run time over the machine's processors ×
@@ -18,20 +21,65 @@ pub fn offered_load<'a>(jobs: impl IntoIterator<Item = &'a Submission>, machine:
     if span > 0.0 { area / (f64::from(machine) * span) } else { 0.0 }
 }
 
-/// `job` submitted at `factor` times its submission time: applied to all jobs, every
-/// inter-arrival time is multiplied and the load divided by it.
-#[must_use]
-pub fn scale_arrivals(job: Submission, factor: f64) -> Submission {
-    let at = Span::from_secs_f64(job.submitted.as_secs_f64() * factor);
-    let submitted = at.map_or(job.submitted, |at| Time::ZERO + at);
-    Submission { submitted, ..job }
+/// A time between submissions that is too large once it is multiplied.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error(
+    "job {number} was submitted {after} after the first, which can't be multiplied by {factor:e}: no time is \
+     so large; use a smaller factor"
+)]
+pub struct Unscalable {
+    /// Number of the job.
+    pub number: u64,
+    /// Time from the first submission to the job's, or the job's think time.
+    pub after: Span,
+    /// Factor that it was to be multiplied by.
+    pub factor: f64,
+}
+
+/// `job` with `factor` times its time from `first`: applied to all jobs, every time between
+/// submissions is multiplied and the load divided by it. So is the time from the end of the jobs that
+/// it follows.
+///
+/// # Errors
+///
+/// A time is too large then.
+pub fn scale_arrivals(job: Submission, first: Time, factor: f64) -> Result<Submission, Unscalable> {
+    let Submission { number, .. } = job;
+    let scaled = |after: Span| {
+        let scaled = Span::from_secs_f64(after.as_secs_f64() * factor);
+        scaled.ok_or(Unscalable { number, after, factor })
+    };
+    let submitted = first + scaled(job.submitted.since(first))?;
+    let after = match &job.after {
+        None => None,
+        Some(after) => {
+            let think = scaled(after.think)?;
+            Some(Arc::new(After { jobs: after.jobs.clone(), think }))
+        }
+    };
+    Ok(Submission { submitted, after, ..job })
 }
 
 /// Least time that these jobs take on a machine of `machine` processors: until the last of them has
 /// run, and as long as all their work takes.
 #[must_use]
 pub fn least_makespan(jobs: &[Submission], machine: u32) -> Span {
-    let alone = jobs.iter().map(|job| (job.submitted + job.runtime).since(Time::ZERO)).max();
+    // Of jobs that follow others, the ends of those are needed first.
+    let (followers, others): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.after.is_some());
+    let mut ends = BTreeMap::new();
+    let mut end = |job: &Submission| {
+        let of = |after: &After| {
+            let last = after.jobs.iter().filter_map(|number| ends.get(number).copied()).max();
+            last.map(|last: Time| last + after.think)
+        };
+        let begin = job.after.as_deref().and_then(of).unwrap_or(job.submitted);
+        let end = begin + job.runtime;
+        if !followers.is_empty() {
+            ends.insert(job.number, end);
+        }
+        end.since(Time::ZERO)
+    };
+    let alone = others.iter().chain(&followers).map(|job| end(job)).max();
     let work = |job: &Submission| u128::from(job.runtime.as_micros()) * u128::from(job.processes);
     let together = jobs.iter().map(work).sum::<u128>() / u128::from(machine.max(1));
     let together = Span::from_micros(u64::try_from(together).unwrap_or(u64::MAX));
@@ -48,7 +96,17 @@ mod tests {
         let runtime = Span::from_secs(runtime_s);
         let (submitted, usage) = (Time::from_secs(submitted_s), Usage::each(vec![Ppm::ONE]));
         let (number, estimate, memory) = (1, runtime, Bytes::ZERO);
-        Submission { number, submitted, processes, runtime, estimate, usage, memory }
+        Submission {
+            number,
+            submitted,
+            processes,
+            runtime,
+            estimate,
+            usage,
+            memory,
+            after: None,
+            is_cut: false,
+        }
     }
 
     #[test]

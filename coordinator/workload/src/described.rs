@@ -37,7 +37,7 @@ pub struct BatchWorkload {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum JobSource {
-    /// A log in the Standard Workload Format, plain or gzipped.
+    /// A log of jobs: in the Standard Workload Format, of Batsim or of `sacct`, packed or not.
     Swf {
         /// Path of the log.
         log: PathBuf,
@@ -135,8 +135,10 @@ impl Estimates {
     pub fn of(self, job: Submission) -> Submission {
         match self {
             Self::Tsafrir | Self::Given => job,
-            Self::Exact => Submission { estimate: job.runtime, ..job },
-            Self::Double => Submission { estimate: job.runtime + job.runtime, ..job },
+            Self::Exact => Submission { estimate: job.runtime, is_cut: false, ..job },
+            Self::Double => {
+                Submission { estimate: job.runtime + job.runtime, is_cut: false, ..job }
+            }
         }
     }
 }

@@ -4,8 +4,8 @@
 //! [`bag`] has the bags of the Burst-HADS paper, [`artifact`] reads the files of its authors.
 //!
 //! A workload of parallel jobs is a stream of [`Submission`](dormouse_model::Submission)s in order
-//! of submission. [`Trace`] streams them from an SWF log, plain or gzipped, so that memory does not
-//! grow with the log; the models make a list. The caller opens the files.
+//! of submission. [`Trace`] streams them from an SWF log, packed or not, so that memory does not
+//! grow with the log; of other formats ([`JobsFormat`]) it has them all. The models make a list. The caller opens the files.
 //!
 //! Requests for VMs are a [`RequestStream`]: written down, from a file or trace, or drawn by a
 //! [`RequestModel`].
@@ -17,19 +17,24 @@ pub mod decimal;
 mod described;
 mod generated;
 mod lines;
+mod logs;
 mod models;
 mod origin;
 mod requests;
 mod sampling;
 mod statistics;
 mod stream;
-mod swf;
 mod usage;
 
-pub use arrivals::{least_makespan, offered_load, scale_arrivals};
+pub use arrivals::{Unscalable, least_makespan, offered_load, scale_arrivals};
 pub use bags::{BAGS, bag};
 pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
 pub use lines::Lines;
+pub use logs::{
+    ExtraFields, FollowUps, Fractions, Header, JobSize, JobsFormat, LogRules, NoEstimate, Odd,
+    OnMalformed, PartialExecutions, Problem, RanOver, Repeated, Separator, Skipped, SwfError,
+    SwfJob, SwfReader, SwfWriter, Taken, Trace,
+};
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
 pub use requests::{
     Arrivals, DurationLaw, Offer, Refusal, RequestError, RequestFile, RequestFileError,
@@ -39,8 +44,4 @@ pub use requests::{
 };
 pub use statistics::{Histogram, Moments, Statistics};
 pub use stream::{Jobs, Listed, Wanted, WorkloadError};
-pub use swf::{
-    Fractions, Header, JobSize, LogRules, NoEstimate, Odd, OnMalformed, Problem, RanOver, Repeated,
-    Skipped, SwfError, SwfJob, SwfReader, SwfWriter, Trace,
-};
 pub use usage::UsageRule;

@@ -11,8 +11,8 @@ use crate::generated::generated;
 use crate::origin::{Origin, calendar};
 use crate::{
     BatchWorkload, Estimates, EstimatesError, JobSource, JobSpec, LogRules, ModelError,
-    RequestError, Skipped, Statistics, SwfError, Trace, UsageKind, UsageRule, offered_load,
-    scale_arrivals,
+    RequestError, Skipped, Statistics, SwfError, Trace, Unscalable, UsageKind, UsageRule,
+    offered_load, scale_arrivals,
 };
 
 /// Why the jobs of a workload can't be had.
@@ -32,6 +32,14 @@ pub enum WorkloadError {
         "{0}: workload.load has nothing to scale: it takes two jobs submitted at different times"
     )]
     NoLoad(String),
+    /// A submission can't be scaled to the load that is wanted.
+    #[error("{name}: {source}")]
+    Unscalable {
+        /// The file of the log, or what the workload is called.
+        name: String,
+        /// What can't be scaled.
+        source: Unscalable,
+    },
     /// The requests for VMs can't be had.
     #[error(transparent)]
     Requests(#[from] RequestError),
@@ -52,13 +60,19 @@ pub struct Wanted<'a> {
     pub open: fn(&Path) -> io::Result<Box<dyn Read + Send>>,
 }
 
-/// Submissions in order, with load, estimates and usage as the experiment says. A log is streamed:
-/// the memory that is needed does not grow with it.
+/// Submissions with load, estimates and usage as the experiment says: first those that follow others,
+/// since they may be due at any time, then the rest in order of submission. A log is streamed: the
+/// memory that is needed does not grow with it, but for jobs that follow others.
 #[derive(Debug)]
 pub struct Jobs {
+    /// Jobs that follow others, which are still to come.
+    followers: std::vec::IntoIter<Submission>,
     source: Source,
-    /// Factor by which times between submissions are multiplied.
+    /// The name of the workload in messages.
+    name: String,
+    /// Factor by which times between submissions are multiplied, and the first submission.
     factor: f64,
+    first: Time,
     estimates: Estimates,
     /// Rule by which CPU usage is assigned; `None`: the jobs have it already.
     rule: Option<Rule>,
@@ -68,8 +82,8 @@ pub struct Jobs {
 
 #[derive(Debug)]
 enum Source {
-    Log { trace: Box<Trace>, left: usize },
-    List { list: Arc<[Submission]>, next: usize },
+    Log { trace: Box<Trace>, left: usize, follow: bool },
+    List { list: Arc<[Submission]>, next: usize, left: usize },
 }
 
 /// Rule by which CPU usage is drawn: for each process, or once for all of a job.
@@ -119,8 +133,13 @@ impl Listed {
         let machine = wanted.workload.processors;
         let jobs = match &wanted.workload.source {
             JobSource::Swf { log, rules, first, .. } => {
-                let trace = wanted.open(log, *rules)?;
-                trace.take(first.unwrap_or(usize::MAX)).collect::<Result<_, _>>()?
+                let mut trace = wanted.open(log, *rules)?;
+                let jobs = trace.by_ref().take(first.unwrap_or(usize::MAX));
+                let mut jobs: Vec<Submission> = jobs.collect::<Result<_, _>>()?;
+                if !trace.has_follow_ups() {
+                    jobs.iter_mut().for_each(|job| job.after = None);
+                }
+                jobs
             }
             JobSource::Model { model, jobs, estimates, shape } => {
                 generated(*model, *shape, (*jobs, machine), *estimates, wanted.seed)?
@@ -180,23 +199,50 @@ impl Jobs {
         let JobSource::Swf { log, rules, estimates, first } = &wanted.workload.source else {
             return Self::listed(wanted, name, &Listed::read(wanted)?);
         };
-        let (scaled_to, first) = (wanted.workload.load, first.unwrap_or(usize::MAX));
-        let mut load = 1.0;
-        if scaled_to.is_some() {
+        let (scaled_to, most) = (wanted.workload.load, first.unwrap_or(usize::MAX));
+        let (name, mut first, mut load) = (log.display().to_string(), Time::ZERO, 1.0);
+        let mut followers = Vec::new();
+        let mut follow = wanted.open(log, *rules)?.may_have_follow_ups();
+        if scaled_to.is_some() || follow {
             // Twice through the file, so that it never has to be in memory.
             let mut statistics = Statistics::new(wanted.workload.processors);
-            for job in wanted.open(log, *rules)?.take(first) {
-                statistics.add(&job?);
+            let mut trace = wanted.open(log, *rules)?;
+            let mut is_first = true;
+            for job in trace.by_ref().take(most) {
+                let job = match job {
+                    Ok(job) => job,
+                    // Said where the jobs are read to be run.
+                    Err(_) if scaled_to.is_none() => break,
+                    Err(error) => return Err(error.into()),
+                };
+                if std::mem::take(&mut is_first) {
+                    first = job.submitted;
+                }
+                if scaled_to.is_some() {
+                    statistics.add(&job);
+                }
+                if job.after.is_some() {
+                    followers.push(job);
+                }
             }
-            load = statistics.offered_load();
+            follow &= trace.has_follow_ups();
+            if let Some(scaled_to) = scaled_to {
+                load = statistics.offered_load() / scaled_to;
+            }
             if load <= 0.0 {
-                return Err(WorkloadError::NoLoad(log.display().to_string()));
+                return Err(WorkloadError::NoLoad(name));
             }
         }
-        let trace = wanted.open(log, *rules)?;
+        if !follow {
+            followers.clear();
+        }
+        let trace = Box::new(wanted.open(log, *rules)?);
         Ok(Self {
-            source: Source::Log { trace: Box::new(trace), left: first },
-            factor: scaled_to.map_or(1.0, |scaled_to| load / scaled_to),
+            followers: followers.into_iter(),
+            source: Source::Log { trace, left: most, follow },
+            name,
+            factor: load,
+            first,
             estimates: *estimates,
             rule: Some(wanted.rule()),
             origin: Some(Origin::default()),
@@ -221,9 +267,20 @@ impl Jobs {
         if factor <= 0.0 {
             return Err(WorkloadError::NoLoad(name.to_owned()));
         }
+        let list = listed.jobs.clone();
+        let followers: Vec<_> = list.iter().filter(|job| job.after.is_some()).cloned().collect();
+        // What is made or written begins at time zero, a log with its first job.
+        let first = match &workload.source {
+            JobSource::Swf { .. } => list.first().map_or(Time::ZERO, |job| job.submitted),
+            JobSource::Model { .. } | JobSource::Jobs { .. } => Time::ZERO,
+        };
+        let left = list.len() - followers.len();
         Ok(Self {
-            source: Source::List { list: listed.jobs.clone(), next: 0 },
+            followers: followers.into_iter(),
+            source: Source::List { list, next: 0, left },
+            name: name.to_owned(),
             factor,
+            first,
             estimates,
             rule: (!given).then(|| wanted.rule()),
             origin: is_log.then(Origin::default),
@@ -235,7 +292,7 @@ impl Jobs {
     pub fn known(&self) -> Option<usize> {
         match &self.source {
             Source::Log { .. } => None,
-            Source::List { list, next } => Some(list.len() - next),
+            Source::List { left, .. } => Some(self.followers.len() + left),
         }
     }
 
@@ -243,7 +300,7 @@ impl Jobs {
     #[must_use]
     pub fn skipped(&self) -> Option<Skipped> {
         match &self.source {
-            Source::Log { trace, .. } => Some(*trace.skipped()),
+            Source::Log { trace, .. } => Some(trace.skipped()),
             Source::List { .. } => None,
         }
     }
@@ -258,6 +315,8 @@ fn submission(number: u64, spec: &JobSpec, rule: &Rule) -> Submission {
         estimate: spec.estimate.unwrap_or(spec.runtime),
         usage: Usage::FULL,
         memory: spec.memory,
+        after: None,
+        is_cut: false,
     };
     match spec.usage {
         Some(usage) => Submission { usage: Usage::Uniform(usage), ..job },
@@ -265,23 +324,42 @@ fn submission(number: u64, spec: &JobSpec, rule: &Rule) -> Submission {
     }
 }
 
+impl Jobs {
+    /// The next job that follows none, as its source has it.
+    fn next_of_source(&mut self) -> Option<Result<Submission, WorkloadError>> {
+        match &mut self.source {
+            Source::Log { trace, left, follow } => loop {
+                *left = left.checked_sub(1)?;
+                match trace.next()? {
+                    Ok(job) if job.after.is_none() => return Some(Ok(job)),
+                    // Those came first.
+                    Ok(_) if *follow => {}
+                    Ok(job) => return Some(Ok(Submission { after: None, ..job })),
+                    Err(error) => return Some(Err(error.into())),
+                }
+            },
+            Source::List { list, next, left } => loop {
+                let job = list.get(*next)?;
+                *next += 1;
+                if job.after.is_none() {
+                    *left -= 1;
+                    return Some(Ok(job.clone()));
+                }
+            },
+        }
+    }
+}
+
 impl Iterator for Jobs {
     type Item = Result<Submission, WorkloadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let job = match &mut self.source {
-            Source::Log { trace, left } => {
-                *left = left.checked_sub(1)?;
-                match trace.next()? {
-                    Ok(job) => job,
-                    Err(error) => return Some(Err(error.into())),
-                }
-            }
-            Source::List { list, next } => {
-                let job = list.get(*next)?.clone();
-                *next += 1;
-                job
-            }
+        let job = match self.followers.next() {
+            Some(job) => job,
+            None => match self.next_of_source()? {
+                Ok(job) => job,
+                Err(error) => return Some(Err(error)),
+            },
         };
         let job = match &mut self.origin {
             Some(origin) => origin.counted(job),
@@ -289,7 +367,17 @@ impl Iterator for Jobs {
         };
         let job = self.estimates.of(job);
         #[expect(clippy::float_cmp, reason = "exactly 1: the times as they are")]
-        let job = if self.factor == 1.0 { job } else { scale_arrivals(job, self.factor) };
+        let job = if self.factor == 1.0 {
+            job
+        } else {
+            match scale_arrivals(job, self.first, self.factor) {
+                Ok(job) => job,
+                Err(source) => {
+                    let name = self.name.clone();
+                    return Some(Err(WorkloadError::Unscalable { name, source }));
+                }
+            }
+        };
         Some(Ok(match &self.rule {
             Some(rule) => rule.assign(job),
             None => job,

@@ -188,7 +188,7 @@ fn a_generated_workload_is_scheduled_as_by_the_reference() {
     let jobs: Vec<_> = jobs
         .into_iter()
         .map(|j| Submission { estimate: j.estimate + Span::from_secs(1), usage: Usage::FULL, ..j })
-        .map(|j| dormouse_workload::scale_arrivals(j, 0.5))
+        .map(|j| dormouse_workload::scale_arrivals(j, Time::ZERO, 0.5).expect("it fits"))
         .map(|j| Submission {
             submitted: Time::from_secs(j.submitted.as_micros() / 1_000_000),
             ..j

@@ -35,7 +35,6 @@ fn each_kind_of_bad_line_is_named_or_counted() {
     let good = line(1, 10, 5, 4);
     for (bad, says) in [
         ("2 20 -1 5\n".to_owned(), "it has 4 fields, not 18"),
-        (line(2, 20, 5, 4).replace('\n', " 7\n"), "more than 18 fields"),
         (line(2, 20, 5, 4).replace("60", "1h"), "field 9 is no number"),
         (line(2, 20, -5, 4), "field 4 is -5"),
         (line(2, -1, 5, 4), "submission time is not known"),
@@ -68,11 +67,18 @@ fn what_is_odd_is_counted_and_has_a_rule() {
         let seconds = |span: dormouse_units::Span| span.as_micros() / 1_000_000;
         let jobs =
             jobs.iter().map(|j| (j.number, seconds(j.runtime), seconds(j.estimate), j.processes));
-        (jobs.collect::<Vec<_>>(), *trace.skipped())
+        (jobs.collect::<Vec<_>>(), trace.skipped())
     };
     let keep = LogRules { on_malformed: OnMalformed::Skip, ..LogRules::default() };
     let (jobs, found) = of(keep);
-    let all = Odd { ran_over: 1, no_estimate: 1, other_size: 1, repeated: 1, fractions: 1 };
+    let all = Odd {
+        ran_over: 1,
+        no_estimate: 1,
+        other_size: 1,
+        repeated: 1,
+        fractions: 1,
+        ..Odd::default()
+    };
     assert_eq!((found.odd, found.malformed()), (all, 0));
     assert_eq!(jobs[..3], [(1, 90, 60, 4), (2, 50, 50, 4), (3, 50, 60, 4)]);
     assert!(found.to_string().contains("of those taken 1 ran longer than estimated, 1 had no"));

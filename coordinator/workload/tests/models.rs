@@ -86,7 +86,10 @@ fn estimates_cover_run_times_and_are_few() {
 fn scaling_sets_the_load() {
     let jobs = Model::FwLike.generate(5_000, 320, 1).expect("it generates");
     let factor = offered_load(&jobs, 320) / 0.6;
-    let scaled: Vec<_> = jobs.into_iter().map(|j| scale_arrivals(j, factor)).collect();
+    let scaled: Vec<_> = jobs
+        .into_iter()
+        .map(|j| scale_arrivals(j, dormouse_units::Time::ZERO, factor).expect("it fits"))
+        .collect();
     assert_near("load", offered_load(&scaled, 320), 0.6, 1e-6);
 }
 

@@ -2,7 +2,7 @@
 
 use dormouse_engine::Run;
 use dormouse_engine::drive::{
-    BOUNDLESS, Modelled, PlayError, Requested, World, beginning, in_order, play,
+    BOUNDLESS, Modelled, PlayError, Requested, World, beginning, in_order, play_following,
 };
 use dormouse_engine::jobs::Submissions;
 use dormouse_model::{Request, Step, Submission};
@@ -74,13 +74,17 @@ pub(crate) fn play_requests<E: Into<JobsError>>(
     };
     let (machine, first) = (run.setup().space_of_jobs(), run.next_task());
     let jobs = jobs.map(|jobs| jobs.map(|job| job.map_err(Into::into)));
-    let submissions = jobs.map(|jobs| Submissions::new(jobs, machine, first));
+    let submissions = jobs.map(|jobs| Submissions::with_followers(jobs, machine, first));
+    let submissions = submissions.transpose();
+    let submissions = submissions.map_err(|error| PlayError::Outside(JobsError::from(error)))?;
+    let (submissions, followers) = submissions.unzip();
     let submissions = submissions.into_iter().flatten().map(|event| event.map_err(JobsError::from));
     let requests = requests.map(|requests| Requested::from(requests, run.next_request()));
     let requests = requests.into_iter().flatten().map(|event| event.map_err(JobsError::from));
     let beginning = beginning(hosts).into_iter().map(Ok);
     let outside = beginning.chain(in_order(submissions, requests));
-    play(run, world, outside, limit(experiment), see)
+    let followers = followers.unwrap_or_default();
+    play_following(run, world, outside, followers, limit(experiment), see)
 }
 
 /// A hundred deadlines and a day: a run that takes longer goes nowhere. Where there are parallel

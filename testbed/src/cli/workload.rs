@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use dormouse_input::Chosen;
 use dormouse_model::Submission;
-use dormouse_units::Span;
+use dormouse_units::{Span, Time};
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_workload::{
-    Header, Histogram, Model, OnMalformed, Skipped, Statistics, SwfJob, SwfWriter, Trace,
-    offered_load, scale_arrivals, tsafrir_estimates,
+    Header, Histogram, JobsFormat, Model, OnMalformed, Skipped, Statistics, SwfJob, SwfWriter,
+    Trace, offered_load, scale_arrivals, tsafrir_estimates,
 };
 use serde_json::json;
 
@@ -100,7 +100,8 @@ pub(crate) struct ScaleArgs {
 /// An SWF log on the command line.
 #[derive(Debug, Args)]
 struct Input {
-    /// The log, plain or packed; of `stats` also a file of requests: CSV, or a trace of VMs
+    /// The log, packed or not: SWF, a workload of Batsim, or the output of sacct; of `stats` also a file
+    /// of requests: CSV, or a trace of VMs
     log: PathBuf,
     /// Processors of the machine, where the log does not say or is wrong
     #[arg(long)]
@@ -124,7 +125,8 @@ impl GenerateArgs {
         let mut jobs = self.model.generate(self.jobs, self.procs, self.seed).map_err(bad)?;
         if let Some(load) = self.load {
             let factor = offered_load(&jobs, self.procs) / positive("load", load)?;
-            jobs = jobs.into_iter().map(|job| scale_arrivals(job, factor)).collect();
+            let scaled = jobs.into_iter().map(|job| scale_arrivals(job, Time::ZERO, factor));
+            jobs = scaled.collect::<Result<_, _>>().map_err(bad)?;
         }
         if self.tsafrir {
             let longest = self.longest.unwrap_or_else(|| self.model.longest());
@@ -142,7 +144,9 @@ impl GenerateArgs {
 
 impl StatsArgs {
     fn run(&self) -> Result<(), Failure> {
-        if !self.column.is_empty() || requests::is_file_of_requests(&self.input.log) {
+        let log = &self.input.log;
+        let is_of_requests = || requests::is_file_of_requests(log) && !is_log(log);
+        if !self.column.is_empty() || is_of_requests() {
             return self.of_requests();
         }
         let mut trace = self.input.open()?;
@@ -150,7 +154,7 @@ impl StatsArgs {
         for job in trace.by_ref() {
             statistics.add(&job.map_err(bad)?);
         }
-        tell(&statistics, Some(trace.skipped()), self.json)?;
+        tell(&statistics, Some(&trace.skipped()), self.json)?;
         let Some(path) = &self.plot else { return Ok(()) };
         let name = self.input.log.file_name().unwrap_or_default();
         let chart = Chart {
@@ -173,6 +177,12 @@ impl StatsArgs {
         }
         requests::stats(log, &self.column, self.json)
     }
+}
+
+/// Whether a file begins as a log of jobs does.
+fn is_log(path: &Path) -> bool {
+    let format = File::open(path).and_then(JobsFormat::of_file);
+    format.is_ok_and(|format| format.is_some())
 }
 
 /// Says what is in a log, and what was left out of it.
@@ -228,13 +238,17 @@ impl ScaleArgs {
         let mut header = trace.reader().header().clone();
         header.set("Note", format!("times between submissions multiplied by {factor}"));
         let mut after = Statistics::new(trace.machine());
+        let (mut first, log) = (None, &self.input.log);
         let scaled = trace.by_ref().map(|job| {
-            let job = scale_arrivals(job.map_err(bad)?, factor);
+            let job = job.map_err(bad)?;
+            let first = *first.get_or_insert(job.submitted);
+            let too_large = |error| Failure::BadInput(format!("{}: {error}", log.display()));
+            let job = scale_arrivals(job, first, factor).map_err(too_large)?;
             after.add(&job);
             Ok(job)
         });
         write_log(&self.out, &header, scaled)?;
-        tell(&after, Some(trace.skipped()), self.json)
+        tell(&after, Some(&trace.skipped()), self.json)
     }
 }
 

@@ -157,8 +157,10 @@ pub fn conduct<'a>(
 /// Ten times what the jobs take one after the other: by then something is wrong.
 fn limit(submissions: &[Submission]) -> Time {
     let work = submissions.iter().fold(Span::ZERO, |sum, job| sum + job.runtime);
-    let last = submissions.last().map_or(Time::ZERO, |job| job.submitted);
-    last + work.times(10) + Span::from_secs(3_600)
+    let last = submissions.iter().map(|job| job.submitted).max().unwrap_or(Time::ZERO);
+    let think = submissions.iter().filter_map(|job| job.after.as_ref());
+    let think = think.fold(Span::ZERO, |sum, after| sum + after.think);
+    last + think + work.times(10) + Span::from_secs(3_600)
 }
 
 /// How true a run was to its bag.

@@ -11,6 +11,7 @@ mod checked;
 mod invariants;
 mod job_checkpoints;
 mod job_credits;
+mod job_followers;
 mod job_memory;
 mod market;
 mod mutations;

@@ -1,11 +1,14 @@
 //! The rules of parallel jobs, each by what breaks it: two of them in one seat, a job on the wrong
 //! number of processors, a move that its scheduler does not make, a decision that can't be carried
-//! out, a job that never ended, credits of their machine that nobody can have earned or used, …
+//! out, a job that came before the end of one that it follows, a job that never ended, credits of their
+//! machine that nobody can have earned or used, …
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_engine::jobs::Simulation;
-use dormouse_model::{Decision, Effect, Event, Job, Notice, Promotion, Report, Space, Step};
+use dormouse_model::{
+    Decision, Effect, Event, Job, Notice, Promotion, Report, Space, Step, Submission,
+};
 use dormouse_policies::batch::{Algorithm, Config, OnPromotion};
 use dormouse_units::{Attempt, Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
 
@@ -34,6 +37,8 @@ pub struct JobsChecker {
     /// Who has the two seats of each processor.
     processors: Vec<[Option<TaskId>; 2]>,
     inside: BTreeMap<TaskId, Inside>,
+    /// Jobs that have ended at this instant, of which the scheduler is yet to hear.
+    over: BTreeSet<TaskId>,
     /// Those of their machine.
     credits: MachineCredits,
     /// How many were submitted.
@@ -61,6 +66,7 @@ impl JobsChecker {
             space: simulation.space(),
             processors: vec![[None; 2]; processors as usize],
             inside: BTreeMap::new(),
+            over: BTreeSet::new(),
             credits: MachineCredits::of(
                 simulation.burstable,
                 simulation.checkpoint.is_some(),
@@ -94,13 +100,19 @@ impl JobsChecker {
         self.credits.pass(step.at);
         self.is_cut |= matches!(step.event, Event::Cancel { .. });
         match &step.event {
-            Event::Machine { report: Report::TaskFinished { task, attempt, .. }, .. } => {
+            Event::Machine {
+                report: Report::TaskFinished { task, attempt, verified, .. }, ..
+            } => {
+                if *verified && !step.effects.contains(&Effect::Stale) {
+                    self.over.insert(*task);
+                }
                 self.reported(*task, *attempt, step.effects.contains(&Effect::Stale));
             }
             Event::Submitted { job, .. } if !step.effects.contains(&Effect::Stale) => {
                 if let Err(why) = job.fits(self.space) {
                     self.bad(format!("job {} is taken and can't be run: {why}", job.number));
                 }
+                self.followed(job);
             }
             Event::Machine { report: Report::Credits { vm, balance }, .. } => {
                 if !step.effects.contains(&Effect::Stale)
@@ -120,6 +132,20 @@ impl JobsChecker {
         }
     }
 
+    /// The jobs that a job follows have ended before it is submitted.
+    fn followed(&mut self, job: &Submission) {
+        let Some(after) = &job.after else { return };
+        let goes_on = |(id, inside): &(&TaskId, &Inside)| {
+            after.jobs.contains(&inside.job.number) && !self.over.contains(*id)
+        };
+        if let Some((_, first)) = self.inside.iter().find(goes_on) {
+            let (number, before) = (job.number, first.job.number);
+            self.bad(format!(
+                "job {number} is submitted before job {before}, which it follows, has ended"
+            ));
+        }
+    }
+
     /// Whether a machine's word that a job ended is of the job's present start.
     fn reported(&mut self, id: TaskId, attempt: Attempt, is_dropped: bool) {
         let Some(Inside { attempt: current, .. }) = self.inside.get(&id) else { return };
@@ -130,6 +156,7 @@ impl JobsChecker {
 
     /// What the scheduler heard of an instant, and what it decided.
     fn instant(&mut self, step: &Step) {
+        self.over.clear();
         for notice in &step.notices {
             match notice {
                 Notice::Submitted { job } => self.submitted(job),

@@ -361,7 +361,17 @@ mod tests {
         let usage = Usage::Uniform(Ppm::new(usage));
         let (submitted, memory) = (Time::ZERO, Bytes::ZERO);
         let estimate = runtime;
-        Submission { number, submitted, processes: 1, runtime, estimate, usage, memory }
+        Submission {
+            number,
+            submitted,
+            processes: 1,
+            runtime,
+            estimate,
+            usage,
+            memory,
+            after: None,
+            is_cut: false,
+        }
     }
 
     fn promote(job: u32, by: Promotion) -> Decision {

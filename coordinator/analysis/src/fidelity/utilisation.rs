@@ -165,6 +165,8 @@ mod tests {
             estimate: Span::from_secs(1000),
             usage: Usage::Uniform(Ppm::new(usage)),
             memory: Bytes::ZERO,
+            after: None,
+            is_cut: false,
         }
     }
 

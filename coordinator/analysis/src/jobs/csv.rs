@@ -18,6 +18,9 @@ requested_number_of_resources,requested_time,success,final_state,starting_time,\
 execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,\
 consumed_energy,metadata";
 
+/// Success and final state of a job that was ended at its time limit, in Batsim's words.
+const AT_THE_LIMIT: &[u8] = b"0,COMPLETED_WALLTIME_REACHED";
+
 /// Those of a live run beside them.
 const PROMISES: &str = ",promised_s,took_s";
 
@@ -98,7 +101,7 @@ impl<W: Write> JobsCsv<W> {
                     submitted: record.submitted,
                     processes: record.processes,
                     estimate: record.estimate,
-                    state: b"1,COMPLETED_SUCCESSFULLY",
+                    state: if record.is_cut { AT_THE_LIMIT } else { b"1,COMPLETED_SUCCESSFULLY" },
                     during: (record.started, record.ended),
                     on: &record.on,
                 },
@@ -174,6 +177,7 @@ impl<W: Write> AllocationsCsv<W> {
         for spell in &job.spells {
             let Some((until, end)) = spell.until else { continue };
             let (state, end): (&[u8], &[u8]) = match end {
+                SpellEnd::Done if job.is_cut => (AT_THE_LIMIT, b"end=done"),
                 SpellEnd::Done => (b"1,COMPLETED_SUCCESSFULLY", b"end=done"),
                 SpellEnd::Swapped => (b"1,COMPLETED_SUCCESSFULLY", b"end=swapped"),
                 SpellEnd::Migrated => (b"1,COMPLETED_SUCCESSFULLY", b"end=migrated"),
@@ -341,10 +345,13 @@ mod tests {
             swaps: 0,
             kills: 0,
             migrations: 1,
+            is_cut: false,
         };
         let mut bytes = Vec::new();
         let mut csv = JobsCsv::new(&mut bytes, "a,b").expect("to memory");
         csv.write(&record).expect("to memory");
+        let cut = Record { is_cut: true, migrations: 0, ..record };
+        csv.write(&cut).expect("to memory");
         csv.finish().expect("to memory");
         let text = String::from_utf8(bytes).expect("text");
         let mut lines = text.lines();
@@ -356,5 +363,9 @@ mod tests {
              0-2 7 9,-1,swaps=0;kills=0;migrations=1"
         );
         assert_eq!(line.split(',').count(), columns);
+        // One that was ended at its time limit.
+        let line = lines.next().expect("a job");
+        let ended = ",5,60,0,COMPLETED_WALLTIME_REACHED,120.5,40.5,161,";
+        assert!(line.contains(ended) && line.split(',').count() == columns, "{line}");
     }
 }

@@ -1,6 +1,6 @@
 //! Where jobs ran, in which tier, and how they left it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_model::{Decision, Job, Notice, Promotion};
 use dormouse_units::{Cpus, Span, TaskId, Tier, Time};
@@ -47,6 +47,8 @@ pub struct JobHistory {
     pub estimate: Span,
     /// When it was submitted.
     pub submitted: Time,
+    /// Whether it is ended at its time limit, with work left.
+    pub is_cut: bool,
     /// Where it was, in order.
     pub spells: Vec<Spell>,
 }
@@ -55,6 +57,8 @@ pub struct JobHistory {
 /// first of them if they are too many.
 #[derive(Clone, Debug)]
 pub struct History {
+    /// Jobs that are ended at their time limit, until the scheduler hears of them.
+    cut_short: BTreeSet<TaskId>,
     /// Jobs in the system.
     current: BTreeMap<TaskId, JobHistory>,
     /// Jobs that have ended.
@@ -82,6 +86,7 @@ impl History {
     #[must_use]
     pub const fn within(wanted: (Time, Time)) -> Self {
         Self {
+            cut_short: BTreeSet::new(),
             current: BTreeMap::new(),
             ended: BTreeMap::new(),
             wanted,
@@ -121,10 +126,16 @@ impl History {
         Ok(())
     }
 
+    /// Notes that a job of which the scheduler is yet to hear is ended at its time limit.
+    pub fn cuts_short(&mut self, id: TaskId) {
+        self.cut_short.insert(id);
+    }
+
     fn submitted(&mut self, now: Time, job: &Job) {
         let Job { id, number, processes, estimate, .. } = *job;
         let spells = Vec::new();
-        let history = JobHistory { number, processes, estimate, submitted: now, spells };
+        let is_cut = self.cut_short.remove(&id);
+        let history = JobHistory { number, processes, estimate, submitted: now, is_cut, spells };
         self.current.insert(id, history);
         self.first.get_or_insert(now);
         if now > self.wanted.1 {

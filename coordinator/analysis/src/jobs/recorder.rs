@@ -102,6 +102,11 @@ impl<W: Write> Recorder<W> {
     /// A file can't be written.
     pub fn see(&mut self, step: &Step) -> Result<(), Refused> {
         let step = self.seen.see(step);
+        if let Event::Submitted { task, job, .. } = &step.event
+            && job.is_cut
+        {
+            self.ended.history.cuts_short(*task);
+        }
         if let Event::Machine { report, .. } = &step.event
             && !step.effects.contains(&Effect::Stale)
         {

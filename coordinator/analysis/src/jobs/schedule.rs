@@ -89,6 +89,7 @@ struct Scheduled {
     run_time: i64,
     requested_time: i64,
     processes: u32,
+    is_cut: bool,
 }
 
 impl Scheduled {
@@ -106,11 +107,12 @@ impl Scheduled {
             run_time,
             requested_time: seconds(record.estimate).max(run_time),
             processes: record.processes,
+            is_cut: record.is_cut,
         }
     }
 
     fn line(&self) -> SwfJob {
-        let Self { number, submitted, wait, run_time, requested_time, processes } = *self;
+        let Self { number, submitted, wait, run_time, requested_time, processes, is_cut } = *self;
         let size = i64::from(processes);
         SwfJob {
             number,
@@ -120,8 +122,44 @@ impl Scheduled {
             allocated: size,
             requested: size,
             requested_time,
-            status: 1,
-            ..SwfJob::UNKNOWN
+            // One that was ended at its time limit has failed.
+            status: i64::from(!is_cut),
+            ..SwfJob::unknown()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_that_were_ended_at_their_time_limit_have_failed() {
+        let record = |id: u32, is_cut| Record {
+            id: TaskId::new(id),
+            number: u64::from(id) + 1,
+            submitted: Time::ZERO,
+            processes: 3,
+            runtime: Span::from_secs(3),
+            estimate: Span::from_secs(3),
+            started: Time::ZERO,
+            foreground: Some(Time::ZERO),
+            ended: Time::from_secs(3),
+            on: [0, 1, 2].into(),
+            swaps: 0,
+            kills: 0,
+            migrations: 0,
+            is_cut,
+        };
+        let mut bytes = Vec::new();
+        let mut schedule = Schedule::new(&mut bytes, 3, "x").expect("to memory");
+        for (id, is_cut) in [(0, true), (1, false)] {
+            schedule.add(&record(id, is_cut)).expect("to memory");
+        }
+        schedule.finish().expect("to memory");
+        let text = String::from_utf8(bytes).expect("text");
+        let status = |line: &str| line.split(' ').nth(10).map(str::to_owned);
+        let all: Vec<_> = text.lines().filter(|l| !l.starts_with(';')).filter_map(status).collect();
+        assert_eq!(all, ["0", "1"], "{text}");
     }
 }

@@ -338,6 +338,8 @@ mod tests {
             estimate: runtime,
             usage: Usage::Uniform(Ppm::new((of.1 * 1e6) as u32)),
             memory: Bytes::ZERO,
+            after: None,
+            is_cut: false,
         };
         Command::StartTask(StartTask {
             host: HOST,

@@ -1,11 +1,13 @@
 //! A run fed in virtual time.
 
 mod arrivals;
+mod followers;
 mod modelled;
 mod play;
 mod world;
 
 pub use arrivals::{Requested, in_order};
+pub use followers::Followers;
 pub use modelled::{Modelled, TwoTierLaw, credit_spec};
-pub use play::{BOUNDLESS, PlayError, beginning, play};
+pub use play::{BOUNDLESS, PlayError, beginning, play, play_following};
 pub use world::{Reports, World};

@@ -4,6 +4,7 @@ use dormouse_cloud::Host;
 use dormouse_model::{Command, Event, Step};
 use dormouse_units::{Bytes, HostId, Time};
 
+use super::followers::Followers;
 use super::world::{Reports, World};
 use crate::Run;
 
@@ -63,9 +64,28 @@ pub fn play<E>(
     limit: Time,
     see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<(), PlayError<E>> {
+    play_following(run, world, outside, Followers::default(), limit, see)
+}
+
+/// The same with parallel jobs that follow others: each is submitted once those have ended, among
+/// equals after what comes from outside; that all were submitted is said after the last of them.
+///
+/// # Errors
+///
+/// As of [`play`].
+pub fn play_following<E>(
+    run: &mut Run,
+    world: &mut impl World,
+    outside: impl IntoIterator<Item = Result<(Time, Event), E>>,
+    followers: Followers,
+    limit: Time,
+    see: impl FnMut(&Step) -> Result<(), E>,
+) -> Result<(), PlayError<E>> {
     let (reports, step, commands) = (Reports::new(), Step::blank(), Vec::new());
-    let mut player = Player { run, world, reports, now: Time::ZERO, step, commands, see };
-    let mut outside = outside.into_iter();
+    let mut player =
+        Player { run, world, followers, reports, now: Time::ZERO, step, commands, see };
+    let (mut outside, has_followers) = (outside.into_iter(), !player.followers.is_empty());
+    let mut is_all_submitted = false;
     let mut first = outside.next().transpose().map_err(PlayError::Outside)?;
     loop {
         while let Some((host, report)) = player.reports.pop_front() {
@@ -80,15 +100,49 @@ pub fn play<E>(
             (Some((next, _)), Event::Cancel { .. }) => at < *next,
             (Some((next, _)), _) => at <= *next,
         };
-        if let Some((at, event)) = first.take_if(|(at, event)| is_due(*at, event)) {
+        let follower = player.followers.next();
+        let is_first = |at: Time| follower.is_none_or(|follower| at <= follower);
+        if let Some((at, event)) = first.take_if(|(at, event)| is_first(*at) && is_due(*at, event))
+        {
             first = outside.next().transpose().map_err(PlayError::Outside)?;
+            let event = match event {
+                Event::AllSubmitted if !player.followers.is_empty() => {
+                    is_all_submitted = true;
+                    continue;
+                }
+                // Jobs have their ids in the order in which they come.
+                Event::Submitted { key, job, .. } if has_followers => {
+                    Event::Submitted { task: player.run.next_task(), key, job }
+                }
+                event => event,
+            };
             player.feed(at.max(player.now), event)?;
+            continue;
+        }
+        // Outside comes later, if anything does.
+        let is_sooner = |at: Time| {
+            first.as_ref().is_none_or(|(first, _)| at < *first)
+                && next.as_ref().is_none_or(|(next, _)| at <= *next)
+        };
+        if follower.is_some_and(is_sooner)
+            && let Some(job) = player.followers.take()
+        {
+            let (at, task) = (job.submitted.max(player.now), player.run.next_task());
+            player.feed(at, Followers::event(task, job))?;
+            if is_all_submitted && player.followers.is_empty() {
+                player.feed(at, Event::AllSubmitted)?;
+            }
             continue;
         }
         let unfinished = player.run.unfinished();
         let failed = match next {
             None => PlayError::Stuck { unfinished, why: player.run.why_stuck() },
-            Some(_) if first.is_none() && player.run.is_stuck() && player.world.is_idle() => {
+            Some(_)
+                if first.is_none()
+                    && player.followers.next().is_none()
+                    && player.run.is_stuck()
+                    && player.world.is_idle() =>
+            {
                 PlayError::Stuck { unfinished, why: player.run.why_stuck() }
             }
             Some((at, _)) if at > limit => PlayError::Limit { unfinished, limit },
@@ -134,6 +188,7 @@ enum Next {
 struct Player<'a, W, S> {
     run: &'a mut Run,
     world: &'a mut W,
+    followers: Followers,
     reports: Reports,
     now: Time,
     /// The last one, and what was to be done then.
@@ -165,6 +220,7 @@ impl<W: World, S> Player<'_, W, S> {
         if let Some(why) = self.run.failure() {
             return Err(PlayError::Scheduler(why.to_owned()));
         }
+        self.followers.see(&self.step);
         (self.see)(&self.step).map_err(PlayError::Outside)?;
         for command in self.commands.drain(..) {
             self.world.obey(now, command, &mut self.reports);

@@ -33,6 +33,8 @@ pub struct Record {
     pub kills: u32,
     /// Times it was moved.
     pub migrations: u32,
+    /// Whether it wanted more than its estimate, at which it was ended.
+    pub is_cut: bool,
 }
 
 impl Record {
@@ -53,6 +55,7 @@ impl Record {
             swaps: 0,
             kills: 0,
             migrations: 0,
+            is_cut: submission.is_cut,
         }
     }
 

@@ -3,6 +3,7 @@
 //!
 //! What is held in memory is the jobs in the system and one submission ahead.
 
+use std::iter::Peekable;
 use std::sync::Arc;
 
 use dormouse_cloud::Burstable;
@@ -16,7 +17,9 @@ use dormouse_vm::Sharing;
 use super::observer::{Observer, Told};
 use super::record::Totals;
 use crate::Run;
-use crate::drive::{BOUNDLESS, Modelled, PlayError, TwoTierLaw, World, beginning, play};
+use crate::drive::{
+    BOUNDLESS, Followers, Modelled, PlayError, TwoTierLaw, World, beginning, play_following,
+};
 
 /// A simulation of parallel jobs on one machine.
 #[derive(Clone, Debug)]
@@ -162,6 +165,29 @@ impl<I> Submissions<I> {
     }
 }
 
+impl<E, I: Iterator<Item = Result<Submission, E>>> Submissions<Peekable<I>> {
+    /// Events of `jobs`, of which those that follow others come first and the rest in order of
+    /// submission, as [`Submissions::new`]; and those that come first, each checked.
+    ///
+    /// # Errors
+    ///
+    /// A job that follows others can't be taken.
+    pub fn with_followers(
+        jobs: I,
+        machine: Space,
+        first: TaskId,
+    ) -> Result<(Self, Followers), SimulationError<E>> {
+        let (mut jobs, mut followers) = (jobs.peekable(), Followers::default());
+        let is_follower = |job: &Result<Submission, E>| matches!(job, Ok(it) if it.after.is_some());
+        while let Some(Ok(job)) = jobs.next_if(is_follower) {
+            let number = job.number;
+            job.fits(machine).map_err(|why| SimulationError::Refused { number, why })?;
+            followers.hold(job);
+        }
+        Ok((Self::new(jobs, machine, first), followers))
+    }
+}
+
 impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Submissions<I> {
     type Item = Result<(Time, Event), SimulationError<E>>;
 
@@ -229,11 +255,12 @@ fn play_jobs<E>(
     mut see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<Run, SimulationError<E>> {
     let machine = simulation.space();
-    let events = Submissions::new(submissions.into_iter(), machine, run.next_task());
+    let submissions = submissions.into_iter();
+    let (events, followers) = Submissions::with_followers(submissions, machine, run.next_task())?;
     let begin = beginning(&[BOUNDLESS]).into_iter().map(Ok);
     let limit = Time::from_micros(u64::MAX);
     let see = |step: &Step| see(step).map_err(SimulationError::Outside);
-    match play(&mut run, world, begin.chain(events), limit, see) {
+    match play_following(&mut run, world, begin.chain(events), followers, limit, see) {
         Ok(()) => Ok(run),
         Err(PlayError::Outside(error)) => Err(error),
         Err(PlayError::Scheduler(why)) => Err(SimulationError::Scheduler(why)),

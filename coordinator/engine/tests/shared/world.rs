@@ -114,6 +114,8 @@ pub(crate) fn submissions(first: u32, jobs: &[Job]) -> Vec<(Time, Event)> {
             estimate: Span::from_secs(2 * runtime),
             usage: Usage::Uniform(Ppm::new(percent * 10_000)),
             memory: Bytes::ZERO,
+            after: None,
+            is_cut: false,
         };
         let task = TaskId::new(first + number);
         (Time::from_secs(at), Event::Submitted { task, key: None, job: Arc::new(job) })

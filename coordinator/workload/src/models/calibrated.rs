@@ -107,7 +107,17 @@ fn generate(targets: &Targets, count: usize, machine: u32, seed: u64) -> Vec<Sub
             let submitted = Time::ZERO + Span::from_secs_f64(at.floor()).unwrap_or_default();
             let usage = Usage::FULL;
             let (estimate, memory) = (runtime, Bytes::ZERO);
-            Submission { number, submitted, processes, runtime, estimate, usage, memory }
+            Submission {
+                number,
+                submitted,
+                processes,
+                runtime,
+                estimate,
+                usage,
+                memory,
+                after: None,
+                is_cut: false,
+            }
         })
         .collect()
 }

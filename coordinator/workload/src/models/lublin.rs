@@ -180,7 +180,17 @@ impl<'a> Jobs<'a> {
         let runtime = self.runtime(processes);
         let submitted = Time::ZERO + Span::from_secs_f64(at.floor()).unwrap_or_default();
         let (estimate, usage, memory) = (runtime, Usage::FULL, Bytes::ZERO);
-        Submission { number, submitted, processes, runtime, estimate, usage, memory }
+        Submission {
+            number,
+            submitted,
+            processes,
+            runtime,
+            estimate,
+            usage,
+            memory,
+            after: None,
+            is_cut: false,
+        }
     }
 
     fn size(&mut self, machine: u32) -> u32 {

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use dormouse_units::{Bytes, Ppm, Span, TypeName};
 use dormouse_workload::{
-    BatchWorkload, Estimates, Fractions, JobSize, JobSource, JobSpec, LogRules, Model, NoEstimate,
-    OnMalformed, RanOver, Repeated, RequestModel, RequestSpec, Shape, UsageKind,
+    BatchWorkload, Estimates, ExtraFields, FollowUps, Fractions, JobSize, JobSource, JobSpec,
+    LogRules, Model, NoEstimate, OnMalformed, PartialExecutions, RanOver, Repeated, RequestModel,
+    RequestSpec, Shape, UsageKind,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -21,7 +22,7 @@ use crate::cloud::burstable_of;
 pub(crate) enum WorkloadSection {
     /// A bag of independent tasks with a deadline.
     Bag(BagSection),
-    /// Parallel jobs of a log in the Standard Workload Format.
+    /// Parallel jobs of a log: in the Standard Workload Format, of Batsim, or of Slurm's sacct.
     Swf(SwfSection),
     /// Parallel jobs that a model makes.
     Model(ModelSection),
@@ -188,9 +189,10 @@ macro_rules! of_jobs {
 }
 
 of_jobs! {
-    /// Parallel jobs of a log in the Standard Workload Format.
+    /// Parallel jobs of a log: in the Standard Workload Format, a workload of Batsim (JSON), or what `sacct -P`
+    /// prints; its first bytes tell which.
     SwfSection {
-        /// The log, plain or gzipped, relative to the experiment's file.
+        /// The log, plain or packed with gzip, zip, xz or zstd, relative to the experiment's file.
         #[schemars(example = "KTH-SP2-1996-2.1-cln.swf.gz")]
         pub(crate) log: String,
         /// What to do with lines that can't be used.
@@ -211,6 +213,16 @@ of_jobs! {
         /// What becomes of parts of a second in the times of a job.
         #[serde(default)]
         pub(crate) fractions: Fractions,
+        /// What becomes of lines of partial executions (status 2 to 4), which SWF has of jobs that were
+        /// checkpointed or swapped out.
+        #[serde(default)]
+        pub(crate) partial_executions: PartialExecutions,
+        /// What becomes of a job that follows others (fields 17 and 18).
+        #[serde(default)]
+        pub(crate) follow_ups: FollowUps,
+        /// What becomes of a line with more than 18 fields.
+        #[serde(default)]
+        pub(crate) extra_fields: ExtraFields,
         /// What its users say of the run times of their jobs.
         #[serde(default = "given")]
         pub(crate) estimates: Estimates,
@@ -223,7 +235,18 @@ of_jobs! {
 impl SwfSection {
     pub(crate) const fn rules(&self) -> LogRules {
         let Self { on_malformed, ran_over, no_estimate, size, repeated, fractions, .. } = *self;
-        LogRules { on_malformed, ran_over, no_estimate, size, repeated, fractions }
+        let Self { partial_executions, follow_ups, extra_fields, .. } = *self;
+        LogRules {
+            on_malformed,
+            ran_over,
+            no_estimate,
+            size,
+            repeated,
+            fractions,
+            partial_executions,
+            follow_ups,
+            extra_fields,
+        }
     }
 }
 

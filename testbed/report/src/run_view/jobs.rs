@@ -9,6 +9,7 @@ use dormouse_units::Span;
 use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Column, Page, Table};
+use dormouse_workload::Skipped;
 use serde_json::{Value, json};
 
 use super::outcome::Results;
@@ -47,7 +48,7 @@ pub(super) fn is_complete(jobs: &JobsOutcome<'_>) -> bool {
 
 /// The jobs of a shared run, in a line.
 pub(super) fn line(jobs: &JobsOutcome<'_>) -> String {
-    let of_log = jobs.skipped.filter(|s| s.malformed() + s.never_ran > 0);
+    let of_log = jobs.skipped.filter(Skipped::is_worth_telling);
     let of_log = of_log.map(|skipped| format!("; of their log: {skipped}"));
     format!(
         "{} under {} on {} processors: {:.1} s to the end of each, slowdown {:.2} (means){}",
@@ -160,7 +161,7 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
         Line::plain("makespan", format!("{makespan:.0} s, {rate}")),
         Line::plain("promotions", promotions),
     ];
-    let skipped = jobs.skipped.filter(|s| s.malformed() + s.never_ran > 0);
+    let skipped = jobs.skipped.filter(Skipped::is_worth_telling);
     lines.extend(skipped.map(|skipped| Line::plain("log", skipped.to_string())));
     if jobs.rejected > 0 {
         let what = format!("{} decisions rejected (a bug of the scheduler)", jobs.rejected);

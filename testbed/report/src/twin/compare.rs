@@ -87,12 +87,15 @@ fn of_jobs(header: &Header, live: Vec<Step>, dir: &Path) -> Result<Twin, TwinErr
     let experiment = &header.experiment;
     decided_again(experiment.run(None), &live).map_err(other_version(header, dir))?;
     let (twin, migration) = match header.mode {
-        Mode::Virtual => (played(experiment, &mut model(experiment), &live)?, None),
+        Mode::Virtual => (played(experiment, &mut model(experiment), (header.mode, &live))?, None),
         Mode::Live => {
             let Measured { pace, migration, moves } = Measured::of(&live, pace(header, dir)?);
             let modelled = experiment.simulation().map(|jobs| jobs.migration_cost);
             let cost = migration.or(modelled).unwrap_or_default();
-            (played(experiment, &mut TwoTier::new(pace, moves, cost), &live)?, migration)
+            (
+                played(experiment, &mut TwoTier::new(pace, moves, cost), (header.mode, &live))?,
+                migration,
+            )
         }
     };
     Ok(twin_of_jobs(about(header), &Both { live, twin }, migration))
@@ -122,13 +125,17 @@ fn pace(header: &Header, dir: &Path) -> Result<Pace, JobsError> {
 fn played(
     experiment: &Experiment,
     on: &mut impl World,
-    live: &[Step],
+    (mode, live): (Mode, &[Step]),
 ) -> Result<Vec<Step>, JobsError> {
     let came = jobs_in(live);
     let is_open = expected(live, &[]) > 0;
+    // In a live run jobs that follow others came when those had ended there, which another order of
+    // ids may come of: they come at the same times again.
+    let is_given = is_open || mode == Mode::Live && came.iter().any(|job| job.after.is_some());
     // What the log has is all of it: an open run ends once all have come.
-    let jobs: Box<dyn Iterator<Item = Result<Submission, WorkloadError>>> = match is_open {
-        true => Box::new(came.into_iter().map(Ok)),
+    let as_they_came = |job| Ok(Submission { after: None, ..job });
+    let jobs: Box<dyn Iterator<Item = Result<Submission, WorkloadError>>> = match is_given {
+        true => Box::new(came.into_iter().map(as_they_came)),
         false => Box::new(experiment.submissions()?.into_iter().flatten()),
     };
     let policies = experiment.following(None, live);

@@ -32,7 +32,7 @@ impl<W: Write> SwfWriter<W> {
     /// Writing failed.
     pub fn write(&mut self, job: &SwfJob) -> io::Result<()> {
         self.0.add(|line| {
-            for field in job.fields() {
+            for (n, field) in job.fields().into_iter().enumerate() {
                 // More than half of the fields are not known.
                 if field == -1 {
                     line.extend_from_slice(b"-1 ");
@@ -42,6 +42,12 @@ impl<W: Write> SwfWriter<W> {
                     line.push(b'-');
                 }
                 whole(line, field.unsigned_abs());
+                if n == 16 {
+                    for other in &job.preceding_others {
+                        line.push(b'&');
+                        whole(line, other.unsigned_abs());
+                    }
+                }
                 line.push(b' ');
             }
             // There is no blank after the last field.

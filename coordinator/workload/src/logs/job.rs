@@ -1,12 +1,16 @@
 //! One line of a log.
 
+use std::collections::BTreeMap;
+
 use dormouse_model::Submission;
 
-use super::reader::Problem;
+use serde::Serialize;
+
+use super::problem::Problem;
 
 /// A job of an SWF log: its eighteen fields, in seconds, processors and kilobytes; −1 is
-/// "not known". Fractions, which some logs have, are cut off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// "not known". Fractions, which some SWF logs have, are cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwfJob {
     /// 1: its number in the log.
     pub number: i64,
@@ -40,21 +44,30 @@ pub struct SwfJob {
     pub queue: i64,
     /// 16: number of the partition.
     pub partition: i64,
-    /// 17: the job it follows.
+    /// 17: the job it follows; the first of them if there are several.
     pub preceding: i64,
+    /// The other jobs it follows: field 17 of some logs is a list such as `1&2&3`.
+    pub preceding_others: Box<[i64]>,
     /// 18: seconds from the end of the job it follows to its submission.
     pub think_time: i64,
     /// Whether a time that counts (fields 2, 4 and 9) had a part of a second, which is cut off.
     pub had_fractions: bool,
+    /// Whether there were more than 18 fields.
+    pub had_more_fields: bool,
+    /// Microseconds that fields 2, 4 and 9 have beside their whole seconds; SWF has none.
+    pub micros: [u32; 3],
 }
 
 impl SwfJob {
     /// A job of which nothing is known: all 18 fields are −1.
-    pub const UNKNOWN: Self = Self::from_fields([-1; 18]);
+    #[must_use]
+    pub fn unknown() -> Self {
+        Self::from_fields([-1; 18])
+    }
 
     /// The job with these fields.
     #[must_use]
-    pub const fn from_fields(f: [i64; 18]) -> Self {
+    pub fn from_fields(f: [i64; 18]) -> Self {
         Self {
             number: f[0],
             submitted: f[1],
@@ -73,8 +86,11 @@ impl SwfJob {
             queue: f[14],
             partition: f[15],
             preceding: f[16],
+            preceding_others: Box::default(),
             think_time: f[17],
             had_fractions: false,
+            had_more_fields: false,
+            micros: [0; 3],
         }
     }
 
@@ -103,38 +119,144 @@ impl SwfJob {
         ]
     }
 
-    /// Reads the line of a job.
+    /// Reads the line of a job, whose fields have blanks or tabs between them.
     ///
     /// # Errors
     ///
     /// What is wrong with the line.
     pub fn parse(line: &[u8]) -> Result<Self, Problem> {
-        if let Some(fields) = plain(line) {
+        Self::read(line, Separator::Blanks, &mut Names::default())
+    }
+
+    /// Reads the line of a job.
+    pub(super) fn read(
+        line: &[u8],
+        separator: Separator,
+        names: &mut Names,
+    ) -> Result<Self, Problem> {
+        if separator == Separator::Blanks
+            && let Some(fields) = plain(line)
+        {
             return Ok(Self::from_fields(fields));
         }
         let mut fields = [-1; 18];
-        let (mut count, mut rest) = (0, line.trim_ascii_start());
-        let mut had_fractions = false;
-        while !rest.is_empty() {
-            let Some(field) = fields.get_mut(count) else {
-                return Err(Problem::TooManyFields);
-            };
+        let (mut count, mut had_fractions) = (0, false);
+        let mut others = Vec::new();
+        let mut cells = separator.cells(line);
+        for (field, word) in fields.iter_mut().zip(&mut cells) {
             count += 1;
-            let end = rest.iter().position(u8::is_ascii_whitespace);
-            let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
-            let (value, is_cut) = number(word).ok_or(Problem::NotANumber { field: count })?;
-            (*field, rest) = (value, after);
+            // A cell of nothing between two separators: not known.
+            if word.is_empty() {
+                continue;
+            }
+            let (value, is_cut) = match number(word) {
+                Some(read) => read,
+                None if count == 17 => (several(word, &mut others).ok_or(NAN_17)?, false),
+                None if NAMED.contains(&count) && is_name(word) => {
+                    (names.number(count, word), false)
+                }
+                None => return Err(Problem::NotANumber { field: count }),
+            };
+            *field = value;
             had_fractions |= is_cut && [2, 4, 9].contains(&count);
             if *field < -1 {
                 return Err(Problem::Negative { field: count, value: *field });
             }
-            rest = rest.trim_ascii_start();
         }
         if count < 18 {
             return Err(Problem::TooFewFields { found: count });
         }
-        Ok(Self { had_fractions, ..Self::from_fields(fields) })
+        let had_more_fields = cells.any(|cell| !cell.is_empty());
+        let preceding_others = others.into();
+        Ok(Self { had_fractions, had_more_fields, preceding_others, ..Self::from_fields(fields) })
     }
+}
+
+const NAN_17: Problem = Problem::NotANumber { field: 17 };
+
+/// Fields in which some logs have names: user, group, program, queue and partition.
+const NAMED: std::ops::RangeInclusive<usize> = 12..=16;
+
+/// What stands between the fields of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Separator {
+    /// Blanks or tabs, as many as one likes.
+    #[default]
+    Blanks,
+    /// One tab between two fields.
+    Tabs,
+    /// One semicolon between two fields.
+    Semicolons,
+}
+
+impl Separator {
+    /// The separator of a log whose first line, heading or job, is this one.
+    pub(super) fn of(line: &[u8]) -> Self {
+        let count = |byte| line.iter().filter(|b| **b == byte).count();
+        // Columns that are aligned by several tabs have blanks, in effect.
+        if count(b';') >= 17 {
+            Self::Semicolons
+        } else if count(b'\t') >= 17 && !line.windows(2).any(|two| two == b"\t\t") {
+            Self::Tabs
+        } else {
+            Self::Blanks
+        }
+    }
+
+    /// The cells of a line, without the blanks around them.
+    pub(super) fn cells(self, line: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let is_between = move |byte: &u8| match self {
+            Self::Blanks => byte.is_ascii_whitespace(),
+            Self::Tabs => *byte == b'\t',
+            Self::Semicolons => *byte == b';',
+        };
+        let cells = line.split(is_between).map(<[u8]>::trim_ascii);
+        cells.filter(move |cell| self != Self::Blanks || !cell.is_empty())
+    }
+}
+
+/// Names of users, groups, programs, queues and partitions, numbered in order of appearance.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    /// The names of each field, from field 12 on.
+    all: [BTreeMap<Box<[u8]>, i64>; 5],
+}
+
+impl Names {
+    /// The number of a name in this field.
+    pub(super) fn number(&mut self, field: usize, name: &[u8]) -> i64 {
+        let Some(names) = self.all.get_mut(field - NAMED.start()) else { return -1 };
+        if let Some(number) = names.get(name) {
+            return *number;
+        }
+        let number = i64::try_from(names.len()).unwrap_or(i64::MAX - 1) + 1;
+        names.insert(name.into(), number);
+        number
+    }
+
+    /// How many names there are.
+    pub(super) fn len(&self) -> u64 {
+        self.all.iter().map(|names| names.len() as u64).sum()
+    }
+}
+
+/// Whether a word can be a name: it begins with a letter.
+pub(super) fn is_name(word: &[u8]) -> bool {
+    word.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_' || !byte.is_ascii())
+}
+
+/// The first of the numbers of `1&2&3`; `others` gets the rest.
+fn several(word: &[u8], others: &mut Vec<i64>) -> Option<i64> {
+    let mut numbers = word.split(|byte| *byte == b'&').map(|one| match number(one.trim_ascii()) {
+        Some((number @ 0.., false)) => Some(number),
+        _ => None,
+    });
+    let first = numbers.next()??;
+    for number in numbers {
+        others.push(number?);
+    }
+    Some(first)
 }
 
 impl From<&Submission> for SwfJob {
@@ -153,9 +275,23 @@ impl From<&Submission> for SwfJob {
                 bytes => i64::try_from(bytes.div_ceil(1024)).unwrap_or(i64::MAX),
             },
             status: 1,
-            ..Self::UNKNOWN
+            ..follows(job)
         }
     }
+}
+
+/// A job of which nothing is known but which it follows.
+fn follows(job: &Submission) -> SwfJob {
+    let mut follows = SwfJob::unknown();
+    if let Some(after) = &job.after {
+        let number = |number: &u64| i64::try_from(*number).unwrap_or(-1);
+        let mut jobs = after.jobs.iter().map(number);
+        follows.preceding = jobs.next().unwrap_or(-1);
+        follows.preceding_others = jobs.collect();
+        let think = after.think.as_micros() / 1_000_000;
+        follows.think_time = i64::try_from(think).unwrap_or(i64::MAX);
+    }
+    follows
 }
 
 /// The fields of a line that is as almost all are: eighteen whole numbers with few enough digits

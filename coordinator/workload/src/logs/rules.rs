@@ -74,6 +74,47 @@ pub enum Fractions {
     Malformed,
 }
 
+/// What becomes of lines of partial executions: of a job that was checkpointed or swapped out, SWF
+/// has one line for all of it, and then one for each time that it ran (status 2, and 3 or 4 for the
+/// last), which are not for studies of workloads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PartialExecutions {
+    /// They are left out and counted where there is a line above for all of the job; else each is a
+    /// job.
+    #[default]
+    LeftOut,
+    /// Each is a job.
+    Kept,
+}
+
+/// What becomes of a job that follows others (fields 17 and 18).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FollowUps {
+    /// It is submitted its think time after the end of the last of them in the run. Where one of them
+    /// is not above it in the log, or was left out, its own submission time stands.
+    #[default]
+    Kept,
+    /// It is submitted when the log says.
+    Ignored,
+}
+
+/// What becomes of a line with more than 18 fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExtraFields {
+    /// The further fields are ignored.
+    #[default]
+    Ignored,
+    /// The job is malformed.
+    Malformed,
+}
+
+fn is_default<T: Default + PartialEq>(rule: &T) -> bool {
+    *rule == T::default()
+}
+
 /// What is made of a log's oddities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default)]
@@ -90,6 +131,15 @@ pub struct LogRules {
     pub repeated: Repeated,
     /// Parts of a second in the times of a job.
     pub fractions: Fractions,
+    /// Lines of partial executions.
+    #[serde(skip_serializing_if = "is_default")]
+    pub partial_executions: PartialExecutions,
+    /// A job that follows others.
+    #[serde(skip_serializing_if = "is_default")]
+    pub follow_ups: FollowUps,
+    /// A line with more than 18 fields.
+    #[serde(skip_serializing_if = "is_default")]
+    pub extra_fields: ExtraFields,
 }
 
 impl From<OnMalformed> for LogRules {
@@ -111,6 +161,26 @@ pub struct Odd {
     pub repeated: u64,
     /// Jobs whose times had parts of a second.
     pub fractions: u64,
+    /// Jobs whose lines had more than 18 fields.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub extra_fields: u64,
+    /// Jobs that are submitted after the end of others.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub follow_ups: u64,
+    /// Jobs that should be, and are submitted when the log says: what they follow is not there.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub follow_none: u64,
+    /// Jobs of a log in which all follow one, which follows itself: that is no information.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub follow_one: u64,
+    /// Partial executions without a line for all of the job, which are jobs therefore.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub partial: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl Odd {
@@ -118,6 +188,12 @@ impl Odd {
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Whether there are odd jobs for whose sake the run is another than its user may think.
+    pub(super) const fn changes_the_run(&self) -> bool {
+        let follow = self.follow_ups + self.follow_none + self.follow_one;
+        self.extra_fields + follow + self.partial > 0
     }
 }
 
@@ -129,6 +205,14 @@ impl fmt::Display for Odd {
             (self.other_size, "had other processors than they asked for"),
             (self.repeated, "had a number that another had"),
             (self.fractions, "had parts of a second"),
+            (self.extra_fields, "had more than 18 fields"),
+            (self.follow_ups, "followed others (field 17) and wait for their end"),
+            (
+                self.follow_none,
+                "followed a job that is not there or not above them, and keep their times",
+            ),
+            (self.follow_one, "followed one job that follows itself, and keep their times"),
+            (self.partial, "were partial executions without a line for the whole job"),
         ];
         let said = said.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
         f.write_str(&said.collect::<Vec<_>>().join(", "))
@@ -143,6 +227,12 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
+    /// Whether this number was seen before.
+    pub(super) fn has(&self, number: i64) -> bool {
+        let before = self.ranges.range(..=number).next_back();
+        before.is_some_and(|(_, last)| *last >= number)
+    }
+
     /// Whether this number was seen before; from now on it counts as seen.
     pub(super) fn is_repeated(&mut self, number: i64) -> bool {
         let before = self.ranges.range(..=number).next_back().map(|(first, last)| (*first, *last));

@@ -2,13 +2,18 @@
 
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 
-use dormouse_model::Submission;
+use dormouse_model::{After, Submission};
 use dormouse_units::{Bytes, Span, Time, Usage};
 
 use super::job::SwfJob;
-use super::reader::{Problem, Skipped, SwfError, SwfReader};
-use super::rules::{JobSize, LogRules, NoEstimate, Numbers, RanOver, Repeated};
+use super::problem::{Problem, SwfError};
+use super::reader::SwfReader;
+use super::rules::{
+    FollowUps, JobSize, LogRules, NoEstimate, Numbers, PartialExecutions, RanOver, Repeated,
+};
+use super::skipped::Skipped;
 
 /// Longest span that is taken for a time, in seconds (31,000 years): sums stay in range.
 const LAST: i64 = 1_000_000_000_000;
@@ -29,6 +34,9 @@ pub struct Trace {
     memory: Option<Bytes>,
     last: i64,
     numbers: Numbers,
+    /// Numbers of jobs that were left out.
+    left_out: Numbers,
+    filler: Filler,
     /// Whether a job has been given.
     has_jobs: bool,
 }
@@ -55,10 +63,25 @@ impl Trace {
     ///
     /// The size of the machine is unknown.
     pub fn new(reader: SwfReader, machine: Option<u32>) -> Result<Self, SwfError> {
-        let no_machine = || SwfError::NoMachine { path: reader.path().to_owned() };
+        let no_machine = || match reader.header().unread() {
+            None => SwfError::NoMachine { path: reader.path().to_owned() },
+            Some((name, value)) => SwfError::UnreadMachine {
+                path: reader.path().to_owned(),
+                name,
+                value: value.to_owned(),
+            },
+        };
         let machine = machine.or_else(|| reader.header().processors()).ok_or_else(no_machine)?;
-        let numbers = Numbers::default();
-        Ok(Self { reader, machine, memory: None, last: 0, numbers, has_jobs: false })
+        Ok(Self {
+            reader,
+            machine,
+            memory: None,
+            last: 0,
+            numbers: Numbers::default(),
+            left_out: Numbers::default(),
+            filler: Filler::default(),
+            has_jobs: false,
+        })
     }
 
     /// This trace for a machine with `memory` for a process on a processor; `None`: that is
@@ -76,14 +99,60 @@ impl Trace {
 
     /// Jobs that were left out so far, by reason.
     #[must_use]
-    pub const fn skipped(&self) -> &Skipped {
-        self.reader.skipped()
+    pub fn skipped(&self) -> Skipped {
+        let mut skipped = self.reader.skipped();
+        if !self.has_follow_ups() {
+            let odd = &mut skipped.odd;
+            odd.follow_one = odd.follow_ups + odd.follow_none;
+            (odd.follow_ups, odd.follow_none) = (0, 0);
+        }
+        skipped
+    }
+
+    /// Whether the jobs that follow others, as far as they were read, do so: where all follow one and
+    /// that follows itself, field 17 is only filled with something.
+    #[must_use]
+    pub const fn has_follow_ups(&self) -> bool {
+        !(self.filler.is_one && self.filler.is_own)
+    }
+
+    /// Whether a job of a log that is read from its beginning may follow another.
+    #[must_use]
+    pub fn may_have_follow_ups(self) -> bool {
+        self.reader.rules().follow_ups == FollowUps::Kept && self.reader.names_predecessors()
     }
 
     /// The reader of the log.
     #[must_use]
     pub const fn reader(&self) -> &SwfReader {
         &self.reader
+    }
+
+    /// What a job follows: nothing, where its own submission time stands.
+    fn after(&mut self, job: &SwfJob) -> Option<Arc<After>> {
+        // Logs whose jobs are numbered from 1 have 0 there for none.
+        let follows_none = job.preceding == 0 && !self.numbers.has(0);
+        if job.preceding < 0 || follows_none || self.reader.rules().follow_ups == FollowUps::Ignored
+        {
+            return None;
+        }
+        self.filler.see(job);
+        let jobs: Vec<i64> = [job.preceding].iter().chain(&job.preceding_others).copied().collect();
+        if !jobs.iter().all(|number| self.numbers.has(*number)) {
+            self.reader.odd().follow_none += 1;
+            return None;
+        }
+        self.reader.odd().follow_ups += 1;
+        let think = Span::from_secs(job.think_time.clamp(0, LAST).unsigned_abs());
+        let jobs = jobs.into_iter().map(i64::unsigned_abs).collect();
+        Some(Arc::new(After { jobs, think }))
+    }
+
+    /// Whether a line is of a part of a job that has a line for all of it, or had one.
+    fn is_part(&self, job: &SwfJob) -> bool {
+        self.reader.rules().partial_executions == PartialExecutions::LeftOut
+            && is_partial(job)
+            && (self.numbers.has(job.number) || self.left_out.has(job.number))
     }
 
     /// The submission that a job makes; `None` if it never ran.
@@ -121,22 +190,33 @@ impl Trace {
         if job.submitted < self.last {
             return Err(Problem::Unsorted { submitted: job.submitted, before: self.last });
         }
-        let has_estimate = job.requested_time > 0;
+        let exactly = |seconds: i64, n: usize| {
+            Span::from_secs(seconds.max(0).unsigned_abs())
+                + Span::from_micros(u64::from(job.micros[n]))
+        };
+        let (mut runtime, mut estimate) =
+            (exactly(job.run_time, 1), exactly(job.requested_time, 2));
+        let has_estimate = estimate > Span::ZERO;
         if !has_estimate && rules.no_estimate == NoEstimate::Malformed {
             return Err(Problem::NoEstimate);
         }
-        let is_repeated = job.number >= 0 && self.numbers.is_repeated(job.number);
+        let is_repeated = job.number >= 0 && self.numbers.has(job.number);
         if is_repeated && rules.repeated == Repeated::Malformed {
             return Err(Problem::Repeated { number: job.number });
         }
         self.last = job.submitted;
-        let (mut run_time, mut estimate) = (job.run_time, job.requested_time);
-        let ran_over = has_estimate && run_time > estimate;
+        let ran_over = has_estimate && runtime > estimate;
         match rules.ran_over {
-            _ if !has_estimate => estimate = run_time,
+            _ if !has_estimate => estimate = runtime,
             RanOver::Keep => {}
-            RanOver::Cut => run_time = run_time.min(estimate),
-            RanOver::Raise => estimate = run_time.max(estimate),
+            RanOver::Cut => runtime = runtime.min(estimate),
+            RanOver::Raise => estimate = runtime.max(estimate),
+        }
+        // Before its own number counts: it can't follow itself.
+        let number = job.number;
+        let after = self.after(job);
+        if number >= 0 {
+            self.numbers.is_repeated(number);
         }
         let other_size = job.requested > 0 && job.allocated > 0 && job.requested != job.allocated;
         let odd = self.reader.odd();
@@ -145,15 +225,55 @@ impl Trace {
         odd.other_size += u64::from(other_size);
         odd.repeated += u64::from(is_repeated);
         odd.fractions += u64::from(job.had_fractions);
+        odd.extra_fields += u64::from(job.had_more_fields);
+        odd.partial +=
+            u64::from(is_partial(job) && rules.partial_executions == PartialExecutions::LeftOut);
         Ok(Some(Submission {
             number: job.number.unsigned_abs(),
-            submitted: Time::from_secs(job.submitted.unsigned_abs()),
+            submitted: Time::ZERO + exactly(job.submitted, 0),
             processes: size,
-            runtime: Span::from_secs(run_time.unsigned_abs()),
-            estimate: Span::from_secs(estimate.unsigned_abs()),
+            runtime,
+            estimate,
             usage: Usage::FULL,
             memory,
+            after,
+            is_cut: ran_over && rules.ran_over == RanOver::Cut,
         }))
+    }
+}
+
+impl Trace {
+    fn note_left_out(&mut self, job: &SwfJob) {
+        if job.number >= 0 && !is_partial(job) {
+            self.left_out.is_repeated(job.number);
+        }
+    }
+}
+
+/// Whether a line is of one of the times that a job ran, as its status says.
+const fn is_partial(job: &SwfJob) -> bool {
+    matches!(job.status, 2..=4)
+}
+
+/// What field 17 has in all lines that have something there.
+#[derive(Debug, Default)]
+struct Filler {
+    /// The job that the first of them names.
+    names: Option<i64>,
+    /// Whether all of them name that one.
+    is_one: bool,
+    /// Whether that one is among them.
+    is_own: bool,
+}
+
+impl Filler {
+    const fn see(&mut self, job: &SwfJob) {
+        match self.names {
+            None => (self.names, self.is_one) = (Some(job.preceding), true),
+            Some(one) => self.is_one &= one == job.preceding,
+        }
+        self.is_one &= job.preceding_others.is_empty();
+        self.is_own |= job.number == job.preceding;
     }
 }
 
@@ -168,19 +288,25 @@ impl Iterator for Trace {
                 None if self.has_jobs => return None,
                 None => {
                     self.has_jobs = true;
-                    let (path, skipped) =
-                        (self.reader.path().to_owned(), Box::new(*self.skipped()));
+                    let (path, skipped) = (self.reader.path().to_owned(), Box::new(self.skipped()));
                     return Some(Err(SwfError::Empty { path, skipped }));
                 }
             };
+            if self.is_part(&job) {
+                self.reader.partial();
+                continue;
+            }
             match self.submission(&job) {
                 Ok(Some(submission)) => {
                     self.has_jobs = true;
                     return Some(Ok(submission));
                 }
-                Ok(None) => self.reader.never_ran(),
+                Ok(None) => {
+                    self.reader.never_ran();
+                    self.note_left_out(&job);
+                }
                 Err(problem) => match self.reader.malformed(problem) {
-                    Ok(()) => {}
+                    Ok(()) => self.note_left_out(&job),
                     Err(error) => return Some(Err(error)),
                 },
             }

@@ -1,0 +1,134 @@
+//! The formats of logs of parallel jobs, told by how a file begins.
+
+use std::io::{self, Read};
+
+use dormouse_input::Source;
+use serde::Serialize;
+
+use super::job::{Separator, is_name};
+
+/// A format of logs of parallel jobs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum JobsFormat {
+    /// The Standard Workload Format.
+    #[default]
+    Swf,
+    /// A workload of Batsim, in JSON.
+    Batsim,
+    /// What Slurm's `sacct` prints, with bars (`-P`, `-p`) or in columns.
+    Sacct,
+}
+
+impl JobsFormat {
+    /// The format of a file, unpacked, that begins with these bytes, at best some kilobytes; `None`:
+    /// it is no log of jobs.
+    #[must_use]
+    pub fn of(begins: &[u8]) -> Option<Self> {
+        let begins = begins.trim_ascii_start();
+        if let [b'{', ..] = begins {
+            let has = |key: &[u8]| begins.windows(key.len()).any(|window| window == key);
+            let is_batsim = has(b"\"subtime\"") || has(b"\"nb_res\"");
+            return is_batsim.then_some(Self::Batsim);
+        }
+        let mut lines = begins.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+        let mut is_commented = false;
+        let first = lines.find(|line| {
+            let is_comment = line.first() == Some(&b';');
+            is_commented |= is_comment && line.contains(&b':');
+            !line.is_empty() && !is_comment
+        });
+        let Some(first) = first else { return is_commented.then_some(Self::Swf) };
+        if is_sacct_heading(first) {
+            return Some(Self::Sacct);
+        }
+        let separator = Separator::of(first);
+        let is_job = |line: &[u8]| {
+            let cells = separator.cells(line).filter(|cell| !cell.is_empty());
+            let numbers = cells.take(11).filter(|cell| is_number(cell)).count();
+            numbers == 11 && separator.cells(line).count() >= 18
+        };
+        let is_log = is_job(first)
+            || is_commented
+                && is_number(first.split(u8::is_ascii_whitespace).next().unwrap_or(first))
+            || separator.cells(first).filter(|cell| is_name(cell)).count() >= 18
+                && lines.find(|line| !line.is_empty()).is_some_and(is_job);
+        is_log.then_some(Self::Swf)
+    }
+
+    /// The format of a file, which may be packed; `None`: it is no log of jobs.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read or unpacked.
+    pub fn of_file(file: impl Read + Send + 'static) -> io::Result<Option<Self>> {
+        let mut source = Source::of(file)?;
+        Ok(Self::of(source.next_bytes()?))
+    }
+
+    /// The name of the format, for people.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Swf => "the Standard Workload Format",
+            Self::Batsim => "a workload of Batsim",
+            Self::Sacct => "the output of sacct",
+        }
+    }
+}
+
+fn is_number(cell: &[u8]) -> bool {
+    let digits = cell.strip_prefix(b"-").unwrap_or(cell);
+    digits.first().is_some_and(u8::is_ascii_digit)
+        && digits.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
+}
+
+/// Whether a line is the heading of what `sacct` prints.
+pub(super) fn is_sacct_heading(line: &[u8]) -> bool {
+    let Ok(line) = std::str::from_utf8(line) else { return false };
+    if !line.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return false;
+    }
+    let names: Vec<String> = line
+        .split(['|', ' ', '\t', ',', ';'])
+        .map(|name| name.trim().to_ascii_lowercase())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let has = |all: &[&str]| names.iter().any(|name| all.contains(&name.as_str()));
+    // Of which a log in SWF with a heading has none.
+    has(&["jobid", "jobidraw"])
+        && has(&["state", "elapsed", "elapsedraw", "alloccpus", "ncpus", "timelimit", "exitcode"])
+        || has(&["submit"]) && has(&["state"])
+        || has(&["jobid", "jobidraw"]) && line.contains('|')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_by_how_a_file_begins() {
+        let job = "1 0 0 100 1 -1 -1 1 100 -1 1 1 1 -1 1 1 -1 -1";
+        let names = "id submit wait run cpus cpu mem req wall rmem status user group app queue part prec think";
+        for (begins, format) in [
+            (job.to_owned(), Some(JobsFormat::Swf)),
+            (format!("\n; MaxProcs: 4\n{job}\n"), Some(JobsFormat::Swf)),
+            (job.replace(' ', ";"), Some(JobsFormat::Swf)),
+            (format!("{names}\n{job}\n").replace(' ', "\t"), Some(JobsFormat::Swf)),
+            ("; Version: 2.2\n".to_owned(), Some(JobsFormat::Swf)),
+            ("{\"nb_res\": 4, \"jobs\": []}".to_owned(), Some(JobsFormat::Batsim)),
+            ("JobID|Submit|State\n".to_owned(), Some(JobsFormat::Sacct)),
+            (
+                "       JobID    JobName      State \n------------ ----\n".to_owned(),
+                Some(JobsFormat::Sacct),
+            ),
+            ("at,type,market,duration\n".to_owned(), None),
+            ("{\"SpotPriceHistory\": []}".to_owned(), None),
+            ("2020-01-01 00:00:00,c3.large,0.1\n".to_owned(), None),
+            ("1 2 3\n".to_owned(), None),
+            (String::new(), None),
+        ] {
+            assert_eq!(JobsFormat::of(begins.as_bytes()), format, "{begins}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Logs of parallel jobs: the Standard Workload Format, version 2.2 (Chapin et al. 1999; Parallel
+//! Workloads Archive), in which `;` begins comments with `; Name: value` directives and a job is
+//! eighteen numbers a line; workloads of Batsim; what Slurm's `sacct` prints.
+
+mod batsim;
+mod format;
+mod header;
+mod job;
+mod problem;
+mod reader;
+mod rules;
+mod sacct;
+mod skipped;
+mod trace;
+mod writer;
+
+pub use format::JobsFormat;
+pub use header::Header;
+pub use job::{Separator, SwfJob};
+pub use problem::{Problem, SwfError};
+pub use reader::SwfReader;
+pub use rules::{
+    ExtraFields, FollowUps, Fractions, JobSize, LogRules, NoEstimate, Odd, OnMalformed,
+    PartialExecutions, RanOver, Repeated,
+};
+pub use skipped::{Skipped, Taken};
+pub use trace::Trace;
+pub use writer::SwfWriter;

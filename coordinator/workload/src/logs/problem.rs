@@ -1,0 +1,178 @@
+//! What can be wrong with a log of jobs.
+
+use std::io;
+use std::path::PathBuf;
+
+use dormouse_input::LONGEST_LINE;
+use dormouse_units::Bytes;
+
+use super::skipped::Skipped;
+
+/// What is wrong with a line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// The line has fewer than 18 fields.
+    #[error("it has {found} fields, not 18")]
+    TooFewFields {
+        /// Number of fields that the line has.
+        found: usize,
+    },
+    /// The line has more than 18 fields.
+    #[error("it has more than 18 fields")]
+    TooManyFields,
+    /// A field is not a number.
+    #[error("its field {field} is no number")]
+    NotANumber {
+        /// The number of the field, from 1.
+        field: usize,
+    },
+    /// A field is below −1, which stands for "not known".
+    #[error("its field {field} is {value}: below -1, which stands for not known")]
+    Negative {
+        /// The number of the field, from 1.
+        field: usize,
+        /// The value that stands there.
+        value: i64,
+    },
+    /// The line is longer than `LONGEST_LINE` bytes: this is no SWF log.
+    #[error("it is longer than {LONGEST_LINE} bytes: this is no SWF log")]
+    TooLong,
+    /// The job has no submission time, and so no place in the order.
+    #[error("its submission time is not known")]
+    NoSubmission,
+    /// The job wants more processors than the machine has: it could never run.
+    #[error("it wants {processes} processors; the machine has {machine}")]
+    LargerThanMachine {
+        /// Number of processors that the job wants.
+        processes: i64,
+        /// Number of processors of the machine.
+        machine: u32,
+    },
+    /// Each process wants more memory than it can have: none could ever run.
+    #[error("it wants {memory} for each process; a process can have {most}")]
+    MoreThanMemory {
+        /// Memory that each of its processes wants.
+        memory: Bytes,
+        /// Memory that a process can have.
+        most: Bytes,
+    },
+    /// The job was submitted before the job above it.
+    #[error(
+        "it was submitted at {submitted} s, before the job above it ({before} s); sort the log"
+    )]
+    Unsorted {
+        /// Submission time of the job, in seconds.
+        submitted: i64,
+        /// Submission time of the job above it, in seconds.
+        before: i64,
+    },
+    /// The job's times are beyond what a simulation can count.
+    #[error("its times are too large")]
+    TooLate,
+    /// Nobody said how long the job would run, and the run time may not stand for that.
+    #[error("nobody said how long it would run (field 9)")]
+    NoEstimate,
+    /// The job has the number of an earlier one, which the rules do not allow.
+    #[error("a job above it has its number, {number}")]
+    Repeated {
+        /// The number of both jobs.
+        number: i64,
+    },
+    /// The job's times have parts of a second, which the rules do not allow.
+    #[error("its times have parts of a second")]
+    Fractions,
+    /// The row of a table has other cells than its heading.
+    #[error(
+        "it has {found} cells, and its heading has {wanted}: sacct does not quote what has a bar or a \
+         line break in it; leave such columns out of --format"
+    )]
+    OtherCells {
+        /// Number of cells that the row has.
+        found: usize,
+        /// Number of cells of the heading.
+        wanted: usize,
+    },
+    /// A cell of a table, or a value of a JSON file, can't be read.
+    #[error("its {name} is '{value}': {right}")]
+    Value {
+        /// Name of the column or key.
+        name: &'static str,
+        /// What stands there, cut where it is long.
+        value: Box<str>,
+        /// What would be right, in words.
+        right: &'static str,
+    },
+    /// What should be a job in a JSON file is none.
+    #[error("it is no job: {why}")]
+    NoJob {
+        /// What is wrong with it, in words.
+        why: Box<str>,
+    },
+    /// The job's profile does not say how long it takes.
+    #[error("its profile '{name}' is {what}; give it one of type delay")]
+    Profile {
+        /// Name of the profile.
+        name: Box<str>,
+        /// What is wrong with the profile, in words.
+        what: Box<str>,
+    },
+}
+
+/// Why a log can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SwfError {
+    /// The file can't be read.
+    #[error("can't read {}", path.display())]
+    Io {
+        /// The file of the log.
+        path: PathBuf,
+        /// The system's own error.
+        source: io::Error,
+    },
+    /// A job of the log is malformed.
+    #[error("{}, line {line}: {problem}; mend the line, or have malformed jobs skipped", path.display())]
+    Malformed {
+        /// The file of the log.
+        path: PathBuf,
+        /// The number of the line, from 1.
+        line: u64,
+        /// What is wrong with the job's line.
+        problem: Problem,
+    },
+    /// The log has no job that can be run.
+    #[error("{} has no job that can be run: {skipped}; give a log with jobs", path.display())]
+    Empty {
+        /// The file of the log.
+        path: PathBuf,
+        /// Jobs that were left out, by reason.
+        skipped: Box<Skipped>,
+    },
+    /// The log does not say how large its machine is.
+    #[error("{} does not say how many processors its machine has (MaxProcs); give the number", path.display())]
+    NoMachine {
+        /// The file of the log.
+        path: PathBuf,
+    },
+    /// How large its machine is can't be read.
+    #[error(
+        "{}: can't read its '{name}: {value}'; write a number there, or give the number of processors", path.display()
+    )]
+    UnreadMachine {
+        /// The file of the log.
+        path: PathBuf,
+        /// Name of the directive.
+        name: &'static str,
+        /// Value of the directive.
+        value: String,
+    },
+    /// The file is of a format that is read, and can't be used.
+    #[error("{}: {what}; {remedy}", path.display())]
+    Unusable {
+        /// The file of the log.
+        path: PathBuf,
+        /// What is wrong with it, in words.
+        what: String,
+        /// What would be right, in words.
+        remedy: String,
+    },
+}

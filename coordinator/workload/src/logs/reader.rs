@@ -1,0 +1,328 @@
+//! Reading a log job by job.
+
+use std::io::{self, BufRead, Read};
+use std::path::{Path, PathBuf};
+
+use dormouse_input::{Line, Source, Text};
+
+use super::batsim;
+use super::format::{JobsFormat, is_sacct_heading};
+use super::header::Header;
+use super::job::{Names, Separator, SwfJob, is_name};
+use super::problem::{Problem, SwfError};
+use super::rules::{ExtraFields, Fractions, LogRules, Odd, OnMalformed};
+use super::sacct;
+use super::skipped::{Skipped, Taken};
+
+/// Longest JSON file that is read, in bytes: it is in memory whole.
+const LONGEST_JSON: u64 = 1 << 29;
+
+/// The jobs of a log, one after the other, whatever its format: the first bytes tell it. Those of
+/// other formats than SWF are given in the terms of SWF; they are all in memory, in order of
+/// submission.
+#[derive(Debug)]
+pub struct SwfReader {
+    path: PathBuf,
+    input: Input,
+    header: Header,
+    rules: LogRules,
+    skipped: Skipped,
+}
+
+/// What jobs are read from.
+#[derive(Debug)]
+enum Input {
+    Lines(Lines),
+    Listed { jobs: std::vec::IntoIter<(u64, Result<SwfJob, Problem>)>, line: u64 },
+}
+
+/// The lines of an SWF log.
+#[derive(Debug)]
+struct Lines {
+    text: Text,
+    separator: Separator,
+    names: Names,
+    /// Result of reading the first job's line, which was read with the header and is still to be
+    /// given.
+    pending: Option<Line>,
+}
+
+/// The jobs of a file that is not read line by line.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) header: Header,
+    pub(super) skipped: Skipped,
+    /// The jobs, each with its line.
+    pub(super) jobs: Vec<(u64, Result<SwfJob, Problem>)>,
+}
+
+/// Why a file that is not read line by line can't be used.
+#[derive(Debug)]
+pub(super) enum Unusable {
+    Io(io::Error),
+    Flaw { what: String, remedy: String },
+}
+
+impl From<io::Error> for Unusable {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl Unusable {
+    pub(super) fn flaw(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self::Flaw { what: what.into(), remedy: remedy.into() }
+    }
+}
+
+impl Listing {
+    /// Puts the jobs into the order of submission; what can't be read comes first.
+    pub(super) fn sort(&mut self) {
+        let key = |(_, job): &(u64, Result<SwfJob, Problem>)| {
+            job.as_ref().ok().map(|job| (job.submitted, job.micros[0]))
+        };
+        let mut before = None;
+        for job in &self.jobs {
+            let at = key(job);
+            self.skipped.taken_for.sorted += u64::from(at.is_some() && at < before);
+            before = at.or(before);
+        }
+        self.jobs.sort_by_key(key);
+    }
+}
+
+impl SwfReader {
+    /// Reads the header of a log, which may be packed (its first bytes tell); `file` is the result of
+    /// opening it at `path`.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read, or is of a format that can't be used.
+    pub fn of<F: Read + Send + 'static>(
+        path: &Path,
+        file: io::Result<F>,
+        rules: impl Into<LogRules>,
+    ) -> Result<Self, SwfError> {
+        let io = |source| SwfError::Io { path: path.to_owned(), source };
+        let mut source = file.and_then(Source::of).map_err(io)?;
+        if source.is_json().map_err(io)? {
+            let text = source.into_text(LONGEST_JSON).map_err(io)?;
+            return Self::listed(path, batsim::read(&text), rules.into());
+        }
+        Self::of_text(path, Text::new(source.into_input()), rules.into())
+    }
+
+    /// Reads a log from `input`, which is not packed and no JSON; errors name it by `path`.
+    ///
+    /// # Errors
+    ///
+    /// The input can't be read, or is of a format that can't be used.
+    pub fn new(
+        path: &Path,
+        input: Box<dyn BufRead + Send>,
+        rules: impl Into<LogRules>,
+    ) -> Result<Self, SwfError> {
+        Self::of_text(path, Text::new(input), rules.into())
+    }
+
+    fn listed(
+        path: &Path,
+        read: Result<Listing, Unusable>,
+        rules: LogRules,
+    ) -> Result<Self, SwfError> {
+        let path = path.to_owned();
+        match read {
+            Ok(Listing { header, skipped, jobs }) => {
+                let input = Input::Listed { jobs: jobs.into_iter(), line: 0 };
+                Ok(Self { path, input, header, rules, skipped })
+            }
+            Err(Unusable::Io(source)) => Err(SwfError::Io { path, source }),
+            Err(Unusable::Flaw { what, remedy }) => Err(SwfError::Unusable { path, what, remedy }),
+        }
+    }
+
+    fn of_text(path: &Path, mut text: Text, rules: LogRules) -> Result<Self, SwfError> {
+        let io = |source| SwfError::Io { path: path.to_owned(), source };
+        let (mut header, mut skipped) = (Header::default(), Skipped::default());
+        let mut separator = Separator::default();
+        let pending = loop {
+            let got = text.read_line().map_err(io)?;
+            match (got, text.line().trim_ascii()) {
+                (Line::Read, []) => {}
+                (Line::Read, [b';', comment @ ..]) => header.add(comment),
+                (Line::Read, line) if !skipped.taken_for.heading => {
+                    if is_sacct_heading(line) {
+                        return Self::listed(path, sacct::read(text), rules);
+                    }
+                    separator = Separator::of(line);
+                    if !is_heading(line, separator) {
+                        break got;
+                    }
+                    skipped.taken_for.heading = true;
+                }
+                // Left for the first call of `next`, which reports it if it is too long.
+                _ => break got,
+            }
+        };
+        skipped.taken_for.separator = separator;
+        let names = Names::default();
+        let input = Input::Lines(Lines { text, separator, names, pending: Some(pending) });
+        Ok(Self { path: path.to_owned(), input, header, rules, skipped })
+    }
+
+    /// The directives at the head of the log.
+    #[must_use]
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Format of the log.
+    #[must_use]
+    pub const fn format(&self) -> JobsFormat {
+        self.skipped.taken_for.format
+    }
+
+    /// Jobs that were left out so far, by reason.
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        let mut skipped = self.skipped;
+        if let Input::Lines(lines) = &self.input {
+            skipped.taken_for = Taken { names: lines.names.len(), ..skipped.taken_for };
+        }
+        skipped
+    }
+
+    /// Path of the log.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a job that is still to come names one that it follows. What can't be read is said when
+    /// it is read for its jobs.
+    pub(super) fn names_predecessors(mut self) -> bool {
+        while let Ok(Some(job)) = self.read() {
+            if job.is_ok_and(|job| job.preceding >= 0) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Counts a malformed job, or returns it as an error, as the user chose.
+    pub(super) fn malformed(&mut self, problem: Problem) -> Result<(), SwfError> {
+        match self.rules.on_malformed {
+            OnMalformed::Skip => {
+                self.skipped.count(&problem);
+                Ok(())
+            }
+            OnMalformed::Fail => {
+                let line = match &self.input {
+                    Input::Lines(lines) => lines.text.number(),
+                    Input::Listed { line, .. } => *line,
+                };
+                Err(SwfError::Malformed { path: self.path.clone(), line, problem })
+            }
+        }
+    }
+
+    /// Rules for the log's oddities.
+    pub(super) const fn rules(&self) -> LogRules {
+        self.rules
+    }
+
+    /// Counts of oddities, to be raised for a job that is taken.
+    pub(super) const fn odd(&mut self) -> &mut Odd {
+        &mut self.skipped.odd
+    }
+
+    pub(super) const fn never_ran(&mut self) {
+        self.skipped.never_ran += 1;
+    }
+
+    pub(super) const fn partial(&mut self) {
+        self.skipped.partial += 1;
+    }
+
+    /// The next job as it stands there; `None`: there is no further one.
+    fn read(&mut self) -> Result<Option<Result<SwfJob, Problem>>, SwfError> {
+        let lines = match &mut self.input {
+            Input::Listed { jobs, line } => {
+                return Ok(jobs.next().map(|(at, job)| {
+                    *line = at;
+                    job
+                }));
+            }
+            Input::Lines(lines) => lines,
+        };
+        loop {
+            let got = match lines.pending.take() {
+                Some(got) => got,
+                None => {
+                    let io = |source| SwfError::Io { path: self.path.clone(), source };
+                    lines.text.read_line().map_err(io)?
+                }
+            };
+            let line = match got {
+                Line::End => return Ok(None),
+                Line::TooLong => return Ok(Some(Err(Problem::TooLong))),
+                Line::Read => lines.text.line().trim_ascii(),
+            };
+            // Some logs have comments between jobs.
+            if !matches!(line, [] | [b';', ..]) {
+                let line = match lines.separator {
+                    // Its last cells may be empty.
+                    Separator::Tabs => without_break(lines.text.line()),
+                    Separator::Blanks | Separator::Semicolons => line,
+                };
+                return Ok(Some(SwfJob::read(line, lines.separator, &mut lines.names)));
+            }
+        }
+    }
+
+    /// A job that was read, unless it is odd in a way that the rules do not allow.
+    fn allowed(&self, job: SwfJob) -> Result<SwfJob, Problem> {
+        if job.had_fractions && self.rules.fractions == Fractions::Malformed {
+            return Err(Problem::Fractions);
+        }
+        if job.had_more_fields && self.rules.extra_fields == ExtraFields::Malformed {
+            return Err(Problem::TooManyFields);
+        }
+        Ok(job)
+    }
+}
+
+/// A line without its line break.
+fn without_break(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\n").unwrap_or(line);
+    line.strip_suffix(b"\r").unwrap_or(line)
+}
+
+/// Whether a line is the names of the columns, of which none is a number.
+fn is_heading(line: &[u8], separator: Separator) -> bool {
+    let mut cells = 0;
+    separator.cells(line).filter(|cell| !cell.is_empty()).all(|cell| {
+        cells += 1;
+        is_name(cell)
+    }) && cells >= 18
+}
+
+impl Iterator for SwfReader {
+    type Item = Result<SwfJob, SwfError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let read = match self.read() {
+                Ok(read) => read?,
+                Err(error) => return Some(Err(error)),
+            };
+            match read.and_then(|job| self.allowed(job)) {
+                Ok(job) => return Some(Ok(job)),
+                Err(problem) => match self.malformed(problem) {
+                    Ok(()) => {}
+                    Err(error) => return Some(Err(error)),
+                },
+            }
+        }
+    }
+}

@@ -1,0 +1,449 @@
+//! What Slurm's `sacct` prints: with bars between its cells (`-P`, or `-p`, which ends rows with one,
+//! too), with another separator, or in columns whose widths a line of dashes has.
+
+use dormouse_input::{Line, Moment, Text};
+
+use super::format::JobsFormat;
+use super::job::{Names, SwfJob};
+use super::problem::Problem;
+use super::reader::{Listing, Unusable};
+
+/// Reads the jobs of a text whose heading was read last.
+pub(super) fn read(mut text: Text) -> Result<Listing, Unusable> {
+    let heading = text.line().to_vec();
+    let layout = match b"|\t;,".iter().find(|byte| heading.contains(byte)) {
+        Some(separator) => Layout::Separated(*separator),
+        None => Layout::of_dashes(&mut text)?,
+    };
+    let columns = Columns::of(&layout.cells(&heading))?;
+    let mut listing = Listing::default();
+    listing.skipped.taken_for.format = JobsFormat::Sacct;
+    listing.header.set("UnixStartTime", 0);
+    let mut names = Names::default();
+    let mut is_numbered = true;
+    loop {
+        match text.read_line()? {
+            Line::End => break,
+            Line::TooLong => {
+                listing.jobs.push((text.number(), Err(Problem::TooLong)));
+                continue;
+            }
+            Line::Read if text.line().trim_ascii().is_empty() => continue,
+            Line::Read => {}
+        }
+        let cells = layout.cells(text.line());
+        let row = Row { cells: &cells, columns: &columns };
+        let job = match row.width() {
+            Err(problem) => Err(problem),
+            // A step, which is a part of a job: 123.batch, 123.0.
+            Ok(()) if row.cell(Cell::Id).contains('.') => {
+                listing.skipped.steps += 1;
+                continue;
+            }
+            Ok(()) => row.job(&mut names),
+        };
+        match job {
+            Ok(Told::Unfinished) => listing.skipped.unfinished += 1,
+            Ok(Told::Job(job)) => {
+                is_numbered &= job.number >= 0;
+                listing.jobs.push((text.number(), Ok(*job)));
+            }
+            Err(problem) => listing.jobs.push((text.number(), Err(problem))),
+        }
+    }
+    if !is_numbered {
+        // Parts of an array have names such as 123_4.
+        for (number, (_, job)) in (1..).zip(&mut listing.jobs) {
+            job.iter_mut().for_each(|job| job.number = number);
+        }
+    }
+    listing.skipped.taken_for.numbered = !is_numbered;
+    listing.skipped.taken_for.names = names.len();
+    listing.sort();
+    Ok(listing)
+}
+
+/// How rows are divided into cells.
+enum Layout {
+    /// By this byte.
+    Separated(u8),
+    /// By place: the first byte of each column, and the one behind its last.
+    Wide(Vec<(usize, usize)>),
+}
+
+impl Layout {
+    /// The layout that a line of dashes has, which is read.
+    fn of_dashes(text: &mut Text) -> Result<Self, Unusable> {
+        let read = text.read_line()?;
+        let line = text.line().trim_ascii_end();
+        let is_of_dashes = line.contains(&b'-') && line.iter().all(|byte| b"- ".contains(byte));
+        if read != Line::Read || !is_of_dashes {
+            let what = "it looks like sacct's output, without a line of dashes under its heading";
+            let remedy = "print it with bars between its cells: sacct -P --format=JobID,Submit,...";
+            return Err(Unusable::flaw(what, remedy));
+        }
+        let mut columns = Vec::new();
+        let mut from = None;
+        for (at, byte) in line.iter().chain(b" ").enumerate() {
+            match (byte, from) {
+                (b'-', None) => from = Some(at),
+                (b' ', Some(first)) => {
+                    columns.push((first, at));
+                    from = None;
+                }
+                _ => {}
+            }
+        }
+        Ok(Self::Wide(columns))
+    }
+
+    /// The cells of a row, without blanks around them.
+    fn cells(&self, line: &[u8]) -> Vec<String> {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_end_matches(['\n', '\r']);
+        match self {
+            Self::Separated(byte) => {
+                text.split(char::from(*byte)).map(|cell| cell.trim().to_owned()).collect()
+            }
+            // Widths are in characters.
+            Self::Wide(columns) => {
+                let letters: Vec<char> = text.chars().collect();
+                let cell = |(from, to): &(usize, usize)| {
+                    let to = (*to).min(letters.len());
+                    let cell: String = letters.get(*from..to).unwrap_or_default().iter().collect();
+                    cell.trim().to_owned()
+                };
+                columns.iter().map(cell).collect()
+            }
+        }
+    }
+}
+
+/// The columns that are read.
+#[derive(Clone, Copy)]
+enum Cell {
+    Id,
+    RawId,
+    Submit,
+    Start,
+    End,
+    ElapsedRaw,
+    Elapsed,
+    LimitRaw,
+    Limit,
+    Allocated,
+    Requested,
+    Nodes,
+    State,
+    User,
+    Account,
+    Partition,
+    Memory,
+}
+
+impl Cell {
+    /// Names of each in a heading, in the order of the enumeration.
+    const NAMES: [&[&str]; 17] = [
+        &["jobid"],
+        &["jobidraw"],
+        &["submit"],
+        &["start"],
+        &["end"],
+        &["elapsedraw"],
+        &["elapsed"],
+        &["timelimitraw"],
+        &["timelimit"],
+        &["alloccpus", "ncpus"],
+        &["reqcpus"],
+        &["nnodes", "allocnodes"],
+        &["state"],
+        &["user"],
+        &["account", "group"],
+        &["partition"],
+        &["reqmem"],
+    ];
+}
+
+/// Where the columns are.
+struct Columns {
+    places: [Option<usize>; Cell::NAMES.len()],
+    width: usize,
+}
+
+impl Columns {
+    fn of(heading: &[String]) -> Result<Self, Unusable> {
+        let heading: Vec<String> = heading.iter().map(|name| name.to_ascii_lowercase()).collect();
+        let place = |name: &&str| heading.iter().position(|it| it == name);
+        let places = Cell::NAMES.map(|names| names.iter().find_map(place));
+        let columns = Self { places, width: heading.len() };
+        let has = |cell: Cell| columns.places[cell as usize].is_some();
+        let missing = if !has(Cell::Id) && !has(Cell::RawId) {
+            "JobID"
+        } else if !has(Cell::Submit) {
+            "Submit"
+        } else if !(has(Cell::Elapsed)
+            || has(Cell::ElapsedRaw)
+            || has(Cell::Start) && has(Cell::End))
+        {
+            "ElapsedRaw"
+        } else if !has(Cell::Allocated) && !has(Cell::Requested) {
+            "AllocCPUS"
+        } else {
+            return Ok(columns);
+        };
+        let what = format!("it is what sacct prints, and has no column {missing}");
+        let remedy = "print it with: sacct -X -P --format=JobID,Submit,Start,ElapsedRaw,TimelimitRaw,\
+                      AllocCPUS,ReqCPUS,NNodes,State,User,ReqMem";
+        Err(Unusable::flaw(what, remedy))
+    }
+}
+
+/// What a row tells of.
+enum Told {
+    /// A job that ended, or never ran.
+    Job(Box<SwfJob>),
+    /// A job that had not ended.
+    Unfinished,
+}
+
+/// A row, and where its columns are.
+struct Row<'a> {
+    cells: &'a [String],
+    columns: &'a Columns,
+}
+
+impl Row<'_> {
+    /// The cell of a column; empty where there is none.
+    fn cell(&self, column: Cell) -> &str {
+        let place = self.columns.places[column as usize];
+        place.and_then(|place| self.cells.get(place)).map_or("", String::as_str)
+    }
+
+    /// Whether the row has the cells of its heading; `-p` ends rows with a bar, and heads some not.
+    fn width(&self) -> Result<(), Problem> {
+        let (found, wanted) = (self.cells.len(), self.columns.width);
+        let is_ended = found == wanted + 1 && self.cells.last().is_some_and(String::is_empty);
+        if found == wanted || is_ended {
+            Ok(())
+        } else {
+            Err(Problem::OtherCells { found, wanted })
+        }
+    }
+
+    fn job(&self, names: &mut Names) -> Result<Told, Problem> {
+        let state = self.cell(Cell::State).to_ascii_uppercase();
+        let submitted = self.moment("Submit", Cell::Submit)?.ok_or(Problem::NoSubmission)?;
+        let allocated = self.count("AllocCPUS", Cell::Allocated)?;
+        let requested = self.count("ReqCPUS", Cell::Requested)?;
+        let start = self.cell(Cell::Start);
+        // A cancelled job that had not begun has a start in some versions: that of its end.
+        let elapsed = self.elapsed()?;
+        let is_cancelled = state.starts_with("CANCELLED") && elapsed == Some(0);
+        let never_ran = is_nothing(start) && self.columns.places[Cell::Start as usize].is_some()
+            || state.starts_with("PENDING")
+            || is_cancelled
+            || allocated == 0;
+        let has_not_ended =
+            ["RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING", "STOPPED"]
+                .iter()
+                .any(|it| state.starts_with(it))
+                || self.columns.places[Cell::End as usize].is_some()
+                    && is_nothing(self.cell(Cell::End));
+        if !never_ran && has_not_ended {
+            return Ok(Told::Unfinished);
+        }
+        let run_time = if never_ran { -1 } else { elapsed.unwrap_or(-1) };
+        let processors = if allocated > 0 { allocated } else { requested };
+        let mut numbered = |field, cell| match self.cell(cell) {
+            "" => -1,
+            name => names.number(field, name.as_bytes()),
+        };
+        let (user, group) = (numbered(12, Cell::User), numbered(13, Cell::Account));
+        let partition = numbered(16, Cell::Partition);
+        let wait = self.moment("Start", Cell::Start)?.map_or(-1, |at| (at - submitted).max(-1));
+        Ok(Told::Job(Box::new(SwfJob {
+            number: self.number(),
+            submitted,
+            wait,
+            run_time,
+            allocated,
+            requested,
+            requested_time: self.limit()?,
+            requested_memory: self.memory(processors)?,
+            status: match state.as_str() {
+                "COMPLETED" => 1,
+                "" => -1,
+                _ if state.starts_with("CANCELLED") => 5,
+                _ => 0,
+            },
+            user,
+            group,
+            partition,
+            ..SwfJob::unknown()
+        })))
+    }
+
+    /// Number of the job, if it is a whole one.
+    fn number(&self) -> i64 {
+        let whole = |cell| self.cell(cell).parse().ok().filter(|number: &i64| *number >= 0);
+        whole(Cell::RawId).or_else(|| whole(Cell::Id)).unwrap_or(-1)
+    }
+
+    /// A moment in seconds since 1970; `None`: it has not come.
+    fn moment(&self, name: &'static str, column: Cell) -> Result<Option<i64>, Problem> {
+        let cell = self.cell(column);
+        if is_nothing(cell) {
+            return Ok(None);
+        }
+        let read = Moment::read(cell).or_else(|| Moment::read(&format!("{cell}:00")));
+        let right = "write a date such as 2024-06-24T12:33:26";
+        read.map(|moment| Some(moment.second)).ok_or_else(|| flaw(name, cell, right))
+    }
+
+    /// A number of processors or nodes; −1: it is not said.
+    fn count(&self, name: &'static str, column: Cell) -> Result<i64, Problem> {
+        let cell = self.cell(column);
+        if cell.is_empty() {
+            return Ok(-1);
+        }
+        // Large ones are written 1.5K in columns.
+        let number = cell.parse().ok().filter(|number: &i64| *number >= 0);
+        number.ok_or_else(|| flaw(name, cell, "write a whole number"))
+    }
+
+    /// How long it ran, in seconds; `None`: it is not said.
+    fn elapsed(&self) -> Result<Option<i64>, Problem> {
+        let right = "write seconds, or [days-]hours:minutes:seconds";
+        let (raw, elapsed) = (self.cell(Cell::ElapsedRaw), self.cell(Cell::Elapsed));
+        if let Ok(seconds) = raw.parse::<u32>() {
+            return Ok(Some(seconds.into()));
+        }
+        if !is_nothing(elapsed) {
+            return Ok(Some(clock(elapsed).ok_or_else(|| flaw("Elapsed", elapsed, right))?));
+        }
+        if !is_nothing(raw) {
+            return Err(flaw("ElapsedRaw", raw, right));
+        }
+        let (start, end) = (self.moment("Start", Cell::Start)?, self.moment("End", Cell::End)?);
+        Ok(start.zip(end).map(|(start, end)| (end - start).max(0)))
+    }
+
+    /// The time limit, in seconds; −1: there is none of its own.
+    fn limit(&self) -> Result<i64, Problem> {
+        let right = "write minutes, or [days-]hours:minutes:seconds, or UNLIMITED";
+        let (raw, limit) = (self.cell(Cell::LimitRaw), self.cell(Cell::Limit));
+        if let Ok(minutes) = raw.parse::<u32>() {
+            return Ok(i64::from(minutes) * 60);
+        }
+        let has_none = |cell: &str| {
+            let none = ["unlimited", "partition_limit", "infinite", "invalid"];
+            is_nothing(cell) || none.iter().any(|it| cell.eq_ignore_ascii_case(it))
+        };
+        match (has_none(limit), has_none(raw)) {
+            (true, true) => Ok(-1),
+            (true, false) => Err(flaw("TimelimitRaw", raw, right)),
+            (false, _) => clock(limit).ok_or_else(|| flaw("Timelimit", limit, right)),
+        }
+    }
+
+    /// Memory that it asked for, in KiB for each of its processors; −1: it is not said.
+    fn memory(&self, processors: i64) -> Result<i64, Problem> {
+        let cell = self.cell(Cell::Memory).trim_end_matches('?');
+        if is_nothing(cell) || processors <= 0 {
+            return Ok(-1);
+        }
+        // Before Slurm 21.08 memory is for each CPU or node, and says so; then it is that of all.
+        let (size, of) = match cell.strip_suffix('c') {
+            Some(size) => (size, 1.0),
+            None => match cell.strip_suffix('n') {
+                Some(size) => {
+                    let nodes = self.count("NNodes", Cell::Nodes)?.max(1);
+                    (size, to_float(nodes) / to_float(processors))
+                }
+                None => (cell, 1.0 / to_float(processors)),
+            },
+        };
+        let wrong = || flaw("ReqMem", cell, "write a size such as 4000M, 16Gn or 100Mc");
+        let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let scale = match size.get(digits.len()..).unwrap_or_default() {
+            "K" => 1.0,
+            // Without a unit it is in megabytes.
+            "M" | "" => 1024.0,
+            "G" => 1024.0 * 1024.0,
+            "T" => 1024.0 * 1024.0 * 1024.0,
+            "P" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+            _ => return Err(wrong()),
+        };
+        let kib = digits.parse::<f64>().map_err(|_| wrong())? * scale * of;
+        if !(0.0..1e15).contains(&kib) {
+            return Err(wrong());
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "its range was looked at")]
+        let kib = kib.round() as i64;
+        // All of a node's, however much that is.
+        Ok(if kib == 0 { -1 } else { kib })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of processors and nodes")]
+const fn to_float(n: i64) -> f64 {
+    n as f64
+}
+
+fn flaw(name: &'static str, value: &str, right: &'static str) -> Problem {
+    let value: String = value.chars().take(40).collect();
+    Problem::Value { name, value: value.into(), right }
+}
+
+/// Whether a cell says that there is no value.
+fn is_nothing(cell: &str) -> bool {
+    cell.is_empty() || ["unknown", "none"].iter().any(|it| cell.eq_ignore_ascii_case(it))
+}
+
+/// Seconds of `[days-]hours:minutes[:seconds[.part]]`, as Slurm writes lengths of time; without days
+/// two numbers are minutes and seconds.
+fn clock(text: &str) -> Option<i64> {
+    let (days, rest) = match text.split_once('-') {
+        Some((days, rest)) => (Some(number(days)?), rest),
+        None => (None, text),
+    };
+    let rest = rest.split_once('.').map_or(rest, |(whole, _)| whole);
+    let parts = rest.split(':').map(number).collect::<Option<Vec<i64>>>()?;
+    let seconds = match (days, &parts[..]) {
+        (_, [hours, minutes, seconds]) => hours * 3_600 + minutes * 60 + seconds,
+        (Some(_), [hours, minutes]) => hours * 3_600 + minutes * 60,
+        (Some(_), [hours]) => hours * 3_600,
+        (None, [minutes, seconds]) => minutes * 60 + seconds,
+        _ => return None,
+    };
+    Some(days.unwrap_or(0) * 86_400 + seconds)
+}
+
+/// A number of at most eight digits.
+fn number(text: &str) -> Option<i64> {
+    let fine = (1..=8).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    if fine { text.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_are_read_as_slurm_writes_them() {
+        for (text, seconds) in [
+            ("00:31:28", 1_888),
+            ("03:31:28", 12_688),
+            ("3-00:00:00", 259_200),
+            ("1-00:00", 86_400),
+            ("7-4", 619_200),
+            ("02:30", 150),
+            ("00:03.559", 3),
+        ] {
+            assert_eq!(clock(text), Some(seconds), "{text}");
+        }
+        for text in ["", "UNLIMITED", "5", "1-", "1:2:3:4", "-1:00", "1:00+"] {
+            assert_eq!(clock(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! What was left out of a log of jobs, and what was made of the rest.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::format::JobsFormat;
+use super::job::Separator;
+use super::problem::Problem;
+use super::rules::Odd;
+
+/// Jobs that were left out, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Skipped {
+    /// Number of lines that are no job: too few or too many fields, no numbers, too long.
+    pub unreadable: u64,
+    /// Number of jobs with values below −1, times that are too large, or no submission time.
+    pub impossible: u64,
+    /// Number of jobs that are larger than the machine, or their processes than its memory.
+    pub too_large: u64,
+    /// Number of jobs that go back in time.
+    pub unsorted: u64,
+    /// Number of well-formed jobs whose run time or size is not known: cancelled before they
+    /// started.
+    pub never_ran: u64,
+    /// Number of jobs that the rules for oddities leave out.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub by_rule: u64,
+    /// Number of lines of partial executions of jobs that have a line for all of them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub partial: u64,
+    /// Number of steps of jobs, which are no jobs.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub steps: u64,
+    /// Number of jobs that were still running when the log was made.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unfinished: u64,
+    /// What the log was taken for, where that is not a plain SWF log.
+    #[serde(skip_serializing_if = "Taken::is_plain")]
+    pub taken_for: Taken,
+    /// Oddities of the jobs that were not left out.
+    #[serde(skip_serializing_if = "Odd::is_none")]
+    pub odd: Odd,
+}
+
+/// What a log was taken for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Taken {
+    /// Format of the log.
+    pub format: JobsFormat,
+    /// What stands between the fields of an SWF log.
+    pub separator: Separator,
+    /// Whether its first line was left out as the names of its columns.
+    pub heading: bool,
+    /// Number of names (of users, groups, queues) that became numbers, in order of appearance.
+    pub names: u64,
+    /// Number of jobs that were submitted before the one above them; all were sorted.
+    pub sorted: u64,
+    /// Whether jobs were numbered in the order of the file, since their names are no numbers.
+    pub numbered: bool,
+}
+
+impl Taken {
+    /// Whether it is an SWF log without anything particular.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl fmt::Display for Taken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut said = vec![format!("read as {}", self.format.in_words())];
+        match self.separator {
+            Separator::Blanks => {}
+            Separator::Tabs => said.push("with tabs between its fields".to_owned()),
+            Separator::Semicolons => said.push("with semicolons between its fields".to_owned()),
+        }
+        if self.heading && self.format == JobsFormat::Swf {
+            said.push("its first line the names of its columns".to_owned());
+        }
+        if self.names > 0 {
+            said.push(format!("{} names numbered in order of appearance", self.names));
+        }
+        if self.sorted > 0 {
+            let places = if self.sorted == 1 { "place" } else { "places" };
+            said.push(format!("out of order at {} {places} and sorted by submission", self.sorted));
+        }
+        if self.numbered {
+            said.push("jobs numbered in the order of the file".to_owned());
+        }
+        f.write_str(&said.join(", "))
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+impl Skipped {
+    /// Number of malformed jobs, without those that merely never ran.
+    #[must_use]
+    pub const fn malformed(&self) -> u64 {
+        self.unreadable + self.impossible + self.too_large + self.unsorted + self.by_rule
+    }
+
+    /// Whether there is something in it that changes what is run, or that it is of: where nothing is
+    /// but oddities that every log has, nobody has to be told.
+    #[must_use]
+    pub fn is_worth_telling(&self) -> bool {
+        let left_out = self.malformed() + self.never_ran + self.partial + self.steps;
+        left_out + self.unfinished > 0 || self.odd.changes_the_run() || !self.taken_for.is_plain()
+    }
+
+    pub(super) fn count(&mut self, problem: &Problem) {
+        *match problem {
+            Problem::TooFewFields { .. }
+            | Problem::TooManyFields
+            | Problem::NotANumber { .. }
+            | Problem::OtherCells { .. }
+            | Problem::Value { .. }
+            | Problem::NoJob { .. }
+            | Problem::Profile { .. }
+            | Problem::TooLong => &mut self.unreadable,
+            Problem::Negative { .. } | Problem::NoSubmission | Problem::TooLate => {
+                &mut self.impossible
+            }
+            Problem::LargerThanMachine { .. } | Problem::MoreThanMemory { .. } => {
+                &mut self.too_large
+            }
+            Problem::Unsorted { .. } => &mut self.unsorted,
+            Problem::NoEstimate | Problem::Repeated { .. } | Problem::Fractions => {
+                &mut self.by_rule
+            }
+        } += 1;
+    }
+}
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { unreadable, impossible, too_large, unsorted, never_ran, by_rule, .. } = self;
+        write!(
+            f,
+            "left out {} malformed jobs ({unreadable} unreadable, {impossible} with impossible \
+             values, {too_large} larger than the machine, {unsorted} out of order) and \
+             {never_ran} that never ran",
+            self.malformed()
+        )?;
+        if *by_rule > 0 {
+            write!(f, "; {by_rule} of the malformed by the rules for oddities")?;
+        }
+        for (n, what) in [
+            (self.partial, "lines of partial executions left out"),
+            (self.steps, "steps of jobs left out"),
+            (self.unfinished, "jobs left out that had not ended"),
+        ] {
+            match n {
+                0 => {}
+                1 => write!(f, "; 1 of the {what}")?,
+                _ => write!(f, "; {n} {what}")?,
+            }
+        }
+        if !self.odd.is_none() {
+            write!(f, "; of those taken {}", self.odd)?;
+        }
+        if !self.taken_for.is_plain() {
+            write!(f, "; {}", self.taken_for)?;
+        }
+        Ok(())
+    }
+}
