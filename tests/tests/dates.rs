@@ -205,3 +205,26 @@ fn a_bag_begins_at_the_date_of_its_prices() {
         assert_eq!(svg.contains("tasks · from 2024-09-22 "), begins.is_some(), "{svg}");
     }
 }
+
+/// A job that follows another stands before the first in a run's stream, and a load that is scaled
+/// leaves the first submission where it is: neither moves the beginning of the clock.
+#[test]
+fn jobs_that_follow_and_scaled_loads_leave_the_beginning_at_the_first_submission() {
+    let at = 1_726_996_147_u64;
+    let job = |number: u32, at: u64, after: &str| {
+        format!("{number} {at} 0 100 2 -1 -1 2 100 -1 1 1 1 -1 1 1 {after}\n")
+    };
+    let jobs = [job(1, at, "-1 -1"), job(2, at + 500, "-1 -1"), job(3, at + 900, "1 30")];
+    let (folder, _) = ran(&format!("; MaxProcs: 2\n{}", jobs.concat()));
+    let starts = |folder: &Path| column(folder, "starting_time");
+    let log_times = |times: [u64; 3]| times.map(|time| (at + time).to_string()).to_vec();
+    assert_eq!(starts(folder.path()), log_times([0, 130, 500]));
+    // Jobs of 200 processor-seconds each: three in 900 s on two processors are a load of a third.
+    let plain = [job(1, at, "-1 -1"), job(2, at + 300, "-1 -1"), job(3, at + 900, "-1 -1")];
+    fs::write(folder.path().join("log.swf"), format!("; MaxProcs: 2\n{}", plain.concat())).unwrap();
+    let half = ["run", "e.toml", "--out", "half", "--set", "workload.load=0.16666666666666666"];
+    done(folder.path(), &half);
+    fs::rename(folder.path().join("out"), folder.path().join("before")).unwrap();
+    fs::rename(folder.path().join("half"), folder.path().join("out")).unwrap();
+    assert_eq!(starts(folder.path()), log_times([0, 600, 1_800]));
+}

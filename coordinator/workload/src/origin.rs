@@ -17,6 +17,11 @@ const DATES: RangeInclusive<i64> = 631_152_000..=4_102_444_800;
 pub(crate) struct Origin(Option<Span>);
 
 impl Origin {
+    /// The beginning of a log whose first job is submitted at this time.
+    pub(crate) fn of_log(first: Time) -> Self {
+        Self(Some(origin(first)))
+    }
+
     /// The next submission of a log, on the run's clock.
     pub(crate) fn counted(&mut self, job: Submission) -> Submission {
         let origin = *self.0.get_or_insert_with(|| origin(job.submitted));

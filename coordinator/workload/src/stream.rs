@@ -245,7 +245,12 @@ impl Jobs {
             first,
             estimates: *estimates,
             rule: Some(wanted.rule()),
-            origin: Some(Origin::default()),
+            // Jobs that follow others come before the first of the log.
+            origin: Some(if follow || scaled_to.is_some() {
+                Origin::of_log(first)
+            } else {
+                Origin::default()
+            }),
         })
     }
 
@@ -283,7 +288,7 @@ impl Jobs {
             first,
             estimates,
             rule: (!given).then(|| wanted.rule()),
-            origin: is_log.then(Origin::default),
+            origin: is_log.then(|| Origin::of_log(first)),
         })
     }
 
@@ -361,10 +366,6 @@ impl Iterator for Jobs {
                 Err(error) => return Some(Err(error)),
             },
         };
-        let job = match &mut self.origin {
-            Some(origin) => origin.counted(job),
-            None => job,
-        };
         let job = self.estimates.of(job);
         #[expect(clippy::float_cmp, reason = "exactly 1: the times as they are")]
         let job = if self.factor == 1.0 {
@@ -377,6 +378,11 @@ impl Iterator for Jobs {
                     return Some(Err(WorkloadError::Unscalable { name, source }));
                 }
             }
+        };
+        // Scaled times are those of the log still, whose first submission stays where it was.
+        let job = match &mut self.origin {
+            Some(origin) => origin.counted(job),
+            None => job,
         };
         Some(Ok(match &self.rule {
             Some(rule) => rule.assign(job),

@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use dormouse_units::Time;
-use dormouse_workload::{OnMalformed, Statistics, SwfError, Trace};
+use dormouse_workload::{JobsFormat, OnMalformed, Statistics, SwfError, Trace};
 use serde_json::json;
 
 use super::command::InspectArgs;
@@ -11,6 +11,9 @@ use super::found::{Found, length};
 use super::head::Head;
 use crate::cli::failure::Failure;
 use crate::cli::workload::bad;
+
+/// First submission time, in seconds since 1970, that is a date: 1990.
+const FIRST_DATE: u64 = 631_152_000;
 
 /// Reads a log whole.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
@@ -31,9 +34,12 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
         ends = Some((first.min(job.submitted), last.max(job.submitted)));
     }
     let header = trace.reader().header();
-    let begins = header.unix_start().filter(|begins| *begins > 0);
-    let begins = begins.and_then(|begins| i64::try_from(begins).ok());
-    let mut found = Found::new(args, head, ("parallel jobs", "Standard Workload Format"));
+    // Times that are dates themselves count from 1970.
+    let are_dates = ends.is_some_and(|(first, _)| first >= Time::from_secs(FIRST_DATE));
+    let begins = header.unix_start().filter(|begins| *begins > 0 && !are_dates);
+    let begins = begins.and_then(|begins| i64::try_from(begins).ok()).or(are_dates.then_some(0));
+    let format = JobsFormat::of(head.bytes()).unwrap_or_default();
+    let mut found = Found::new(args, head, ("parallel jobs", format.in_words()));
     if let Some(computer) = header.get("Computer") {
         found.fact("computer", computer);
     }
@@ -57,7 +63,7 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     }
     let skipped = trace.skipped();
     found.left_out = json!(skipped);
-    if skipped.malformed() + skipped.never_ran > 0 {
+    if skipped.malformed() + skipped.never_ran > 0 || skipped.is_worth_telling() {
         found.oddities.push(skipped.to_string());
     }
     let skip = if skipped.malformed() > 0 { "on-malformed = \"skip\"\n" } else { "" };

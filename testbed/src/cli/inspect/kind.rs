@@ -3,7 +3,7 @@
 use dormouse_cloud::{Availability, are_acts, are_types, is_described, looks_like_prices};
 use dormouse_fit::looks_like_lifetimes;
 use dormouse_input::Chosen;
-use dormouse_workload::RequestFile;
+use dormouse_workload::{JobsFormat, RequestFile};
 
 use super::command::InspectArgs;
 use super::found::Found;
@@ -23,6 +23,11 @@ pub(super) struct Kind {
 
 /// All kinds, in the order in which they are asked: the first that says yes is it.
 const KINDS: [Kind; 8] = [
+    Kind {
+        name: "parallel jobs (the Standard Workload Format, Batsim's workloads, the output of sacct)",
+        is: |head, _| JobsFormat::of(head.bytes()).is_some(),
+        inspect: jobs::inspect,
+    },
     Kind {
         name: "lifetimes of VMs (tables with a lifetime or its ends, the JSON of Google's preemptible VMs)",
         is: |head, _| looks_like_lifetimes(head.bytes()),
@@ -61,11 +66,6 @@ const KINDS: [Kind; 8] = [
         is: |head, chosen| looks_like_prices(head.bytes()) || are_prices_chosen(chosen),
         inspect: prices::inspect,
     },
-    Kind {
-        name: "parallel jobs (logs in the Standard Workload Format)",
-        is: |head, _| is_of_jobs(head),
-        inspect: jobs::inspect,
-    },
 ];
 
 impl Kind {
@@ -88,13 +88,4 @@ impl Kind {
 /// Whether a column of prices was chosen: no other kind has one.
 fn are_prices_chosen(chosen: &Chosen) -> bool {
     chosen.iter().any(|(name, _)| name == "price")
-}
-
-/// A comment of a log, or a row of its 18 numbers.
-fn is_of_jobs(head: &Head) -> bool {
-    const FIELDS: usize = 18;
-    let line = head.line();
-    let fields: Vec<&str> = line.split_whitespace().collect();
-    line.starts_with(';')
-        || fields.len() == FIELDS && fields.iter().all(|field| field.parse::<f64>().is_ok())
 }
