@@ -251,7 +251,12 @@ fn the_schemes_are_compared_over_records_that_are_given() {
     }
     // What is missing is said.
     fs::remove_file(data.join("us-east-1.linux.m2.2xlarge.csv")).unwrap();
-    refused(folder.path(), &args[..6], 2, &["it has no us-east-1.linux.m2.2xlarge.csv"]);
+    refused(
+        folder.path(),
+        &args[..6],
+        2,
+        &["it has no record called us-east-1.linux.m2.2xlarge (.csv or .json, any ending)"],
+    );
     fs::write(data.join("broken.csv"), "1,2\n1;2\n").unwrap();
     refused(folder.path(), &args[..6], 2, &["broken.csv:2"]);
     refused(folder.path(), &["reproduce", "acc/figure-7"], 2, &["--data DIR"]);

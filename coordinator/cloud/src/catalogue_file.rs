@@ -15,6 +15,8 @@ const LONGEST: u64 = 256 << 20;
 const KNOWN: &str = "ec2-2026";
 /// Most VMs of a type at a time in each market where nothing is said.
 const LIMIT: u32 = 1_000;
+/// Most memory that a number without a unit can be, in GiB: above, it was meant in another unit.
+const MOST_GIB: f64 = 32_768.0;
 
 const COLUMNS: [Column; 12] = [
     Column {
@@ -25,7 +27,17 @@ const COLUMNS: [Column; 12] = [
     Column { name: "vcpus", known_as: &["vcpus", "vcpu", "cpus", "cores"], is_needed: true },
     Column {
         name: "memory",
-        known_as: &["memory", "memory gib", "ram gb", "ram", "memory gb"],
+        known_as: &[
+            "memory",
+            "memory gib",
+            "ram gb",
+            "ram",
+            "memory gb",
+            "memory mib",
+            "memory mb",
+            "ram mib",
+            "ram mb",
+        ],
         is_needed: true,
     },
     Column {
@@ -64,6 +76,10 @@ pub struct CatalogueFile {
     pub left_out: LeftOut,
     /// The form of the file, in words.
     pub form: &'static str,
+    /// The columns that were found, each with its heading, in words; empty where there are none.
+    pub columns: String,
+    /// Headings that nothing is read from.
+    pub unused: Vec<String>,
 }
 
 /// Part of what the EC2 call `describe-instance-types` answers.
@@ -184,12 +200,17 @@ fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
     let columns =
         Columns::of(&first, &COLUMNS, chosen).map_err(|no| first.flaw(no.what, no.remedy))?;
     let columns = columns.ok_or_else(|| first.flaw("its first row names no columns", right))?;
+    file.columns = columns.to_string();
+    file.unused = columns.unused().map(str::to_owned).collect();
+    let mut is_mib = false;
     if columns.has_heading() {
+        let heading = columns.cell(&first, 2).to_ascii_lowercase();
+        is_mib = ["mib", "mb"].iter().any(|unit| heading.trim_end_matches(')').ends_with(unit));
         rows.skip_first();
     }
     loop {
         let Some(row) = rows.next_row()? else { return Ok(file) };
-        let kind = instance_type(&row, &columns)?;
+        let kind = instance_type(&row, &columns, is_mib)?;
         if kind.on_demand.is_none() && kind.spot.is_none() {
             file.left_out.add("without a price", row.line());
         } else if file.types.insert(kind.name.clone(), kind).is_some() {
@@ -200,7 +221,8 @@ fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
     }
 }
 
-fn instance_type(row: &Row<'_>, columns: &Columns) -> Result<InstanceType, FileFlaw> {
+/// The type of a row; `is_mib`: a number alone in the column of memory is one of MiB, else of GiB.
+fn instance_type(row: &Row<'_>, columns: &Columns, is_mib: bool) -> Result<InstanceType, FileFlaw> {
     // An empty cell is one that is not given; each of the others has to be what it says.
     let cell = |n: usize| columns.place(n).map(|at| row.number(at)).filter(|cell| !cell.is_empty());
     let number = |n: usize, what: &str| -> Result<Option<f64>, FileFlaw> {
@@ -228,10 +250,15 @@ fn instance_type(row: &Row<'_>, columns: &Columns) -> Result<InstanceType, FileF
     let wrong = |what: &str, remedy: &str| row.flaw(what, remedy);
     let vcpus = number(1, "number of vCPUs")?.and_then(whole);
     let vcpus = vcpus.ok_or_else(|| wrong("it has no number of vCPUs", "write one, such as 2"))?;
-    let memory = memory(cell(2).as_deref().unwrap_or_default());
-    let memory =
-        memory.ok_or_else(|| wrong("it has no memory", "write GiB, such as 8, or \"512 MiB\""))?;
-    let limit = number(11, "limit")?.and_then(whole).unwrap_or(LIMIT);
+    let memory = memory(row, cell(2).as_deref().unwrap_or_default(), is_mib)?;
+    let limit = match number(11, "limit")? {
+        None => LIMIT,
+        // None can be had.
+        Some(0.0) => 0,
+        Some(number) => whole(number).ok_or_else(|| {
+            wrong(&format!("{number} is no number of VMs"), "write a whole one, such as 20")
+        })?,
+    };
     let baseline = number(5, "baseline")?.filter(|part| *part > 0.0);
     let burstable = match (baseline, number(6, "number of credits")?) {
         (Some(baseline), Some(earned)) => {
@@ -271,20 +298,23 @@ fn instance_type(row: &Row<'_>, columns: &Columns) -> Result<InstanceType, FileF
     })
 }
 
-/// An amount of memory with its unit, or a number of GiB.
-fn memory(text: &str) -> Option<Bytes> {
-    let gib = || {
-        let number =
-            text.trim_end_matches("GiB").trim_end_matches("GB").trim().parse::<f64>().ok()?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "it is in range"
-        )]
-        (number > 0.0 && number <= 1e6)
-            .then(|| Bytes::new((number * f64::from(1 << 30)).round() as u64))
-    };
-    text.parse::<Bytes>().ok().or_else(gib).filter(|memory| *memory > Bytes::ZERO)
+/// An amount of memory with its unit, or a number of GiB or, `is_mib`, of MiB.
+fn memory(row: &Row<'_>, text: &str, is_mib: bool) -> Result<Bytes, FileFlaw> {
+    let none = || row.flaw("it has no memory", "write GiB, such as 8, or \"512 MiB\"");
+    if let Ok(memory) = text.parse::<Bytes>() {
+        return (memory > Bytes::ZERO).then_some(memory).ok_or_else(|| none().into());
+    }
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..=1e12).contains(number));
+    let number = number.filter(|number| *number > 0.0).ok_or_else(none)?;
+    let gib = if is_mib { number / 1024.0 } else { number };
+    if gib > MOST_GIB {
+        let what = format!("its memory, {text}, would be {gib} GiB");
+        let remedy = "write the unit, such as \"512 MiB\", or name it in the heading: memory MiB";
+        return Err(row.flaw(what, remedy).into());
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is in range")]
+    let bytes = (gib * f64::from(1 << 30)).round() as u64;
+    Ok(Bytes::new(bytes))
 }
 
 /// What the provider's spot advisor says of a type in a region.
@@ -346,7 +376,9 @@ mod tests {
                     a.small;2;0,5;0,0011;0,0052;0,05;6\n\
                     a.large;4;16;0,1;;;\n\
                     a.none;4;16;;;;\n";
-        let CatalogueFile { types, left_out, form } = read(text).unwrap();
+        let CatalogueFile { types, left_out, form, columns, unused } = read(text).unwrap();
+        assert!(columns.starts_with("name from 'Instance Type', vcpus from 'vCPUs'"), "{columns}");
+        assert_eq!(unused, Vec::<String>::new());
         assert_eq!((types.len(), form), (2, "rows"));
         assert_eq!(left_out.to_string(), "1 without a price (line 4)");
         let small = &types["a.small"];
@@ -393,6 +425,24 @@ mod tests {
     }
 
     #[test]
+    fn memory_is_in_the_unit_of_its_heading_and_a_limit_may_be_none() {
+        for (heading, cell, mib) in [
+            ("memory mib", "512", 512),
+            ("Memory (MB)", "8192", 8192),
+            ("RAM MB", "1024", 1024),
+            ("memory mib", "2 GiB", 2048),
+            ("memory", "0.5", 512),
+            ("RAM GB", "4", 4096),
+        ] {
+            let text = format!("name,vcpus,{heading},spot,limit\na,2,{cell},1,0\nb,2,{cell},1,\n");
+            let types = read(&text).unwrap().types;
+            assert_eq!(types["a"].memory, Bytes::new(mib << 20), "{text}");
+            assert_eq!((types["a"].limits.spot, types["a"].limits.on_demand), (0, 0));
+            assert_eq!(types["b"].limits.spot, LIMIT);
+        }
+    }
+
+    #[test]
     fn what_is_no_catalogue_is_refused_with_its_place() {
         for (text, part) in [
             ("", "it has no instance types"),
@@ -402,6 +452,11 @@ mod tests {
             ("name,vcpus,memory,spot\na,two,8,1\n", "line 2: 'two' is no number of vCPUs"),
             ("name,vcpus,memory,spot\na,2.5,8,1\n", "it has no number of vCPUs"),
             ("name,vcpus,memory,spot\na,2,lots,1\n", "it has no memory"),
+            (
+                "name,vcpus,memory,spot\na,2,65536,1\n",
+                "line 2: its memory, 65536, would be 65536 GiB; write the unit",
+            ),
+            ("name,vcpus,memory,spot,limit\na,2,8,1,2.5\n", "line 2: 2.5 is no number of VMs"),
             ("name,vcpus,memory,spot\na,2,8,cheap\n", "'cheap' is no price"),
             ("name,vcpus,memory,spot\na,2,8,1\na,2,8,1\n", "line 3: a type of this name"),
             (

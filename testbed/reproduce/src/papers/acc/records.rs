@@ -90,8 +90,8 @@ impl PriceFiles {
     pub(super) fn of(&self, name: &str) -> Result<(&PriceTrace, Time), SweepError> {
         let found = self.all.get(name).map(|(trace, until)| (trace, *until));
         found.ok_or_else(|| {
-            let (at, file) = (Place::of(&self.folder.display().to_string()), format!("{name}.csv"));
-            let what = format!("it has no {file}");
+            let at = Place::of(&self.folder.display().to_string());
+            let what = format!("it has no record called {name} (.csv or .json, any ending)");
             InputError::new(&at, what, "add it, or make a part that does not need it").into()
         })
     }
