@@ -29,6 +29,7 @@ pub(crate) const COLUMNS: [Column; 8] = [
             "lifetime_secs",
             "lifetime_seconds",
             "time_in_sec",
+            "lifetime_ms",
             "lifetime_h",
             "lifetime_hr",
             "lifetime_hrs",
@@ -44,6 +45,7 @@ pub(crate) const COLUMNS: [Column; 8] = [
             "uptime_s",
             "uptime_sec",
             "uptime_seconds",
+            "uptime_ms",
             "uptime_h",
             "uptime_hours",
             "uptime_min",
@@ -51,6 +53,7 @@ pub(crate) const COLUMNS: [Column; 8] = [
             "duration_s",
             "duration_sec",
             "duration_seconds",
+            "duration_ms",
             "duration_h",
             "duration_hours",
             "duration_min",
@@ -122,6 +125,8 @@ pub(crate) const COLUMNS: [Column; 8] = [
 /// The unit of a number that is a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
+    /// A thousandth of a second.
+    Millisecond,
     /// Seconds of time.
     Second,
     /// Minutes of time.
@@ -137,6 +142,7 @@ impl Unit {
     #[must_use]
     pub const fn seconds(self) -> f64 {
         match self {
+            Self::Millisecond => 0.001,
             Self::Second => 1.0,
             Self::Minute => 60.0,
             Self::Hour => 3_600.0,
@@ -148,6 +154,7 @@ impl Unit {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Millisecond => "milliseconds",
             Self::Second => "seconds",
             Self::Minute => "minutes",
             Self::Hour => "hours",
@@ -161,11 +168,12 @@ impl FromStr for Unit {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.to_ascii_lowercase().as_str() {
+            "ms" | "msec" | "millis" | "milliseconds" => Ok(Self::Millisecond),
             "s" | "sec" | "secs" | "second" | "seconds" => Ok(Self::Second),
             "m" | "min" | "mins" | "minute" | "minutes" => Ok(Self::Minute),
             "h" | "hr" | "hrs" | "hour" | "hours" => Ok(Self::Hour),
             "d" | "day" | "days" => Ok(Self::Day),
-            _ => Err("write s, m, h or d".to_owned()),
+            _ => Err("write s, m, h or d, or ms".to_owned()),
         }
     }
 }
@@ -188,6 +196,20 @@ pub(crate) struct Instant {
     /// Seconds since 1970, or since what a number is counted from.
     pub(crate) second: f64,
     pub(crate) is_date: bool,
+}
+
+impl Instant {
+    /// What a number too large for seconds is instead, and by what to divide it; `None`: it is fine.
+    pub(crate) fn finer(&self) -> Option<(&'static str, &'static str)> {
+        const LAST: f64 = (1_u64 << 40) as f64;
+        match self.second.abs() {
+            _ if self.is_date => None,
+            second if second <= LAST => None,
+            second if second <= LAST * 1e3 => Some(("milliseconds", "1000")),
+            second if second <= LAST * 1e6 => Some(("microseconds", "1000000")),
+            _ => Some(("nanoseconds", "1000000000")),
+        }
+    }
 }
 
 /// Whether a cell says that there is no time.

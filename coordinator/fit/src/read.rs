@@ -101,9 +101,9 @@ pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, F
     }
     let (mut record, mut seen, mut living) = (Record::default(), BTreeSet::new(), Vec::new());
     record.remarks.extend(table.said.clone());
-    let mut last = f64::NEG_INFINITY;
+    let (mut last, mut is_dated) = (f64::NEG_INFINITY, None);
     while let Some(row) = rows.next_row()? {
-        match table.life(&row) {
+        match table.life(&row, &mut is_dated) {
             Ok((life, times)) => {
                 last = times.iter().flatten().copied().fold(last, f64::max);
                 if !table.cell(&row, CREATED).is_empty()
@@ -250,7 +250,12 @@ impl<'q> Table<'q> {
 
     /// The VM of a row, and the seconds of its launch and end where the row has them and they are
     /// needed.
-    fn life(&self, row: &Row<'_>) -> Result<(Life, [Option<f64>; 2]), FlawedRow> {
+    /// `is_dated` says whether the times of the file are dates, once one was read.
+    fn life(
+        &self,
+        row: &Row<'_>,
+        is_dated: &mut Option<bool>,
+    ) -> Result<(Life, [Option<f64>; 2]), FlawedRow> {
         if row.len() != self.width {
             let what =
                 format!("it has {} columns, and the first row names {}", row.len(), self.width);
@@ -259,7 +264,7 @@ impl<'q> Table<'q> {
         let mut times = [None; 2];
         let span = match self.is_by_times {
             true => {
-                times = self.times(row)?;
+                times = self.times(row, is_dated)?;
                 // That of a living VM is told once the whole file is read.
                 match times {
                     [Some(created), Some(deleted)] => self.span(row, deleted - created)?,
@@ -299,24 +304,38 @@ impl<'q> Table<'q> {
     }
 
     /// The seconds of launch and end; no end: the VM is living.
-    fn times(&self, row: &Row<'_>) -> Result<[Option<f64>; 2], FlawedRow> {
-        let [created, deleted] = [CREATED, DELETED].map(|n| self.cell(row, n));
+    fn times(
+        &self,
+        row: &Row<'_>,
+        is_dated: &mut Option<bool>,
+    ) -> Result<[Option<f64>; 2], FlawedRow> {
+        let number = |n: usize| self.places[n].map_or("".into(), |place| row.number(place));
+        let [created, deleted] = [CREATED, DELETED].map(number);
         let read = |text: &str| {
-            instant(text, self.query.unit).ok_or_else(|| {
+            let at = instant(text, self.query.unit).ok_or_else(|| {
                 let what = format!("'{}' is no time", start(text));
                 row.flaw(what, "write a date like 2019-03-25T12:22:36-07:00, or a number")
-            })
+            })?;
+            match at.finer() {
+                None => Ok(at),
+                Some((unit, by)) => {
+                    let what = format!("'{}' is too large for seconds", start(text));
+                    Err(row.flaw(what, format!("these are {unit}: divide by {by}")))
+                }
+            }
         };
-        let from = read(created)?;
-        if is_nothing(deleted) {
-            return Ok([Some(from.second), None]);
-        }
-        let to = read(deleted)?;
-        if from.is_date != to.is_date {
+        let from = read(&created)?;
+        let to = if is_nothing(&deleted) { None } else { Some(read(&deleted)?) };
+        if to.is_some_and(|to| from.is_date != to.is_date) {
             let what = "one of its times is a date, and the other a number";
             return Err(row.flaw(what, "write both in one way"));
         }
-        Ok([Some(from.second), Some(to.second)])
+        // Nobody can know what a bare number is counted from beside dates.
+        if *is_dated.get_or_insert(from.is_date) != from.is_date {
+            let what = "the file has both dates and bare numbers";
+            return Err(row.flaw(what, "write all times in one way"));
+        }
+        Ok([Some(from.second), to.map(|to| to.second)])
     }
 
     fn span(&self, row: &Row<'_>, seconds: f64) -> Result<Span, FlawedRow> {

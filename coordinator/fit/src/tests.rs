@@ -151,13 +151,30 @@ fn columns_units_and_ends_can_be_chosen() {
     let chosen = read_as(own, &query("lifetime=how long", Unit::Minute, "why=outbid")).unwrap();
     assert_eq!(lives(&chosen), [(1_800.0, true), (2_700.0, false)]);
     let days = "a;b;c\n0,5;1;x\n2;2,5;y\n";
-    let chosen = read_as(days, &query("created=a,deleted=b", Unit::Day, "c=x"));
-    assert!(chosen.is_err(), "a decimal comma is no number of a time: {chosen:?}");
+    let chosen = read_as(days, &query("created=a,deleted=b", Unit::Day, "c=x")).unwrap();
+    assert_eq!(lives(&chosen), [(43_200.0, true), (43_200.0, false)]);
     let days = "start,end,c\n0.5,1,x\n2,2.5,y\n";
     let chosen = read_as(days, &query("created=start", Unit::Day, "c=x")).unwrap();
     assert_eq!(lives(&chosen), [(43_200.0, true), (43_200.0, false)]);
     let error = read_as(own, &query("lifetime=age", Unit::Day, "why=x")).unwrap_err().to_string();
     assert!(error.contains("it has no column 'age'; it has 'how long', 'why'"), "{error}");
+}
+
+#[test]
+fn times_are_of_one_kind_and_milliseconds_are_not_taken_for_seconds() {
+    let head = "created,deleted,preempted\n";
+    let said = error(&format!("{head}1553541756123,1553541766123,true\n"));
+    assert!(said.contains("these are milliseconds: divide by 1000"), "{said}");
+    let mixed = format!("{head}0,60,true\n2024-01-01 00:00:00,2024-01-01 02:00:00,true\n");
+    let said = error(&mixed);
+    assert!(said.starts_with("line 3: the file has both dates and bare numbers"), "{said}");
+    let living = error(&mixed.replace(",2024-01-01 02:00:00,true", ",,false"));
+    assert!(living.contains("both dates and bare numbers"), "{living}");
+    let by_heading = plain("lifetime_ms,preempted\n1500,yes\n");
+    assert_eq!(lives(&by_heading), [(1.5, true)]);
+    let unit = LifeQuery { unit: Some(Unit::Millisecond), ..LifeQuery::default() };
+    let told = read_as(&format!("{head}1553541756123,1553541766123,true\n"), &unit).unwrap();
+    assert_eq!(lives(&told), [(10.0, true)]);
 }
 
 #[test]

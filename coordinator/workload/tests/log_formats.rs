@@ -403,6 +403,29 @@ fn the_output_of_sacct_is_read() {
     }
 }
 
+/// Own inputs: the other column of numbers alone, and both, of which either may say it.
+#[test]
+fn steps_of_jobs_are_told_by_either_number() {
+    for (text, job) in [
+        (
+            "JobIDRaw|Submit|ElapsedRaw|AllocCPUS|State\n\
+             5|2024-01-01T00:00:10|60|2|COMPLETED\n5.batch|2024-01-01T00:00:10|60|2|COMPLETED\n\
+             5.0|2024-01-01T00:00:10|60|2|COMPLETED\n",
+            5,
+        ),
+        (
+            "JobID|JobIDRaw|Submit|ElapsedRaw|AllocCPUS|State\n\
+             6|6|2024-01-01T00:00:10|60|2|COMPLETED\n6|6.batch|2024-01-01T00:00:10|60|2|COMPLETED\n\
+             6.0|6|2024-01-01T00:00:10|60|2|COMPLETED\n",
+            6,
+        ),
+    ] {
+        let (jobs, skipped) =
+            read(text.as_bytes(), Some(4), OnMalformed::Fail).expect("it is read");
+        assert_eq!((jobs.len(), jobs[0].number, skipped.steps), (1, job, 2), "{text}");
+    }
+}
+
 /// Own inputs: parts of an array, a bar inside of a cell, and columns instead of bars.
 #[test]
 fn rows_of_sacct_that_are_broken_are_counted_and_columns_have_widths() {

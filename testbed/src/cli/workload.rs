@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
@@ -145,6 +146,7 @@ impl GenerateArgs {
 impl StatsArgs {
     fn run(&self) -> Result<(), Failure> {
         let log = &self.input.log;
+        can_be_read_again(log)?;
         let is_of_requests = || requests::is_file_of_requests(log) && !is_log(log);
         if !self.column.is_empty() || is_of_requests() {
             return self.of_requests();
@@ -177,6 +179,17 @@ impl StatsArgs {
         }
         requests::stats(log, &self.column, self.json)
     }
+}
+
+/// Refuses a pipe or a device, of which what was read once is gone.
+fn can_be_read_again(path: &Path) -> Result<(), Failure> {
+    // What can't be looked at is refused when it is opened.
+    let Ok(kind) = fs::metadata(path).map(|about| about.file_type()) else { return Ok(()) };
+    if kind.is_file() || kind.is_dir() {
+        return Ok(());
+    }
+    let what = if kind.is_fifo() { "a pipe" } else { "a device" };
+    Err(Failure::BadInput(format!("{}: it is {what}; give a file", path.display())))
 }
 
 /// Whether a file begins as a log of jobs does.
@@ -221,6 +234,7 @@ impl ScaleArgs {
         let factor = match (self.load, self.factor) {
             (Some(load), _) => {
                 let load = positive("load", load)?;
+                can_be_read_again(&self.input.log)?;
                 let mut before = Statistics::new(self.input.open()?.machine());
                 for job in self.input.open()? {
                     before.add(&job.map_err(bad)?);
@@ -286,4 +300,24 @@ pub(crate) fn bad(error: impl Error) -> Failure {
 
 pub(crate) fn refused(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
     |error| Failure::Broken(format!("cannot write {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    #[test]
+    fn a_pipe_is_refused_since_it_can_not_be_read_again() {
+        let (reader, _writer) = io::pipe().unwrap();
+        let path = PathBuf::from(format!("/proc/self/fd/{}", reader.as_raw_fd()));
+        let Err(Failure::BadInput(said)) = can_be_read_again(&path) else {
+            panic!("it is taken");
+        };
+        assert!(said.ends_with(": it is a pipe; give a file"), "{said}");
+        assert!(can_be_read_again(Path::new("/dev/null")).is_err());
+        assert!(can_be_read_again(Path::new(file!())).is_ok());
+    }
 }

@@ -36,7 +36,7 @@ pub(super) fn read(mut text: Text) -> Result<Listing, Unusable> {
         let job = match row.width() {
             Err(problem) => Err(problem),
             // A step, which is a part of a job: 123.batch, 123.0.
-            Ok(()) if row.cell(Cell::Id).contains('.') => {
+            Ok(()) if [Cell::Id, Cell::RawId].iter().any(|id| row.cell(*id).contains('.')) => {
                 listing.skipped.steps += 1;
                 continue;
             }
