@@ -22,7 +22,7 @@ pub mod twin;
 mod words;
 
 pub use batch_service::ServiceTally;
-pub use check::{Checker, JobsChecker, RequestsChecker, Violation, check_bag};
+pub use check::{CapacityChecker, Checker, JobsChecker, RequestsChecker, Violation, check_bag};
 pub use facts::{
     CheckpointCost, HostFact, HostLoad, JobFacts, LATEST, Latency, LiveFacts, MoveFact, Outage,
     TookEffect,

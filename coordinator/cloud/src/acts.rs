@@ -8,6 +8,9 @@ use crate::{Action, Interruption, Target};
 /// Most rows of a record: they become a part of the run's log.
 const MOST_ROWS: usize = 100_000;
 
+/// Number of seconds from which on it is a date: 1990, in seconds since 1970.
+const FIRST_DATE: f64 = 631_152_000.0;
+
 const COLUMNS: [Column; 5] = [
     Column {
         name: "time",
@@ -121,7 +124,9 @@ fn act(row: &Row<'_>, columns: &Columns, begins: Option<i64>) -> Result<Interrup
 }
 
 fn at(text: &str, begins: Option<i64>) -> Result<Time, (String, &'static str)> {
-    let seconds = || text.parse::<f64>().ok().and_then(Span::from_secs_f64);
+    // A number of so many seconds is a date, counted from 1970.
+    let number = || text.parse::<f64>().ok().filter(|seconds| *seconds < FIRST_DATE);
+    let seconds = || number().and_then(Span::from_secs_f64);
     if let Some(span) = text.parse::<Span>().ok().or_else(seconds) {
         return Ok(Time::ZERO + span);
     }
@@ -184,6 +189,8 @@ mod tests {
         );
         let error = read(text, None).unwrap_err();
         assert!(error.starts_with("line 2: '2024-01-01T00:15:00Z' is a date"), "{error}");
+        let unix = "time,action,type\n1704068100,preempt,v100\n";
+        assert_eq!(read(unix, Some(begins)).unwrap()[0].at, Time::from_secs(900));
         let error = read(text, Some(begins + 1_000)).unwrap_err();
         assert!(error.contains("is before the run begins"), "{error}");
     }

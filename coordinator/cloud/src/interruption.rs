@@ -155,6 +155,11 @@ const fn end_of(vm: VmId, at: Time) -> Interruption {
     Interruption { at, target: Target::Vm(vm), action: Action::Preempt }
 }
 
+/// Whether VMs of a type are meant where only those of one are: a name without a zone is of each zone.
+fn is_meant(only: Option<&TypeName>, kind: &TypeName) -> bool {
+    only.is_none_or(|only| only == kind || only.as_str() == kind.anywhere())
+}
+
 impl Interruptions {
     /// The interruptions of `models` over these spot types under `seed`.
     #[must_use]
@@ -215,14 +220,14 @@ impl Interruptions {
     pub fn vm_started(&mut self, now: Time, vm: VmId, kind: &TypeName) {
         for (n, (only, lifetimes)) in (0_u64..).zip(&self.lifetimes) {
             let mut chance = Stream::new(self.seed, "lifetime", (n << 32) | u64::from(vm.get()));
-            if only.as_ref().is_none_or(|only| only == kind)
+            if is_meant(only.as_ref(), kind)
                 && let Some(life) = lifetimes.law().draw(&mut chance)
             {
                 self.ends.insert(end_of(vm, now + life));
             }
         }
         for (only, lives, lived) in &mut self.replays {
-            if only.as_ref().is_none_or(|only| only == kind) && !lives.is_empty() {
+            if is_meant(only.as_ref(), kind) && !lives.is_empty() {
                 let life = lives[*lived % lives.len()];
                 *lived += 1;
                 self.ends.extend(life.map(|life| end_of(vm, now + life)));

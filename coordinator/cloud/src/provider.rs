@@ -491,6 +491,7 @@ impl Provider {
         });
         let Some(vm) = frozen else { return false };
         vm.meter.freeze(now);
+        let kind = vm.kind.clone();
         let (host, room, is_displaced) =
             (vm.host, vm.size.left_while_hibernated(), vm.is_displaced);
         self.fleet.release(host, id, room);
@@ -501,6 +502,7 @@ impl Provider {
         if let Some(tiers) = &mut self.tiers {
             tiers.leave_places(id);
         }
+        self.places_came_free(&kind);
         true
     }
 
@@ -561,6 +563,7 @@ impl Provider {
                 }
             }
         }
+        self.places_came_free(&like.0);
         true
     }
 

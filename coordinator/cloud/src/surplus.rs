@@ -5,8 +5,9 @@ use dormouse_units::{Credits, Money, Price, Span, Time};
 use crate::Burstable;
 
 /// Credits that the machine of a VM in unlimited mode has more than the VM, so that it never runs
-/// out of them: what it drew of these is the VM's surplus. 10^9 credits are 1,900 vCPU-years.
-const OVERDRAFT: Credits = Credits::whole(1_000_000_000);
+/// out of them: what it drew of these is the VM's surplus. They are 33,333 vCPU-hours, 174 days of
+/// the largest types that burst; with what a VM holds they are within what a worker may report.
+const OVERDRAFT: Credits = Credits::whole(2_000_000);
 
 /// Fine units in one vCPU-microsecond: both a rate per hour and a use in parts per million are whole
 /// numbers per microsecond, and nothing is rounded.
@@ -89,6 +90,13 @@ impl Surplus {
         (self.then, self.since) = ((self.now, fine(machine)), 0);
     }
 
+    /// The credits that the VM has; none where it has drawn a surplus.
+    #[must_use]
+    pub fn credits(&self) -> Credits {
+        let vcpu_us = u64::try_from(self.now.balance / FINE).unwrap_or(0);
+        Credits::from_vcpu_micros(vcpu_us)
+    }
+
     /// The VM stops now: all surplus is charged. Returns what is charged in all so far.
     pub fn stop(&mut self, now: Time) -> (Credits, Money) {
         self.pass(now);
@@ -107,7 +115,9 @@ impl Surplus {
         let Some(used) = self.used else { return };
         let earned = i128::from(self.burstable.earned_per_hour.as_vcpu_micros()) * 1_000_000;
         let spent = i128::from(used) * 3_600_000_000;
-        self.since += us * (earned - spent);
+        // Its machine holds no more than it can.
+        let most = fine(self.burstable.of_machine().cap) - self.then.1;
+        self.since = (self.since + us * (earned - spent)).min(most);
         self.settle(us * (earned - spent));
     }
 

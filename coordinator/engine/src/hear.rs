@@ -204,17 +204,22 @@ impl Run {
     }
 
     fn change_availability(&mut self, now: Time, notices: &mut VecDeque<Notice>) {
-        for AvailabilityChange { kind, vms, reclaimed } in self.provider.change_availability(now) {
-            let are_there_more = reclaimed.is_empty() && vms > 0;
+        for change in self.provider.change_availability(now) {
+            let AvailabilityChange { kind, vms, before, reclaimed } = change;
             self.effects.push(Effect::AvailabilityChanged { kind: kind.clone(), vms });
-            for vm in reclaimed {
-                self.effects.push(Effect::Reclaimed { vm });
-                self.preempt(now, vm, notices);
-            }
-            if are_there_more && !self.refused.is_empty() {
+            self.reclaimed(now, reclaimed, notices);
+            if vms > before && !self.refused.is_empty() {
                 self.there_is_room();
                 notices.push_back(Notice::Available { kind });
             }
+        }
+    }
+
+    /// The provider takes VMs back, of which there are more than can be had.
+    fn reclaimed(&mut self, now: Time, vms: Vec<VmId>, notices: &mut VecDeque<Notice>) {
+        for vm in vms {
+            self.effects.push(Effect::Reclaimed { vm });
+            self.preempt(now, vm, notices);
         }
     }
 
@@ -255,6 +260,7 @@ impl Run {
                         record.processors.clear();
                     }
                     self.charge_surplus(now, vm);
+                    self.place_came_free(vm);
                     let asked = self.asked(vm);
                     self.effects.push(Effect::VmHibernated { vm, asked });
                     notices.push_back(Notice::VmHibernated { vm });
@@ -276,6 +282,10 @@ impl Run {
                     }
                     self.take_what_is_due_on(vm);
                     notices.push_back(Notice::VmResumed { vm });
+                    // What can be had may have fallen while it was about to run.
+                    let kind = self.provider.vm(vm).map(|vm| vm.kind.clone());
+                    let excess = kind.map(|kind| self.provider.reclaim(&kind));
+                    self.reclaimed(now, excess.unwrap_or_default(), notices);
                 }
             }
             Report::VmFailed { .. } => {

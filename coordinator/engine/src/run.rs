@@ -79,9 +79,10 @@ pub struct Run {
     pub(crate) unlimited: BTreeSet<VmId>,
     /// VMs asked for and not granted.
     pub(crate) refused: BTreeSet<VmId>,
-    /// A VM has ended whose room somebody may have who was refused one: another tenant, or anybody
-    /// where VMs of its type are scarce.
+    /// A tenant's VM has ended, and another tenant was refused one.
     gave_back: bool,
+    /// Scarce types of which a spot VM has left its place while somebody was refused one.
+    came_free: BTreeSet<TypeName>,
     /// Nothing more will be submitted.
     pub(crate) all_submitted: bool,
     pub(crate) requests: Requests,
@@ -136,6 +137,7 @@ impl Run {
             unlimited: BTreeSet::new(),
             refused: BTreeSet::new(),
             gave_back: false,
+            came_free: BTreeSet::new(),
             counts: Counts::default(),
             effects: Vec::new(),
             commands: Vec::new(),
@@ -208,6 +210,11 @@ impl Run {
         if std::mem::take(&mut self.gave_back) && self.over.is_none() {
             // Whoever was refused hears that there is room, as when a host comes.
             notices.push_back(Notice::HostJoined);
+            self.tell(now, &mut notices, heard, decisions);
+        }
+        let came_free = std::mem::take(&mut self.came_free);
+        if !came_free.is_empty() && self.over.is_none() {
+            notices.extend(came_free.into_iter().map(|kind| Notice::Available { kind }));
             self.tell(now, &mut notices, heard, decisions);
         }
         self.spare.notices = notices;
@@ -287,8 +294,7 @@ impl Run {
         let tenants = self.tenants.len();
         let is_anothers = |refused: &VmId| owner(*refused, tenants) != owner(vm, tenants);
         self.gave_back |= tenants > 1 && self.refused.iter().any(is_anothers);
-        let is_scarce = |vm: &dormouse_cloud::Vm| self.provider.is_scarce(&vm.kind);
-        self.gave_back |= !self.refused.is_empty() && self.provider.vm(vm).is_some_and(is_scarce);
+        self.place_came_free(vm);
         if let Some(record) = self.vms.get_mut(&vm) {
             record.frozen_starts.clear();
         }
@@ -299,6 +305,16 @@ impl Run {
         self.request_is_over(now, vm);
         let cost = self.provider.vm(vm).map_or(Money::ZERO, |v| v.owed(now));
         self.effects.push(Effect::VmEnded { vm, why, cost });
+    }
+
+    /// A VM has left its place, for good or for now: where its type is scarce, whoever was refused one
+    /// hears that there is one more.
+    pub(crate) fn place_came_free(&mut self, vm: VmId) {
+        let spot = self.provider.vm(vm).filter(|vm| vm.market == Market::Spot);
+        let kind = spot.map(|vm| &vm.kind).filter(|kind| self.provider.is_scarce(kind));
+        if !self.refused.is_empty() {
+            self.came_free.extend(kind.cloned());
+        }
     }
 
     /// There is more room on a host than there was: who asked for a machine in vain may get it.

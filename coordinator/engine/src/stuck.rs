@@ -15,10 +15,20 @@ impl Run {
     /// happens to others, it never will.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
+        self.all_submitted && self.is_stuck_unless_submitted_to()
+    }
+
+    /// As [`Self::is_stuck`], of a run to which more jobs may be submitted: nothing will happen unless
+    /// one is.
+    #[must_use]
+    pub fn is_stuck_unless_submitted_to(&self) -> bool {
         use dormouse_cloud::VmState::{Booting, Hibernated, Hibernating, Resuming};
         let changing = |vm: &dormouse_cloud::Vm| match vm.state {
             Booting | Hibernating | Resuming => true,
-            Hibernated { .. } => self.interruptions.next_at().is_some(),
+            Hibernated { .. } => {
+                self.interruptions.next_at().is_some()
+                    || vm.is_displaced() && self.provider.next_availability().is_some()
+            }
             _ => false,
         };
         self.begun
@@ -26,7 +36,6 @@ impl Run {
             && self.tasks.on_vms() == 0
             && self.only_asks_again()
             && self.instant().is_none()
-            && self.all_submitted
             && self.requests.is_all()
             && !self.waits_for_price()
             && !self.waits_for_capacity()

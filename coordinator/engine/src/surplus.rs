@@ -10,7 +10,7 @@ use crate::tasks::TaskState;
 impl Run {
     /// Notes what VMs in unlimited mode use from the end of this step on.
     pub(crate) fn note_use(&mut self, now: Time) {
-        for vm in self.unlimited.clone() {
+        for vm in self.unlimited.iter().copied().collect::<Vec<_>>() {
             let used = self.used_by(vm);
             if let Some(surplus) = self.vms.get_mut(&vm).and_then(|record| record.surplus.as_mut())
             {
@@ -31,6 +31,10 @@ impl Run {
         let used = |task: TaskId| {
             let task = self.tasks.get(task)?;
             let share = if task.mode == Mode::Burst { Ppm::ONE } else { baseline };
+            // In the background it has what others leave.
+            let cpu = task.seats.as_ref().and_then(|seats| seats.cpus.first().copied());
+            let supply = cpu.and_then(|cpu| record.supply.get(cpu as usize)).copied();
+            let share = supply.map_or(share, |supply| share.min(supply));
             (task.state == TaskState::Running(vm)).then_some(u64::from(share.get()))
         };
         Some(record.seating.taken().filter_map(used).sum())
@@ -39,10 +43,9 @@ impl Run {
     /// The machine of a VM says what credits it has; returns those of the VM.
     pub(crate) fn credits_said(&mut self, now: Time, vm: VmId, machine: Credits) -> Credits {
         let Some(record) = self.vms.get_mut(&vm) else { return machine };
-        if let Some(surplus) = &mut record.surplus {
-            surplus.said(now, machine);
-        }
-        record.burstable.map_or(machine, |burstable| burstable.of_vm(machine))
+        let Some(surplus) = &mut record.surplus else { return machine };
+        surplus.said(now, machine);
+        surplus.credits()
     }
 
     /// A VM stops, for good or for now: its surplus is charged.

@@ -362,7 +362,7 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
     };
     let heard = |notice: &Notice| {
         let hears = match notice.clone() {
-            Notice::Begin | Notice::HostJoined => true,
+            Notice::Begin | Notice::HostJoined | Notice::Available { .. } => true,
             Notice::Price { .. } => has_bag,
             Notice::Submitted { .. } => has_jobs,
             Notice::Requested { .. } => has_requests,

@@ -19,32 +19,67 @@ struct Written {
     start: Span,
 }
 
-/// What the sections come to, by type. Records with dates are of the same calendar time: where the run
-/// begins at a date, in seconds since 1970, they begin there, else where the last of them does.
+/// What the sections come to, by type. Records with dates are of the same calendar time: where the
+/// prices of the run begin at a date, they begin there, else where the last of them does.
 pub(super) fn check(
     sections: &BTreeMap<TypeName, AvailabilitySection>,
     cloud: &Node,
-    (types, begins): (&Types, Option<i64>),
+    (types, prices): (&Types, PricesBegin),
     found: &mut Mistakes,
 ) -> BTreeMap<TypeName, Availability> {
     let mut all = Vec::new();
     for (name, section) in sections {
         let place = &cloud.inside(["availability", name.as_str()]).place;
-        let kinds = zones::each(name, types);
+        let kinds = zones::meant(name, types, sections);
         if !kinds.iter().all(|kind| is_spot_type(kind, place, Some(types), found)) {
             continue;
         }
-        all.extend(found.take(written(section, place)).map(|written| (kinds, written)));
+        all.extend(found.take(written(section, place)).map(|written| (kinds, place, written)));
     }
-    let last = all.iter().filter_map(|(_, written)| written.first).max();
-    let begins = begins.or(last);
-    let from_there = |(kinds, Written { of, first, start }): (Vec<TypeName>, Written)| {
-        let before = first.zip(begins).map_or(0, |(first, begins)| begins - first);
-        let before = Span::from_secs(u64::try_from(before).unwrap_or(0));
-        let of = of.begun_at(before + start);
-        kinds.into_iter().map(move |kind| (kind, of.clone()))
+    let last = all.iter().filter_map(|(_, _, written)| written.first).max();
+    let begins = match prices {
+        PricesBegin::At(second) => Some(second),
+        PricesBegin::Drawn | PricesBegin::Undated => last,
     };
-    all.into_iter().flat_map(from_there).collect()
+    let mut by_type = BTreeMap::new();
+    for (kinds, place, Written { of, first, start }) in all {
+        let is_dated_by_prices = first.is_some() && prices != PricesBegin::Undated;
+        let wrong = if first.is_some() && prices == PricesBegin::Drawn {
+            let remedy = "give prices without drawn-start, or times from the beginning here";
+            Some(("it has dates, and the date at which prices begin is drawn", remedy))
+        } else if is_dated_by_prices && start > Span::ZERO {
+            let remedy = "leave start out: it begins where prices with dates do";
+            Some(("its start is given, and prices say when the run begins", remedy))
+        } else {
+            None
+        };
+        if let Some((what, remedy)) = wrong {
+            found.add(place, what, remedy);
+            continue;
+        }
+        let apart = first.zip(begins).map_or(0, |(first, begins)| begins - first);
+        let seconds = Span::from_secs(apart.unsigned_abs());
+        let of = if apart < 0 { of.delayed(seconds) } else { of.begun_at(seconds) };
+        let of = of.begun_at(start);
+        if of.steps().len() == 1 && apart > 0 {
+            let what = "the record has ended by the date at which the run begins";
+            found.add(place, what, "give a record of the time of the prices");
+            continue;
+        }
+        by_type.extend(kinds.into_iter().map(|kind| (kind, of.clone())));
+    }
+    by_type
+}
+
+/// When the prices of a run begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PricesBegin {
+    /// Prices have no dates, or there are none.
+    Undated,
+    /// The date is drawn by the seed.
+    Drawn,
+    /// Second since 1970 at which they begin.
+    At(i64),
 }
 
 fn written(section: &AvailabilitySection, place: &Place) -> Result<Written, InputError> {

@@ -8,7 +8,7 @@ use dormouse_documents::{Mistakes, Node, Place, from_toml, instead, read};
 use dormouse_units::{Bytes, Span, TypeName};
 
 use super::PriceFile;
-use super::availability;
+use super::availability::{self, PricesBegin};
 use super::catalogue;
 use super::drawn_prices::DrawnPrices;
 use super::recorded_prices;
@@ -30,6 +30,16 @@ pub(crate) struct Cloud {
     pub(crate) notes: Vec<String>,
 }
 
+impl Cloud {
+    /// The date at which its prices begin, in seconds since 1970; `None`: they have no dates, or it is
+    /// drawn.
+    pub(crate) fn begins(&self) -> Option<i64> {
+        let drawn = &self.drawn_prices.recorded;
+        let fixed = self.price_files.iter().filter(|file| !drawn.contains_key(&file.kind));
+        fixed.filter_map(|file| file.begins).next()
+    }
+}
+
 /// What `section`, which stands at `node`, comes to; `imported` types, if any, take the place of a
 /// built-in catalogue.
 pub(crate) fn check(
@@ -41,10 +51,13 @@ pub(crate) fn check(
     let mut notes = Vec::new();
     let types = offered(&section, node, imported, (&mut notes, found))?;
     let recorded = recorded_prices::check(&section.prices, node, &types, found);
-    let is_drawn = |kind: &TypeName| recorded.drawn.contains_key(kind);
-    let fixed = recorded.files.iter().filter(|file| !is_drawn(&file.kind));
-    let begins = fixed.filter_map(|file| file.begins).next();
-    let availability = availability::check(&section.availability, node, (&types, begins), found);
+    let dated = recorded.files.iter().find_map(|file| Some((&file.kind, file.begins?)));
+    let prices = match dated {
+        None => PricesBegin::Undated,
+        Some((kind, _)) if recorded.drawn.contains_key(kind) => PricesBegin::Drawn,
+        Some((_, second)) => PricesBegin::At(second),
+    };
+    let availability = availability::check(&section.availability, node, (&types, prices), found);
     generated_prices(&section, node, &types, found);
     let terms = Terms {
         placement: section.placement.clone(),
@@ -76,8 +89,8 @@ pub(crate) fn check(
     }
     let (boot, hibernation) = (section.boot, section.hibernation);
     let catalogue = Catalogue { types, boot, hibernation };
-    let generated = section.generated_prices.into_iter().flat_map(|(name, generated)| {
-        let kinds = zones::each(&name, &catalogue.types);
+    let generated = section.generated_prices.iter().flat_map(|(name, generated)| {
+        let kinds = zones::meant(name, &catalogue.types, &section.generated_prices);
         kinds.into_iter().map(move |kind| (kind, generated.clone()))
     });
     let drawn_prices = DrawnPrices { generated: generated.collect(), recorded: recorded.drawn };
@@ -236,7 +249,8 @@ fn hosts(
     }
     // A catalogue may have types that are not meant; who writes one down means it.
     for (n, own) in section.types.iter().enumerate() {
-        if let Some(kind) = types.get(&own.name).filter(|kind| !fits(kind)) {
+        let kind = zones::each(&own.name, types).into_iter().next();
+        if let Some(kind) = kind.and_then(|kind| types.get(&kind)).filter(|kind| !fits(kind)) {
             let what =
                 format!("a VM of {} takes {}, more than any host has", kind.name, room(kind));
             let remedy = "give a host of cloud.hosts as much, or make the type smaller";
@@ -250,11 +264,15 @@ fn hosts(
 fn generated_prices(section: &CloudSection, cloud: &Node, types: &Types, found: &mut Mistakes) {
     for (name, generated) in &section.generated_prices {
         let node = cloud.inside(["generated-prices", name.as_str()]);
-        let kinds = zones::each(name, types);
+        let kinds = zones::meant(name, types, &section.generated_prices);
         if !kinds.iter().all(|kind| is_spot_type(kind, &node.place, Some(types), found)) {
             continue;
         }
-        if section.prices.contains_key(name) {
+        let has_prices = |kind: &TypeName| {
+            let mut named = section.prices.keys();
+            named.any(|name| zones::meant(name, types, &section.prices).contains(kind))
+        };
+        if kinds.iter().any(has_prices) {
             let what = format!("'{name}' has prices in cloud.prices, too");
             found.add(&node.place, what, "keep the ones that are meant");
         }

@@ -55,11 +55,11 @@ pub fn law(model: &str, notes: &mut Vec<String>) -> Result<Lifetimes, InputError
 }
 
 /// What `section`, which stands at `node`, comes to, in an experiment with this deadline that launches
-/// fewer than `most_vms`.
+/// fewer than `most_vms`, and whose prices begin at this date, in seconds since 1970.
 pub(crate) fn check(
     section: &InterruptionSection,
     node: &Node,
-    (deadline, most_vms): (Span, u32),
+    (deadline, most_vms, begins): (Span, u32, Option<i64>),
     types: Option<&Types>,
     found: &mut Mistakes,
 ) -> Option<InterruptionModel> {
@@ -68,7 +68,7 @@ pub(crate) fn check(
         InterruptionSection::Lifetime(section) => lifetime(section, node, types, found),
         InterruptionSection::Replay(section) => replay(section, node, types, found),
         InterruptionSection::Schedule(section) => {
-            schedule::check(section, node, (most_vms, types), found)
+            schedule::check(section, node, (most_vms, types, begins), found)
         }
     }
 }
@@ -124,7 +124,8 @@ pub(super) fn lifetime(
     found: &mut Mistakes,
 ) -> Option<InterruptionModel> {
     if let Some(kind) = &section.kind {
-        is_spot_type(kind, node.place_of("type"), types, found);
+        let kinds = types.map_or_else(|| vec![kind.clone()], |types| zones::each(kind, types));
+        kinds.iter().all(|kind| is_spot_type(kind, node.place_of("type"), types, found));
     }
     let lifetimes = [
         section.mean.map(|mean| Lifetimes::Exponential(Exponential { mean })),
@@ -168,7 +169,8 @@ fn replay(
 ) -> Option<InterruptionModel> {
     let ReplaySection { kind, file, machine_type, lifetime, unit, end } = section;
     if let Some(kind) = kind {
-        is_spot_type(kind, node.place_of("type"), types, found);
+        let kinds = types.map_or_else(|| vec![kind.clone()], |types| zones::each(kind, types));
+        kinds.iter().all(|kind| is_spot_type(kind, node.place_of("type"), types, found));
     }
     let place = node.place_of("file");
     let asked = [lifetime, unit, end];

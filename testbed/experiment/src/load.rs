@@ -258,7 +258,8 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         _ => u32::MAX,
     };
     let before = found.count();
-    let interruptions = interruptions(node, (deadline, most_vms), types, found);
+    let begins = cloud.as_ref().and_then(Cloud::begins);
+    let interruptions = interruptions(node, (deadline, most_vms, begins), types, found);
     let right = (found.count() == before).then_some(&interruptions[..]);
     if let Some(scheduler) = &mut scheduler {
         scheduler::laws(scheduler, node.get("scheduler"), right, found);
@@ -341,7 +342,7 @@ fn default_bids(
 /// When spot VMs are taken away and given back.
 fn interruptions(
     node: &Node,
-    (deadline, most_vms): (Span, u32),
+    (deadline, most_vms, begins): (Span, u32, Option<i64>),
     types: Option<&Types>,
     found: &mut Mistakes,
 ) -> Vec<InterruptionModel> {
@@ -350,7 +351,7 @@ fn interruptions(
     };
     let check = |node: &Node| {
         let section: InterruptionSection = read(node, found)?;
-        interruption::check(&section, node, (deadline, most_vms), types, found)
+        interruption::check(&section, node, (deadline, most_vms, begins), types, found)
     };
     list.iter().filter_map(check).collect()
 }
@@ -361,7 +362,8 @@ fn provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<Parts> {
     let cloud =
         section(node, "cloud", found).and_then(|section| cloud::check(section, at, None, found));
     let types = cloud.as_ref().map(|cloud| &cloud.catalogue.types);
-    let interruptions = interruptions(node, (Span::ZERO, u32::MAX), types, found);
+    let begins = cloud.as_ref().and_then(Cloud::begins);
+    let interruptions = interruptions(node, (Span::ZERO, u32::MAX, begins), types, found);
     let cloud = cloud?;
     let setup = Setup {
         seed,

@@ -1,11 +1,13 @@
 //! Records of spot prices in files, of whatever form: see [`dormouse_cloud::read_prices`].
 
-use std::path::Path;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use dormouse_cloud::{PriceHistories, PriceQuery, PriceRecord, SeriesName, listed, read_prices};
 use dormouse_documents::{InputError, Place};
 use dormouse_input::Chosen;
-use dormouse_units::Span;
+use dormouse_units::{Span, TypeName};
 
 use super::files;
 
@@ -145,6 +147,77 @@ fn histories(
         Some((name, record, length))
     };
     Ok(series.into_iter().filter_map(with_length).collect())
+}
+
+/// All series of a file, and what was left out of it.
+#[derive(Debug, Default)]
+struct Whole {
+    series: Vec<(SeriesName, PriceRecord, Span)>,
+    notes: Vec<String>,
+}
+
+/// Files that prices of several types are of: a file that is named again is read once more, whole, and
+/// no more after that.
+#[derive(Debug, Default)]
+pub(crate) struct SharedFiles {
+    named: BTreeSet<PathBuf>,
+    whole: BTreeMap<(PathBuf, Vec<(String, String)>), Whole>,
+}
+
+impl SharedFiles {
+    /// The prices of a type, as [`read_record`] reads them. Where nobody picks another, and the file says
+    /// of which types it is, they are those of the type's own name; likewise those of the `zone`, where
+    /// the name stands for a type in each zone.
+    ///
+    /// # Errors
+    ///
+    /// As of [`read_record`].
+    pub(crate) fn record(
+        &mut self,
+        path: &Path,
+        pick: &Pick,
+        (kind, zone): (&TypeName, Option<&str>),
+        notes: &mut Vec<String>,
+    ) -> Result<(PriceRecord, Span), InputError> {
+        let is_first = self.named.insert(path.to_owned());
+        if is_first && pick.kind.is_some() && zone.is_none() {
+            return read_record(path, pick, notes);
+        }
+        let columns = pick.columns.iter().flat_map(Chosen::iter);
+        let columns = columns.map(|(name, heading)| (name.to_owned(), heading.to_owned()));
+        let whole = match self.whole.entry((path.to_owned(), columns.collect())) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                let of_columns = Pick { columns: pick.columns.clone(), ..Pick::default() };
+                let mut notes = Vec::new();
+                let series = histories(path, &of_columns, &mut notes)?;
+                entry.insert(Whole { series, notes })
+            }
+        };
+        let has_kind = || whole.series.iter().any(|(name, ..)| name.kind == kind.anywhere());
+        let has_zones = || whole.series.iter().any(|(name, ..)| !name.zone.is_empty());
+        let own_kind = pick.kind.is_none() && has_kind();
+        let own_zone = zone.filter(|_| pick.zone.is_none() && has_zones());
+        let pick = Pick {
+            kind: if own_kind { Some(kind.anywhere().to_owned()) } else { pick.kind.clone() },
+            zone: own_zone.map(str::to_owned).or_else(|| pick.zone.clone()),
+            ..pick.clone()
+        };
+        let is = |wanted: &Option<String>, has: &str| wanted.as_deref().is_none_or(|w| w == has);
+        let mut picked = whole.series.iter().filter(|(name, ..)| {
+            is(&pick.kind, &name.kind)
+                && is(&pick.zone, &name.zone)
+                && is(&pick.product, &name.product)
+        });
+        match (picked.next(), picked.next()) {
+            (Some((_, record, length)), None) => {
+                notes.extend(whole.notes.iter().cloned());
+                Ok((record.clone(), *length))
+            }
+            // It says what there is, and what to pick.
+            _ => read_record(path, &pick, notes),
+        }
+    }
 }
 
 /// The name of a file without `.csv`, `.json` and the like, and without that of its packing.

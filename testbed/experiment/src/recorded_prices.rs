@@ -13,7 +13,7 @@ use dormouse_units::{Price, Span, Time, TypeName};
 
 use super::PriceFile;
 use super::cloud::is_spot_type;
-use super::price_history::{Pick, read_record};
+use super::price_history::{Pick, SharedFiles};
 use super::sections::{PricesPart, PricesSection};
 use super::zones;
 
@@ -51,8 +51,9 @@ pub(super) fn check(
     found: &mut Mistakes,
 ) -> RecordedPrices {
     let (mut all, mut files) = (RecordedPrices::default(), Vec::new());
+    let mut shared = SharedFiles::default();
     let each = |(name, section)| {
-        zones::each(name, types).into_iter().map(move |kind| (name, kind, section))
+        zones::meant(name, types, sections).into_iter().map(move |kind| (name, kind, section))
     };
     for (name, kind, section) in sections.iter().flat_map(each) {
         let place = cloud.inside(["prices", name.as_str()]).place.clone();
@@ -66,10 +67,14 @@ pub(super) fn check(
                 all.fixed.extend(rows.map(|rows| (kind, rows)));
             }
             PricesSection::Whole(file) => {
-                files.extend(found.take(read((&kind, zone), place, file, None)));
+                files.extend(found.take(read(&mut shared, (&kind, zone), (place, file, None))));
             }
             PricesSection::Part(part) => {
-                files.extend(found.take(read((&kind, zone), place, &part.file, Some(part))));
+                files.extend(found.take(read(
+                    &mut shared,
+                    (&kind, zone),
+                    (place, &part.file, Some(part)),
+                )));
             }
         }
     }
@@ -100,10 +105,9 @@ pub(super) fn check(
 /// Reads a file of prices of a type. Where the type stands for that in each `zone`, those of the zone are
 /// read, or, where the file says nothing of zones, all.
 fn read<'a>(
+    shared: &mut SharedFiles,
     (kind, zone): (&TypeName, Option<&str>),
-    place: Place,
-    file: &'a str,
-    part: Option<&'a PricesPart>,
+    (place, file, part): (Place, &'a str, Option<&'a PricesPart>),
 ) -> Result<Read<'a>, InputError> {
     let of = |part: &PricesPart| {
         let (kind, zone, product) = (part.kind.clone(), part.zone.clone(), part.product.clone());
@@ -115,14 +119,7 @@ fn read<'a>(
     }
     let path = place.file(file);
     let (pick, mut notes) = (part.map(of).unwrap_or_default(), Vec::new());
-    let of_zone = zone.filter(|_| pick.zone.is_none()).and_then(|zone| {
-        let pick = Pick { zone: Some(zone.to_owned()), ..pick.clone() };
-        read_record(&path, &pick, &mut notes).ok()
-    });
-    let (record, length) = match of_zone {
-        Some(record) => record,
-        None => read_record(&path, &pick, &mut notes)?,
-    };
+    let (record, length) = shared.record(&path, &pick, (kind, zone), &mut notes)?;
     notes.extend(record.oddities());
     let kind = kind.clone();
     Ok(Read { kind, place, file, path, part, record, length, notes })

@@ -2,7 +2,7 @@
 
 use dormouse_cloud::{Interruption, InterruptionModel, Target, Types, WrittenAct, read_acts};
 use dormouse_documents::{Mistakes, Node, Place, instead};
-use dormouse_input::Moment;
+use dormouse_input::{Moment, written};
 use dormouse_units::{Time, VmId};
 
 use super::cloud::is_spot_type;
@@ -10,11 +10,12 @@ use super::files;
 use super::sections::{ActSection, ScheduleSection};
 use super::zones;
 
-/// What `section`, which stands at `node`, comes to in an experiment that launches fewer VMs than `most_vms`.
+/// What `section`, which stands at `node`, comes to in an experiment that launches fewer VMs than `most_vms`
+/// and whose prices begin at this date, if at any, in seconds since 1970.
 pub(super) fn check(
     section: &ScheduleSection,
     node: &Node,
-    (most_vms, types): (u32, Option<&Types>),
+    (most_vms, types, prices_begin): (u32, Option<&Types>, Option<i64>),
     found: &mut Mistakes,
 ) -> Option<InterruptionModel> {
     let before = found.count();
@@ -24,7 +25,8 @@ pub(super) fn check(
         acts.extend(act(section, node, (most_vms, types), found));
     }
     if let Some(file) = &section.file {
-        acts.extend(of_file(section, file, node, (most_vms, types), found));
+        let amid = (most_vms, types, prices_begin);
+        acts.extend(of_file(section, file, node, amid, found));
     }
     if acts.is_empty() && found.count() == before {
         let remedy = "give acts, such as: acts = [{ at = \"10m\", action = \"preempt\", all = true }], or a file";
@@ -37,11 +39,11 @@ fn of_file(
     section: &ScheduleSection,
     file: &str,
     node: &Node,
-    (most_vms, types): (u32, Option<&Types>),
+    (most_vms, types, prices_begin): (u32, Option<&Types>, Option<i64>),
     found: &mut Mistakes,
 ) -> Vec<Interruption> {
     let begins = match &section.begins {
-        None => None,
+        None => prices_begin,
         Some(text) => match Moment::read(text).filter(|moment| moment.has_zone.is_some()) {
             Some(moment) => Some(moment.second),
             None => {
@@ -51,6 +53,14 @@ fn of_file(
             }
         },
     };
+    if let (Some(begins), Some(prices)) = (begins, prices_begin)
+        && begins != prices
+    {
+        let what = format!("the prices of the run begin at {}", written(prices));
+        let remedy = "leave begins out, or begin prices there (their start)";
+        found.add(node.place_of("begins"), what, remedy);
+        return Vec::new();
+    }
     let path = node.place_of("file").file(file);
     let chosen = section.columns.clone().into_iter().collect();
     let read = files::read_file(&path, |source| read_acts(source, &chosen, begins));

@@ -41,6 +41,17 @@ pub(super) fn each(name: &TypeName, types: &Types) -> Vec<TypeName> {
     if of.is_empty() { vec![name.clone()] } else { of }
 }
 
+/// The types that a name means among the `names` of a table: where it names no zone, those in each zone
+/// that has no entry of its own there.
+pub(super) fn meant<T>(
+    name: &TypeName,
+    types: &Types,
+    names: &std::collections::BTreeMap<TypeName, T>,
+) -> Vec<TypeName> {
+    let all = each(name, types).into_iter();
+    all.filter(|kind| kind == name || !names.contains_key(kind)).collect()
+}
+
 /// The names of the zones that these types are in, each once.
 pub(super) fn names(types: &Types) -> Vec<&str> {
     let mut all: Vec<&str> = types.keys().filter_map(TypeName::zone).collect();

@@ -1,7 +1,7 @@
 //! The rules of a run of whatever kind, on its log.
 
 use dormouse_analysis::jobs::SeenByJobs;
-use dormouse_analysis::{Checker, JobsChecker, Mode, RequestsChecker, Violation};
+use dormouse_analysis::{CapacityChecker, Checker, JobsChecker, Mode, RequestsChecker, Violation};
 use dormouse_engine::part_of;
 use dormouse_units::Span;
 use std::time::Duration;
@@ -45,6 +45,7 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
     });
     let requests = || RequestsChecker::new(&setup, of.clone(), lateness);
     let mut requests = experiment.requests.as_ref().map(|_| requests());
+    let mut capacity = CapacityChecker::new(&setup);
     let (seen, mut steps) = (SeenByJobs::new(experiment.tenants()), 0);
     play(log, |step| {
         steps += 1;
@@ -54,6 +55,7 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
             Some(bag) => bag.see(step),
             None => {}
         }
+        capacity.see(step);
         if let Some(jobs) = &mut jobs {
             jobs.see(&seen.see(step));
         }
@@ -62,6 +64,7 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
         }
     })?;
     let mut violations = bag.map(|bag| bag.finish(ended)).unwrap_or_default();
+    violations.extend(capacity.finish());
     let followed = jobs.as_ref().map(JobsChecker::jobs);
     violations.extend(jobs.into_iter().flat_map(|jobs| jobs.finish(ended)));
     let requested = requests.as_ref().map(RequestsChecker::requests);

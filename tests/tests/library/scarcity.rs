@@ -119,6 +119,53 @@ fn records_with_dates_are_of_the_calendar_time_of_prices() {
 }
 
 #[test]
+fn dates_of_acts_count_from_those_of_prices() {
+    let s = Time::from_secs;
+    let prices = ("p.csv", "2024-01-01 00:00:00,0.1\n2024-01-02 00:00:00,0.1\n");
+    let acts = ("acts.csv", "time,action\n2024-01-01 00:05:00,preempt\n");
+    let of = |more: &str| {
+        let rest = format!(
+            "{}\n[[interruption]]\nmodel = \"schedule\"\nfile = \"acts.csv\"\n{more}",
+            work(1, &[("v100", 1)])
+        );
+        experiment("prices = { v100 = \"p.csv\" }", &rest, &[prices, acts])
+    };
+    let record = sound(&of("").unwrap()).1;
+    assert_eq!(record.interruptions[0].at, s(300));
+    let error = of("begins = \"2024-01-01 00:01:00\"").unwrap_err();
+    assert!(error.contains("the prices of the run begin at 2024-01-01 00:00:00"), "{error}");
+}
+
+#[test]
+fn a_zone_of_its_own_has_its_own_prices_and_the_rest_the_general_ones() {
+    let cloud = "zones = [\"a\", \"b\"]\n\
+                 prices = { v100 = \"p.csv\", \"v100@a\" = [[\"0s\", 0.7]] }";
+    let files = [("p.csv", "0,0.1\n9000,0.2\n")];
+    let experiment = experiment(cloud, &work(1, &[("v100@a", 1)]), &files).unwrap();
+    let first = |kind: &str| experiment.setup.terms.prices[kind].steps()[0].1;
+    assert_eq!([first("v100@a"), first("v100@b")], ["0.7", "0.1"].map(|p| p.parse().unwrap()));
+}
+
+#[test]
+fn a_record_that_begins_later_than_prices_is_later_and_one_that_has_ended_is_refused() {
+    let s = Time::from_secs;
+    let dated = "time,count\n2024-01-01 01:00:00,1\n2024-01-01 02:00:00,0\n";
+    let of = |prices: &str, more: &str| {
+        let cloud = format!(
+            "availability = {{ v100 = {{ file = \"a.csv\"{more} }} }}\nprices = {{ v100 = \"p.csv\" }}"
+        );
+        experiment(&cloud, &work(1, &[("v100", 1)]), &[("a.csv", dated), ("p.csv", prices)])
+    };
+    let early = of("2024-01-01 00:00:00,0.1\n2024-01-03 00:00:00,0.1\n", "").unwrap();
+    assert_eq!(early.setup.terms.availability["v100"].steps(), [(s(3_600), 1), (s(7_200), 0)]);
+    let late = "2024-01-02 00:00:00,0.1\n2024-01-03 00:00:00,0.1\n";
+    let error = of(late, "").unwrap_err();
+    assert!(error.contains("the record has ended by the date"), "{error}");
+    let error = of(late, ", start = \"1h\"").unwrap_err();
+    assert!(error.contains("its start is given, and prices say when the run begins"), "{error}");
+}
+
+#[test]
 fn a_record_that_ends_with_nothing_is_given_as_the_reason() {
     let cloud = "availability = { v100 = [[\"0s\", 1], [\"5m\", 0]] }";
     let experiment = experiment(cloud, &work(1, &[("v100", 1)]), &[]).unwrap();

@@ -9,11 +9,10 @@ use dormouse_units::{
     Attempt, Bytes, Credits, HostId, Money, Ppm, Price, Span, TaskId, Time, TypeName, VmId,
 };
 
-use super::Violation;
 use super::bounds::Bounds;
 use super::vm::{Followed, Life};
+use super::{CapacityChecker, Violation};
 
-mod capacity;
 mod places;
 mod room;
 mod taken;
@@ -52,7 +51,7 @@ struct Task {
 /// - a bill that is not the sum of its intervals;
 /// - credits above the cap, more of them than can have been earned or, in virtual time, fewer than use
 ///   can have left;
-/// - more VMs of a type than its limit, or than can be had at the time; interruptions of VMs that are not spot; a VM that costs more
+/// - more VMs of a type than its limit; interruptions of VMs that are not spot; a VM that costs more
 ///   than its bid, or is outbid while it doesn't;
 /// - a VM that ends before its notice has run out, or has none, or two; one that makes room for a VM that
 ///   needs none, or otherwise than its provider has it;
@@ -73,8 +72,6 @@ pub struct Checker<'a> {
     hosts: BTreeMap<HostId, Host>,
     /// Those of which a VM has taken more in this step.
     taken_of: BTreeSet<HostId>,
-    /// How many spot VMs there can be now, of types that are scarce.
-    available: BTreeMap<TypeName, u32>,
     vms: BTreeMap<VmId, Followed>,
     tasks: Vec<Task>,
     next_seq: u64,
@@ -97,12 +94,6 @@ impl<'a> Checker<'a> {
             filled: setup.memory_filled(),
             hosts: BTreeMap::new(),
             taken_of: BTreeSet::new(),
-            available: setup
-                .terms
-                .availability
-                .iter()
-                .filter_map(|(kind, trace)| Some((kind.clone(), trace.at(Time::ZERO)?)))
-                .collect(),
             vms: BTreeMap::new(),
             tasks: vec![Task::default(); setup.bag.tasks.len()],
             next_seq: 0,
@@ -250,8 +241,7 @@ impl<'a> Checker<'a> {
                 self.fell_back(*task, from.1, to.map_or(Ppm::ZERO, |(_, done)| done));
             }
             Effect::PriceChanged { kind, price } => self.price_changed(kind, *price),
-            Effect::AvailabilityChanged { kind, vms } => self.availability_changed(kind, *vms),
-            Effect::Reclaimed { vm } => self.reclaimed(*vm),
+            Effect::Reclaimed { vm } => self.preempted(*vm, |_| None),
             Effect::Outbid { vm } => self.preempted(*vm, |vm| {
                 let price = vm.meter.price();
                 let below = vm.bid.is_none_or(|bid| price <= bid);
@@ -269,7 +259,10 @@ impl<'a> Checker<'a> {
             Effect::SurplusCharged { vm, credits, cost } => self.surcharged(*vm, *credits, *cost),
             Effect::Placed { vm, tier, processors } => self.placed(*vm, *tier, processors),
             Effect::Supplied { vm, vcpu, share } => self.supplied(*vm, *vcpu, *share),
-            Effect::Stale | Effect::Moot { .. } | Effect::Rejected { .. } => {}
+            Effect::AvailabilityChanged { .. }
+            | Effect::Stale
+            | Effect::Moot { .. }
+            | Effect::Rejected { .. } => {}
         }
     }
 
@@ -317,9 +310,6 @@ impl<'a> Checker<'a> {
             .filter(|v| v.life != Life::Ended && v.market == market && v.kind.name == kind.name);
         let (count, limit) = (alike.count(), kind.limit(market) as usize);
         self.require(count < limit, || format!("{id} is more than the limit of {limit}"));
-        if market == Market::Spot {
-            self.is_available(id, &kind.name);
-        }
         let background = self.setup.terms.spot == SpotPlaces::Background;
         let filled = self.filled.get(&kind.name).copied().unwrap_or_default();
         let room = self.placement.room_of(&kind, filled, background && market == Market::Spot);
@@ -600,7 +590,10 @@ impl<'a> Checker<'a> {
 /// must they.
 #[must_use]
 pub fn check_bag(setup: &Setup, steps: &[Step], lateness: Span, ended: bool) -> Vec<Violation> {
-    let mut checker = Checker::new(setup, lateness);
-    steps.iter().for_each(|step| checker.see(step));
-    checker.finish(ended)
+    let (mut checker, mut capacity) = (Checker::new(setup, lateness), CapacityChecker::new(setup));
+    for step in steps {
+        checker.see(step);
+        capacity.see(step);
+    }
+    checker.finish(ended).into_iter().chain(capacity.finish()).collect()
 }

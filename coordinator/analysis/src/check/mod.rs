@@ -2,6 +2,7 @@
 
 mod balance;
 mod bounds;
+mod capacity;
 mod checker;
 mod jobs;
 mod requests;
@@ -9,6 +10,7 @@ mod rooms;
 mod violation;
 mod vm;
 
+pub use capacity::CapacityChecker;
 pub use checker::{Checker, check_bag};
 pub use jobs::JobsChecker;
 pub use requests::RequestsChecker;

@@ -154,6 +154,14 @@ impl<'a> RequestStory<'a> {
             Effect::Outbid { vm } if *vm == self.vm => {
                 self.say(at, "told to leave: it costs more than was bid".to_owned());
             }
+            Effect::Reclaimed { vm } if *vm == self.vm => {
+                self.say(at, "told to leave: fewer of its type can be had".to_owned());
+            }
+            Effect::Interrupted { action: Action::Rebalance, vms, .. }
+                if vms.contains(&self.vm) =>
+            {
+                self.say(at, "recommended to be replaced".to_owned());
+            }
             Effect::Interrupted { vms, .. } if vms.contains(&self.vm) => {
                 self.say(at, "interrupted by the provider".to_owned());
             }

@@ -125,8 +125,18 @@ impl Record {
         }
         self.event(now, step);
         for notice in &step.notices {
-            if matches!(notice, Notice::LaunchRefused { .. }) {
-                self.counts.launches_refused += 1;
+            match notice {
+                Notice::LaunchRefused { .. } => self.counts.launches_refused += 1,
+                // In unlimited mode the machine's balance is not the VM's.
+                Notice::Credits { vm, balance } => {
+                    let unlimited = &self.unlimited;
+                    let history =
+                        self.vms.get_mut(vm).filter(|vm| unlimited.contains_key(&vm.kind));
+                    if let Some(last) = history.and_then(|vm| vm.credits.last_mut()) {
+                        last.1 = *balance;
+                    }
+                }
+                _ => {}
             }
         }
         let done = carried_out(step);

@@ -134,6 +134,7 @@ struct Granted {
     /// For whom it is about to end, or to hibernate.
     leaves_for: Option<VmId>,
     is_outbid: bool,
+    is_reclaimed: bool,
 }
 
 impl Ledger {
@@ -279,6 +280,11 @@ impl Ledger {
                     granted.is_outbid = true;
                 }
             }
+            Effect::Reclaimed { vm } => {
+                if let Some(granted) = self.granted_mut(*vm) {
+                    granted.is_reclaimed = true;
+                }
+            }
             Effect::Displaced { vm, by, .. } => {
                 if let Some(granted) = self.granted_mut(*vm) {
                     (granted.displaced_by, granted.leaves_for) = (Some(*by), Some(*by));
@@ -313,6 +319,7 @@ impl Ledger {
             displaced_by: None,
             leaves_for: None,
             is_outbid: false,
+            is_reclaimed: false,
         });
         let (kind, market) = (open.asks.kind.clone(), open.asks.market);
         self.figures.tally(&kind, market).granted += 1;
@@ -394,6 +401,7 @@ impl Ledger {
     fn preempted_for(&self, granted: &Granted) -> &'static str {
         match granted.leaves_for {
             _ if granted.is_outbid => "outbid",
+            _ if granted.is_reclaimed => "unavailable",
             None => "interruption",
             Some(by) => {
                 let whose = self.of.iter().find(|work| is_of(by, &self.of, **work));

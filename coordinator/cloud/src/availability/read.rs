@@ -11,6 +11,9 @@ const LONGEST: u64 = 256 << 20;
 /// Most numbers of a record: they become a part of the run's log.
 const MOST_NUMBERS: usize = 1_000_000;
 
+/// Number of seconds from which on it is a date: 1990, in seconds since 1970.
+const FIRST_DATE: f64 = 631_152_000.0;
+
 const COLUMNS: [Column; 2] = [
     Column {
         name: "time",
@@ -133,7 +136,14 @@ fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
         let Some(row) = rows.next_row()? else { return Ok((all, begins)) };
         let right = "write rows like: 15m,0, or 900,0";
         let written = columns.cell(&row, 0);
-        let at = match written.parse::<Span>().ok().or_else(|| seconds(written)) {
+        let span = written.parse::<Span>().ok().or_else(|| seconds(written));
+        if let (Some(_), Some(_)) | (None, None) = (span, begins)
+            && !all.is_empty()
+        {
+            let what = "it has both dates and times from the beginning";
+            return Err(row.flaw(what, "write all times in one way").into());
+        }
+        let at = match span {
             Some(span) => Time::ZERO + span,
             None => {
                 let second = Moment::read(written).map(|moment| moment.second);
@@ -158,9 +168,10 @@ fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
     }
 }
 
-/// A bare number is seconds from the beginning.
+/// A bare number is seconds from the beginning, unless it is a date in seconds since 1970.
 fn seconds(text: &str) -> Option<Span> {
-    text.parse::<f64>().ok().and_then(Span::from_secs_f64)
+    let number = text.parse::<f64>().ok().filter(|seconds| *seconds < FIRST_DATE)?;
+    Span::from_secs_f64(number)
 }
 
 #[cfg(test)]
@@ -194,6 +205,7 @@ mod tests {
         for text in [
             "0,1\n900,0\n1500,1\n",
             "time,count\n0s,1\n15m,0\n25m,1\n",
+            "1714525200,1\n1714526100,0\n1714526700,1\n",
             "Available;Timestamp\n1;2024-01-01 00:00:00\n0;2024-01-01 00:15:00\n1;2024-01-01T00:25:00Z\n",
         ] {
             assert_eq!(read(text).unwrap(), wanted, "{text}");
@@ -213,6 +225,8 @@ mod tests {
             ("{\"metadata\": {\"gap_seconds\": 3}, \"data\": [1, -1]}", "number 1 of data is -1"),
             ("{\"metadata\": {\"gap_seconds\": 3}, \"data\": []}", "it has no numbers"),
             ("2024-01-02 00:00:00,1\n2024-01-01 00:00:00,1\n", "earlier than the first row"),
+            ("0,1\n2024-01-01 00:00:00,1\n", "both dates and times from the beginning"),
+            ("2024-01-01 00:00:00,1\n900,1\n", "both dates and times from the beginning"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

@@ -54,6 +54,12 @@ impl Availability {
         Self::new(self.0.iter().map(|(at, vms)| (since(*at), *vms)).collect())
     }
 
+    /// This availability for a run that begins earlier by `span`: its first number holds until then.
+    #[must_use]
+    pub fn delayed(&self, span: Span) -> Self {
+        Self::new(self.0.iter().map(|(at, vms)| (*at + span, *vms)).collect())
+    }
+
     /// The numbers with the times from which on they hold.
     #[must_use]
     pub fn steps(&self) -> &[(Time, u32)] {

@@ -12,6 +12,8 @@ pub struct AvailabilityChange {
     pub kind: TypeName,
     /// Most spot VMs of the type from now on.
     pub vms: u32,
+    /// Most spot VMs of the type until now.
+    pub before: u32,
     /// VMs that are taken back, as there are more: those launched last.
     pub reclaimed: Vec<VmId>,
 }
@@ -37,36 +39,55 @@ impl Provider {
         none.filter(move |kind| !comes(kind))
     }
 
-    /// The changes of what can be had until now. Where fewer VMs can be had than there are, those
-    /// that were launched last are given notice; hibernated ones hold nothing, and one that has its
-    /// notice already counts as gone.
+    /// The changes of what can be had until now, one of a type. Where fewer VMs can be had than there
+    /// are, those that were launched last are given notice; hibernated ones hold nothing, and one that
+    /// has its notice already counts as gone.
     pub fn change_availability(&mut self, now: Time) -> Vec<AvailabilityChange> {
         let mut changed = Vec::new();
         while self.next_availability().is_some_and(|at| at <= now) {
-            let Some((at, kind)) = self.availability_changes.pop_first() else { break };
+            let Some((_, kind)) = self.availability_changes.pop_first() else { break };
             let Some(trace) = self.availability.get(&kind) else { continue };
-            let next = trace.next_change(at);
-            let vms = trace.at(at).unwrap_or(u32::MAX);
+            let (next, vms) = (trace.next_change(now), trace.at(now).unwrap_or(u32::MAX));
             self.availability_changes.extend(next.map(|at| (at, kind.clone())));
-            self.available.insert(kind.clone(), vms);
-            let stays = |vm: &Vm| {
-                !vm.has_notice
-                    && matches!(vm.state, VmState::Booting | VmState::Running | VmState::Resuming)
-            };
-            let staying: Vec<VmId> =
-                self.spot_of(&kind).filter(|(_, vm)| stays(vm)).map(|(id, _)| id).collect();
-            let excess = staying.len().saturating_sub(vms as usize);
-            // One that is about to run again can't be told anything yet.
-            let told =
-                |id: &&VmId| self.vms.get(*id).is_some_and(|vm| vm.state != VmState::Resuming);
-            let reclaimed: Vec<VmId> =
-                staying.iter().rev().filter(told).take(excess).copied().collect();
-            for &vm in &reclaimed {
-                self.given_notice(vm);
+            let before = self.available.insert(kind.clone(), vms).unwrap_or(0);
+            let reclaimed = self.reclaim(&kind);
+            if vms > before {
+                self.places_came_free(&kind);
             }
-            changed.push(AvailabilityChange { kind, vms, reclaimed });
+            changed.push(AvailabilityChange { kind, vms, before, reclaimed });
         }
         changed
+    }
+
+    /// Gives notice to the spot VMs of a type that are more than can be had; returns them.
+    pub fn reclaim(&mut self, kind: &TypeName) -> Vec<VmId> {
+        let Some(&most) = self.available.get(kind) else { return Vec::new() };
+        let stays = |vm: &Vm| {
+            let is_up = matches!(vm.state, VmState::Booting | VmState::Running | VmState::Resuming);
+            !vm.has_notice && is_up
+        };
+        let staying = self.spot_of(kind).filter(|(_, vm)| stays(vm));
+        let staying: Vec<(VmId, VmState)> = staying.map(|(id, vm)| (id, vm.state)).collect();
+        let excess = staying.len().saturating_sub(most as usize);
+        // One that is about to run again can't be told anything yet: it is looked at when it runs.
+        let told = staying.iter().rev().filter(|(_, state)| *state != VmState::Resuming);
+        let reclaimed: Vec<VmId> = told.take(excess).map(|(id, _)| *id).collect();
+        for &vm in &reclaimed {
+            self.given_notice(vm);
+        }
+        reclaimed
+    }
+
+    /// There are places again for spot VMs of a type: those of it that made room for others may
+    /// resume, if their hosts have room.
+    pub(super) fn places_came_free(&mut self, kind: &TypeName) {
+        if !self.is_scarce(kind) {
+            return;
+        }
+        let waiting = self.spot_of(kind).filter(|(_, vm)| vm.is_displaced).map(|(_, vm)| vm.host);
+        for host in waiting.collect::<Vec<_>>() {
+            self.fleet.look_again(host);
+        }
     }
 
     /// Whether another spot VM of this type can be had now, as far as availability goes.

@@ -134,13 +134,18 @@ pub fn play_following<E>(
             }
             continue;
         }
-        let unfinished = player.run.unfinished();
+        // Jobs that are held back for others are left, too.
+        let unfinished = player.run.unfinished() + player.followers.len();
+        let is_stuck = match player.followers.is_empty() {
+            true => player.run.is_stuck(),
+            false => player.run.is_stuck_unless_submitted_to(),
+        };
         let failed = match next {
             None => PlayError::Stuck { unfinished, why: player.run.why_stuck() },
             Some(_)
                 if first.is_none()
                     && player.followers.next().is_none()
-                    && player.run.is_stuck()
+                    && is_stuck
                     && player.world.is_idle() =>
             {
                 PlayError::Stuck { unfinished, why: player.run.why_stuck() }

@@ -130,7 +130,7 @@ pub(crate) struct ScheduleSection {
     /// a `vm`; without any it is of all spot VMs. Times are seconds, spans such as `15m`, or dates.
     #[schemars(example = "acts.csv")]
     pub(crate) file: Option<String>,
-    /// The date at which the run begins, from which dates in `file` count.
+    /// The date at which the run begins, from which dates in `file` count; where prices have dates it is theirs.
     #[schemars(example = "2024-01-31 12:00:00")]
     pub(crate) begins: Option<String>,
     /// Headings of the file's columns where they are others, such as `{ time = "when" }`.

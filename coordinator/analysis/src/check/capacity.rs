@@ -1,0 +1,131 @@
+//! Whether spot VMs of scarce types are launched and taken back as the provider's record has it.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{Action, Market};
+use dormouse_model::{Effect, Setup, Step};
+use dormouse_units::{Time, TypeName, VmId};
+
+use super::Violation;
+
+/// What a spot VM is doing, as far as that says whether it holds a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    /// It boots, runs, or is about to run again.
+    Up,
+    /// It is about to freeze: it holds its place, and can't be told to end.
+    Freezing,
+    /// It is frozen, and holds no place.
+    Frozen,
+}
+
+/// A living spot VM of a scarce type.
+#[derive(Clone, Debug)]
+struct Held {
+    kind: TypeName,
+    life: Life,
+    has_notice: bool,
+}
+
+/// Follows the spot VMs of scarce types of a whole run, all tenants' together: there must not be more
+/// of them than can be had when one is launched, nor one that is taken back while as many can be had
+/// as there are; and what can be had is what the provider's record says.
+#[derive(Clone, Debug)]
+pub struct CapacityChecker<'a> {
+    setup: &'a Setup,
+    /// How many can be had now.
+    available: BTreeMap<TypeName, u32>,
+    vms: BTreeMap<VmId, Held>,
+    violations: Vec<Violation>,
+}
+
+impl<'a> CapacityChecker<'a> {
+    /// Nothing seen yet of a run of this whole setup.
+    #[must_use]
+    pub fn new(setup: &'a Setup) -> Self {
+        let traces = setup.terms.availability.iter();
+        let first = traces.filter_map(|(kind, trace)| Some((kind.clone(), trace.at(Time::ZERO)?)));
+        Self { setup, available: first.collect(), vms: BTreeMap::new(), violations: Vec::new() }
+    }
+
+    /// What was wrong.
+    #[must_use]
+    pub fn finish(self) -> Vec<Violation> {
+        self.violations
+    }
+
+    /// Takes in the next step, with the numbers of VMs that the run has.
+    pub fn see(&mut self, step: &Step) {
+        // Most providers have enough of everything.
+        if self.available.is_empty() {
+            return;
+        }
+        for effect in &step.effects {
+            if let Some(what) = self.effect(step.at, effect) {
+                self.violations.push(Violation { seq: step.seq, at: step.at, what });
+            }
+        }
+    }
+
+    /// Takes in an effect; what is wrong with it.
+    fn effect(&mut self, now: Time, effect: &Effect) -> Option<String> {
+        match effect {
+            Effect::AvailabilityChanged { kind, vms } => {
+                let trace = self.setup.terms.availability.get(kind);
+                let right = trace.and_then(|trace| trace.at(now)) == Some(*vms);
+                self.available.insert(kind.clone(), *vms);
+                return (!right).then(|| {
+                    format!("{vms} spot {kind} can be had, which its record does not say")
+                });
+            }
+            Effect::VmLaunched { vm, kind, market: Market::Spot, .. } => {
+                let most = *self.available.get(kind)?;
+                let held = self.count(kind, |held| held.life != Life::Frozen);
+                let held_now = Held { kind: kind.clone(), life: Life::Up, has_notice: false };
+                self.vms.insert(*vm, held_now);
+                return (held >= most as usize).then(|| {
+                    format!("{vm} is launched, and no more than {most} spot {kind} could be had")
+                });
+            }
+            Effect::Reclaimed { vm } => {
+                let kind = self.vms.get(vm).map(|held| held.kind.clone());
+                let is_excess = kind.is_some_and(|kind| {
+                    let most = self.available.get(&kind).map_or(usize::MAX, |most| *most as usize);
+                    self.count(&kind, |held| held.life == Life::Up && !held.has_notice) > most
+                });
+                self.change(*vm, |held| held.has_notice = true);
+                return (!is_excess)
+                    .then(|| format!("{vm} is taken back though as many can be had as there are"));
+            }
+            Effect::Interrupted { action, vms, .. } => {
+                vms.iter().for_each(|vm| self.acted_on(*vm, *action));
+            }
+            Effect::Displaced { vm, action, .. } => self.acted_on(*vm, *action),
+            Effect::GivenBack { vm } => self.acted_on(*vm, Action::Resume),
+            Effect::Outbid { vm } => self.acted_on(*vm, Action::Preempt),
+            Effect::VmHibernated { vm, .. } => self.change(*vm, |held| held.life = Life::Frozen),
+            Effect::VmEnded { vm, .. } => drop(self.vms.remove(vm)),
+            _ => {}
+        }
+        None
+    }
+
+    fn acted_on(&mut self, vm: VmId, action: Action) {
+        self.change(vm, |held| match action {
+            Action::Hibernate => held.life = Life::Freezing,
+            Action::Resume => held.life = Life::Up,
+            Action::Preempt => held.has_notice = true,
+            Action::Rebalance => {}
+        });
+    }
+
+    fn change(&mut self, vm: VmId, change: impl FnOnce(&mut Held)) {
+        if let Some(held) = self.vms.get_mut(&vm) {
+            change(held);
+        }
+    }
+
+    fn count(&self, kind: &TypeName, is: impl Fn(&Held) -> bool) -> usize {
+        self.vms.values().filter(|held| held.kind == *kind && is(held)).count()
+    }
+}
