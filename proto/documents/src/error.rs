@@ -118,6 +118,20 @@ impl fmt::Display for Mistake {
     }
 }
 
+/// What to do where a file is no text.
+const TEXT: &str = "give a text file in UTF-8";
+
+/// What to do where a file can't be read.
+const fn remedy(kind: std::io::ErrorKind) -> &'static str {
+    match kind {
+        std::io::ErrorKind::NotFound => "give the path of an existing file",
+        std::io::ErrorKind::IsADirectory => "give a file, not a directory",
+        std::io::ErrorKind::PermissionDenied => "make it readable to you",
+        std::io::ErrorKind::InvalidData => TEXT,
+        _ => "check the path and the disk",
+    }
+}
+
 /// Bad input: all mistakes in it, in the order of their places, one per line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError(Vec<Mistake>);
@@ -131,14 +145,15 @@ impl InputError {
     /// The error for a file that can't be read.
     #[must_use]
     pub fn unreadable(path: &Path, error: &std::io::Error) -> Self {
-        let remedy = match error.kind() {
-            std::io::ErrorKind::NotFound => "give the path of an existing file",
-            std::io::ErrorKind::IsADirectory => "give a file, not a directory",
-            std::io::ErrorKind::PermissionDenied => "make it readable to you",
-            std::io::ErrorKind::InvalidData => "give a text file in UTF-8",
-            _ => "check the path and the disk",
+        let text = error.to_string();
+        let (what, remedy) = match error.kind() {
+            // Ours say what would be right.
+            std::io::ErrorKind::InvalidData if error.get_ref().is_some() => {
+                text.rsplit_once("; ").unwrap_or((&text, TEXT))
+            }
+            kind => (&*text, remedy(kind)),
         };
-        Self::new(&Place::of(&path.display().to_string()), error.to_string(), remedy)
+        Self::new(&Place::of(&path.display().to_string()), what, remedy)
     }
 
     /// All mistakes in the input.
@@ -247,6 +262,16 @@ mod tests {
              x.toml:12:3: scheduler.alpha: 2 is out of range; write a number from 0 to 1"
         );
         assert!(error.with_lines().ends_with("\n    |\n 12 | \t alpha = 2\n    | \t ^"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_no_text_says_what_would_be_right() {
+        let said = |text: &str| {
+            let error = std::io::Error::new(std::io::ErrorKind::InvalidData, text);
+            InputError::unreadable(Path::new("a"), &error).to_string()
+        };
+        assert_eq!(said("it is broken; fetch it again"), "a: it is broken; fetch it again");
+        assert_eq!(said("it is latin"), "a: it is latin; give a text file in UTF-8");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use flate2::bufread::{DeflateDecoder, MultiGzDecoder};
 use lzma_rust2::XzReader;
 use rawzip::{CompressionMethod, ZipArchive};
 use ruzstd::decoding::StreamingDecoder;
+use ruzstd::decoding::errors::FrameDecoderError;
 
 /// Number of bytes that are read at a time.
 const PIECE: usize = 1 << 16;
@@ -94,10 +95,10 @@ impl Source {
         })?;
         let mut input: Box<dyn BufRead + Send> = match packing {
             Packing::Plain => Box::new(file),
-            Packing::Gzip => Box::new(pieces(MultiGzDecoder::new(file))),
+            Packing::Gzip => unpacking(packing, MultiGzDecoder::new(file)),
             Packing::Zip => only_file(file)?,
-            Packing::Xz => Box::new(pieces(XzReader::new_mem_limit(file, true, XZ_MEMORY_KIB))),
-            Packing::Zstd => Box::new(pieces(Frames { input: Some(file), frame: None })),
+            Packing::Xz => unpacking(packing, XzReader::new_mem_limit(file, true, XZ_MEMORY_KIB)),
+            Packing::Zstd => unpacking(packing, Frames { input: Some(file), frame: None }),
         };
         if fill(&mut input)?.starts_with(b"\xef\xbb\xbf") {
             input.consume(3);
@@ -183,6 +184,35 @@ fn invalid(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
+/// What a packed file holds, whose errors say that the file is broken.
+struct Unpacking<R> {
+    packing: Packing,
+    from: R,
+}
+
+impl<R: Read> Read for Unpacking<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.from.read(to).map_err(|error| match error.kind() {
+            io::ErrorKind::Interrupted => error,
+            io::ErrorKind::OutOfMemory => invalid(format!(
+                "it is a {} file that needs too much memory to be unpacked here; unpack it first",
+                self.packing
+            )),
+            // The file itself can't be read.
+            _ if error.raw_os_error().is_some() => error,
+            _ => broken(self.packing),
+        })
+    }
+}
+
+fn unpacking(packing: Packing, from: impl Read + Send + 'static) -> Box<dyn BufRead + Send> {
+    Box::new(pieces(Unpacking { packing, from }))
+}
+
+fn broken(packing: Packing) -> io::Error {
+    invalid(format!("it is a {packing} file that is cut off or broken; fetch it again"))
+}
+
 /// The only file of a zip archive, whose checksum is verified; folders, and what macOS adds to each
 /// archive, don't count.
 fn only_file(file: impl Read) -> io::Result<Box<dyn BufRead + Send>> {
@@ -191,7 +221,7 @@ fn only_file(file: impl Read) -> io::Result<Box<dyn BufRead + Send>> {
     if bytes.len() as u64 > LARGEST_ZIP {
         return Err(invalid("it is a zip file of more than 1 GiB; unpack it first".to_owned()));
     }
-    let broken = |error: rawzip::Error| invalid(format!("it is a broken zip file: {error}"));
+    let broken = |_: rawzip::Error| broken(Packing::Zip);
     let archive = ZipArchive::from_slice(&bytes).map_err(broken)?;
     let (mut entries, mut files) = (archive.entries(), Vec::new());
     while let Some(entry) = entries.next_entry().map_err(broken)? {
@@ -221,10 +251,10 @@ fn only_file(file: impl Read) -> io::Result<Box<dyn BufRead + Send>> {
     let entry = archive.get_entry(entry.wayfinder()).map_err(broken)?;
     let packed = Cursor::new(entry.data().to_vec());
     match method {
-        CompressionMethod::STORE => Ok(Box::new(pieces(entry.verifying_reader(packed)))),
+        CompressionMethod::STORE => Ok(unpacking(Packing::Zip, entry.verifying_reader(packed))),
         CompressionMethod::DEFLATE => {
             let unpacked = DeflateDecoder::new(packed);
-            Ok(Box::new(pieces(entry.verifying_reader(unpacked))))
+            Ok(unpacking(Packing::Zip, entry.verifying_reader(unpacked)))
         }
         other => {
             Err(invalid(format!("it is a zip file packed by method {other:?}; unpack it first")))
@@ -260,8 +290,12 @@ impl<R: BufRead> Read for Frames<R> {
                 }
                 _ => {
                     let frame = StreamingDecoder::new_with_max_window_size(input, ZSTD_WINDOW);
-                    self.frame =
-                        Some(frame.map_err(|error| invalid(format!("broken zstd: {error}")))?);
+                    self.frame = Some(frame.map_err(|error| match error {
+                        FrameDecoderError::WindowSizeTooBig { .. } => {
+                            io::ErrorKind::OutOfMemory.into()
+                        }
+                        error => invalid(error.to_string()),
+                    })?);
                 }
             }
         }
@@ -313,7 +347,10 @@ mod tests {
             // Half of a packed file is an error, and not half of its text.
             let mut half = packed(name);
             half.truncate(half.len() * 2 / 3);
-            assert!(read(half).is_err(), "{name} cut");
+            let error = read(half).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{name}");
+            let says = format!("it is a {packing} file that is cut off or broken; fetch it again");
+            assert_eq!(error.to_string(), says, "{name} cut");
         }
         let marked = b"\xef\xbb\xbf1 2\n".to_vec();
         assert_eq!(read(marked).unwrap(), (Packing::Plain, "1 2\n".to_owned()));
