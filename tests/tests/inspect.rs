@@ -53,6 +53,21 @@ const DESCRIBED: &str = r#"{"InstanceTypes": [{"InstanceType": "m5.large", "VCpu
 const ADVISOR: &str =
     r#"{"spot_advisor": {"us-east-1": {"Linux": {"m5.large": {"s": 66, "r": 1}}}}}"#;
 
+const ZONES: &str = "Timestamp,SpotPrice,InstanceType,AvailabilityZone\n\
+    2020-01-01 00:00:00,0.02,c3.large,us-east-1a\n2020-01-01 00:00:00,0.03,c3.large,us-east-1b\n\
+    2020-01-02 00:00:00,0.03,c3.large,us-east-1a\n2020-01-02 00:00:00,0.02,c3.large,us-east-1b\n";
+
+const ZONES_ALONE: &str = "time,price,zone\n0,0.02,a\n0,0.03,b\n86400,0.03,a\n86400,0.02,b\n";
+
+const TYPES_APART: &str = "time,price,type,zone\n0,0.02,c3.large,a\n0,0.03,c4.large,b\n\
+    86400,0.03,c3.large,a\n86400,0.02,c4.large,b\n";
+
+const PRODUCTS: &str = "time,price,type,product\n0,0.02,c3.large,Linux/UNIX\n\
+    0,0.05,c3.large,Windows\n86400,0.03,c3.large,Linux/UNIX\n86400,0.06,c3.large,Windows\n";
+
+const ONE_TYPE: &str = "time,price,type,product\n0,0.02,c3.large,Linux/UNIX\n\
+    86400,0.03,c3.large,Linux/UNIX\n";
+
 fn inspected(folder: &Path, args: &[&str]) -> String {
     let args: Vec<&str> = ["inspect"].iter().chain(args).copied().collect();
     let output = run_in(folder, &args);
@@ -171,9 +186,9 @@ fn each_kind_is_told_by_its_content() {
     // The JSON of the provider's call, by the ending that its reader knows.
     fs::write(at.join("h.json"), HISTORY).unwrap();
     let said = inspected(at, &["h.json"]);
-    let line = "\"m1.small\" = { file = \"h.json\", type = \"m1.small\", zone = \"us-east-1b\", product = \
-                \"Linux/UNIX\" }";
-    assert!(said.contains("series           2") && said.contains(line), "{said}");
+    let lines = "[cloud]\nzones = [\"us-east-1a\", \"us-east-1b\"]\n[cloud.prices]\n\
+                 \"m1.small\" = { file = \"h.json\", type = \"m1.small\" }\n";
+    assert!(said.contains("series           2") && said.ends_with(lines), "{said}");
 }
 
 #[test]
@@ -234,7 +249,7 @@ fn what_is_no_file_of_a_known_kind_is_refused() {
         refused(at, &["inspect", "file", "--json"], 2, &says);
     }
     fs::write(at.join("file"), "when,what\n5m,preempt\n").unwrap();
-    refused(at, &["inspect", "file", "--column", "time=when,action=why"], 2, &["file"]);
+    refused(at, &["inspect", "file", "--column", "time=when"], 2, &["file: it begins with"]);
     refused(at, &["inspect", "run"], 2, &["run: it is a folder; give a file"]);
     refused(at, &["inspect", "nowhere"], 2, &["nowhere"]);
     fs::write(at.join("file"), REQUESTS).unwrap();
@@ -251,6 +266,8 @@ fn the_lines_of_an_experiment_run() {
     let at = folder.path();
     let bag = "[workload]\nkind = \"bag\"\nname = \"j60\"\n[scheduler]\nname = \"burst-hads\"\n";
     let cloud = "[cloud]\ncatalogue = \"ec2-2020\"\n";
+    // The section begins in what is printed.
+    let in_cloud = "";
     let fleet = "[workload]\nkind = \"bag\"\ndeadline = \"2h\"\ntask = [{ runtime = \"5m\" }]\n[scheduler]\nname = \"fifo\"\n\
                  fleet = [{ type = \"m5.large\", market = \"spot\", count = 4 }]\n";
     let batch = "[scheduler]\nname = \"easy\"\n";
@@ -261,6 +278,11 @@ fn the_lines_of_an_experiment_run() {
         (of_nobody.as_str(), "no-machine", "", batch),
         (PRICES, "prices", cloud, bag),
         (good.as_str(), "lifetimes", cloud, bag),
+        (ZONES, "zones", in_cloud, bag),
+        (ZONES_ALONE, "zones-alone", in_cloud, bag),
+        (TYPES_APART, "types-apart", in_cloud, bag),
+        (PRODUCTS, "products", cloud, bag),
+        (ONE_TYPE, "one-type", cloud, bag),
         (REQUESTS, "requests", cloud, ""),
         (
             AZURE,
@@ -278,6 +300,8 @@ fn the_lines_of_an_experiment_run() {
         let json: Value = serde_json::from_str(&inspected(at, &["some.file", "--json"])).unwrap();
         let lines =
             json["experiment"].as_str().unwrap().replace("TYPE\" = \"some", "c3.large\" = \"some");
+        let zoned = "[cloud]\nzones = ";
+        let lines = lines.replace(zoned, "[cloud]\ncatalogue = \"ec2-2020\"\nzones = ");
         let experiment = format!("name = \"{name}\"\n{before}{lines}\n{after}");
         fs::write(at.join("e.toml"), &experiment).unwrap();
         let output = run_in(at, &["run", "e.toml", "--out", name]);
@@ -286,5 +310,141 @@ fn the_lines_of_an_experiment_run() {
             "{}\n{experiment}",
             String::from_utf8_lossy(&output.stderr)
         );
+    }
+}
+
+/// Every series of a file has a line that picks it, with the keys that the file has.
+#[test]
+fn lines_pick_each_series_of_prices() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for (text, lines) in [
+        (
+            ZONES,
+            "[cloud]\nzones = [\"us-east-1a\", \"us-east-1b\"]\n[cloud.prices]\n\
+             \"c3.large\" = { file = \"p\", type = \"c3.large\" }\n",
+        ),
+        (
+            ZONES_ALONE,
+            "[cloud]\nzones = [\"a\", \"b\"]\n[cloud.prices]\n\
+             \"TYPE\" = \"p\" # the instance type that costs this\n",
+        ),
+        (
+            TYPES_APART,
+            "[cloud]\nzones = [\"a\", \"b\"]\n[cloud.prices]\n\
+             \"c3.large@a\" = { file = \"p\", type = \"c3.large\", zone = \"a\" }\n\
+             \"c4.large@b\" = { file = \"p\", type = \"c4.large\", zone = \"b\" }\n",
+        ),
+        (
+            PRODUCTS,
+            "[cloud.prices]\n\
+             \"c3.large\" = { file = \"p\", type = \"c3.large\", product = \"Linux/UNIX\" }\n\
+             # \"c3.large\" = { file = \"p\", type = \"c3.large\", product = \"Windows\" }\n",
+        ),
+        (ONE_TYPE, "[cloud.prices]\n\"c3.large\" = \"p\"\n"),
+    ] {
+        fs::write(at.join("p"), text).unwrap();
+        let json: Value = serde_json::from_str(&inspected(at, &["p", "--json"])).unwrap();
+        assert_eq!(json["experiment"], lines);
+    }
+    let columns = ["p", "--json", "--column", "price=price,type=type"];
+    let json: Value = serde_json::from_str(&inspected(at, &columns)).unwrap();
+    let line = "\"c3.large\" = { file = \"p\", columns = { price = \"price\", type = \"type\" } }";
+    assert_eq!(json["experiment"], format!("[cloud.prices]\n{line}\n"));
+}
+
+/// What separates the fields of a log is told by its jobs, and no comment above them.
+#[test]
+fn the_separator_is_that_of_the_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let by = |separator: &str| {
+        let line = |line: &str| match line.starts_with(';') {
+            true => line.to_owned(),
+            false => line.replace(' ', separator),
+        };
+        JOBS.lines().map(|text| line(text) + "\n").collect::<String>()
+    };
+    for (separator, says) in [(" ", None), ("\t", Some("tabs")), (";", Some("semicolons"))] {
+        fs::write(at.join("log"), by(separator)).unwrap();
+        let json: Value = serde_json::from_str(&inspected(at, &["log", "--json"])).unwrap();
+        assert_eq!(json["separator"].as_str(), says);
+    }
+}
+
+/// A broken file that can be of one kind only is read as that, so that the place is named.
+#[test]
+fn a_broken_file_has_its_place_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for (text, column, says) in [
+        (
+            r#"{"SpotPriceHistory": [{"Timestamp": null, "SpotPrice": 0.1}]}"#,
+            "",
+            "SpotPriceHistory.0",
+        ),
+        (r#"[{"Timestamp": "2024-05-01T00:00:00Z", "SpotPrice": "0.1"]}]"#, "", "not valid JSON"),
+        (r#"{"SpotPriceHistory": []} and more"#, "", "not valid JSON"),
+        (r#"{"jobs": [], "profiles": {"a": {}}}"#, "", "no workload of Batsim"),
+        (r#"{"jobs": [{"id": 1, "subtime": "#, "", "no workload of Batsim"),
+        ("when,what\n5m,preempt\n", "time=when,action=why", "it has no column 'why'"),
+        ("when,what\n5m,explode\n", "time=when,action=what", "'explode' is nothing"),
+        ("when,what\n5m,many\n", "time=when,count=what", "'many' is no number of VMs"),
+        ("lifetime_s,end_event\n-1,preempted\nsoon,preempted\n", "", "the first in line 2: '-1'"),
+        ("name,vcpus,memory,spot\na,2,65536,1\n", "", "65536 GiB; write the unit"),
+    ] {
+        fs::write(at.join("file"), text).unwrap();
+        let chosen = ["inspect", "file", "--column", column];
+        let args = if column.is_empty() { &chosen[..2] } else { &chosen[..] };
+        refused(at, args, 2, &["file", says]);
+    }
+}
+
+/// Files that `run` takes by themselves, and what is no file, are named as what they are.
+#[test]
+fn what_is_used_otherwise_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for (name, text, says) in [
+        ("e.toml", "name = \"x\"\n[workload]\nkind = \"bag\"\n", "dormouse run e.toml"),
+        ("job.json", r#"{"job_id": 1, "tasks": {}}"#, "run --job job.json --env env.json"),
+        ("env.json", r#"{"global_limits": {}, "instances": {}}"#, "it is an env.json"),
+    ] {
+        fs::write(at.join(name), text).unwrap();
+        refused(at, &["inspect", name], 2, &[name, says]);
+    }
+    let made = std::process::Command::new("mkfifo").arg(at.join("pipe")).status().unwrap();
+    assert!(made.success());
+    refused(at, &["inspect", "pipe"], 2, &["pipe: it is a pipe; give a file"]);
+    refused(at, &["inspect", "/dev/null"], 2, &["it is a device"]);
+}
+
+/// Which column is what is said, and what a catalogue has.
+#[test]
+fn columns_are_said_of_each_kind_that_tells_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for (text, says) in [
+        (ZONES, &["columns          time from 'Timestamp', price from 'SpotPrice', type from"][..]),
+        (
+            LIFETIMES,
+            &["columns          lifetimes are 'lifetime_s' in seconds, ends are 'end_event'"],
+        ),
+        ("uptime_h,preempted\n2,true\n", &["columns          lifetimes are 'uptime_h' in hours"]),
+        (
+            "name,vCPUs,Memory MiB,spot,colour\na1,2,512,0.1,red\na2,4,8192,0.2,blue\n",
+            &[
+                "columns          name from 'name', vcpus from 'vCPUs', memory from 'Memory MiB'",
+                "not used         colour",
+                "vCPUs            2 to 4",
+                "memory           512 MiB to 8 GiB",
+            ],
+        ),
+    ] {
+        fs::write(at.join("some.file"), text).unwrap();
+        let said = inspected(at, &["some.file"]);
+        for part in says {
+            assert!(said.contains(part), "'{part}' is not in\n{said}");
+        }
     }
 }

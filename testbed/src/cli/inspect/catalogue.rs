@@ -20,7 +20,17 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     let chosen = args.chosen();
     let file = read_file(&args.file, |source| read_types(source, &chosen))?;
     let mut found = Found::new(args, head, ("instance types", file.form));
+    found.columns = file.columns;
+    found.unused = file.unused;
     found.fact("types", file.types.len());
+    let vcpus = || file.types.values().map(|kind| kind.vcpus);
+    if let (Some(least), Some(most)) = (vcpus().min(), vcpus().max()) {
+        found.fact("vCPUs", format!("{least} to {most}"));
+    }
+    let memory = || file.types.values().map(|kind| kind.memory);
+    if let (Some(least), Some(most)) = (memory().min(), memory().max()) {
+        found.fact("memory", format!("{least} to {most}"));
+    }
     let sold = |market| file.types.values().filter(|kind| kind.price(market).is_some()).count();
     found.fact("with spot price", sold(Market::Spot));
     found.fact("on demand", sold(Market::OnDemand));

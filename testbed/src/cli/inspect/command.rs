@@ -1,6 +1,7 @@
 //! What can be asked for, and the answer.
 
-use std::fs::File;
+use std::fs::{self, File};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -57,6 +58,15 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
         let remedy = "give a file; what came of a run, `dormouse explain` and `dormouse check` say";
         return Err(args.refused("it is a folder", remedy));
     }
+    if let Ok(told) = fs::metadata(&args.file)
+        && !told.is_file()
+    {
+        let what = match told.file_type().is_fifo() {
+            true => "it is a pipe",
+            false => "it is a device or socket",
+        };
+        return Err(args.refused(what, "give a file: it is read more than once"));
+    }
     let unreadable = |error: std::io::Error| match error.kind() {
         std::io::ErrorKind::InvalidData => {
             let text = chain(&error);
@@ -71,10 +81,28 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
     if head.is_empty() {
         return Err(args.refused("it is empty", format!("give a file of {}", Kind::listed())));
     }
-    let Some(kind) = Kind::of(&head, &args.chosen()) else {
+    if let Some((what, remedy)) = elsewhere(args, &head) {
+        return Err(args.refused(what, remedy));
+    }
+    let Some(kind) = Kind::of(&head, &args.chosen()).map_err(unreadable)? else {
         let what = format!("it begins with '{}', as no file of a known kind does", head.begins());
         return Err(args.refused(what, format!("known are {}", Kind::listed())));
     };
     let found = kind.inspect(args, &head)?;
     show(args.json, &found, || found.to_string().trim_end().to_owned())
+}
+
+/// What a file is that is an input of its own, and how it is used; `None`: it is another.
+fn elsewhere(args: &InspectArgs, head: &Head) -> Option<(&'static str, String)> {
+    const SECTIONS: [&str; 3] = ["[workload]", "[scheduler]", "[cloud]"];
+    if !head.is_json() && head.lines().any(|line| SECTIONS.contains(&line.trim())) {
+        let run = format!("run it: dormouse run {}", args.file.display());
+        return Some(("it is an experiment, which uses files such as are inspected here", run));
+    }
+    let use_both = || "run it: dormouse run --job job.json --env env.json".to_owned();
+    if head.has_key("tasks") && head.has_key("job_id") {
+        return Some(("it is a job.json of the Burst-HADS authors", use_both()));
+    }
+    let is_env = head.has_key("instances") && head.has_key("global_limits");
+    is_env.then(|| ("it is an env.json of the Burst-HADS authors", use_both()))
 }

@@ -18,7 +18,7 @@ pub(super) struct Found {
     format: String,
     packing: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    separator: Option<&'static str>,
+    pub(super) separator: Option<String>,
     /// The columns that were found, each with its heading, in words.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) columns: String,
@@ -56,7 +56,7 @@ impl Found {
             kind,
             format: format.into(),
             packing: head.packing.to_string(),
-            separator: head.separator(),
+            separator: head.separator().map(str::to_owned),
             columns: String::new(),
             unused: Vec::new(),
             facts: Vec::new(),
@@ -95,7 +95,7 @@ impl fmt::Display for Found {
         let line = |f: &mut fmt::Formatter<'_>, name: &str, value: &str| {
             writeln!(f, "  {name:<16} {value}")
         };
-        let separated = self.separator.map(|by| format!(", separated by {by}"));
+        let separated = self.separator.as_ref().map(|by| format!(", separated by {by}"));
         let packed = if packing == "plain" { String::new() } else { format!(", {packing}") };
         line(f, "format", &format!("{format}{}{packed}", separated.unwrap_or_default()))?;
         if !self.columns.is_empty() {

@@ -1,5 +1,6 @@
 //! The beginning of a file, by which its kind is told.
 
+use std::borrow::Cow;
 use std::io::{self, Cursor};
 
 use dormouse_input::{Packing, Row, Rows, Source};
@@ -55,9 +56,16 @@ impl Head {
     }
 
     /// Whether the first row is as `is` has it.
-    pub(super) fn begins_with(&self, is: impl FnOnce(&Row<'_>) -> bool) -> bool {
-        let rows = Source::of(self.as_file()).and_then(Rows::of);
-        !self.is_json && rows.is_ok_and(|rows| rows.first().is_some_and(|first| is(&first)))
+    ///
+    /// # Errors
+    ///
+    /// The beginning of the file is no rows.
+    pub(super) fn begins_with(&self, is: impl FnOnce(&Row<'_>) -> bool) -> io::Result<bool> {
+        if self.is_json {
+            return Ok(false);
+        }
+        let rows = Source::of(self.as_file()).and_then(Rows::of)?;
+        Ok(rows.first().is_some_and(|first| is(&first)))
     }
 
     /// First bytes of the file, unpacked.
@@ -65,8 +73,13 @@ impl Head {
         &self.bytes
     }
 
+    /// The lines of the beginning of the file; the last one may be cut off.
+    pub(super) fn lines(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.bytes.split(|byte| *byte == b'\n').map(String::from_utf8_lossy)
+    }
+
     /// The first line with something in it.
-    pub(super) fn line(&self) -> String {
+    fn line(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
         text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned()
     }

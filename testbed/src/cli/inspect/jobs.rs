@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use dormouse_units::Time;
-use dormouse_workload::{JobsFormat, OnMalformed, Statistics, SwfError, Trace};
+use dormouse_workload::{JobsFormat, OnMalformed, Separator, Statistics, SwfError, Trace};
 use serde_json::json;
 
 use super::command::InspectArgs;
@@ -40,6 +40,15 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     let begins = begins.and_then(|begins| i64::try_from(begins).ok()).or(are_dates.then_some(0));
     let format = JobsFormat::of(head.bytes()).unwrap_or_default();
     let mut found = Found::new(args, head, ("parallel jobs", format.in_words()));
+    let skipped = trace.skipped();
+    if format != JobsFormat::Sacct {
+        // Comments may have any: the reader told it by the first job.
+        let by = skipped.taken_for.separator;
+        found.separator = match by == Separator::Blanks {
+            true => None,
+            false => json!(by).as_str().map(str::to_owned),
+        };
+    }
     if let Some(computer) = header.get("Computer") {
         found.fact("computer", computer);
     }
@@ -61,7 +70,6 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     if is_said {
         found.fact("offered load", format!("{:.4}", statistics.offered_load()));
     }
-    let skipped = trace.skipped();
     found.left_out = json!(skipped);
     if skipped.malformed() + skipped.never_ran > 0 || skipped.is_worth_telling() {
         found.oddities.push(skipped.to_string());

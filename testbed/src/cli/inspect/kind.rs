@@ -1,5 +1,7 @@
 //! Kinds of files, told by what they begin with.
 
+use std::io;
+
 use dormouse_cloud::{Availability, are_acts, are_types, is_described, looks_like_prices};
 use dormouse_fit::looks_like_lifetimes;
 use dormouse_input::Chosen;
@@ -13,10 +15,14 @@ use crate::cli::failure::Failure;
 
 /// What a file is of.
 pub(super) struct Kind {
-    /// The kind in some words, with the formats that are read.
+    /// The kind in a word or two, for a list of them.
     name: &'static str,
     /// Whether a file that begins so is of this kind.
-    is: fn(&Head, &Chosen) -> bool,
+    is: fn(&Head, &Chosen) -> io::Result<bool>,
+    /// Keys of which a file in JSON has all of one row, even where it is broken.
+    keys: &'static [&'static [&'static str]],
+    /// The columns that its reader looks for.
+    columns: &'static [&'static str],
     /// Reads the file whole, and says what is in it.
     inspect: fn(&InspectArgs, &Head) -> Result<Found, Failure>,
 }
@@ -24,54 +30,114 @@ pub(super) struct Kind {
 /// All kinds, in the order in which they are asked: the first that says yes is it.
 const KINDS: [Kind; 8] = [
     Kind {
-        name: "parallel jobs (the Standard Workload Format, Batsim's workloads, the output of sacct)",
-        is: |head, _| JobsFormat::of(head.bytes()).is_some(),
+        name: "parallel jobs (SWF, Batsim, sacct)",
+        is: |head, _| Ok(JobsFormat::of(head.bytes()).is_some()),
+        keys: &[&["jobs", "profiles"], &["subtime"]],
+        columns: &[],
         inspect: jobs::inspect,
     },
     Kind {
-        name: "lifetimes of VMs (tables with a lifetime or its ends, the JSON of Google's preemptible VMs)",
-        is: |head, _| looks_like_lifetimes(head.bytes()),
+        name: "lifetimes of VMs",
+        is: |head, _| Ok(looks_like_lifetimes(head.bytes())),
+        keys: &[],
+        columns: LIFETIMES,
         inspect: lifetimes::inspect,
     },
     Kind {
-        name: "availability of spot VMs (the JSON of spot-traces, tables of time and count)",
+        name: "availability of spot VMs",
         is: |head, _| {
-            head.is_json() && Availability::is_trace(head.bytes())
-                || head.begins_with(Availability::are_headings)
+            let is_trace = head.is_json() && Availability::is_trace(head.bytes());
+            Ok(is_trace || head.begins_with(Availability::are_headings)?)
         },
+        keys: &[&["gap_seconds"]],
+        columns: &["time", "count"],
         inspect: availability::inspect,
     },
     Kind {
-        name: "interruptions (tables of time and action)",
+        name: "interruptions",
         is: |head, _| head.begins_with(are_acts),
+        keys: &[],
+        columns: &["time", "action", "type", "zone", "vm"],
         inspect: acts::inspect,
     },
     Kind {
-        name: "the provider's spot advisor (spot-advisor-data.json)",
-        is: |head, _| head.has_key("spot_advisor") || head.has_key("instance_types"),
+        name: "the spot advisor's data",
+        is: |head, _| Ok(head.has_key("spot_advisor") || head.has_key("instance_types")),
+        keys: &[],
+        columns: &[],
         inspect: catalogue::inspect_advisor,
     },
     Kind {
-        name: "requests for VMs (CSV, Azure's and Google's traces)",
-        is: |head, chosen| RequestFile::is_begun(head.as_file(), chosen).unwrap_or(false),
+        name: "requests for VMs",
+        is: |head, chosen| RequestFile::is_begun(head.as_file(), chosen),
+        keys: &[],
+        columns: &["at", "type", "market", "duration", "end", "vcpus", "memory"],
         inspect: requests::inspect,
     },
     Kind {
-        name: "instance types (tables, the JSON of EC2's describe-instance-types)",
-        is: |head, _| head.is_json() && is_described(head.bytes()) || head.begins_with(are_types),
+        name: "instance types",
+        is: |head, _| {
+            let is_answer = head.is_json() && is_described(head.bytes());
+            Ok(is_answer || head.begins_with(are_types)?)
+        },
+        keys: &[],
+        columns: CATALOGUE,
         inspect: catalogue::inspect,
     },
     Kind {
-        name: "spot prices (tables, the JSON, list or text of EC2's price history)",
-        is: |head, chosen| looks_like_prices(head.bytes()) || are_prices_chosen(chosen),
+        name: "spot prices",
+        is: |head, chosen| Ok(looks_like_prices(head.bytes()) || are_prices_chosen(chosen)),
+        keys: &[&["SpotPriceHistory"], &["SpotPrice"]],
+        columns: &["time", "price", "type", "zone", "product"],
         inspect: prices::inspect,
     },
 ];
 
+const LIFETIMES: &[&str] =
+    &["lifetime", "end", "type", "zone", "workload", "hour", "created", "deleted"];
+
+const CATALOGUE: &[&str] = &[
+    "name",
+    "vcpus",
+    "memory",
+    "on-demand",
+    "spot",
+    "baseline",
+    "credits-per-hour",
+    "most-credits",
+    "initial-credits",
+    "surplus-price",
+    "gflops",
+    "limit",
+];
+
 impl Kind {
-    /// The kind of a file that begins so; `None`: it is of no known kind.
-    pub(super) fn of(head: &Head, chosen: &Chosen) -> Option<&'static Self> {
-        KINDS.iter().find(|kind| (kind.is)(head, chosen))
+    /// The kind of a file that begins so; `None`: it is of no known kind. A file that none takes for its own, but
+    /// can be of one only, is of that one, whose reader says what is wrong with it.
+    ///
+    /// # Errors
+    ///
+    /// No kind takes it for its own, and one can't read it.
+    pub(super) fn of(head: &Head, chosen: &Chosen) -> io::Result<Option<&'static Self>> {
+        let mut unreadable = None;
+        for kind in &KINDS {
+            match (kind.is)(head, chosen) {
+                Ok(true) => return Ok(Some(kind)),
+                Ok(false) => {}
+                Err(error) => unreadable = unreadable.or(Some(error)),
+            }
+        }
+        let has_all = |keys: &&[&str]| keys.iter().all(|key| head.has_key(key));
+        if let Some(kind) = KINDS.iter().find(|kind| kind.keys.iter().any(has_all)) {
+            return Ok(Some(kind));
+        }
+        let has = |kind: &&Self| chosen.iter().all(|(name, _)| kind.columns.contains(&name));
+        let mut fit = KINDS.iter().filter(has);
+        match (fit.next(), fit.next(), unreadable) {
+            (Some(only), None, _) if !head.is_json() => Ok(Some(only)),
+            (_, _, Some(error)) => Err(error),
+            _ => Ok(None),
+        }
     }
 
     /// All kinds, for a line.

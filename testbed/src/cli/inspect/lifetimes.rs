@@ -14,9 +14,24 @@ use crate::cli::failure::Failure;
 /// Reads a record whole, without rows that can't be used.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     let query = LifeQuery { columns: args.chosen(), skips_malformed: true, ..LifeQuery::default() };
-    let record = read_file(&args.file, |source| read_lifetimes(source, &query))?;
+    let mut record = read_file(&args.file, |source| read_lifetimes(source, &query))?;
     let format = if head.is_json() { "JSON of Google's preemptible VMs" } else { "table" };
+    if record.lives.is_empty() {
+        let first = record.unusable.first().map(|row| format!(", the first in {row}"));
+        let what = format!("no VM of it has a lifetime{}", first.unwrap_or_default());
+        return Err(
+            args.refused(what, "write rows like: 3600,preempted under lifetime_s,end_event")
+        );
+    }
     let mut found = Found::new(args, head, ("lifetimes of VMs", format));
+    // How the columns were understood is said apart from what is odd.
+    let is_of_columns = |remark: &String| remark.starts_with("lifetimes are ");
+    if let Some(n) = record.remarks.iter().position(is_of_columns) {
+        found.columns = record.remarks.remove(n);
+    } else if head.begins_with(|first| first.len() > 1).unwrap_or(false) {
+        "lifetimes are 'lifetime_s' in seconds, ends are 'end_event'"
+            .clone_into(&mut found.columns);
+    }
     let taken = record.lives.iter().filter(|life| life.was_taken).count();
     found.fact("VMs", record.lives.len());
     found.fact("preempted", taken);

@@ -9,6 +9,7 @@ mod head;
 mod jobs;
 mod kind;
 mod lifetimes;
+mod price_lines;
 mod prices;
 mod requests;
 

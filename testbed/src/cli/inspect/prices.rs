@@ -1,64 +1,76 @@
 //! Records of spot prices.
 
-use std::fmt::Write as _;
-
-use dormouse_cloud::PriceStatistics;
-use dormouse_experiment::{Pick, price_series};
+use dormouse_cloud::{PriceQuery, PriceStatistics, SeriesName, read_prices};
+use dormouse_experiment::{read_file, without_ending};
 use dormouse_units::{Span, Time};
+use serde_json::json;
 
 use super::command::InspectArgs;
 use super::found::Found;
 use super::head::Head;
+use super::price_lines::price_lines;
 use crate::cli::failure::Failure;
 
 /// Most series that are named one by one.
 const SHOWN: usize = 16;
+/// Most oddities of series that are said.
+const MOST_ODD: usize = 8;
 
 /// Reads a record whole.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
-    let mut notes = Vec::new();
-    let pick = Pick { columns: args.column.clone(), ..Pick::default() };
-    let all = price_series(&args.file, &pick, &mut notes)?;
+    let query = PriceQuery { columns: args.chosen(), ..PriceQuery::default() };
+    let all = read_file(&args.file, |source| read_prices(source, &query))?;
+    let with_length = all.series.iter().filter_map(|(of, record)| {
+        let length = record.length()?;
+        Some((of, record, length))
+    });
+    let series: Vec<_> = with_length.collect();
+    if series.is_empty() {
+        return Err(args.refused("it has no prices", "write rows like: 2009-12-01 01:43:17,0.425"));
+    }
     let format = if head.is_json() { "JSON of EC2's price history" } else { "table" };
     let mut found = Found::new(args, head, ("spot prices", format));
-    let rows: usize = all.iter().map(|series| series.record.rows()).sum();
-    found.fact("prices", rows);
-    found.fact("series", all.len());
-    let file = args.quoted();
-    let mut experiment = "[cloud.prices]\n".to_owned();
-    let columns = match args.columns().as_str() {
-        "" => String::new(),
-        columns => format!(", columns = {columns}"),
+    if !head.is_json()
+        && let Some((_, columns)) = all.form.split_once(": ")
+    {
+        columns.clone_into(&mut found.columns);
+    }
+    found.fact("prices", series.iter().map(|(_, record, _)| record.rows()).sum::<usize>());
+    found.fact("series", series.len());
+    let file = args.file.file_name().unwrap_or(args.file.as_os_str()).to_string_lossy();
+    let named = |of: &SeriesName| match of.to_string() {
+        none if none.is_empty() => without_ending(&file).to_owned(),
+        name => name,
     };
-    for series in all.iter().take(SHOWN) {
-        let trace = series.record.from(Span::ZERO).unwrap_or_default();
-        let of = PriceStatistics::of(&trace, Time::ZERO + series.length);
-        let when = series.record.dates().map_or_else(
-            || format!("{} from the first to the last", series.length),
+    for (of, record, length) in series.iter().take(SHOWN) {
+        let trace = record.from(Span::ZERO).unwrap_or_default();
+        let statistics = PriceStatistics::of(&trace, Time::ZERO + *length);
+        let when = record.dates().map_or_else(
+            || format!("{length} from the first to the last"),
             |dates| dates.to_string(),
         );
-        let mean = of.map(|of| format!(", {:.4} dollars an hour on average", of.mean_usd));
-        found.fact(&series.name, format!("{when}{}", mean.unwrap_or_default()));
-        let words: Vec<&str> = series.name.splitn(3, ' ').collect();
-        // Writing to a text can't fail.
-        let _ = match words[..] {
-            [kind, zone, product] if all.len() > 1 => writeln!(
-                experiment,
-                "\"{kind}\" = {{ file = {file}, type = \"{kind}\", zone = \"{zone}\", product = \
-                 \"{product}\"{columns} }}"
-            ),
-            _ if columns.is_empty() => {
-                writeln!(experiment, "\"TYPE\" = {file} # the instance type that costs this")
-            }
-            _ => writeln!(experiment, "\"TYPE\" = {{ file = {file}{columns} }}"),
-        };
+        let mean = statistics.map(|of| format!(", {:.4} dollars an hour on average", of.mean_usd));
+        found.fact(named(of), format!("{when}{}", mean.unwrap_or_default()));
     }
-    if all.len() > SHOWN {
-        found.fact("and", format!("{} series more", all.len() - SHOWN));
+    if series.len() > SHOWN {
+        found.fact("and", format!("{} series more", series.len() - SHOWN));
     }
-    let path = format!("{}: ", args.file.display());
-    let plain = |note: String| note.strip_prefix(&path).map(str::to_owned).unwrap_or(note);
-    found.oddities = notes.into_iter().map(plain).collect();
-    found.experiment = experiment;
+    if !all.left_out.is_empty() {
+        found.oddities.push(format!("rows left out: {}", all.left_out));
+    }
+    found.left_out = json!(all.left_out);
+    let is_one = series.len() == 1;
+    let mut odd = Vec::new();
+    for (of, record, _) in &series {
+        let whose = if is_one { String::new() } else { format!("{}: ", named(of)) };
+        odd.extend(record.oddities().map(|what| format!("{whose}{what}")));
+    }
+    let more = odd.len().saturating_sub(MOST_ODD);
+    found.oddities.extend(odd.into_iter().take(MOST_ODD));
+    if more > 0 {
+        found.oddities.push(format!("{more} more of its series are odd"));
+    }
+    let names: Vec<&SeriesName> = series.iter().map(|(of, ..)| *of).collect();
+    found.experiment = price_lines(args, &names);
     Ok(found)
 }
