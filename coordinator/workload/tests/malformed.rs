@@ -170,9 +170,14 @@ fn a_missing_file_and_a_cut_gzip_say_so() {
     assert!(error.contains("cut.swf.gz"), "{error}");
 }
 
-/// Whether nothing is wrong with the text but that there may be no job in it.
+/// Whether nothing is wrong with the text but that there may be no job in it, or that its lines end
+/// as those of no log do.
 fn is_read_or_empty(text: &[u8]) -> bool {
-    read(text, OnMalformed::Skip).err().is_none_or(|error| error.contains("no job that can be run"))
+    let has_lone_cr = text.contains(&b'\r');
+    read(text, OnMalformed::Skip).err().is_none_or(|error| {
+        error.contains("no job that can be run")
+            || has_lone_cr && error.contains("can't read some.swf")
+    })
 }
 
 proptest! {

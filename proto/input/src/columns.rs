@@ -107,7 +107,18 @@ impl Columns {
         let is_chosen =
             |heading: &String| chosen.0.values().any(|name| self::plain(name) == *heading);
         let is_heading = plain.iter().any(|heading| is_known(heading) || is_chosen(heading));
-        let place_of = |name: &str| plain.iter().position(|heading| *heading == self::plain(name));
+        // The place of a heading, unless there are two of them: nobody knows which is meant.
+        let place_of = |column: &Column, name: &str| -> Result<Option<usize>, NoColumn> {
+            let name = self::plain(name);
+            let mut places = (0..plain.len()).filter(|n| plain[*n] == name);
+            match (places.next(), places.next()) {
+                (Some(place), Some(_)) => Err(NoColumn {
+                    what: format!("the heading '{}' stands twice", shown(&headings[place])),
+                    remedy: format!("say which: --column {}={}", column.name, place + 1),
+                }),
+                (place, _) => Ok(place),
+            }
+        };
         if let Some(name) = chosen.0.keys().find(|name| wanted.iter().all(|it| it.name != **name)) {
             let names: Vec<_> = wanted.iter().map(|it| it.name).collect();
             let what = format!("no column is called '{name}' here");
@@ -116,20 +127,22 @@ impl Columns {
         let mut places = Vec::new();
         for column in wanted {
             let place = match chosen.0.get(column.name) {
-                None => names(column).find_map(|name| place_of(&name)),
+                None => names(column).find_map(|name| place_of(column, &name).transpose()),
                 Some(heading) => {
                     let by_number = || {
                         let number: usize = heading.parse().ok()?;
                         (1..=headings.len()).contains(&number).then(|| number - 1)
                     };
-                    let place = place_of(heading).or_else(by_number);
-                    Some(place.ok_or_else(|| NoColumn {
-                        what: format!("it has no column '{heading}'"),
-                        remedy: format!("it has {}", quoted(&headings)),
-                    })?)
+                    let place = place_of(column, heading).transpose();
+                    Some(place.or_else(|| by_number().map(Ok)).unwrap_or_else(|| {
+                        Err(NoColumn {
+                            what: format!("it has no column '{heading}'"),
+                            remedy: format!("it has {}", quoted(&headings)),
+                        })
+                    }))
                 }
             };
-            places.push(place);
+            places.push(place.transpose()?);
         }
         if !is_heading && chosen.is_empty() {
             return Ok(None);
@@ -275,6 +288,19 @@ mod tests {
             let error = columns("when,what,price", chosen).unwrap_err();
             assert!(error.contains(part), "{error}");
         }
+    }
+
+    #[test]
+    fn a_heading_that_stands_twice_is_nobodys() {
+        let error = columns("time,price,Price", "").unwrap_err();
+        assert_eq!(error, "the heading 'price' stands twice; say which: --column price=2");
+        let error = columns("time,cost,cost", "price=cost").unwrap_err();
+        assert!(error.starts_with("the heading 'cost' stands twice"), "{error}");
+        let found = columns("time,price,price", "price=3").unwrap().unwrap();
+        assert_eq!(found.place(1), Some(2));
+        // Of two names of one column the first that is known wins, and what is not read may stand twice.
+        let found = columns("time,SpotPrice,price,x,x", "").unwrap().unwrap();
+        assert_eq!(found.place(1), Some(2));
     }
 
     #[test]

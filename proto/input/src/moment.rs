@@ -12,23 +12,56 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Reads a number of seconds, or a date and time such as `2009-12-01 01:43:17`, `2020-01-02T03:04:05.000Z`
-    /// or `2020-01-02T03:04:05+01:00`; parts of a second are cut off. One without a time zone is taken as UTC.
+    /// Reads a number of seconds, or a date and time such as `2009-12-01 01:43:17`, `2020-01-02T03:04:05.000Z`,
+    /// `2020-01-02T03:04:05+01:00` or `2020-01-02 03:04 UTC`, or a date alone, which is its midnight;
+    /// parts of a second are cut off. One without a time zone is taken as UTC.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let Some((date, rest)) = text.split_once([' ', 'T']) else {
-            let second = text.parse().ok().filter(|s| (0..=1 << 40).contains(s))?;
+        if let Some(second) = number(text) {
             return Some(Self { second, has_zone: None, east: 0 });
+        }
+        let Some((date, rest)) = text.split_once([' ', 'T']) else {
+            let second = second_of(text, "00:00:00")?;
+            return Some(Self { second, has_zone: Some(false), east: 0 });
         };
-        let (clock, zone) = rest.split_at(rest.find(['Z', '+', '-']).unwrap_or(rest.len()));
-        let (clock, part) = clock.split_once('.').unwrap_or((clock, "0"));
-        if part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit()) {
+        let utc = [" UTC", " GMT"].iter().find_map(|name| rest.strip_suffix(name));
+        let (clock, zone) = match utc {
+            Some(clock) => (clock, "Z"),
+            None => rest.split_at(rest.find(['Z', '+', '-']).unwrap_or(rest.len())),
+        };
+        // A zone that is a number may have a blank before it.
+        let clock = match zone.starts_with(['+', '-']) {
+            true => clock.strip_suffix(' ').unwrap_or(clock),
+            false => clock,
+        };
+        let clock = match clock.matches(':').count() {
+            1 => format!("{clock}:00"),
+            _ => clock.to_owned(),
+        };
+        let (clock, part) = clock.split_once('.').unwrap_or((&clock, "0"));
+        if !is_digits(part) {
             return None;
         }
         let east = east_of_utc(zone)?;
         let second = second_of(date, clock)? - east;
         Some(Self { second, has_zone: Some(!zone.is_empty()), east })
     }
+}
+
+/// A bare number of seconds; one with a part of a second, which is cut off, only where it must be
+/// counted from 1970, since smaller ones may be something else.
+fn number(text: &str) -> Option<i64> {
+    let (whole, part) = text.split_once('.').map_or((text, None), |(all, part)| (all, Some(part)));
+    let least = if part.is_some() { LEAST_WITH_PART } else { 0 };
+    let fine = part.is_none_or(is_digits);
+    whole.parse().ok().filter(|second| fine && (least..=1 << 40).contains(second))
+}
+
+/// A second of 1973.
+const LEAST_WITH_PART: i64 = 100_000_000;
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Date and time of a second since 1970, in a form that [`Moment::read`] reads.
@@ -125,6 +158,14 @@ mod tests {
             ("2009-12-01T03:43:17+02", 1_259_631_797, Some(true)),
             ("2100-03-01T00:00:00", 4_107_542_400, Some(false)),
             ("6000", 6_000, None),
+            ("2009-12-01", 1_259_625_600, Some(false)),
+            ("2009-12-01 01:43", 1_259_631_780, Some(false)),
+            ("2009-12-01T01:43Z", 1_259_631_780, Some(true)),
+            ("2009-12-01 01:43:17 UTC", 1_259_631_797, Some(true)),
+            ("2009-12-01 01:43:17.5 GMT", 1_259_631_797, Some(true)),
+            ("2009-12-01 02:43:17 +0100", 1_259_631_797, Some(true)),
+            ("2009-12-01 00:43:17 -01:00", 1_259_631_797, Some(true)),
+            ("1259631797.999", 1_259_631_797, None),
         ] {
             let read = Moment::read(text).map(|it| (it.second, it.has_zone));
             assert_eq!(read, Some((second, has_zone)), "{text}");
@@ -136,8 +177,17 @@ mod tests {
             "2009-02-29 00:00:00",
             "2009-13-01 00:00:00",
             "2009-01-01 24:00:00",
-            "2009-01-01",
-            "2009-01-01 00:00",
+            "2009-01",
+            "2009-02-30",
+            "2009-01-01T",
+            "2009-01-01 00",
+            "2009-01-01 00:60",
+            "2009-01-01 00:00.5",
+            "2009-01-01 UTC",
+            "2009-01-01 00:00:00  +01:00",
+            "0.5",
+            "1259631797.",
+            "1259631797.5.5",
             "+2009-01-01 00:00:00",
             "1e3",
             "1969-12-31 00:00:00",

@@ -82,6 +82,9 @@ pub struct Rows {
     parser: Box<Reader>,
     cells: Vec<u8>,
     ends: Vec<usize>,
+    /// Whether a cell of this row, and one of the row before, began with a quotation mark and did not
+    /// end with one.
+    is_open: [bool; 2],
     /// The first row has been read and not been given.
     is_first_pending: bool,
 }
@@ -94,6 +97,8 @@ pub struct Row<'a> {
     text: &'a [u8],
     cells: &'a [u8],
     ends: &'a [usize],
+    /// Whether it is a part of a row, with a cell that has a line break.
+    is_part: bool,
 }
 
 impl Rows {
@@ -111,6 +116,7 @@ impl Rows {
             parser: Box::default(),
             cells: Vec::new(),
             ends: Vec::new(),
+            is_open: [false; 2],
             is_first_pending: false,
         };
         let is_there = rows.read_line().map_err(|error| match error {
@@ -168,7 +174,8 @@ impl Rows {
     fn row(&self) -> Row<'_> {
         let (cells, ends) = (&self.cells[..], &self.ends[..]);
         let (line, separator) = (self.text.number(), self.separator);
-        Row { line, separator, text: self.text.line(), cells, ends }
+        let is_part = self.is_open.contains(&true);
+        Row { line, separator, text: self.text.line(), cells, ends, is_part }
     }
 
     /// Reads the next line with something in it. False: there is none.
@@ -196,6 +203,7 @@ impl Rows {
         let line = self.text.line();
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        self.is_open = [is_open(line, self.separator.byte()), self.is_open[0]];
         // No cell is longer than the line, and there are no more cells than bytes and one.
         self.cells.resize(line.len() + 1, 0);
         self.ends.resize(line.len() + 2, 0);
@@ -216,6 +224,24 @@ impl Rows {
         self.ends.truncate(ended);
         self.cells.truncate(written);
     }
+}
+
+/// Whether the last cell of a line begins with a quotation mark and has no end.
+fn is_open(line: &[u8], separator: u8) -> bool {
+    if !line.contains(&b'"') {
+        return false;
+    }
+    let (mut is_quoted, mut is_first) = (false, true);
+    for byte in line {
+        // Two quotation marks stand for one: they end the quote and begin it again.
+        match byte {
+            b'"' if is_quoted => is_quoted = false,
+            b'"' if is_first => is_quoted = true,
+            _ => {}
+        }
+        is_first = !is_quoted && *byte == separator || !is_quoted && *byte == b'"';
+    }
+    is_quoted
 }
 
 /// Why the next row can't be had.
@@ -280,10 +306,18 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The row with what is wrong with it, and what would be right.
+    /// The row with what is wrong with it, and what would be right: before all, that one of its cells
+    /// has a line break in it.
     pub fn flaw(&self, what: impl Into<String>, remedy: impl Into<String>) -> FlawedRow {
         let row = String::from_utf8_lossy(self.text).trim_end_matches(['\r', '\n']).to_owned();
-        FlawedRow { line: self.line, row, what: what.into(), remedy: remedy.into() }
+        let (what, remedy) = match self.is_part {
+            true => {
+                let what = "a cell has a line break in it, or a quotation mark without its other";
+                (what.to_owned(), "write one entry a line".to_owned())
+            }
+            false => (what.into(), remedy.into()),
+        };
+        FlawedRow { line: self.line, row, what, remedy }
     }
 }
 
@@ -351,6 +385,19 @@ mod tests {
     #[test]
     fn a_quote_that_is_never_closed_ends_with_its_line() {
         assert_eq!(all("a,b\n\"x,1\ny,2\n").len(), 3);
+    }
+
+    #[test]
+    fn a_cell_with_a_line_break_is_what_is_wrong_with_its_rows() {
+        let flaws = |text: &str| {
+            let (mut rows, mut all) = (rows(text), Vec::new());
+            while let Some(row) = rows.next_row().unwrap() {
+                all.push(row.flaw("x", "y").what.starts_with("a cell has a line break in it"));
+            }
+            all
+        };
+        assert_eq!(flaws("a,b\n1,\"x\ny\"\n2,z\n"), [false, true, true, false]);
+        assert_eq!(flaws("\"a\",\"b\"\n\"1\"\"\",2\n5\",3\n"), [false; 3]);
     }
 
     #[test]

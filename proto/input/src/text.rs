@@ -73,6 +73,10 @@ impl Text {
             return Ok(Line::End);
         }
         self.number += 1;
+        if self.number == 1 && is_of_old_macs(&self.line) {
+            let what = "its lines end with CR alone; convert them to end with LF";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
         if read as u64 == LONGEST_LINE && self.line.last() != Some(&b'\n') {
             self.drop_rest_of_line()?;
             return Ok(Line::TooLong);
@@ -93,6 +97,30 @@ impl Text {
             if end.is_some() {
                 return Ok(());
             }
+        }
+    }
+}
+
+/// Whether what was taken for the first line is several, with a CR alone behind each.
+fn is_of_old_macs(line: &[u8]) -> bool {
+    line.last() != Some(&b'\n') && line.trim_ascii_end().contains(&b'\r')
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    #[test]
+    fn lines_that_end_with_a_cr_alone_are_refused() {
+        let mut text = Text::of(Cursor::new(b"a,b\r1,2\r".to_vec())).unwrap();
+        let error = text.read_line().unwrap_err();
+        assert_eq!(error.to_string(), "its lines end with CR alone; convert them to end with LF");
+        for fine in ["a,b\r\n1,2\r\n", "a,b\r", "a", "a\rb\n", ""] {
+            let mut text = Text::of(Cursor::new(fine.as_bytes().to_vec())).unwrap();
+            assert!(text.read_line().is_ok(), "{fine:?}");
         }
     }
 }

@@ -188,6 +188,8 @@ pub enum Separator {
     Tabs,
     /// One semicolon between two fields.
     Semicolons,
+    /// One comma between two fields.
+    Commas,
 }
 
 impl Separator {
@@ -199,6 +201,8 @@ impl Separator {
             Self::Semicolons
         } else if count(b'\t') >= 17 && !line.windows(2).any(|two| two == b"\t\t") {
             Self::Tabs
+        } else if count(b',') >= 17 {
+            Self::Commas
         } else {
             Self::Blanks
         }
@@ -210,6 +214,7 @@ impl Separator {
             Self::Blanks => byte.is_ascii_whitespace(),
             Self::Tabs => *byte == b'\t',
             Self::Semicolons => *byte == b';',
+            Self::Commas => *byte == b',',
         };
         let cells = line.split(is_between).map(<[u8]>::trim_ascii);
         cells.filter(move |cell| self != Self::Blanks || !cell.is_empty())

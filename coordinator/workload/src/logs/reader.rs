@@ -273,7 +273,7 @@ impl SwfReader {
                 let line = match lines.separator {
                     // Its last cells may be empty.
                     Separator::Tabs => without_break(lines.text.line()),
-                    Separator::Blanks | Separator::Semicolons => line,
+                    Separator::Blanks | Separator::Semicolons | Separator::Commas => line,
                 };
                 return Ok(Some(SwfJob::read(line, lines.separator, &mut lines.names)));
             }

@@ -295,7 +295,7 @@ impl Row<'_> {
         if is_nothing(cell) {
             return Ok(None);
         }
-        let read = Moment::read(cell).or_else(|| Moment::read(&format!("{cell}:00")));
+        let read = Moment::read(cell);
         let right = "write a date such as 2024-06-24T12:33:26";
         read.map(|moment| Some(moment.second)).ok_or_else(|| flaw(name, cell, right))
     }

@@ -76,6 +76,7 @@ impl fmt::Display for Taken {
             Separator::Blanks => {}
             Separator::Tabs => said.push("with tabs between its fields".to_owned()),
             Separator::Semicolons => said.push("with semicolons between its fields".to_owned()),
+            Separator::Commas => said.push("with commas between its fields".to_owned()),
         }
         if self.heading && self.format == JobsFormat::Swf {
             said.push("its first line the names of its columns".to_owned());
