@@ -245,7 +245,7 @@ fn instance_type(row: &Row<'_>, columns: &Columns, is_mib: bool) -> Result<Insta
         reason = "in range, or refused"
     )]
     let whole = |number: f64| {
-        (number.fract() == 0.0 && number >= 1.0 && number <= 1e6).then_some(number as u32)
+        (number.fract() == 0.0 && (1.0..=1e6).contains(&number)).then_some(number as u32)
     };
     let wrong = |what: &str, remedy: &str| row.flaw(what, remedy);
     let vcpus = number(1, "number of vCPUs")?.and_then(whole);
