@@ -45,14 +45,17 @@ impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let taken = self.lives.iter().filter(|life| life.was_taken).count();
         let (all, repeated, malformed) = (self.lives.len(), self.repeated, self.unusable.len());
-        write!(
-            f,
-            "{all} VMs, {taken} preempted and {} stopped by their users; left out: {repeated} rows \
-             that repeat another, {malformed} malformed ones",
-            all - taken
-        )?;
+        let stopped = all - taken;
+        write!(f, "{all} VMs, {taken} preempted and {stopped} stopped by their users")?;
+        let mut left_out = Vec::new();
+        if repeated > 0 {
+            left_out.push(format!("{repeated} rows that repeat another"));
+        }
         if let Some(row) = self.unusable.first() {
-            write!(f, ", the first in {row}")?;
+            left_out.push(format!("{malformed} malformed ones, the first in {row}"));
+        }
+        if !left_out.is_empty() {
+            write!(f, "; left out: {}", left_out.join(", "))?;
         }
         if !self.left_out.is_empty() {
             write!(f, "; {}", self.left_out)?;

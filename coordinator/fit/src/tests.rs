@@ -241,3 +241,13 @@ fn the_json_of_googles_vms_is_read_as_it_is() {
     assert!(none.contains("line 2: b: it is no VM with a lifetime"), "{none}");
     assert!(error("[{\"time_in_sec\": 5}]").contains("it is a JSON list"));
 }
+
+#[test]
+fn only_what_was_left_out_is_said() {
+    let none = rows("a,z,i,stop,5,1,t1\na,z,i,preempted,6,1,t2\n").to_string();
+    assert_eq!(none, "2 VMs, 1 preempted and 1 stopped by their users");
+    let repeated = rows("a,z,i,stop,5,1,t1\na,z,i,stop,5,1,t1\n").to_string();
+    let says =
+        "1 VMs, 0 preempted and 1 stopped by their users; left out: 1 rows that repeat another";
+    assert_eq!(repeated, says);
+}

@@ -50,7 +50,15 @@ fn each_kind_of_bad_line_is_named_or_counted() {
         let (jobs, trace) = read(text.as_bytes(), OnMalformed::Skip).expect("skipped");
         assert_eq!(jobs.iter().map(|j| j.number).collect::<Vec<_>>(), [1, 3], "{says}");
         assert_eq!(trace.skipped().malformed(), 1, "{says}");
+        let told = trace.skipped().to_string();
+        assert!(told.starts_with("left out 1 malformed jobs (1 "), "{told}");
+        assert!(told.contains("; the first on line 3: ") && told.contains(says), "{told}");
     }
+    let (_, trace) = read(good.as_bytes(), OnMalformed::Skip).expect("it is read");
+    assert_eq!(trace.skipped().to_string(), "left out no malformed jobs");
+    let never = good.clone() + &line(2, 20, -1, 4);
+    let (_, trace) = read(never.as_bytes(), OnMalformed::Skip).expect("it is read");
+    assert_eq!(trace.skipped().to_string(), "left out 1 that never ran");
 }
 
 /// Each oddity is counted and has a rule, which makes the job malformed or changes it.

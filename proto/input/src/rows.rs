@@ -239,7 +239,7 @@ fn is_open(line: &[u8], separator: u8) -> bool {
             b'"' if is_first => is_quoted = true,
             _ => {}
         }
-        is_first = !is_quoted && *byte == separator || !is_quoted && *byte == b'"';
+        is_first = !is_quoted && [separator, b'"'].contains(byte);
     }
     is_quoted
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use dormouse_input::Chosen;
+use dormouse_input::{Chosen, FileFlaw};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::columns::COLUMNS;
@@ -22,6 +22,18 @@ pub(super) type Entry<'a> = [Option<Cow<'a, str>>; 5];
 impl<'c> Keys<'c> {
     pub(super) const fn new(chosen: &'c Chosen) -> Self {
         Self { chosen, known: Vec::new() }
+    }
+
+    /// Checks that each key that was chosen is in some of the entries that were read.
+    pub(super) fn all_are_there(&self) -> Result<(), FileFlaw> {
+        let is_there = |key: &str| self.known.iter().any(|(known, _)| plain(known) == plain(key));
+        let mut chosen = self.chosen.iter().map(|(_, key)| key);
+        let Some(key) = chosen.find(|key| !self.known.is_empty() && !is_there(key)) else {
+            return Ok(());
+        };
+        let has: Vec<_> = self.known.iter().take(12).map(|(key, _)| format!("'{key}'")).collect();
+        let what = format!("no entry has the key '{key}'");
+        Err(FileFlaw::whole(what, format!("they have {}", has.join(", "))))
     }
 
     /// Reads an entry.

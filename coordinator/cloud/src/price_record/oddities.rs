@@ -39,13 +39,20 @@ fn misplaced(rows: &[(i64, Price)]) -> Option<String> {
             others += usize::from(before != price);
         }
     }
-    (astray + again > 0).then(|| {
-        format!(
-            "{astray} of {} rows are earlier than the one before and were sorted in; {again} have \
-             the time of another, {others} of them another price, and the last of those holds",
-            rows.len()
-        )
-    })
+    let all = rows.len();
+    let mut said = Vec::new();
+    if astray > 0 {
+        let what = "rows are earlier than the one before and were sorted in";
+        said.push(format!("{astray} of {all} {what}"));
+    }
+    if again > 0 {
+        let of_all = if astray > 0 { String::new() } else { format!(" of {all} rows") };
+        said.push(format!(
+            "{again}{of_all} have the time of another, {others} of them another price, and the last of \
+             those holds"
+        ));
+    }
+    (!said.is_empty()).then(|| said.join("; "))
 }
 
 fn several_zones(Zones { with, without, east }: &Zones) -> Option<String> {

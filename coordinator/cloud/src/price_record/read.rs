@@ -8,7 +8,7 @@ use dormouse_input::{
     Chosen, FileFlaw, FlawedRow, ItemsAt, JsonItems, LeftOut, Moment, Packing, Row, Rows, Source,
 };
 
-use super::columns::{Cells, price};
+use super::columns::{COLUMNS, Cells, price};
 use super::json::Keys;
 use super::record::{NewestFirst, PriceRecord};
 
@@ -111,6 +111,12 @@ pub fn looks_like_prices(begins: &[u8]) -> bool {
 
 fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
     let packing = source.packing();
+    let is_known = |name: &str| COLUMNS.iter().any(|column| column.name == name);
+    if let Some((name, _)) = query.columns.iter().find(|(name, _)| !is_known(name)) {
+        let names: Vec<_> = COLUMNS.iter().map(|column| column.name).collect();
+        let what = format!("no column is called '{name}' here");
+        return Err(FileFlaw::whole(what, format!("write one of {}", names.join(", "))));
+    }
     let (mut keys, mut all) = (Keys::new(&query.columns), Collected::new(query));
     let mut items = JsonItems::of(source, ItemsAt::List(LIST));
     while let Some(item) = items.next_item()? {
@@ -128,6 +134,9 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
             all.left_out.add("without a price", item.line);
             continue;
         }
+        if of(0).is_empty() {
+            keys.all_are_there()?;
+        }
         let at = Moment::read(of(0).trim()).ok_or_else(|| {
             flaw(item.line, format!("'{}' is no time", shown(of(0))), TIME_REMEDY)
         })?;
@@ -137,6 +146,7 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
         let flaw = |what, remedy: &str| flaw(item.line, what, remedy);
         all.add(slot, at, price, flaw)?;
     }
+    keys.all_are_there()?;
     let form = format!("JSON of the price-history call{}", packed(packing));
     all.whole(NewestFirst::Usually, form)
 }

@@ -48,9 +48,8 @@ fn a_record_may_be_unsorted_and_repeat_itself_and_the_run_begins_where_it_is_tol
     let one = record(text);
     let s = Time::from_secs;
     let odd = one.oddities().unwrap();
-    let astray = "1 of 4 rows are earlier than the one before and were sorted in; 0 have the time of \
-                  another, 0 of them another price, and the last of those holds; 1 row repeats the time \
-                  and the price of another, and was left out";
+    let astray = "1 of 4 rows are earlier than the one before and were sorted in; 1 row repeats the \
+                  time and the price of another, and was left out";
     assert_eq!(odd, astray);
     assert_eq!(
         one.from(Span::ZERO).unwrap().steps(),
@@ -72,7 +71,7 @@ fn a_record_may_be_unsorted_and_repeat_itself_and_the_run_begins_where_it_is_tol
     assert_eq!(all.steps().iter().map(|step| step.0).collect::<Vec<_>>(), half_hours);
     let other = record("\u{feff}Time,Price\n6000,1\n6000,2\n6000,2\n6000,1\n6000,3\n");
     let odd = other.oddities().unwrap();
-    assert!(odd.contains("2 have the time of another, 2 of them another price"), "{odd}");
+    assert!(odd.contains("of 3 rows have the time of another, 2 of them another price"), "{odd}");
     assert!(odd.contains("2 rows repeat the time and the price of another"), "{odd}");
     assert_eq!(steps(&other), [(0, 3.0)], "the last of a time holds");
     // Rows of our own form are taken as they stand; those of others may begin with the newest.
@@ -239,6 +238,19 @@ fn json_may_be_the_answer_of_the_call_its_list_or_what_programs_print_of_it() {
     let chosen = ENTRIES.replace("SpotPrice", "cost");
     let query = PriceQuery { columns: "price=cost".parse().unwrap(), ..PriceQuery::default() };
     assert_eq!(steps(&only(read_with(&chosen, &query).unwrap())).len(), 2);
+    for (columns, words) in [
+        (
+            "foo=Foo",
+            "no column is called 'foo' here; write one of time, price, type, zone, product",
+        ),
+        ("price=Foo", "no entry has the key 'Foo'; they have 'AvailabilityZone', "),
+        ("time=Foo", "no entry has the key 'Foo'"),
+        ("zone=Foo", "no entry has the key 'Foo'"),
+    ] {
+        let query = PriceQuery { columns: columns.parse().unwrap(), ..PriceQuery::default() };
+        let error = read_with(ENTRIES, &query).unwrap_err();
+        assert!(error.starts_with(words), "{error}");
+    }
     let null = read(&ENTRIES.replace("\"0.0350\"", "null")).unwrap();
     assert_eq!(null.left_out.to_string(), "1 without a price (line 2)");
     for (from, to, words) in [

@@ -53,19 +53,24 @@ impl Header {
         let number = |name: &&str| self.number(name).and_then(Result::ok);
         match self.unread() {
             Some(_) => None,
-            None => SIZES.iter().find_map(number).filter(|&n| n > 0),
+            None => SIZES.iter().find_map(number),
         }
     }
 
-    /// The directive that should say how many processors there are, and its value, where that is no
-    /// number that can be read.
+    /// What is wrong with the directive that should say how many processors there are, in words.
     #[must_use]
-    pub fn unread(&self) -> Option<(&'static str, &str)> {
+    pub fn unread(&self) -> Option<String> {
         let said = SIZES.iter().find(|name| self.number(name).is_some())?;
-        match self.number(said) {
-            Some(Err(())) => Some((said, self.get(said).unwrap_or_default())),
-            _ => None,
-        }
+        let why = match self.number(said)? {
+            Err(why) => why,
+            Ok(0) => NONE,
+            Ok(_) => return None,
+        };
+        let said = format!("its '{said}: {}'", self.get(said).unwrap_or_default());
+        Some(match why {
+            "" => format!("can't read {said}"),
+            why => format!("{said} {why}"),
+        })
     }
 
     /// Unix time in seconds of submission time 0: `UnixStartTime`.
@@ -74,12 +79,12 @@ impl Header {
         leading(self.get("UnixStartTime")?).ok()
     }
 
-    /// A directive's number, or that it can't be read; `None`: it is not there, or not known.
-    fn number(&self, name: &str) -> Option<Result<u32, ()>> {
+    /// A directive's number, or what is wrong with it; `None`: it is not there, or not known.
+    fn number(&self, name: &str) -> Option<Result<u32, &'static str>> {
         match self.get(name)? {
             "" | "-1" => None,
             value if value.eq_ignore_ascii_case("unknown") => None,
-            value => Some(leading(value).and_then(|n| u32::try_from(n).map_err(|_| ()))),
+            value => Some(leading(value).and_then(|n| u32::try_from(n).map_err(|_| TOO_LARGE))),
         }
     }
 }
@@ -87,9 +92,14 @@ impl Header {
 /// Directives that say how large the machine is, the better first.
 const SIZES: [&str; 2] = ["MaxProcs", "MaxNodes"];
 
+/// What is wrong with a directive's number.
+const UNREAD: &str = "";
+const TOO_LARGE: &str = "is too large";
+const NONE: &str = "is no number of processors";
+
 /// The number that a value begins with: some logs write `128 (of 140)`, and people `93,312`. One that
 /// goes on in another way is none.
-fn leading(value: &str) -> Result<u64, ()> {
+fn leading(value: &str) -> Result<u64, &'static str> {
     let end = value.find(|c: char| !c.is_ascii_digit() && c != ',').unwrap_or(value.len());
     let (number, rest) = value.split_at(end);
     let number = number.trim_end_matches(',');
@@ -100,7 +110,7 @@ fn leading(value: &str) -> Result<u64, ()> {
         && (!is_grouped || first.len() <= 3)
         && groups.all(|group| group.len() == 3)
         && !rest.starts_with(|c: char| c.is_alphanumeric() || c == '.' || c == '\'');
-    if fine { number.replace(',', "").parse().map_err(|_| ()) } else { Err(()) }
+    if fine { number.replace(',', "").parse().map_err(|_| TOO_LARGE) } else { Err(UNREAD) }
 }
 
 #[cfg(test)]
@@ -129,6 +139,17 @@ mod tests {
             header.set("MaxNodes", 7);
             assert_eq!(header.processors(), processors, "{value}");
             assert_eq!(header.unread().is_some(), processors.is_none(), "{value}");
+        }
+        for (value, why) in [
+            ("4k", "can't read its 'MaxProcs: 4k'"),
+            ("99999999999", "its 'MaxProcs: 99999999999' is too large"),
+            ("99999999999999999999", "its 'MaxProcs: 99999999999999999999' is too large"),
+            ("0", "its 'MaxProcs: 0' is no number of processors"),
+        ] {
+            let mut header = Header::default();
+            header.set("MaxProcs", value);
+            assert_eq!(header.unread().as_deref(), Some(why));
+            assert_eq!(header.processors(), None);
         }
         let mut header = Header::default();
         header.set("MaxProcs", -1);

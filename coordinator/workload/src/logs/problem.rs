@@ -155,15 +155,13 @@ pub enum SwfError {
     },
     /// How large its machine is can't be read.
     #[error(
-        "{}: can't read its '{name}: {value}'; write a number there, or give the number of processors", path.display()
+        "{}: {what}; write a number there, or give the number of processors", path.display()
     )]
     UnreadMachine {
         /// The file of the log.
         path: PathBuf,
-        /// Name of the directive.
-        name: &'static str,
-        /// Value of the directive.
-        value: String,
+        /// What is wrong with it, in words.
+        what: String,
     },
     /// The file is of a format that is read, and can't be used.
     #[error("{}: {what}; {remedy}", path.display())]

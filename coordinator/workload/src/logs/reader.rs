@@ -211,16 +211,16 @@ impl SwfReader {
 
     /// Counts a malformed job, or returns it as an error, as the user chose.
     pub(super) fn malformed(&mut self, problem: Problem) -> Result<(), SwfError> {
+        let line = match &self.input {
+            Input::Lines(lines) => lines.text.number(),
+            Input::Listed { line, .. } => *line,
+        };
         match self.rules.on_malformed {
             OnMalformed::Skip => {
-                self.skipped.count(&problem);
+                self.skipped.count(line, &problem);
                 Ok(())
             }
             OnMalformed::Fail => {
-                let line = match &self.input {
-                    Input::Lines(lines) => lines.text.number(),
-                    Input::Listed { line, .. } => *line,
-                };
                 Err(SwfError::Malformed { path: self.path.clone(), line, problem })
             }
         }

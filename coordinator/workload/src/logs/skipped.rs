@@ -41,6 +41,37 @@ pub struct Skipped {
     /// Oddities of the jobs that were not left out.
     #[serde(skip_serializing_if = "Odd::is_none")]
     pub odd: Odd,
+    /// The first job that was malformed.
+    #[serde(skip)]
+    pub first: Option<FirstMalformed>,
+}
+
+/// Most bytes of what is kept of a problem's words.
+const WORDS: usize = 160;
+
+/// A malformed job that was left out: its line, and what is wrong with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstMalformed {
+    line: u64,
+    words: [u8; WORDS],
+    length: usize,
+}
+
+impl FirstMalformed {
+    fn new(line: u64, problem: &Problem) -> Self {
+        let said = problem.to_string();
+        let length = said.floor_char_boundary(WORDS);
+        let mut words = [0; WORDS];
+        words[..length].copy_from_slice(&said.as_bytes()[..length]);
+        Self { line, words, length }
+    }
+}
+
+impl fmt::Display for FirstMalformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = String::from_utf8_lossy(&self.words[..self.length]);
+        write!(f, "line {}: {words}", self.line)
+    }
 }
 
 /// What a log was taken for.
@@ -115,7 +146,8 @@ impl Skipped {
         left_out + self.unfinished > 0 || self.odd.changes_the_run() || !self.taken_for.is_plain()
     }
 
-    pub(super) fn count(&mut self, problem: &Problem) {
+    pub(super) fn count(&mut self, line: u64, problem: &Problem) {
+        self.first.get_or_insert_with(|| FirstMalformed::new(line, problem));
         *match problem {
             Problem::TooFewFields { .. }
             | Problem::TooManyFields
@@ -142,15 +174,27 @@ impl Skipped {
 impl fmt::Display for Skipped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { unreadable, impossible, too_large, unsorted, never_ran, by_rule, .. } = self;
-        write!(
-            f,
-            "left out {} malformed jobs ({unreadable} unreadable, {impossible} with impossible \
-             values, {too_large} larger than the machine, {unsorted} out of order) and \
-             {never_ran} that never ran",
-            self.malformed()
-        )?;
-        if *by_rule > 0 {
-            write!(f, "; {by_rule} of the malformed by the rules for oddities")?;
+        let reasons = [
+            (unreadable, "unreadable"),
+            (impossible, "with impossible values"),
+            (too_large, "larger than the machine"),
+            (unsorted, "out of order"),
+            (by_rule, "by the rules for oddities"),
+        ];
+        let reasons = reasons.iter().filter(|(n, _)| **n > 0);
+        let reasons: Vec<_> = reasons.map(|(n, what)| format!("{n} {what}")).collect();
+        let mut left_out = Vec::new();
+        if !reasons.is_empty() {
+            let first = self.first.map_or(String::new(), |first| format!("; the first on {first}"));
+            let reasons = reasons.join(", ");
+            left_out.push(format!("{} malformed jobs ({reasons}{first})", self.malformed()));
+        }
+        if *never_ran > 0 {
+            left_out.push(format!("{never_ran} that never ran"));
+        }
+        match &left_out[..] {
+            [] => f.write_str("left out no malformed jobs")?,
+            some => write!(f, "left out {}", some.join(" and "))?,
         }
         for (n, what) in [
             (self.partial, "lines of partial executions left out"),

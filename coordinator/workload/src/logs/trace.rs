@@ -65,11 +65,7 @@ impl Trace {
     pub fn new(reader: SwfReader, machine: Option<u32>) -> Result<Self, SwfError> {
         let no_machine = || match reader.header().unread() {
             None => SwfError::NoMachine { path: reader.path().to_owned() },
-            Some((name, value)) => SwfError::UnreadMachine {
-                path: reader.path().to_owned(),
-                name,
-                value: value.to_owned(),
-            },
+            Some(what) => SwfError::UnreadMachine { path: reader.path().to_owned(), what },
         };
         let machine = machine.or_else(|| reader.header().processors()).ok_or_else(no_machine)?;
         Ok(Self {
