@@ -419,7 +419,7 @@ fn what_is_used_otherwise_is_named() {
     refused(at, &["inspect", "/dev/null"], 2, &["it is a device"]);
 }
 
-/// Which column is what is said, and what a catalogue has.
+/// Inspection says which column is what, and what a catalogue has.
 #[test]
 fn columns_are_said_of_each_kind_that_tells_them() {
     let folder = tempfile::tempdir().unwrap();
