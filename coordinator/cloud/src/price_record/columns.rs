@@ -176,8 +176,11 @@ fn is_zone(cell: &str) -> bool {
 
 /// Whether it is a region such as `us-east-1`.
 fn is_region(cell: &str) -> bool {
-    cell.rsplit_once('-')
-        .is_some_and(|(before, last)| before.contains('-') && is_word(before) && is_digits(last))
+    // A date alone looks much the same.
+    !is_date(cell)
+        && cell.rsplit_once('-').is_some_and(|(before, last)| {
+            before.contains('-') && is_word(before) && is_digits(last)
+        })
 }
 
 /// Whether it is an instance type such as `m5.large`.

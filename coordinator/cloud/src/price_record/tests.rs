@@ -202,6 +202,11 @@ fn cells_of_rows_without_a_heading_are_told_by_what_is_in_them() {
     }
     let turned = record("0.034,2024-05-01T06:00:00Z\n0.035,2024-05-01T10:00:00Z\n");
     assert_eq!(steps(&turned), m5);
+    let daily = record("2024-05-01,0.034\n2024-05-02,0.035\n");
+    assert_eq!(steps(&daily), [(0, 0.034), (86_400, 0.035)]);
+    let unix = record("1714521600.25,0.034\n1714521660.75,0.035\n");
+    assert_eq!(steps(&unix), [(0, 0.034), (60, 0.035)]);
+    assert!(read("0.5,0.034\n1.5,0.035\n").is_err(), "two prices are no time and price");
     for text in
         ["a,b\n", "lifetime_s,end_event\n5,stop\n", "1,2,3\n", "", "; UnixStartTime: 0\n1 0 5\n"]
     {
