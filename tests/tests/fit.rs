@@ -64,7 +64,7 @@ fn damaged_files() {
         (rows("a,z,i,crashed,5,1,t1\n"), &["f.csv:2:1: ", "'crashed'", "preempted, or stop"]),
         (rows("a,z,i,preempted,5,noon,t1\n"), &["f.csv:2:1: ", "'noon'", "0 to 23"]),
         (rows("a,z,i,preempted\n"), &["f.csv:2:1: ", "4 columns", "names 7"]),
-        (rows("\"a,z\ni"), &["f.csv:2:1: ", "1 columns"]),
+        (rows("\"a,z\ni"), &["f.csv:2:1: ", "a cell has a line break in it"]),
     ] {
         fs::write(at.join("f.csv"), text).unwrap();
         refused(at, &["fit", "f.csv", "--bootstrap", "0"], 2, words);
