@@ -68,8 +68,7 @@ pub fn read_acts(
         rows.skip_first();
     }
     let mut acts = Vec::new();
-    loop {
-        let Some(row) = rows.next_row()? else { break };
+    while let Some(row) = rows.next_row()? {
         if acts.len() == MOST_ROWS {
             return Err(row
                 .flaw(format!("it has more than {MOST_ROWS} rows"), "give a part of it")

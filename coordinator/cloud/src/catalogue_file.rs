@@ -320,9 +320,9 @@ fn memory(row: &Row<'_>, text: &str, is_mib: bool) -> Result<Bytes, FileFlaw> {
 /// What the provider's spot advisor says of a type in a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Advice {
-    /// How much less than on demand a spot VM cost in the mean, in percent.
+    /// How much less than on demand a spot VM cost in the mean, in percent; below zero: it cost more.
     #[serde(rename = "s")]
-    pub saving_percent: u32,
+    pub saving_percent: i32,
     /// How often spot VMs were taken in the last month, as the advisor's range: 0 is below 5 %, each
     /// further one 5 % more, 4 above 20 %.
     #[serde(rename = "r")]
@@ -472,11 +472,13 @@ mod tests {
 
     #[test]
     fn the_spot_advisor_says_what_a_region_s_types_save() {
-        let text = r#"{"spot_advisor": {"us-east-1": {"Linux": {"m5.large": {"s": 66, "r": 1}}, "Windows": {}}},
+        // One type of the real file costs more than on demand.
+        let text = r#"{"spot_advisor": {"us-east-1": {"Linux": {"m5.large": {"s": 66, "r": 1}}, "Windows": {}},
+                       "ca-central-1": {"Linux": {"p5.48xlarge": {"s": -62, "r": 4}}}},
                        "ranges": []}"#;
         let advice = read_advisor(source(text), "us-east-1").unwrap();
         assert_eq!(advice["m5.large"], Advice { saving_percent: 66, interruptions: 1 });
         let error = read_advisor(source(text), "eu-west-1").unwrap_err().to_string();
-        assert!(error.contains("'eu-west-1'; it has us-east-1"), "{error}");
+        assert!(error.contains("'eu-west-1'; it has ca-central-1, us-east-1"), "{error}");
     }
 }

@@ -66,7 +66,8 @@ pub(super) fn advised(
             unknown.push(kind.name.as_str().to_owned());
             continue;
         };
-        let part = on_demand.as_nanos_per_hour() * u64::from(100 - saving) / 100;
+        let percent = u64::from((100 - saving).unsigned_abs());
+        let part = on_demand.as_nanos_per_hour() * percent / 100;
         kind.spot = Some(Price::from_nanos_per_hour(part));
     }
     if !unknown.is_empty() {

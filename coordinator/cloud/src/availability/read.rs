@@ -137,16 +137,15 @@ fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
         let right = "write rows like: 15m,0, or 900,0";
         let written = columns.cell(&row, 0);
         let span = written.parse::<Span>().ok().or_else(|| seconds(written));
-        if let (Some(_), Some(_)) | (None, None) = (span, begins)
-            && !all.is_empty()
-        {
+        let second = Moment::read(written).map(|moment| moment.second);
+        let is_date = span.is_none() && second.is_some();
+        if !all.is_empty() && (span.is_some() || is_date) && is_date != begins.is_some() {
             let what = "it has both dates and times from the beginning";
             return Err(row.flaw(what, "write all times in one way").into());
         }
         let at = match span {
             Some(span) => Time::ZERO + span,
             None => {
-                let second = Moment::read(written).map(|moment| moment.second);
                 let second =
                     second.ok_or_else(|| row.flaw(format!("'{written}' is no time"), right))?;
                 let first = *begins.get_or_insert(second);

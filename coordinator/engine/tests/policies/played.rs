@@ -12,8 +12,8 @@ use dormouse_units::{Bytes, HostId, Money, Span, Time};
 use crate::rules::Rules;
 use crate::trouble::{Trouble, Troubled};
 
-/// More steps than any sensible run has.
-const STEPS: usize = 200_000;
+/// More steps than any of these runs has, even one whose scheme wants a checkpoint every 10 ms.
+const STEPS: usize = 2_000_000;
 
 /// What came of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
