@@ -43,6 +43,9 @@ fn jobs_that_follow_others_come_after_them_and_a_killed_coordinator_forgets_none
     // The second job waits for its time to come.
     wait_for_report(&out, "task-finished", 0);
     let _ = run.told(Signal::SIGKILL);
+    // Only a folder in memory waits for the next start, which removes it.
+    let in_memory = traces().into_iter().filter(|trace| trace.starts_with("/dev/shm"));
+    nothing_is_left_but(&before.iter().cloned().chain(in_memory).collect::<Vec<_>>());
     let resumed = UnderWay::resumed(&out).ended();
     assert!(resumed.status.success(), "{}", text(&resumed));
     let of_run = summary(&out);
@@ -56,7 +59,8 @@ fn jobs_that_follow_others_come_after_them_and_a_killed_coordinator_forgets_none
     assert!(submitted[0].1 < 1.0 && (59.0..62.0).contains(&submitted[1].1), "{submitted:?}");
     let end_of = |task: u64| ended.iter().find(|(of, _)| *of == task).unwrap().1;
     let apart = |n: usize, task: u64| submitted[n].1 - end_of(task);
-    assert!((30.0..33.0).contains(&apart(2, submitted[0].0)), "{submitted:?} {ended:?}");
+    // That of the second was over while nobody was there to submit it.
+    assert!(apart(2, submitted[0].0) >= 30.0, "{submitted:?} {ended:?}");
     assert!((45.0..48.0).contains(&apart(3, submitted[2].0)), "{submitted:?} {ended:?}");
     nothing_is_left_but(&before);
 }

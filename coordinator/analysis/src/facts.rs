@@ -56,6 +56,8 @@ pub struct LiveFacts {
     pub vms_lost: u32,
     /// The last launch that was refused, and why.
     pub last_refusal: Option<String>,
+    /// Number of launches that were refused, but for those of types that could not be had.
+    pub refusals: u32,
     /// The last attempt that failed, and why.
     pub last_failure: Option<String>,
 }
@@ -214,7 +216,10 @@ impl LiveFacts {
         }
         for notice in &step.notices {
             match notice {
+                // What the provider has no more of is missing in virtual time, too.
+                Notice::LaunchRefused { unavailable: true, .. } => {}
                 Notice::LaunchRefused { vm, why, .. } => {
+                    self.refusals += 1;
                     self.last_refusal = Some(format!("{vm} at {}: {why}", step.at));
                 }
                 Notice::TaskFailed { task, vm, why } => {

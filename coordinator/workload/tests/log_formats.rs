@@ -497,3 +497,19 @@ fn predecessors_are_written() {
     let (again, _) = read(&bytes, Some(4), OnMalformed::Fail).expect("it is read");
     assert_eq!(again, jobs);
 }
+
+/// A row with a bar in its last but one cell and nothing in its last has a cell too many, and is no
+/// row that ends with a bar.
+#[test]
+fn a_bar_within_a_cell_of_sacct_moves_no_others() {
+    let rows = "State|Submit|JobName|ElapsedRaw|TimelimitRaw|AllocCPUS|JobID|Comment\n\
+                COMPLETED|2024-05-01T00:00:00|a|60|10|4|1|x\n\
+                COMPLETED|2024-05-01T00:10:00|b|77|3600|120|4|2|\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("shifted");
+    std::fs::write(&path, rows).expect("it is written");
+    let open = || std::fs::File::open(&path);
+    let trace = Trace::of(&path, open(), Some(8), OnMalformed::Skip).expect("a log");
+    let jobs: Vec<_> = trace.map(|job| job.expect("a job")).collect();
+    assert_eq!(jobs.iter().map(|job| job.processes).collect::<Vec<_>>(), [4]);
+}

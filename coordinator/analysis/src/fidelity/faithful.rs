@@ -36,7 +36,7 @@ pub fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> 
     }
     notes.extend(outages(facts));
     if let Some(why) = &facts.last_refusal {
-        notes.push(format!("{} launches were refused, the last: {why}", counts.launches_refused));
+        notes.push(format!("{} launches were refused, the last: {why}", facts.refusals));
     }
     if facts.vms_lost > 0 {
         let n = facts.vms_lost;

@@ -325,7 +325,7 @@ impl Service {
             }
             // A launch that was refused may be granted now.
             Notice::HostJoined | Notice::Available { .. } | Notice::Price { .. } => {
-                self.is_refused = false
+                self.is_refused = false;
             }
             Notice::VmPreempting { vm, .. } | Notice::VmHibernating { vm } => {
                 self.leaves(now, vm, out);

@@ -1,6 +1,8 @@
 //! What Slurm's `sacct` prints: with bars between its cells (`-P`, or `-p`, which ends rows with one,
 //! too), with another separator, or in columns whose widths a line of dashes has.
 
+use std::cell::OnceCell;
+
 use dormouse_input::{Line, Moment, Text};
 
 use super::format::JobsFormat;
@@ -168,6 +170,8 @@ impl Cell {
 struct Columns {
     places: [Option<usize>; Cell::NAMES.len()],
     width: usize,
+    /// Whether rows end with a bar that the heading does not have.
+    end_with_bars: OnceCell<bool>,
 }
 
 impl Columns {
@@ -175,7 +179,7 @@ impl Columns {
         let heading: Vec<String> = heading.iter().map(|name| name.to_ascii_lowercase()).collect();
         let place = |name: &&str| heading.iter().position(|it| it == name);
         let places = Cell::NAMES.map(|names| names.iter().find_map(place));
-        let columns = Self { places, width: heading.len() };
+        let columns = Self { places, width: heading.len(), end_with_bars: OnceCell::new() };
         let has = |cell: Cell| columns.places[cell as usize].is_some();
         let missing = if !has(Cell::Id) && !has(Cell::RawId) {
             "JobID"
@@ -222,7 +226,9 @@ impl Row<'_> {
     /// Whether the row has the cells of its heading; `-p` ends rows with a bar, and heads some not.
     fn width(&self) -> Result<(), Problem> {
         let (found, wanted) = (self.cells.len(), self.columns.width);
-        let is_ended = found == wanted + 1 && self.cells.last().is_some_and(String::is_empty);
+        // The first row tells: a later one with a cell more may have a bar within another as well.
+        let ends_so = || found == wanted + 1 && self.cells.last().is_some_and(String::is_empty);
+        let is_ended = *self.columns.end_with_bars.get_or_init(ends_so) && ends_so();
         if found == wanted || is_ended {
             Ok(())
         } else {
