@@ -23,9 +23,8 @@ pub(super) fn named(
     }
     let place = node.place_of("catalogue");
     let path = place.file(name);
-    let like_a_path = name.contains(['/', '.']) || path.exists();
-    if !like_a_path {
-        let what = format!("there is no catalogue '{name}'");
+    if !path.is_file() {
+        let what = format!("there is no catalogue '{name}', and no file of this name");
         found.add(place, what, format!("{}, or give a file of types", instead(name, &BUILT_IN)));
         return Types::new();
     }
