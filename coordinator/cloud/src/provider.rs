@@ -1,6 +1,7 @@
 //! The life of every VM: launched, booting, running, hibernated, terminated.
 
 mod capacity;
+mod interruptions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,9 +11,9 @@ use dormouse_units::{Bytes, HostId, Money, Ppm, Price, Stream, Tier, Time, TypeN
 pub use capacity::AvailabilityChange;
 
 use crate::{
-    Action, Asked, Availability, Billing, Catalogue, EndedBy, Fleet, Host, InstanceType,
-    Interruption, LaunchError, Launched, Market, Meter, PlacementRule, Placer, Preemption, Prices,
-    SpotPlaces, Target, TariffName, Terms, Tiers, Vm, VmState, Want, Yields,
+    Asked, Availability, Billing, Catalogue, EndedBy, Fleet, Host, InstanceType, LaunchError,
+    Launched, Market, Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces, TariffName,
+    Terms, Tiers, Vm, VmState, Want, Yields,
 };
 
 /// A provider of VMs: what it offers, on what terms, and the VMs it has launched.
@@ -403,75 +404,6 @@ impl Provider {
             changed.push(PriceChange { kind, price, outbid });
         }
         changed
-    }
-
-    /// The VMs that an interruption hits now: running spot VMs to hibernate, those that boot, run or
-    /// are hibernated to preempt, VMs hibernated for long enough to resume.
-    #[must_use]
-    pub fn hit_by(&self, now: Time, interruption: &Interruption) -> Vec<VmId> {
-        let in_state = |vm: &Vm| match (interruption.action, vm.state) {
-            (Action::Hibernate, VmState::Running) => true,
-            (Action::Preempt, state) => {
-                // One that has its notice has been told already.
-                !vm.has_notice
-                    && matches!(
-                        state,
-                        VmState::Booting | VmState::Running | VmState::Hibernated { .. }
-                    )
-            }
-            (Action::Rebalance, VmState::Running) => !vm.has_notice,
-            // A VM that made room for another resumes once the other has no need of it.
-            (Action::Resume, VmState::Hibernated { since }) => {
-                !vm.is_displaced && now >= since + self.catalogue.hibernation
-            }
-            _ => false,
-        };
-        let hit = |id: &VmId| self.vms.get(id).is_some_and(in_state);
-        self.targets(&interruption.target).into_iter().filter(hit).collect()
-    }
-
-    /// The VMs that an interruption finds and leaves as they are: those that boot or resume, if it
-    /// hibernates; those that can't resume yet, if it resumes; those that hibernate or resume, if
-    /// it preempts.
-    #[must_use]
-    pub fn left_by(&self, interruption: &Interruption, hit: &[VmId]) -> Vec<VmId> {
-        let in_state = |vm: &Vm| match interruption.action {
-            Action::Hibernate => matches!(vm.state, VmState::Booting | VmState::Resuming),
-            Action::Resume => {
-                matches!(vm.state, VmState::Hibernating | VmState::Hibernated { .. })
-            }
-            Action::Preempt => matches!(vm.state, VmState::Hibernating | VmState::Resuming),
-            Action::Rebalance => false,
-        };
-        let left = |id: &VmId| !hit.contains(id) && self.vms.get(id).is_some_and(in_state);
-        self.targets(&interruption.target).into_iter().filter(left).collect()
-    }
-
-    /// The living spot VMs that a target means.
-    fn targets(&self, target: &Target) -> Vec<VmId> {
-        match target {
-            Target::Type(kind) => {
-                let alike = self.alike.get(&(kind.clone(), Market::Spot));
-                alike.into_iter().flatten().copied().collect()
-            }
-            Target::Zone(zone) => self.spot_where(|kind| kind.zone() == Some(zone.as_str())),
-            Target::All => self.spot_where(|_| true),
-            Target::Vm(id) => {
-                let is_meant = |vm: &&Vm| vm.is_alive() && vm.market == Market::Spot;
-                self.vms.get(id).filter(is_meant).map(|_| *id).into_iter().collect()
-            }
-        }
-    }
-
-    /// The living spot VMs of some types, in the order of their ids.
-    fn spot_where(&self, is_meant: impl Fn(&TypeName) -> bool) -> Vec<VmId> {
-        let of = self
-            .alike
-            .iter()
-            .filter(|((kind, market), _)| *market == Market::Spot && is_meant(kind));
-        let mut vms: Vec<VmId> = of.flat_map(|(_, vms)| vms).copied().collect();
-        vms.sort_unstable();
-        vms
     }
 
     /// A running VM is told to hibernate. False if it can't be.

@@ -31,9 +31,9 @@ pub use bags::{BAGS, bag};
 pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
 pub use lines::Lines;
 pub use logs::{
-    ExtraFields, FirstMalformed, FollowUps, Fractions, Header, JobSize, JobsFormat, LogRules,
-    NoEstimate, Odd, OnMalformed, PartialExecutions, Problem, RanOver, Repeated, Separator,
-    Skipped, SwfError, SwfJob, SwfReader, SwfWriter, Taken, Trace,
+    ExtraFields, FirstMalformed, FollowUps, Fractions, Header, JobSize, JobsFormat, LogForm,
+    LogRules, NoEstimate, Odd, OnMalformed, PartialExecutions, Problem, RanOver, Repeated,
+    Separator, Skipped, SwfError, SwfJob, SwfReader, SwfWriter, Trace,
 };
 pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
 pub use requests::{

@@ -132,7 +132,7 @@ impl Rows {
         Ok(rows)
     }
 
-    /// How the file is packed.
+    /// Packing of the file, told by its first bytes.
     #[must_use]
     pub const fn packing(&self) -> Packing {
         self.packing

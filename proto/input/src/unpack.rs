@@ -106,7 +106,7 @@ impl Source {
         Ok(Self { packing, input })
     }
 
-    /// How the file is packed.
+    /// Packing of the file, told by its first bytes.
     #[must_use]
     pub const fn packing(&self) -> Packing {
         self.packing

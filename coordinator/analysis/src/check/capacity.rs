@@ -10,7 +10,7 @@ use super::Violation;
 
 /// What a spot VM is doing, as far as that says whether it holds a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Life {
+enum Place {
     /// It boots, runs, or is about to run again.
     Up,
     /// It is about to freeze: it holds its place, and can't be told to end.
@@ -23,7 +23,7 @@ enum Life {
 #[derive(Clone, Debug)]
 struct Held {
     kind: TypeName,
-    life: Life,
+    life: Place,
     has_notice: bool,
 }
 
@@ -80,8 +80,8 @@ impl<'a> CapacityChecker<'a> {
             }
             Effect::VmLaunched { vm, kind, market: Market::Spot, .. } => {
                 let most = *self.available.get(kind)?;
-                let held = self.count(kind, |held| held.life != Life::Frozen);
-                let held_now = Held { kind: kind.clone(), life: Life::Up, has_notice: false };
+                let held = self.count(kind, |held| held.life != Place::Frozen);
+                let held_now = Held { kind: kind.clone(), life: Place::Up, has_notice: false };
                 self.vms.insert(*vm, held_now);
                 return (held >= most as usize).then(|| {
                     format!("{vm} is launched, and no more than {most} spot {kind} could be had")
@@ -91,7 +91,7 @@ impl<'a> CapacityChecker<'a> {
                 let kind = self.vms.get(vm).map(|held| held.kind.clone());
                 let is_excess = kind.is_some_and(|kind| {
                     let most = self.available.get(&kind).map_or(usize::MAX, |most| *most as usize);
-                    self.count(&kind, |held| held.life == Life::Up && !held.has_notice) > most
+                    self.count(&kind, |held| held.life == Place::Up && !held.has_notice) > most
                 });
                 self.change(*vm, |held| held.has_notice = true);
                 return (!is_excess)
@@ -103,7 +103,7 @@ impl<'a> CapacityChecker<'a> {
             Effect::Displaced { vm, action, .. } => self.acted_on(*vm, *action),
             Effect::GivenBack { vm } => self.acted_on(*vm, Action::Resume),
             Effect::Outbid { vm } => self.acted_on(*vm, Action::Preempt),
-            Effect::VmHibernated { vm, .. } => self.change(*vm, |held| held.life = Life::Frozen),
+            Effect::VmHibernated { vm, .. } => self.change(*vm, |held| held.life = Place::Frozen),
             Effect::VmEnded { vm, .. } => drop(self.vms.remove(vm)),
             _ => {}
         }
@@ -112,8 +112,8 @@ impl<'a> CapacityChecker<'a> {
 
     fn acted_on(&mut self, vm: VmId, action: Action) {
         self.change(vm, |held| match action {
-            Action::Hibernate => held.life = Life::Freezing,
-            Action::Resume => held.life = Life::Up,
+            Action::Hibernate => held.life = Place::Freezing,
+            Action::Resume => held.life = Place::Up,
             Action::Preempt => held.has_notice = true,
             Action::Rebalance => {}
         });
@@ -127,5 +127,56 @@ impl<'a> CapacityChecker<'a> {
 
     fn count(&self, kind: &TypeName, is: impl Fn(&Held) -> bool) -> usize {
         self.vms.values().filter(|held| held.kind == *kind && is(held)).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_cloud::Availability;
+    use dormouse_model::{Event, UsageInformation};
+    use dormouse_units::{HostId, Price};
+
+    use super::*;
+
+    /// What is wrong with these effects at 0 s where two can be had, and one from 100 s on.
+    fn wrong(effects: &[(u64, Effect)]) -> Vec<String> {
+        let mut setup = Setup::of_jobs(1, UsageInformation::Exact, 1);
+        let numbers = vec![(Time::ZERO, 2), (Time::from_secs(100), 1)];
+        setup.terms.availability.insert("x".into(), Availability::new(numbers));
+        let mut checker = CapacityChecker::new(&setup);
+        for (second, effect) in effects {
+            let mut step = Step::blank();
+            step.begin(0, Time::from_secs(*second), Event::Tick);
+            step.effects.push(effect.clone());
+            checker.see(&step);
+        }
+        checker.finish().into_iter().map(|violation| violation.what).collect()
+    }
+
+    fn launched(vm: u32) -> Effect {
+        let (vm, kind, market) = (VmId::new(vm), "x".into(), Market::Spot);
+        let (price, host) = (Price::default(), HostId::new(0));
+        Effect::VmLaunched { vm, kind, market, price, bid: None, vcpus: 1, host }
+    }
+
+    #[test]
+    fn what_the_record_does_not_allow_is_found() {
+        let fewer = (100, Effect::AvailabilityChanged { kind: "x".into(), vms: 1 });
+        let reclaimed = |vm| (100, Effect::Reclaimed { vm: VmId::new(vm) });
+        let two = [(0, launched(0)), (0, launched(1))];
+        let right = [&two[..], &[fewer.clone(), reclaimed(1)]].concat();
+        assert_eq!(wrong(&right), Vec::<String>::new());
+        for (effects, part) in [
+            ([&two[..], &[(0, launched(2))]].concat(), "no more than 2 spot x could be had"),
+            ([&two[..], &[reclaimed(1)]].concat(), "as many can be had as there are"),
+            ([&right[..], &[reclaimed(0)]].concat(), "as many can be had as there are"),
+            (
+                vec![(50, Effect::AvailabilityChanged { kind: "x".into(), vms: 1 })],
+                "which its record does not say",
+            ),
+        ] {
+            let found = wrong(&effects);
+            assert!(found.len() == 1 && found[0].contains(part), "{part}: {found:?}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod room;
 
 use super::*;
+use crate::{Action, Interruption, Target};
 use crate::{Charge, InstanceType, Limits, Placement, PlacerName, PriceTrace, SpotPlaces};
 use dormouse_units::Span;
 

@@ -23,6 +23,6 @@ pub use rules::{
     ExtraFields, FollowUps, Fractions, JobSize, LogRules, NoEstimate, Odd, OnMalformed,
     PartialExecutions, RanOver, Repeated,
 };
-pub use skipped::{FirstMalformed, Skipped, Taken};
+pub use skipped::{FirstMalformed, LogForm, Skipped};
 pub use trace::Trace;
 pub use writer::SwfWriter;

@@ -12,7 +12,7 @@ use super::job::{Names, Separator, SwfJob, is_name};
 use super::problem::{Problem, SwfError};
 use super::rules::{ExtraFields, Fractions, LogRules, Odd, OnMalformed};
 use super::sacct;
-use super::skipped::{Skipped, Taken};
+use super::skipped::{LogForm, Skipped};
 
 /// Longest JSON file that is read, in bytes: it is in memory whole.
 const LONGEST_JSON: u64 = 1 << 29;
@@ -187,7 +187,7 @@ impl SwfReader {
     pub fn skipped(&self) -> Skipped {
         let mut skipped = self.skipped;
         if let Input::Lines(lines) = &self.input {
-            skipped.taken_for = Taken { names: lines.names.len(), ..skipped.taken_for };
+            skipped.taken_for = LogForm { names: lines.names.len(), ..skipped.taken_for };
         }
         skipped
     }

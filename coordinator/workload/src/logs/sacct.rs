@@ -45,8 +45,8 @@ pub(super) fn read(mut text: Text) -> Result<Listing, Unusable> {
             Ok(()) => row.job(&mut names),
         };
         match job {
-            Ok(Told::Unfinished) => listing.skipped.unfinished += 1,
-            Ok(Told::Job(job)) => {
+            Ok(RowKind::Unfinished) => listing.skipped.unfinished += 1,
+            Ok(RowKind::Job(job)) => {
                 is_numbered &= job.number >= 0;
                 listing.jobs.push((text.number(), Ok(*job)));
             }
@@ -203,7 +203,7 @@ impl Columns {
 }
 
 /// What a row tells of.
-enum Told {
+enum RowKind {
     /// A job that ended, or never ran.
     Job(Box<SwfJob>),
     /// A job that had not ended.
@@ -236,7 +236,7 @@ impl Row<'_> {
         }
     }
 
-    fn job(&self, names: &mut Names) -> Result<Told, Problem> {
+    fn job(&self, names: &mut Names) -> Result<RowKind, Problem> {
         let state = self.cell(Cell::State).to_ascii_uppercase();
         let submitted = self.moment("Submit", Cell::Submit)?.ok_or(Problem::NoSubmission)?;
         let allocated = self.count("AllocCPUS", Cell::Allocated)?;
@@ -256,7 +256,7 @@ impl Row<'_> {
                 || self.columns.places[Cell::End as usize].is_some()
                     && is_nothing(self.cell(Cell::End));
         if !never_ran && has_not_ended {
-            return Ok(Told::Unfinished);
+            return Ok(RowKind::Unfinished);
         }
         let run_time = if never_ran { -1 } else { elapsed.unwrap_or(-1) };
         let processors = if allocated > 0 { allocated } else { requested };
@@ -267,7 +267,7 @@ impl Row<'_> {
         let (user, group) = (numbered(12, Cell::User), numbered(13, Cell::Account));
         let partition = numbered(16, Cell::Partition);
         let wait = self.moment("Start", Cell::Start)?.map_or(-1, |at| (at - submitted).max(-1));
-        Ok(Told::Job(Box::new(SwfJob {
+        Ok(RowKind::Job(Box::new(SwfJob {
             number: self.number(),
             submitted,
             wait,

@@ -36,8 +36,8 @@ pub struct Skipped {
     #[serde(skip_serializing_if = "is_zero")]
     pub unfinished: u64,
     /// What the log was taken for, where that is not a plain SWF log.
-    #[serde(skip_serializing_if = "Taken::is_plain")]
-    pub taken_for: Taken,
+    #[serde(skip_serializing_if = "LogForm::is_plain")]
+    pub taken_for: LogForm,
     /// Oddities of the jobs that were not left out.
     #[serde(skip_serializing_if = "Odd::is_none")]
     pub odd: Odd,
@@ -77,7 +77,7 @@ impl fmt::Display for FirstMalformed {
 /// What a log was taken for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Taken {
+pub struct LogForm {
     /// Format of the log.
     pub format: JobsFormat,
     /// What stands between the fields of an SWF log.
@@ -92,7 +92,7 @@ pub struct Taken {
     pub numbered: bool,
 }
 
-impl Taken {
+impl LogForm {
     /// Whether it is an SWF log without anything particular.
     #[must_use]
     pub fn is_plain(&self) -> bool {
@@ -100,7 +100,7 @@ impl Taken {
     }
 }
 
-impl fmt::Display for Taken {
+impl fmt::Display for LogForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut said = vec![format!("read as {}", self.format.in_words())];
         match self.separator {

@@ -8,7 +8,7 @@ use dormouse_input::{Packing, Row, Rows, Source};
 /// How a file begins.
 #[derive(Debug)]
 pub(super) struct Head {
-    /// How the file is packed.
+    /// Packing of the file, told by its first bytes.
     pub(super) packing: Packing,
     is_json: bool,
     /// First bytes of the file, unpacked.

@@ -212,7 +212,7 @@ impl Layout {
 
 /// A format, and where what is read stands in rows of it.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum RowLayout {
     Vms(RequestFormat, Layout),
     Events(RequestFormat, EventColumns),
 }
@@ -281,15 +281,15 @@ impl EventColumns {
 /// # Errors
 ///
 /// It is none of requests, or lacks a column.
-pub(super) fn told(first: &Row<'_>, chosen: &Chosen) -> Result<Told, Refusal> {
+pub(super) fn told(first: &Row<'_>, chosen: &Chosen) -> Result<RowLayout, Refusal> {
     let line = text(first)?;
     if chosen.is_empty() {
         if is_azure(first) {
-            return Ok(Told::Vms(RequestFormat::AzureVms, Layout::azure()));
+            return Ok(RowLayout::Vms(RequestFormat::AzureVms, Layout::azure()));
         }
         if let Some(has_heading) = is_2011(first) {
             let columns = EventColumns::of_2011(has_heading);
-            return Ok(Told::Events(RequestFormat::Google2011, columns));
+            return Ok(RowLayout::Events(RequestFormat::Google2011, columns));
         }
     }
     let has = |name: &str| first.cells().any(|heading| plain(heading) == name);
@@ -304,7 +304,7 @@ pub(super) fn told(first: &Row<'_>, chosen: &Chosen) -> Result<Told, Refusal> {
             about: columns.to_string(),
             unused: columns.unused().map(str::to_owned).collect(),
         };
-        return Ok(Told::Events(RequestFormat::Google2019, columns));
+        return Ok(RowLayout::Events(RequestFormat::Google2019, columns));
     }
     // A name of a market may be a heading; a number is none.
     let has_number = first.cells().any(|cell| cell.parse::<f64>().is_ok());
@@ -329,7 +329,7 @@ pub(super) fn told(first: &Row<'_>, chosen: &Chosen) -> Result<Told, Refusal> {
         () if is_own => RequestFormat::Own,
         () => RequestFormat::Table,
     };
-    Ok(Told::Vms(format, layout))
+    Ok(RowLayout::Vms(format, layout))
 }
 
 /// Whether a table of VMs has what a request needs.

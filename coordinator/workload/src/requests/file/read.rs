@@ -12,7 +12,7 @@ use dormouse_units::Time;
 use super::cells::begins;
 use super::error::{Flaw, RequestFileError};
 use super::events::{Events, is_json_event};
-use super::format::{EventColumns, Layout, RequestFormat, Told, told};
+use super::format::{EventColumns, Layout, RequestFormat, RowLayout, told};
 use super::google;
 use super::held::{Hold, Sorted, Times};
 use super::kinds::{Kinds, machine};
@@ -116,7 +116,7 @@ impl RequestFile {
             let line = first.line();
             let told = told(&first, &rules.chosen()).map_err(|refusal| Flaw::row(line, refusal))?;
             match told {
-                Told::Vms(format, layout) => {
+                RowLayout::Vms(format, layout) => {
                     if layout.has_heading {
                         rows.skip_first();
                     }
@@ -129,7 +129,7 @@ impl RequestFile {
                     };
                     (format, about, unused, rest)
                 }
-                Told::Events(format, columns) => {
+                RowLayout::Events(format, columns) => {
                     let EventColumns { has_heading, about, unused, .. } = columns.clone();
                     if has_heading {
                         rows.skip_first();
@@ -156,7 +156,7 @@ impl RequestFile {
         self.format
     }
 
-    /// How the file is packed.
+    /// Packing of the file, told by its first bytes.
     #[must_use]
     pub const fn packing(&self) -> Packing {
         self.packing
