@@ -12,7 +12,9 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status, Streaming};
+use tracing::{Instrument as _, Span, debug_span};
 
+use crate::SPANS;
 use crate::assignments::Assignments;
 use crate::lives::Lives;
 use crate::message::ConductorMsg;
@@ -44,6 +46,8 @@ pub(crate) struct Api {
     pub(crate) transfers: Transfers,
     pub(crate) session_end: SessionEnd,
     pub(crate) connections: AtomicU64,
+    /// The run, for whoever traces it.
+    pub(crate) span: Span,
 }
 
 #[tonic::async_trait]
@@ -115,6 +119,36 @@ impl v1::coordinator_server::Coordinator for Api {
         })?)?;
         let whose = (TaskId::new(of.task), Attempt::new(of.attempt));
         self.assignments.may_store(host, whose).map_err(refused)?;
+        let (task, checkpoint) = (of.task, of.checkpoint);
+        let span = debug_span!(target: SPANS, parent: &self.span, "store", %host, task, checkpoint);
+        self.store(host, whose, of, (chunks, first)).instrument(span).await
+    }
+
+    async fn get_checkpoint(
+        &self,
+        request: Request<v1::CheckpointRef>,
+    ) -> Result<Response<Self::GetCheckpointStream>, Status> {
+        let host = host_of(request.metadata())?;
+        let of = self.check_ref(request.get_ref())?;
+        let task = TaskId::new(of.task);
+        self.assignments.may_fetch(host, task, of.checkpoint).map_err(refused)?;
+        let store = Arc::clone(&self.store);
+        let turn = self.transfers.turn(host).await?;
+        let open = move || store.open_checkpoint(of.task, of.checkpoint);
+        let file = self.transfers.blocking(open).await?;
+        Ok(Response::new(self.transfers.give(of, file, turn, (STALL, Deadline::begin()))))
+    }
+}
+
+impl Api {
+    /// Stores a checkpoint that a host sends, of which the first chunk has come.
+    async fn store(
+        &self,
+        host: HostId,
+        whose: (TaskId, Attempt),
+        of: v1::CheckpointRef,
+        (mut chunks, first): (Streaming<v1::CheckpointChunk>, v1::CheckpointChunk),
+    ) -> Result<Response<v1::CheckpointReceipt>, Status> {
         let _turn = self.transfers.turn(host).await?;
         let nonce = self.connections.fetch_add(1, Ordering::Relaxed);
         let store = Arc::clone(&self.store);
@@ -137,23 +171,6 @@ impl v1::coordinator_server::Coordinator for Api {
         Ok(Response::new(v1::CheckpointReceipt { bytes }))
     }
 
-    async fn get_checkpoint(
-        &self,
-        request: Request<v1::CheckpointRef>,
-    ) -> Result<Response<Self::GetCheckpointStream>, Status> {
-        let host = host_of(request.metadata())?;
-        let of = self.check_ref(request.get_ref())?;
-        let task = TaskId::new(of.task);
-        self.assignments.may_fetch(host, task, of.checkpoint).map_err(refused)?;
-        let store = Arc::clone(&self.store);
-        let turn = self.transfers.turn(host).await?;
-        let open = move || store.open_checkpoint(of.task, of.checkpoint);
-        let file = self.transfers.blocking(open).await?;
-        Ok(Response::new(self.transfers.give(of, file, turn, (STALL, Deadline::begin()))))
-    }
-}
-
-impl Api {
     fn check_ref(&self, of: &v1::CheckpointRef) -> Result<v1::CheckpointRef, Status> {
         if of.run != self.run {
             let why = format!("this is run {}, not {}", self.run, of.run);

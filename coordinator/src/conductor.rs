@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
+use tracing::debug_span;
+use tracing::field::Empty;
 
-use crate::CoordinatorError;
 use crate::answers::Answers;
 use crate::assignments::Assignments;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
@@ -28,11 +29,12 @@ use crate::outage::{self, Back};
 use crate::outside::Door;
 use crate::plan::Plan;
 use crate::progress::{Posted, Progress};
-use crate::punctuality::Punctuality;
 use crate::roster::{Roster, Standing};
 use crate::session::{Release, SessionMsg};
 use crate::store::{Forget, Store};
+use crate::vitals::Vitals;
 use crate::wire::Loads;
+use crate::{CoordinatorError, SPANS};
 pub(crate) use args::{ConductorArgs, RestoredHost};
 use inbox::{Arrived, Inbox};
 use turn::{Due, Turn};
@@ -42,6 +44,7 @@ mod door;
 mod explain;
 mod hosts;
 mod inbox;
+mod interrupt;
 mod jobs;
 mod late;
 mod progress;
@@ -99,7 +102,9 @@ pub(crate) struct ConductorState {
     /// Why its scheduler can't decide any more: nothing is heard from then on.
     broken: Option<String>,
     journal: ActorRef<JournalMsg>,
-    punctuality: Arc<Punctuality>,
+    vitals: Vitals,
+    /// The run, for whoever traces it.
+    span: tracing::Span,
     store: Arc<Store>,
     assignments: Arc<Assignments>,
     warden: ActorCell,
@@ -113,7 +118,7 @@ pub(crate) struct ConductorState {
 impl ConductorState {
     /// The outcome, once the run is over.
     pub(crate) fn into_outcome(self) -> (Run, LiveFacts) {
-        let (clock_late_us, journal_late_us) = self.punctuality.worst_us();
+        let (clock_late_us, journal_late_us) = self.vitals.punctuality().worst_us();
         (self.run, LiveFacts { clock_late_us, journal_late_us, ..self.facts })
     }
 
@@ -261,7 +266,10 @@ impl ConductorState {
         }
         self.last = self.last.max(due);
         let since = self.clock.instant_of(self.last).unwrap_or_else(Instant::now);
-        let (step, commands) = self.run.handle(self.last, event);
+        let deciding = debug_span!(target: SPANS, parent: &self.span, "decide", seq = Empty, decisions = Empty);
+        let (step, commands) = deciding.in_scope(|| self.run.handle(self.last, event));
+        deciding.record("seq", step.seq).record("decisions", step.decisions.len());
+        drop(deciding);
         if let Some(why) = self.run.failure() {
             // Nothing was decided on this event: it is heard again when the run goes on.
             self.broken = Some(why.to_owned());
@@ -382,7 +390,7 @@ impl ConductorState {
 
     fn tick(&mut self) {
         if let Some(due) = self.armed.take() {
-            self.punctuality.rang(due.elapsed());
+            self.vitals.punctuality().rang(due.elapsed());
         }
         self.hear_what_is_due();
         if self.clock.now() >= self.plan.limit {
@@ -457,6 +465,7 @@ impl Actor for Conductor {
         let back = anchor.map(|anchor| anchor.back(args.last, outage::unix_us(), speedup));
         let back = back.unwrap_or(Back::unknown(args.last));
         let clock = DilatedClock::standing(speedup, back.at);
+        args.vitals.shows(clock.clone());
         // A log that ends between the hosts and the beginning: it begins now.
         let restored = !args.hosts.is_empty();
         let loads = Loads {
@@ -501,7 +510,8 @@ impl Actor for Conductor {
             closing: false,
             broken: None,
             journal: args.journal,
-            punctuality: args.punctuality,
+            vitals: args.vitals,
+            span: args.span,
             store: args.store,
             assignments: args.assignments,
             warden: args.warden,
@@ -553,6 +563,7 @@ impl Actor for Conductor {
             ConductorMsg::StillStuck { since } => state.still_stuck(since),
             ConductorMsg::Submit { asked, reply } => state.take(&asked, reply),
             ConductorMsg::Shut(reply) => state.shut(reply),
+            ConductorMsg::Interrupt { wanted, reply } => state.interrupt(wanted, reply),
             ConductorMsg::Cancel { why } => state.cancel(|_| why),
             ConductorMsg::Pause { why } => state.pause(why).await,
             ConductorMsg::Close => {

@@ -10,9 +10,10 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
+use tracing::{Span, debug_span};
 
-use crate::CoordinatorError;
 use crate::punctuality::Punctuality;
+use crate::{CoordinatorError, SPANS};
 
 /// What must not happen before the steps that allow it are durable.
 pub(crate) trait OnceDurable: fmt::Debug + Send + Sync {
@@ -77,6 +78,8 @@ pub(crate) struct JournalArgs {
     pub(crate) durable: watch::Sender<u64>,
     pub(crate) punctuality: Arc<Punctuality>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
+    /// The run, for whoever traces it.
+    pub(crate) span: Span,
 }
 
 #[derive(Debug)]
@@ -91,6 +94,7 @@ pub(crate) struct JournalState {
     failed: UnboundedSender<CoordinatorError>,
     /// Nothing can be made durable any more.
     broken: bool,
+    span: Span,
 }
 
 impl JournalState {
@@ -112,7 +116,10 @@ impl JournalState {
         }
         let batch = std::mem::take(&mut self.pending);
         let myself = myself.clone();
+        let steps = batch.steps.len();
+        let span = debug_span!(target: SPANS, parent: &self.span, "write", steps);
         let writing = tokio::task::spawn_blocking(move || {
+            let _span = span.entered();
             let outcome = batch.write(&mut writer);
             JournalMsg::Written { writer, batch, outcome }
         });
@@ -154,7 +161,7 @@ impl Actor for Journal {
         _: ActorRef<JournalMsg>,
         args: JournalArgs,
     ) -> Result<JournalState, ActorProcessingErr> {
-        let JournalArgs { writer, observer, durable, punctuality, failed } = args;
+        let JournalArgs { writer, observer, durable, punctuality, failed, span } = args;
         Ok(JournalState {
             punctuality,
             writer: Some(writer),
@@ -164,6 +171,7 @@ impl Actor for Journal {
             durable,
             failed,
             broken: false,
+            span,
         })
     }
 
@@ -242,6 +250,7 @@ mod tests {
             observer: None,
             durable,
             punctuality: Arc::default(),
+            span: Span::none(),
             failed: mpsc::unbounded_channel().0,
         };
         (Actor::spawn(None, Journal, args).await.expect("it starts").0, bytes)

@@ -16,6 +16,10 @@
 /// The target of what a user is told while nothing is wrong.
 pub const NEWS: &str = "news";
 
+/// The target of spans for whoever traces a run: of the run, its sessions, decisions, writes and
+/// transfers. Where nobody does, one costs a comparison.
+pub const SPANS: &str = "spans";
+
 pub mod admission;
 mod answers;
 mod api;
@@ -24,10 +28,12 @@ mod bounds;
 mod candidates;
 mod clock;
 mod conductor;
+mod delays;
 mod error;
 mod feed;
 mod given;
 mod greeting;
+mod interruption;
 mod journal;
 pub mod latency;
 mod link;
@@ -52,13 +58,16 @@ mod session;
 mod signals;
 mod store;
 mod transfers;
+mod vitals;
 mod warden;
 mod wire;
 
 pub use answers::ANSWER_WITHIN;
+pub use delays::DelayHistogram;
 pub use error::CoordinatorError;
 pub use live::{BoundRun, Conducted, LiveRun, Observer};
 pub use progress::Progress;
 pub use remote::{EventLines, Remote, RemoteError, address_of};
 pub use replay::{Difference, ReplayError, ReplayReport, replay};
 pub use signals::Signals;
+pub use vitals::{SessionVitals, Vitals};

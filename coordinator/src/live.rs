@@ -19,7 +19,6 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::CoordinatorError;
 use crate::admission::Demand;
 use crate::answers::Answers;
 use crate::conductor::ConductorArgs;
@@ -30,6 +29,8 @@ use crate::remote::AddressFile;
 use crate::restore::{Restored, restore};
 use crate::secret;
 use crate::service::{Particulars, Service};
+use crate::vitals::Vitals;
+use crate::{CoordinatorError, SPANS};
 
 /// The time limit of a run that is open.
 const NO_LIMIT: Time = Time::from_micros(1 << 62);
@@ -116,6 +117,7 @@ pub struct BoundRun {
     particulars: Particulars,
     address_file: AddressFile,
     out: PathBuf,
+    vitals: Vitals,
 }
 
 /// The outcome of a live run.
@@ -201,7 +203,17 @@ impl LiveRun {
             cancel,
             pause,
         };
-        Ok(BoundRun { beginning, submissions, requests, observer, particulars, address_file, out })
+        let vitals = Vitals::default();
+        Ok(BoundRun {
+            beginning,
+            submissions,
+            requests,
+            observer,
+            particulars,
+            address_file,
+            out,
+            vitals,
+        })
     }
 
     /// [`Self::bind`] and [`BoundRun::conduct`].
@@ -285,21 +297,31 @@ impl BoundRun {
         secret::file(&self.out)
     }
 
+    /// What only the coordinator knows of itself, for whoever looks on.
+    #[must_use]
+    pub fn vitals(&self) -> Vitals {
+        self.vitals.clone()
+    }
+
     /// Conducts the run to its end. Dropping the future does not end it: cancel its token.
     ///
     /// # Errors
     ///
     /// The run broke: see [`CoordinatorError`]. Its workers have been told to clean up.
     pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
-        let Self { beginning, submissions, requests, observer, particulars, address_file, out } =
-            self;
+        let Self { beginning, submissions, requests, observer, particulars, .. } = self;
+        let Self { address_file, out, vitals, .. } = self;
         let jobs = submissions.len();
         let last_number = submissions.iter().map(|job| job.number).max().unwrap_or_default();
         let submissions = in_order(&submissions).cloned().collect();
         let log = out.join(dormouse_log::FILE);
         let Beginning { plan, writer, header, restored } = beginning;
         let log_so_far = (writer, if header.is_some() { 0 } else { restored.good_bytes });
-        let service = Service::start(&out, log_so_far, observer.steps).await?;
+        let Particulars { run: name, experiment, .. } = &particulars;
+        let span =
+            tracing::debug_span!(target: SPANS, parent: None, "run", run = %name, %experiment);
+        let beside = (vitals.clone(), span.clone());
+        let service = Service::start(&out, log_so_far, observer.steps, beside).await?;
         let args = ConductorArgs {
             plan,
             run: restored.run,
@@ -317,7 +339,8 @@ impl BoundRun {
             door: restored.door,
             answers: restored.answers,
             journal: service.journal.clone(),
-            punctuality: Arc::clone(&service.punctuality),
+            vitals,
+            span,
             store: Arc::clone(&service.store),
             assignments: Arc::clone(&service.assignments),
             warden: service.warden.get_cell(),

@@ -10,6 +10,7 @@ use tonic::{Request, Response, Status};
 
 use crate::feed::EventFeed;
 use crate::given::Given;
+use crate::interruption::{Wanted, reason};
 use crate::message::ConductorMsg;
 use crate::outage;
 use crate::outside::Asked;
@@ -18,8 +19,6 @@ use crate::progress::{Posted, Progress};
 /// How long whoever asks waits for the conductor, which may think, before it is told how the run went
 /// when that was shown last.
 const ANSWER: Duration = Duration::from_millis(500);
-/// The longest reason for an end: it goes into the log.
-const LONGEST_REASON: usize = 255;
 
 #[derive(Debug)]
 pub(crate) struct ObserveApi {
@@ -88,15 +87,18 @@ impl v1::observe_server::Observe for ObserveApi {
         &self,
         request: Request<v1::CancelRequest>,
     ) -> Result<Response<v1::CancelReply>, Status> {
-        let why = request.into_inner().why;
-        if why.len() > LONGEST_REASON || why.chars().any(char::is_control) {
-            return Err(Status::invalid_argument(format!(
-                "a reason has at most {LONGEST_REASON} bytes and no control characters"
-            )));
-        }
-        let why = if why.is_empty() { "the user ended it".to_owned() } else { why };
+        let why = reason(request.into_inner().why, "the user ended it");
+        let why = why.map_err(Status::invalid_argument)?;
         self.conductor.cast(ConductorMsg::Cancel { why }).map_err(|_| ended())?;
         Ok(Response::new(v1::CancelReply {}))
+    }
+
+    async fn interrupt(
+        &self,
+        request: Request<v1::InterruptRequest>,
+    ) -> Result<Response<v1::InterruptReply>, Status> {
+        let wanted = Wanted::of(request.into_inner()).map_err(Status::invalid_argument)?;
+        answered(self.conductor.call(|reply| ConductorMsg::Interrupt { wanted, reply }, None).await)
     }
 
     async fn submit(

@@ -197,6 +197,19 @@ impl Remote {
         self.answer(client.submit(request)).await
     }
 
+    /// Has the provider act on spot VMs; answered once that is in the run's log.
+    ///
+    /// # Errors
+    ///
+    /// [`RemoteError::Refused`], [`RemoteError::Silent`].
+    pub async fn interrupt(
+        &mut self,
+        request: v1::InterruptRequest,
+    ) -> Result<v1::InterruptReply, RemoteError> {
+        let mut client = self.client.clone();
+        self.answer(client.interrupt(request)).await
+    }
+
     /// Tells it that no more jobs come.
     ///
     /// # Errors

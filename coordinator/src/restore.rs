@@ -155,6 +155,7 @@ pub(crate) fn restore(
             | Event::AllSubmitted
             | Event::AllRequested
             | Event::InstantOver
+            | Event::Interrupt { .. }
             | Event::Cancel { .. }
             | Event::Resumed { .. } => {}
         }

@@ -16,6 +16,7 @@ use tokio_stream::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::server::TcpIncoming;
+use tracing::Span;
 
 use crate::CoordinatorError;
 use crate::api::Api;
@@ -29,11 +30,11 @@ use crate::message::ConductorMsg;
 use crate::observe::ObserveApi;
 use crate::outbound::SessionEnd;
 use crate::progress::{Posted, Progress};
-use crate::punctuality::Punctuality;
 use crate::secret::{self, Guard};
 use crate::session::SessionMsg;
 use crate::store::Store;
 use crate::transfers::Transfers;
+use crate::vitals::Vitals;
 use crate::warden::{Warden, WardenState};
 
 /// The checkpoint store's name in the output folder.
@@ -70,7 +71,9 @@ pub(crate) struct Service {
     pub(crate) journal: ActorRef<JournalMsg>,
     pub(crate) store: Arc<Store>,
     pub(crate) assignments: Arc<Assignments>,
-    pub(crate) punctuality: Arc<Punctuality>,
+    vitals: Vitals,
+    /// The run, for whoever traces it.
+    pub(crate) span: Span,
     pub(crate) lives: Arc<Lives>,
     pub(crate) board: watch::Sender<Posted>,
     events: EventFeed,
@@ -90,6 +93,7 @@ impl Service {
         out: &Path,
         (writer, length): (LogWriter, u64),
         observer: Option<mpsc::UnboundedSender<Step>>,
+        (vitals, span): (Vitals, Span),
     ) -> Result<Self, CoordinatorError> {
         let root = out.join(CHECKPOINTS);
         let store = Store::open(&root)
@@ -98,15 +102,15 @@ impl Service {
         let (finish, finished) = oneshot::channel();
         let state = WardenState { finished: Some(finish), failed: failing.clone() };
         let (warden, _) = Actor::spawn(None, Warden, state).await.map_err(|e| broken(&e))?;
-        let punctuality = Arc::new(Punctuality::default());
         let (durable, grows) = watch::channel(length);
         let events = EventFeed::new(out.join(dormouse_log::FILE), grows);
         let args = JournalArgs {
             writer,
             observer,
             durable,
-            punctuality: Arc::clone(&punctuality),
+            punctuality: Arc::clone(vitals.punctuality()),
             failed: failing.clone(),
+            span: span.clone(),
         };
         let nothing = Posted { progress: Progress::default(), at: Instant::now() };
         let (journal, _) = Actor::spawn_linked(None, Journal, args, warden.get_cell())
@@ -117,7 +121,8 @@ impl Service {
             journal,
             store: Arc::new(store),
             assignments: Arc::default(),
-            punctuality,
+            vitals,
+            span,
             lives: Arc::default(),
             board: watch::Sender::new(nothing),
             events,
@@ -138,6 +143,7 @@ impl Service {
         args: ConductorArgs,
         particulars: Particulars,
     ) -> Result<ConductorState, CoordinatorError> {
+        let _serving = self.vitals.serving();
         let conductor = conductor::thread::start(args).await?;
         let session_end = SessionEnd::default();
         let api = Api {
@@ -150,6 +156,7 @@ impl Service {
             session_end: session_end.clone(),
             transfers: Transfers::default(),
             connections: AtomicU64::new(0),
+            span: self.span.clone(),
         };
         let observe = ObserveApi {
             experiment: particulars.experiment,

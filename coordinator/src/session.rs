@@ -10,6 +10,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::DropGuard;
+use tracing::Span;
 
 use crate::bounds;
 use crate::greeting::Greeting;
@@ -17,6 +18,7 @@ use crate::journal::OnceDurable;
 use crate::link::{Link, Nonsense, Owed};
 use crate::message::ConductorMsg;
 use crate::outbound::goodbye_message;
+use crate::vitals::SessionPulse;
 use crate::wire::{self, Heard};
 
 /// Heartbeats per time after which a silent worker is lost. Silence is counted in these, not
@@ -103,6 +105,10 @@ pub(crate) struct SessionArgs {
     pub(crate) greeting: Greeting,
     pub(crate) conductor: ActorRef<ConductorMsg>,
     pub(crate) lost_after: Duration,
+    /// Tells whoever looks on.
+    pub(crate) pulse: SessionPulse,
+    /// It, for whoever traces the run.
+    pub(crate) span: Span,
 }
 
 #[derive(Debug)]
@@ -124,6 +130,9 @@ pub(crate) struct SessionState {
     permits: VecDeque<(u64, OwnedSemaphorePermit)>,
     lost: bool,
     heart: JoinHandle<()>,
+    pulse: SessionPulse,
+    /// Ends with it.
+    _span: Span,
 }
 
 impl SessionState {
@@ -162,6 +171,7 @@ impl SessionState {
 
     fn attach(&mut self, connection: Connection, ack: u64) {
         self.silent = 0;
+        self.pulse.connected();
         self.waiting = false;
         self.permits.clear();
         if let Err(nonsense) = self.link.connected(ack) {
@@ -274,6 +284,8 @@ impl Actor for Session {
             permits: VecDeque::new(),
             lost: false,
             heart,
+            pulse: args.pulse,
+            _span: args.span,
         })
     }
 
@@ -291,6 +303,7 @@ impl Actor for Session {
             SessionMsg::Received { connection, message, permit } => {
                 if state.is_current(connection) && !state.lost {
                     state.silent = 0;
+                    state.pulse.heard();
                     if let Err(nonsense) = state.receive(message, permit) {
                         state.give_up(&nonsense.to_string());
                     }
@@ -300,6 +313,7 @@ impl Actor for Session {
                 if state.is_current(connection) {
                     tracing::info!(host = %state.host, why, "its connection has ended");
                     state.connection = None;
+                    state.pulse.detached();
                     state.permits.clear();
                 }
             }

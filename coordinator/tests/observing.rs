@@ -84,6 +84,25 @@ async fn a_reader_that_never_reads_does_not_slow_a_run() {
     assert!(std::fs::metadata(&done.log).unwrap().len() > 1 << 20);
 }
 
+/// The setup has no spot VMs: what would hit none is refused, and leaves nothing in the log.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_interruption_that_hits_nothing_is_refused_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let (coordinator, mut worker, _) = joined("w", live(1, 1, dir.path())).await;
+    let mut remote = remote(&coordinator).await;
+    let request = v1::InterruptRequest {
+        action: v1::interrupt_request::Action::Preempt.into(),
+        target: Some(v1::interrupt_request::Target::All(true)),
+        why: String::new(),
+    };
+    let no = remote.interrupt(request).await.unwrap_err();
+    assert!(no.to_string().contains("it would hit no VM: only spot VMs"), "{no}");
+    worker.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    let log = std::fs::read_to_string(&done.log).unwrap();
+    assert!(log.contains("\"begin\"") && !log.contains("\"interrupt\""), "{log}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn who_knows_the_secret_may_end_a_run_and_nobody_else() {
     let dir = tempfile::tempdir().unwrap();
@@ -99,6 +118,19 @@ async fn who_knows_the_secret_may_end_a_run_and_nobody_else() {
     }
     let mut remote = remote(&coordinator).await;
     assert_eq!(remote.status().await.unwrap().tasks, 1);
+    let hibernate = |target| v1::InterruptRequest {
+        action: v1::interrupt_request::Action::Hibernate.into(),
+        target: Some(target),
+        why: "to see".to_owned(),
+    };
+    use v1::interrupt_request::Target;
+    let vm = hibernate(Target::Vm(0));
+    let no = stranger.interrupt(vm.clone()).await.unwrap_err();
+    assert!(matches!(&no, RemoteError::Refused(why) if why.contains("--secret-file")), "{no}");
+    let no = remote.interrupt(vm).await.unwrap_err();
+    assert!(no.to_string().contains("the run has not begun"), "{no}");
+    let no = remote.interrupt(v1::InterruptRequest::default()).await.unwrap_err();
+    assert!(no.to_string().contains("it names no action"), "{no}");
     let no = remote.cancel("a\nb".to_owned()).await.unwrap_err();
     assert!(no.to_string().contains("control characters"), "{no}");
     remote.cancel("it is late".to_owned()).await.unwrap();

@@ -9,7 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tracing::debug_span;
+
 use crate::{
+    SPANS,
     cgroup::{self, Slot, Vm},
     criu::{self, AfterDump, Criu, Step, Version},
     process::{self, Task},
@@ -247,6 +250,7 @@ impl Checkpointer {
         halt: &mut Halt<'_>,
         progress: impl FnOnce() -> Progress,
     ) -> Result<Taken> {
+        let _span = debug_span!(target: SPANS, "dump", task = %name).entered();
         let started = Instant::now();
         let memory = process::resident_bytes(pid)
             .map_err(|source| Error::Process { task: name.clone(), source })?;
@@ -362,6 +366,7 @@ impl Checkpointer {
         deadline: Duration,
         before_running: &mut BeforeRunning<'_>,
     ) -> (criu::Result<Task>, store::Result<()>) {
+        let _span = debug_span!(target: SPANS, "restore", %vcpu).entered();
         thread::scope(|scope| {
             let mut verifier = Some(scope.spawn(|| checkpoint.verify_pages()));
             let mut verified = None;

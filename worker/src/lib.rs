@@ -16,6 +16,10 @@
 //! The order at a worker's start, before its first thread: detect the control groups, start
 //! the guardian, enter the workspace; then clean up, and create the tree.
 
+/// The target of spans for whoever traces a worker: of dumps, restores and transfers. Where nobody
+/// does, one costs a comparison.
+pub const SPANS: &str = "spans";
+
 pub mod agent;
 pub mod cgroup;
 pub mod checkpointer;

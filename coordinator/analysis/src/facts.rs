@@ -194,6 +194,7 @@ impl LiveFacts {
             | Event::Requested { .. }
             | Event::AllRequested
             | Event::InstantOver
+            | Event::Interrupt { .. }
             | Event::Cancel { .. }
             | Event::Clock { .. } => {}
         }

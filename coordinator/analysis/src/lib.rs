@@ -10,6 +10,7 @@ mod check;
 pub mod explain;
 mod facts;
 pub mod fidelity;
+pub mod happening;
 mod in_seconds;
 pub mod jobs;
 mod metric;

@@ -17,6 +17,7 @@ pub(crate) const fn event(event: &Event) -> &'static str {
         Event::Requested { .. } => "a VM was requested",
         Event::AllRequested => "the last VM was requested",
         Event::InstantOver => "an instant was over",
+        Event::Interrupt { .. } => "somebody who looked on had the provider act",
         Event::Cancel { .. } => "the run was ended",
         Event::Clock { .. } => "its clock was noted",
         Event::Resumed { .. } => "its coordinator came back",

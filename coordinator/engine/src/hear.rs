@@ -65,6 +65,10 @@ impl Run {
                 false => self.effects.push(Effect::Stale),
             },
             Event::AllRequested => self.requests.no_more(),
+            Event::Interrupt { target, action, .. } => {
+                let act = Interruption { at: now, target: target.clone(), action: *action };
+                self.interrupt(now, act, notices);
+            }
             Event::Begin
             | Event::Closed
             | Event::InstantOver

@@ -358,6 +358,10 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
         }
         Event::Submitted { .. } | Event::Closed | Event::AllSubmitted if !has_jobs => Event::Tick,
         Event::Requested { .. } | Event::AllRequested if !has_requests => Event::Tick,
+        Event::Interrupt { target: Target::Vm(vm), .. } if !is_own(vm) => Event::Tick,
+        Event::Interrupt { target: Target::Vm(vm), action, why } => {
+            Event::Interrupt { target: Target::Vm(numbers.own(vm)), action, why }
+        }
         event => event,
     };
     let heard = |notice: &Notice| {

@@ -292,6 +292,41 @@ fn all_hibernations_of_an_instant_are_heard_of_before_the_first_is_decided_on() 
     assert_eq!(step.notices, [Notice::VmHibernated { vm: vm(1) }]);
 }
 
+#[test]
+fn what_somebody_asks_of_the_provider_it_does_as_what_it_does_by_itself() {
+    let begun = |interruptions| {
+        let script = Script::default();
+        script.on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::OnDemand)]);
+        begun(&script, interruptions)
+    };
+    let target = || Target::Type("small".into());
+    let ask = |action| Event::Interrupt { target: target(), action, why: "to see".to_owned() };
+    let mut own = begun(acts(&[(130, Action::Hibernate), (200, Action::Preempt)]));
+    let mut asked = begun(Vec::new());
+    for run in [&mut own, &mut asked] {
+        up(run, 1);
+        up(run, 2);
+        run.handle(s(60), Event::Tick);
+    }
+    for (at, action) in [(130, Action::Hibernate), (200, Action::Preempt)] {
+        let (by_itself, commands) = own.handle(s(at), Event::Tick);
+        let (on_demand, same) = asked.handle(s(at), ask(action));
+        assert_eq!((by_itself.effects, by_itself.notices), (on_demand.effects, on_demand.notices));
+        assert!(!commands.is_empty() || action == Action::Preempt);
+        assert_eq!(commands, same);
+        for run in [&mut own, &mut asked] {
+            tell(run, at + 1, Report::VmFrozen { vm: vm(1), real_took_us: 9 });
+        }
+    }
+    // What fits nothing is in the log, and nothing comes of it.
+    let (step, commands) = asked.handle(s(210), ask(Action::Rebalance));
+    assert!(
+        matches!(&step.effects[..], [Effect::Interrupted { vms, .. }] if vms.is_empty()),
+        "{step:?}"
+    );
+    assert_eq!((commands, step.notices), (vec![], vec![]));
+}
+
 /// Nobody is hibernated before it runs, and the log says that somebody was meant to be.
 #[test]
 fn a_vm_that_boots_is_left_by_a_hibernation_and_ended_by_a_preemption() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::Host;
+use dormouse_cloud::{Action, Host, Target};
 use dormouse_units::{HostId, RequestId, Span, TaskId, Time};
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,16 @@ pub enum Event {
         /// The report as it came.
         #[serde(flatten)]
         report: Report,
+    },
+    /// Somebody who looks on has the provider act on spot VMs now, as an interruption that the
+    /// experiment does not foresee.
+    Interrupt {
+        /// The VM or VMs that the act is done to.
+        target: Target,
+        /// The action that is done to them.
+        action: Action,
+        /// Who asked for it or why, as one line for the log.
+        why: String,
     },
     /// The user ends the run before its time.
     Cancel {

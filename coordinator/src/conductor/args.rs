@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
+use tracing::Span;
 
 use crate::CoordinatorError;
 use crate::admission::Room;
@@ -24,8 +25,8 @@ use crate::outage::Anchor;
 use crate::outside::Door;
 use crate::plan::Plan;
 use crate::progress::{Posted, Progress};
-use crate::punctuality::Punctuality;
 use crate::store::Store;
+use crate::vitals::Vitals;
 
 /// A host of a run that is resumed.
 #[derive(Debug)]
@@ -69,7 +70,9 @@ pub(crate) struct ConductorArgs {
     /// The commands that the hosts have been sent and not answered.
     pub(crate) answers: Answers,
     pub(crate) journal: ActorRef<JournalMsg>,
-    pub(crate) punctuality: Arc<Punctuality>,
+    pub(crate) vitals: Vitals,
+    /// The run, for whoever traces it.
+    pub(crate) span: Span,
     pub(crate) store: Arc<Store>,
     pub(crate) assignments: Arc<Assignments>,
     pub(crate) warden: ActorCell,

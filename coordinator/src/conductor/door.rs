@@ -71,7 +71,7 @@ impl ConductorState {
     }
 
     /// Nothing is in the log any more once the scheduler has failed.
-    fn must_go_on(&self) -> Result<(), String> {
+    pub(super) fn must_go_on(&self) -> Result<(), String> {
         match &self.broken {
             None => Ok(()),
             Some(why) => Err(format!("the run breaks off: {why}; ask again once it goes on")),

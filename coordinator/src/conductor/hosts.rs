@@ -9,6 +9,7 @@ use dormouse_proto::v1;
 use dormouse_units::{Bytes, HostId};
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorRef};
+use tracing::debug_span;
 
 use super::inbox::Arrived;
 use super::{ConductorMsg, ConductorState, RestoredHost, SAY_CLOCK_EVERY};
@@ -18,7 +19,7 @@ use crate::link::{Link, Owed};
 use crate::roster::{Entry, Numbers, Standing, host_name};
 use crate::session::{Connection, NoSession, Session, SessionArgs, SessionMsg};
 use crate::wire::Heard;
-use crate::{CoordinatorError, NEWS};
+use crate::{CoordinatorError, NEWS, SPANS};
 
 /// How long a session may take to answer.
 const ANSWER: Duration = Duration::from_secs(1);
@@ -77,9 +78,13 @@ impl ConductorState {
             self.lose(former, "its worker was started anew".to_owned());
         }
         let host = self.roster.next_id();
-        let session = self.open_session(myself, host, Link::default()).await.ok_or_else(|| {
-            v1::Goodbye { why: "the coordinator can't open a session".to_owned(), over: true }
-        })?;
+        let session = self
+            .open_session(myself, (host, &hello.worker), Link::default())
+            .await
+            .ok_or_else(|| v1::Goodbye {
+                why: "the coordinator can't open a session".to_owned(),
+                over: true,
+            })?;
         let room = Room {
             name: hello.worker.clone(),
             millicores: hello.millicores,
@@ -99,7 +104,7 @@ impl ConductorState {
     async fn open_session(
         &mut self,
         myself: &ActorRef<ConductorMsg>,
-        host: HostId,
+        (host, worker): (HostId, &str),
         link: Link,
     ) -> Option<ActorRef<SessionMsg>> {
         let args = SessionArgs {
@@ -108,6 +113,8 @@ impl ConductorState {
             greeting: Greeting::new(&self.plan, self.clock.clone(), host),
             conductor: myself.clone(),
             lost_after: self.plan.lost_after,
+            pulse: self.vitals.session(host, worker),
+            span: debug_span!(target: SPANS, parent: &self.span, "session", %host, worker),
         };
         let started = Actor::spawn_linked(None, Session, args, self.warden.clone());
         let why = match self.runtime.spawn(started).await {
@@ -318,7 +325,7 @@ impl ConductorState {
                     let owed = |c| Owed { command: self.loads.command(c, at), since };
                     let commands = commands.into_iter().map(owed).collect();
                     let link = Link::restored(commands, heard);
-                    (Standing::Joined, self.open_session(myself, host, link).await)
+                    (Standing::Joined, self.open_session(myself, (host, &worker), link).await)
                 }
             };
             let numbers = Numbers::default();

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use dormouse_analysis::Mode;
 use dormouse_analysis::twin::{Both, Standing, Twin};
-use dormouse_cloud::Host;
+use dormouse_cloud::{Action, Host, Target};
 use dormouse_engine::drive::{Modelled, beginning, play};
 use dormouse_experiment::Experiment;
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
-use dormouse_report::output::{Header, RunLogWriter};
+use dormouse_report::output::{Header, RunLog, RunLogWriter};
 use dormouse_report::twin::{TwinError, table, twin_of};
 use dormouse_units::{Bytes, HostId, Span, Time};
 
@@ -144,6 +144,22 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
     let count = |name: &str| twin.counts.iter().find(|c| c.name == name).unwrap().sides.twin;
     assert!(count("hosts_lost") == 2 && twin.makespan.twin.is_some());
     assert!(twin.tasks.iter().any(|row| row.sides.twin.attempts > 1));
+
+    let interrupt = |s, action| {
+        let (target, why) = (Target::Type("c4.large".into()), "to see".to_owned());
+        (Time::from_secs(s), Event::Interrupt { target, action, why })
+    };
+    let asked = vec![interrupt(300, Action::Hibernate), interrupt(600, Action::Resume)];
+    let steps = troubled(&experiment, asked);
+    let folder = Folder::of(&experiment, Mode::Live, &steps);
+    assert_identical(&folder.twin(), "interruptions that somebody asked for");
+    let log = RunLog::read(folder.path()).unwrap();
+    let mut record = log.header.record();
+    steps.iter().for_each(|step| record.see(step));
+    let asked: Vec<_> = record.interruptions.iter().filter(|i| i.asked_by.is_some()).collect();
+    assert_eq!(asked.len(), 2);
+    assert!(asked.iter().all(|i| i.vms.len() == 3 && i.asked_by.as_deref() == Some("to see")));
+    assert_eq!(dormouse_report::replay::replay(&log).unwrap().difference, None);
 
     let cancel = Event::Cancel { why: "by its user".to_owned() };
     let steps = troubled(&experiment, vec![(Time::from_secs(700), cancel)]);

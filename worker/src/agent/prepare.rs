@@ -25,6 +25,8 @@ const PERIOD_US: u64 = CpuQuota::DEFAULT_PERIOD_US;
 /// heartbeats and its timing must not depend on what else runs on the host. Tasks inherit it,
 /// to whom it means nothing, since each is alone in its control group.
 const NICE: libc::c_int = -10;
+/// How much nicer to others what nobody waits for is.
+const LOW: libc::c_int = 10;
 
 /// A process made ready to be a worker.
 #[derive(Debug)]
@@ -71,12 +73,26 @@ pub fn prepare_process(config: &Config) -> Result<Prepared> {
 
 /// Raises the priority of this thread, and of those that it starts, where it may: for who must be
 /// on time and has next to nothing to do, as a worker or a coordinator beside busy VMs.
-#[expect(unsafe_code, reason = "nix has no setpriority")]
 pub fn raise_priority() {
-    // SAFETY: the call takes numbers only.
-    if unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, NICE) } < 0 {
-        let error = std::io::Error::last_os_error();
+    if let Err(error) = set_priority(NICE) {
         tracing::warn!(%error, "it runs at ordinary priority: timing may suffer under load");
+    }
+}
+
+/// Lowers the priority of this thread, and of those that it starts: for what nobody waits for beside a
+/// run, as the page of those who look on.
+pub fn lower_priority() {
+    if let Err(error) = set_priority(LOW) {
+        tracing::warn!(%error, "who looks on runs at ordinary priority: timing may suffer under load");
+    }
+}
+
+#[expect(unsafe_code, reason = "nix has no setpriority")]
+fn set_priority(nice: i32) -> std::io::Result<()> {
+    // SAFETY: the call takes numbers only.
+    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } {
+        0.. => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
     }
 }
 

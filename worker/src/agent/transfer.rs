@@ -22,12 +22,14 @@ use tokio::{
 };
 use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 use tonic::{Code, Status, Streaming};
+use tracing::{Instrument as _, debug_span};
 
 use super::{
     gate::{Pass, Revoked},
     report::explain,
     session::Trusted,
 };
+use crate::SPANS;
 use crate::store::{Checkpoint, Store};
 
 const CHUNK: usize = 256 * 1024;
@@ -110,6 +112,12 @@ impl Transfers {
         reference: CheckpointRef,
         checkpoint: Checkpoint,
     ) -> Result<u64, String> {
+        let CheckpointRef { task, checkpoint: number, .. } = reference;
+        let span = debug_span!(target: SPANS, "send", task, checkpoint = number);
+        self.send(reference, checkpoint).instrument(span).await
+    }
+
+    async fn send(&self, reference: CheckpointRef, checkpoint: Checkpoint) -> Result<u64, String> {
         let turn = turn(&self.uploads).await.map_err(|e| explain(&e))?;
         let (chunks, stream) = mpsc::channel(IN_FLIGHT);
         let reader = spawn_blocking(move || {
@@ -149,6 +157,17 @@ impl Transfers {
 
     /// Fetches a checkpoint into the local store. What came of one that is given up is removed.
     pub(crate) async fn fetch(
+        &self,
+        store: &Store,
+        pass: &Pass,
+        reference: CheckpointRef,
+    ) -> Result<(), FetchError> {
+        let CheckpointRef { task, checkpoint, .. } = reference;
+        let span = debug_span!(target: SPANS, "fetch", task, checkpoint);
+        self.get(store, pass, reference).instrument(span).await
+    }
+
+    async fn get(
         &self,
         store: &Store,
         pass: &Pass,

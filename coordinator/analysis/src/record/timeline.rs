@@ -82,6 +82,8 @@ pub struct Interrupted {
     pub target: Target,
     /// The VMs it hit.
     pub vms: Vec<VmId>,
+    /// Why somebody who looked on asked for it; `None`: the provider did it by itself.
+    pub asked_by: Option<String>,
 }
 
 impl Record {
@@ -151,8 +153,12 @@ impl Record {
                 _ => None,
             })
             .collect();
+        let asked_by = match &step.event {
+            Event::Interrupt { why, .. } => Some(why.as_str()),
+            _ => None,
+        };
         for effect in &step.effects {
-            self.effect(now, effect, &modes);
+            self.effect(now, effect, &modes, asked_by);
             if let &Effect::CheckpointAsked { task, .. } = effect {
                 let is_it =
                     |d: &&Decision| matches!(d, Decision::Checkpoint { task: t, .. } if *t == task);
@@ -282,6 +288,7 @@ impl Record {
             | Event::Requested { .. }
             | Event::AllRequested
             | Event::InstantOver
+            | Event::Interrupt { .. }
             | Event::Begin
             | Event::Tick
             | Event::Clock { .. }
@@ -395,7 +402,13 @@ impl Record {
         }
     }
 
-    fn effect(&mut self, now: Time, effect: &Effect, modes: &BTreeMap<TaskId, Mode>) {
+    fn effect(
+        &mut self,
+        now: Time,
+        effect: &Effect,
+        modes: &BTreeMap<TaskId, Mode>,
+        asked_by: Option<&str>,
+    ) {
         match effect {
             Effect::VmLaunched { vm, kind, market, price, bid, vcpus, host, .. } => {
                 self.counts.vms_launched += 1;
@@ -453,7 +466,15 @@ impl Record {
             }
             Effect::Interrupted { asked, action, target, vms, .. } => {
                 let (asked, action, target, vms) = (*asked, *action, target.clone(), vms.clone());
-                self.interruptions.push(Interrupted { asked, at: now, action, target, vms });
+                let asked_by = asked_by.map(str::to_owned);
+                self.interruptions.push(Interrupted {
+                    asked,
+                    at: now,
+                    action,
+                    target,
+                    vms,
+                    asked_by,
+                });
             }
             Effect::SurplusCharged { vm, cost, .. } => self.on_vm(*vm, |vm| vm.surcharge = *cost),
             Effect::VmHibernated { vm, asked } => {
@@ -531,7 +552,8 @@ impl Record {
     /// The provider did this to one VM.
     fn acted_on(&mut self, now: Time, vm: VmId, action: Action) {
         let (target, vms) = (Target::Vm(vm), vec![vm]);
-        self.interruptions.push(Interrupted { asked: now, at: now, action, target, vms });
+        let (asked, asked_by) = (now, None);
+        self.interruptions.push(Interrupted { asked, at: now, action, target, vms, asked_by });
     }
 
     fn on_vm(&mut self, vm: VmId, change: impl FnOnce(&mut VmHistory)) {

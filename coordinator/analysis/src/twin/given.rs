@@ -32,6 +32,8 @@ impl Given {
                 | Event::Requested { .. }
                 | Event::AllRequested
                 | Event::InstantOver
+                // Among the acts, by its effect.
+                | Event::Interrupt { .. }
                 | Event::Clock { .. }
                 | Event::Resumed { .. } => {}
             }

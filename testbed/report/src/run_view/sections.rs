@@ -100,6 +100,10 @@ fn interruptions(record: &Record) -> Table {
             [] => "none: no such VM ran".to_owned(),
             hit => names(hit),
         })
+        .column(Column::text("by"), |i| match &i.asked_by {
+            None => "the provider".to_owned(),
+            Some(why) => format!("somebody who looked on: {why}"),
+        })
         .column(Column::seconds("asked for"), |i| i.asked)
         .column(Column::seconds("took effect"), |i| record.took_effect(i))
         .column(Column::seconds("work lost"), |i| record.lost_by(i))

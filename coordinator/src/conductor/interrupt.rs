@@ -1,0 +1,53 @@
+//! Interruptions that somebody who looks on asks for: taken into the run's one order, and answered once
+//! they are in its log.
+
+use dormouse_cloud::Interruption;
+use dormouse_model::{Effect, Event};
+use dormouse_proto::v1;
+use ractor::RpcReplyPort;
+
+use super::ConductorState;
+use crate::interruption::Wanted;
+use crate::outside::Answer;
+
+type Reply = RpcReplyPort<Result<v1::InterruptReply, String>>;
+
+impl ConductorState {
+    /// Has the provider act now. What would hit no VM is refused, and is not in the log.
+    pub(super) fn interrupt(&mut self, wanted: Wanted, to: Reply) {
+        match self.interrupted(wanted) {
+            Ok(say) => self.batch.then.push(Box::new(Answer { to, say })),
+            Err(why) => drop(to.send(Err(why))),
+        }
+    }
+
+    fn interrupted(&mut self, wanted: Wanted) -> Result<v1::InterruptReply, String> {
+        self.must_go_on()?;
+        if !self.begun {
+            return Err(
+                "the run has not begun: there are no VMs; come again when there are".to_owned()
+            );
+        }
+        let now = self.clock.now();
+        self.hear_until(now, None);
+        self.must_go_on()?;
+        if self.run.over().is_some() {
+            return Err("the run is over".to_owned());
+        }
+        let Wanted { target, action, why } = wanted;
+        let at = self.last.max(now);
+        let act = Interruption { at, target: target.clone(), action };
+        if self.run.provider().hit_by(at, &act).is_empty() {
+            return Err(format!("it would hit no VM: {}", crate::interruption::fitting(action)));
+        }
+        self.feed(at, Event::Interrupt { target, action, why });
+        self.must_go_on()?;
+        let effects = self.batch.steps.last().map_or(&[][..], |step| &step.effects);
+        let hit = effects.iter().find_map(|effect| match effect {
+            Effect::Interrupted { vms, .. } => Some(vms),
+            _ => None,
+        });
+        let vms = hit.into_iter().flatten().map(|vm| vm.get()).collect();
+        Ok(v1::InterruptReply { emulated_at_us: at.as_micros(), vms })
+    }
+}

@@ -1,0 +1,109 @@
+//! Interruptions that somebody who looks on asks for: what is wanted, as far as it can be judged without
+//! the run.
+
+use dormouse_cloud::{Action, Target};
+use dormouse_proto::v1;
+use dormouse_units::{TypeName, VmId, ZoneName};
+
+/// The longest reason for what somebody does to a run: it goes into the log.
+const LONGEST_REASON: usize = 255;
+
+/// An act of the provider that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) target: Target,
+    pub(crate) action: Action,
+    pub(crate) why: String,
+}
+
+impl Wanted {
+    /// Reads what a request asks for.
+    ///
+    /// # Errors
+    ///
+    /// It can't be: what is wrong with it.
+    pub(crate) fn of(request: v1::InterruptRequest) -> Result<Self, String> {
+        use v1::interrupt_request::{Action as Asked, Target as Meant};
+        let action = match Asked::try_from(request.action) {
+            Ok(Asked::Hibernate) => Action::Hibernate,
+            Ok(Asked::Resume) => Action::Resume,
+            Ok(Asked::Preempt) => Action::Preempt,
+            Ok(Asked::Rebalance) => Action::Rebalance,
+            Ok(Asked::Unspecified) | Err(_) => {
+                return Err(
+                    "it names no action: hibernate, resume, preempt or rebalance".to_owned()
+                );
+            }
+        };
+        let target = match request.target {
+            Some(Meant::Vm(vm)) => Target::Vm(VmId::new(vm)),
+            Some(Meant::Type(kind)) => Target::Type(TypeName::from(kind.as_str())),
+            Some(Meant::Zone(zone)) => Target::Zone(ZoneName::from(zone.as_str())),
+            Some(Meant::All(true)) => Target::All,
+            Some(Meant::All(false)) | None => {
+                return Err("it names no VMs: one, those of a type or zone, or all".to_owned());
+            }
+        };
+        let why = reason(request.why, "no reason was given")?;
+        Ok(Self { target, action, why })
+    }
+}
+
+/// The VMs that an action can be done to, in words.
+pub(crate) const fn fitting(action: Action) -> &'static str {
+    match action {
+        Action::Hibernate => "only spot VMs that run hibernate",
+        Action::Resume => "only spot VMs that the provider has hibernated for long enough resume",
+        Action::Preempt => {
+            "only spot VMs that boot, run or are hibernated, without notice, are preempted"
+        }
+        Action::Rebalance => "it is recommended to replace only spot VMs that run, without notice",
+    }
+}
+
+/// A reason for the log, or this one where none is given.
+///
+/// # Errors
+///
+/// It is no line of text.
+pub(crate) fn reason(given: String, or: &str) -> Result<String, String> {
+    if given.len() > LONGEST_REASON || given.chars().any(char::is_control) {
+        return Err(format!(
+            "a reason has at most {LONGEST_REASON} bytes and no control characters"
+        ));
+    }
+    Ok(if given.is_empty() { or.to_owned() } else { given })
+}
+
+#[cfg(test)]
+mod tests {
+    use v1::interrupt_request::{Action as Asked, Target as Meant};
+
+    use super::*;
+
+    #[test]
+    fn what_can_be_no_interruption_is_refused_with_what_is_wrong() {
+        let request = v1::InterruptRequest {
+            action: Asked::Hibernate.into(),
+            target: Some(Meant::Vm(3)),
+            why: "to see".to_owned(),
+        };
+        let wanted = Wanted::of(request.clone()).expect("it can be");
+        let target = Target::Vm(VmId::new(3));
+        let why = "to see".to_owned();
+        assert_eq!(wanted, Wanted { target, action: Action::Hibernate, why });
+        for (change, word) in [
+            ((|it| it.action = 0) as fn(&mut v1::InterruptRequest), "no action"),
+            (|it| it.action = 77, "no action"),
+            (|it| it.target = None, "no VMs"),
+            (|it| it.target = Some(Meant::All(false)), "no VMs"),
+            (|it| it.why = "a\u{1b}[31m".to_owned(), "control characters"),
+            (|it| it.why = "x".repeat(256), "at most 255 bytes"),
+        ] {
+            let mut request = request.clone();
+            change(&mut request);
+            let no = Wanted::of(request).expect_err(word);
+            assert!(no.contains(word), "{no}");
+        }
+    }
+}
