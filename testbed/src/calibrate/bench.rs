@@ -123,6 +123,7 @@ impl Bench {
                 local_workers: 1,
                 out: out.path().to_path_buf(),
                 resume: false,
+                page: None,
             },
             show,
         )?;

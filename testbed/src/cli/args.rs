@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use dormouse_units::{Bytes, Ppm, Span};
+use dormouse_watch::WantedAction;
 
 use super::compare::CompareArgs;
 use super::export::ExportArgs;
@@ -85,6 +86,10 @@ pub(crate) enum Command {
         #[arg(long)]
         why: Option<String>,
     },
+    /// Have the provider of a live run hibernate, resume or preempt spot VMs now
+    Interrupt(InterruptArgs),
+    /// Show a run on a page in the browser: one that goes on, or one that is over
+    Watch(WatchArgs),
     /// Say what became of a task, VM or job of a run, and why
     Explain {
         #[command(flatten)]
@@ -169,6 +174,8 @@ pub(crate) struct LiveArgs {
         "Take parallel jobs from `dormouse submit` while it runs live, and end only after `dormouse \
          close`"
     )),
+    mut_arg("http", |arg| arg.requires("live")),
+    mut_arg("open_page", |arg| arg.requires("live")),
 )]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -185,6 +192,20 @@ pub(crate) struct RunArgs {
     /// $DORMOUSE_HOME, or in /var/lib/dormouse]
     #[arg(long, value_name = "FILE", requires = "live")]
     pub(crate) calibration: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
+}
+
+/// The page of a live run.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct PageArgs {
+    /// Serve a page of the run, and its metrics, at this address, such as 127.0.0.1:7381; port 0 is
+    /// any free one. From other hosts it asks for the run's secret
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Open the page in the browser
+    #[arg(long)]
+    pub(crate) open_page: bool,
 }
 
 /// How much is said on standard output; errors always are.
@@ -292,6 +313,83 @@ pub(crate) struct CoordinatorArgs {
     pub(crate) listen: SocketAddr,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("target").required(true).args(["vm", "kind", "zone", "all"])))]
+pub(crate) struct InterruptArgs {
+    #[command(flatten)]
+    pub(crate) at: RunningArgs,
+    /// What the provider is to do
+    #[arg(value_enum)]
+    pub(crate) action: ActionArg,
+    /// To one spot VM, by its number
+    #[arg(long, value_name = "N", value_parser = vm_number)]
+    pub(crate) vm: Option<u32>,
+    /// To all spot VMs of a type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Option<String>,
+    /// To all spot VMs of a zone
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) zone: Option<String>,
+    /// To all spot VMs
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Why, for the log
+    #[arg(long)]
+    pub(crate) why: Option<String>,
+}
+
+/// What the provider can be asked to do to spot VMs.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum ActionArg {
+    /// Freeze them at once and keep their memory
+    Hibernate,
+    /// Thaw those that the provider has hibernated
+    Resume,
+    /// Give notice, then take them
+    Preempt,
+    /// Recommend to replace them
+    Rebalance,
+}
+
+impl From<ActionArg> for WantedAction {
+    fn from(action: ActionArg) -> Self {
+        match action {
+            ActionArg::Hibernate => Self::Hibernate,
+            ActionArg::Resume => Self::Resume,
+            ActionArg::Preempt => Self::Preempt,
+            ActionArg::Rebalance => Self::Rebalance,
+        }
+    }
+}
+
+/// The number of a VM, also as it is called, such as vm3.
+fn vm_number(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix("vm").unwrap_or(text);
+    number
+        .parse()
+        .map_err(|_| "give a VM as the run calls it, such as vm3, or its number".to_owned())
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// The folder of the run
+    pub(crate) dir: PathBuf,
+    /// Where to serve the page [default: any free port of this host]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) http: Option<SocketAddr>,
+    /// Play the run from its beginning, so many times as fast as its clock
+    #[arg(long, value_name = "X", allow_hyphen_values = true, value_parser = |text: &str| within(text, 0.001, 1e6))]
+    pub(crate) speed: Option<f64>,
+    /// Open the page in the browser
+    #[arg(long)]
+    pub(crate) open_page: bool,
+    /// A file of the secret that browsers of other hosts have to show [default: the run's]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -329,6 +427,8 @@ pub(crate) struct ResumeArgs {
     /// Where to listen for its workers of other hosts [default: on workers of this host]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) listen: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) page: PageArgs,
     #[command(flatten)]
     pub(crate) say: Say,
 }

@@ -15,7 +15,7 @@ use super::args::{ResumeArgs, Say};
 use super::failure::Failure;
 use super::preflight;
 use super::run::{end, resume_virtually};
-use crate::live::{self, Conduct, LiveError, Rehearsal, conduct, rehearse};
+use crate::live::{self, Conduct, LiveError, Page, Rehearsal, conduct, rehearse};
 use dormouse_experiment::command_line;
 use dormouse_experiment::{Experiment, Live};
 use dormouse_report::jobs::JobsError;
@@ -61,7 +61,7 @@ pub(super) fn conduct_live(
     header: &Header,
     Rehearsed { rehearsal, submissions, requests, skipped, requests_read }: Rehearsed,
     takes: Option<String>,
-    listen: Option<SocketAddr>,
+    (listen, page): (Option<SocketAddr>, Option<Page>),
     mut staging: Staging,
     say: Say,
 ) -> Result<(), Failure> {
@@ -94,6 +94,7 @@ pub(super) fn conduct_live(
             local_workers: if listen.is_none() { experiment.live.workers } else { 0 },
             out: folder.clone(),
             resume,
+            page,
         },
         |now| {
             for line in news.take_if(|_| now.begun).into_iter().flatten() {
@@ -165,19 +166,23 @@ fn unless_broken<T>(
 /// still there are taken back, and tasks of the others restart from their last checkpoints, and
 /// parallel jobs from the beginning.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
-    let ResumeArgs { dir, listen, say } = args;
+    let ResumeArgs { dir, listen, page, say } = args;
     let header = read_header(dir)?;
     let experiment = &header.experiment;
     check(dir, &header)?;
     header.check_inputs()?;
     if header.mode == Mode::Virtual {
+        if page.page().is_some() {
+            let why = "its page is shown by `dormouse watch`: it is a run in virtual time";
+            return Err(Failure::BadInput(format!("{}: {why}", dir.display())));
+        }
         return resume_virtually(&header, dir, *say);
     }
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }
     let rehearsed = Rehearsed::of(experiment)?;
-    conduct_live(&header, rehearsed, None, *listen, Staging::go_on(dir)?, *say)
+    conduct_live(&header, rehearsed, None, (*listen, page.page()), Staging::go_on(dir)?, *say)
 }
 
 fn check(dir: &Path, header: &Header) -> Result<(), Failure> {

@@ -7,7 +7,7 @@ use clap::Parser as _;
 use super::args::{Cli, Command};
 use super::{
     advise, calibrate, compare, conduct, doctor, export, fit, inspect, list, manual, observe,
-    prices, recorded, reproduce, run, sweep, worker, workload,
+    prices, recorded, reproduce, run, sweep, watch, worker, workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
@@ -30,6 +30,8 @@ pub fn main() -> ExitCode {
         Command::Submit(args) => observe::submit(args),
         Command::Close { at } => observe::close(at),
         Command::Cancel { at, why } => observe::cancel(at, why.as_deref()),
+        Command::Interrupt(args) => watch::interrupt(args),
+        Command::Watch(args) => watch::watch(args),
         Command::Explain { of, what } => recorded::explain(of, what),
         Command::Export(args) => export::run(args),
         Command::Check(of) => recorded::check(of),
@@ -47,6 +49,8 @@ pub fn main() -> ExitCode {
         Command::Completions { shell } => manual::completions(*shell),
         Command::Man { dir } => manual::pages(dir),
     };
+    #[cfg(feature = "otlp")]
+    super::traces::end();
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),

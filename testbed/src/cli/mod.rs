@@ -29,7 +29,10 @@ mod scheduler_name;
 mod speedup;
 mod sweep;
 mod terminal;
+#[cfg(feature = "otlp")]
+mod traces;
 mod two_tier;
+mod watch;
 mod when;
 mod worker;
 mod workload;

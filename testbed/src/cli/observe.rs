@@ -19,7 +19,7 @@ use dormouse_experiment::command_line;
 use dormouse_report::output::read_header;
 
 /// The file of the secret in a run's folder.
-const SECRET: &str = "secret";
+pub(super) const SECRET: &str = "secret";
 
 fn wait<T>(until: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build();
@@ -27,7 +27,7 @@ fn wait<T>(until: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure
 }
 
 /// Asks the coordinator of a run, which has to be there.
-fn ask<T, E: Into<Failure>>(
+pub(super) fn ask<T, E: Into<Failure>>(
     at: &RunningArgs,
     what: impl AsyncFnOnce(&mut Remote) -> Result<T, E>,
 ) -> Result<T, Failure> {

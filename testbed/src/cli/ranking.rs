@@ -140,6 +140,7 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
             local_workers: 1,
             out: staging.path().to_path_buf(),
             resume: false,
+            page: None,
         },
         |now| progress.show(now.completed.into(), now.tasks.into(), "", None),
     );

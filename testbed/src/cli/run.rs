@@ -16,6 +16,7 @@ use super::failure::Failure;
 use super::print::show;
 use super::speedup::settle;
 use super::{preflight, terminal};
+use crate::live::Page;
 use dormouse_experiment::{Loaded, Override, Planned, Source, open};
 use dormouse_experiment::{command_line, option};
 use dormouse_report::jobs::JobsError;
@@ -25,7 +26,8 @@ use dormouse_report::run_view::Results;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let verb = if args.is_live { "run --live" } else { "run" };
-    let asked = Asked { args: &args.what, live: &args.live, verb };
+    let page = args.page.page();
+    let asked = Asked { args: &args.what, live: &args.live, page, verb };
     let loaded = opened(&asked)?;
     match args.is_live {
         true => here(&asked, loaded, args.calibration.as_deref()),
@@ -35,7 +37,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 
 /// `dormouse coordinator`: a live run whose workers are elsewhere.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
-    let asked = Asked { args: &args.what, live: &args.live, verb: "coordinator" };
+    let page = args.page.page();
+    let asked = Asked { args: &args.what, live: &args.live, page, verb: "coordinator" };
     let loaded = opened(&asked)?;
     loaded.scheduler()?;
     let header = Header::new(Mode::Live, command(&asked), loaded.experiment);
@@ -46,6 +49,8 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
 struct Asked<'a> {
     args: &'a WhatArgs,
     live: &'a LiveArgs,
+    /// The page that is served of it.
+    page: Option<Page>,
     /// The command, as it is typed after `dormouse`.
     verb: &'static str,
 }
@@ -160,7 +165,7 @@ fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Resul
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }
     let staging = Staging::begin_in_place(&folder(args, header), Replaces::by(header, args.force))?;
-    conduct_live(header, rehearsed, Some(takes), listen, staging, args.say)
+    conduct_live(header, rehearsed, Some(takes), (listen, asked.page), staging, args.say)
 }
 
 /// Writes the results and says what came out.

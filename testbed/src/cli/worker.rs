@@ -21,8 +21,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     if args.criu.is_some() {
         config.criu.clone_from(&args.criu);
     }
-    super::log::begin(true);
-    let prepared = agent::prepare_process(&config)?;
+    let prepared = super::log::before_threads(|| agent::prepare_process(&config))?;
     match agent::run(&config, prepared)? {
         Ended::Over { why } => print(&format!("the run is over: {why}")),
         Ended::Terminated => print("ended by a signal; nothing is left behind"),

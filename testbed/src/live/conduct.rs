@@ -20,10 +20,12 @@ use dormouse_policies::Policy;
 use dormouse_program::ProgramError;
 use dormouse_units::{Bytes, Span, TaskId, Time};
 use dormouse_vm::ideal::Machine;
+use dormouse_watch::server::ServeError;
 use dormouse_workload::{RequestsRead, Skipped};
 use nix::time::{ClockId, clock_gettime};
 use tokio_util::sync::CancellationToken;
 
+use super::page::Page;
 use super::rehearsal::Rehearsal;
 use super::supervise::to_the_end;
 use dormouse_experiment::{Experiment, Start};
@@ -57,6 +59,8 @@ pub struct Conduct<'a> {
     pub out: PathBuf,
     /// Go on with the run whose log is in that folder.
     pub resume: bool,
+    /// The page that is served of it.
+    pub page: Option<Page>,
 }
 
 /// Why there is no live run, or no end of it.
@@ -83,6 +87,9 @@ pub enum LiveError {
     /// A scheduler that is a program can't be started.
     #[error(transparent)]
     Program(#[from] ProgramError),
+    /// The page of the run can't be served.
+    #[error(transparent)]
+    Page(#[from] ServeError),
 }
 
 impl LiveError {
@@ -93,7 +100,7 @@ impl LiveError {
             Self::Coordinator(error) => {
                 matches!(error, Listen { .. } | Invalid { .. } | Secret { .. } | Admission(_))
             }
-            Self::Program(_) => true,
+            Self::Program(_) | Self::Page(_) => true,
             _ => false,
         }
     }
@@ -124,10 +131,11 @@ pub fn conduct<'a>(
     show: impl FnMut(&Progress),
 ) -> Result<Outcome<'a>, LiveError> {
     let (header, skipped, local_workers) = (conduct.header, conduct.skipped, conduct.local_workers);
+    let page = conduct.page;
     let (experiment, submissions) = (&header.experiment, conduct.submissions.clone());
     let read = conduct.requests_read.clone();
     let run = live_run(conduct)?;
-    let conducted = to_the_end(run, local_workers, show)?;
+    let conducted = to_the_end(run, local_workers, page, show)?;
     let folder = conducted.log.parent().unwrap_or(Path::new("."));
     let steps = RunLog::read(folder)?.steps.unwrap_or_default();
     let mut record = header.record();

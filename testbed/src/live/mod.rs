@@ -2,8 +2,10 @@
 //! here or on other hosts.
 
 mod conduct;
+mod page;
 mod rehearsal;
 mod supervise;
 
 pub use conduct::{Conduct, LiveError, Outcome, conduct};
+pub use page::{Page, open_in_browser};
 pub use rehearsal::{Rehearsal, rehearse};

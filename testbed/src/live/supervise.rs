@@ -7,7 +7,7 @@ use dormouse_host::workers::LocalWorkers;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::LiveError;
+use super::{LiveError, Page};
 
 /// How often the run is looked at from outside: progress, workers that have ended.
 const LOOK: Duration = Duration::from_millis(100);
@@ -21,6 +21,7 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) fn to_the_end(
     live: LiveRun,
     local_workers: u32,
+    page: Option<Page>,
     show: impl FnMut(&Progress),
 ) -> Result<Conducted, LiveError> {
     if nix::unistd::geteuid().is_root() {
@@ -31,12 +32,13 @@ pub(super) fn to_the_end(
         .enable_all()
         .build()
         .map_err(LiveError::Runtime)?
-        .block_on(supervised(live, local_workers, show))
+        .block_on(supervised(live, local_workers, page, show))
 }
 
 async fn supervised(
     mut live: LiveRun,
     local_workers: u32,
+    page: Option<Page>,
     mut show: impl FnMut(&Progress),
 ) -> Result<Conducted, LiveError> {
     // From the first on: what comes while its workers are started is heard, too.
@@ -46,6 +48,8 @@ async fn supervised(
     let (pause, cancel, out) = (live.pause.clone(), live.cancel.clone(), live.out.clone());
     let bound = live.bind().await?;
     let (address, secret) = (bound.address(), bound.secret_file());
+    // Told of the run's end when it goes, at the end of this function.
+    let _page = page.map(|page| page.serve(&bound, &out)).transpose()?;
     let running = bound.conduct();
     let mut workers = match local_workers {
         0 => {

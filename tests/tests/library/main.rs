@@ -16,6 +16,7 @@ mod job_memory;
 mod market;
 mod mutations;
 mod papers;
+mod pictured;
 mod random_runs;
 mod requests;
 mod restarts;

@@ -1,0 +1,93 @@
+//! `dormouse watch` and `dormouse interrupt`: the page of a run, and what is done to one from outside.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use dormouse_watch::server::{ServeError, Watch, serve};
+use dormouse_watch::{Interruption, WantedAction, WantedTarget};
+use tokio::runtime::Builder;
+
+use super::args::{InterruptArgs, PageArgs, WatchArgs};
+use super::failure::Failure;
+use super::observe::ask;
+use super::print::print;
+use crate::live::{Page, open_in_browser};
+use dormouse_report::output::read_header;
+
+/// Any port that is free, of this host alone.
+const ANY_PORT: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+impl PageArgs {
+    /// The page that is wanted of a live run, if one is.
+    pub(super) fn page(&self) -> Option<Page> {
+        let listen = self.http.or(self.open_page.then_some(ANY_PORT))?;
+        Some(Page { listen, opens: self.open_page })
+    }
+}
+
+/// Serves the page of a run in a folder until Ctrl-C.
+pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
+    let WatchArgs { dir, http, speed, open_page, secret_file } = args;
+    // A run that is yet to begin has no log: whoever looks on waits for it.
+    if !dir.is_dir() {
+        let dir = dir.display();
+        return Err(Failure::BadInput(format!(
+            "{dir}: there is no such folder; give that of a run"
+        )));
+    }
+    if dir.join(dormouse_log::FILE).exists() {
+        read_header(dir)?;
+    }
+    let named = secret_file.as_deref().map(super::worker::read_secret).transpose()?;
+    let secret = match named {
+        Some(secret) => Some(secret),
+        None => super::worker::read_secret(&dir.join(super::observe::SECRET)).ok(),
+    };
+    let (listen, folder, playback) = (http.unwrap_or(ANY_PORT), dir.clone(), *speed);
+    let mut serving = serve(Watch { listen, folder, secret, vitals: None, playback })?;
+    serving.say_in(dir);
+    let url = serving.url();
+    print(&format!("{url} shows the run until Ctrl-C"))?;
+    if *open_page {
+        open_in_browser(&url);
+    }
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Broken(format!("the runtime: {error}")))?;
+    let ends = runtime.block_on(async {
+        let mut signals = dormouse_coordinator::Signals::of_this_process()?;
+        signals.next().await;
+        Ok::<_, std::io::Error>(())
+    });
+    ends.map_err(|error| Failure::Broken(format!("signals can't be heard: {error}")))
+}
+
+/// Has the provider of a live run act on spot VMs now.
+pub(crate) fn interrupt(args: &InterruptArgs) -> Result<(), Failure> {
+    let InterruptArgs { at, action, vm, kind, zone, all: _, why } = args;
+    let target = match (vm, kind, zone) {
+        (Some(vm), ..) => WantedTarget::Vm(*vm),
+        (_, Some(kind), _) => WantedTarget::Type(kind.clone()),
+        (.., Some(zone)) => WantedTarget::Zone(zone.clone()),
+        // It is demanded that one of them is said.
+        (None, None, None) => WantedTarget::All,
+    };
+    let action: WantedAction = (*action).into();
+    let wanted = Interruption { action, target, why: why.clone().unwrap_or_default() };
+    let reply = ask(at, async |remote| remote.interrupt(wanted.request()).await)?;
+    let at_s = reply.emulated_at_us as f64 / 1e6;
+    let hit: Vec<String> = reply.vms.iter().map(|vm| format!("vm{vm}")).collect();
+    match hit.as_slice() {
+        [] => print(&format!("it is in the log at {at_s:.1} s, and hit no VM")),
+        hit => print(&format!("it hit {} at {at_s:.1} s", hit.join(", "))),
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        match error {
+            ServeError::Listen { .. } | ServeError::NoSecret { .. } => {
+                Self::BadInput(error.to_string())
+            }
+            ServeError::Thread(_) => Self::Broken(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The page of a live run, served beside it.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use dormouse_coordinator::BoundRun;
+use dormouse_watch::server::{Serving, Watch, serve};
+
+use super::LiveError;
+
+/// The page of a live run.
+#[derive(Clone, Copy, Debug)]
+pub struct Page {
+    /// Where it is served.
+    pub listen: SocketAddr,
+    /// Whether it is opened in a browser.
+    pub opens: bool,
+}
+
+impl Page {
+    /// Serves the page of a run that is about to be conducted, and says where.
+    ///
+    /// # Errors
+    ///
+    /// It can't be served there.
+    pub(super) fn serve(self, run: &BoundRun, folder: &Path) -> Result<Serving, LiveError> {
+        let watch = Watch {
+            listen: self.listen,
+            folder: folder.to_owned(),
+            secret: dormouse_worker::agent::read_secret(&run.secret_file()).ok(),
+            vitals: Some(run.vitals()),
+            playback: None,
+        };
+        let mut serving = serve(watch)?;
+        serving.say_in(folder);
+        let (url, folder) = (serving.url(), folder.display());
+        eprintln!("look on at {url}; once it is over, `dormouse watch {folder}` shows it again");
+        if self.opens {
+            open_in_browser(&url);
+        }
+        Ok(serving)
+    }
+}
+
+/// Opens a page in the browser of whoever sits here; where there is none, it is said where the page is.
+pub fn open_in_browser(url: &str) {
+    let browser = std::env::var("BROWSER").ok().filter(|it| !it.is_empty());
+    let programs = browser.into_iter().chain(["xdg-open".to_owned(), "open".to_owned()]);
+    for program in programs {
+        let mut opening = Command::new(&program);
+        opening.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if opening.spawn().is_ok() {
+            return;
+        }
+    }
+    eprintln!("no browser was found here: open {url}");
+}

@@ -1,0 +1,165 @@
+//! What metrics cost: an event taken in, and a scrape of a long run with many VMs.
+//!
+//! `cargo bench -p dormouse-watch --bench metrics`
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use dormouse_analysis::Mode;
+use dormouse_cloud::Market;
+use dormouse_coordinator::Vitals;
+use dormouse_experiment::{Loaded, Source, open};
+use dormouse_model::{Effect, Event, Notice, Report, StartReason, Step, VmEnd};
+use dormouse_report::output::{Header, RunLog};
+use dormouse_report::replay::play;
+use dormouse_units::{
+    Attempt, Bytes, CheckpointSeq, Credits, HostId, Money, Ppm, Price, TaskId, Time, TypeName, VmId,
+};
+use dormouse_watch::metrics::{Beside, Format, RunMetrics, RunName};
+
+/// Scrapes of which the mean is taken.
+const SCRAPES: u32 = 200;
+
+fn metrics_of(header: &Header) -> RunMetrics {
+    let experiment = &header.experiment;
+    let name = RunName {
+        run: "bench".to_owned(),
+        experiment: experiment.name.clone(),
+        scheduler: experiment.scheduler_name(),
+        mode: Mode::Live,
+        speedup: Some(30.0),
+    };
+    RunMetrics::new(name, &experiment.whole_setup(), experiment.tenants())
+}
+
+fn header_of(experiment: &str) -> Header {
+    let source = Source { experiment: Some(experiment), ..Source::default() };
+    let loaded = open(&source);
+    let Loaded { experiment, .. } = loaded.unwrap_or_else(|error| panic!("{experiment}: {error}"));
+    Header::new(Mode::Virtual, String::new(), experiment)
+}
+
+fn report(us: u64, host: u32, report: Report) -> Step {
+    let event = Event::Machine { host: HostId::new(host), number: us, report };
+    Step { at: Time::from_micros(us), event, ..Step::blank() }
+}
+
+/// The steps of a long life of 2,000 VMs, on 20 hosts: each launches, runs tasks that are
+/// checkpointed, reports credits and shares, hibernates and resumes, and one in ten ends.
+fn long_run() -> Vec<Step> {
+    let (mut steps, mut us) = (Vec::new(), 0);
+    let mut next = || {
+        us += 1_000;
+        us
+    };
+    let kinds = ["c3.large", "t3.large"].map(TypeName::from);
+    for n in 0..2_000_u32 {
+        let (vm, host) = (VmId::new(n), n % 20);
+        let task = TaskId::new(n % 60);
+        let launched = Effect::VmLaunched {
+            vm,
+            kind: kinds[n as usize % 2].clone(),
+            market: if n % 3 == 0 { Market::OnDemand } else { Market::Spot },
+            price: Price::from_nanos_per_hour(30_000_000),
+            bid: None,
+            vcpus: 2,
+            host: HostId::new(host),
+        };
+        let at = Time::from_micros(next());
+        let effects = vec![launched, Effect::VmReady { vm }];
+        steps.push(Step { at, event: Event::Tick, effects, ..Step::blank() });
+        for round in 0..6_u32 {
+            let attempt = Attempt::new(round + 1);
+            let (reason, from) = (StartReason::Planned, None);
+            let sent = Effect::TaskSent { task, attempt, vm, reason, from, vcpu: None };
+            let at = Time::from_micros(next());
+            let (event, effects) = (Event::Tick, vec![sent]);
+            steps.push(Step { at, event, effects, ..Step::blank() });
+            let (done, real_took_us) = (Ppm::ZERO, 9_000);
+            let started = Report::TaskStarted { vm, task, attempt, done, real_took_us };
+            steps.push(report(next(), host, started));
+            steps.push(report(
+                next(),
+                host,
+                Report::CheckpointTaken {
+                    vm,
+                    task,
+                    attempt,
+                    checkpoint: CheckpointSeq::new(1),
+                    done: Ppm::ONE,
+                    bytes: Bytes::new(u64::from(n) * 10_000),
+                    real_held_us: 100_000 + u64::from(n) * 20,
+                    real_dump_us: 40_000,
+                    real_owed_us: 0,
+                    real_criu_us: 0,
+                    held_at: None,
+                },
+            ));
+            let balance = Credits::whole(u64::from(round) + 1);
+            let mut credits = report(next(), host, Report::Credits { vm, balance });
+            credits.notices = vec![Notice::Credits { vm, balance }];
+            steps.push(credits);
+            let promised = u64::from(round + 1) * 1_000_000;
+            steps.push(report(
+                next(),
+                host,
+                Report::Share { vm, real_promised_us: promised, real_received_us: promised + 700 },
+            ));
+            let asked = Time::from_micros(next());
+            let mut frozen = report(next(), host, Report::VmFrozen { vm, real_took_us: 900 });
+            frozen.effects = vec![Effect::VmHibernated { vm, asked }];
+            steps.push(frozen);
+            let mut thawed = report(next(), host, Report::VmThawed { vm, real_took_us: 900 });
+            thawed.effects = vec![Effect::VmResumed { vm, asked }];
+            steps.push(thawed);
+            let (kept, real_cpu_us) = (None, 10);
+            steps.push(report(
+                next(),
+                host,
+                Report::TaskStopped { vm, task, attempt, kept, real_cpu_us },
+            ));
+        }
+        if n % 10 == 9 {
+            let at = Time::from_micros(next());
+            let (why, cost) = (VmEnd::Terminated, Money::from_nanos(5));
+            let (event, effects) = (Event::Tick, vec![Effect::VmEnded { vm, why, cost }]);
+            steps.push(Step { at, event, effects, ..Step::blank() });
+        }
+    }
+    steps
+}
+
+/// Takes in steps, then is scraped, and says what that took.
+fn measure(name: &str, header: &Header, steps: &[Step]) {
+    let mut metrics = metrics_of(header);
+    let began = Instant::now();
+    steps.iter().for_each(|step| metrics.see(step));
+    let seen = began.elapsed();
+    let vitals = Vitals::default();
+    let beside = Beside { serves: true, now: None, vitals: Some(&vitals) };
+    for format in [Format::OpenMetrics, Format::Plain] {
+        let (began, mut bytes) = (Instant::now(), 0);
+        for _ in 0..SCRAPES {
+            bytes = black_box(metrics.exposition(format, &beside)).len();
+        }
+        let each = began.elapsed() / SCRAPES;
+        let per_event = seen.as_secs_f64() / steps.len().max(1) as f64 * 1e9;
+        let (n, us) = (steps.len(), each.as_secs_f64() * 1e6);
+        println!(
+            "{name}: {n} events, {per_event:.0} ns each; a scrape in {format:?} takes {us:.0} us and has {bytes} bytes"
+        );
+    }
+}
+
+fn main() {
+    let steps = long_run();
+    measure("2,000 VMs", &header_of("j60"), &steps);
+    for experiment in ["j60", "batch-small", "provider-testbed"] {
+        let header = header_of(experiment);
+        let (log, mut steps) = (RunLog { header, steps: None, torn: false }, Vec::new());
+        if let Err(error) = play(&log, |step| steps.push(step.clone())) {
+            panic!("{experiment}: {error}");
+        }
+        measure(experiment, &log.header, &steps);
+    }
+}

@@ -1,0 +1,270 @@
+// Panels that show the run at the playhead: the figures that matter, VMs, the queue, hosts and fidelity.
+
+import { byId, el, facts, setAttribute, setText } from "./dom.js";
+import { VirtualList } from "./list.js";
+import { taskName } from "./hit.js";
+import { fidelityAt, figuresAt, runningOn, seatsTaken, vmState, waitedFor, waitingAt } from "./moment.js";
+import { bytes, clock, count, counted, fixed, money, percent, rate, span } from "./words.js";
+
+/** Tells whether a panel would show something else than the last time: these values are others. */
+class Shown {
+  isSame(...values) {
+    const isSame = values.every((value, n) => Object.is(value, this.values?.[n]));
+    this.values = values;
+    return isSame;
+  }
+}
+
+/** The figures that matter most. */
+export class Cards {
+  constructor(box) {
+    this.cards = ["done", "queue", "vms", "cost", "time", "fidelity"].map((name) => {
+      const [title, value, remark] = [el("span"), el("b"), el("small")];
+      const card = el("div", { class: "card", id: `card-${name}` }, title, value, remark);
+      box.append(card);
+      return { name, card, title, value, remark };
+    });
+  }
+
+  show(state) {
+    const figures = figuresAt(state.history, state.head);
+    const shown = { done: done(state, figures), queue: queue(figures), vms: vms(figures), cost: cost(state, figures) };
+    Object.assign(shown, { time: time(state), fidelity: fidelity(state) });
+    for (const { name, card, title, value, remark } of this.cards) {
+      const [words, figure, about, tone] = shown[name];
+      setText(title, words);
+      setText(value, figure);
+      setText(remark, about);
+      setAttribute(card, "class", `card ${tone ?? ""}`.trim());
+    }
+  }
+}
+
+function done({ run, noun }, figures) {
+  const total = run?.tasks ? ` of ${count(run.tasks)}` : "";
+  return [`${noun}s done`, figures ? `${count(figures.done)}${total}` : "–", figures ? `${count(figures.running)} running` : "nothing is counted yet"];
+}
+
+function queue(figures) {
+  return ["waiting", figures ? count(figures.waiting) : "–", figures ? "not started, or to go on" : ""];
+}
+
+function vms(figures) {
+  if (!figures) return ["VMs", "–", ""];
+  return ["VMs", count(figures.spot + figures.ondemand), `${count(figures.spot)} spot, ${count(figures.ondemand)} on-demand`];
+}
+
+function cost({ run }, figures) {
+  if (!figures) return ["cost", "–", "nothing is charged yet"];
+  const about = [];
+  let tone = "";
+  if (typeof run?.budget_usd === "number") {
+    about.push(`of a budget of ${money(run.budget_usd)}`);
+    tone = figures.cost > run.budget_usd ? "bad" : "";
+  } else if (typeof run?.plan?.cost_usd === "number") about.push(`planned ${money(run.plan.cost_usd)}`);
+  about.push(`now ${rate(figures.rate)}`);
+  return ["cost", money(figures.cost), about.join(", "), tone];
+}
+
+function time({ run, history, head }) {
+  const { over } = history;
+  const planned = typeof run?.plan?.makespan_s === "number" ? `planned ${span(run.plan.makespan_s)}` : "";
+  const deadline = run?.deadline_s;
+  if (!deadline) return ["time", span(head), planned || "no deadline"];
+  const left = deadline - head;
+  const isOver = over && head >= over.time - 1e-6;
+  const tone = isOver ? (over.time <= deadline && over.complete ? "good" : "bad") : left < 0 ? "bad" : "";
+  const words = left >= 0 ? `${span(left)} to the deadline` : `${span(-left)} past the deadline`;
+  return ["time", span(head), [words, planned].filter(Boolean).join(", "), tone];
+}
+
+function fidelity({ run, history, head }) {
+  if (run?.mode === "virtual") return ["fidelity", "–", "virtual time: nothing to measure"];
+  const now = fidelityAt(history, head);
+  if (!now) return ["fidelity so far", "not measured", "no attempt has ended yet"];
+  return ["fidelity so far", `mean ${percent(now.mean)}`, `worst ${percent(now.worst)} of ${counted(now.ended, "attempt")}; no verdict before the end`];
+}
+
+/** A button that selects something. */
+export function selector(text, about, select) {
+  return el("button", { class: "pick", type: "button", click: () => select(about) }, text);
+}
+
+const STATE_WORDS = { boot: "boots", notice: "has its notice", ended: "ended" };
+
+/** The table of VMs, which says in words what the Gantt chart draws. */
+export class VmTable {
+  constructor(box, { select }) {
+    this.select = select;
+    this.list = new VirtualList(box, {
+      make: () => this.make(),
+      fill: (row, vm) => this.fill(row, vm),
+      empty: "No VM is there at this time.",
+    });
+    this.caption = byId("vms-count");
+    this.box = box;
+    this.shown = new Shown();
+  }
+
+  make() {
+    const cell = (name) => el("span", { class: name, role: "cell" });
+    const name = cell("c-vm");
+    const button = el("button", { class: "pick", type: "button", click: () => this.select(button.dataset.about) });
+    name.append(button);
+    const state = cell("c-state");
+    state.append(el("span", { class: "pill" }));
+    return el("div", { role: "row" }, name, cell("c-type"), cell("c-market"), state, cell("c-seats"), cell("c-work"),
+      cell("c-credits"), cell("c-price"), cell("c-host"));
+  }
+
+  fill(row, vm) {
+    const { state } = this;
+    const { history, head, selected } = state;
+    const now = vmState(vm, head) ?? "not yet";
+    const [name, type, market, stateCell, seats, work, credits, price, host] = row.children;
+    const about = `vm${vm.id}`;
+    setText(name.firstChild, `VM ${vm.id}`);
+    name.firstChild.dataset.about = about;
+    setAttribute(row, "data-vm", vm.id);
+    setAttribute(row, "data-state", now);
+    setAttribute(row, "aria-selected", selected === about ? "true" : null);
+    setText(type, vm.type);
+    setText(market, vm.market);
+    setText(stateCell.firstChild, STATE_WORDS[now] ?? now);
+    setAttribute(stateCell.firstChild, "class", `pill s-${now.replace(" ", "-")}`);
+    setText(seats, `${seatsTaken(history, vm, head)} of ${counted(vm.vcpus, "vCPU")}`);
+    const running = runningOn(history, vm, head).map((span) => history.tasks[history.spans.task[span]].number);
+    setText(work, running.length ? `${state.noun} ${running.slice(0, 12).join(", ")}${running.length > 12 ? " …" : ""}` : "idle");
+    const balance = vm.credits?.at(head);
+    setText(credits, balance === undefined ? "" : `${fixed(balance, 1)} credits`);
+    setText(price, `${rate(vm.usd)}${typeof vm.bid === "number" ? `, bid ${rate(vm.bid)}` : ""}`);
+    setText(host, history.hosts.get(vm.host)?.name ?? "");
+  }
+
+  show(state) {
+    this.state = state;
+    const { history, head, choice, selected } = state;
+    if (this.shown.isSame(history, history.changes, head, choice.ended, selected)) return;
+    const there = history.vms.filter((vm) => vm.from <= head && (choice.ended || head < vm.until));
+    this.list.set(there);
+    setAttribute(this.box, "aria-rowcount", there.length + 1);
+    setText(this.caption, `${count(there.length)}${choice.ended ? " so far" : ""}`);
+  }
+}
+
+/** The tasks that wait. */
+export class Queue {
+  constructor(box, { select }) {
+    this.caption = byId("queue-count");
+    this.shown = new Shown();
+    this.list = new VirtualList(box, {
+      make: () => {
+        const button = el("button", { class: "pick", type: "button", click: () => select(button.dataset.about) });
+        return el("div", { role: "row" }, el("span", { class: "c-task", role: "cell" }, button),
+          el("span", { class: "c-since", role: "cell" }), el("span", { class: "c-size", role: "cell" }));
+      },
+      fill: (row, task) => this.fill(row, task),
+      empty: "Nothing waits at this time.",
+    });
+  }
+
+  fill(row, task) {
+    const { head, noun, selected } = this.state;
+    const [name, since, size] = row.children;
+    setText(name.firstChild, taskName(task, noun));
+    name.firstChild.dataset.about = `task${task.id}`;
+    setAttribute(row, "data-task", task.id);
+    setAttribute(row, "aria-selected", selected === `task${task.id}` ? "true" : null);
+    setText(since, `for ${span(waitedFor(task, head))}`);
+    setText(size, task.processes > 1 ? `${count(task.processes)} processes` : "");
+  }
+
+  show(state) {
+    this.state = state;
+    if (this.shown.isSame(state.history, state.history.changes, state.head, state.selected)) return;
+    const waiting = waitingAt(state.history, state.head);
+    this.list.set(waiting);
+    setText(this.caption, count(waiting.length));
+  }
+}
+
+/** The hosts, what they hold at the playhead, and their sessions now. */
+export class Hosts {
+  constructor(body, { select }) {
+    this.body = body;
+    this.select = select;
+    this.shown = new Shown();
+  }
+
+  show({ history, head, news, isLive, run }) {
+    // Sessions are told with each news; a run that is over has none.
+    const sessionsOf = news?.sessions?.length ? news : null;
+    if (this.shown.isSame(history, history.changes, head, isLive, sessionsOf, run?.mode, news?.over)) return;
+    const sessions = new Map((news?.sessions ?? []).map((session) => [session.host, session]));
+    const held = new Map();
+    for (const vm of history.vms) {
+      if (vm.from <= head && head < vm.until) held.set(vm.host, (held.get(vm.host) ?? 0) + 1);
+    }
+    const hosts = [...history.hosts.values()].filter((host) => host.from <= head);
+    // A provider may have thousands of hosts: the page says how many more there are.
+    const shown = hosts.slice(0, 200);
+    while (this.body.rows.length > shown.length) this.body.deleteRow(-1);
+    while (this.body.rows.length < shown.length) {
+      const button = el("button", { class: "pick", type: "button", click: () => this.select(button.dataset.about) });
+      this.body.append(el("tr", {}, el("td", {}, button), el("td", { class: "n" }), el("td", { class: "n" }), el("td", { class: "n" }), el("td")));
+    }
+    shown.forEach((host, n) => {
+      const [name, vcpus, memory, vms, session] = this.body.rows[n].cells;
+      setText(name.firstChild, host.name);
+      name.firstChild.dataset.about = `host${host.id}`;
+      setText(vcpus, counted(host.vcpus, "vCPU"));
+      setText(memory, bytes(host.memory));
+      setText(vms, counted(held.get(host.id) ?? 0, "VM"));
+      setText(session, sessionWords(host, sessions, { head, isLive, run, news }));
+    });
+    setText(byId("hosts-more"), hosts.length > shown.length ? `and ${count(hosts.length - shown.length)} more` : "");
+    byId("hosts-empty").hidden = hosts.length > 0;
+  }
+}
+
+function sessionWords(host, sessions, { head, isLive, run, news }) {
+  if (host.until <= head) return `lost at ${clock(host.until)}${host.why ? `: ${host.why}` : ""}`;
+  if (run?.mode === "virtual") return "none in virtual time";
+  if (news?.over) return "ended with the run";
+  if (!isLive) return "told of now only";
+  if (!sessions.size) return "told by the coordinator's own page only";
+  const session = sessions.get(host.id);
+  if (!session) return "no session";
+  const silent = session.silent_s >= 1 ? `, silent for ${span(session.silent_s)}` : "";
+  const since = typeof session.connected_s === "number" ? ` for ${span(session.connected_s)}` : "";
+  return `${session.worker} connected${since}${silent}`;
+}
+
+/** What is measured of how true a live run is, and what is not known yet. */
+export class Fidelity {
+  constructor(box) {
+    this.box = box;
+    this.shown = "";
+  }
+
+  show({ history, run, news, head }) {
+    const now = fidelityAt(history, head);
+    const rows = [];
+    let verdict = "Whether the run is faithful is said at its end, from all of its evidence; this is what there is so far.";
+    if (run?.mode === "virtual") {
+      verdict = "A run in virtual time has nothing to measure: its tasks take what their VMs promise.";
+    } else {
+      rows.push(["time taken against time promised", now
+        ? `mean ${percent(now.mean)}, worst ${percent(now.worst)}, of ${counted(now.ended, "attempt")} that ended`
+        : "missing: no attempt has ended yet"]);
+      rows.push(["share received against share promised, now", typeof news?.share_error === "number" ? percent(news.share_error) : "missing: not measured yet"]);
+      const journal = news?.journal_ms;
+      rows.push(["journal, until a line is durable", journal
+        ? `last ${fixed(journal.last, 1)} ms, worst ${fixed(journal.worst, 1)} ms` : "missing: the coordinator's own page alone has it"]);
+    }
+    const key = JSON.stringify([verdict, rows]);
+    if (key === this.shown) return;
+    this.shown = key;
+    this.box.replaceChildren(el("p", {}, verdict), facts(rows));
+  }
+}

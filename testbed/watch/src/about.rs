@@ -1,0 +1,62 @@
+//! What a page says of a run that does not change while it goes.
+
+use dormouse_analysis::Mode;
+use dormouse_experiment::Experiment;
+use dormouse_report::output::Header;
+use dormouse_units::Price;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What `/api/run` says of a run of this name.
+pub(crate) fn of(header: &Header, run: &str) -> Value {
+    let experiment = &header.experiment;
+    let setup = experiment.whole_setup();
+    let types: BTreeMap<_, _> = setup
+        .catalogue
+        .types
+        .values()
+        .map(|kind| {
+            let usd = |price: Price| price.as_usd_per_hour();
+            let of = json!({
+                "vcpus": kind.vcpus, "memory_bytes": kind.memory,
+                "burstable": kind.burstable.is_some(), "spot_usd_h": kind.spot.map(usd),
+                "ondemand_usd_h": kind.on_demand.map(usd),
+            });
+            (kind.name.to_string(), of)
+        })
+        .collect();
+    let (has_bag, has_jobs) = (experiment.scheduler.is_some(), experiment.jobs.is_some());
+    let noun = match (has_bag, has_jobs) {
+        (true, _) => "task",
+        (false, true) => "job",
+        (false, false) => "request",
+    };
+    // How many jobs there are is not known before they came.
+    let tasks = (!has_jobs && has_bag).then_some(setup.bag.tasks.len());
+    let deadline = setup.bag.deadline.as_secs_f64();
+    json!({
+        "run": run,
+        "experiment": experiment.name,
+        "scheduler": experiment.scheduler_name(),
+        "seed": setup.seed,
+        "mode": if header.mode == Mode::Live { "live" } else { "virtual" },
+        "speedup": header.live_speedup(),
+        "calendar_unix_s": header.calendar.began,
+        "tasks": tasks,
+        "task_noun": noun,
+        "deadline_s": (has_bag && deadline > 0.0).then_some(deadline),
+        "plan": planned(experiment),
+        "budget_usd": null,
+        "types": types,
+        "rows": if has_jobs && !has_bag { "processors" } else { "vms" },
+    })
+}
+
+/// What the scheduler plans at the beginning, if it plans; made again, as the log has none.
+fn planned(experiment: &Experiment) -> Value {
+    let plan = experiment.plan().ok().flatten();
+    plan.map_or(
+        Value::Null,
+        |plan| json!({ "makespan_s": plan.makespan.as_secs_f64(), "cost_usd": plan.cost.as_usd() }),
+    )
+}

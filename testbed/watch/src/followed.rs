@@ -1,0 +1,276 @@
+//! A run that is followed: its picture as far as its log was seen, and how its coordinator stands.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use dormouse_analysis::Mode;
+use dormouse_coordinator::Vitals;
+use dormouse_model::Step;
+use dormouse_proto::v1;
+use dormouse_report::output::Header;
+use dormouse_units::Time;
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::about;
+use crate::metrics::{Beside, Format, RunMetrics, RunName};
+use crate::picture::Picture;
+
+/// Whether a run has a coordinator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It serves the run.
+    Serving,
+    /// None serves it, though it is not over, or there is none in virtual time.
+    #[default]
+    Away,
+    /// The run is over.
+    Over,
+}
+
+/// A run that is followed, for all who look on.
+#[derive(Debug)]
+pub struct Followed {
+    folder: PathBuf,
+    vitals: Option<Vitals>,
+    state: Mutex<State>,
+    grown: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    header: Option<Header>,
+    /// What `/api/run` says, but for what changes.
+    about: Value,
+    run: String,
+    picture: Option<Picture>,
+    metrics: Option<RunMetrics>,
+    /// The log's file, as the system numbers it.
+    inode: Option<u64>,
+    /// Where each event begins in the log; none of events that are not there.
+    lines: Vec<u64>,
+    /// Where the next one begins.
+    read: u64,
+    events: u64,
+    standing: Standing,
+    /// What the coordinator's clock showed, and when that was.
+    clock: Option<(Time, Instant)>,
+    trouble: Option<String>,
+}
+
+impl Followed {
+    /// A run in this folder, of which nothing has been read. What only its coordinator knows is known
+    /// where that is this process.
+    #[must_use]
+    pub fn new(folder: PathBuf, vitals: Option<Vitals>) -> Self {
+        Self { folder, vitals, state: Mutex::default(), grown: watch::Sender::new(0) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing is left half done under this lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub(crate) fn header(&self) -> Option<Header> {
+        self.state().header.clone()
+    }
+
+    /// The number of events that have been seen.
+    pub(crate) fn events(&self) -> u64 {
+        self.state().events
+    }
+
+    /// Where in the log the first event begins that has not been seen.
+    pub(crate) fn read_so_far(&self) -> u64 {
+        self.state().read
+    }
+
+    /// The file of the log, as the system numbers it.
+    pub(crate) fn has_log(&self, inode: u64) {
+        self.state().inode = Some(inode);
+    }
+
+    /// Whether what has been read is of this file.
+    pub(crate) fn is_of(&self, inode: u64) -> bool {
+        self.state().inode == Some(inode)
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.state().picture.as_ref().is_some_and(Picture::is_over)
+    }
+
+    /// The log's first line is known, the run's name, and how long the line is.
+    pub(crate) fn begin(&self, header: Header, run: String, bytes: u64) {
+        let experiment = &header.experiment;
+        let speedup = header.live_speedup().unwrap_or(1.0);
+        let picture = Picture::new(experiment.whole_setup(), experiment.tenants(), speedup);
+        let about = about::of(&header, &run);
+        let name = RunName {
+            run: run.clone(),
+            experiment: experiment.name.clone(),
+            scheduler: experiment.scheduler_name(),
+            mode: header.mode,
+            speedup: header.live_speedup(),
+        };
+        let metrics = RunMetrics::new(name, &experiment.whole_setup(), experiment.tenants());
+        *self.state() = State {
+            header: Some(header),
+            about,
+            run,
+            picture: Some(picture),
+            metrics: Some(metrics),
+            read: bytes,
+            ..State::default()
+        };
+        self.grew();
+    }
+
+    /// Takes in the next step, which is a line of so many bytes in the log, if it is there.
+    pub(crate) fn see(&self, step: &Step, bytes: Option<u64>) {
+        let mut state = self.state();
+        if let Some(picture) = &mut state.picture {
+            picture.see(step);
+        }
+        if let Some(metrics) = &mut state.metrics {
+            metrics.see(step);
+        }
+        if let Some(bytes) = bytes {
+            let at = state.read;
+            state.lines.push(at);
+            state.read += bytes;
+        }
+        state.events += 1;
+        state.trouble = None;
+        drop(state);
+        self.grew();
+    }
+
+    pub(crate) fn stands(&self, standing: Standing) {
+        let mut state = self.state();
+        if std::mem::replace(&mut state.standing, standing) != standing {
+            drop(state);
+            self.grew();
+        }
+    }
+
+    /// The run's coordinator has said how it goes.
+    pub(crate) fn asked(&self, status: &v1::StatusReply) {
+        let shows = Time::from_micros(status.emulated_now_us);
+        self.state().clock = Some((shows, Instant::now()));
+    }
+
+    /// Something is in the way of following it.
+    pub(crate) fn trouble(&self, why: String) {
+        let mut state = self.state();
+        if state.trouble.as_ref() != Some(&why) {
+            tracing::warn!(why, "the run can't be followed for now");
+            state.trouble = Some(why);
+        }
+    }
+
+    fn grew(&self) {
+        self.grown.send_modify(|n| *n += 1);
+    }
+
+    /// Changes whenever there is more of the run.
+    pub(crate) fn grown(&self) -> watch::Receiver<u64> {
+        self.grown.subscribe()
+    }
+
+    /// Changes from an index on, at most so many, as a JSON array; and the index after the last.
+    pub(crate) fn batch(&self, from: usize, at_most: usize) -> (String, usize) {
+        let state = self.state();
+        state.picture.as_ref().map_or(("[]".to_owned(), 0), |it| it.changes().batch(from, at_most))
+    }
+
+    /// The name of the run; empty before its log begins.
+    pub(crate) fn run(&self) -> String {
+        self.state().run.clone()
+    }
+
+    /// What does not change of the run, and what may be done.
+    pub(crate) fn about(&self) -> Value {
+        let state = self.state();
+        let mut about = state.about.clone();
+        let why_not = match (&state.header, state.standing) {
+            (None, _) => Some("the run has not begun: its workers are not all there"),
+            (Some(header), _) if header.mode == Mode::Virtual => {
+                Some("it is a run in virtual time: nobody can act on it")
+            }
+            (_, Standing::Over) => Some("the run is over"),
+            (_, Standing::Away) => Some("no coordinator serves the run"),
+            (_, Standing::Serving) => None,
+        };
+        if !about.is_object() {
+            about = json!({ "run": "", "experiment": null });
+        }
+        about["may"] = json!({ "act": why_not.is_none(), "why_not": why_not });
+        about
+    }
+
+    /// How it stands now.
+    pub(crate) fn now(&self) -> Value {
+        let state = self.state();
+        let seen = state.picture.as_ref().map_or(Time::ZERO, Picture::now);
+        let (clock, age_s) = match (state.standing, state.clock) {
+            (Standing::Serving, Some((shows, at))) => (shows.max(seen), at.elapsed().as_secs_f64()),
+            _ => (seen, 0.0),
+        };
+        let coordinator = match state.standing {
+            Standing::Serving => "serving",
+            Standing::Away => "away",
+            Standing::Over => "over",
+        };
+        let sessions = self.vitals.as_ref().map(Vitals::sessions).unwrap_or_default();
+        let sessions: Vec<_> = sessions
+            .iter()
+            .map(|it| {
+                json!({
+                    "host": it.host, "worker": it.worker,
+                    "connected_s": it.connected.map(|it| it.as_secs_f64()),
+                    "silent_s": it.silent.as_secs_f64(),
+                })
+            })
+            .collect();
+        let journal = self.vitals.as_ref().map(Vitals::journal);
+        let journal = journal.and_then(|it| {
+            let ms = |it: std::time::Duration| it.as_secs_f64() * 1e3;
+            Some(json!({ "last": ms(it.last?), "worst": ms(it.worst?) }))
+        });
+        let share = state.picture.as_ref().and_then(Picture::share_error);
+        json!({
+            "clock_s": clock.as_secs_f64(), "coordinator": coordinator, "real_age_s": age_s,
+            "sessions": sessions, "journal_ms": journal, "share_error": share,
+            "events": state.events, "over": state.picture.as_ref().is_some_and(Picture::is_over),
+            "trouble": state.trouble,
+        })
+    }
+
+    /// The run's metrics in this format.
+    pub(crate) fn metrics(&self, format: Format) -> String {
+        let vitals = self.vitals.as_ref();
+        let state = self.state();
+        let shown = state.clock.map(|(shows, _)| shows);
+        let now = vitals.and_then(Vitals::now).or(shown);
+        let serves = state.standing == Standing::Serving;
+        let now = now.filter(|_| serves);
+        let serves = serves || vitals.is_some_and(Vitals::serves);
+        let beside = Beside { serves, now, vitals };
+        match &state.metrics {
+            Some(metrics) => metrics.exposition(format, &beside),
+            None => RunMetrics::before(format, &beside),
+        }
+    }
+
+    /// Where the events before this one begin in the log, and how many there are; `None`: the log has
+    /// none of them.
+    pub(crate) fn lines(&self) -> Option<Vec<u64>> {
+        let state = self.state();
+        (state.lines.len() as u64 == state.events).then(|| state.lines.clone())
+    }
+}

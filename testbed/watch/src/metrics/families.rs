@@ -1,0 +1,427 @@
+//! Every metric that there is: its name, unit, meaning and value.
+
+use dormouse_analysis::Mode;
+use dormouse_coordinator::Vitals;
+use dormouse_units::Time;
+
+use super::exposition::{Family, Labels, Samples};
+use super::fleet::MARKETS;
+use super::fleet::market_word;
+use super::histogram::{Counted, Histogram};
+use super::run_metrics::RunMetrics;
+
+/// What a run is called.
+#[derive(Clone, Debug)]
+pub struct RunName {
+    /// Name of the run, which no other run has.
+    pub run: String,
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Name of the scheduler.
+    pub scheduler: String,
+    /// Where its machines are.
+    pub mode: Mode,
+    /// Emulated seconds in a real one; `None` in virtual time.
+    pub speedup: Option<f64>,
+}
+
+/// What is known of a run beside its log.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beside<'a> {
+    /// Whether a coordinator conducts the run now.
+    pub serves: bool,
+    /// What the run's clock shows now; `None`: what its log last said.
+    pub now: Option<Time>,
+    /// What the coordinator knows of itself, where it is this process.
+    pub vitals: Option<&'a Vitals>,
+}
+
+fn gauge(name: &'static str, help: &'static str, value: impl Into<f64>) -> Family {
+    by(name, help, [(Labels::new(), value.into())])
+}
+
+/// A gauge for each set of labels.
+fn by(
+    name: &'static str,
+    help: &'static str,
+    values: impl IntoIterator<Item = (Labels, f64)>,
+) -> Family {
+    Family { name, help, unit: None, samples: Samples::Gauge(values.into_iter().collect()) }
+}
+
+fn counter(name: &'static str, help: &'static str, value: u64) -> Family {
+    counters(name, help, [(Labels::new(), value)])
+}
+
+/// A counter for each set of labels.
+#[expect(clippy::cast_precision_loss, reason = "counts; Prometheus knows floats alone")]
+fn counters(
+    name: &'static str,
+    help: &'static str,
+    values: impl IntoIterator<Item = (Labels, u64)>,
+) -> Family {
+    let values = values.into_iter().map(|(labels, n)| (labels, n as f64));
+    Family { name, help, unit: None, samples: Samples::Counter(values.collect()) }
+}
+
+fn histogram(
+    name: &'static str,
+    unit: &'static str,
+    help: &'static str,
+    counted: Counted,
+) -> Family {
+    Family { name, help, unit: Some(unit), samples: Samples::Histogram(counted) }
+}
+
+impl Family {
+    fn in_unit(self, unit: &'static str) -> Self {
+        Self { unit: Some(unit), ..self }
+    }
+}
+
+fn labels<const N: usize>(of: [(&'static str, &str); N]) -> Labels {
+    of.map(|(name, value)| (name, value.to_owned())).into()
+}
+
+fn flag(is: bool) -> f64 {
+    f64::from(u8::from(is))
+}
+
+/// All families of a run, with what is known beside its log.
+pub(super) fn families(of: &RunMetrics, beside: &Beside<'_>) -> Vec<Family> {
+    // Of a run that is over the clock stands, whatever its coordinator has yet to do.
+    let clock = beside.now.filter(|_| of.over.is_none());
+    let now = clock.map_or(of.now, |now| now.max(of.now));
+    let mut all = run(of, now);
+    all.extend(work(of));
+    all.extend(vms(of, now));
+    all.extend(acts(of));
+    all.extend(measured(of));
+    all.extend(outages(of));
+    all.extend(coordinator(beside));
+    all
+}
+
+fn run(of: &RunMetrics, now: Time) -> Vec<Family> {
+    let name = &of.name;
+    let info = labels([
+        ("run", &name.run),
+        ("experiment", &name.experiment),
+        ("scheduler", &name.scheduler),
+        (
+            "mode",
+            match name.mode {
+                Mode::Virtual => "virtual",
+                Mode::Live => "live",
+            },
+        ),
+    ]);
+    let mut all = vec![
+        Family {
+            name: "run",
+            help: "The run; always 1.",
+            unit: None,
+            samples: Samples::Info(info),
+        },
+        gauge("clock", "What the clock of the run shows, in emulated time.", now.as_secs_f64())
+            .in_unit("seconds"),
+        counter("events", "Events of the log, each a line of it.", of.steps),
+        gauge("run_over", "Whether the run is over.", flag(of.over.is_some())),
+        gauge(
+            "run_complete",
+            "Whether the run is over and all of its work was done.",
+            flag(of.over == Some(true)),
+        ),
+    ];
+    if let Some(deadline) = of.deadline {
+        let help = "The deadline of the bag, in emulated time.";
+        all.push(gauge("deadline", help, deadline.as_secs_f64()).in_unit("seconds"));
+    }
+    if let Some(speedup) = name.speedup {
+        let help = "Emulated seconds in a real one; not there in virtual time.";
+        all.push(gauge("speedup", help, speedup).in_unit("ratio"));
+    }
+    all
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts; Prometheus knows floats alone")]
+fn work(of: &RunMetrics) -> Vec<Family> {
+    let tallies: Vec<_> = of.work.tallies().collect();
+    let states = tallies.iter().flat_map(|(kind, of)| {
+        [("waiting", of.waiting), ("running", of.running), ("done", of.done)]
+            .map(|(state, n)| (labels([("kind", kind.word()), ("state", state)]), n as f64))
+    });
+    let each = |n: fn(&super::work_state::Tally) -> u64| {
+        tallies.iter().map(move |(kind, of)| (labels([("kind", kind.word())]), n(of)))
+    };
+    let mut all = vec![
+        by(
+            "tasks",
+            "Tasks of the bag and parallel jobs that were submitted, by what they do: the queue \
+             (waiting), on a VM, whether that runs or not (running), finished and verified (done).",
+            states,
+        ),
+        counters(
+            "attempts_started",
+            "Starts of tasks and parallel jobs that were sent to a VM.",
+            each(|of| of.started),
+        ),
+        counters(
+            "attempts_failed",
+            "Attempts that failed, or whose answer was wrong.",
+            each(|of| of.failed),
+        ),
+    ];
+    if let Some(requests) = &of.requests {
+        let ended = requests.ended.iter().map(|(end, n)| (labels([("end", end)]), *n));
+        all.extend([
+            counter("requests", "VMs that customers requested.", requests.requested),
+            gauge(
+                "requests_open",
+                "Requested VMs whose request has not come to its end.",
+                requests.open() as f64,
+            ),
+            counters(
+                "requests_ended",
+                "Requests that came to their ends, by how: completed, refused, run-over, or as the \
+                 provider ended their VM (displaced, interruption, outbid, host-lost, failed).",
+                ended,
+            ),
+        ]);
+    }
+    all
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts; Prometheus knows floats alone")]
+fn vms(of: &RunMetrics, now: Time) -> Vec<Family> {
+    let fleet = &of.fleet;
+    let states = fleet.by_state().into_iter().map(|((market, stage), n)| {
+        (labels([("market", market), ("state", stage.word())]), n as f64)
+    });
+    let launched = MARKETS.map(market_word).map(|market| {
+        let n = fleet.launched.get(market).copied().unwrap_or_default();
+        (labels([("market", market)]), n)
+    });
+    let ended = fleet.ended.iter().map(|(why, n)| (labels([("why", why)]), *n));
+    let of_type = |kind: &str, value: f64| (labels([("type", kind)]), value);
+    let credits = fleet.credits();
+    vec![
+        by("vms", "VMs that are there, by market and state.", states),
+        counters("vms_launched", "VMs that were granted.", launched),
+        counters("vms_ended", "VMs that are gone, by why.", ended),
+        counter("launches_refused", "Launches that were refused.", fleet.launches_refused),
+        gauge("hosts", "Hosts that are part of the run.", of.hosts.len() as f64),
+        counter("hosts_lost", "Hosts that were lost.", of.hosts_lost),
+        gauge(
+            "cost",
+            "What is owed for all VMs up to now; it falls where a tariff forgoes a part of an hour.",
+            fleet.cost(now).as_usd(),
+        )
+        .in_unit("usd"),
+        gauge(
+            "cost_rate_usd_per_hour",
+            "What an emulated hour of the VMs costs that are charged now.",
+            fleet.rate(),
+        ),
+        by(
+            "spot_price_usd_per_hour",
+            "The spot price of an instance type now.",
+            fleet.spot_prices(now).map(|(kind, price)| of_type(kind.as_str(), price)),
+        ),
+        by(
+            "credits",
+            "CPU credits of the burstable VMs of a type that are there, all together, as last \
+             reported; one is a vCPU-minute.",
+            credits.iter().map(|(kind, (all, _))| of_type(kind.as_str(), *all)),
+        ),
+        by(
+            "credits_lowest",
+            "CPU credits of the burstable VM of a type that has the fewest, as last reported.",
+            credits.iter().map(|(kind, (_, lowest))| of_type(kind.as_str(), *lowest)),
+        ),
+    ]
+}
+
+fn acts(of: &RunMetrics) -> Vec<Family> {
+    let (fleet, work) = (&of.fleet, &of.work);
+    let decisions = of.decisions.iter().map(|(kind, n)| (labels([("decision", kind)]), *n));
+    vec![
+        counter("hibernations", "VMs that the provider froze.", fleet.hibernations),
+        counter("resumes", "VMs that the provider thawed.", fleet.resumes),
+        counter("preemptions", "VMs that the provider took for good.", fleet.preemptions),
+        counter("rebalances", "Recommendations of the provider to replace a VM.", fleet.rebalances),
+        counter(
+            "migrations",
+            "Tasks that started on another VM as theirs was taken, and jobs that moved to other \
+             processors.",
+            work.migrations,
+        ),
+        counter("steals", "Tasks that an idle VM took over.", work.steals),
+        counter("swaps", "Jobs that came to the foreground where they were.", work.swaps),
+        counter(
+            "kills",
+            "Jobs that were killed in the background and started again in the foreground.",
+            work.kills,
+        ),
+        counters("decisions", "Decisions of the schedulers, by kind.", decisions),
+        counter(
+            "decisions_rejected",
+            "Decisions that asked for something impossible: bugs of a scheduler.",
+            of.rejected,
+        ),
+        counter(
+            "decisions_moot",
+            "Decisions that were overtaken by what their scheduler had yet to hear.",
+            of.moot,
+        ),
+        counter("events_stale", "Events that were dropped as out of date.", of.stale),
+    ]
+}
+
+fn measured(of: &RunMetrics) -> Vec<Family> {
+    let it = &of.measured;
+    let seconds = |name, help, of: &Histogram| histogram(name, "seconds", help, of.counted());
+    let of_host = |us: fn(&super::measured::Share) -> u64| {
+        it.shares.iter().map(move |(host, share)| {
+            let host = host.get().to_string();
+            (labels([("host", &host)]), us(share) as f64 / 1e6)
+        })
+    };
+    let cpu = |name, help, values: Vec<(Labels, f64)>| Family {
+        name,
+        help,
+        unit: Some("seconds"),
+        samples: Samples::Counter(values),
+    };
+    let one = |took: std::time::Duration| vec![(Labels::new(), took.as_secs_f64())];
+    vec![
+        histogram(
+            "checkpoint_size",
+            "bytes",
+            "Sizes of the checkpoints that were stored.",
+            it.checkpoint_bytes.counted(),
+        ),
+        seconds(
+            "checkpoint_hold",
+            "How long a task stood still for a checkpoint, real time; zero in virtual time.",
+            &it.checkpoint_hold,
+        ),
+        seconds(
+            "checkpoint_dump",
+            "How long CRIU took for a checkpoint, real time; zero in virtual time.",
+            &it.checkpoint_dump,
+        ),
+        counter("checkpoints_failed", "Checkpoints that failed.", it.checkpoints_failed),
+        counter("restores", "Starts that went on from a checkpoint.", of.work.restores),
+        seconds(
+            "restore",
+            "Time from the command to a restored task's first instruction, real time.",
+            &it.restore,
+        ),
+        counter(
+            "restore_failures",
+            "Checkpoints that could not be restored where they were to be: an older one was, or the \
+             task began anew.",
+            it.restore_failures,
+        ),
+        seconds(
+            "task_start",
+            "Time from the command to the first instruction of a task that begins anew, real time.",
+            &it.task_start,
+        ),
+        seconds("vm_freeze", "Time from the command until a VM was frozen, real time.", &it.freeze),
+        seconds("vm_thaw", "Time from the command until a VM ran again, real time.", &it.thaw),
+        histogram(
+            "task_time_error",
+            "ratio",
+            "Error of the time that a finished task took, as a part of what its VM promised, without \
+             its sign; live runs alone.",
+            it.task_error.counted(),
+        ),
+        cpu(
+            "task_promised",
+            "Time that finished tasks should have taken as their VMs promised, real time.",
+            one(it.task_promised),
+        ),
+        cpu("task_took", "Time that finished tasks took, real time.", one(it.task_took)),
+        seconds(
+            "job_lateness",
+            "How much later or earlier than due a parallel job ended, real time.",
+            &it.job_lateness,
+        ),
+        histogram(
+            "vm_share_error",
+            "ratio",
+            "Error of the CPU time that a VM got by its end, as a part of what it was promised, \
+             without its sign; live runs alone.",
+            it.share_error.counted(),
+        ),
+        cpu(
+            "host_cpu_promised",
+            "CPU time that a host promised its VMs, as they last reported.",
+            of_host(|share| share.promised_us).collect(),
+        ),
+        cpu(
+            "host_cpu_received",
+            "CPU time that the VMs of a host got, as they last reported.",
+            of_host(|share| share.received_us).collect(),
+        ),
+    ]
+}
+
+fn outages(of: &RunMetrics) -> Vec<Family> {
+    vec![
+        counter(
+            "coordinator_resumes",
+            "How often the run was gone on with from its log.",
+            of.coordinator_resumes,
+        ),
+        Family {
+            name: "coordinator_away",
+            help: "Time without a coordinator before the run was gone on with, real time.",
+            unit: Some("seconds"),
+            samples: Samples::Counter(vec![(Labels::new(), of.away_us as f64 / 1e6)]),
+        },
+    ]
+}
+
+/// What is known of the coordinator beside the log.
+pub(super) fn coordinator(beside: &Beside<'_>) -> Vec<Family> {
+    let help = "Whether a coordinator conducts the run now.";
+    let mut all = vec![gauge("coordinator_up", help, flag(beside.serves))];
+    let Some(vitals) = beside.vitals else { return all };
+    let sessions: Vec<_> = vitals
+        .sessions()
+        .into_iter()
+        .map(|it| {
+            let host = it.host.get().to_string();
+            (labels([("host", &host), ("worker", &it.worker)]), it.connected, it.silent)
+        })
+        .collect();
+    let connected = sessions.iter().map(|(of, since, _)| (of.clone(), flag(since.is_some())));
+    let ages = sessions
+        .iter()
+        .filter_map(|(of, connected, _)| Some((of.clone(), connected.as_ref()?.as_secs_f64())));
+    let silence = sessions.iter().map(|(of, _, silent)| (of.clone(), silent.as_secs_f64()));
+    all.extend([
+        histogram(
+            "journal_write",
+            "seconds",
+            "Time from a step's making until it was durable, for the first step of each write, real \
+             time.",
+            vitals.journal().into(),
+        ),
+        histogram(
+            "clock_lateness",
+            "seconds",
+            "How late the clock's alarm rang, real time.",
+            vitals.clock_lateness().into(),
+        ),
+        by("session_connected", "Whether a worker that is not lost is connected.", connected),
+        by("session_age", "How long a worker's connection has been there, real time.", ages)
+            .in_unit("seconds"),
+        by("session_silence", "How long nothing was heard of a worker, real time.", silence)
+            .in_unit("seconds"),
+    ]);
+    all
+}

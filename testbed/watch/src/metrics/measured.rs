@@ -1,0 +1,163 @@
+//! What workers report of what they did: how long it took, how large it was, how true it was.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dormouse_model::{Effect, Event, Report, Step};
+use dormouse_units::{HostId, TaskId, VmId};
+
+use super::histogram::{BYTES, ERRORS, Histogram, SECONDS};
+use super::work_state::Began;
+
+/// CPU time that the VMs of a host were promised and got, real microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Share {
+    pub(super) promised_us: u64,
+    pub(super) received_us: u64,
+}
+
+impl Share {
+    /// By which part less or more was received than promised; `None`: nothing was promised.
+    fn error(self) -> Option<f64> {
+        let (promised, received) = (self.promised_us as f64, self.received_us as f64);
+        (self.promised_us > 0).then(|| (received / promised - 1.0).abs())
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Measured {
+    pub(super) checkpoint_bytes: Histogram,
+    pub(super) checkpoint_hold: Histogram,
+    pub(super) checkpoint_dump: Histogram,
+    pub(super) checkpoints_failed: u64,
+    pub(super) task_start: Histogram,
+    pub(super) restore: Histogram,
+    pub(super) restore_failures: u64,
+    pub(super) freeze: Histogram,
+    pub(super) thaw: Histogram,
+    pub(super) task_error: Histogram,
+    pub(super) task_promised: Duration,
+    pub(super) task_took: Duration,
+    pub(super) job_lateness: Histogram,
+    pub(super) share_error: Histogram,
+    /// By host, over all its VMs.
+    pub(super) shares: BTreeMap<HostId, Share>,
+    /// What was last reported of VMs that are there.
+    of_vm: BTreeMap<VmId, (HostId, Share)>,
+    /// What attempts were promised and took that are about to be reported as ended.
+    ending: BTreeMap<TaskId, Promise>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Promise {
+    promised: Duration,
+    took: Duration,
+}
+
+const fn micros(us: u64) -> Duration {
+    Duration::from_micros(us)
+}
+
+impl Measured {
+    pub(super) fn new() -> Self {
+        let seconds = || Histogram::new(SECONDS);
+        Self {
+            checkpoint_bytes: Histogram::new(BYTES),
+            checkpoint_hold: seconds(),
+            checkpoint_dump: seconds(),
+            checkpoints_failed: 0,
+            task_start: seconds(),
+            restore: seconds(),
+            restore_failures: 0,
+            freeze: seconds(),
+            thaw: seconds(),
+            task_error: Histogram::new(ERRORS),
+            task_promised: Duration::ZERO,
+            task_took: Duration::ZERO,
+            job_lateness: seconds(),
+            share_error: Histogram::new(ERRORS),
+            shares: BTreeMap::new(),
+            of_vm: BTreeMap::new(),
+            ending: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in a step, with the attempt that began with it; `is_stale` says that its report is of
+    /// no concern any more.
+    pub(super) fn see(&mut self, step: &Step, is_stale: bool, began: Option<Began>) {
+        match &step.event {
+            Event::Machine { host, report, .. } => {
+                self.account(*host, report);
+                if !is_stale {
+                    self.report(report, began);
+                }
+            }
+            Event::HostLost { host, .. } => self.of_vm.retain(|_, (on, _)| on != host),
+            _ => {}
+        }
+        let fell_back = |effect: &&Effect| matches!(effect, Effect::RestoreFellBack { .. });
+        self.restore_failures += step.effects.iter().filter(fell_back).count() as u64;
+    }
+
+    /// Accounts of CPU time, which count whatever became of what they are of.
+    fn account(&mut self, host: HostId, report: &Report) {
+        match report {
+            &Report::Share { vm, real_promised_us, real_received_us } => {
+                let now = Share { promised_us: real_promised_us, received_us: real_received_us };
+                let (_, before) = self.of_vm.insert(vm, (host, now)).unwrap_or_default();
+                let of_host = self.shares.entry(host).or_default();
+                of_host.promised_us += now.promised_us.saturating_sub(before.promised_us);
+                of_host.received_us += now.received_us.saturating_sub(before.received_us);
+            }
+            Report::VmDestroyed { vm } | Report::VmFailed { vm, .. } => {
+                let last = self.of_vm.remove(vm);
+                if let Some(error) = last.and_then(|(_, share)| share.error()) {
+                    self.share_error.add(error);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn report(&mut self, report: &Report, began: Option<Began>) {
+        let seconds = |us: u64| micros(us).as_secs_f64();
+        match report {
+            Report::CheckpointTaken { bytes, real_held_us, real_dump_us, .. } => {
+                self.checkpoint_bytes.add(bytes.get() as f64);
+                self.checkpoint_hold.add(seconds(*real_held_us));
+                self.checkpoint_dump.add(seconds(*real_dump_us));
+            }
+            Report::CheckpointFailed { .. } => self.checkpoints_failed += 1,
+            Report::TaskStarted { real_took_us, .. } => match began {
+                Some(Began { from_checkpoint: true }) => self.restore.add(seconds(*real_took_us)),
+                Some(_) => self.task_start.add(seconds(*real_took_us)),
+                None => {}
+            },
+            Report::VmFrozen { real_took_us, .. } => self.freeze.add(seconds(*real_took_us)),
+            Report::VmThawed { real_took_us, .. } => self.thaw.add(seconds(*real_took_us)),
+            Report::Ledger { task, ledger, .. } => {
+                let promised = micros(ledger.real_promised_us);
+                let took = micros(ledger.real_took_us);
+                self.ending.insert(*task, Promise { promised, took });
+            }
+            Report::JobAccount { account, .. } => {
+                self.job_lateness.add(seconds(account.real_late_us.unsigned_abs()));
+            }
+            Report::TaskFinished { task, verified, .. } => {
+                if let Some(Promise { promised, took }) = self.ending.remove(task)
+                    && *verified
+                    && !promised.is_zero()
+                {
+                    self.task_promised += promised;
+                    self.task_took += took;
+                    let error = took.as_secs_f64() / promised.as_secs_f64() - 1.0;
+                    self.task_error.add(error.abs());
+                }
+            }
+            Report::TaskFailed { task, .. } | Report::TaskStopped { task, .. } => {
+                self.ending.remove(task);
+            }
+            _ => {}
+        }
+    }
+}

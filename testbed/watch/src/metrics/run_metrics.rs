@@ -1,0 +1,178 @@
+//! Metrics of one run, fed with the steps of its log.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use dormouse_analysis::requests::Ledger;
+use dormouse_engine::Work;
+use dormouse_model::{Decision, Effect, Event, Setup, Step};
+use dormouse_units::{HostId, Time};
+
+use super::exposition::{Family, open_metrics};
+use super::families::{Beside, RunName, coordinator, families};
+use super::fleet::Fleet;
+use super::measured::Measured;
+use super::text::{self, Format};
+use super::work_state::WorkState;
+
+/// Metrics of one run: a fold over its steps. Its memory grows with what is alive (VMs, tasks that
+/// are not done, open requests), and not with the log.
+#[derive(Debug)]
+pub struct RunMetrics {
+    pub(super) name: RunName,
+    /// Deadline of the bag, if the run has one.
+    pub(super) deadline: Option<Time>,
+    pub(super) steps: u64,
+    /// What the clock last showed.
+    pub(super) now: Time,
+    pub(super) fleet: Fleet,
+    pub(super) work: WorkState,
+    pub(super) measured: Measured,
+    pub(super) requests: Option<Requests>,
+    /// The hosts that are there.
+    pub(super) hosts: BTreeMap<HostId, String>,
+    pub(super) hosts_lost: u64,
+    pub(super) decisions: BTreeMap<&'static str, u64>,
+    pub(super) rejected: u64,
+    pub(super) moot: u64,
+    pub(super) stale: u64,
+    pub(super) coordinator_resumes: u64,
+    /// Real microseconds without a coordinator.
+    pub(super) away_us: u64,
+    /// Whether it is over, and whether it was complete then.
+    pub(super) over: Option<bool>,
+}
+
+/// The requests for VMs of a run.
+#[derive(Debug)]
+pub(super) struct Requests {
+    ledger: Ledger,
+    pub(super) requested: u64,
+    pub(super) ended: BTreeMap<&'static str, u64>,
+}
+
+impl RunMetrics {
+    /// Metrics of a run of this whole setup that these tenants share, before its first step.
+    #[must_use]
+    pub fn new(name: RunName, setup: &Setup, tenants: Vec<Work>) -> Self {
+        let has_deadline = !setup.bag.tasks.is_empty();
+        let requests = setup.requests.then(|| Requests {
+            ledger: Ledger::new(setup, tenants),
+            requested: 0,
+            ended: BTreeMap::new(),
+        });
+        Self {
+            name,
+            deadline: has_deadline.then_some(Time::ZERO + setup.bag.deadline),
+            steps: 0,
+            now: Time::ZERO,
+            fleet: Fleet::new(setup),
+            work: WorkState::new(setup),
+            measured: Measured::new(),
+            requests,
+            hosts: BTreeMap::new(),
+            hosts_lost: 0,
+            decisions: BTreeMap::new(),
+            rejected: 0,
+            moot: 0,
+            stale: 0,
+            coordinator_resumes: 0,
+            away_us: 0,
+            over: None,
+        }
+    }
+
+    /// Takes in a step of the run, as it is in its log; they come in order.
+    pub fn see(&mut self, step: &Step) {
+        self.steps += 1;
+        self.now = self.now.max(step.at);
+        let is_stale = step.effects.contains(&Effect::Stale);
+        self.stale += u64::from(is_stale);
+        match &step.event {
+            Event::HostJoined { host, name, .. } => {
+                self.hosts.insert(*host, name.clone());
+            }
+            Event::HostLost { host, .. } => {
+                self.hosts.remove(host);
+                self.hosts_lost += 1;
+            }
+            Event::Clock { shows, .. } => self.now = self.now.max(*shows),
+            Event::Resumed { away_real_us, .. } => {
+                self.coordinator_resumes += 1;
+                self.away_us += away_real_us;
+            }
+            _ => {}
+        }
+        for decision in &step.decisions {
+            *self.decisions.entry(word(decision)).or_default() += 1;
+        }
+        for effect in &step.effects {
+            match effect {
+                Effect::Rejected { .. } => self.rejected += 1,
+                Effect::Moot { .. } => self.moot += 1,
+                Effect::Over { complete } => self.over = Some(*complete),
+                _ => {}
+            }
+        }
+        let began = self.work.see(step, is_stale);
+        self.measured.see(step, is_stale, began);
+        self.fleet.see(step, is_stale);
+        if let Some(requests) = &mut self.requests {
+            requests.see(step, is_stale);
+        }
+    }
+
+    /// The exposition of all metrics now, with what is known beside the log.
+    #[must_use]
+    pub fn exposition(&self, format: Format, beside: &Beside<'_>) -> String {
+        written(families(self, beside), format)
+    }
+
+    /// The exposition of a run that has not begun, with what is known beside its log.
+    #[must_use]
+    pub fn before(format: Format, beside: &Beside<'_>) -> String {
+        written(coordinator(beside), format)
+    }
+}
+
+fn written(families: Vec<Family>, format: Format) -> String {
+    let open = open_metrics(families);
+    match format {
+        Format::OpenMetrics => open,
+        Format::Plain => text::plain(&open),
+    }
+}
+
+impl Requests {
+    fn see(&mut self, step: &Step, is_stale: bool) {
+        self.requested += u64::from(matches!(step.event, Event::Requested { .. }) && !is_stale);
+        let Self { ledger, ended, .. } = self;
+        let seen = ledger.see(step, |it| {
+            *ended.entry(it.end.word()).or_default() += 1;
+            Ok::<_, Infallible>(())
+        });
+        match seen {
+            Ok(()) => {}
+            Err(never) => match never {},
+        }
+    }
+
+    /// Requests that have not come to their ends.
+    pub(super) fn open(&self) -> u64 {
+        self.requested.saturating_sub(self.ended.values().sum())
+    }
+}
+
+/// The decision's kind, as the log has it.
+const fn word(decision: &Decision) -> &'static str {
+    match decision {
+        Decision::Launch { .. } => "launch",
+        Decision::Terminate { .. } => "terminate",
+        Decision::Start { .. } => "start",
+        Decision::Stop { .. } => "stop",
+        Decision::Checkpoint { .. } => "checkpoint",
+        Decision::Promote { .. } => "promote",
+        Decision::SetMode { .. } => "set-mode",
+        Decision::Wake { .. } => "wake",
+    }
+}

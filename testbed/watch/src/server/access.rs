@@ -1,0 +1,214 @@
+//! Who may look on, and act: whoever runs the run, from this host, and whoever shows its secret.
+
+use std::net::{IpAddr, SocketAddr};
+
+use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
+use axum::http::{HeaderMap, StatusCode};
+use dormouse_proto::Secret;
+
+use super::peer::user_of;
+
+/// The cookie in which a browser shows the secret.
+pub(super) const COOKIE_NAME: &str = "dormouse";
+
+/// Who is let in.
+#[derive(Clone, Debug)]
+pub(super) struct Access {
+    secret: Option<Secret>,
+}
+
+/// Why somebody is not let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// Nothing, or something wrong, was shown as the secret.
+    NoSecret,
+    /// The name under which the page was asked for is not this host's: a page of another's sends its
+    /// readers here.
+    AnotherHost,
+    /// A page of another's asks for something to be done.
+    AnotherPage,
+}
+
+impl Refusal {
+    /// The refusal in words, with the remedy.
+    pub(super) const fn why(self) -> &'static str {
+        match self {
+            Self::NoSecret => {
+                "show the run's secret: it is in the file `secret` in the run's folder, and goes into \
+                 the form at / or the header `authorization: Bearer SECRET`"
+            }
+            Self::AnotherHost => {
+                "on this host ask for the page as 127.0.0.1, [::1] or localhost, or show the run's secret"
+            }
+            Self::AnotherPage => "what is done to a run is asked for by its own page",
+        }
+    }
+
+    pub(super) const fn status(self) -> StatusCode {
+        match self {
+            Self::NoSecret => StatusCode::UNAUTHORIZED,
+            Self::AnotherHost | Self::AnotherPage => StatusCode::FORBIDDEN,
+        }
+    }
+}
+
+impl Access {
+    pub(super) const fn new(secret: Option<Secret>) -> Self {
+        Self { secret }
+    }
+
+    /// Whether whoever asks from `peer` may look on.
+    pub(super) fn may_look(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<(), Refusal> {
+        if self.shows_secret(headers) {
+            return Ok(());
+        }
+        if !peer.ip().to_canonical().is_loopback() {
+            return Err(Refusal::NoSecret);
+        }
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+        if !host.is_some_and(is_this_host) {
+            return Err(Refusal::AnotherHost);
+        }
+        // The page is its user's, not of all that have one on this host.
+        let own = nix::unistd::geteuid().as_raw();
+        match user_of(peer) {
+            Some(user) if user == own || user == 0 => Ok(()),
+            _ => Err(Refusal::NoSecret),
+        }
+    }
+
+    /// Whether whoever asks from `peer` may act: a browser says for which page it asks.
+    pub(super) fn may_act(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<(), Refusal> {
+        self.may_look(peer, headers)?;
+        let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
+        let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let is_own = origin.to_str().is_ok_and(|origin| {
+            origin.strip_prefix("http://").or(origin.strip_prefix("https://")) == Some(host)
+        });
+        if is_own { Ok(()) } else { Err(Refusal::AnotherPage) }
+    }
+
+    /// Whether a text is the secret.
+    pub(super) fn is_secret(&self, text: &str) -> bool {
+        let carried = text.trim().parse().ok();
+        let secret = self.secret.as_ref();
+        secret.zip(carried).is_some_and(|(secret, carried)| secret.is(&carried))
+    }
+
+    fn shows_secret(&self, headers: &HeaderMap) -> bool {
+        let bearer = headers.get(AUTHORIZATION).and_then(|it| it.to_str().ok());
+        if bearer.and_then(|it| it.strip_prefix("Bearer ")).is_some_and(|it| self.is_secret(it)) {
+            return true;
+        }
+        let cookies = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
+        let mut cookies = cookies.flat_map(|all| all.split(';'));
+        cookies.any(|one| {
+            let (name, value) = one.trim().split_once('=').unwrap_or_default();
+            name == COOKIE_NAME && self.is_secret(value)
+        })
+    }
+}
+
+/// Whether a `Host` header names this host as loopback does.
+fn is_this_host(host: &str) -> bool {
+    if host.parse::<SocketAddr>().is_ok_and(|it| it.ip().is_loopback()) {
+        return true;
+    }
+    let name = host.rsplit_once(':').map_or(host, |(name, port)| {
+        if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
+    });
+    name == "localhost"
+        || name
+            .trim_start_matches('[')
+            .trim_end_matches(']')
+            .parse::<IpAddr>()
+            .is_ok_and(|it| it.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    fn headers(of: &[(&'static str, &str)]) -> HeaderMap {
+        of.iter()
+            .map(|(name, value)| {
+                let name = name.parse::<axum::http::HeaderName>().expect("a name");
+                (name, value.parse().expect("a value"))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn loopback_is_ours_and_all_else_shows_the_secret() {
+        let secret = Secret::new([7; 32]);
+        let text = secret.line();
+        let text = text.trim();
+        let access = Access::new(Some(secret));
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let own =
+            TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
+        let here = own.local_addr().expect("an address");
+        let there: SocketAddr = "192.0.2.7:50000".parse().expect("an address");
+        let local = headers(&[("host", "127.0.0.1:7381")]);
+        assert_eq!(access.may_look(here, &local), Ok(()));
+        assert_eq!(access.may_look(there, &local), Err(Refusal::NoSecret));
+        // Another's connection from this host.
+        let nobodys: SocketAddr = "127.0.0.1:1".parse().expect("an address");
+        assert_eq!(access.may_look(nobodys, &local), Err(Refusal::NoSecret));
+        let rebound = headers(&[("host", "evil.example:7381")]);
+        assert_eq!(access.may_look(here, &rebound), Err(Refusal::AnotherHost));
+        for shown in [
+            headers(&[("authorization", &format!("Bearer {text}"))]),
+            headers(&[("cookie", &format!("a=b; dormouse={text}"))]),
+        ] {
+            assert_eq!(access.may_look(there, &shown), Ok(()));
+            assert_eq!(Access::new(None).may_look(there, &shown), Err(Refusal::NoSecret));
+        }
+        let wrong = "08".repeat(32);
+        let wrong = headers(&[("authorization", &format!("Bearer {wrong}"))]);
+        assert_eq!(access.may_look(there, &wrong), Err(Refusal::NoSecret));
+    }
+
+    #[test]
+    fn another_page_does_nothing_to_a_run() {
+        let access = Access::new(Some(Secret::new([7; 32])));
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let own =
+            TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
+        let here = own.local_addr().expect("an address");
+        let host = ("host", "localhost:7381");
+        for (origin, may) in [
+            ("http://localhost:7381", Ok(())),
+            ("http://localhost:7382", Err(Refusal::AnotherPage)),
+            ("https://evil.example", Err(Refusal::AnotherPage)),
+            ("null", Err(Refusal::AnotherPage)),
+        ] {
+            assert_eq!(
+                access.may_act(here, &headers(&[host, ("origin", origin)])),
+                may,
+                "{origin}"
+            );
+        }
+        assert_eq!(access.may_act(here, &headers(&[host])), Ok(()));
+    }
+
+    #[test]
+    fn this_host_has_three_names() {
+        for name in
+            ["localhost", "localhost:80", "127.0.0.1", "127.0.0.1:7381", "[::1]:7381", "[::1]"]
+        {
+            assert!(is_this_host(name), "{name}");
+        }
+        for name in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example:80",
+            "10.0.0.1:80",
+        ] {
+            assert!(!is_this_host(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The server of a run's live page: HTTP on a thread of its own, below all that a run needs.
+
+mod access;
+mod assets;
+mod peer;
+mod routes;
+mod serve;
+mod stream;
+
+pub use serve::{ServeError, Serving, Watch, serve};

@@ -1,0 +1,293 @@
+//! What a page may ask for.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Query, Request, State};
+use axum::http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::{self, Next};
+use axum::response::sse::{KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use super::access::{Access, COOKIE_NAME};
+use super::{assets, stream};
+use crate::Followed;
+use crate::desk::{self, DeskError, Interruption};
+use crate::happenings::{self, Asked};
+use crate::metrics::Format;
+
+/// Pages that may follow a run at once.
+const PAGES: usize = 64;
+/// Whoever asks for events or an explanation waits for those before.
+const READERS: usize = 2;
+/// The largest thing that a page may send.
+const LARGEST: usize = 16 << 10;
+/// What a page may load: nothing but its own.
+const POLICY: &str =
+    "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
+/// What all answers are made of.
+#[derive(Clone)]
+pub(super) struct Site {
+    followed: Arc<Followed>,
+    access: Access,
+    playback: Option<f64>,
+    pages: Arc<Semaphore>,
+    readers: Arc<Semaphore>,
+}
+
+impl Site {
+    pub(super) fn new(followed: Arc<Followed>, access: Access, playback: Option<f64>) -> Self {
+        let (pages, readers) = (Arc::new(Semaphore::new(PAGES)), Arc::new(Semaphore::new(READERS)));
+        Self { followed, access, playback, pages, readers }
+    }
+}
+
+/// All that is served.
+pub(super) fn router(site: Site) -> Router {
+    Router::new()
+        .route("/", get(index))
+        .route("/page/{name}", get(asset))
+        .route("/login", post(login))
+        .route("/api/run", get(run))
+        .route("/metrics", get(metrics))
+        .route("/api/changes", get(changes))
+        .route("/api/events", get(events))
+        .route("/api/explain", get(explain))
+        .route("/api/cancel", post(cancel))
+        .route("/api/interrupt", post(interrupt))
+        .layer(DefaultBodyLimit::max(LARGEST))
+        .layer(middleware::from_fn_with_state(site.clone(), guard))
+        .with_state(site)
+}
+
+/// An answer that says in one line what is wrong.
+fn wrong(status: StatusCode, why: &str) -> Response {
+    (status, Json(json!({ "error": why }))).into_response()
+}
+
+/// Lets in who may come in, and says what a browser may do with what it gets.
+async fn guard(
+    State(site): State<Site>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let (path, is_post) = (request.uri().path(), request.method() == Method::POST);
+    // The form and what it looks like are for who has yet to show the secret.
+    let is_free = path == "/login" || path == "/page/page.css" || path == "/page/icon.svg";
+    let may = match is_post {
+        _ if is_free => Ok(()),
+        true => site.access.may_act(peer, request.headers()),
+        false => site.access.may_look(peer, request.headers()),
+    };
+    let mut response = match may {
+        Ok(()) => next.run(request).await,
+        Err(refusal) if path == "/" => {
+            (refusal.status(), html(&form(refusal.why()))).into_response()
+        }
+        Err(refusal) => wrong(refusal.status(), refusal.why()),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "no-referrer"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    // A program of another version has another page.
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
+    response
+}
+
+fn html(text: &str) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "text/html; charset=utf-8")], text.to_owned())
+}
+
+/// The form that takes the secret.
+fn form(why: &str) -> String {
+    format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><title>Dormouse</title><link rel=\"stylesheet\" \
+         href=\"/page/page.css\"><link rel=\"icon\" href=\"/page/icon.svg\"><main \
+         class=\"login\"><h1>Dormouse</h1><p>To look at this run, {why}.</p><form method=\"post\" \
+         action=\"/login\"><label>The run's secret <input name=\"secret\" type=\"password\" \
+         autocomplete=\"current-password\" required></label> <button>Look on</button></form></main></html>"
+    )
+}
+
+async fn index() -> impl IntoResponse {
+    html(assets::INDEX)
+}
+
+async fn asset(Path(name): Path<String>) -> Response {
+    match assets::named(&name) {
+        Some((kind, text)) => ([(CONTENT_TYPE, kind)], text).into_response(),
+        None => wrong(StatusCode::NOT_FOUND, "the page has no such file"),
+    }
+}
+
+/// Takes the secret from the form, and gives it back as a cookie of this page alone.
+async fn login(State(site): State<Site>, body: Bytes) -> Response {
+    let text = String::from_utf8_lossy(&body);
+    let secret = text.split('&').find_map(|field| field.strip_prefix("secret="));
+    match secret.filter(|secret| site.access.is_secret(secret)) {
+        Some(secret) => {
+            let secret = secret.trim();
+            let cookie = format!("{COOKIE_NAME}={secret}; HttpOnly; SameSite=Strict; Path=/");
+            (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie.as_str()), (axum::http::header::LOCATION, "/")])
+                .into_response()
+        }
+        None => (
+            StatusCode::UNAUTHORIZED,
+            html(&form("show the run's secret: what was shown is not it. It is in the file `secret` in the \
+                        run's folder")),
+        )
+            .into_response(),
+    }
+}
+
+async fn run(State(site): State<Site>) -> impl IntoResponse {
+    let mut about = site.followed.about();
+    about["playback"] = site
+        .playback
+        .map_or(serde_json::Value::Null, |speed| json!({ "from_s": 0, "speed": speed }));
+    Json(about)
+}
+
+/// What Prometheus reads, in the format that it likes.
+async fn metrics(State(site): State<Site>, headers: HeaderMap) -> Response {
+    let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    let format = Format::accepted(accept);
+    ([(CONTENT_TYPE, format.content_type())], site.followed.metrics(format)).into_response()
+}
+
+#[derive(Deserialize)]
+struct From {
+    from: Option<usize>,
+}
+
+async fn changes(
+    State(site): State<Site>,
+    Query(From { from }): Query<From>,
+    headers: HeaderMap,
+) -> Response {
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    let from = last.or(from).unwrap_or_default();
+    let Ok(place) = Arc::clone(&site.pages).try_acquire_owned() else {
+        let why = format!("{PAGES} pages follow this run already: close one");
+        return wrong(StatusCode::SERVICE_UNAVAILABLE, &why);
+    };
+    Sse::new(stream::changes(site.followed, from, place))
+        .keep_alive(KeepAlive::default())
+        .into_response()
+}
+
+async fn events(State(site): State<Site>, Query(asked): Query<Asked>) -> Response {
+    let Some(lines) = site.followed.lines() else {
+        return Json(json!({ "events": [], "first": true, "before": 0,
+            "note": "the run has so many jobs that its events were not kept" }))
+        .into_response();
+    };
+    let folder = site.followed.folder().to_owned();
+    read(&site, move || {
+        happenings::told(&folder, &lines, &asked).map_err(|error| error.to_string())
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct About {
+    about: String,
+}
+
+async fn explain(State(site): State<Site>, Query(About { about }): Query<About>) -> Response {
+    let folder = site.followed.folder().to_owned();
+    read(&site, move || {
+        let log =
+            dormouse_report::output::RunLog::read(&folder).map_err(|error| error.to_string())?;
+        let told =
+            dormouse_report::explain::explain(&log, &about).map_err(|error| error.to_string())?;
+        let text = told.map_or_else(
+            || format!("there is no {about} in this run by now"),
+            |told| told.to_string(),
+        );
+        Ok(json!({ "text": text }))
+    })
+    .await
+}
+
+/// Reads the log on a thread where nobody waits for it, few at once.
+async fn read(
+    site: &Site,
+    reading: impl FnOnce() -> Result<serde_json::Value, String> + Send + 'static,
+) -> Response {
+    // It is never closed.
+    let Ok(_turn) = site.readers.acquire().await else {
+        return wrong(StatusCode::SERVICE_UNAVAILABLE, "the page's server is ending");
+    };
+    match tokio::task::spawn_blocking(reading).await {
+        Ok(Ok(value)) => Json(value).into_response(),
+        Ok(Err(why)) => wrong(StatusCode::INTERNAL_SERVER_ERROR, &why),
+        Err(_) => wrong(StatusCode::INTERNAL_SERVER_ERROR, "the log could not be read"),
+    }
+}
+
+/// Why something that was sent is not taken.
+type NotTaken = (StatusCode, String);
+
+/// What is sent as JSON, which a form of another page can't send.
+fn sent<T: for<'a> Deserialize<'a>>(headers: &HeaderMap, body: &Bytes) -> Result<T, NotTaken> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.split(';').next().map(str::trim) != Some("application/json") {
+        let why = "send it as application/json".to_owned();
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, why));
+    }
+    serde_json::from_slice(body)
+        .map_err(|error| (StatusCode::BAD_REQUEST, format!("it can't be read: {error}")))
+}
+
+fn refused(error: &DeskError) -> Response {
+    wrong(StatusCode::CONFLICT, &dormouse_experiment::chain(error))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cancel {
+    #[serde(default)]
+    why: String,
+}
+
+async fn cancel(State(site): State<Site>, headers: HeaderMap, body: Bytes) -> Response {
+    let Cancel { why } = match sent(&headers, &body) {
+        Ok(wanted) => wanted,
+        Err((status, why)) => return wrong(status, &why),
+    };
+    match desk::cancel(site.followed.folder(), why).await {
+        Ok(()) => Json(json!({})).into_response(),
+        Err(error) => refused(&error),
+    }
+}
+
+async fn interrupt(State(site): State<Site>, headers: HeaderMap, body: Bytes) -> Response {
+    let wanted: Interruption = match sent(&headers, &body) {
+        Ok(wanted) => wanted,
+        Err((status, why)) => return wrong(status, &why),
+    };
+    match desk::interrupt(site.followed.folder(), wanted).await {
+        Ok((at_s, vms)) => Json(json!({ "at_s": at_s, "vms": vms })).into_response(),
+        Err(error) => refused(&error),
+    }
+}

@@ -1,0 +1,177 @@
+//! The server's thread: begun before a run, ended after it.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use dormouse_coordinator::Vitals;
+use dormouse_proto::Secret;
+use tokio::runtime::Builder;
+use tokio_util::sync::CancellationToken;
+
+use super::access::Access;
+use super::routes::{Site, router};
+use crate::{Followed, source};
+
+/// The file in a run's folder that says where its page is.
+const ADDRESS_FILE: &str = "http";
+/// How long the last of a run is given to pages that are there.
+const LAST: Duration = Duration::from_secs(1);
+
+/// The run to look at, and where.
+#[derive(Debug)]
+pub struct Watch {
+    /// Where to listen.
+    pub listen: SocketAddr,
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// The secret that whoever comes from elsewhere has to show; `None`: nobody does.
+    pub secret: Option<Secret>,
+    /// What the coordinator knows of itself, where it is in this process.
+    pub vitals: Option<Vitals>,
+    /// The page plays the run from its beginning, so many times as fast as its clock.
+    pub playback: Option<f64>,
+}
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The address can't be listened at.
+    #[error("the page can't be served at {listen}: {source}; give another address with --http")]
+    Listen {
+        /// The address that is asked for.
+        listen: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Whoever comes from elsewhere has nothing to show.
+    #[error(
+        "the page can't be served at {listen}: that is for other hosts, too, and the run has no secret \
+         that they could show; listen at 127.0.0.1"
+    )]
+    NoSecret {
+        /// The address that is asked for.
+        listen: SocketAddr,
+    },
+    /// There is no thread for it.
+    #[error("the page can't be served: {0}")]
+    Thread(io::Error),
+}
+
+/// A page that is served, until this is dropped.
+#[derive(Debug)]
+pub struct Serving {
+    address: SocketAddr,
+    file: Option<PathBuf>,
+    end: CancellationToken,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Serving {
+    /// Where it is.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address of the page for a browser on this host.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let mut at = self.address;
+        if at.ip().is_unspecified() {
+            at.set_ip(match at {
+                SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+                SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+            });
+        }
+        format!("http://{at}/")
+    }
+
+    /// Says in the run's folder where its page is, until the page ends.
+    pub fn say_in(&mut self, folder: &std::path::Path) {
+        let file = folder.join(ADDRESS_FILE);
+        match std::fs::write(&file, format!("{}\n", self.address)) {
+            Ok(()) => self.file = Some(file),
+            Err(error) => {
+                let file = file.display();
+                tracing::warn!(%error, "where the page is can't be said in {file}");
+            }
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.end.cancel();
+        if let Some(thread) = self.thread.take() {
+            // It has said itself what it failed of.
+            let _ = thread.join();
+        }
+        if let Some(file) = self.file.take() {
+            // Another run may have taken it.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}
+
+/// Serves the page of a run from now on, on a thread of its own.
+///
+/// # Errors
+///
+/// [`ServeError`].
+pub fn serve(watch: Watch) -> Result<Serving, ServeError> {
+    let Watch { listen, folder, secret, vitals, playback } = watch;
+    if secret.is_none() && !listen.ip().is_loopback() {
+        return Err(ServeError::NoSecret { listen });
+    }
+    let refused = |source| ServeError::Listen { listen, source };
+    let listener = TcpListener::bind(listen).map_err(refused)?;
+    listener.set_nonblocking(true).map_err(refused)?;
+    let address = listener.local_addr().map_err(refused)?;
+    let end = CancellationToken::new();
+    let until = end.clone();
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(ServeError::Thread)?;
+    let thread = std::thread::Builder::new()
+        .name("page".to_owned())
+        .spawn(move || {
+            // A run is on time whoever looks on.
+            dormouse_worker::agent::lower_priority();
+            let followed = Arc::new(Followed::new(folder, vitals));
+            let site = Site::new(Arc::clone(&followed), Access::new(secret), playback);
+            runtime.block_on(until_end(listener, site, followed, until));
+            runtime.shutdown_timeout(LAST);
+        })
+        .map_err(ServeError::Thread)?;
+    Ok(Serving { address, file: None, end, thread: Some(thread) })
+}
+
+async fn until_end(
+    listener: TcpListener,
+    site: Site,
+    followed: Arc<Followed>,
+    end: CancellationToken,
+) {
+    let listener = match tokio::net::TcpListener::from_std(listener) {
+        Ok(listener) => listener,
+        Err(error) => return tracing::error!(%error, "the page can't be served"),
+    };
+    let service = router(site).into_make_service_with_connect_info::<SocketAddr>();
+    let serving = axum::serve(listener, service);
+    let last = async {
+        end.cancelled().await;
+        // Pages that are there hear of the run's last events.
+        tokio::time::sleep(LAST).await;
+    };
+    tokio::select! {
+        served = serving => {
+            if let Err(error) = served {
+                tracing::error!(%error, "the page is no longer served");
+            }
+        }
+        () = source::follow(followed) => {}
+        () = last => {}
+    }
+}

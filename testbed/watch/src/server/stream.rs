@@ -1,0 +1,85 @@
+//! The changes of a run as server-sent events, for one page.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::response::sse::Event;
+use futures_util::stream::{self, Stream};
+use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use crate::Followed;
+
+/// The most changes in one message.
+const BATCH: usize = 1_000;
+/// The least time between two messages of a page that has all there is.
+const PACE: Duration = Duration::from_millis(100);
+/// How often it is said how the run stands.
+const SAY_NOW: Duration = Duration::from_millis(500);
+
+/// Where one page is.
+struct Reader {
+    followed: Arc<Followed>,
+    grown: watch::Receiver<u64>,
+    run: String,
+    next: usize,
+    said: Option<Instant>,
+    /// The page's place among those that may be there at once.
+    _place: OwnedSemaphorePermit,
+}
+
+/// The changes from this index on, and all that come.
+pub(super) fn changes(
+    followed: Arc<Followed>,
+    next: usize,
+    place: OwnedSemaphorePermit,
+) -> impl Stream<Item = Result<Event, Infallible>> {
+    let (grown, run) = (followed.grown(), followed.run());
+    let reader = Reader { followed, grown, run, next, said: None, _place: place };
+    stream::unfold(reader, |mut reader| async move {
+        let event = reader.event().await;
+        Some((Ok(event), reader))
+    })
+}
+
+impl Reader {
+    /// The next event, when there is one.
+    async fn event(&mut self) -> Event {
+        loop {
+            let run = self.followed.run();
+            if run != self.run {
+                (self.next, self.said) = (0, None);
+                let is_first = self.run.is_empty();
+                self.run.clone_from(&run);
+                if !is_first {
+                    return Event::default()
+                        .event("other-run")
+                        .data(json!({ "run": run }).to_string());
+                }
+            }
+            if self.said.is_none_or(|at| at.elapsed() >= SAY_NOW) {
+                self.said = Some(Instant::now());
+                return Event::default().event("now").data(self.followed.now().to_string());
+            }
+            let (batch, next) = self.followed.batch(self.next, BATCH);
+            if next > self.next {
+                if next - self.next < BATCH {
+                    // Those that come at once come together.
+                    sleep(PACE).await;
+                    let (batch, next) = self.followed.batch(self.next, BATCH);
+                    self.next = next;
+                    return Event::default().id(next.to_string()).data(batch);
+                }
+                self.next = next;
+                return Event::default().id(next.to_string()).data(batch);
+            }
+            let until_now =
+                self.said.map_or(Duration::ZERO, |at| SAY_NOW.saturating_sub(at.elapsed()));
+            // Whether it grew or not is seen above.
+            let _ = timeout(until_now, self.grown.changed()).await;
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Where the steps of a run that is looked at come from: its coordinator, as they become durable, or its
+//! log, where nobody serves it.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use dormouse_coordinator::{EventLines, Remote, RemoteError, address_of};
+use dormouse_model::Step;
+use dormouse_proto::{Secret, v1};
+use dormouse_report::output::{Header, OutputError, RunLog};
+use dormouse_report::replay::{ReplayError, play};
+use serde::Deserialize;
+use tokio::time::sleep;
+
+use crate::followed::{Followed, Standing};
+
+/// How long a log that does not grow, or a coordinator that is away, is left alone.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// How often the coordinator is asked for what is not in the log.
+const ASK_EVERY: Duration = Duration::from_millis(500);
+/// Lines of a log that are taken in before others have a turn.
+const AT_ONCE: usize = 2_000;
+/// The file of the secret in a run's folder.
+pub(crate) const SECRET: &str = "secret";
+
+/// Why a run can't be looked at, or no longer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WatchError {
+    /// The log can't be read.
+    #[error(transparent)]
+    Log(#[from] OutputError),
+    /// The steps that were left out of the log can't be made again.
+    #[error(transparent)]
+    Again(#[from] ReplayError),
+    /// A line of the log can't be read.
+    #[error("{}: line {line}: {why}", path.display())]
+    Line {
+        /// The log that has the line.
+        path: PathBuf,
+        /// The line's number, from 1.
+        line: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The coordinator does not answer, or refuses.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+}
+
+/// The secret in a run's folder; `None` where there is none, as of a run that is over.
+pub(crate) fn secret_in(folder: &Path) -> Option<Secret> {
+    std::fs::read_to_string(folder.join(SECRET)).ok()?.parse().ok()
+}
+
+/// Follows a run for ever: whoever serves it, and whether anybody does.
+pub(crate) async fn follow(followed: Arc<Followed>) {
+    loop {
+        if let Err(error) = first_line(&followed) {
+            followed.trouble(error.to_string());
+        }
+        let turn = match followed.header() {
+            None => Ok(()),
+            Some(header) if header.left_out.is_some() => again(&followed, &header).await,
+            Some(_) => steps(&followed).await,
+        };
+        if let Err(error) = turn {
+            followed.trouble(error.to_string());
+        }
+        sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// Reads the first line of the log, once it is there: of a run that is not the one that was followed,
+/// all is read anew.
+fn first_line(followed: &Followed) -> Result<(), WatchError> {
+    let path = followed.folder().join(dormouse_log::FILE);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(OutputError::io("read", &path, error).into()),
+    };
+    let unreadable = |error| OutputError::io("read", &path, error);
+    let metadata = file.metadata().map_err(unreadable)?;
+    let (inode, bytes) = (metadata.ino(), metadata.len());
+    if followed.is_of(inode) && bytes >= followed.read_so_far() {
+        return Ok(());
+    }
+    let mut line = String::new();
+    BufReader::new(file).read_line(&mut line).map_err(unreadable)?;
+    if !line.ends_with('\n') {
+        return Ok(());
+    }
+    let wrong = |error: serde_json::Error| WatchError::Line {
+        path: path.clone(),
+        line: 1,
+        why: error.to_string(),
+    };
+    let Named { experiment, live } = serde_json::from_str(&line).map_err(wrong)?;
+    // A live run has a name; a log of virtual time is the run.
+    let run = live.map_or_else(|| format!("{}-{inode:x}", experiment.name), |live| live.run);
+    if run != followed.run() {
+        let header = dormouse_report::output::read_header(followed.folder())?;
+        followed.begin(header, run, line.len() as u64);
+    }
+    followed.has_log(inode);
+    Ok(())
+}
+
+/// What names a run in the first line of its log.
+#[derive(Deserialize)]
+struct Named {
+    experiment: NamedExperiment,
+    live: Option<NamedLive>,
+}
+
+#[derive(Deserialize)]
+struct NamedExperiment {
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct NamedLive {
+    run: String,
+}
+
+/// A run in virtual time whose steps were left out of its log is made again, once.
+async fn again(followed: &Arc<Followed>, header: &Header) -> Result<(), WatchError> {
+    if followed.events() > 0 {
+        sleep(Duration::from_secs(60)).await;
+        return Ok(());
+    }
+    let (into, header) = (Arc::clone(followed), header.clone());
+    let made = tokio::task::spawn_blocking(move || {
+        let log = RunLog { header, steps: None, torn: false };
+        play(&log, |step| into.see(step, None))
+    });
+    // A panic of the replay is said where it happened.
+    made.await.unwrap_or(Ok(()))?;
+    followed.stands(Standing::Over);
+    Ok(())
+}
+
+/// Takes in what there is by now, and what comes while a coordinator gives it.
+async fn steps(followed: &Arc<Followed>) -> Result<(), WatchError> {
+    let folder = followed.folder().to_owned();
+    let served = match (address_of(&folder)?, secret_in(&folder)) {
+        (Some(address), Some(secret)) => Remote::dial(&address, secret).await.ok(),
+        _ => None,
+    };
+    match served {
+        Some(remote) => from_coordinator(followed, remote).await,
+        None => {
+            from_file(followed).await?;
+            let over = followed.is_over();
+            followed.stands(if over { Standing::Over } else { Standing::Away });
+            Ok(())
+        }
+    }
+}
+
+async fn from_coordinator(followed: &Arc<Followed>, mut remote: Remote) -> Result<(), WatchError> {
+    let wanted = v1::EventsRequest { from_seq: followed.events(), header: false, follow: true };
+    let lines = remote.events(wanted).await?;
+    followed.stands(Standing::Serving);
+    let taken = tokio::select! {
+        taken = take(followed, lines) => taken,
+        asked = ask(followed, &mut remote) => asked,
+    };
+    followed.stands(if followed.is_over() { Standing::Over } else { Standing::Away });
+    taken
+}
+
+async fn take(followed: &Followed, mut lines: EventLines) -> Result<(), WatchError> {
+    while let Some(event) = lines.next().await? {
+        read(followed, &event.line)?;
+    }
+    Ok(())
+}
+
+/// Asks for what only the coordinator knows, until it no longer answers.
+async fn ask(followed: &Followed, remote: &mut Remote) -> Result<(), WatchError> {
+    loop {
+        followed.asked(&remote.status().await?);
+        sleep(ASK_EVERY).await;
+    }
+}
+
+/// Takes in a line of the log that is an event.
+fn read(followed: &Followed, line: &str) -> Result<(), WatchError> {
+    let step: Step = serde_json::from_str(line).map_err(|error| WatchError::Line {
+        path: followed.folder().join(dormouse_log::FILE),
+        line: followed.events() + 2,
+        why: error.to_string(),
+    })?;
+    followed.see(&step, Some(line.len() as u64 + 1));
+    Ok(())
+}
+
+/// Takes in the whole lines that the log has by now.
+async fn from_file(followed: &Followed) -> Result<(), WatchError> {
+    let path = followed.folder().join(dormouse_log::FILE);
+    let unreadable = |error| OutputError::io("read", &path, error);
+    let mut file = BufReader::new(File::open(&path).map_err(unreadable)?);
+    file.seek(SeekFrom::Start(followed.read_so_far())).map_err(unreadable)?;
+    let mut line = String::new();
+    for number in 1_usize.. {
+        line.clear();
+        file.read_line(&mut line).map_err(unreadable)?;
+        // A torn tail may become a line.
+        let Some(whole) = line.strip_suffix('\n') else { break };
+        read(followed, whole)?;
+        if number.is_multiple_of(AT_ONCE) {
+            tokio::task::yield_now().await;
+        }
+    }
+    Ok(())
+}
