@@ -1,0 +1,160 @@
+// The parts of the page that need no browser: what it makes of changes, and what it answers of a time.
+import { test } from "node:test";
+import assert from "node:assert/strict";
+
+import { Column, Series, lowerBound, upperBound } from "./columns.js";
+import { DONE, History, RUNNING, WAITING } from "./history.js";
+import { Playhead, RunClock } from "./clock.js";
+import { View } from "./view.js";
+import { fidelityAt, figuresAt, runningOn, seatsTaken, spanAt, taskState, vmState, waitedFor, waitingAt } from "./moment.js";
+import { bytes, clock, count, money, percent, rate, short, span, timeLabel, timeStep } from "./words.js";
+
+const RUN = [
+  ["host", 0, 1, "w1", 8, 2 ** 34],
+  ["submit", 0, 10, 1, 1, "small-1"],
+  ["submit", 0, 11, 2, 2, "small-2"],
+  ["vm", 1, 3, "c3.large", "spot", 2, 1, 0.03, 0.1, null],
+  ["vm", 1, 4, "c3.large", "on-demand", 2, 1, 0.1, null, null],
+  ["sample", 1, 2, 0, 0, 1, 1, 0, 0.13],
+  ["vm-state", 10, 3, "running"],
+  ["vm-state", 10, 4, "running"],
+  ["start", 12, 10, 1, 3, [0], "fg", "first", null, "burst"],
+  ["start", 12, 11, 1, 4, [0, 1], "bg", "beside", null, "burst"],
+  ["mode", 20, 10, "baseline"],
+  ["checkpoint", 25, 10, 3, 1000, 0.5, 0.4],
+  ["act", 30, "hibernate", "vm 3", [3], "user: why not"],
+  ["vm-state", 30, 3, "hibernated"],
+  ["stop", 40, 10, 1, "stopped"],
+  ["start", 45, 10, 2, 4, [0], "fg", "from its checkpoint", 0.4, "burst"],
+  ["news-of-another-version", 46, {}],
+  ["stop", 60, 11, 1, "done"],
+  ["fidelity", 60, 11, 50, 51],
+  ["stop", 70, 10, 2, "done"],
+  ["fidelity", 70, 10, 100, 97],
+  ["vm-end", 80, 3, "terminated"],
+  ["over", 90, true, null],
+];
+
+function whole(pieces = [RUN]) {
+  const history = new History();
+  for (const piece of pieces) history.apply(piece);
+  return history;
+}
+
+test("a history is the same however its changes are parted", () => {
+  const parted = whole(RUN.map((change) => [change]));
+  assert.deepEqual(parted, whole());
+  assert.equal(parted.changes, RUN.length);
+  assert.equal(parted.lastTime, 90);
+});
+
+test("states of VMs and tasks are those of the time that is asked for", () => {
+  const history = whole();
+  const [vm, task, other] = [history.vm(3), history.task(10), history.task(11)];
+  assert.deepEqual([0.5, 1, 9, 10, 30, 79, 80].map((t) => vmState(vm, t)),
+    [null, "boot", "boot", "running", "hibernated", "hibernated", "ended"]);
+  assert.deepEqual([-1, 0, 12, 40, 45, 70].map((t) => taskState(task, t)), [0, WAITING, RUNNING, WAITING, RUNNING, DONE]);
+  assert.deepEqual([11, 42, 50, 95].map((t) => waitingAt(history, t).map((w) => w.id)), [[10, 11], [10], [], []]);
+  assert.equal(waitedFor(task, 43), 3);
+  assert.equal(spanAt(history, task, 42), -1);
+  assert.equal(history.spans.attempt[spanAt(history, task, 50)], 2);
+  assert.deepEqual(runningOn(history, history.vm(4), 50).map((n) => history.spans.task[n]), [task.index, other.index]);
+  assert.equal(seatsTaken(history, history.vm(4), 50), 1);
+  assert.equal(seatsTaken(history, vm, 42), 0);
+  assert.equal(vm.checkpoints.length, 1);
+  assert.deepEqual(vm.acts.map((act) => act.by), ["user: why not"]);
+});
+
+test("work that goes on elsewhere is linked, work that begins anew is not", () => {
+  const history = whole();
+  assert.deepEqual(history.links, [[0, 2]]);
+  assert.equal(history.longestLink, 5);
+  const isAgain = (change) => change[0] === "start" && change[3] === 2;
+  const anew = whole([RUN.map((change) => (isAgain(change) ? [...change.slice(0, 8), null, "burst"] : change))]);
+  assert.deepEqual(anew.links, []);
+});
+
+test("what runs on a VM that ends waits again", () => {
+  const history = whole([RUN.slice(0, 9), [["vm-end", 15, 3, "host-lost"]]]);
+  assert.equal(taskState(history.task(10), 15), WAITING);
+  assert.equal(history.spans.how[0], "vm-gone");
+  // Its stop may still be told, and is no second one.
+  history.apply([["stop", 15, 10, 1, "vm-gone"]]);
+  assert.equal(history.task(10).states.length, 3);
+});
+
+test("costs grow between samples, and stop with the run", () => {
+  const history = whole();
+  assert.equal(figuresAt(history, 0.5), null);
+  assert.ok(Math.abs(figuresAt(history, 37).cost - (0.13 * 36) / 3600) < 1e-12);
+  assert.equal(figuresAt(history, 90).cost, figuresAt(history, 500).cost);
+});
+
+test("fidelity is of the attempts that have ended by then", () => {
+  const history = whole();
+  assert.equal(fidelityAt(history, 59), null);
+  assert.deepEqual(fidelityAt(history, 60), { ended: 1, mean: 51 / 50 - 1, worst: 51 / 50 - 1 });
+  const both = fidelityAt(history, 90);
+  assert.ok(Math.abs(both.mean + 0.005) < 1e-12 && Math.abs(both.worst + 0.03) < 1e-12);
+});
+
+test("columns grow, and are searched as their order says", () => {
+  const column = new Column(2);
+  for (const value of [1, 2, 2, 5]) column.push(value);
+  assert.equal(column.last, 5);
+  assert.deepEqual([0, 2, 3, 9].map((v) => upperBound(column.values, column.length, v)), [0, 3, 3, 4]);
+  assert.deepEqual([0, 2, 3, 9].map((v) => lowerBound(column.values, column.length, v)), [0, 1, 3, 4]);
+  const series = new Series();
+  series.push(1, 10);
+  series.push(1, 11);
+  series.push(4, 12);
+  assert.deepEqual([0, 1, 3.9, 4].map((t) => series.at(t)), [undefined, 11, 11, 12]);
+});
+
+test("the clock never goes back, and not far beyond what was heard", () => {
+  const run = new RunClock();
+  run.news({ clock_s: 100, coordinator: "serving", over: false }, 30);
+  const at = run.heardAt;
+  assert.equal(run.at(at, 0), 100);
+  assert.ok(Math.abs(run.at(at + 500, 0) - 115) < 1e-6);
+  assert.equal(run.at(at + 60000, 0), 130);
+  run.news({ clock_s: 120, coordinator: "away", over: false }, 30);
+  assert.equal(run.at(run.heardAt + 900, 0), 130);
+  assert.equal(run.at(run.heardAt, 140), 140);
+});
+
+test("a playhead that plays comes to the edge and stays with it", () => {
+  const playhead = new Playhead();
+  playhead.goTo(10);
+  playhead.play(60);
+  // The real clock has no round numbers.
+  assert.ok(Math.abs(playhead.tick(playhead.last + 1000, 1000) - 70) < 1e-6);
+  assert.equal(playhead.tick(playhead.last + 60000, 1000), 1000);
+  assert.ok(playhead.isLive && !playhead.isPlaying);
+});
+
+test("zooming keeps the time under the pointer, and the run stays in sight", () => {
+  const view = new View();
+  view.showAll(1000);
+  view.zoom(0.5, 400, 1000);
+  assert.ok(Math.abs((400 - view.from) / view.span - 400 / 1040) < 1e-9);
+  for (let n = 0; n < 200; n += 1) view.pan(500, 1000);
+  assert.ok(view.from < 1000);
+  for (let n = 0; n < 200; n += 1) view.pan(-500, 1000);
+  assert.ok(view.until > 0);
+  for (let n = 0; n < 200; n += 1) view.zoom(0.5, 100, 1000);
+  assert.ok(view.span > 0);
+});
+
+test("numbers have their units", () => {
+  assert.deepEqual([0, 59.9, 725, 3725, 90061].map(clock), ["0 s", "59 s", "12 min 05 s", "1 h 02 min 05 s", "1 d 01 h 01 min"]);
+  assert.deepEqual([48.2, 2700, 9000, 400000].map(span), ["48.2 s", "45.0 min", "2.5 h", "4.6 d"]);
+  assert.deepEqual([0, 0.25, 9000, 20000, 2.5e6].map(short), ["0", "0.25", "9000", "20k", "2.5M"]);
+  assert.deepEqual([0.03, 0.105, 1, 0].map(rate), ["$0.03/h", "$0.105/h", "$1/h", "$0/h"]);
+  assert.deepEqual([0.1234, 12.345].map(money), ["$0.1234", "$12.35"]);
+  assert.deepEqual([0.0123, -0.03, 0].map((x) => percent(x)), ["+1.23 %", "-3.00 %", "0.00 %"]);
+  assert.deepEqual([512, 2 ** 34, 10e6].map(bytes), ["512 B", "16.0 GiB", "9.5 MiB"]);
+  assert.equal(count(1234567), "1\u202f234\u202f567");
+  assert.deepEqual([[0.3, 0.5], [7, 10], [400, 600], [100000, 172800]].map(([rough, step]) => timeStep(rough) - step), [0, 0, 0, 0]);
+  assert.deepEqual([[0.5, 0.1], [90, 30], [3600, 1200], [7200, 3600]].map(([t, step]) => timeLabel(t, step)), ["0.5 s", "90 s", "60 min", "2 h"]);
+});
