@@ -100,17 +100,17 @@ export class Events {
   }
 
   async newest(isOther) {
-    const answer = await this.ask(this.address({}));
+    const last = isOther ? -1 : (this.items[0]?.seq ?? -1);
+    const answer = await this.ask(this.address(last < 0 ? {} : { after: last }));
     if (!answer) return;
-    const { events } = answer;
-    const last = this.items[0]?.seq ?? -1;
-    const added = events.filter((event) => event.seq > last);
-    if (isOther || added.length === events.length) {
+    const { events, before } = answer;
+    if (last < 0 || before > last + 1) {
+      // All of them, or there are more new ones than an answer holds: the list begins anew.
       this.items = events;
       this.go(answer);
-    } else if (added.length) {
-      this.items = [...added, ...this.items].slice(0, MOST);
-      this.list.set(this.items, added.length);
+    } else if (events.length) {
+      this.items = [...events, ...this.items].slice(0, MOST);
+      this.list.set(this.items, events.length);
     }
     this.say();
   }

@@ -17,10 +17,12 @@ const BLOCK: u64 = 512;
 const MOST: usize = 1_000;
 
 /// The events that are asked for.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct Asked {
     /// Those before this one; all, where it is not said.
     before: Option<u64>,
+    /// Those after this one: whoever has the others asks for what is new.
+    after: Option<u64>,
     /// Not those after this time, in emulated seconds.
     until_s: Option<f64>,
     /// So many at most.
@@ -40,11 +42,15 @@ pub(crate) fn told(folder: &Path, lines: &[u64], asked: &Asked) -> io::Result<Va
     let limit = asked.limit.unwrap_or(200).clamp(1, MOST);
     let count = lines.len() as u64;
     let mut before = asked.before.unwrap_or(count).min(count);
-    let earliest = before.saturating_sub(LOOKED_AT);
+    let known = asked.after.map_or(0, |after| after.saturating_add(1)).min(before);
+    let earliest = before.saturating_sub(LOOKED_AT).max(known);
+    // Without a filter no more are read than are wanted.
+    let is_filtered = asked.kind.is_some() || asked.about.is_some() || asked.until_s.is_some();
+    let block = if is_filtered { BLOCK } else { (limit as u64).min(BLOCK) };
     let mut file = BufReader::new(File::open(folder.join(dormouse_log::FILE))?);
     let mut events = Vec::new();
     while before > earliest && events.len() < limit {
-        let from = before.saturating_sub(BLOCK).max(earliest);
+        let from = before.saturating_sub(block).max(earliest);
         let steps = read(&mut file, lines, from, before)?;
         for step in steps.into_iter().rev() {
             before = step.seq;
@@ -86,4 +92,58 @@ fn read(
         steps.push(serde_json::from_str(&line)?);
     }
     Ok(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_model::Event;
+    use dormouse_units::Time;
+
+    use super::*;
+
+    /// A log of a header and events, of which each third ends the run; and where they begin.
+    fn log(events: u64) -> (tempfile::TempDir, Vec<u64>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut text, mut lines) = ("{}\n".to_owned(), Vec::new());
+        for seq in 0..events {
+            lines.push(text.len() as u64);
+            let why = || "late".to_owned();
+            let event = if seq % 3 == 0 { Event::Cancel { why: why() } } else { Event::Tick };
+            let step = Step { seq, at: Time::from_secs(seq), event, ..Step::blank() };
+            text += &serde_json::to_string(&step).expect("a step can be written");
+            text.push('\n');
+        }
+        std::fs::write(folder.path().join(dormouse_log::FILE), text).expect("room");
+        (folder, lines)
+    }
+
+    fn seqs(told: &Value) -> Vec<u64> {
+        let events = told["events"].as_array().expect("a list");
+        events.iter().map(|event| event["seq"].as_u64().expect("a number")).collect()
+    }
+
+    #[test]
+    fn events_are_told_newest_first_as_they_are_asked_for() {
+        let (folder, lines) = log(1_500);
+        let ask = |asked: Asked| told(folder.path(), &lines, &asked).expect("it can be read");
+        let newest = ask(Asked { limit: Some(3), ..Asked::default() });
+        assert_eq!(
+            (seqs(&newest), newest["before"].as_u64()),
+            (vec![1_499, 1_498, 1_497], Some(1_497))
+        );
+        let older = ask(Asked { before: Some(2), ..Asked::default() });
+        assert_eq!((seqs(&older), older["first"].as_bool()), (vec![1, 0], Some(true)));
+        // Only what is new, and where that is more than fits, what is newest.
+        let new = ask(Asked { after: Some(1_496), ..Asked::default() });
+        assert_eq!((seqs(&new), new["before"].as_u64()), (vec![1_499, 1_498, 1_497], Some(1_497)));
+        let none = ask(Asked { after: Some(1_499), ..Asked::default() });
+        assert_eq!((seqs(&none), none["before"].as_u64()), (vec![], Some(1_500)));
+        let many = ask(Asked { after: Some(0), limit: Some(2), ..Asked::default() });
+        assert_eq!((seqs(&many), many["before"].as_u64()), (vec![1_499, 1_498], Some(1_498)));
+        let kind = Some("run".to_owned());
+        let ended = ask(Asked { kind, until_s: Some(700.0), limit: Some(2), ..Asked::default() });
+        assert_eq!(seqs(&ended), [699, 696]);
+        let about = Some("vm7".to_owned());
+        assert_eq!(seqs(&ask(Asked { about, ..Asked::default() })), Vec::<u64>::new());
+    }
 }

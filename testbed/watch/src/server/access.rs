@@ -6,7 +6,7 @@ use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, StatusCode};
 use dormouse_proto::Secret;
 
-use super::peer::user_of;
+use super::peer::Peer;
 
 /// The cookie in which a browser shows the secret.
 pub(super) const COOKIE_NAME: &str = "dormouse";
@@ -58,11 +58,11 @@ impl Access {
     }
 
     /// Whether whoever asks from `peer` may look on.
-    pub(super) fn may_look(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub(super) fn may_look(&self, peer: Peer, headers: &HeaderMap) -> Result<(), Refusal> {
         if self.shows_secret(headers) {
             return Ok(());
         }
-        if !peer.ip().to_canonical().is_loopback() {
+        if !peer.address.ip().to_canonical().is_loopback() {
             return Err(Refusal::NoSecret);
         }
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
@@ -71,14 +71,14 @@ impl Access {
         }
         // The page is its user's, not of all that have one on this host.
         let own = nix::unistd::geteuid().as_raw();
-        match user_of(peer) {
+        match peer.user {
             Some(user) if user == own || user == 0 => Ok(()),
             _ => Err(Refusal::NoSecret),
         }
     }
 
     /// Whether whoever asks from `peer` may act: a browser says for which page it asks.
-    pub(super) fn may_act(&self, peer: SocketAddr, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub(super) fn may_act(&self, peer: Peer, headers: &HeaderMap) -> Result<(), Refusal> {
         self.may_look(peer, headers)?;
         let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -152,23 +152,23 @@ mod tests {
         let here = own.local_addr().expect("an address");
         let there: SocketAddr = "192.0.2.7:50000".parse().expect("an address");
         let local = headers(&[("host", "127.0.0.1:7381")]);
-        assert_eq!(access.may_look(here, &local), Ok(()));
-        assert_eq!(access.may_look(there, &local), Err(Refusal::NoSecret));
+        assert_eq!(access.may_look(Peer::at(here), &local), Ok(()));
+        assert_eq!(access.may_look(Peer::at(there), &local), Err(Refusal::NoSecret));
         // Another's connection from this host.
         let nobodys: SocketAddr = "127.0.0.1:1".parse().expect("an address");
-        assert_eq!(access.may_look(nobodys, &local), Err(Refusal::NoSecret));
+        assert_eq!(access.may_look(Peer::at(nobodys), &local), Err(Refusal::NoSecret));
         let rebound = headers(&[("host", "evil.example:7381")]);
-        assert_eq!(access.may_look(here, &rebound), Err(Refusal::AnotherHost));
+        assert_eq!(access.may_look(Peer::at(here), &rebound), Err(Refusal::AnotherHost));
         for shown in [
             headers(&[("authorization", &format!("Bearer {text}"))]),
             headers(&[("cookie", &format!("a=b; dormouse={text}"))]),
         ] {
-            assert_eq!(access.may_look(there, &shown), Ok(()));
-            assert_eq!(Access::new(None).may_look(there, &shown), Err(Refusal::NoSecret));
+            assert_eq!(access.may_look(Peer::at(there), &shown), Ok(()));
+            assert_eq!(Access::new(None).may_look(Peer::at(there), &shown), Err(Refusal::NoSecret));
         }
         let wrong = "08".repeat(32);
         let wrong = headers(&[("authorization", &format!("Bearer {wrong}"))]);
-        assert_eq!(access.may_look(there, &wrong), Err(Refusal::NoSecret));
+        assert_eq!(access.may_look(Peer::at(there), &wrong), Err(Refusal::NoSecret));
     }
 
     #[test]
@@ -186,12 +186,12 @@ mod tests {
             ("null", Err(Refusal::AnotherPage)),
         ] {
             assert_eq!(
-                access.may_act(here, &headers(&[host, ("origin", origin)])),
+                access.may_act(Peer::at(here), &headers(&[host, ("origin", origin)])),
                 may,
                 "{origin}"
             );
         }
-        assert_eq!(access.may_act(here, &headers(&[host])), Ok(()));
+        assert_eq!(access.may_act(Peer::at(here), &headers(&[host])), Ok(()));
     }
 
     #[test]

@@ -2,9 +2,34 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use axum::extract::connect_info::Connected;
+use axum::serve::IncomingStream;
+use tokio::net::TcpListener;
+
+/// Who has a connection to the page. Looked up once for each: the system's tables take long to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Peer {
+    pub(super) address: SocketAddr,
+    /// The user at the other end, where that is on this host.
+    pub(super) user: Option<u32>,
+}
+
+impl Peer {
+    pub(super) fn at(address: SocketAddr) -> Self {
+        let is_here = address.ip().to_canonical().is_loopback();
+        Self { address, user: is_here.then(|| user_of(address)).flatten() }
+    }
+}
+
+impl Connected<IncomingStream<'_, TcpListener>> for Peer {
+    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
+        Self::at(*stream.remote_addr())
+    }
+}
+
 /// The user whose process has this end of a connection on loopback, by the system's tables; `None`: they
 /// have no such connection.
-pub(super) fn user_of(peer: SocketAddr) -> Option<u32> {
+fn user_of(peer: SocketAddr) -> Option<u32> {
     // Who dials by IPv4 has an end of IPv4, whatever the page's socket is.
     let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
     let table = if peer.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };

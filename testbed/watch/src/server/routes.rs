@@ -1,6 +1,5 @@
 //! What a page may ask for.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -20,6 +19,7 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::access::{Access, COOKIE_NAME};
+use super::peer::Peer;
 use super::{assets, stream};
 use crate::Followed;
 use crate::desk::{self, DeskError, Interruption};
@@ -79,7 +79,7 @@ fn wrong(status: StatusCode, why: &str) -> Response {
 /// Lets in who may come in, and says what a browser may do with what it gets.
 async fn guard(
     State(site): State<Site>,
-    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    ConnectInfo(peer): ConnectInfo<Peer>,
     request: Request,
     next: Next,
 ) -> Response {

@@ -13,6 +13,7 @@ use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
 use super::access::Access;
+use super::peer::Peer;
 use super::routes::{Site, router};
 use crate::{Followed, source};
 
@@ -158,7 +159,7 @@ async fn until_end(
         Ok(listener) => listener,
         Err(error) => return tracing::error!(%error, "the page can't be served"),
     };
-    let service = router(site).into_make_service_with_connect_info::<SocketAddr>();
+    let service = router(site).into_make_service_with_connect_info::<Peer>();
     let serving = axum::serve(listener, service);
     let last = async {
         end.cancelled().await;
