@@ -10,13 +10,13 @@ const LONGEST_REASON: usize = 255;
 
 /// An act of the provider that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct Injection {
     pub(crate) target: Target,
     pub(crate) action: Action,
     pub(crate) why: String,
 }
 
-impl Wanted {
+impl Injection {
     /// Reads what a request asks for.
     ///
     /// # Errors
@@ -88,10 +88,10 @@ mod tests {
             target: Some(Meant::Vm(3)),
             why: "to see".to_owned(),
         };
-        let wanted = Wanted::of(request.clone()).expect("it can be");
+        let wanted = Injection::of(request.clone()).expect("it can be");
         let target = Target::Vm(VmId::new(3));
         let why = "to see".to_owned();
-        assert_eq!(wanted, Wanted { target, action: Action::Hibernate, why });
+        assert_eq!(wanted, Injection { target, action: Action::Hibernate, why });
         for (change, word) in [
             ((|it| it.action = 0) as fn(&mut v1::InterruptRequest), "no action"),
             (|it| it.action = 77, "no action"),
@@ -102,7 +102,7 @@ mod tests {
         ] {
             let mut request = request.clone();
             change(&mut request);
-            let no = Wanted::of(request).expect_err(word);
+            let no = Injection::of(request).expect_err(word);
             assert!(no.contains(word), "{no}");
         }
     }

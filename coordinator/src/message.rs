@@ -4,7 +4,7 @@ use dormouse_proto::v1;
 use dormouse_units::HostId;
 use ractor::{ActorRef, RpcReplyPort};
 
-use crate::interruption::Wanted;
+use crate::interruption::Injection;
 use crate::outside::Asked;
 use crate::progress::Progress;
 use crate::session::{Connection, NoSession, SessionMsg};
@@ -32,7 +32,7 @@ pub(crate) enum ConductorMsg {
     /// No more of them come.
     Shut(RpcReplyPort<Result<v1::CloseReply, String>>),
     /// Somebody who looks on has the provider act. Answered once that is in the log.
-    Interrupt { wanted: Wanted, reply: RpcReplyPort<Result<v1::InterruptReply, String>> },
+    Interrupt { wanted: Injection, reply: RpcReplyPort<Result<v1::InterruptReply, String>> },
     /// The user ends the run.
     Cancel { why: String },
     /// The run stops here, to be gone on with later.

@@ -10,7 +10,7 @@ use tonic::{Request, Response, Status};
 
 use crate::feed::EventFeed;
 use crate::given::Given;
-use crate::interruption::{Wanted, reason};
+use crate::interruption::{Injection, reason};
 use crate::message::ConductorMsg;
 use crate::outage;
 use crate::outside::Asked;
@@ -97,7 +97,7 @@ impl v1::observe_server::Observe for ObserveApi {
         &self,
         request: Request<v1::InterruptRequest>,
     ) -> Result<Response<v1::InterruptReply>, Status> {
-        let wanted = Wanted::of(request.into_inner()).map_err(Status::invalid_argument)?;
+        let wanted = Injection::of(request.into_inner()).map_err(Status::invalid_argument)?;
         answered(self.conductor.call(|reply| ConductorMsg::Interrupt { wanted, reply }, None).await)
     }
 

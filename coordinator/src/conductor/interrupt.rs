@@ -7,21 +7,21 @@ use dormouse_proto::v1;
 use ractor::RpcReplyPort;
 
 use super::ConductorState;
-use crate::interruption::Wanted;
+use crate::interruption::Injection;
 use crate::outside::Answer;
 
 type Reply = RpcReplyPort<Result<v1::InterruptReply, String>>;
 
 impl ConductorState {
     /// Has the provider act now. What would hit no VM is refused, and is not in the log.
-    pub(super) fn interrupt(&mut self, wanted: Wanted, to: Reply) {
+    pub(super) fn interrupt(&mut self, wanted: Injection, to: Reply) {
         match self.interrupted(wanted) {
             Ok(say) => self.batch.then.push(Box::new(Answer { to, say })),
             Err(why) => drop(to.send(Err(why))),
         }
     }
 
-    fn interrupted(&mut self, wanted: Wanted) -> Result<v1::InterruptReply, String> {
+    fn interrupted(&mut self, wanted: Injection) -> Result<v1::InterruptReply, String> {
         self.must_go_on()?;
         if !self.begun {
             return Err(
@@ -34,7 +34,7 @@ impl ConductorState {
         if self.run.over().is_some() {
             return Err("the run is over".to_owned());
         }
-        let Wanted { target, action, why } = wanted;
+        let Injection { target, action, why } = wanted;
         let at = self.last.max(now);
         let act = Interruption { at, target: target.clone(), action };
         if self.run.provider().hit_by(at, &act).is_empty() {

@@ -18,7 +18,7 @@ const MOST: usize = 1_000;
 
 /// The events that are asked for.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct EventQuery {
     /// Those before this one; all, where it is not said.
     before: Option<u64>,
     /// Those after this one: whoever has the others asks for what is new.
@@ -38,7 +38,7 @@ pub(crate) struct Asked {
 /// # Errors
 ///
 /// The log can't be read.
-pub(crate) fn told(folder: &Path, lines: &[u64], asked: &Asked) -> io::Result<Value> {
+pub(crate) fn told(folder: &Path, lines: &[u64], asked: &EventQuery) -> io::Result<Value> {
     let limit = asked.limit.unwrap_or(200).clamp(1, MOST);
     let count = lines.len() as u64;
     let mut before = asked.before.unwrap_or(count).min(count);
@@ -125,25 +125,26 @@ mod tests {
     #[test]
     fn events_are_told_newest_first_as_they_are_asked_for() {
         let (folder, lines) = log(1_500);
-        let ask = |asked: Asked| told(folder.path(), &lines, &asked).expect("it can be read");
-        let newest = ask(Asked { limit: Some(3), ..Asked::default() });
+        let ask = |asked: EventQuery| told(folder.path(), &lines, &asked).expect("it can be read");
+        let newest = ask(EventQuery { limit: Some(3), ..EventQuery::default() });
         assert_eq!(
             (seqs(&newest), newest["before"].as_u64()),
             (vec![1_499, 1_498, 1_497], Some(1_497))
         );
-        let older = ask(Asked { before: Some(2), ..Asked::default() });
+        let older = ask(EventQuery { before: Some(2), ..EventQuery::default() });
         assert_eq!((seqs(&older), older["first"].as_bool()), (vec![1, 0], Some(true)));
         // Only what is new, and where that is more than fits, what is newest.
-        let new = ask(Asked { after: Some(1_496), ..Asked::default() });
+        let new = ask(EventQuery { after: Some(1_496), ..EventQuery::default() });
         assert_eq!((seqs(&new), new["before"].as_u64()), (vec![1_499, 1_498, 1_497], Some(1_497)));
-        let none = ask(Asked { after: Some(1_499), ..Asked::default() });
+        let none = ask(EventQuery { after: Some(1_499), ..EventQuery::default() });
         assert_eq!((seqs(&none), none["before"].as_u64()), (vec![], Some(1_500)));
-        let many = ask(Asked { after: Some(0), limit: Some(2), ..Asked::default() });
+        let many = ask(EventQuery { after: Some(0), limit: Some(2), ..EventQuery::default() });
         assert_eq!((seqs(&many), many["before"].as_u64()), (vec![1_499, 1_498], Some(1_498)));
         let kind = Some("run".to_owned());
-        let ended = ask(Asked { kind, until_s: Some(700.0), limit: Some(2), ..Asked::default() });
+        let ended =
+            ask(EventQuery { kind, until_s: Some(700.0), limit: Some(2), ..EventQuery::default() });
         assert_eq!(seqs(&ended), [699, 696]);
         let about = Some("vm7".to_owned());
-        assert_eq!(seqs(&ask(Asked { about, ..Asked::default() })), Vec::<u64>::new());
+        assert_eq!(seqs(&ask(EventQuery { about, ..EventQuery::default() })), Vec::<u64>::new());
     }
 }

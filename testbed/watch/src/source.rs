@@ -20,7 +20,7 @@ use crate::followed::{Followed, Standing};
 
 /// How long a log that does not grow, or a coordinator that is away, is left alone.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// How often the coordinator is asked for what is not in the log.
+/// The time between two questions to the coordinator for what is not in the log, such as its clock.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 /// Lines of a log that are taken in before others have a turn.
 const AT_ONCE: usize = 2_000;

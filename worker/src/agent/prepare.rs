@@ -25,7 +25,7 @@ const PERIOD_US: u64 = CpuQuota::DEFAULT_PERIOD_US;
 /// heartbeats and its timing must not depend on what else runs on the host. Tasks inherit it,
 /// to whom it means nothing, since each is alone in its control group.
 const NICE: libc::c_int = -10;
-/// How much nicer to others what nobody waits for is.
+/// The niceness of threads that nobody waits for.
 const LOW: libc::c_int = 10;
 
 /// A process made ready to be a worker.

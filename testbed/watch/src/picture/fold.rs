@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use dormouse_analysis::carried_out;
 use dormouse_analysis::happening::{act, meant, why_started};
 use dormouse_cloud::Action;
-use dormouse_engine::{Work as Share, vm_of_request, whose};
+use dormouse_engine::{Work as Share, whose};
 use dormouse_model::{
     Decision, Effect, Event, Notice, Promotion, Report, Setup, StartReason, Step,
 };
-use dormouse_units::{Attempt, Mode, Ppm, RequestId, TaskId, Tier, Time, VmId};
+use dormouse_units::{Attempt, Mode, Ppm, TaskId, Tier, Time, VmId};
 
 use super::changes::{Changes, seconds};
 use super::machines::Machines;
-use super::work::{Place, Tally, Work};
+use super::work::{Placement, Tally, Work};
 
 /// A run as it can be drawn, as far as its steps have been seen. The same steps give the same changes, so
 /// that an index into these means the same to whoever made them.
@@ -106,17 +107,10 @@ impl Picture {
             Event::Requested { .. } if !is_stale => self.work.came(),
             _ => {}
         }
-        for (index, decision) in step.decisions.iter().enumerate() {
-            if !step.effects.iter().any(|effect| effect.refuses(index)) {
-                self.decided_before(t, decision);
-            }
-        }
+        let done = carried_out(step);
+        done.iter().for_each(|decision| self.decided_before(t, decision));
         step.effects.iter().for_each(|effect| self.effect(step.at, effect, step));
-        for (index, decision) in step.decisions.iter().enumerate() {
-            if !step.effects.iter().any(|effect| effect.refuses(index)) {
-                self.decided(t, decision);
-            }
-        }
+        done.iter().for_each(|decision| self.decided(t, decision));
         for notice in &step.notices {
             match notice {
                 // A VM in unlimited mode has another balance than its machine.
@@ -228,7 +222,7 @@ impl Picture {
                         on.iter().copied().collect()
                     }
                 };
-                let place = Place { cpus, ..place };
+                let place = Placement { cpus, ..place };
                 self.work.starts(*task, place.clone());
                 self.start(t, *task, &place, (Tier::Foreground, *reason, None, Mode::default()));
             }
@@ -246,7 +240,7 @@ impl Picture {
         &mut self,
         t: f64,
         task: TaskId,
-        Place { vm, attempt, cpus }: &Place,
+        Placement { vm, attempt, cpus }: &Placement,
         (tier, reason, from, mode): (Tier, StartReason, Option<Ppm>, Mode),
     ) {
         let tier = if tier.is_foreground() { "fg" } else { "bg" };
@@ -376,16 +370,14 @@ impl Picture {
         if cpus.is_empty() {
             cpus.push(vcpu.unwrap_or_else(|| self.machines.lane(vm, task)));
         }
-        let place = Place { vm, attempt, cpus };
+        let place = Placement { vm, attempt, cpus };
         self.work.starts(task, place.clone());
         self.start(t, task, &place, (tier, reason, from, mode));
     }
 
     /// A request whose VM was refused is over: nobody asks again.
     fn refused(&mut self, vm: VmId) {
-        if let Some((Share::Requests, own)) = whose(vm, &self.tenants)
-            && vm_of_request(RequestId::new(own.get()), &self.tenants) == Some(vm)
-        {
+        if let Some((Share::Requests, _)) = whose(vm, &self.tenants) {
             self.work.granted();
             self.work.served();
         }

@@ -11,20 +11,20 @@ pub(super) struct Work {
     /// Tasks of the bag that are yet to be submitted, in order of time.
     to_come: VecDeque<(Time, TaskId)>,
     /// Those that are on a VM.
-    running: BTreeMap<TaskId, Place>,
+    running: BTreeMap<TaskId, Placement>,
     waiting: u64,
     done: u64,
 }
 
-/// Where a task is.
+/// The VM and the vCPUs that an attempt at a task has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Placement {
     pub(super) vm: VmId,
     pub(super) attempt: Attempt,
     pub(super) cpus: Vec<u32>,
 }
 
-/// How many tasks wait, run and are done.
+/// The numbers of tasks that wait, run and are done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) waiting: u64,
@@ -65,7 +65,7 @@ impl Work {
     }
 
     /// A task goes to a VM; where it was before.
-    pub(super) fn starts(&mut self, task: TaskId, place: Place) -> Option<Place> {
+    pub(super) fn starts(&mut self, task: TaskId, place: Placement) -> Option<Placement> {
         let before = self.running.insert(task, place);
         if before.is_none() {
             self.waiting = self.waiting.saturating_sub(1);
@@ -74,12 +74,12 @@ impl Work {
     }
 
     /// Where a task is, while it is on a VM.
-    pub(super) fn place(&self, task: TaskId) -> Option<&Place> {
+    pub(super) fn place(&self, task: TaskId) -> Option<&Placement> {
         self.running.get(&task)
     }
 
     /// A task leaves its VM, done or not.
-    pub(super) fn leaves(&mut self, task: TaskId, is_done: bool) -> Option<Place> {
+    pub(super) fn leaves(&mut self, task: TaskId, is_done: bool) -> Option<Placement> {
         let place = self.running.remove(&task)?;
         *(if is_done { &mut self.done } else { &mut self.waiting }) += 1;
         Some(place)

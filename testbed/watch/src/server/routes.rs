@@ -23,7 +23,7 @@ use super::peer::Peer;
 use super::{assets, stream};
 use crate::Followed;
 use crate::desk::{self, DeskError, Interruption};
-use crate::happenings::{self, Asked};
+use crate::happenings::{self, EventQuery};
 use crate::metrics::Format;
 
 /// Pages that may follow a run at once.
@@ -195,7 +195,7 @@ async fn changes(
         .into_response()
 }
 
-async fn events(State(site): State<Site>, Query(asked): Query<Asked>) -> Response {
+async fn events(State(site): State<Site>, Query(asked): Query<EventQuery>) -> Response {
     let Some(lines) = site.followed.lines() else {
         return Json(json!({ "events": [], "first": true, "before": 0,
             "note": "the run has so many jobs that its events were not kept" }))

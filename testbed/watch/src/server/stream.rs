@@ -17,10 +17,10 @@ use crate::Followed;
 const BATCH: usize = 1_000;
 /// The least time between two messages of a page that has all there is.
 const PACE: Duration = Duration::from_millis(100);
-/// How often it is said how the run stands.
+/// The time between two messages that say how the run stands.
 const SAY_NOW: Duration = Duration::from_millis(500);
 
-/// Where one page is.
+/// One page that follows a run, and the index of the change that it wants next.
 struct Reader {
     followed: Arc<Followed>,
     grown: watch::Receiver<u64>,
