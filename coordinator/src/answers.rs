@@ -162,6 +162,8 @@ impl Answers {
             Command::SetMode { .. } | Command::CheckpointNow { .. } | Command::SetSupply { .. } => {
                 return;
             }
+            // A worker that can't have it says so; one that is killed by it can't.
+            Command::Fault { .. } => return,
         };
         let to = match command {
             Command::MoveTask { on, .. } => Some(on.clone()),

@@ -41,6 +41,7 @@ fn numbers(report: &R) -> Vec<u64> {
     match report {
         R::Ready(it) => it.real_repetition_us.clone(),
         R::VmFrozen(it) | R::VmThawed(it) => vec![it.real_took_us],
+        R::FaultFelt(it) => vec![it.real_took_us],
         R::TaskStarted(it) => vec![it.real_took_us],
         R::TaskPromoted(it) => vec![it.real_took_us],
         R::TaskMoved(it) => {

@@ -42,6 +42,7 @@ use turn::{Due, Turn};
 mod args;
 mod door;
 mod explain;
+mod faults;
 mod hosts;
 mod inbox;
 mod interrupt;
@@ -85,6 +86,8 @@ pub(crate) struct ConductorState {
     last_number: u64,
     /// The VMs that customers request, in order of time.
     requests: Vec<(Time, Request)>,
+    /// How many of the experiment's faults have been asked for.
+    faults_asked: usize,
     door: Door,
     inbox: Inbox,
     answers: Answers,
@@ -372,7 +375,7 @@ impl ConductorState {
     fn arm(&mut self) {
         let limit = (self.begun && self.run.over().is_none()).then_some(self.plan.limit);
         let own = [self.run.next_wakeup(), self.next_arrival(), self.run.instant()];
-        let all = own.into_iter().chain([self.inbox.first_due(), limit]);
+        let all = own.into_iter().chain([self.inbox.first_due(), self.next_fault(), limit]);
         let next = all.flatten().min();
         let mut wanted = next.and_then(|at| self.clock.instant_of(at)).map(|at| at + self.behind());
         if let Some(since) = self.inbox.under_way_since(Time::ZERO)
@@ -393,6 +396,7 @@ impl ConductorState {
             self.vitals.punctuality().rang(due.elapsed());
         }
         self.hear_what_is_due();
+        self.ask_for_faults();
         if self.clock.now() >= self.plan.limit {
             let limit = self.plan.limit;
             self.cancel(|it| format!("the time limit of {limit} was reached; {}", it.left()));
@@ -472,6 +476,7 @@ impl Actor for Conductor {
             programs: args.plan.programs.clone(),
             cpu_us: args.facts.cpu_us.clone(),
             parallel: args.plan.parallel(args.facts.share),
+            speedup,
         };
         let mut vms = BTreeSet::new();
         for host in args.hosts.iter().filter(|h| h.lost.is_none()) {
@@ -497,6 +502,7 @@ impl Actor for Conductor {
             jobs: args.jobs,
             last_number: args.last_number,
             requests: args.requests,
+            faults_asked: args.faults_asked,
             door: args.door,
             inbox: Inbox::default(),
             answers: args.answers,

@@ -10,7 +10,7 @@ use dormouse_cloud::SpotPlaces;
 use dormouse_engine::drive::Followers;
 use dormouse_engine::{Run, Work};
 use dormouse_log::LogWriter;
-use dormouse_model::{Request, Setup, Step, Submission};
+use dormouse_model::{Fault, Request, Setup, Step, Submission};
 use dormouse_policies::Policy;
 use dormouse_units::{Ppm, Speedup, Time};
 use serde_json::Value;
@@ -86,6 +86,8 @@ pub struct LiveRun {
     pub answer_within: Duration,
     /// When to end the run at the latest, emulated time.
     pub limit: Time,
+    /// What is to go wrong at the workers, in order of time.
+    pub faults: Vec<Fault>,
     /// The channels on which the caller follows the run.
     pub observer: Observer,
     /// Ends the run before its time.
@@ -162,6 +164,7 @@ impl LiveRun {
             noop: self.noop,
             lost_after: self.lost_after,
             answer_within: self.answer_within,
+            faults: self.faults.clone(),
             limit: if self.open { NO_LIMIT } else { self.limit },
             distinct,
             program_of,
@@ -328,6 +331,7 @@ impl BoundRun {
             facts: restored.facts,
             last: restored.last,
             anchor: restored.anchor,
+            faults_asked: restored.faults_asked,
             begun: restored.begun,
             header,
             hosts: restored.hosts,
@@ -379,6 +383,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
                 begun: false,
                 last: Time::ZERO,
                 anchor: None,
+                faults_asked: 0,
                 door: Door::new(live.open),
                 followers,
                 good_bytes: 0,

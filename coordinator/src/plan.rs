@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use dormouse_proto::{CRIU, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, SUPPLY, TIERS, v1};
+use dormouse_model::Fault;
+use dormouse_proto::{CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, SUPPLY, TIERS, v1};
 use dormouse_units::{Ppm, Speedup, Time};
 
 use crate::admission::Demand;
@@ -37,6 +38,8 @@ pub(crate) struct Plan {
     pub(crate) lost_after: Duration,
     pub(crate) answer_within: Duration,
     pub(crate) limit: Time,
+    /// What is to go wrong, in order of time.
+    pub(crate) faults: Vec<Fault>,
     /// The different programs, and which of them each task is.
     pub(crate) distinct: Vec<Vec<String>>,
     pub(crate) program_of: Vec<usize>,
@@ -57,7 +60,9 @@ impl Plan {
         let credits = self.jobs_have_credits.then_some(JOB_CREDITS);
         let supply = self.supplies.then_some(SUPPLY);
         let tiers = self.phase.map(|_| TIERS);
-        [criu, tiers, checkpoints, memory, credits, supply].into_iter().flatten().collect()
+        let faults = (!self.faults.is_empty()).then_some(FAULTS);
+        let all = [criu, tiers, checkpoints, memory, credits, supply, faults];
+        all.into_iter().flatten().collect()
     }
 
     /// The programs every worker measures.

@@ -33,6 +33,8 @@ pub(crate) struct Restored {
     pub(crate) last: Time,
     /// What its clock last showed beside the wall clock.
     pub(crate) anchor: Option<Anchor>,
+    /// How many of the experiment's faults were asked for.
+    pub(crate) faults_asked: usize,
     /// What was submitted, and whether more may come from outside.
     pub(crate) door: Door,
     /// The jobs that follow others and have not been submitted.
@@ -69,6 +71,7 @@ pub(crate) fn restore(
     let mut hosts: BTreeMap<HostId, RestoredHost> = BTreeMap::new();
     let (mut begun, mut last, mut anchor) = (false, Time::ZERO, None);
     let mut answers = Answers::default();
+    let mut faults_asked = 0;
     while let Some(step) = log.next_step::<Step>()? {
         if let Some(why) = run.failure() {
             return Err(CoordinatorError::Scheduler { why: why.to_owned() });
@@ -149,6 +152,12 @@ pub(crate) fn restore(
                     host.heard.insert(*number);
                 }
             }
+            Event::FaultFelt { host, number, .. } => {
+                if let Some(host) = hosts.get_mut(host) {
+                    host.heard.insert(*number);
+                }
+            }
+            Event::Fault { .. } => faults_asked += 1,
             Event::Begin => begun = true,
             Event::Clock { .. } => anchor = Anchor::of(&step.event),
             Event::Tick
@@ -182,6 +191,7 @@ pub(crate) fn restore(
         begun,
         last,
         anchor,
+        faults_asked,
         door,
         followers,
         good_bytes,

@@ -1,21 +1,25 @@
 //! Between the engine's words and the wire's.
 
 use dormouse_cloud::Burstable;
-use dormouse_model::{Command, Ledger, Report, StartTask};
+use dormouse_model::{Command, FaultKind, Felt, Ledger, Report, StartTask};
 use dormouse_proto::v1;
 use dormouse_units::{
-    Attempt, Bytes, CheckpointSeq, Credits, Mode, Ppm, Seats, Span, TaskId, Tier, Time, VmId,
+    Attempt, Bytes, CheckpointSeq, Credits, FaultId, Mode, Ppm, Seats, Span, Speedup, TaskId, Tier,
+    Time, VmId,
 };
 
+use crate::outage::micros;
 use crate::parallel::{self, Programs};
 
 /// What each task is on a worker: its program, and the CPU time it is given.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Loads {
     pub(crate) programs: Vec<Vec<String>>,
     pub(crate) cpu_us: Vec<u64>,
     /// What makes the programs of parallel jobs; `None` for a run without any.
     pub(crate) parallel: Option<Programs>,
+    /// How much faster than real time the run's clock goes.
+    pub(crate) speedup: Speedup,
 }
 
 impl Loads {
@@ -60,6 +64,11 @@ impl Loads {
             Command::SetSupply { vm, vcpu, share, .. } => {
                 Wire::SetSupply(v1::SetSupply { vm: vm.get(), vcpu, share_ppm: share.get() })
             }
+            Command::Fault { fault, lasts, kind, .. } => Wire::Fault(v1::Fault {
+                fault: fault.get(),
+                real_lasts_us: micros(self.speedup.real(lasts)),
+                kind: Some(fault_to_wire(kind)),
+            }),
             Command::SetMode { vm, task, attempt, mode, .. } => Wire::SetMode(v1::SetMode {
                 task: task_ref(vm, task, attempt),
                 mode: mode_to_wire(mode).into(),
@@ -93,6 +102,20 @@ impl Loads {
             mode: mode_to_wire(start.mode).into(),
             plan,
         }
+    }
+}
+
+const fn fault_to_wire(kind: FaultKind) -> v1::fault::Kind {
+    use v1::fault::Kind;
+    match kind {
+        FaultKind::Partition => Kind::Partition(v1::Nothing {}),
+        FaultKind::Delay { real_us } => Kind::DelayRealUs(real_us),
+        FaultKind::Loss { part } => Kind::LossPpm(part.get()),
+        FaultKind::Rate { bytes_per_second } => Kind::BytesPerRealSecond(bytes_per_second.get()),
+        FaultKind::Kill => Kind::Kill(v1::Nothing {}),
+        FaultKind::Pause => Kind::Pause(v1::Nothing {}),
+        FaultKind::DiskFull => Kind::DiskFull(v1::Nothing {}),
+        FaultKind::SlowCriu { real_us } => Kind::CriuRealUs(real_us),
     }
 }
 
@@ -153,6 +176,8 @@ pub(crate) enum Heard {
     },
     /// What else the worker's host does.
     Load(v1::HostLoad),
+    /// How a fault stands with the worker, and how long after it was to be so.
+    Fault { fault: FaultId, felt: Felt, real_took_us: u64 },
     /// The worker does not know the command of this number.
     Unsupported { command: u64, what: String },
 }
@@ -171,6 +196,15 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             return Ok(Heard::Ready { repetition_us: ready.real_repetition_us });
         }
         Wire::HostLoad(load) => return Ok(Heard::Load(load)),
+        Wire::FaultFelt(v1::FaultFelt { fault, felt, real_took_us }) => {
+            use v1::fault_felt::Felt as Said;
+            let felt = match felt.ok_or("it does not say how the fault stands")? {
+                Said::Begun(_) => Felt::Begun,
+                Said::Over(_) => Felt::Over,
+                Said::Refused(why) => Felt::Refused { why },
+            };
+            return Ok(Heard::Fault { fault: FaultId::new(fault), felt, real_took_us });
+        }
         Wire::Unsupported(v1::Unsupported { command, what }) => {
             return Ok(Heard::Unsupported { command, what });
         }

@@ -57,6 +57,7 @@ fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveR
         },
         programs: Vec::new(),
         noop: false,
+        faults: Vec::new(),
         speedup: Speedup::from_f64(1_000.0).unwrap(),
         lost_after: Duration::from_millis(300),
         ..bag(0, 1, out)

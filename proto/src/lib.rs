@@ -7,8 +7,8 @@ mod secret;
 
 pub use deadline::Deadline;
 pub use protocol::{
-    CGROUP_V1, CGROUP_V2, CRIU, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, NoProtocol, PROTOCOLS,
-    Protocols, SUPPLY, TIERS,
+    CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, NoProtocol,
+    PROTOCOLS, Protocols, SUPPLY, TIERS,
 };
 pub use secret::{HOST_KEY, SECRET_KEY, Secret, SecretError};
 

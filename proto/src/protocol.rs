@@ -17,6 +17,8 @@ pub const TIERS: &str = "tiers";
 /// Capability: vCPUs can have a share of their full speed, as those of VMs in the background of
 /// others have.
 pub const SUPPLY: &str = "supply";
+/// Capability: the worker carries out the faults that an experiment asks for.
+pub const FAULTS: &str = "faults";
 /// The worker's control groups are of version 1.
 pub const CGROUP_V1: &str = "cgroup-v1";
 /// The worker's control groups are of version 2.

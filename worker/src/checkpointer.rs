@@ -4,7 +4,10 @@ use std::{
     collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     thread::{self, Thread},
     time::{Duration, Instant},
 };
@@ -142,13 +145,47 @@ pub struct Checkpointer {
     version: Version,
     store: Store,
     tasks: PathBuf,
+    /// How much longer CRIU takes than it does, as an experiment asks for: microseconds.
+    slower_us: Arc<AtomicU64>,
+}
+
+/// Has CRIU take longer, until it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct SlowedDown {
+    slower_us: Arc<AtomicU64>,
+    by_us: u64,
+}
+
+impl Drop for SlowedDown {
+    fn drop(&mut self) {
+        self.slower_us.fetch_sub(self.by_us, Ordering::Relaxed);
+    }
 }
 
 impl Checkpointer {
     /// With this CRIU, whose version is known from its probe, for the tasks of this workspace.
     #[must_use]
     pub fn new(criu: Criu, version: Version, store: Store, workspace: &Workspace) -> Self {
-        Self { criu, version, store, tasks: workspace.tasks() }
+        let slower_us = Arc::default();
+        Self { criu, version, store, tasks: workspace.tasks(), slower_us }
+    }
+
+    /// Has CRIU take this much longer for each dump and restore, while the task stands still, until what
+    /// this returns is dropped.
+    pub fn slow_down(&self, by: Duration) -> SlowedDown {
+        // Ten minutes: all that waits for CRIU has given up long before.
+        let by_us = u64::try_from(by.as_micros()).unwrap_or(u64::MAX).min(600_000_000);
+        self.slower_us.fetch_add(by_us, Ordering::Relaxed);
+        SlowedDown { slower_us: Arc::clone(&self.slower_us), by_us }
+    }
+
+    /// Takes as much longer as an experiment has asked for.
+    fn take_longer(&self) {
+        let slower_us = self.slower_us.load(Ordering::Relaxed);
+        if slower_us > 0 {
+            thread::sleep(Duration::from_micros(slower_us));
+        }
     }
 
     /// The store of the checkpoints.
@@ -271,6 +308,7 @@ impl Checkpointer {
             };
             let mut before = || halt(&mut lift);
             let mut note = || {
+                self.take_longer();
                 draft.save_files(&self.tasks.join(name.path()))?;
                 let progress = progress.take().map(|ask| ask()).unwrap_or_default();
                 noted = Some((progress, open_files(pid)));
@@ -389,6 +427,7 @@ impl Checkpointer {
                     if !join(&mut verified) {
                         return Err("its memory pages are damaged".into());
                     }
+                    self.take_longer();
                     before_running()
                 },
             );

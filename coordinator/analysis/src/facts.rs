@@ -195,6 +195,8 @@ impl LiveFacts {
             | Event::AllRequested
             | Event::InstantOver
             | Event::Interrupt { .. }
+            | Event::Fault { .. }
+            | Event::FaultFelt { .. }
             | Event::Cancel { .. }
             | Event::Clock { .. } => {}
         }

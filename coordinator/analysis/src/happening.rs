@@ -1,8 +1,8 @@
 //! A step of a run as one line of words: what happened, what the provider did, what was decided.
 
 use dormouse_cloud::{Action, Target};
-use dormouse_model::{Decision, Effect, Event, Report, StartReason, Step};
-use dormouse_units::Ppm;
+use dormouse_model::{Decision, Effect, Event, Felt, Report, StartReason, Step};
+use dormouse_units::{Ppm, Span};
 
 use crate::words;
 
@@ -146,6 +146,23 @@ fn event(event: &Event) -> Told {
             let (act, target) = (act(*action), meant(target));
             let text = format!("somebody who looked on asked to {act} {target}: {why}");
             ("provider", Some(text), Vec::new())
+        }
+        Event::Fault { fault, hosts, lasts, kind } => {
+            let whom: Vec<_> = hosts.iter().map(ToString::to_string).collect();
+            let on = if whom.is_empty() { "no host".to_owned() } else { whom.join(", ") };
+            let text = match *lasts {
+                Span::ZERO => format!("{fault}, {}, was asked of {on}", kind.name()),
+                lasts => format!("{fault}, {} for {lasts}, was asked of {on}", kind.name()),
+            };
+            ("host", Some(text), whom)
+        }
+        Event::FaultFelt { fault, host, felt, .. } => {
+            let text = match felt {
+                Felt::Begun => format!("{fault} is in effect on {host}"),
+                Felt::Over => format!("{fault} is over on {host}"),
+                Felt::Refused { why } => format!("{fault} can't be had on {host}: {why}"),
+            };
+            ("host", Some(text), vec![host.to_string()])
         }
         Event::Cancel { why } => ("run", Some(format!("the run was ended: {why}")), Vec::new()),
         Event::Resumed { outage, .. } => {

@@ -31,8 +31,9 @@ pub use facts::{
 pub use metric::{METRICS, Metric};
 pub use mode::Mode;
 pub use record::{
-    AttemptEnd, AttemptHistory, CheckpointMark, Displaced, FallBack, Hibernation, HostHistory,
-    Interrupted, Record, TaskHistory, VmHistory, carried_out, cut_short,
+    AttemptEnd, AttemptHistory, CheckpointMark, Displaced, FallBack, FaultCost, FaultHistory,
+    FaultOnHost, Hibernation, HostHistory, Interrupted, Record, TaskHistory, VmHistory,
+    carried_out, cut_short,
 };
 pub use sample::{BagTally, JobsTally, RequestsTally, Sample, request_figures, series};
 pub use taken::{Ending, LeftBehind, Party, Taken, Toll, taken, tolls};

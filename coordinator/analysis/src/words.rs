@@ -18,6 +18,8 @@ pub(crate) const fn event(event: &Event) -> &'static str {
         Event::AllRequested => "the last VM was requested",
         Event::InstantOver => "an instant was over",
         Event::Interrupt { .. } => "somebody who looked on had the provider act",
+        Event::Fault { .. } => "a fault of the experiment was due",
+        Event::FaultFelt { .. } => "a host said how a fault stands with it",
         Event::Cancel { .. } => "the run was ended",
         Event::Clock { .. } => "its clock was noted",
         Event::Resumed { .. } => "its coordinator came back",

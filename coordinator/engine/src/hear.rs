@@ -72,8 +72,15 @@ impl Run {
             Event::Begin
             | Event::Closed
             | Event::InstantOver
+            | Event::FaultFelt { .. }
             | Event::Cancel { .. }
             | Event::Clock { .. } => {}
+            // Schedulers know nothing of it but what it does to their VMs.
+            Event::Fault { fault, hosts, lasts, kind } => {
+                let (fault, lasts, kind) = (*fault, *lasts, *kind);
+                let told = hosts.iter().map(|&host| Command::Fault { host, fault, lasts, kind });
+                self.commands.extend(told);
+            }
             Event::Resumed { .. } => self.ask_again(),
         }
     }

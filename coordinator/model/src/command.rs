@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use dormouse_cloud::Burstable;
 use dormouse_units::{
-    Attempt, Bytes, CheckpointSeq, Cpus, HostId, Mode, Ppm, Seats, Span, TaskId, TypeName, VmId,
+    Attempt, Bytes, CheckpointSeq, Cpus, FaultId, HostId, Mode, Ppm, Seats, Span, TaskId, TypeName,
+    VmId,
 };
 
-use crate::Submission;
+use crate::{FaultKind, Submission};
 
 /// A command to a host. A host carries out its commands in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +125,17 @@ pub enum Command {
         /// The mode from now on.
         mode: Mode,
     },
+    /// Have a fault.
+    Fault {
+        /// The host that is to have it.
+        host: HostId,
+        /// The number of the fault among the experiment's.
+        fault: FaultId,
+        /// How long it lasts.
+        lasts: Span,
+        /// What goes wrong.
+        kind: FaultKind,
+    },
 }
 
 /// The particulars of a task's start.
@@ -172,6 +184,7 @@ impl Command {
             | Self::SetMode { host, .. }
             | Self::CheckpointNow { host, .. }
             | Self::SetSupply { host, .. }
+            | Self::Fault { host, .. }
             | Self::StartTask(StartTask { host, .. }) => *host,
         }
     }

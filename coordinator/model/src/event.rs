@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use dormouse_cloud::{Action, Host, Target};
-use dormouse_units::{HostId, RequestId, Span, TaskId, Time};
+use dormouse_units::{FaultId, HostId, RequestId, Span, TaskId, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{Report, Request, Submission};
+use crate::{FaultKind, Felt, Report, Request, Submission};
 
 /// One event; events happen in the order of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +84,32 @@ pub enum Event {
         action: Action,
         /// Who asked for it or why, as one line for the log.
         why: String,
+    },
+    /// A fault of the experiment is due: its hosts are told to have it.
+    Fault {
+        /// Its number among the experiment's faults.
+        fault: FaultId,
+        /// The hosts that it is for, those that are there and that it is meant for.
+        hosts: Vec<HostId>,
+        /// How long it lasts.
+        lasts: Span,
+        /// What goes wrong.
+        #[serde(flatten)]
+        kind: FaultKind,
+    },
+    /// A host says how a fault stands with it.
+    FaultFelt {
+        /// The number of the fault.
+        fault: FaultId,
+        /// The host that has it.
+        host: HostId,
+        /// The number of the report among its host's reports.
+        number: u64,
+        /// From the command, or from its end as it was foreseen, until it was so, real microseconds.
+        real_took_us: u64,
+        /// How it stands.
+        #[serde(flatten)]
+        felt: Felt,
     },
     /// The user ends the run before its time.
     Cancel {

@@ -11,6 +11,7 @@ mod checkpoint;
 mod command;
 mod decision;
 mod event;
+mod fault;
 mod job;
 mod ledger;
 mod noise;
@@ -29,6 +30,7 @@ pub use checkpoint::{
 pub use command::{Command, StartTask};
 pub use decision::{Decision, EndReason, Promotion, StartReason};
 pub use event::Event;
+pub use fault::{Fault, FaultKind, Felt, Victims};
 pub use job::{After, Job, Refusal, Space, Submission, UsageInformation};
 pub use ledger::{JobAccount, JobLedger, Ledger, ProcessUse};
 pub use noise::Noise;

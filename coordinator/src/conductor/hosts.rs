@@ -167,6 +167,10 @@ impl ConductorState {
                 // It has just been made a report.
                 Heard::Unsupported { .. } => {}
                 Heard::Ready { repetition_us } => self.ready(host, repetition_us),
+                Heard::Fault { fault, felt, real_took_us } => {
+                    let event = Event::FaultFelt { fault, host, number, real_took_us, felt };
+                    self.feed(self.last, event);
+                }
                 Heard::Load(load) => {
                     self.facts.loads.insert(host, told(load));
                 }

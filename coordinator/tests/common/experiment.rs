@@ -163,6 +163,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         needs_criu: false,
         hold_checkpoints: false,
         noop: true,
+        faults: Vec::new(),
         out: out.to_owned(),
         lost_after: Duration::from_secs(30),
         answer_within: dormouse_coordinator::ANSWER_WITHIN,

@@ -355,6 +355,7 @@ impl FakeWorker {
             C::StopTask(_)
             | C::SetMode(_)
             | C::SetSupply(_)
+            | C::Fault(_)
             | C::PromoteTask(_)
             | C::MoveTask(_)
             | C::CheckpointNow(_) => {}

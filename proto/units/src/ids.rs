@@ -67,6 +67,10 @@ id!(
     HostId, "host"
 );
 id!(
+    /// A fault that an experiment asks for, its place among them by time.
+    FaultId, "fault"
+);
+id!(
     /// The number of an attempt at a task: every start on a VM is a new one.
     Attempt, "attempt"
 );

@@ -26,7 +26,8 @@ pub use bytes::{Bytes, ParseBytesError};
 pub use cpus::Cpus;
 pub use credits::Credits;
 pub use ids::{
-    Attempt, CheckpointSeq, HostId, Incarnation, RequestId, TaskId, TypeName, VmId, ZoneName,
+    Attempt, CheckpointSeq, FaultId, HostId, Incarnation, RequestId, TaskId, TypeName, VmId,
+    ZoneName,
 };
 pub use money::{Money, ParsePriceError, Price};
 pub use named::twice;

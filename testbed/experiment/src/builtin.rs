@@ -25,7 +25,8 @@ macro_rules! part {
 
 const JOBS: [Part; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
 /// Bags whose provider takes VMs as they say: no scenario goes with them.
-const TAKEN: [Part; 8] = [
+const TAKEN: [Part; 9] = [
+    part!("j60-faults"),
     part!("acc-live"),
     part!("bathtub-live"),
     part!("bathtub-nanoconfinement"),

@@ -10,6 +10,7 @@ mod checkpoint;
 mod cloud;
 mod command_line;
 mod drawn_prices;
+mod fault;
 mod files;
 mod interruption;
 mod jobs;

@@ -1,5 +1,7 @@
 //! `[live]`: how an experiment is run on real machines.
 
+use std::collections::BTreeMap;
+
 use dormouse_analysis::fidelity::Allowed;
 use dormouse_documents::Node;
 use dormouse_host::calibration::SpeedupSaid;
@@ -34,6 +36,11 @@ pub struct Live {
     pub share: Option<Ppm>,
     /// Real time of silence after which a worker counts as lost.
     pub lost_after: Span,
+    /// Groups of workers that share what a `[[fault]]` may hit, by name: the names of their workers, in which a
+    /// `*` stands for any letters.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(example = r#"{ a = ["local-0", "local-1"] }"#)]
+    pub racks: BTreeMap<String, Vec<String>>,
     /// The part of its time by which a task may miss what it was promised in a faithful run.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub worst_error: f64,
@@ -80,6 +87,7 @@ impl Default for Live {
             reserve: Ppm::new(250_000),
             share: None,
             lost_after: Span::from_secs(5),
+            racks: BTreeMap::new(),
             worst_error: 0.05,
             mean_error: 0.005,
         }

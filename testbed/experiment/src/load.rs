@@ -21,7 +21,7 @@ use super::tenants::{self, Work};
 use super::{
     Batch, Builtin, Experiment, Live, Planned, checkpoint,
     cloud::{self, Cloud},
-    files, interruption, jobs, named_program,
+    fault, files, interruption, jobs, named_program,
     placed_by::placed_by,
     plan, requests, scheduler, schema, workload,
 };
@@ -198,6 +198,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     let text = |key| root.text(key).unwrap_or_default().to_owned();
     let (name, description) = (text("name"), text("description"));
     let live = live?;
+    let faults = fault::faults(root, &live, &setup.catalogue.types, found);
     let mut experiment = Experiment {
         name,
         description,
@@ -209,6 +210,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         price_files,
         hosts,
         live,
+        faults,
     };
     experiment.seed(seed);
     let speedup = speedup_said(root);

@@ -3,7 +3,7 @@
 use dormouse_cloud::{Host, Market};
 use dormouse_engine::jobs::Simulation;
 use dormouse_engine::{Run, Work as Share};
-use dormouse_model::Setup;
+use dormouse_model::{Fault, Setup};
 use dormouse_policies::requests::Customers;
 use dormouse_policies::{BagSchedulerConfig, CheckpointPlanning, Plan, PlanError, Policy};
 use dormouse_workload::{Jobs, RequestSource, WorkloadError};
@@ -45,6 +45,9 @@ pub struct Experiment {
     pub hosts: Vec<Host>,
     /// How it is run live.
     pub live: Live,
+    /// What goes wrong in a live run, in order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<Fault>,
 }
 
 /// The scheduler of a bag and the plan that it begins with; `None`: there is no bag, or its

@@ -6,6 +6,7 @@
 
 mod checkpoint;
 mod cloud;
+mod fault;
 mod interruption;
 mod workload;
 
@@ -23,6 +24,7 @@ pub(crate) use cloud::{
     AvailabilityPart, AvailabilitySection, BurstableSection, CloudSection, HostSection,
     LimitsSection, PricesPart, PricesSection, TypeSection,
 };
+pub(crate) use fault::{FaultName, FaultSection};
 pub(crate) use interruption::{
     ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ReplaySection,
     ScheduleSection,
@@ -53,6 +55,9 @@ pub(crate) struct File {
     /// When spot VMs are taken away and given back; each adds to the others.
     #[serde(default)]
     interruption: Vec<InterruptionSection>,
+    /// What goes wrong in a live run, of the network and the hosts.
+    #[serde(default)]
+    fault: Vec<FaultSection>,
     /// What is to be run.
     workload: Option<WorkloadSection>,
     /// Who decides what runs where and when.

@@ -4,6 +4,7 @@
 mod bag;
 mod dates;
 mod emulation;
+mod faults;
 mod jobs;
 mod machine;
 mod outcome;

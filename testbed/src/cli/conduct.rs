@@ -112,9 +112,10 @@ pub(super) fn conduct_live(
     drop(progress);
     let live::Outcome { record, fidelity, jobs, requests, .. } =
         unless_broken(conducted, &mut staging, resume)?;
-    let (record, fidelity) = (has_bag.then_some(record), Some(fidelity));
+    let (record, of_hosts) = if has_bag { (Some(record), None) } else { (None, Some(record)) };
+    let fidelity = Some(fidelity);
     let wall_s = began.elapsed().as_secs_f64();
-    end(say, &Results { header, record, plan, fidelity, jobs, requests, wall_s }, staging)
+    end(say, &Results { header, record, of_hosts, plan, fidelity, jobs, requests, wall_s }, staging)
 }
 
 /// A note that only one of several workers has work at a time; `None` where that is not so.

@@ -261,6 +261,7 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         limit: limit(&submissions)
             .max(Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600))
             .max(Time::ZERO + rehearsal.takes.times(10)),
+        faults: experiment.faults.clone(),
         submissions,
         requests,
         open: live.open,

@@ -12,6 +12,7 @@ use tonic::transport::Endpoint;
 
 use super::{
     AgentError, NEWS, Prepared, Result,
+    faults::{self, Network},
     host::{Host, limit},
     load::Load,
     measure,
@@ -53,6 +54,7 @@ pub(crate) enum End {
 pub(crate) struct Dialled {
     pub(crate) address: String,
     pub(crate) endpoint: Endpoint,
+    pub(crate) network: Network,
     pub(crate) credentials: Credentials,
     /// With which it ends as long as nobody has welcomed it.
     pub(crate) parent: Option<i32>,
@@ -87,8 +89,10 @@ pub(crate) async fn live(
         welcome.host
     );
     // For checkpoints, apart from the session's.
-    let (channel, credentials) =
-        (dialled.endpoint.connect_lazy(), dialled.credentials.of_host(welcome.host));
+    let (channel, credentials) = (
+        dialled.network.connect_lazy(&dialled.endpoint),
+        dialled.credentials.of_host(welcome.host),
+    );
     let speedup = Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second);
     let what = || "a run whose clock stands still".to_owned();
     let speedup = speedup.ok_or_else(|| AgentError::Protocol { what: what() })?;
@@ -98,7 +102,8 @@ pub(crate) async fn live(
     let (vms, ended) = Actor::spawn(None, Vms, Arc::clone(&host))
         .await
         .map_err(|error| AgentError::Bug { what: error.to_string() })?;
-    let mut life = Life { noop: welcome.noop.then(Noop::default), host, vms, ended, welcome };
+    let (noop, network) = (welcome.noop.then(Noop::default), dialled.network.clone());
+    let mut life = Life { noop, network, host, vms, ended, welcome };
     let end = life.go_on(&mut heard, signals).await;
     life.clean_up().await;
     end
@@ -106,6 +111,7 @@ pub(crate) async fn live(
 
 struct Life {
     host: Arc<Host>,
+    network: Network,
     welcome: Welcome,
     vms: ActorRef<VmsMsg>,
     /// The join handle of the actor `vms`.
@@ -185,13 +191,18 @@ impl Life {
             self.host.report(report(report::Report::Unsupported(unsupported)));
             return Ok(());
         };
-        if let Some(noop) = &mut self.noop {
+        let is_fault = matches!(command, command::Command::Fault(_));
+        if let Some(noop) = self.noop.as_mut().filter(|_| !is_fault) {
             noop.obey(command, |report| self.host.report(report));
             return Ok(());
         }
         let (vm, ask) = match command {
             command::Command::CreateVm(create) => {
                 return self.tell(VmsMsg::Create(Box::new(create), asked));
+            }
+            command::Command::Fault(fault) => {
+                faults::carry_out(&self.host, &self.network, fault);
+                return Ok(());
             }
             command::Command::DestroyVm(at) => (at.vm, Ask::Destroy),
             command::Command::FreezeVm(at) => (at.vm, Ask::Freeze),

@@ -52,6 +52,7 @@ impl Noop {
             // All have ended.
             Command::SetMode(_)
             | Command::SetSupply(_)
+            | Command::Fault(_)
             | Command::PromoteTask(_)
             | Command::MoveTask(_)
             | Command::CheckpointNow(_) => {}

@@ -7,8 +7,8 @@ use std::{
 };
 
 use dormouse_proto::{
-    CGROUP_V1, CGROUP_V2, CRIU, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, PROTOCOLS, SUPPLY, TIERS,
-    v1::Hello,
+    CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, PROTOCOLS,
+    SUPPLY, TIERS, v1::Hello,
 };
 use tokio::{
     runtime::{Builder, Runtime},
@@ -21,6 +21,7 @@ use tonic::transport::Endpoint;
 
 use super::{
     AgentError, Config, Prepared, Result,
+    faults::Network,
     life::{self, End},
     memory,
     session::{self, Credentials, Dial},
@@ -87,12 +88,14 @@ fn lives(
         let _inside = runtime.enter();
         Signals::new()?
     };
+    // What is wrong with it outlasts a life.
+    let network = Network::default();
     let mut pause = FIRST_PAUSE;
     let mut parent = config.parent;
     loop {
         let born = Instant::now();
         // In a later life it has been welcomed before.
-        let whom = (endpoint, parent.take());
+        let whom = (endpoint, &network, parent.take());
         let end = one_life(config, whom, prepared, runtime, &mut signals)?;
         match end {
             End::Over { why } => return Ok(Ended::Over { why }),
@@ -120,7 +123,7 @@ fn lives(
 
 fn one_life(
     config: &Config,
-    (endpoint, parent): (&Endpoint, Option<i32>),
+    (endpoint, network, parent): (&Endpoint, &Network, Option<i32>),
     prepared: &Arc<Prepared>,
     runtime: &Runtime,
     signals: &mut Signals,
@@ -130,6 +133,7 @@ fn one_life(
     let credentials = Credentials::new(config.secret.clone());
     let dial = Dial {
         endpoint: endpoint.clone(),
+        network: network.clone(),
         credentials: credentials.clone(),
         hello: hello(config, prepared)?,
         patience: config.patience,
@@ -138,6 +142,7 @@ fn one_life(
     let dialled = life::Dialled {
         address: config.coordinator.clone(),
         endpoint: endpoint.clone(),
+        network: network.clone(),
         credentials,
         parent,
     };
@@ -164,7 +169,8 @@ fn hello(config: &Config, prepared: &Prepared) -> Result<Hello> {
     let hierarchy = prepared.tree.hierarchy();
     let groups = if hierarchy.is_v2() { CGROUP_V2 } else { CGROUP_V1 };
     let criu = prepared.criu.iter().flat_map(|_| [CRIU, JOB_CHECKPOINTS]);
-    let capabilities = [groups, TIERS, SUPPLY, JOB_MEMORY, JOB_CREDITS].into_iter().chain(criu);
+    let capabilities =
+        [groups, TIERS, SUPPLY, FAULTS, JOB_MEMORY, JOB_CREDITS].into_iter().chain(criu);
     Ok(Hello {
         worker: config.name.clone(),
         incarnation: incarnation(),

@@ -8,7 +8,8 @@ use std::{
 use cgroups_rs::fs::{Controller as _, cpu::CpuController};
 
 use super::{
-    Controller, Error, Hierarchy, InstanceName, Result, Vm, claim::Claim, cpu, delegate, sweep,
+    Controller, Error, Hierarchy, InstanceName, Result, Vm, claim::Claim, cpu, delegate, freezer,
+    sweep,
 };
 
 /// Every controller a tree has groups in.
@@ -83,6 +84,16 @@ impl Tree {
         let relative = PathBuf::from(self.name.to_string());
         let group = self.hierarchy.group(Controller::Cpuacct, &relative);
         cpu::usage_ns(&group, self.hierarchy.is_v2())
+    }
+
+    /// Freezes all that is in the tree, or thaws it; a VM that is frozen by itself stays so.
+    ///
+    /// # Errors
+    /// Where it is not so by the deadline.
+    pub fn freeze(&self, frozen: bool, deadline: Duration) -> Result<()> {
+        let relative = PathBuf::from(self.name.to_string());
+        let group = self.hierarchy.group(Controller::Freezer, &relative);
+        freezer::set(&group, self.hierarchy.is_v2(), frozen, deadline).map(drop)
     }
 
     /// Kills whatever is left in the tree and removes it.

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Checkpoint, Draft, Error, Manifest, Result, draft::MANIFEST};
+use super::{Checkpoint, Draft, Error, HeldFull, Manifest, Result, draft::MANIFEST, full::Full};
 use crate::workspace::TaskName;
 
 /// How many complete checkpoints a task keeps.
@@ -16,6 +16,7 @@ const KEPT: usize = 3;
 #[derive(Debug, Clone)]
 pub struct Store {
     root: PathBuf,
+    full: Full,
 }
 
 /// A checkpoint that cannot be used.
@@ -44,7 +45,13 @@ impl Store {
     pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
         fs::create_dir_all(&root).map_err(Error::file("create", &root))?;
-        Ok(Self { root })
+        Ok(Self { root, full: Full::default() })
+    }
+
+    /// Leaves no room for new checkpoints until what this returns is dropped, as a full disk would; those
+    /// that are there stay.
+    pub fn fill(&self) -> HeldFull {
+        self.full.hold()
     }
 
     fn task(&self, task: &TaskName) -> PathBuf {
@@ -61,14 +68,14 @@ impl Store {
     /// Where its directory cannot be made.
     pub fn begin(&self, task: &TaskName) -> Result<Draft> {
         let sequence = self.sequences(task)?.last().map_or(1, |last| last + 1);
-        Draft::create(self.place(task, sequence), task.clone(), sequence)
+        Draft::create(self.place(task, sequence), task.clone(), sequence, self.full.is_held())
     }
 
     /// Makes room for a checkpoint that comes from elsewhere and keeps its number.
     pub(crate) fn begin_as(&self, task: &TaskName, sequence: u64) -> Result<Draft> {
         let place = self.place(task, sequence);
         remove(&place)?;
-        Draft::create(place, task.clone(), sequence)
+        Draft::create(place, task.clone(), sequence, self.full.is_held())
     }
 
     /// Removes all complete checkpoints of a task but the three newest.

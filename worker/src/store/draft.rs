@@ -7,7 +7,10 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use super::{Checkpoint, Error, Manifest, OpenFile, Progress, Result, checksum};
+use super::{
+    Checkpoint, Error, Manifest, OpenFile, Progress, Result, checksum,
+    full::{NoRoom, no_space},
+};
 use crate::workspace::TaskName;
 
 pub(crate) const MANIFEST: &str = "manifest.json";
@@ -21,14 +24,22 @@ pub struct Draft {
     task: TaskName,
     sequence: u64,
     committed: bool,
+    /// Laid over its images, where the store is full.
+    no_room: Option<NoRoom>,
 }
 
 impl Draft {
-    pub(crate) fn create(directory: PathBuf, task: TaskName, sequence: u64) -> Result<Self> {
+    pub(crate) fn create(
+        directory: PathBuf,
+        task: TaskName,
+        sequence: u64,
+        is_full: bool,
+    ) -> Result<Self> {
         for path in [directory.join(IMAGES), directory.join(FILES)] {
             fs::create_dir_all(&path).map_err(Error::file("create", &path))?;
         }
-        Ok(Self { directory, task, sequence, committed: false })
+        let no_room = is_full.then(|| NoRoom::over(&directory.join(IMAGES))).transpose()?;
+        Ok(Self { directory, task, sequence, committed: false, no_room })
     }
 
     /// The checkpoint's directory, for logs.
@@ -92,6 +103,9 @@ impl Draft {
     /// Renames the manifest into place: from here on the checkpoint exists.
     pub(crate) fn seal(mut self, manifest: Manifest) -> Result<Checkpoint> {
         let path = self.directory.join(MANIFEST);
+        if self.no_room.is_some() {
+            return Err(Error::file("write", &path)(no_space()));
+        }
         let partial = path.with_extension("partial");
         let json = serde_json::to_vec_pretty(&manifest)
             .map_err(|source| Error::Manifest { path: path.clone(), source })?;
@@ -104,6 +118,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
+        drop(self.no_room.take());
         if !self.committed {
             // What cannot be removed now is swept at the next start.
             let _ = fs::remove_dir_all(&self.directory);

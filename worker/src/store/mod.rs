@@ -20,6 +20,7 @@ mod checksum;
 mod directory;
 mod draft;
 mod error;
+mod full;
 mod manifest;
 mod transfer;
 
@@ -28,4 +29,5 @@ pub(crate) use checksum::follow_pages;
 pub use directory::{Damaged, Latest, Store};
 pub use draft::Draft;
 pub use error::{Error, Result};
+pub use full::HeldFull;
 pub use manifest::{FileEntry, Manifest, OpenFile, Progress};

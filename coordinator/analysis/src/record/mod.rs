@@ -1,12 +1,14 @@
 //! What became of every VM and task of a run, from its event log.
 
 mod credits;
+mod faults;
 mod holds;
 mod losses;
 mod task;
 mod timeline;
 mod vm;
 
+pub use faults::{FaultCost, FaultHistory, FaultOnHost};
 pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, FallBack, TaskHistory};
 pub use timeline::{HostHistory, Interrupted, Record};
 pub use vm::{Displaced, Hibernation, VmHistory};

@@ -10,8 +10,8 @@ use dormouse_units::{HostId, Mode, Money, Speedup, TaskId, Tier, Time, TypeName,
 use crate::ServiceTally;
 
 use super::{
-    AttemptEnd, AttemptHistory, CheckpointMark, Displaced, FallBack, Hibernation, TaskHistory,
-    VmHistory,
+    AttemptEnd, AttemptHistory, CheckpointMark, Displaced, FallBack, FaultHistory, Hibernation,
+    TaskHistory, VmHistory, faults,
 };
 
 /// What happened in a run, read from its steps alone.
@@ -27,6 +27,8 @@ pub struct Record {
     pub tasks: Vec<TaskHistory>,
     /// What the provider did to spot VMs, also where it hit none.
     pub interruptions: Vec<Interrupted>,
+    /// The faults that the experiment asked for, as far as their hosts were told of them.
+    pub faults: Vec<FaultHistory>,
     /// How often what happened.
     pub counts: Counts,
     /// Decisions that could not be carried out.
@@ -121,6 +123,7 @@ impl Record {
         self.now = now;
         self.steps += 1;
         self.service.see(step);
+        faults::see(&mut self.faults, step);
         for decision in &step.decisions {
             self.digest.add(now, decision);
             self.decisions += 1;
@@ -289,6 +292,8 @@ impl Record {
             | Event::AllRequested
             | Event::InstantOver
             | Event::Interrupt { .. }
+            | Event::Fault { .. }
+            | Event::FaultFelt { .. }
             | Event::Begin
             | Event::Tick
             | Event::Clock { .. }

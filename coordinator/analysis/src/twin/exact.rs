@@ -222,6 +222,7 @@ impl World for TwoTier {
             Command::FreezeVm { .. }
             | Command::ThawVm { .. }
             | Command::SetMode { .. }
+            | Command::Fault { .. }
             | Command::SetSupply { .. } => {}
         }
     }

@@ -34,6 +34,9 @@ impl Given {
                 | Event::InstantOver
                 // Among the acts, by its effect.
                 | Event::Interrupt { .. }
+                // What it did to hosts is among what comes from outside.
+                | Event::Fault { .. }
+                | Event::FaultFelt { .. }
                 | Event::Clock { .. }
                 | Event::Resumed { .. } => {}
             }

@@ -175,6 +175,8 @@ impl World for Modelled {
             Command::SetMode { vm, task, attempt, mode, .. } => {
                 self.change(vm, out, |model| model.set_mode(now, task, attempt, mode));
             }
+            // In virtual time nobody asks for one: there is neither a network nor a disk.
+            Command::Fault { .. } => {}
             Command::SetSupply { vm, vcpu, share, .. } => {
                 // It makes use of a part of what it is left, as jobs do.
                 let TwoTierLaw { sharing, seed, .. } = self.law;

@@ -6,15 +6,20 @@ use dormouse_view::{Block, Card, Page, Tone};
 
 use super::outcome::OfBag;
 use super::{Line, RunView};
-use super::{emulation, jobs, machine, prices, requests, sections, summary, tables, taken, vms};
+use super::{
+    emulation, faults, jobs, machine, prices, requests, sections, summary, tables, taken, vms,
+};
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
     let mut gantt = vms::gantt(of);
     if let Some(own) = &of.of.jobs {
         machine::add(&mut gantt, own);
     }
+    let faulted = faults::of(of.of);
+    faults::draw(&mut gantt, of.record);
     let mut files = vec![("tasks", tables::tasks(of)), ("vms", tables::vms(of.record))];
     files.extend(taken::of(of).map(|taken| ("taken", taken.table())));
+    files.extend(faults::table(&faulted).map(|table| ("faults", table)));
     RunView {
         summary: summary::summary(of),
         lines: lines(of),
@@ -68,6 +73,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         lines.push(Line::plain("bids", ended + if c.unkept > 0 { &unkept } else { "" }));
     }
     lines.extend(prices::lines(of.of));
+    lines.extend(faults::lines(of.of, &faults::of(of.of)));
     lines.extend(record.service.in_words().map(|words| Line::plain("service", words)));
     for (count, what) in [
         (c.hosts_lost, "hosts lost"),
@@ -107,6 +113,7 @@ fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     page.section("The bill", sections::bill(of));
     page.section("Records of prices", prices::section(of.of));
     page.section("What happened", sections::happened(of));
+    page.section("Faults", faults::section(of.of, &faults::of(of.of)));
     let taken = taken::of(of).map(|taken| taken.section());
     page.section("VMs that were taken", taken.unwrap_or_default());
     page.section("Plan and outcome", sections::plan(of));

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::outcome::Results;
 use super::summary::leave_out;
 use super::{Line, RunView};
-use super::{dates, emulation, machine, requests};
+use super::{dates, emulation, faults, machine, requests};
 use crate::jobs::JobsOutcome;
 
 /// The variant of EASY in a line; its definition is the documentation of
@@ -26,11 +26,18 @@ const VARIANT: &str =
 pub(super) fn view(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> RunView {
     let mut gantt = Gantt::default();
     machine::add(&mut gantt, jobs);
-    let page = page(run, jobs, &gantt);
+    let faulted = faults::of(run);
+    if let Some(record) = &run.of_hosts {
+        faults::draw(&mut gantt, record);
+    }
+    let mut page = page(run, jobs, &gantt);
+    page.section("Faults", faults::section(run, &faulted));
     let mut lines = lines(jobs);
+    lines.extend(faults::lines(run, &faulted));
     lines.extend(run.requests.iter().flat_map(requests::lines));
     let summary = summary(run, jobs);
-    RunView { summary, lines, gantt, page, plan: None, tables: Vec::new() }
+    let tables = faults::table(&faulted).map(|table| ("faults", table)).into_iter().collect();
+    RunView { summary, lines, gantt, page, plan: None, tables }
 }
 
 /// Jobs whose work is done: live, those whose answer was right.
@@ -101,6 +108,7 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
         "requests": run.requests.as_ref().map(requests::part_of_summary),
         "fidelity": jobs.fidelity,
         "consolidation": jobs.consolidation,
+        "faults": faults::summary(&faults::of(run)),
         "cancelled": jobs.cancelled,
         "decisions_sha256": jobs.decisions_sha256,
         "command": header.command,
@@ -108,7 +116,15 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
     });
     leave_out(
         &mut summary,
-        &["easy_variant", "left_out", "requests", "fidelity", "consolidation", "cancelled"],
+        &[
+            "easy_variant",
+            "left_out",
+            "requests",
+            "fidelity",
+            "consolidation",
+            "faults",
+            "cancelled",
+        ],
     );
     summary
 }

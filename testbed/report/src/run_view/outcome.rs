@@ -22,6 +22,8 @@ pub struct Results<'a> {
     pub header: &'a Header,
     /// The history of its bag's tasks, VMs and hosts; `None`: it has parallel jobs alone.
     pub record: Option<Record>,
+    /// The history of the hosts of a live run of parallel jobs alone.
+    pub of_hosts: Option<Record>,
     /// What the scheduler of the bag had planned, if it plans.
     pub plan: Option<Plan>,
     /// How faithful the emulation was; `None` in virtual time.
@@ -59,7 +61,7 @@ impl<'a> Results<'a> {
     #[must_use]
     pub const fn of(header: &'a Header) -> Self {
         let (record, plan, fidelity, jobs, requests) = (None, None, None, None, None);
-        Self { header, record, plan, fidelity, jobs, requests, wall_s: 0.0 }
+        Self { header, record, of_hosts: None, plan, fidelity, jobs, requests, wall_s: 0.0 }
     }
 
     /// Why the run was ended with work left, if it was.

@@ -6,7 +6,7 @@ use dormouse_units::Time;
 use serde_json::{Value, json};
 
 use super::outcome::OfBag;
-use super::{jobs, prices, requests, taken};
+use super::{faults, jobs, prices, requests, taken};
 use dormouse_analysis::Mode;
 use dormouse_analysis::fidelity::Background;
 
@@ -53,6 +53,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "requests": of.of.requests.as_ref().map(requests::part_of_summary),
         "background": Background::of(record).map(|background| background.summary()),
         "taken": taken::of(of).map(|taken| taken.summary()),
+        "faults": faults::summary(&faults::of(of.of)),
         "service": service(of),
         "prices": prices::summary(of.of),
         "cancelled": record.cancelled,
@@ -70,6 +71,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
             "requests",
             "background",
             "taken",
+            "faults",
             "service",
             "prices",
             "cancelled",

@@ -101,6 +101,8 @@ pub enum Fill {
     Boot,
     /// A VM that is hibernated.
     Hibernated,
+    /// Something that goes wrong, as the experiment asks for.
+    Fault,
     /// Drawn over work: the time at the baseline of a burstable VM.
     Baseline,
     /// Drawn over work: the time computed for nothing.
@@ -159,6 +161,7 @@ impl Fill {
             Self::Work(_) => "",
             Self::Boot => "boot",
             Self::Hibernated => "hibernation",
+            Self::Fault => "fault",
             Self::Baseline => "baseline speed",
             Self::Lost => "lost work",
         }

@@ -18,7 +18,7 @@ use tonic::{Code, Status, Streaming, transport::Endpoint};
 use super::complaints::Complaints;
 use super::credentials::Credentials;
 use super::numbering::{Inbox, Outbox};
-use crate::agent::{NEWS, report::explain};
+use crate::agent::{NEWS, faults::Network, report::explain};
 
 /// Reports in one message at most: far below every message limit.
 const BATCH: usize = 512;
@@ -37,6 +37,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Dial {
     pub(crate) endpoint: Endpoint,
+    pub(crate) network: Network,
     pub(crate) credentials: Credentials,
     pub(crate) hello: Hello,
     /// How long to try to reach the coordinator before its first welcome.
@@ -176,7 +177,8 @@ impl Session {
     async fn connect(&mut self) -> Result<(mpsc::Sender<FromWorker>, Streaming<ToWorker>), Parted> {
         let dialled = async {
             let broken = |e: &dyn std::error::Error| Parted::Broken(explain(e));
-            let channel = self.dial.endpoint.connect().await.map_err(|e| broken(&e))?;
+            let channel =
+                self.dial.network.connect(&self.dial.endpoint).await.map_err(|e| broken(&e))?;
             let credentials = self.dial.credentials.clone();
             let mut client = CoordinatorClient::with_interceptor(channel, credentials)
                 .max_decoding_message_size(MESSAGE_LIMIT)

@@ -12,10 +12,10 @@ use super::{
     remains::Remains,
 };
 use crate::agent::{
-    fault,
     host::Host,
     life::refused,
     report::{report, vm_destroyed, vm_failed},
+    test_fault,
 };
 
 /// Owns one VM from [`Message::Create`] until nothing is left of it, and ends then. Nothing waits
@@ -70,7 +70,7 @@ impl Actor for Vm {
             Message::Wake if !state.alarm.has_rung() => {}
             message => {
                 if matches!(message, Message::Ask(Ask::Freeze, _)) {
-                    fault::panics_at_freeze();
+                    test_fault::panics_at_freeze();
                 }
                 owner.hear(message).await;
                 if owner.lives.is_over() {

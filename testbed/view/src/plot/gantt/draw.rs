@@ -205,6 +205,7 @@ fn fill_class(fill: Fill) -> String {
         Fill::Work(n) => format!("bar {}", colour(n)),
         Fill::Boot => "boot".to_owned(),
         Fill::Hibernated => "frozen".to_owned(),
+        Fill::Fault => "bar fault".to_owned(),
         Fill::Baseline => "slow".to_owned(),
         Fill::Lost => "lost".to_owned(),
     }

@@ -17,11 +17,11 @@ use tokio::task::spawn_blocking;
 use super::{paying::charged_ns, ranks::Rank, signals};
 use crate::{
     agent::{
-        fault,
         gate::Gate,
         host::{Host, limit},
         report::{Key, explain, micros},
         snapshot::{Snapshot, SnapshotError},
+        test_fault,
         vm::{Asked, attempt::Attempt, checkpoints::told_of, owner::Owner},
     },
     cgroup,
@@ -144,7 +144,7 @@ impl Owner {
                 // Of a dump that took longer, no more.
                 pending.owed.get_or_insert(cost);
             }
-            let left = if fault::skips_hold() { Duration::ZERO } else { left };
+            let left = if test_fault::skips_hold() { Duration::ZERO } else { left };
             if let Some(job) = attempt.job_mut() {
                 job.goes_on_at = Some(now + left);
             }

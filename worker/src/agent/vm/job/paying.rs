@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     agent::{
-        fault,
         report::Key,
+        test_fault,
         vm::{attempt::Attempt, owner::Owner},
     },
     cgroup,
@@ -157,10 +157,12 @@ impl Owner {
         }
     }
 
-    /// Does what a test may want: see [`fault`].
+    /// Does what a test may want: see [`test_fault`].
     fn play_fault(&self, owed: &[Owed]) {
         let busy = (0..).zip(owed).find(|(_, owed)| owed.foreground.is_some());
-        if let Some((vcpu, span)) = busy.and_then(|(p, _)| Some((p, fault::lifts_quota_for()?))) {
+        if let Some((vcpu, span)) =
+            busy.and_then(|(p, _)| Some((p, test_fault::lifts_quota_for()?)))
+        {
             self.lift_for(span, (vcpu, self.lives.slots().foreground(vcpu)));
         }
     }

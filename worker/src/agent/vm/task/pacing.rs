@@ -11,8 +11,8 @@ use dormouse_vm::{Pace, Quota, life::Event};
 
 use crate::{
     agent::{
-        fault,
         report::{Key, explain},
+        test_fault,
         vm::{attempt::Attempt, owner::Owner},
     },
     cgroup::Slot,
@@ -97,7 +97,7 @@ impl Owner {
         let attempt = self.attempt(key)?;
         if attempt.is_kept() {
             attempt.owe(after.unwrap_or_default());
-            if fault::skips_hold() {
+            if test_fault::skips_hold() {
                 self.go_on(key);
                 return None;
             }
@@ -154,7 +154,7 @@ impl Owner {
     /// The fault that the tests of the verdict are about.
     fn perhaps_lift(&self, key: Key) {
         let Some(seat) = self.seats_of(key).first().copied() else { return };
-        if let Some(span) = fault::lifts_quota_for() {
+        if let Some(span) = test_fault::lifts_quota_for() {
             self.lift_for(span, (seat.vcpu, seat.slot));
         }
     }

@@ -1,0 +1,203 @@
+//! What came of the faults that an experiment asked for, and what they cost.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use dormouse_model::{Event, FaultKind, Felt, Report, Step, VmEnd};
+use dormouse_units::{FaultId, HostId, Span, Speedup, Time, VmId};
+
+use super::{AttemptEnd, AttemptHistory, Record};
+
+/// One fault, from when its hosts were told of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FaultHistory {
+    /// Its number among the experiment's.
+    pub fault: FaultId,
+    /// What goes wrong.
+    pub kind: FaultKind,
+    /// How long it lasts.
+    pub lasts: Span,
+    /// When it was asked for.
+    pub asked: Time,
+    /// Its hosts, and what they said of it; none where no host was one of those that it was meant for.
+    pub hosts: BTreeMap<HostId, FaultOnHost>,
+}
+
+/// A fault on one host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FaultOnHost {
+    /// How long after the command it was in effect, real microseconds; `None`: nobody said so.
+    pub begun_real_us: Option<u64>,
+    /// How long after it was to be over it was, real microseconds; `None`: nobody said so.
+    pub over: Option<u64>,
+    /// Why it could not be carried out.
+    pub refused: Option<String>,
+    /// When the host was lost, while it was in effect.
+    pub lost: Option<Time>,
+    /// How many checkpoints failed on the host meanwhile.
+    pub checkpoints_failed: u32,
+}
+
+/// What a fault cost. What happened on its hosts from when it was asked for until it was over is laid to
+/// its charge; where two overlap on a host, to that of both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FaultCost {
+    /// Number of its hosts that were lost.
+    pub hosts_lost: u32,
+    /// Number of VMs that were lost with them, or failed.
+    pub vms_lost: u32,
+    /// Number of attempts at tasks that ended without their work being done.
+    pub attempts_lost: u32,
+    /// Time that these had computed since their last checkpoints.
+    pub work_lost: Span,
+    /// Number of checkpoints that failed.
+    pub checkpoints_failed: u32,
+    /// By how much attempts that ran meanwhile took longer than their VMs promised, in all.
+    pub late: Span,
+}
+
+impl FaultOnHost {
+    /// Whether more of it is to come.
+    const fn is_open(&self) -> bool {
+        self.over.is_none() && self.lost.is_none() && self.refused.is_none()
+    }
+}
+
+impl FaultHistory {
+    /// When it was over on a host, at this speed-up, or the host was lost; `None`: nobody knows, or it
+    /// never was in effect. It is heard of later where nothing could be.
+    #[must_use]
+    pub fn until(&self, host: HostId, speedup: Option<Speedup>) -> Option<Time> {
+        let on = self.hosts.get(&host)?;
+        let late = |us| speedup.map_or(Span::ZERO, |x| x.emulated(Duration::from_micros(us)));
+        on.over.map(|us| self.asked + self.lasts + late(us)).or(on.lost)
+    }
+}
+
+/// Takes in a step.
+pub(super) fn see(faults: &mut Vec<FaultHistory>, step: &Step) {
+    match &step.event {
+        Event::Fault { fault, hosts, lasts, kind } => {
+            let hosts = hosts.iter().map(|host| (*host, FaultOnHost::default())).collect();
+            let (fault, kind, lasts, asked) = (*fault, *kind, *lasts, step.at);
+            faults.push(FaultHistory { fault, kind, lasts, asked, hosts });
+        }
+        Event::FaultFelt { fault, host, real_took_us, felt, .. } => {
+            let told = faults.iter_mut().find(|it| it.fault == *fault);
+            let Some(on) = told.and_then(|it| it.hosts.get_mut(host)) else { return };
+            match felt {
+                Felt::Begun => on.begun_real_us = Some(*real_took_us),
+                Felt::Over => on.over = Some(*real_took_us),
+                Felt::Refused { why } => on.refused = Some(why.clone()),
+            }
+        }
+        Event::HostLost { host, .. } => {
+            for on in open(faults, *host) {
+                on.lost = Some(step.at);
+            }
+        }
+        Event::Machine { host, report: Report::CheckpointFailed { .. }, .. } => {
+            for on in open(faults, *host) {
+                on.checkpoints_failed += 1;
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The faults that are in effect on a host.
+fn open(faults: &mut [FaultHistory], host: HostId) -> impl Iterator<Item = &mut FaultOnHost> {
+    let on = faults.iter_mut().filter_map(move |fault| fault.hosts.get_mut(&host));
+    on.filter(|on| on.is_open())
+}
+
+impl Record {
+    /// What a fault cost.
+    #[must_use]
+    pub fn cost_of(&self, fault: &FaultHistory) -> FaultCost {
+        let mut cost = FaultCost::default();
+        for (host, on) in fault.hosts.iter().filter(|(_, on)| on.refused.is_none()) {
+            let until = fault.until(*host, self.speedup).unwrap_or(self.end());
+            let meanwhile = fault.asked..=until;
+            cost.hosts_lost += u32::from(on.lost.is_some());
+            cost.checkpoints_failed += on.checkpoints_failed;
+            let vms: BTreeSet<VmId> =
+                self.vms.values().filter(|vm| vm.host == *host).map(|vm| vm.id).collect();
+            let lost = vms.iter().filter_map(|vm| self.vms.get(vm)?.ended);
+            let lost = lost.filter(|(at, why, _)| {
+                matches!(why, VmEnd::HostLost | VmEnd::Failed) && meanwhile.contains(at)
+            });
+            cost.vms_lost += u32::try_from(lost.count()).unwrap_or(u32::MAX);
+            for attempt in self.attempts().filter(|attempt| vms.contains(&attempt.vm)) {
+                if came_to_nothing(attempt, &meanwhile) {
+                    cost.attempts_lost += 1;
+                    cost.work_lost += self.lost(attempt);
+                }
+                let ran = attempt.started.is_some_and(|at| at <= until)
+                    && attempt.end_or(until) >= fault.asked;
+                if ran {
+                    cost.late += self.late(attempt);
+                }
+            }
+        }
+        cost
+    }
+
+    /// By how much an attempt took longer than it was promised, emulated time.
+    fn late(&self, attempt: &AttemptHistory) -> Span {
+        let (Some(ledger), Some(speedup)) = (attempt.ledger, self.speedup) else {
+            return Span::ZERO;
+        };
+        let late_us = ledger.real_took_us.saturating_sub(ledger.real_promised_us);
+        speedup.emulated(Duration::from_micros(late_us))
+    }
+}
+
+fn came_to_nothing(attempt: &AttemptHistory, meanwhile: &std::ops::RangeInclusive<Time>) -> bool {
+    let for_nothing = |end: &AttemptEnd| {
+        matches!(end, AttemptEnd::Failed(_) | AttemptEnd::VmGone(VmEnd::HostLost | VmEnd::Failed))
+    };
+    attempt.ended.as_ref().is_some_and(|(at, end)| meanwhile.contains(at) && for_nothing(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(at_s: u64, event: Event) -> Step {
+        Step { at: Time::from_secs(at_s), event, ..Step::blank() }
+    }
+
+    fn felt(fault: u32, host: u32, felt: Felt) -> Event {
+        let (fault, host) = (FaultId::new(fault), HostId::new(host));
+        Event::FaultFelt { fault, host, number: 2, real_took_us: 7, felt }
+    }
+
+    #[test]
+    fn a_fault_is_known_by_what_its_hosts_say_of_it() {
+        let mut faults = Vec::new();
+        let hosts = vec![HostId::new(0), HostId::new(1), HostId::new(2)];
+        let (fault, lasts) = (FaultId::new(0), Span::from_secs(60));
+        let kind = FaultKind::Partition;
+        let refused = Felt::Refused { why: "no".to_owned() };
+        let lost = Event::HostLost { host: HostId::new(1), why: "silent".to_owned() };
+        for event in [
+            step(10, Event::Fault { fault, hosts, lasts, kind }),
+            step(11, felt(0, 0, Felt::Begun)),
+            step(12, felt(0, 2, refused)),
+            step(30, lost),
+            step(70, felt(0, 0, Felt::Over)),
+            // Of a fault that nobody asked for.
+            step(71, felt(5, 0, Felt::Over)),
+        ] {
+            see(&mut faults, &event);
+        }
+        assert_eq!(faults.len(), 1);
+        let on = |host| faults[0].hosts[&HostId::new(host)].clone();
+        assert_eq!((on(0).begun_real_us, on(0).over), (Some(7), Some(7)));
+        let until = faults[0].until(HostId::new(0), Some(Speedup::times(30)));
+        assert_eq!(until, Some(Time::from_micros(70_000_210)));
+        assert_eq!((on(1).lost, on(1).begun_real_us), (Some(Time::from_secs(30)), None));
+        assert_eq!(on(2).refused.as_deref(), Some("no"));
+    }
+}

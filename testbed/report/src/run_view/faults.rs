@@ -1,0 +1,254 @@
+//! The faults that an experiment asked for: when each was in effect, and what it cost.
+
+use dormouse_analysis::{FaultCost, FaultHistory, Mode, Record};
+use dormouse_model::{Fault, FaultKind};
+use dormouse_units::{HostId, Span, Speedup, Time};
+use dormouse_view::plot::{Bar, Fill, Gantt, Lane, Place};
+use dormouse_view::{Block, Column, Table};
+use serde_json::{Value, json};
+
+use super::Line;
+use super::outcome::Results;
+
+/// A fault of the experiment, and what came of it.
+#[derive(Clone, Debug)]
+pub(super) struct Faulted<'a> {
+    n: usize,
+    asked: &'a Fault,
+    speedup: Option<Speedup>,
+    /// What came of it; `None`: it never came to it.
+    came: Option<(&'a FaultHistory, FaultCost)>,
+}
+
+/// All faults of the experiment; none where it has none.
+pub(super) fn of<'a>(results: &'a Results<'_>) -> Vec<Faulted<'a>> {
+    let faults = &results.header.experiment.faults;
+    let record = results.record.as_ref().or(results.of_hosts.as_ref());
+    let came = |n: usize| {
+        let record = record?;
+        let history = record.faults.iter().find(|history| history.fault.get() as usize == n)?;
+        Some((history, record.cost_of(history)))
+    };
+    let speedup = record.and_then(|record| record.speedup);
+    let faults = faults.iter().enumerate();
+    faults.map(|(n, asked)| Faulted { n, asked, speedup, came: came(n) }).collect()
+}
+
+impl Faulted<'_> {
+    /// What it came to, in a word or two.
+    fn became(&self) -> String {
+        let Some((history, _)) = &self.came else { return "not asked for".to_owned() };
+        let refused = history.hosts.values().filter_map(|on| on.refused.as_deref()).next();
+        match (history.hosts.is_empty(), refused) {
+            (true, _) => "no host was meant".to_owned(),
+            (false, Some(why)) => format!("refused: {why}"),
+            (false, None) if self.is_over() => "over".to_owned(),
+            (false, None) if history.kind == FaultKind::Kill => {
+                "asked for, and no host is known to be lost".to_owned()
+            }
+            (false, None) => "not known to be over".to_owned(),
+        }
+    }
+
+    /// All its hosts have said so, or were lost.
+    fn is_over(&self) -> bool {
+        self.came.as_ref().is_some_and(|(history, _)| {
+            history.hosts.values().all(|on| on.over.is_some() || on.lost.is_some())
+        })
+    }
+
+    fn hosts(&self) -> String {
+        let hosts = self.came.iter().flat_map(|(history, _)| history.hosts.keys());
+        hosts.map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    }
+
+    fn asked(&self) -> Option<Time> {
+        self.came.as_ref().map(|(history, _)| history.asked)
+    }
+
+    /// How long after it was asked for it was in effect on the last of its hosts, real seconds.
+    fn took(&self) -> Option<Span> {
+        let (history, _) = self.came.as_ref()?;
+        let took = history.hosts.values().filter_map(|on| on.begun_real_us).max();
+        took.map(Span::from_micros)
+    }
+
+    /// When it was over on the last of its hosts, or that was lost.
+    fn over(&self) -> Option<Time> {
+        let (history, _) = self.came.as_ref().filter(|_| self.is_over())?;
+        history.hosts.keys().filter_map(|host| history.until(*host, self.speedup)).max()
+    }
+
+    fn cost(&self) -> FaultCost {
+        self.came.as_ref().map(|(_, cost)| *cost).unwrap_or_default()
+    }
+}
+
+/// What goes wrong, in words.
+fn what(kind: FaultKind) -> String {
+    let ms = |us: u64| format!("{} ms", us as f64 / 1e3);
+    match kind {
+        FaultKind::Delay { real_us } => format!("delay of {}", ms(real_us)),
+        FaultKind::Loss { part } => format!("loss of {part}"),
+        FaultKind::Rate { bytes_per_second } => format!("rate of {bytes_per_second} a second"),
+        FaultKind::SlowCriu { real_us } => format!("CRIU slower by {}", ms(real_us)),
+        FaultKind::DiskFull => "disk full".to_owned(),
+        FaultKind::Partition | FaultKind::Kill | FaultKind::Pause => kind.name().to_owned(),
+    }
+}
+
+/// `faults.csv`, a row a fault; `None` where the experiment has none.
+pub(super) fn table(faults: &[Faulted<'_>]) -> Option<Table> {
+    if faults.is_empty() {
+        return None;
+    }
+    let table = Table::of(faults.to_vec())
+        .column(Column::text("fault"), |it| format!("fault{}", it.n))
+        .column(Column::text("kind"), |it| it.asked.kind.name())
+        .column(Column::text("what"), |it| what(it.asked.kind))
+        .column(Column::text("meant for").named("meant_for"), |it| it.asked.on.to_string())
+        .column(Column::text("hosts"), Faulted::hosts)
+        .column(Column::seconds("due").named("due_s"), |it| it.asked.at)
+        .column(Column::seconds("lasts").named("lasts_s"), |it| it.asked.lasts)
+        .column(Column::seconds("asked for").named("asked_s"), Faulted::asked)
+        .column(
+            Column::seconds("took effect after, real").named("took_real_s").digits(3),
+            Faulted::took,
+        )
+        .column(Column::seconds("over").named("over_s"), Faulted::over)
+        .column(Column::text("came to").named("came_to"), Faulted::became)
+        .column(Column::count("hosts lost").named("hosts_lost"), |it| it.cost().hosts_lost)
+        .column(Column::count("VMs lost").named("vms_lost"), |it| it.cost().vms_lost)
+        .column(Column::count("attempts lost").named("attempts_lost"), |it| it.cost().attempts_lost)
+        .column(Column::count("checkpoints failed").named("checkpoints_failed"), |it| {
+            it.cost().checkpoints_failed
+        })
+        .column(Column::seconds("work lost").named("work_lost_s"), |it| it.cost().work_lost)
+        .column(Column::seconds("tasks late by").named("late_s"), |it| it.cost().late);
+    Some(table.into())
+}
+
+/// The lines on a terminal: how many there were and what they cost in all, or that none came.
+pub(super) fn lines(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Line> {
+    if faults.is_empty() {
+        return Vec::new();
+    }
+    if results.header.mode == Mode::Virtual {
+        return vec![Line::plain("faults", not_in_virtual_time(faults.len()))];
+    }
+    let over = faults.iter().filter(|fault| fault.is_over()).count();
+    let cost = |of: fn(&FaultCost) -> u32| faults.iter().map(|it| of(&it.cost())).sum::<u32>();
+    let all = format!(
+        "{over} of {} came and passed; {} hosts and {} VMs lost, {} attempts came to nothing, {} \
+         checkpoints failed",
+        faults.len(),
+        cost(|cost| cost.hosts_lost),
+        cost(|cost| cost.vms_lost),
+        cost(|cost| cost.attempts_lost),
+        cost(|cost| cost.checkpoints_failed),
+    );
+    let others = faults.iter().filter(|fault| !fault.is_over());
+    let others = others.map(|fault| {
+        let (n, what) = (fault.n, what(fault.asked.kind));
+        Line::verdict("", false, format!("fault{n}, {what}: {}", fault.became()))
+    });
+    let counts = "what they did to tasks and VMs counts in the verdict on the emulation";
+    [Line::plain("faults", all), Line::plain("", counts)].into_iter().chain(others).collect()
+}
+
+fn not_in_virtual_time(count: usize) -> String {
+    let (are, they) = if count == 1 { ("one fault is", "it") } else { ("faults are", "they") };
+    let count = if count == 1 { String::new() } else { format!("{count} ") };
+    format!(
+        "{count}{are} of live runs: in virtual time there is no network and no disk, and {they} did not happen"
+    )
+}
+
+/// "Faults": each, and what it cost.
+pub(super) fn section(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Block> {
+    let Some(table) = table(faults) else { return Vec::new() };
+    if results.header.mode == Mode::Virtual {
+        return vec![Block::text(format!(
+            "The experiment's {}.",
+            not_in_virtual_time(faults.len())
+        ))];
+    }
+    let about = "What happened on a fault's hosts from when it was asked for until it was over is laid to its \
+                 charge; where two are in effect on a host, to that of both. Tasks are late by what their attempts took longer \
+                 than their VMs had promised.";
+    vec![Block::Table(table), Block::text(about)]
+}
+
+/// The part of `summary.json`; null where the experiment has none.
+pub(super) fn summary(faults: &[Faulted<'_>]) -> Value {
+    if faults.is_empty() {
+        return Value::Null;
+    }
+    let one = |it: &Faulted<'_>| {
+        let FaultCost { hosts_lost, vms_lost, attempts_lost, work_lost, checkpoints_failed, late } =
+            it.cost();
+        let hosts = it.came.as_ref().map(|(history, _)| history.hosts.keys().collect::<Vec<_>>());
+        json!({
+            "fault": it.n,
+            "kind": it.asked.kind.name(),
+            "what": what(it.asked.kind),
+            "due_s": it.asked.at.as_secs_f64(),
+            "lasts_s": it.asked.lasts.as_secs_f64(),
+            "asked_s": it.asked().map(Time::as_secs_f64),
+            "took_real_s": it.took().map(Span::as_secs_f64),
+            "over_s": it.over().map(Time::as_secs_f64),
+            "hosts": hosts,
+            "came_to": it.became(),
+            "hosts_lost": hosts_lost,
+            "vms_lost": vms_lost,
+            "attempts_lost": attempts_lost,
+            "checkpoints_failed": checkpoints_failed,
+            "work_lost_s": work_lost.as_secs_f64(),
+            "late_s": late.as_secs_f64(),
+        })
+    };
+    faults.iter().map(one).collect()
+}
+
+/// A lane for each host that had a fault, below the VMs.
+pub(super) fn draw(gantt: &mut Gantt, record: &Record) {
+    for (host, name) in record.hosts.iter().map(|(host, history)| (*host, &history.name)) {
+        let mut rows: Vec<Time> = Vec::new();
+        let (lane, mut bars) = (gantt.lanes.len(), Vec::new());
+        for history in &record.faults {
+            let Some((from, until)) = in_effect(history, host, record) else { continue };
+            // The first row that is free by then.
+            let row = rows.iter().position(|free| *free <= from).unwrap_or(rows.len());
+            rows.resize(rows.len().max(row + 1), Time::ZERO);
+            rows[row] = until;
+            let row = u32::try_from(row).unwrap_or(u32::MAX - 1);
+            let (fault, what) = (history.fault, what(history.kind));
+            bars.push(Bar {
+                place: Place::rows(lane, row..row + 1),
+                from,
+                until,
+                fill: Fill::Fault,
+                label: history.fault.get().to_string(),
+                title: format!("{fault}: {what} on {host} ({name})"),
+            });
+        }
+        if bars.is_empty() {
+            continue;
+        }
+        gantt.lanes.push(Lane {
+            name: host.to_string(),
+            about: "its faults".to_owned(),
+            title: format!("{host} ({name})"),
+            rows: u32::try_from(rows.len()).unwrap_or(u32::MAX),
+            ..Lane::default()
+        });
+        gantt.bars.extend(bars);
+    }
+}
+
+/// From when to when a fault was in effect on a host.
+fn in_effect(history: &FaultHistory, host: HostId, record: &Record) -> Option<(Time, Time)> {
+    history.hosts.get(&host).filter(|on| on.refused.is_none())?;
+    let until = history.until(host, record.speedup);
+    Some((history.asked, until.unwrap_or(history.asked + history.lasts).min(record.end())))
+}

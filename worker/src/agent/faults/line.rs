@@ -1,0 +1,76 @@
+//! Bytes on their way in one direction of a connection that is disturbed.
+
+use std::{
+    collections::VecDeque,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use bytes::{Buf as _, Bytes};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::Network;
+
+/// Bytes on their way at most: about what two kernels hold of a connection.
+pub(super) const MOST: usize = 512 * 1024;
+
+/// Bytes on their way, in their order, and when each is to arrive.
+#[derive(Debug)]
+pub(super) struct Line {
+    under_way: VecDeque<(Instant, Bytes)>,
+    bytes: usize,
+    /// Until when those that have set out keep it busy.
+    free_at: Instant,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Line {
+    pub(super) fn new() -> Self {
+        let now = Instant::now();
+        let timer = Box::pin(sleep_until(now));
+        Self { under_way: VecDeque::new(), bytes: 0, free_at: now, timer }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// How many bytes may still set out.
+    pub(super) const fn room(&self) -> usize {
+        MOST.saturating_sub(self.bytes)
+    }
+
+    /// Bytes set out.
+    pub(super) fn send(&mut self, bytes: &[u8], network: &Network) {
+        let now = Instant::now();
+        let arrives = network.arrival(now, bytes.len(), &mut self.free_at);
+        // What was sent first arrives first.
+        let arrives = self.under_way.back().map_or(arrives, |(before, _)| arrives.max(*before));
+        self.bytes += bytes.len();
+        self.under_way.push_back((arrives, Bytes::copy_from_slice(bytes)));
+    }
+
+    /// The first bytes, once they are there; whoever waits is woken then. Ready with none where none are
+    /// under way.
+    pub(super) fn poll_first(&mut self, cx: &mut Context<'_>) -> Poll<&[u8]> {
+        let Some((arrives, bytes)) = self.under_way.front() else { return Poll::Ready(&[]) };
+        if *arrives > Instant::now() {
+            self.timer.as_mut().reset(*arrives);
+            if self.timer.as_mut().poll(cx).is_pending() {
+                return Poll::Pending;
+            }
+        }
+        Poll::Ready(bytes)
+    }
+
+    /// So many of the first bytes have been taken.
+    pub(super) fn took(&mut self, count: usize) {
+        self.bytes -= count;
+        if let Some((_, bytes)) = self.under_way.front_mut() {
+            bytes.advance(count);
+            if bytes.is_empty() {
+                self.under_way.pop_front();
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What is wrong with the network between this worker and the coordinator.
+
+use std::{
+    io,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use dormouse_units::Ppm;
+use hyper_util::rt::TokioIo;
+use tokio::{
+    net::TcpStream,
+    time::{Instant, sleep_until},
+};
+use tonic::transport::{Channel, Endpoint, Uri};
+
+use super::stream::Stream;
+
+/// What is lost is sent again after this long, and after twice as long each further time: the least
+/// timeout of Linux's TCP (tcp(7), `TCP_RTO_MIN`).
+const SENT_AGAIN: Duration = Duration::from_millis(200);
+/// After so many losses in a row a segment is said to have come: one that never comes is a partition.
+const MOST_LOSSES: u32 = 6;
+/// Bytes in a segment: those of Ethernet without the headers of TCP over IPv4.
+const SEGMENT: usize = 1448;
+
+/// One way in which it is wrong.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Disturbance {
+    /// Nothing passes.
+    Partition,
+    /// All that passes is this much later.
+    Delay(Duration),
+    /// This part of the segments is lost, and sent again.
+    Loss(Ppm),
+    /// So many bytes a second pass.
+    Rate(u64),
+}
+
+/// The network as all connections of a worker have it, whichever of its lives made them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Network(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// How many there are, so that nobody waits for the lock where nothing is wrong.
+    count: AtomicUsize,
+    disturbances: Mutex<Vec<Lasting>>,
+    /// Drawn from for each segment that may be lost.
+    drawn: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lasting {
+    number: u64,
+    what: Disturbance,
+    until: Instant,
+}
+
+/// A disturbance, over once it is dropped.
+#[derive(Debug)]
+pub(crate) struct Disturbed {
+    network: Network,
+    number: u64,
+}
+
+impl Network {
+    /// Something is wrong until then, or until what this returns is dropped.
+    pub(crate) fn disturb(&self, number: u64, what: Disturbance, until: Instant) -> Disturbed {
+        self.0.drawn.fetch_add(number.wrapping_add(1), Ordering::Relaxed);
+        self.all().push(Lasting { number, what, until });
+        self.0.count.fetch_add(1, Ordering::Release);
+        Disturbed { network: self.clone(), number }
+    }
+
+    /// Whether anything is wrong.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        self.0.count.load(Ordering::Acquire) > 0
+    }
+
+    fn all(&self) -> MutexGuard<'_, Vec<Lasting>> {
+        self.0.disturbances.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When so many bytes that set out now are through; `free_at` is until when what set out before
+    /// them keeps the line busy.
+    pub(super) fn arrival(&self, now: Instant, bytes: usize, free_at: &mut Instant) -> Instant {
+        let mut sets_out = now;
+        let (mut later, mut late) = (Duration::ZERO, Duration::ZERO);
+        for Lasting { what, until, .. } in self.all().iter().filter(|it| it.until > now) {
+            match *what {
+                Disturbance::Partition => sets_out = sets_out.max(*until),
+                Disturbance::Delay(by) => later += by,
+                Disturbance::Loss(part) => late = late.max(self.sent_again(bytes, part)),
+                Disturbance::Rate(per_second) => {
+                    let micros = bytes as u64 * 1_000_000 / per_second.max(1);
+                    *free_at = now.max(*free_at) + Duration::from_micros(micros);
+                    sets_out = sets_out.max(*free_at);
+                }
+            }
+        }
+        sets_out + later + late
+    }
+
+    /// How long it takes until segments of so many bytes in all have come, of which this part is lost
+    /// each time that they are sent.
+    fn sent_again(&self, bytes: usize, part: Ppm) -> Duration {
+        let segments = bytes.div_ceil(SEGMENT).max(1);
+        let times = (0..segments).map(|_| self.losses(part)).max().unwrap_or_default();
+        // 200 ms, and 400 more, and 800 more.
+        SENT_AGAIN * ((1 << times) - 1)
+    }
+
+    /// How often in a row a segment is lost.
+    fn losses(&self, part: Ppm) -> u32 {
+        let lost = |_: &u32| {
+            let n = self.0.drawn.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+            scrambled(n) % 1_000_000 < u64::from(part.get())
+        };
+        u32::try_from((0..MOST_LOSSES).take_while(lost).count()).unwrap_or(MOST_LOSSES)
+    }
+
+    /// Waits while nothing passes.
+    async fn passable(&self) {
+        loop {
+            let now = Instant::now();
+            let partitions = self
+                .all()
+                .iter()
+                .filter(|it| it.what == Disturbance::Partition)
+                .map(|it| it.until)
+                .max();
+            match partitions.filter(|until| *until > now) {
+                Some(until) => sleep_until(until).await,
+                None => return,
+            }
+        }
+    }
+
+    async fn dial(self, to: Uri) -> io::Result<TokioIo<Stream<TcpStream>>> {
+        self.passable().await;
+        let host = to.host().unwrap_or_default();
+        let host = host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host);
+        let stream = TcpStream::connect((host, to.port_u16().unwrap_or(80))).await?;
+        stream.set_nodelay(true)?;
+        Ok(TokioIo::new(Stream::new(stream, self)))
+    }
+
+    /// Dials the coordinator.
+    ///
+    /// # Errors
+    /// It can't be reached.
+    pub(crate) async fn connect(&self, to: &Endpoint) -> Result<Channel, tonic::transport::Error> {
+        let network = self.clone();
+        to.connect_with_connector(tower::service_fn(move |uri| network.clone().dial(uri))).await
+    }
+
+    /// A connection that is made once it is needed, and again where it breaks.
+    pub(crate) fn connect_lazy(&self, to: &Endpoint) -> Channel {
+        let network = self.clone();
+        to.connect_with_connector_lazy(tower::service_fn(move |uri| network.clone().dial(uri)))
+    }
+}
+
+impl Drop for Disturbed {
+    fn drop(&mut self) {
+        self.network.all().retain(|it| it.number != self.number);
+        self.network.0.count.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// A number that looks drawn, of one that was counted (SplitMix64's last steps).
+const fn scrambled(n: u64) -> u64 {
+    let n = (n ^ (n >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let n = (n ^ (n >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    n ^ (n >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(network: &Network, bytes: usize) -> Duration {
+        let now = Instant::now();
+        let mut free = now;
+        network.arrival(now, bytes, &mut free) - now
+    }
+
+    #[tokio::test]
+    async fn what_is_wrong_adds_up_and_passes() {
+        let network = Network::default();
+        let until = Instant::now() + Duration::from_secs(100);
+        assert!(!network.is_disturbed());
+        let delay = network.disturb(1, Disturbance::Delay(Duration::from_millis(30)), until);
+        let rate = network.disturb(2, Disturbance::Rate(1000), until);
+        assert_eq!(after(&network, 500), Duration::from_millis(530));
+        drop(delay);
+        assert_eq!(after(&network, 500), Duration::from_millis(500));
+        drop(rate);
+        assert!(!network.is_disturbed());
+        let partition = network.disturb(3, Disturbance::Partition, until);
+        assert!(after(&network, 1) > Duration::from_secs(99));
+        drop(partition);
+        assert_eq!(after(&network, 1), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn a_rate_holds_for_all_that_sets_out() {
+        let network = Network::default();
+        let now = Instant::now();
+        let _rate = network.disturb(1, Disturbance::Rate(1_000_000), now + Duration::from_secs(9));
+        let mut free = now;
+        let ends: Vec<_> = (0..3).map(|_| network.arrival(now, 100_000, &mut free) - now).collect();
+        assert_eq!(ends, [100, 200, 300].map(Duration::from_millis));
+    }
+
+    #[tokio::test]
+    async fn as_many_segments_are_lost_as_are_said() {
+        let network = Network::default();
+        let half = Ppm::new(250_000);
+        let lost = (0..10_000).filter(|_| network.sent_again(SEGMENT, half) > Duration::ZERO);
+        // Three times the standard deviation of a binomial distribution.
+        let lost = lost.count();
+        assert!(lost.abs_diff(2500) < 130, "{lost} of 10,000");
+        assert_eq!(network.sent_again(99, Ppm::ZERO), Duration::ZERO);
+    }
+}

@@ -1,0 +1,62 @@
+//! A worker that stands still, with all its tasks.
+
+use std::{io, thread, time::Duration};
+
+use nix::{
+    sys::{
+        signal::{SigEvent, SigevNotify, Signal, kill},
+        time::TimeSpec,
+        timer::{Expiration, Timer, TimerSetTimeFlags},
+    },
+    time::ClockId,
+    unistd::{Pid, getpid},
+};
+
+use crate::{agent::host::limit, cgroup::Tree};
+
+/// How much later than it is set to the timer may ring.
+const RINGS: Duration = Duration::from_millis(10);
+
+/// Why a worker did not stand still.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Error {
+    /// The first process of a PID namespace can't be stopped from inside.
+    #[error(
+        "this worker is process 1 of its container, which nothing inside can stop; give the container an \
+         init (docker run --init, `init: true` in compose)"
+    )]
+    First,
+    /// The tasks could not be frozen, or thawed.
+    #[error("its tasks can't be frozen: {0}")]
+    Groups(#[from] crate::cgroup::Error),
+    /// The kernel refuses.
+    #[error("the kernel does not stop it: {0}")]
+    Kernel(#[from] io::Error),
+}
+
+/// Has this process and all tasks stand still for so long. Blocks: nothing of this process runs
+/// meanwhile.
+///
+/// # Errors
+/// It can't be stopped; nothing has stood still for long then.
+pub(super) fn stand_still(tree: &Tree, lasts: Duration) -> Result<(), Error> {
+    if getpid() == Pid::from_raw(1) {
+        return Err(Error::First);
+    }
+    // The kernel's timer, which no stopped process has to look at.
+    let signal = SigevNotify::SigevSignal { signal: Signal::SIGCONT, si_value: 0 };
+    let mut timer =
+        Timer::new(ClockId::CLOCK_MONOTONIC, SigEvent::new(signal)).map_err(io::Error::from)?;
+    tree.freeze(true, limit::FREEZE)?;
+    let stopped = timer
+        .set(Expiration::OneShot(TimeSpec::from_duration(lasts)), TimerSetTimeFlags::empty())
+        .and_then(|()| kill(getpid(), Signal::SIGSTOP));
+    if stopped.is_ok() {
+        // The signal stops this thread a little later than others: whoever went on here would take the timer
+        // away before it rings.
+        thread::sleep(lasts + RINGS);
+    }
+    // Whether or not it stood still its tasks have to go on.
+    tree.freeze(false, limit::FREEZE)?;
+    Ok(stopped.map_err(io::Error::from)?)
+}

@@ -1,0 +1,108 @@
+//! A store without room, as an experiment may ask for.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+
+use super::{Error, Result};
+
+/// How many hold that the store is full; it is while any does.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Full(Arc<AtomicU32>);
+
+/// Holds that a store is full, until it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct HeldFull(Full);
+
+/// A file system without room, over a directory, until it is dropped.
+#[derive(Debug)]
+pub(super) struct NoRoom(PathBuf);
+
+impl Full {
+    pub(super) fn hold(&self) -> HeldFull {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        HeldFull(self.clone())
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Drop for HeldFull {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl NoRoom {
+    /// Lays one over `directory`: whoever writes there hears from the kernel that no space is left.
+    ///
+    /// # Errors
+    /// The kernel refuses the mount.
+    pub(super) fn over(directory: &Path) -> Result<Self> {
+        // The least that a tmpfs can have: one page, which its one file takes.
+        let (flags, options) = (MsFlags::MS_NOSUID | MsFlags::MS_NODEV, "size=4k,nr_inodes=64");
+        mount(Some("full"), directory, Some("tmpfs"), flags, Some(options))
+            .map_err(|e| Error::file("lay a full file system over", directory)(e.into()))?;
+        let laid = Self(directory.to_owned());
+        let filler = directory.join("full");
+        std::fs::write(&filler, [0; 4096]).map_err(Error::file("fill", &filler))?;
+        Ok(laid)
+    }
+}
+
+impl Drop for NoRoom {
+    fn drop(&mut self) {
+        if let Err(error) = umount2(&self.0, MntFlags::MNT_DETACH) {
+            tracing::warn!(%error, path = %self.0.display(), "a full file system is left over it");
+        }
+    }
+}
+
+/// The error of whoever finds no room.
+pub(super) fn no_space() -> io::Error {
+    io::Error::from_raw_os_error(libc::ENOSPC)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_store_is_full_while_anybody_holds_it_so() {
+        let full = Full::default();
+        let (one, two) = (full.hold(), full.hold());
+        drop(one);
+        assert!(full.is_held());
+        drop(two);
+        assert!(!full.is_held());
+    }
+
+    /// Needs root.
+    #[test]
+    fn nothing_can_be_written_where_there_is_no_room() {
+        if !nix::unistd::geteuid().is_root() {
+            assert!(std::env::var("CI").is_err(), "in CI nothing is skipped");
+            eprintln!("skipped: mounts need root");
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let laid = NoRoom::over(directory.path()).unwrap();
+        let error = fs::write(directory.path().join("pages-1.img"), "x").unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+        drop(laid);
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}
