@@ -368,8 +368,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
         let run = Run::of_tenants(live.setup, live.policies);
         let follow = |job: &&Submission| job.after.is_some();
         let followers: Followers = live.submissions.iter().filter(follow).cloned().collect();
-        let has_log = std::fs::metadata(&path).is_ok_and(|log| log.len() > 0);
-        if !(live.resume && has_log) {
+        if !(live.resume && dormouse_log::has_header(&path)) {
             let restored = Restored {
                 run_name: String::new(),
                 run,

@@ -311,6 +311,10 @@ pub(crate) struct CoordinatorArgs {
     /// Where to listen for workers; port 0 is any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7380")]
     pub(crate) listen: SocketAddr,
+    /// Begin the run, or go on with it where the folder of its results holds this run and it did not
+    /// come to its end; one that did is left as it is, with status 0
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) resume: bool,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use dormouse_analysis::Mode;
-use dormouse_coordinator::Progress;
+use dormouse_coordinator::{CoordinatorError, Progress};
 use dormouse_model::{Calendar, Request, Submission};
 use dormouse_units::Time;
 use dormouse_workload::{RequestStream, RequestsRead, Skipped};
@@ -111,7 +111,7 @@ pub(super) fn conduct_live(
     );
     drop(progress);
     let live::Outcome { record, fidelity, jobs, requests, .. } =
-        unless_broken(conducted, &mut staging, resume)?;
+        unless_broken(conducted, &mut staging, (resume, listen))?;
     let (record, fidelity) = (has_bag.then_some(record), Some(fidelity));
     let wall_s = began.elapsed().as_secs_f64();
     end(say, &Results { header, record, plan, fidelity, jobs, requests, wall_s }, staging)
@@ -149,7 +149,7 @@ fn open_at(live: &Live, dir: &Path) -> Option<String> {
 fn unless_broken<T>(
     conducted: Result<T, LiveError>,
     staging: &mut Staging,
-    resume: bool,
+    (resume, listen): (bool, Option<SocketAddr>),
 ) -> Result<T, Failure> {
     conducted.map_err(|error| {
         let begun = resume || dormouse_report::output::has_steps(staging.path());
@@ -157,8 +157,15 @@ fn unless_broken<T>(
             return error.into();
         }
         staging.settle();
-        let resume = command_line(["dormouse", "resume", &staging.path().to_string_lossy()]);
-        Failure::Broken(format!("{error}; `{resume}` goes on with the run"))
+        let dir = staging.path().to_string_lossy().into_owned();
+        let listen = listen.into_iter().flat_map(|at| ["--listen".to_owned(), at.to_string()]);
+        let words = ["dormouse", "resume", &dir].map(str::to_owned).into_iter().chain(listen);
+        let resume = command_line(words.collect::<Vec<_>>());
+        let said = format!("{error}; `{resume}` goes on with the run");
+        match error {
+            LiveError::Coordinator(CoordinatorError::Paused { .. }) => Failure::Paused(said),
+            _ => Failure::Broken(said),
+        }
     })
 }
 
@@ -181,8 +188,18 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }
-    let rehearsed = Rehearsed::of(experiment)?;
-    conduct_live(&header, rehearsed, None, (*listen, page.page()), Staging::go_on(dir)?, *say)
+    go_on_live((&header, dir), (*listen, page.page()), *say)
+}
+
+/// Goes on with the live run in a folder; without `listen`, on workers of its own.
+pub(super) fn go_on_live(
+    (header, dir): (&Header, &Path),
+    (listen, page): (Option<SocketAddr>, Option<Page>),
+    say: Say,
+) -> Result<(), Failure> {
+    header.check_inputs()?;
+    let rehearsed = Rehearsed::of(&header.experiment)?;
+    conduct_live(header, rehearsed, None, (listen, page), Staging::go_on(dir)?, say)
 }
 
 fn check(dir: &Path, header: &Header) -> Result<(), Failure> {
