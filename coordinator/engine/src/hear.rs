@@ -74,7 +74,10 @@ impl Run {
             | Event::InstantOver
             | Event::Cancel { .. }
             | Event::Clock { .. } => {}
-            Event::Resumed { .. } => self.ask_again(),
+            Event::Resumed { .. } => {
+                self.ask_again();
+                notices.extend(self.unheard.drain(..));
+            }
         }
     }
 

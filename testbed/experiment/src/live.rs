@@ -34,6 +34,9 @@ pub struct Live {
     pub share: Option<Ppm>,
     /// Real time of silence after which a worker counts as lost.
     pub lost_after: Span,
+    /// Real time for which a worker of another host keeps its VMs without a coordinator and dials it
+    /// again; not less than `lost-after`.
+    pub patience: Span,
     /// The part of its time by which a task may miss what it was promised in a faithful run.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub worst_error: f64,
@@ -80,6 +83,7 @@ impl Default for Live {
             reserve: Ppm::new(250_000),
             share: None,
             lost_after: Span::from_secs(5),
+            patience: Span::from_secs(600),
             worst_error: 0.05,
             mean_error: 0.005,
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use dormouse_analysis::Mode;
-use dormouse_coordinator::{CoordinatorError, Progress};
+use dormouse_coordinator::{Awaited, CoordinatorError, Progress};
 use dormouse_model::{Calendar, Request, Submission};
 use dormouse_units::Time;
 use dormouse_workload::{RequestStream, RequestsRead, Skipped};
@@ -216,6 +216,9 @@ fn check(dir: &Path, header: &Header) -> Result<(), Failure> {
 /// How a live run goes, in some words.
 fn how(now: &Progress, has_bag: bool, calendar: Calendar) -> String {
     let date = calendar.in_brackets(now.now);
+    if let Some(Awaited { back, of }) = now.awaited {
+        return format!("{back} of {of} workers are back");
+    }
     match (now.begun, has_bag) {
         (false, _) => format!("{} of {} workers are here", now.workers, now.workers_wanted),
         (true, false) => {
@@ -261,5 +264,8 @@ mod tests {
         let now = Progress { begun: true, now: Time::from_secs(10), ..Progress::default() };
         let says = how(&now, false, header.calendar);
         assert_eq!(says, "10 s (2012-12-31 23:22:37 UTC), 0 in the machine");
+        let awaited = Some(Awaited { back: 1, of: 3 });
+        let waits = Progress { awaited, ..now };
+        assert_eq!(how(&waits, true, header.calendar), "1 of 3 workers are back");
     }
 }
