@@ -1,7 +1,7 @@
 //! Dilated time: what time it is in the emulation, and when to wake the run.
 
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dormouse_units::{Speedup, Time};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -13,8 +13,8 @@ use crate::message::ConductorMsg;
 #[derive(Clone, Debug)]
 pub(crate) struct DilatedClock {
     speedup: Speedup,
-    /// When it began to run.
-    origin: Arc<OnceLock<Instant>>,
+    /// When it began to run, and what it showed then.
+    origin: Arc<OnceLock<(Instant, Time)>>,
     start: Time,
 }
 
@@ -25,7 +25,12 @@ impl DilatedClock {
     }
 
     pub(crate) fn run(&self) {
-        self.origin.get_or_init(Instant::now);
+        self.run_since(Instant::now(), self.start);
+    }
+
+    /// It has been running since `origin`, when it showed `start`.
+    pub(crate) fn run_since(&self, origin: Instant, start: Time) {
+        self.origin.get_or_init(|| (origin, start));
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -38,15 +43,18 @@ impl DilatedClock {
 
     /// What it shows, or showed, at an instant.
     pub(crate) fn at(&self, instant: Instant) -> Time {
-        let since = |origin: &Instant| instant.saturating_duration_since(*origin);
-        let elapsed = self.origin.get().map_or(Duration::ZERO, since);
-        self.start + self.speedup.emulated(elapsed)
+        match self.origin.get() {
+            None => self.start,
+            Some((origin, start)) => {
+                *start + self.speedup.emulated(instant.saturating_duration_since(*origin))
+            }
+        }
     }
 
     /// When it will show `at`; `None` while it stands still or if that is past all clocks.
     pub(crate) fn instant_of(&self, at: Time) -> Option<Instant> {
-        let ahead = self.speedup.real(at.since(self.start));
-        self.origin.get()?.checked_add(ahead)
+        let (origin, start) = self.origin.get()?;
+        origin.checked_add(self.speedup.real(at.since(*start)))
     }
 }
 
@@ -151,5 +159,19 @@ mod tests {
             std::hint::spin_loop();
         }
         assert!(clock.now() >= Time::from_secs(6) && other.now() >= Time::from_secs(6));
+        // It does not begin again.
+        clock.run_since(Instant::now(), Time::ZERO);
+        assert!(other.now() >= Time::from_secs(6));
+    }
+
+    #[test]
+    fn a_clock_that_went_on_unseen_shows_so() {
+        let clock = DilatedClock::standing(Speedup::times(10), Time::from_secs(5));
+        let since = Instant::now();
+        clock.run_since(since, Time::from_secs(100));
+        let at = |real| clock.at(since + std::time::Duration::from_secs(real));
+        assert_eq!((at(0), at(3)), (Time::from_secs(100), Time::from_secs(130)));
+        let later = clock.instant_of(Time::from_secs(130)).expect("it runs");
+        assert_eq!(later, since + std::time::Duration::from_secs(3));
     }
 }

@@ -1,6 +1,6 @@
 //! The conductor owns the run: every event passes through it, in one order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,6 @@ use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
 use dormouse_model::{Command, Event, Notice, Request, Step, Submission};
 use dormouse_units::{HostId, Span, Time, VmId};
-use ractor::rpc::CallResult;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -37,6 +36,7 @@ use crate::wire::Loads;
 use crate::{CoordinatorError, SPANS};
 pub(crate) use args::{ConductorArgs, RestoredHost};
 use inbox::{Arrived, Inbox};
+use returning::Returning;
 use turn::{Due, Turn};
 
 mod args;
@@ -49,6 +49,8 @@ mod interrupt;
 mod jobs;
 mod late;
 mod progress;
+mod returning;
+mod stops;
 pub(crate) mod thread;
 mod turn;
 
@@ -102,6 +104,8 @@ pub(crate) struct ConductorState {
     unstuck: u64,
     stuck: bool,
     closing: bool,
+    /// Whom it waits for before it goes on.
+    returning: Option<Returning>,
     /// Why its scheduler can't decide any more: nothing is heard from then on.
     broken: Option<String>,
     journal: ActorRef<JournalMsg>,
@@ -150,7 +154,7 @@ impl ConductorState {
     /// that is given: nothing after it is heard.
     fn hear_until(&mut self, until: Time, earliest: Option<Time>) {
         let mut ticked = None;
-        while self.broken.is_none() {
+        while self.broken.is_none() && self.returning.is_none() {
             let under_way = earliest.and_then(|earliest| self.inbox.under_way_since(earliest));
             let just_before = under_way.map(|at| at - Span::from_micros(1));
             let until = just_before.map_or(until, |at| at.min(until));
@@ -199,63 +203,16 @@ impl ConductorState {
     /// at the time of the last step.
     fn say_clock(&mut self) {
         // So long a worker keeps its VMs without a coordinator.
-        self.say_clock_and_hold(self.plan.lost_after);
+        self.say_clock_and_hold(self.plan.hold);
     }
 
     fn say_clock_and_hold(&mut self, hold: Duration) {
-        if !self.begun || self.run.over().is_some() {
+        if !self.begun || self.run.over().is_some() || self.returning.is_some() {
             return;
         }
         let hold_real_us = outage::micros(hold);
         let (shows, unix_us) = (self.clock.now(), outage::unix_us());
         self.feed(self.last, Event::Clock { shows, unix_us, hold_real_us });
-    }
-
-    /// Ends the run with what is left, unless what has come by now ends it anyway.
-    fn cancel(&mut self, why: impl FnOnce(&Self) -> String) {
-        let now = self.clock.now();
-        self.hear_until(now, None);
-        if self.run.over().is_none() {
-            let why = why(self);
-            self.feed(now, Event::Cancel { why });
-        }
-    }
-
-    /// Stops here, so that the run can be gone on with: what has come by now is in the log, and so is
-    /// the time, from which on its VMs are not there. One that has not begun is ended.
-    async fn pause(&mut self, why: String) {
-        if !self.begun {
-            return self.cancel(|_| why);
-        }
-        self.hear_until(self.clock.now(), None);
-        if self.run.over().is_some() || self.broken.is_some() {
-            return;
-        }
-        self.say_clock_and_hold(Duration::ZERO);
-        let steps = std::mem::take(&mut self.batch.steps);
-        // What was decided by it is decided again when the run goes on: nobody is told now.
-        let _ = self.journal.cast(JournalMsg::Append(Batch { steps, ..Batch::default() }));
-        self.outgoing.clear();
-        match self.journal.call(JournalMsg::Flush, Some(CLEAN_UP)).await {
-            Ok(CallResult::Success(())) => {
-                let _ = self.failed.send(CoordinatorError::Paused { why });
-            }
-            // The journal has said why.
-            _ => tracing::error!("the last steps could not be made durable"),
-        }
-    }
-
-    /// Ends the service where the scheduler has failed, once all steps before are in the log: the run
-    /// can be gone on with.
-    async fn break_off(&mut self) {
-        let Some(why) = self.broken.clone() else { return };
-        match self.journal.call(JournalMsg::Flush, Some(CLEAN_UP)).await {
-            Ok(CallResult::Success(())) => {
-                let _ = self.failed.send(CoordinatorError::Scheduler { why });
-            }
-            // The journal has said why.
-            _ => tracing::error!("the last steps could not be made durable"),
-        }
     }
 
     fn left(&self) -> String {
@@ -468,10 +425,13 @@ impl Actor for Conductor {
         let anchor = args.anchor.filter(|_| !jobs::waits_for_machine(&args.run));
         let back = anchor.map(|anchor| anchor.back(args.last, outage::unix_us(), speedup));
         let back = back.unwrap_or(Back::unknown(args.last));
-        let clock = DilatedClock::standing(speedup, back.at);
+        let clock = DilatedClock::standing(speedup, args.last);
         args.vitals.shows(clock.clone());
         // A log that ends between the hosts and the beginning: it begins now.
         let restored = !args.hosts.is_empty();
+        let goes_on = args.begun && args.run.over().is_none();
+        let there = args.hosts.iter().filter(|host| host.lost.is_none()).map(|host| host.host);
+        let returning = goes_on.then(|| Returning::of(there.collect(), back));
         let loads = Loads {
             programs: args.plan.programs.clone(),
             cpu_us: args.facts.cpu_us.clone(),
@@ -514,6 +474,7 @@ impl Actor for Conductor {
             unstuck: 0,
             stuck: false,
             closing: false,
+            returning,
             broken: None,
             journal: args.journal,
             vitals: args.vitals,
@@ -527,7 +488,7 @@ impl Actor for Conductor {
             progress: args.progress,
             failed: args.failed,
         };
-        if restored && !jobs::waits_for_machine(&state.run) {
+        if restored && !goes_on && !jobs::waits_for_machine(&state.run) {
             state.clock.run();
         }
         state.restore(&myself, args.hosts).await;
@@ -536,13 +497,9 @@ impl Actor for Conductor {
             later(SHOW_EVERY, &myself, ConductorMsg::Show);
         }
         later(SAY_CLOCK_EVERY, &myself, ConductorMsg::SayClock);
-        if args.begun && state.run.over().is_none() {
-            let Back { at, outage, away } = back;
-            let away_real_us = outage::micros(away);
-            state.feed(at, Event::Resumed { outage, away_real_us });
-            state.say_clock();
-        }
-        if restored || state.run.over().is_some() {
+        // Nobody may be left to wait for.
+        state.go_on_if_all_are_back();
+        if (restored && state.returning.is_none()) || state.run.over().is_some() {
             if !args.begun && state.run.over().is_none() {
                 state.feed_now(Event::Begin);
             }
@@ -558,42 +515,59 @@ impl Actor for Conductor {
         message: ConductorMsg,
         state: &mut ConductorState,
     ) -> Result<(), ActorProcessingErr> {
+        let is_asked = matches!(message, ConductorMsg::Show | ConductorMsg::Status(_));
+        let mut messages = VecDeque::from([message]);
+        while let Some(message) = messages.pop_front() {
+            if let Some(message) = state.unless_set_aside(message) {
+                state.obey(&myself, message).await;
+            }
+            messages.extend(state.go_on_if_all_are_back());
+        }
+        if state.returning.is_none() && !is_asked {
+            state.commit(&myself);
+            state.break_off().await;
+        }
+        Ok(())
+    }
+}
+
+impl ConductorState {
+    /// Does what a message wants done.
+    async fn obey(&mut self, myself: &ActorRef<ConductorMsg>, message: ConductorMsg) {
         match message {
             ConductorMsg::Hello { hello, ack, connection, reply } => {
-                let answer = state.hello(&myself, hello, ack, connection).await;
+                let answer = self.hello(myself, hello, ack, connection).await;
                 let _ = reply.send(answer);
             }
-            ConductorMsg::Heard { host, through, heard } => state.heard(host, through, heard),
-            ConductorMsg::Lost { host, why } => state.lose(host, why),
-            ConductorMsg::Tick => state.tick(),
-            ConductorMsg::StillStuck { since } => state.still_stuck(since),
-            ConductorMsg::Submit { asked, reply } => state.take(&asked, reply),
-            ConductorMsg::Shut(reply) => state.shut(reply),
-            ConductorMsg::Interrupt { wanted, reply } => state.interrupt(wanted, reply),
-            ConductorMsg::Cancel { why } => state.cancel(|_| why),
-            ConductorMsg::Pause { why } => state.pause(why).await,
+            ConductorMsg::Heard { host, through, heard } => self.heard(host, through, heard),
+            ConductorMsg::Attached { host } => self.is_back(host),
+            ConductorMsg::Lost { host, why } => self.lose(host, why),
+            ConductorMsg::Tick => self.tick(),
+            ConductorMsg::StillStuck { since } => self.still_stuck(since),
+            ConductorMsg::Submit { asked, reply } => self.take(&asked, reply),
+            ConductorMsg::Shut(reply) => self.shut(reply),
+            ConductorMsg::Interrupt { wanted, reply } => self.interrupt(wanted, reply),
+            ConductorMsg::Cancel { why } => self.cancel(|_| why),
+            ConductorMsg::Pause { why } => self.pause(why).await,
             ConductorMsg::Close => {
-                let vms = state.vms.len();
+                let vms = self.vms.len();
                 tracing::warn!(vms, "the workers did not report all VMs gone in time");
-                state.vms.clear();
+                self.vms.clear();
             }
             ConductorMsg::Show => {
-                state.show();
-                later(SHOW_EVERY, &myself, ConductorMsg::Show);
-                return Ok(());
+                self.show();
+                later(SHOW_EVERY, myself, ConductorMsg::Show);
             }
             ConductorMsg::SayClock => {
-                state.say_clock();
-                state.look_for_answers();
-                later(SAY_CLOCK_EVERY, &myself, ConductorMsg::SayClock);
+                if self.returning.is_none() {
+                    self.say_clock();
+                    self.look_for_answers();
+                }
+                later(SAY_CLOCK_EVERY, myself, ConductorMsg::SayClock);
             }
             ConductorMsg::Status(reply) => {
-                let _ = reply.send(state.progress());
-                return Ok(());
+                let _ = reply.send(self.progress());
             }
         }
-        state.commit(&myself);
-        state.break_off().await;
-        Ok(())
     }
 }

@@ -93,6 +93,14 @@ pub enum CoordinatorError {
     },
 }
 
+impl CoordinatorError {
+    /// Whether the run can be gone on with as it is.
+    #[must_use]
+    pub const fn can_be_gone_on_with(&self) -> bool {
+        matches!(self, Self::Paused { .. } | Self::Scheduler { .. })
+    }
+}
+
 fn listen_remedy(source: &std::io::Error) -> &'static str {
     match source.kind() {
         std::io::ErrorKind::AddrInUse => {

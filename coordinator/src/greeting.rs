@@ -1,5 +1,7 @@
 //! What every worker is told first.
 
+use std::time::Duration;
+
 use dormouse_proto::v1;
 use dormouse_units::HostId;
 
@@ -17,13 +19,14 @@ pub(crate) struct Greeting {
 impl Greeting {
     /// Makes the greeting of the run with this plan and clock for the worker that is this host.
     pub(crate) fn new(plan: &Plan, clock: DilatedClock, host: HostId) -> Self {
-        let lost_after = plan.lost_after.as_millis();
+        let millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         let welcome = v1::Welcome {
             run: plan.run.clone(),
             host: host.get(),
             emulated_us_per_second: plan.speedup.emulated_us_per_second(),
             programs: plan.to_measure(),
-            lost_after_ms: u32::try_from(lost_after).unwrap_or(u32::MAX),
+            lost_after_ms: millis(plan.lost_after),
+            hold_ms: millis(plan.hold),
             hold_checkpoints: plan.hold_checkpoints,
             noop: plan.noop,
             ..v1::Welcome::default()

@@ -66,7 +66,7 @@ pub use answers::ANSWER_WITHIN;
 pub use delays::DelayHistogram;
 pub use error::CoordinatorError;
 pub use live::{BoundRun, Conducted, LiveRun, Observer};
-pub use progress::Progress;
+pub use progress::{Awaited, Progress};
 pub use remote::{EventLines, Remote, RemoteError, address_of};
 pub use replay::{Difference, ReplayError, ReplayReport, replay};
 pub use signals::Signals;

@@ -81,6 +81,10 @@ pub struct LiveRun {
     pub out: PathBuf,
     /// After how much silence a worker is lost, real time.
     pub lost_after: Duration,
+    /// For how long a worker keeps its VMs without a coordinator, and dials it again, real time.
+    pub hold: Duration,
+    /// The workers stay when the run is stopped, to be gone on with; else they are told that it is over.
+    pub workers_stay: bool,
     /// For how long a worker without tasks may leave a command unanswered, real time: see
     /// [`crate::ANSWER_WITHIN`].
     pub answer_within: Duration,
@@ -163,6 +167,8 @@ impl LiveRun {
             hold_checkpoints: self.hold_checkpoints,
             noop: self.noop,
             lost_after: self.lost_after,
+            hold: self.hold,
+            workers_stay: self.workers_stay,
             answer_within: self.answer_within,
             faults: self.faults.clone(),
             limit: if self.open { NO_LIMIT } else { self.limit },
@@ -188,6 +194,7 @@ impl LiveRun {
         let entries = if self.open { usize::MAX } else { entries };
         let (experiment, lost_after) = (self.experiment.clone(), self.lost_after);
         let (cancel, pause) = (self.cancel.clone(), self.pause.clone());
+        let workers_stay = self.workers_stay;
         let (out, resume, submissions) = (self.out.clone(), self.resume, self.submissions.clone());
         let requests = self.requests.clone();
         // What is in the folder is another's where its log is.
@@ -205,6 +212,7 @@ impl LiveRun {
             secret,
             cancel,
             pause,
+            workers_stay,
         };
         let vitals = Vitals::default();
         Ok(BoundRun {
@@ -372,8 +380,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
         let run = Run::of_tenants(live.setup, live.policies);
         let follow = |job: &&Submission| job.after.is_some();
         let followers: Followers = live.submissions.iter().filter(follow).cloned().collect();
-        let has_log = std::fs::metadata(&path).is_ok_and(|log| log.len() > 0);
-        if !(live.resume && has_log) {
+        if !(live.resume && dormouse_log::has_header(&path)) {
             let restored = Restored {
                 run_name: String::new(),
                 run,

@@ -21,6 +21,8 @@ pub(crate) enum ConductorMsg {
     },
     /// New reports of a host, the last of them numbered `through`.
     Heard { host: HostId, through: u64, heard: Vec<(u64, Heard)> },
+    /// The worker of a host is connected, maybe again.
+    Attached { host: HostId },
     /// A host's session has given it up.
     Lost { host: HostId, why: String },
     /// The alarm rings.

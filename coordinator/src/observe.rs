@@ -14,7 +14,7 @@ use crate::interruption::{Injection, reason};
 use crate::message::ConductorMsg;
 use crate::outage;
 use crate::outside::Asked;
-use crate::progress::{Posted, Progress};
+use crate::progress::{Awaited, Posted, Progress};
 
 /// How long whoever asks waits for the conductor, which may think, before it is told how the run went
 /// when that was shown last.
@@ -62,6 +62,7 @@ impl v1::observe_server::Observe for ObserveApi {
             CallResult::SenderError => return Err(ended()),
         };
         let Progress { now, tasks, completed, running, vms, workers, cost, over, .. } = progress;
+        let Awaited { back: workers_back, of: workers_awaited } = progress.awaited.unwrap_or_default();
         Ok(Response::new(v1::StatusReply {
             experiment: self.experiment.clone(),
             emulated_now_us: now.as_micros(),
@@ -73,6 +74,8 @@ impl v1::observe_server::Observe for ObserveApi {
             cost_nanos: u64::try_from(cost.as_nanos()).unwrap_or(0),
             over,
             real_age_us: outage::micros(age),
+            workers_awaited,
+            workers_back,
         }))
     }
 

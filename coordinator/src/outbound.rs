@@ -11,7 +11,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tonic::Status;
 
 /// The end of all sessions, with the goodbye to all workers: announced once, and told to them even
-/// when actors have died.
+/// when actors have died. Without a goodbye they keep what they have, and dial again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SessionEnd {
     announced: CancellationToken,
@@ -19,9 +19,11 @@ pub(crate) struct SessionEnd {
 }
 
 impl SessionEnd {
-    pub(crate) fn announce(&self, goodbye: v1::Goodbye) {
-        // Only the first goodbye counts.
-        let _ = self.goodbye.set(goodbye);
+    pub(crate) fn announce(&self, goodbye: Option<v1::Goodbye>) {
+        if let Some(goodbye) = goodbye {
+            // Only the first goodbye counts.
+            let _ = self.goodbye.set(goodbye);
+        }
         self.announced.cancel();
     }
 
@@ -63,8 +65,8 @@ impl Stream for Outbound {
         }
         if self.announced.as_mut().poll(context).is_ready() {
             self.over = true;
-            let goodbye = self.session_end.goodbye().unwrap_or_default();
-            return Poll::Ready(Some(Ok(goodbye_message(0, goodbye))));
+            let goodbye = self.session_end.goodbye();
+            return Poll::Ready(goodbye.map(|goodbye| Ok(goodbye_message(0, goodbye))));
         }
         message.map(|_| None)
     }

@@ -36,6 +36,10 @@ pub(crate) struct Plan {
     pub(crate) hold_checkpoints: bool,
     pub(crate) noop: bool,
     pub(crate) lost_after: Duration,
+    /// For how long a worker keeps its VMs without a coordinator.
+    pub(crate) hold: Duration,
+    /// They stay when the run is stopped, to be gone on with.
+    pub(crate) workers_stay: bool,
     pub(crate) answer_within: Duration,
     pub(crate) limit: Time,
     /// What is to go wrong, in order of time.

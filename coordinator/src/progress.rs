@@ -24,12 +24,24 @@ pub struct Progress {
     pub workers: u32,
     /// Workers it waits for before it begins.
     pub workers_wanted: u32,
+    /// The workers that it waits for before it goes on, of a run that was stopped or whose coordinator
+    /// was killed. Of tasks and VMs only those of workers that are back are running.
+    pub awaited: Option<Awaited>,
     /// What is owed so far.
     pub cost: Money,
     /// How often what happened.
     pub counts: Counts,
     /// It is over.
     pub over: bool,
+}
+
+/// How many workers of a run that goes on are back, of how many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Awaited {
+    /// Number of workers that are back.
+    pub back: u32,
+    /// Number of workers that the run had.
+    pub of: u32,
 }
 
 /// How a run went a moment ago.

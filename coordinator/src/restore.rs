@@ -135,7 +135,7 @@ pub(crate) fn restore(
                     },
                 );
             }
-            Event::HostLost { host, why } => {
+            Event::HostLost { host, why, .. } => {
                 if let Some(host) = hosts.get_mut(host) {
                     host.lost = Some(why.clone());
                 }

@@ -62,6 +62,8 @@ pub(crate) struct Particulars {
     pub(crate) secret: Secret,
     pub(crate) cancel: CancellationToken,
     pub(crate) pause: CancellationToken,
+    /// Nobody tells them that the run is over where it can be gone on with.
+    pub(crate) workers_stay: bool,
 }
 
 /// The actors beside the conductor of a run.
@@ -186,11 +188,12 @@ impl Service {
         });
         let outcome = self.outcome().await;
         canceller.abort();
-        let why = match &outcome {
-            Ok(_) => "the run is over".to_owned(),
-            Err(error) => format!("the run was ended: {error}"),
+        let goodbye = match &outcome {
+            Ok(_) => Some("the run is over".to_owned()),
+            Err(error) if particulars.workers_stay && error.can_be_gone_on_with() => None,
+            Err(error) => Some(format!("the run was ended: {error}")),
         };
-        session_end.announce(v1::Goodbye { why, over: true });
+        session_end.announce(goodbye.map(|why| v1::Goodbye { why, over: true }));
         // Their sessions end with the server; nothing on a worker depends on these actors.
         self.warden.get_cell().stop_children_and_wait(None, Some(ENDING)).await;
         let _ = self.warden.stop_and_wait(None, Some(ENDING)).await;

@@ -185,6 +185,7 @@ impl SessionState {
         let _ = connection.to_worker.try_send(v1::ToWorker { ack: self.link.ack(), body });
         // The former connection, if there was one, ends here.
         self.connection = Some(connection);
+        let _ = self.conductor.cast(ConductorMsg::Attached { host: self.host });
     }
 
     fn receive(

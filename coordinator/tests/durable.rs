@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::*;
-use dormouse_coordinator::{CoordinatorError, replay};
+use dormouse_coordinator::{Awaited, CoordinatorError, Progress, replay};
 use dormouse_log::LogError;
 use dormouse_units::Span;
 
@@ -110,19 +110,105 @@ async fn the_vms_are_charged_for_the_time_without_a_coordinator() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_that_does_not_come_back_to_a_resumed_run_is_lost() {
+async fn a_worker_that_does_not_come_back_is_lost_as_of_when_the_coordinator_went() {
+    const OUTAGE: Duration = Duration::from_millis(700);
     let dir = tempfile::tempdir().unwrap();
     let (runtime, coordinator) = start_apart(live(2, 1, dir.path())).await;
     let mut worker = FakeWorker::new("w", 1, &coordinator.at);
     worker.join().await;
-    created(&worker.commands().await);
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    started(&worker.commands().await);
     kill(runtime).await;
+    let before = replay(&dir.path().join("events.jsonl"), |_| Ok(run_again(2, 1))).unwrap();
+    // This is the outage itself: nothing is waited for.
+    tokio::time::sleep(OUTAGE).await;
     let mut again = live(2, 1, dir.path());
     (again.resume, again.lost_after) = (true, Duration::from_millis(300));
     let done = Under::start(again).await.outcome().await.unwrap();
     assert_eq!(done.run.counts().hosts_lost, 1);
-    let why = done.facts.hosts[0].lost.as_ref().map(|(_, why)| why.clone()).unwrap();
+    let (lost, why) = done.facts.hosts[0].lost.clone().unwrap();
     assert!(why.contains("not connected"), "{why}");
+    // Nobody knows of more: no time passed, and the VM is charged up to there.
+    let [outage] = &done.facts.outages[..] else { panic!("{:?}", done.facts.outages) };
+    assert_eq!((outage.outage, outage.at), (Span::ZERO, lost));
+    assert!(Duration::from_micros(outage.away_real_us) >= OUTAGE, "{outage:?}");
+    let (_, vm) = done.run.provider().vms().next().unwrap();
+    let there = vm.charges().iter().fold(Span::ZERO, |sum, charge| sum + charge.duration());
+    assert!(Duration::from_micros(there.as_micros()) < OUTAGE * 30, "{there}");
+    let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
+    assert_eq!((report.difference, before.difference), (None, None));
+    assert!(report.steps > before.steps);
+    // Its scheduler heard of it as the run went on, and not before.
+    let lines = std::fs::read_to_string(&done.log).unwrap();
+    let of = |what: &str| lines.lines().find(|line| line.contains(what)).unwrap().to_owned();
+    assert!(!of("\"host-lost\"").contains("vm-lost"), "{lines}");
+    assert!(of("\"resumed\"").contains("vm-lost"), "{lines}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_goes_on_waits_for_its_workers_and_shows_none_of_their_vms_until_then() {
+    let dir = tempfile::tempdir().unwrap();
+    let (runtime, coordinator) = start_apart(live(1, 1, dir.path())).await;
+    let address = coordinator.at.address;
+    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    let (vm, task, attempt) = started(&worker.commands().await);
+    kill(runtime).await;
+    worker.disconnect();
+    let mut again = live(1, 1, dir.path());
+    (again.listen, again.resume) = (address, true);
+    let (progress, mut seen) = tokio::sync::watch::channel(Progress::default());
+    again.observer.progress = Some(progress);
+    let coordinator = Under::start(again).await;
+    let waits = within("it waits", seen.wait_for(|now| now.awaited.is_some())).await.unwrap();
+    assert_eq!(waits.awaited, Some(Awaited { back: 0, of: 1 }));
+    assert_eq!((waits.vms, waits.running), (0, 0));
+    let stood = waits.now;
+    drop(waits);
+    worker.connect().await.unwrap();
+    worker.welcome().await;
+    let goes_on = |now: &Progress| now.awaited.is_none() && now.begun;
+    let goes_on = *within("it goes on", seen.wait_for(goes_on)).await.unwrap();
+    assert_eq!((goes_on.vms, goes_on.running), (1, 1));
+    assert!(goes_on.now > stood, "{goes_on:?}");
+    worker.report(finished(vm, task, attempt)).await;
+    worker.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_that_stay_are_not_told_that_a_stopped_run_is_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut first = live(2, 1, dir.path());
+    (first.workers_stay, first.hold) = (true, Duration::from_secs(600));
+    let pause = first.pause.clone();
+    let (coordinator, mut worker, welcome) = joined("w", first).await;
+    assert_eq!((welcome.lost_after_ms, welcome.hold_ms), (30_000, 600_000));
+    let address = coordinator.at.address;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    let (vm, task, attempt) = started(&worker.commands().await);
+    pause.cancel();
+    assert!(matches!(worker.hear().await, Said::Ended(_)), "its connection ends without a word");
+    let stopped = coordinator.outcome().await.unwrap_err();
+    assert!(matches!(stopped, CoordinatorError::Paused { .. }), "{stopped}");
+    worker.disconnect();
+    worker.make(finished(vm, task, attempt));
+    let mut again = live(2, 1, dir.path());
+    (again.listen, again.resume) = (address, true);
+    let coordinator = Under::start(again).await;
+    worker.connect().await.unwrap();
+    worker.welcome().await;
+    worker.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert!(done.run.tasks().iter().all(|t| t.attempt.get() == 1));
+    assert!(done.facts.outages[0].outage > Span::ZERO, "its VM went on: {:?}", done.facts.outages);
+    assert_eq!(replay(&done.log, |_| Ok(run_again(2, 1))).unwrap().difference, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

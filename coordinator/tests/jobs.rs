@@ -60,6 +60,8 @@ fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveR
         faults: Vec::new(),
         speedup: Speedup::from_f64(1_000.0).unwrap(),
         lost_after: Duration::from_millis(300),
+        hold: Duration::from_millis(300),
+        workers_stay: false,
         ..bag(0, 1, out)
     }
 }

@@ -87,7 +87,7 @@ fn jobs_that_are_stopped_go_on() {
     survives(|run, out, before| {
         let stopped = run.told(Signal::SIGINT);
         let said = text(&stopped);
-        assert_eq!(stopped.status.code(), Some(1), "{said}");
+        assert_eq!(stopped.status.code(), Some(3), "{said}");
         let how = format!("dormouse resume {}", out.display());
         assert!(said.contains("paused") && said.contains(&how), "{said}");
         assert!(!out.join("summary.json").exists());

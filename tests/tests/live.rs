@@ -97,7 +97,7 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
     let run = UnderWay::live(&out, Path::new(file), &["--speedup", "30"]);
     wait_for_report(&out, "task-started", 0);
     let stopped = end_with(run, Signal::SIGTERM);
-    assert_eq!(stopped.status.code(), Some(1), "{}", text(&stopped));
+    assert_eq!(stopped.status.code(), Some(3), "{}", text(&stopped));
     let said = text(&stopped);
     assert!(said.contains("paused") && said.contains(&format!("dormouse resume {dir}")), "{said}");
     assert!(!out.join("summary.json").exists());

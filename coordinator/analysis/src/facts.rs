@@ -166,7 +166,7 @@ impl LiveFacts {
                 offer: *offer,
                 lost: None,
             }),
-            Event::HostLost { host, why } => {
+            Event::HostLost { host, why, .. } => {
                 if let Some(fact) = self.hosts.iter_mut().find(|h| h.host == *host) {
                     fact.lost = Some((step.at, why.clone()));
                 }

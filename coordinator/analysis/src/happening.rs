@@ -123,7 +123,7 @@ fn event(event: &Event) -> Told {
             let text = format!("{host} ({name}) joined, with {} vCPUs", offer.vcpus);
             ("host", Some(text), vec![host.to_string()])
         }
-        Event::HostLost { host, why } => {
+        Event::HostLost { host, why, .. } => {
             ("host", Some(format!("{host} was lost: {why}")), vec![host.to_string()])
         }
         Event::Begin => ("run", Some("the experiment began".to_owned()), Vec::new()),

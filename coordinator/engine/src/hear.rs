@@ -81,7 +81,10 @@ impl Run {
                 let told = hosts.iter().map(|&host| Command::Fault { host, fault, lasts, kind });
                 self.commands.extend(told);
             }
-            Event::Resumed { .. } => self.ask_again(),
+            Event::Resumed { .. } => {
+                self.ask_again();
+                notices.extend(self.unheard.drain(..));
+            }
         }
     }
 

@@ -96,6 +96,8 @@ pub struct Run {
     /// Digest of all decisions; `None` after `undigested()`.
     pub(crate) digest: Option<DecisionDigest>,
     next_seq: u64,
+    /// What is yet to be told of hosts that were lost while nobody conducted the run.
+    pub(crate) unheard: VecDeque<Notice>,
     pub(crate) begun: bool,
     pub(crate) over: Option<Time>,
     cancelled: Option<String>,
@@ -145,6 +147,7 @@ impl Run {
             answers: Answers::default(),
             digest: Some(DecisionDigest::default()),
             next_seq: 0,
+            unheard: VecDeque::new(),
             begun: false,
             over: None,
             cancelled: None,
@@ -199,6 +202,11 @@ impl Run {
             self.cancelled.get_or_insert_with(|| why.clone());
         }
         self.hear(now, event, &mut notices);
+        // Nothing is decided before the run goes on.
+        let is_unheard = matches!(event, Event::HostLost { unheard: true, .. });
+        if is_unheard {
+            self.unheard.append(&mut notices);
+        }
 
         self.tell(now, &mut notices, heard, decisions);
         if matches!(event, Event::InstantOver) {
@@ -207,22 +215,26 @@ impl Run {
             }
         }
         self.end_what_is_done(now);
-        if std::mem::take(&mut self.gave_back) && self.over.is_none() {
+        if !is_unheard && std::mem::take(&mut self.gave_back) && self.over.is_none() {
             // Whoever was refused hears that there is room, as when a host comes.
             notices.push_back(Notice::HostJoined);
             self.tell(now, &mut notices, heard, decisions);
         }
-        let came_free = std::mem::take(&mut self.came_free);
-        if !came_free.is_empty() && self.over.is_none() {
-            notices.extend(came_free.into_iter().map(|kind| Notice::Available { kind }));
-            self.tell(now, &mut notices, heard, decisions);
+        if !is_unheard && !self.came_free.is_empty() {
+            let came_free = std::mem::take(&mut self.came_free);
+            if self.over.is_none() {
+                notices.extend(came_free.into_iter().map(|kind| Notice::Available { kind }));
+                self.tell(now, &mut notices, heard, decisions);
+            }
         }
         self.spare.notices = notices;
-        for vm in self.provider.placed() {
-            self.boot(now, vm);
+        if !is_unheard {
+            for vm in self.provider.placed() {
+                self.boot(now, vm);
+            }
+            self.give_back(now);
+            self.supply();
         }
-        self.give_back(now);
-        self.supply();
         if !self.unlimited.is_empty() {
             self.note_use(now);
         }

@@ -16,7 +16,7 @@ mod writer;
 
 pub use error::LogError;
 pub use input::Input;
-pub use reader::LogReader;
+pub use reader::{LogReader, has_header};
 pub use writer::{LogWriter, is_under_way};
 
 /// The log's name in a run's folder.

@@ -11,6 +11,14 @@ use serde_json::Value;
 use crate::keys::unknown;
 use crate::{FORMAT, LogError};
 
+/// Whether a log has its first line, whole: without, nothing was recorded in it.
+#[must_use]
+pub fn has_header(path: &Path) -> bool {
+    let mut first = Vec::new();
+    let read = File::open(path).and_then(|file| BufReader::new(file).read_until(b'\n', &mut first));
+    read.is_ok() && first.ends_with(b"\n")
+}
+
 /// Reads a log line by line. A torn last line is left out and remembered.
 #[derive(Debug)]
 pub struct LogReader {

@@ -27,6 +27,10 @@ pub enum Event {
         host: HostId,
         /// How the host was lost, as one line for the log.
         why: String,
+        /// It was lost while the run was without a coordinator: its VMs ended then, and who had them
+        /// hears of it when the run goes on.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unheard: bool,
     },
     /// A user submits a parallel job.
     Submitted {
@@ -127,7 +131,8 @@ pub enum Event {
         hold_real_us: u64,
     },
     /// A live run goes on after its coordinator was away. VMs that their workers kept in the
-    /// meantime are charged for that time and earned credits in it.
+    /// meantime, as these have confirmed, are charged for that time and earned credits in it; where
+    /// there are none, no time has passed.
     Resumed {
         /// The emulated time that passed since the last step.
         outage: Span,

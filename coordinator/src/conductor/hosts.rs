@@ -293,8 +293,10 @@ impl ConductorState {
         }
         self.vms.retain(|&(on, _)| on != host);
         self.answers.forget(host);
-        if joined {
-            self.feed_now(Event::HostLost { host, why });
+        match &mut self.returning {
+            Some(returning) if joined => returning.is_lost(host, why),
+            None if joined => self.feed_now(Event::HostLost { host, why, unheard: false }),
+            _ => {}
         }
     }
 

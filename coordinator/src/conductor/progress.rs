@@ -1,8 +1,14 @@
 //! How a run goes, for whoever looks on.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use dormouse_cloud::Vm;
+use dormouse_engine::TaskRecord;
+use dormouse_units::HostId;
+
 use super::ConductorState;
+use super::returning::Returning;
 use crate::progress::{Posted, Progress};
 
 /// How old that may be which is said while the scheduler thinks.
@@ -13,19 +19,34 @@ impl ConductorState {
         let tasks = self.run.setup().bag.tasks.len() + self.jobs;
         let tasks = tasks + self.door.outside();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let on_hosts = self.returning.as_ref().map(Returning::back);
+        let (running, vms) = match on_hosts {
+            None => (self.run.tasks().on_vms(), self.run.provider().alive().count()),
+            Some(back) => self.running_on(back),
+        };
         Progress {
             now: self.run.over().unwrap_or_else(|| self.clock.now()),
             begun: self.begun,
             tasks: count(tasks),
             completed: u32::try_from(self.run.tasks().finished()).unwrap_or(u32::MAX),
-            running: count(self.run.tasks().on_vms()),
-            vms: count(self.run.provider().alive().count()),
+            running: count(running),
+            vms: count(vms),
             workers: count(self.roster.alive()),
             workers_wanted: self.plan.workers,
+            awaited: self.returning.as_ref().map(Returning::progress),
             cost: self.run.owed(self.clock.now()),
             counts: *self.run.counts(),
             over: self.run.over().is_some(),
         }
+    }
+
+    /// How many tasks are on how many VMs of these hosts.
+    fn running_on(&self, hosts: &BTreeSet<HostId>) -> (usize, usize) {
+        let is_there = |vm: &Vm| hosts.contains(&vm.host);
+        let provider = self.run.provider();
+        let vms = provider.alive().filter(|(_, vm)| is_there(vm)).count();
+        let on = |task: &&TaskRecord| task.vm().and_then(|vm| provider.vm(vm)).is_some_and(is_there);
+        (self.run.tasks().iter().filter(on).count(), vms)
     }
 
     /// Says how it goes before the scheduler may think again, unless it was said a moment ago.

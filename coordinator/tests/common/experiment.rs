@@ -166,6 +166,8 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         faults: Vec::new(),
         out: out.to_owned(),
         lost_after: Duration::from_secs(30),
+        hold: Duration::from_secs(30),
+        workers_stay: false,
         answer_within: dormouse_coordinator::ANSWER_WITHIN,
         limit: Time::from_secs(1_000_000),
         observer: Observer::default(),

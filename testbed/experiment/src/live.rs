@@ -41,6 +41,9 @@ pub struct Live {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(example = r#"{ a = ["local-0", "local-1"] }"#)]
     pub racks: BTreeMap<String, Vec<String>>,
+    /// Real time for which a worker of another host keeps its VMs without a coordinator and dials it
+    /// again; not less than `lost-after`.
+    pub patience: Span,
     /// The part of its time by which a task may miss what it was promised in a faithful run.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub worst_error: f64,
@@ -88,6 +91,7 @@ impl Default for Live {
             share: None,
             lost_after: Span::from_secs(5),
             racks: BTreeMap::new(),
+            patience: Span::from_secs(600),
             worst_error: 0.05,
             mean_error: 0.005,
         }

@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -201,7 +201,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct PageArgs {
     /// Serve a page of the run, and its metrics, at this address, such as 127.0.0.1:7381; port 0 is
     /// any free one. From other hosts it asks for the run's secret
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = page_at)]
     pub(crate) http: Option<SocketAddr>,
     /// Open the page in the browser
     #[arg(long)]
@@ -252,6 +252,30 @@ fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
     let wrong = || format!("write a number from {least} to {most}");
     let number: f64 = text.trim().parse().map_err(|_| wrong())?;
     if (least..=most).contains(&number) { Ok(number) } else { Err(wrong()) }
+}
+
+/// The port of a coordinator, and that of a run's page, where none is given.
+const PORTS: (u16, u16) = (7380, 7381);
+
+/// Where to listen for workers.
+fn listen_at(text: &str) -> Result<SocketAddr, String> {
+    address_at(text, PORTS.0)
+}
+
+/// Where to serve a page.
+fn page_at(text: &str) -> Result<SocketAddr, String> {
+    address_at(text, PORTS.1)
+}
+
+/// An address of this host; without a port it gets that one.
+fn address_at(text: &str, port: u16) -> Result<SocketAddr, String> {
+    let text = text.trim();
+    let alone = || text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, port));
+    text.parse().or_else(|_| alone()).map_err(|_| {
+        format!(
+            "write an address of this host and a port, such as 0.0.0.0:{port}, or the address alone"
+        )
+    })
 }
 
 pub(super) fn host_port(text: &str) -> Result<String, String> {
@@ -308,9 +332,13 @@ pub(crate) struct EventsArgs {
 pub(crate) struct CoordinatorArgs {
     #[command(flatten)]
     pub(crate) what: WhatArgs,
-    /// Where to listen for workers; port 0 is any free one
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7380")]
+    /// Where to listen for workers, such as 0.0.0.0; port 0 is any free one, without a port it is 7380
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7380", value_parser = listen_at)]
     pub(crate) listen: SocketAddr,
+    /// Begin the run, or go on with it where the folder of its results holds this run and it did not
+    /// come to its end; one that did is left as it is, with status 0
+    #[arg(long, conflicts_with = "force")]
+    pub(crate) resume: bool,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
     #[command(flatten)]
@@ -379,7 +407,7 @@ pub(crate) struct WatchArgs {
     /// The folder of the run
     pub(crate) dir: PathBuf,
     /// Where to serve the page [default: any free port of this host]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = page_at)]
     pub(crate) http: Option<SocketAddr>,
     /// Play the run from its beginning, so many times as fast as its clock
     #[arg(long, value_name = "X", allow_hyphen_values = true, value_parser = |text: &str| within(text, 0.001, 1e6))]
@@ -425,7 +453,7 @@ pub(crate) struct ResumeArgs {
     /// The folder of the run
     pub(crate) dir: PathBuf,
     /// Where to listen for its workers of other hosts [default: on workers of this host]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = listen_at)]
     pub(crate) listen: Option<SocketAddr>,
     #[command(flatten)]
     pub(crate) page: PageArgs,
@@ -512,10 +540,31 @@ pub(crate) struct WorkerArgs {
     /// CRIU [default: what scripts/get-criu obtained, else the one on PATH]
     #[arg(long, value_name = "FILE")]
     pub(crate) criu: Option<PathBuf>,
+    /// How long to wait for the secret's file, the coordinator's name and the coordinator, real time
+    #[arg(long, value_name = "TIME", default_value = "5m")]
+    pub(crate) wait: Span,
     /// How many workers share this host's cores evenly
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) of: u32,
     /// The process that starts it, with which it ends unless it has joined the run before
     #[arg(long, value_name = "PID", hide = true)]
     pub(crate) parent: Option<i32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_alone_has_a_port() {
+        let all = [("0.0.0.0", "0.0.0.0:7380"), ("::", "[::]:7380"), ("[::1]:5", "[::1]:5")];
+        for (text, address) in all {
+            assert_eq!(listen_at(text).map(|at| at.to_string()), Ok(address.to_owned()));
+        }
+        assert_eq!(page_at("127.0.0.1").map(|at| at.port()), Ok(7381));
+        for text in ["7380", "0.0.0.0:", "lab1", ""] {
+            let no = listen_at(text).expect_err("no address");
+            assert!(no.contains("0.0.0.0:7380"), "{no}");
+        }
+    }
 }

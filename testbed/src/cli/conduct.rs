@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use dormouse_analysis::Mode;
-use dormouse_coordinator::Progress;
+use dormouse_coordinator::{Awaited, CoordinatorError, Progress};
 use dormouse_model::{Calendar, Request, Submission};
 use dormouse_units::Time;
 use dormouse_workload::{RequestStream, RequestsRead, Skipped};
@@ -111,7 +111,7 @@ pub(super) fn conduct_live(
     );
     drop(progress);
     let live::Outcome { record, fidelity, jobs, requests, .. } =
-        unless_broken(conducted, &mut staging, resume)?;
+        unless_broken(conducted, &mut staging, (resume, listen))?;
     let (record, of_hosts) = if has_bag { (Some(record), None) } else { (None, Some(record)) };
     let fidelity = Some(fidelity);
     let wall_s = began.elapsed().as_secs_f64();
@@ -150,7 +150,7 @@ fn open_at(live: &Live, dir: &Path) -> Option<String> {
 fn unless_broken<T>(
     conducted: Result<T, LiveError>,
     staging: &mut Staging,
-    resume: bool,
+    (resume, listen): (bool, Option<SocketAddr>),
 ) -> Result<T, Failure> {
     conducted.map_err(|error| {
         let begun = resume || dormouse_report::output::has_steps(staging.path());
@@ -158,8 +158,15 @@ fn unless_broken<T>(
             return error.into();
         }
         staging.settle();
-        let resume = command_line(["dormouse", "resume", &staging.path().to_string_lossy()]);
-        Failure::Broken(format!("{error}; `{resume}` goes on with the run"))
+        let dir = staging.path().to_string_lossy().into_owned();
+        let listen = listen.into_iter().flat_map(|at| ["--listen".to_owned(), at.to_string()]);
+        let words = ["dormouse", "resume", &dir].map(str::to_owned).into_iter().chain(listen);
+        let resume = command_line(words.collect::<Vec<_>>());
+        let said = format!("{error}; `{resume}` goes on with the run");
+        match error {
+            LiveError::Coordinator(CoordinatorError::Paused { .. }) => Failure::Paused(said),
+            _ => Failure::Broken(said),
+        }
     })
 }
 
@@ -182,8 +189,18 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu())?;
     }
-    let rehearsed = Rehearsed::of(experiment)?;
-    conduct_live(&header, rehearsed, None, (*listen, page.page()), Staging::go_on(dir)?, *say)
+    go_on_live((&header, dir), (*listen, page.page()), *say)
+}
+
+/// Goes on with the live run in a folder; without `listen`, on workers of its own.
+pub(super) fn go_on_live(
+    (header, dir): (&Header, &Path),
+    (listen, page): (Option<SocketAddr>, Option<Page>),
+    say: Say,
+) -> Result<(), Failure> {
+    header.check_inputs()?;
+    let rehearsed = Rehearsed::of(&header.experiment)?;
+    conduct_live(header, rehearsed, None, (listen, page), Staging::go_on(dir)?, say)
 }
 
 fn check(dir: &Path, header: &Header) -> Result<(), Failure> {
@@ -200,6 +217,9 @@ fn check(dir: &Path, header: &Header) -> Result<(), Failure> {
 /// How a live run goes, in some words.
 fn how(now: &Progress, has_bag: bool, calendar: Calendar) -> String {
     let date = calendar.in_brackets(now.now);
+    if let Some(Awaited { back, of }) = now.awaited {
+        return format!("{back} of {of} workers are back");
+    }
     match (now.begun, has_bag) {
         (false, _) => format!("{} of {} workers are here", now.workers, now.workers_wanted),
         (true, false) => {
@@ -245,5 +265,8 @@ mod tests {
         let now = Progress { begun: true, now: Time::from_secs(10), ..Progress::default() };
         let says = how(&now, false, header.calendar);
         assert_eq!(says, "10 s (2012-12-31 23:22:37 UTC), 0 in the machine");
+        let awaited = Some(Awaited { back: 1, of: 3 });
+        let waits = Progress { awaited, ..now };
+        assert_eq!(how(&waits, true, header.calendar), "1 of 3 workers are back");
     }
 }

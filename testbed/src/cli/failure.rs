@@ -23,12 +23,14 @@ pub(crate) enum Failure {
     BadInput(String),
     /// The run broke: status 1.
     Broken(String),
+    /// A live run was told to stop, and can be gone on with: status 3.
+    Paused(String),
 }
 
 impl Failure {
     /// Says it: a line for each thing that is wrong, and on a terminal what stands there.
     pub(crate) fn report(&self) -> ExitCode {
-        let (Self::BadInput(text) | Self::Broken(text)) = self;
+        let (Self::BadInput(text) | Self::Broken(text) | Self::Paused(text)) = self;
         for line in text.lines() {
             // What stands in a file is indented.
             eprintln!("{}{line}", if line.starts_with(' ') { "" } else { "dormouse: " });
@@ -36,6 +38,7 @@ impl Failure {
         ExitCode::from(match self {
             Self::BadInput(_) => 2,
             Self::Broken(_) => 1,
+            Self::Paused(_) => 3,
         })
     }
 }

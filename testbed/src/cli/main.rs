@@ -10,7 +10,8 @@ use super::{
     prices, recorded, reproduce, run, sweep, watch, worker, workload,
 };
 
-/// Runs the command line. Status 0: a result; 1: something broke; 2: bad input.
+/// Runs the command line. Status 0: a result; 1: something broke; 2: bad input; 3: a live
+/// run was told to stop, and can be gone on with.
 #[must_use]
 pub fn main() -> ExitCode {
     let done = match &Cli::parse_from(reproduce::name_first(std::env::args_os().collect())).command

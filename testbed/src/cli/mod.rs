@@ -2,6 +2,7 @@
 
 mod advise;
 mod args;
+mod begun;
 mod calibrate;
 mod compare;
 mod conduct;

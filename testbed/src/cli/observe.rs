@@ -74,12 +74,22 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
             "completed": is.completed, "running": is.running, "vms": is.vms,
             "workers": is.workers, "cost_usd": cost_usd, "over": is.over, "age_s": age_s,
         });
+        if is.workers_awaited > 0 {
+            status["workers_back"] = json!(is.workers_back);
+            status["workers_awaited"] = json!(is.workers_awaited);
+        }
         if let Some(date) = calendar.date(now) {
             status["date"] = json!(date);
         }
         return print(&status.to_string());
     }
-    let over = if is.over { "; it is over" } else { "" };
+    let over = match (is.over, is.workers_awaited) {
+        (true, _) => "; it is over".to_owned(),
+        (false, 0) => String::new(),
+        (false, of) => {
+            format!("; it goes on once its workers are back: {} of {of} are", is.workers_back)
+        }
+    };
     let thinks = match is.real_age_us {
         0 => String::new(),
         _ => format!("; so it was {age_s:.1} s ago, since when its scheduler thinks"),

@@ -11,9 +11,10 @@ use dormouse_host::calibration::SpeedupSaid;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, LiveArgs, RunArgs, Say, WhatArgs};
-use super::conduct::{Rehearsed, conduct_live};
+use super::begun::Begun;
+use super::conduct::{Rehearsed, conduct_live, go_on_live};
 use super::failure::Failure;
-use super::print::show;
+use super::print::{print, show};
 use super::speedup::settle;
 use super::{preflight, terminal};
 use crate::live::Page;
@@ -42,6 +43,19 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let loaded = opened(&asked)?;
     loaded.scheduler()?;
     let header = Header::new(Mode::Live, command(&asked), loaded.experiment);
+    if args.resume {
+        let folder = folder(&args.what, &header);
+        match Begun::of(&folder, &header)? {
+            Begun::Not => {}
+            Begun::GoesOn(header) => {
+                let run = (&*header, folder.as_path());
+                return go_on_live(run, (Some(args.listen), page), args.what.say);
+            }
+            Begun::Over(said) => {
+                return if args.what.say.quiet { Ok(()) } else { print(&said) };
+            }
+        }
+    }
     live(&asked, &header, Some(args.listen))
 }
 

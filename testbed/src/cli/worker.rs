@@ -1,6 +1,7 @@
 //! The command `dormouse worker`.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use dormouse_host::doctor::find_task_program;
 use dormouse_worker::agent::{self, Config, Ended};
@@ -9,15 +10,24 @@ use super::args::WorkerArgs;
 use super::failure::Failure;
 use super::print::print;
 
+/// How long it tries to reach its coordinator at least.
+const LEAST_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Works for a coordinator until its run is over. Called with one thread only: what makes this
 /// process a worker (a guardian, a mount namespace) must come before any other.
 pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
-    let secret = read_secret(&secret_file(args.secret_file.as_deref(), "a worker")?)?;
+    let (file, begun) = (secret_file(args.secret_file.as_deref(), "a worker")?, Instant::now());
+    let wait = Duration::from_micros(args.wait.as_micros());
+    let secret = agent::read_secret_within(&file, wait, || {
+        let (file, wait) = (file.display(), args.wait);
+        eprintln!("dormouse: {file} is not there yet; it is waited for, up to {wait}");
+    })?;
     let program = args.task_program.clone().map_or_else(task_program, Ok)?;
     let name = args.name.clone().unwrap_or_else(host_name);
     let mut config = Config::new(&args.coordinator, secret, name, &args.root, program);
     config.millicores /= args.of;
     config.parent = args.parent;
+    config.patience = wait.saturating_sub(begun.elapsed()).max(LEAST_PATIENCE);
     if args.criu.is_some() {
         config.criu.clone_from(&args.criu);
     }

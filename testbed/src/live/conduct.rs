@@ -251,10 +251,22 @@ fn of_jobs(error: JobsError) -> LiveError {
 /// What the coordinator is told of a run.
 fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
     let Conduct {
-        header, scheduler, rehearsal, submissions, requests, listen, out, resume, ..
+        header,
+        scheduler,
+        rehearsal,
+        submissions,
+        requests,
+        listen,
+        local_workers,
+        out,
+        resume,
+        ..
     } = conduct;
     let experiment = &header.experiment;
     let (live, setup) = (&experiment.live, &experiment.setup);
+    let real = |span: Span| Duration::from_micros(span.as_micros());
+    // Those of this host go with the coordinator.
+    let workers_stay = local_workers == 0;
     Ok(LiveRun {
         setup: experiment.whole_setup(),
         policies: experiment.started(scheduler, Start { mode: "live", folder: Some(&out) })?,
@@ -280,7 +292,9 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         hold_checkpoints: true,
         noop: false,
         out,
-        lost_after: Duration::from_micros(live.lost_after.as_micros()),
+        lost_after: real(live.lost_after),
+        hold: real(if workers_stay { live.patience.max(live.lost_after) } else { live.lost_after }),
+        workers_stay,
         answer_within: ANSWER_WITHIN,
         observer: Observer::default(),
         cancel: CancellationToken::new(),

@@ -2,6 +2,7 @@
 //! here or on other hosts.
 
 mod conduct;
+mod invitation;
 mod page;
 mod rehearsal;
 mod supervise;

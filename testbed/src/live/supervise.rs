@@ -7,6 +7,7 @@ use dormouse_host::workers::LocalWorkers;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::invitation::{Reached, invitation};
 use super::{LiveError, Page};
 
 /// How often the run is looked at from outside: progress, workers that have ended.
@@ -45,6 +46,7 @@ async fn supervised(
     let mut signals = Signals::of_this_process().map_err(LiveError::Runtime)?;
     let (progress, seen) = watch::channel(Progress::default());
     live.observer.progress = Some(progress);
+    let awaited = live.workers;
     let (pause, cancel, out) = (live.pause.clone(), live.cancel.clone(), live.out.clone());
     let bound = live.bind().await?;
     let (address, secret) = (bound.address(), bound.secret_file());
@@ -53,10 +55,7 @@ async fn supervised(
     let running = bound.conduct();
     let mut workers = match local_workers {
         0 => {
-            let secret = secret.display();
-            eprintln!(
-                "listening on {address}; waiting for workers with --secret-file and a copy of {secret}"
-            );
+            eprintln!("{}", invitation(address, awaited, &secret, &Reached::here()));
             None
         }
         n => Some(LocalWorkers::start(n, address, &secret, &out).map_err(LiveError::Start)?),

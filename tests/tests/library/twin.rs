@@ -133,7 +133,7 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
     let experiment = under("j60-sc2", "burst-hads", 1, &[]);
     let lost = |s, host| {
         let (host, why) = (HostId::new(host), "its worker was killed".to_owned());
-        (Time::from_secs(s), Event::HostLost { host, why })
+        (Time::from_secs(s), Event::HostLost { host, why, unheard: false })
     };
     let offer = Host::new(40, Bytes::new(1 << 40));
     let joined = Event::HostJoined { host: HostId::new(2), name: "anew".to_owned(), offer };

@@ -99,6 +99,8 @@ impl LocalWorkers {
                 .args(["--coordinator", &coordinator.to_string(), "--name", &name, "--root"])
                 .arg(all._roots.path().join(&name))
                 .args(["--of", &count.to_string()])
+                // It listens by now.
+                .args(["--wait", "30s"])
                 .args(["--parent", &std::process::id().to_string(), "--secret-file"])
                 .arg(secret)
                 // The one that doctor has looked at.

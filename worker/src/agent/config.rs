@@ -32,8 +32,7 @@ pub struct Config {
     /// The process that starts it, if it is to end with that one until its first welcome: nobody else
     /// knows of it by then.
     pub parent: Option<i32>,
-    /// How long to hold the VMs without a connection; `None`: for the silence after
-    /// which the coordinator takes a worker for lost.
+    /// How long to hold the VMs without a connection; `None`: as the coordinator says.
     pub hold: Option<Duration>,
 }
 

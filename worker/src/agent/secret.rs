@@ -1,8 +1,9 @@
 //! The secret of a run, as a worker is given it.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io::{self, ErrorKind, Read as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use dormouse_proto::Secret;
 
@@ -10,6 +11,29 @@ use super::{AgentError, Result};
 
 /// More than any file of a secret has.
 const MOST: u64 = 1024;
+
+/// How often it is looked whether the file is there.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Reads the secret that a file holds, once it does: who starts a coordinator and its workers at once
+/// has no file to begin with. `waits` is called if it has to be waited for.
+///
+/// # Errors
+/// The file is not there in time or can't be read, or it holds something else.
+pub fn read_secret_within(path: &Path, patience: Duration, waits: impl FnOnce()) -> Result<Secret> {
+    let (begun, mut waits) = (Instant::now(), Some(waits));
+    // An empty one is being written.
+    while std::fs::metadata(path)
+        .map_or_else(|e| e.kind() == ErrorKind::NotFound, |file| file.len() == 0)
+        && begun.elapsed() < patience
+    {
+        if let Some(waits) = waits.take() {
+            waits();
+        }
+        std::thread::sleep(LOOK);
+    }
+    read_secret(path)
+}
 
 /// Reads the secret that a file holds.
 ///
@@ -24,4 +48,31 @@ pub fn read_secret(path: &Path) -> Result<Secret> {
     };
     let text = read().map_err(|error| wrong(error.to_string()))?;
     text.parse().map_err(|error: dormouse_proto::SecretError| wrong(error.to_string()))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_is_not_there_yet_is_waited_for_and_that_is_said_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, line) = (folder.path().join("secret"), "a5".repeat(32));
+        let mut said = 0;
+        let missing = read_secret_within(&path, Duration::ZERO, || said += 1).unwrap_err();
+        assert!(missing.to_string().contains("No such file"), "{missing}");
+        // It is made, and then written, while it is waited for.
+        let writes = || {
+            said += 1;
+            std::fs::write(&path, "").unwrap();
+            let (path, line) = (path.clone(), line.clone());
+            std::thread::spawn(move || std::fs::write(path, line).unwrap());
+        };
+        read_secret_within(&path, Duration::from_secs(60), writes).unwrap();
+        read_secret_within(&path, Duration::from_secs(60), || panic!("it is there")).unwrap();
+        assert_eq!(said, 1);
+        std::fs::write(&path, "no secret").unwrap();
+        read_secret_within(&path, Duration::from_secs(60), || panic!("it is there")).unwrap_err();
+    }
 }

@@ -26,6 +26,7 @@ use tracing::{Instrument as _, debug_span};
 
 use super::{
     gate::{Pass, Revoked},
+    repeat::{Pauses, is_unanswered},
     report::explain,
     session::Trusted,
 };
@@ -70,12 +71,29 @@ pub(crate) enum FetchError {
     /// It could not be asked.
     #[error("the coordinator cannot be asked for it: {0}")]
     Transport(String),
+    /// It is away, or went meanwhile.
+    #[error("the coordinator cannot be reached: {0}")]
+    Unanswered(String),
     /// It was given up.
     #[error("it is given up")]
     Stuck(#[from] Stuck),
     /// Nobody waits for it any more.
     #[error(transparent)]
     Revoked(#[from] Revoked),
+}
+
+/// Why a checkpoint is not with the coordinator.
+#[derive(Debug)]
+struct NotSent {
+    why: String,
+    /// The coordinator was away, or went before it had answered.
+    unanswered: bool,
+}
+
+impl From<String> for NotSent {
+    fn from(why: String) -> Self {
+        Self { why, unanswered: false }
+    }
 }
 
 /// What all transfers of a worker share.
@@ -106,18 +124,30 @@ impl Transfers {
         }
     }
 
-    /// Sends a checkpoint; its size in bytes once the coordinator has it for good.
+    /// Sends a checkpoint, again and again while the coordinator is away and the VM is there; its
+    /// size in bytes once the coordinator has it for good.
     pub(crate) async fn put(
         &self,
+        pass: &Pass,
         reference: CheckpointRef,
         checkpoint: Checkpoint,
     ) -> Result<u64, String> {
         let CheckpointRef { task, checkpoint: number, .. } = reference;
-        let span = debug_span!(target: SPANS, "send", task, checkpoint = number);
-        self.send(reference, checkpoint).instrument(span).await
+        let mut pauses = Pauses::default();
+        loop {
+            let span = debug_span!(target: SPANS, "send", task, checkpoint = number);
+            let sent = self.send(reference.clone(), checkpoint.clone()).instrument(span).await;
+            match sent {
+                Err(NotSent { unanswered: true, why }) => {
+                    tracing::debug!(task, number, why, "a checkpoint is sent again");
+                    pauses.wait(pass).await.map_err(|_| why)?;
+                }
+                done => return done.map_err(|NotSent { why, .. }| why),
+            }
+        }
     }
 
-    async fn send(&self, reference: CheckpointRef, checkpoint: Checkpoint) -> Result<u64, String> {
+    async fn send(&self, reference: CheckpointRef, checkpoint: Checkpoint) -> Result<u64, NotSent> {
         let turn = turn(&self.uploads).await.map_err(|e| explain(&e))?;
         let (chunks, stream) = mpsc::channel(IN_FLIGHT);
         let reader = spawn_blocking(move || {
@@ -141,21 +171,27 @@ impl Transfers {
         let exported = exported.map_err(|e| explain(&e))?;
         match (sent, exported) {
             // Why the stream broke off is in the status, unless it was the store's doing.
-            (Err(status), Err(error)) if status.code() == Code::Cancelled => Err(explain(&error)),
-            (Err(status), _) => Err(format!("{}: {}", status.code(), status.message())),
-            (Ok(_), Err(error)) => Err(explain(&error)),
+            (Err(status), Err(error)) if status.code() == Code::Cancelled => {
+                Err(explain(&error).into())
+            }
+            (Err(status), _) => {
+                let why = format!("{}: {}", status.code(), status.message());
+                Err(NotSent { why, unanswered: is_unanswered(&status) })
+            }
+            (Ok(_), Err(error)) => Err(explain(&error).into()),
             (Ok(receipt), Ok(bytes)) => {
                 let stored = receipt.into_inner().bytes;
                 if stored == bytes {
                     Ok(bytes)
                 } else {
-                    Err(format!("{bytes} bytes were sent and {stored} stored"))
+                    Err(format!("{bytes} bytes were sent and {stored} stored").into())
                 }
             }
         }
     }
 
-    /// Fetches a checkpoint into the local store. What came of one that is given up is removed.
+    /// Fetches a checkpoint into the local store, again and again while the coordinator is away. What
+    /// came of one that is given up is removed.
     pub(crate) async fn fetch(
         &self,
         store: &Store,
@@ -163,8 +199,14 @@ impl Transfers {
         reference: CheckpointRef,
     ) -> Result<(), FetchError> {
         let CheckpointRef { task, checkpoint, .. } = reference;
-        let span = debug_span!(target: SPANS, "fetch", task, checkpoint);
-        self.get(store, pass, reference).instrument(span).await
+        let mut pauses = Pauses::default();
+        loop {
+            let span = debug_span!(target: SPANS, "fetch", task, checkpoint);
+            match self.get(store, pass, reference.clone()).instrument(span).await {
+                Err(FetchError::Unanswered(_)) => pauses.wait(pass).await?,
+                done => return done,
+            }
+        }
     }
 
     async fn get(
@@ -265,6 +307,7 @@ fn told(status: Status) -> FetchError {
     let text = format!("{}: {}", status.code(), status.message());
     match status.code() {
         Code::NotFound | Code::DataLoss => FetchError::Absent(text),
+        _ if is_unanswered(&status) => FetchError::Unanswered(text),
         _ => FetchError::Transport(text),
     }
 }
@@ -325,211 +368,4 @@ impl Read for ChunkReader {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
-mod tests {
-    use super::*;
-    use std::{collections::BTreeMap, net::TcpListener, path::Path, pin::Pin, thread};
-
-    use dormouse_proto::{
-        Secret,
-        v1::{
-            CheckpointReceipt, FromWorker, ToWorker,
-            coordinator_server::{Coordinator, CoordinatorServer},
-        },
-    };
-    use tokio::runtime::{Builder, Runtime};
-    use tokio_stream::{Stream, wrappers::TcpListenerStream};
-    use tonic::{Request, Response, transport::Endpoint};
-
-    use crate::{
-        agent::{gate::Gate, session::Credentials},
-        store::Progress,
-        workspace::TaskName,
-    };
-
-    const SOON: Duration = Duration::from_secs(10);
-
-    /// A coordinator that takes nothing, and of what it gives sends this much and no more.
-    struct Silent {
-        gives: Option<Vec<u8>>,
-    }
-
-    type Chunks<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
-
-    #[tonic::async_trait]
-    impl Coordinator for Silent {
-        type SessionStream = Chunks<ToWorker>;
-        type GetCheckpointStream = Chunks<CheckpointChunk>;
-
-        async fn session(
-            &self,
-            _: Request<Streaming<FromWorker>>,
-        ) -> Result<Response<Self::SessionStream>, Status> {
-            Err(Status::unimplemented("no sessions"))
-        }
-
-        async fn put_checkpoint(
-            &self,
-            _chunks: Request<Streaming<CheckpointChunk>>,
-        ) -> Result<Response<CheckpointReceipt>, Status> {
-            std::future::pending().await
-        }
-
-        async fn get_checkpoint(
-            &self,
-            _: Request<CheckpointRef>,
-        ) -> Result<Response<Self::GetCheckpointStream>, Status> {
-            let Some(data) = self.gives.clone() else { return std::future::pending().await };
-            let first = CheckpointChunk { checkpoint: None, data: data.into() };
-            let chunks = tokio_stream::once(Ok(first)).chain(tokio_stream::pending());
-            Ok(Response::new(Box::pin(chunks)))
-        }
-    }
-
-    /// Transfers with such a coordinator. To be called in a runtime.
-    fn silent(gives: Option<Vec<u8>>, still: Duration) -> Transfers {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let address = listener.local_addr().unwrap();
-        let incoming = TcpListenerStream::new(tokio::net::TcpListener::from_std(listener).unwrap());
-        let service = CoordinatorServer::new(Silent { gives });
-        let server = tonic::transport::Server::builder().add_service(service);
-        tokio::spawn(server.serve_with_incoming(incoming));
-        let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
-        let trusted = Trusted::new(channel, Credentials::new(Secret::new([1; 32])));
-        Transfers { still, ..Transfers::new(trusted) }
-    }
-
-    fn runtime(blocking: usize) -> Runtime {
-        Builder::new_multi_thread()
-            .worker_threads(2)
-            .max_blocking_threads(blocking)
-            .enable_all()
-            .build()
-            .unwrap()
-    }
-
-    fn reference() -> CheckpointRef {
-        CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 1, attempt: 1 }
-    }
-
-    fn name() -> TaskName {
-        TaskName::new("r", "1").unwrap()
-    }
-
-    /// One of more than the wire and the chunks under way hold.
-    fn checkpoint(directory: &Path) -> Checkpoint {
-        let draft = Store::open(directory).unwrap().begin(&name()).unwrap();
-        std::fs::write(draft.images().join("pages-1.img"), vec![7; 4 << 20]).unwrap();
-        draft.commit(Progress::default(), vec![], String::new(), &BTreeMap::new()).unwrap()
-    }
-
-    #[test]
-    fn an_upload_that_nobody_takes_is_given_up() {
-        let dir = tempfile::tempdir().unwrap();
-        let checkpoint = checkpoint(dir.path());
-        let why = runtime(4).block_on(async {
-            let transfers = silent(None, Duration::from_millis(100));
-            timeout(SOON, transfers.put(reference(), checkpoint)).await
-        });
-        let why = why.expect("it hangs").unwrap_err();
-        assert!(why.starts_with("nothing of it moved for 100 ms"), "{why}");
-    }
-
-    #[test]
-    fn a_fetch_that_stands_still_is_given_up_and_leaves_nothing() {
-        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let mut bytes = Vec::new();
-        checkpoint(there.path()).export(&mut bytes).unwrap();
-        bytes.truncate(CHUNK);
-        let store = Store::open(here.path()).unwrap();
-        for gives in [None, Some(bytes)] {
-            let fetched = runtime(4).block_on(async {
-                let transfers = silent(gives, Duration::from_millis(100));
-                let pass = Gate::new().pass();
-                timeout(SOON, transfers.fetch(&store, &pass, reference())).await
-            });
-            let error = fetched.expect("it hangs").unwrap_err();
-            assert!(matches!(error, FetchError::Stuck(_)), "{error}");
-            assert!(store.complete(&name()).unwrap().is_empty());
-        }
-        // What had come of it lay in the folder of its number.
-        let left = std::fs::read_dir(here.path().join("r/1")).unwrap();
-        assert_eq!(left.count(), 0);
-    }
-
-    #[test]
-    fn a_transfer_that_gets_on_too_slowly_is_given_up() {
-        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let mut bytes = Vec::new();
-        checkpoint(there.path()).export(&mut bytes).unwrap();
-        bytes.truncate(CHUNK);
-        let store = Store::open(here.path()).unwrap();
-        let (put, fetched) = runtime(4).block_on(async {
-            let hour = Duration::from_secs(3_600);
-            let slow = || Some(Duration::from_millis(100));
-            let puts = Transfers { within: slow(), ..silent(None, hour) };
-            let fetches = Transfers { within: slow(), ..silent(Some(bytes), hour) };
-            let put = timeout(SOON, puts.put(reference(), checkpoint(there.path())));
-            let pass = Gate::new().pass();
-            let fetched = timeout(SOON, fetches.fetch(&store, &pass, reference()));
-            tokio::join!(put, fetched)
-        });
-        let why = put.expect("it hangs").unwrap_err();
-        assert!(why.contains("more slowly than"), "{why}");
-        let error = fetched.expect("it hangs").unwrap_err();
-        assert!(matches!(error, FetchError::Stuck(Stuck::Slow(_))), "{error}");
-    }
-
-    #[test]
-    fn however_many_uploads_stand_still_the_pool_is_there_for_others() {
-        let dir = tempfile::tempdir().unwrap();
-        let checkpoint = checkpoint(dir.path());
-        let runtime = runtime(AT_ONCE + 1);
-        let done = runtime.block_on(async {
-            let transfers = Arc::new(silent(None, Duration::from_secs(3600)));
-            for _ in 0..4 * AT_ONCE {
-                let (transfers, checkpoint) = (Arc::clone(&transfers), checkpoint.clone());
-                tokio::spawn(async move { transfers.put(reference(), checkpoint).await });
-            }
-            let all_wait = async {
-                while transfers.uploads.available_permits() > 0 {
-                    tokio::task::yield_now().await;
-                }
-            };
-            timeout(SOON, all_wait).await.expect("the uploads do not begin");
-            timeout(SOON, spawn_blocking(|| 7)).await
-        });
-        runtime.shutdown_background();
-        assert_eq!(done.expect("uploads hold the whole pool").unwrap(), 7);
-    }
-
-    #[test]
-    fn what_is_written_arrives_in_chunks_and_reads_back() {
-        let (chunks, mut written) = mpsc::channel(IN_FLIGHT);
-        let (forward, chunks_out) = mpsc::channel(IN_FLIGHT);
-        let reference = CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 2, attempt: 1 };
-        let mut writer =
-            ChunkWriter { chunks, reference: Some(reference.clone()), buffer: BytesMut::new() };
-        let sent: Vec<u8> = (0..700_000_u32).map(|n| n.to_le_bytes()[0]).collect();
-        let expected = sent.clone();
-        let source = thread::spawn(move || {
-            writer.write_all(&sent).unwrap();
-            writer.flush().unwrap();
-        });
-        let relay = thread::spawn(move || {
-            let mut references = Vec::new();
-            while let Some(chunk) = written.blocking_recv() {
-                references.push(chunk.checkpoint);
-                forward.blocking_send(chunk.data).unwrap();
-            }
-            references
-        });
-        let mut reader = ChunkReader { chunks: chunks_out, current: Bytes::new() };
-        let mut arrived = Vec::new();
-        reader.read_to_end(&mut arrived).unwrap();
-        source.join().unwrap();
-        assert_eq!(relay.join().unwrap(), [Some(reference), None, None]);
-        assert!(arrived == expected);
-    }
-}
+mod tests;

@@ -268,7 +268,7 @@ impl Record {
                     HostHistory { name: name.clone(), offer: *offer, joined: now, lost: None };
                 self.hosts.insert(*host, history);
             }
-            Event::HostLost { host, why } => {
+            Event::HostLost { host, why, .. } => {
                 self.counts.hosts_lost += 1;
                 if let Some(history) = self.hosts.get_mut(host) {
                     history.lost = Some((now, why.clone()));

@@ -174,7 +174,7 @@ fn a_host_that_is_lost_takes_those_who_wait_and_those_who_leave() {
             created(&mut run, 102, 2);
         }
         let (step, commands) =
-            run.handle(s(110), Event::HostLost { host: HOST, why: "gone".into() });
+            run.handle(s(110), Event::HostLost { host: HOST, why: "gone".into(), unheard: false });
         let of = |effect: &Effect| matches!(effect, Effect::VmEnded { why: VmEnd::HostLost, .. });
         assert_eq!(step.effects.iter().filter(|effect| of(effect)).count(), 2);
         assert_eq!(commands, []);

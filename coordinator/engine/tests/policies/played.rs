@@ -88,7 +88,7 @@ pub(crate) fn play_out(
     let mut outside = beginning(&[Host::new(vcpus, Bytes::new(1 << 60)); 3]);
     for &(lost, at) in &trouble.lost_hosts {
         let (host, why) = (HostId::new(lost), "drawn".to_owned());
-        outside.push((at, Event::HostLost { host, why }));
+        outside.push((at, Event::HostLost { host, why, unheard: false }));
         let (host, name) = (HostId::new(lost + 100), format!("after-{lost}"));
         let offer = Host::new(trouble.host_vcpus.max(64), Bytes::new(1 << 60));
         outside.push((at, Event::HostJoined { host, name, offer }));

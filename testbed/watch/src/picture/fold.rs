@@ -98,7 +98,7 @@ impl Picture {
             Event::HostJoined { host, name, offer } => {
                 self.changes.say(("host", t, host, name, offer.vcpus, offer.memory));
             }
-            Event::HostLost { host, why } => self.changes.say(("host-lost", t, host, why)),
+            Event::HostLost { host, why, .. } => self.changes.say(("host-lost", t, host, why)),
             Event::Submitted { task, job, .. } if !is_stale => {
                 self.work.came();
                 let name = None::<&str>;

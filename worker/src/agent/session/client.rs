@@ -42,7 +42,7 @@ pub(crate) struct Dial {
     pub(crate) hello: Hello,
     /// How long to try to reach the coordinator before its first welcome.
     pub(crate) patience: Duration,
-    /// How long to hold the VMs without a connection; else what the coordinator says.
+    /// How long to hold the VMs without a connection; else as the coordinator says.
     pub(crate) hold: Option<Duration>,
 }
 
@@ -97,6 +97,8 @@ struct Session {
     heard: mpsc::UnboundedSender<Heard>,
     /// Silence after which the other side is taken for lost; known from the first welcome.
     lost_after: Option<Duration>,
+    /// How long the VMs are held without a connection.
+    hold: Duration,
     /// When something was last heard.
     last_heard: Instant,
     complaints: Complaints,
@@ -116,6 +118,7 @@ pub(crate) async fn keep(
         reports,
         heard,
         lost_after: None,
+        hold: Duration::ZERO,
         last_heard: Instant::now(),
         complaints: Complaints::default(),
     };
@@ -145,7 +148,7 @@ impl Session {
                 Parted::Broken(why) => why,
             };
             let patience = match self.lost_after {
-                Some(lost_after) => self.dial.hold.unwrap_or(lost_after),
+                Some(_) => self.hold,
                 None => self.dial.patience,
             };
             let silent = self.last_heard.elapsed();
@@ -288,6 +291,8 @@ impl Session {
                 }
                 *welcome = true;
                 let lost_after = Duration::from_millis(u64::from(said.lost_after_ms.max(100)));
+                let hold = Duration::from_millis(said.hold_ms.into()).max(lost_after);
+                self.hold = self.dial.hold.unwrap_or(hold);
                 let again = self.lost_after.replace(lost_after).is_some();
                 if self.complaints.are_over() && again {
                     tracing::info!(target: NEWS, "connected again");

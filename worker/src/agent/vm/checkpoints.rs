@@ -198,9 +198,10 @@ impl Owner {
     fn upload(&self, key: Key, number: u32, checkpoint: Checkpoint) {
         let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
         let (run, task, attempt) = (host.run.clone(), key.0.get(), key.1.get());
+        let pass = self.gate.pass();
         tokio::spawn(async move {
             let reference = CheckpointRef { run, task, checkpoint: number, attempt };
-            let put = async move { host.transfers.put(reference, checkpoint).await };
+            let put = async move { host.transfers.put(&pass, reference, checkpoint).await };
             let result = outcome(put).await;
             let _ = tell.cast(Message::Stored(key, number, result));
         });

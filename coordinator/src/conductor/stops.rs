@@ -1,0 +1,64 @@
+//! How a run is ended or stopped before its time.
+
+use std::time::Duration;
+
+use dormouse_model::Event;
+use ractor::rpc::CallResult;
+
+use super::{CLEAN_UP, ConductorState};
+use crate::CoordinatorError;
+use crate::journal::{Batch, JournalMsg};
+
+impl ConductorState {
+    /// Ends the run with what is left, unless what has come by now ends it anyway.
+    pub(super) fn cancel(&mut self, why: impl FnOnce(&Self) -> String) {
+        let now = self.clock.now();
+        self.hear_until(now, None);
+        if self.run.over().is_none() {
+            let why = why(self);
+            self.feed(now, Event::Cancel { why });
+        }
+    }
+
+    /// Stops here, so that the run can be gone on with: what has come by now is in the log, and so is
+    /// the time, and for how long from then on workers keep its VMs. One that has not begun is ended.
+    pub(super) async fn pause(&mut self, why: String) {
+        if !self.begun {
+            return self.cancel(|_| why);
+        }
+        if self.returning.is_some() {
+            // It has not gone on: its log says all.
+            let _ = self.failed.send(CoordinatorError::Paused { why });
+            return;
+        }
+        self.hear_until(self.clock.now(), None);
+        if self.run.over().is_some() || self.broken.is_some() {
+            return;
+        }
+        self.say_clock_and_hold(if self.plan.workers_stay { self.plan.hold } else { Duration::ZERO });
+        let steps = std::mem::take(&mut self.batch.steps);
+        // What was decided by it is decided again when the run goes on: nobody is told now.
+        let _ = self.journal.cast(JournalMsg::Append(Batch { steps, ..Batch::default() }));
+        self.outgoing.clear();
+        match self.journal.call(JournalMsg::Flush, Some(CLEAN_UP)).await {
+            Ok(CallResult::Success(())) => {
+                let _ = self.failed.send(CoordinatorError::Paused { why });
+            }
+            // The journal has said why.
+            _ => tracing::error!("the last steps could not be made durable"),
+        }
+    }
+
+    /// Ends the service where the scheduler has failed, once all steps before are in the log: the run
+    /// can be gone on with.
+    pub(super) async fn break_off(&mut self) {
+        let Some(why) = self.broken.clone() else { return };
+        match self.journal.call(JournalMsg::Flush, Some(CLEAN_UP)).await {
+            Ok(CallResult::Success(())) => {
+                let _ = self.failed.send(CoordinatorError::Scheduler { why });
+            }
+            // The journal has said why.
+            _ => tracing::error!("the last steps could not be made durable"),
+        }
+    }
+}

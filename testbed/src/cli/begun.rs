@@ -1,0 +1,156 @@
+//! Whether a run was begun before: what `--resume` finds in the folder of its results.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use dormouse_analysis::Mode;
+use dormouse_report::output::{Header, is_unfinished, read_header};
+use serde_json::Value;
+
+use super::failure::Failure;
+
+/// So many differences of two runs are said.
+const SAID: usize = 3;
+/// A value is said whole up to this length.
+const LONGEST: usize = 60;
+
+/// What became of a run so far.
+#[derive(Debug)]
+pub(super) enum Begun {
+    /// Nothing: it is yet to begin.
+    Not,
+    /// It did not come to its end, and goes on under this header.
+    GoesOn(Box<Header>),
+    /// It came to its end, as these words say.
+    Over(String),
+}
+
+impl Begun {
+    /// What the folder holds of the run with this header.
+    ///
+    /// # Errors
+    ///
+    /// It holds another run, or one that can't be read.
+    pub(super) fn of(folder: &Path, header: &Header) -> Result<Self, Failure> {
+        let log = folder.join(dormouse_log::FILE);
+        if !log.is_file() {
+            return Ok(Self::Not);
+        }
+        if !dormouse_log::has_header(&log) {
+            // Its coordinator ended before all workers were there: they may have the secret by now.
+            return Ok(Self::GoesOn(Box::new(header.clone())));
+        }
+        let former = read_header(folder)?;
+        let dir = folder.display();
+        if let Some(differs) = difference(&former, header) {
+            return Err(Failure::BadInput(format!(
+                "{dir}: it holds another run, that of `{}`: {differs}; give another folder with --out, or \
+                 --force in place of --resume to replace it",
+                former.command
+            )));
+        }
+        Ok(match is_unfinished(folder) {
+            true => Self::GoesOn(Box::new(former)),
+            false => Self::Over(format!("the run is over; its results are in {dir}")),
+        })
+    }
+}
+
+/// What of a run is another than of the one that is wanted; `None`: it is that run.
+fn difference(former: &Header, wanted: &Header) -> Option<String> {
+    if former.mode == Mode::Virtual {
+        return Some("it was made in virtual time".to_owned());
+    }
+    if former.experiment == wanted.experiment {
+        return None;
+    }
+    // An experiment holds only text and numbers: this can't fail.
+    let of = |header: &Header| serde_json::to_value(&header.experiment).unwrap_or_default();
+    let mut all = Vec::new();
+    differences("", &of(former), &of(wanted), &mut all);
+    let mut said = all.iter().take(SAID).cloned().collect::<Vec<_>>().join(", ");
+    if all.len() > SAID {
+        let _ = write!(said, ", and {} more", all.len() - SAID);
+    }
+    Some(said)
+}
+
+/// Adds where two values differ, the first in the order of keys first.
+fn differences(at: &str, then: &Value, now: &Value, all: &mut Vec<String>) {
+    let under = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+    match (then, now) {
+        (Value::Object(then_has), Value::Object(now_has)) => {
+            let none = Value::Null;
+            for (key, value) in then_has {
+                differences(&under(key), value, now_has.get(key).unwrap_or(&none), all);
+            }
+            for (key, value) in now_has.iter().filter(|(key, _)| !then_has.contains_key(*key)) {
+                differences(&under(key), &none, value, all);
+            }
+        }
+        _ if then == now => {}
+        _ => all.push(format!("{at} is {} there and {} here", in_short(then), in_short(now))),
+    }
+}
+
+fn in_short(value: &Value) -> String {
+    let text = if value.is_null() { "not said".to_owned() } else { value.to_string() };
+    match text.char_indices().nth(LONGEST) {
+        None => text,
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use dormouse_experiment::{Override, Source, open};
+    use dormouse_report::output::RunLogWriter;
+
+    fn header(mode: Mode, seed: &str) -> Header {
+        let mut source = Source { experiment: Some("j60-sc2"), ..Source::default() };
+        source.overrides.push(Override::set(&format!("seed={seed}")).unwrap());
+        let experiment = open(&source).unwrap().experiment;
+        Header::new(mode, format!("dormouse coordinator j60-sc2 --seed {seed}"), experiment)
+    }
+
+    #[test]
+    fn a_run_begins_goes_on_or_is_over() {
+        let (folder, one) = (tempfile::tempdir().unwrap(), header(Mode::Live, "1"));
+        let dir = folder.path();
+        assert!(matches!(Begun::of(dir, &one), Ok(Begun::Not)));
+        // As a coordinator leaves it that was stopped before its workers came, or while it wrote.
+        for torn in ["", "{\"format\":"] {
+            std::fs::write(dir.join("events.jsonl"), torn).unwrap();
+            assert!(matches!(Begun::of(dir, &one), Ok(Begun::GoesOn(_))), "{torn}");
+        }
+        let former = Header { command: "typed otherwise".to_owned(), ..one.clone() };
+        RunLogWriter::begin(dir, &former).unwrap().finish().unwrap();
+        let Begun::GoesOn(goes_on) = Begun::of(dir, &one).unwrap() else { panic!("it goes on") };
+        assert_eq!(goes_on.command, former.command);
+        std::fs::write(dir.join("summary.json"), "{}").unwrap();
+        let Begun::Over(said) = Begun::of(dir, &one).unwrap() else { panic!("it is over") };
+        assert!(said.contains(dir.to_str().unwrap()), "{said}");
+    }
+
+    #[test]
+    fn another_run_is_refused_with_what_differs_whether_it_is_over_or_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path();
+        let refused = |wanted: &Header| match Begun::of(dir, wanted) {
+            Err(Failure::BadInput(said)) => said,
+            other => panic!("{other:?}"),
+        };
+        RunLogWriter::begin(dir, &header(Mode::Live, "1")).unwrap().finish().unwrap();
+        for _ in 0..2 {
+            let said = refused(&header(Mode::Live, "2"));
+            for word in ["seed is 1 there and 2 here", "--seed 1", "--out", "--force"] {
+                assert!(said.contains(word), "no '{word}' in: {said}");
+            }
+            std::fs::write(dir.join("summary.json"), "{}").unwrap();
+        }
+        RunLogWriter::begin(dir, &header(Mode::Virtual, "1")).unwrap().finish().unwrap();
+        assert!(refused(&header(Mode::Live, "1")).contains("virtual time"));
+    }
+}

@@ -1,0 +1,97 @@
+//! What is said when a coordinator listens: where, and the one line to type on other hosts.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::path::Path;
+
+use dormouse_experiment::command_line;
+
+/// Where a coordinator can be reached from other hosts.
+pub(super) struct Reached {
+    /// The name of this host, if it has one.
+    name: Option<String>,
+    /// The address that it has where it talks to others, if it does.
+    address: Option<IpAddr>,
+}
+
+impl Reached {
+    /// What this host is called, and its address.
+    pub(super) fn here() -> Self {
+        let name = nix::unistd::gethostname().ok().and_then(|name| name.into_string().ok());
+        // Nothing is sent: the system says from which address it would be. The other one is in a
+        // range for documents.
+        let address = UdpSocket::bind("0.0.0.0:0").and_then(|socket| {
+            socket.connect("192.0.2.1:9")?;
+            socket.local_addr()
+        });
+        let address = address.ok().map(|at| at.ip()).filter(|at| !at.is_loopback());
+        Self { name: name.filter(|name| !name.is_empty()), address }
+    }
+}
+
+/// Says that a coordinator listens at this address for so many workers, which know the secret in this
+/// file; and what to type for one.
+pub(super) fn invitation(
+    address: SocketAddr,
+    workers: u32,
+    secret: &Path,
+    reached: &Reached,
+) -> String {
+    let waits = if workers == 1 { "a worker" } else { "workers" };
+    let secret = secret.display();
+    let mut said = format!(
+        "listening on {address}; waiting for {waits} with --secret-file and a copy of {secret}"
+    );
+    let (ip, port) = (address.ip(), address.port());
+    let at_address = |ip: IpAddr| SocketAddr::new(ip, port).to_string();
+    let at: Vec<String> = match (ip.is_loopback(), ip.is_unspecified()) {
+        (true, _) => {
+            said.push_str("; from other hosts nobody gets here: --listen 0.0.0.0 lets them in");
+            return said;
+        }
+        (_, false) => vec![at_address(ip)],
+        (_, true) => {
+            let named = reached.name.as_ref().map(|name| format!("{name}:{port}"));
+            named.into_iter().chain(reached.address.map(at_address)).collect()
+        }
+    };
+    let Some((first, others)) = at.split_first() else { return said };
+    let line =
+        command_line(["dormouse", "worker", "--coordinator", first, "--secret-file", "secret"]);
+    let _ = write!(said, "\non each of their hosts, as root: {line}");
+    if !others.is_empty() {
+        let _ = write!(said, "    (or {})", others.join(", "));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(address: &str, workers: u32) -> String {
+        let reached =
+            Reached { name: Some("lab1".to_owned()), address: Some(IpAddr::from([10, 0, 0, 5])) };
+        let address = address.parse().unwrap_or_else(|error| panic!("{address}: {error}"));
+        invitation(address, workers, Path::new("/runs/r/secret"), &reached)
+    }
+
+    #[test]
+    fn the_line_for_other_hosts_names_this_one() {
+        assert_eq!(
+            said("0.0.0.0:7380", 3),
+            "listening on 0.0.0.0:7380; waiting for workers with --secret-file and a copy of \
+             /runs/r/secret\n\
+             on each of their hosts, as root: dormouse worker --coordinator lab1:7380 --secret-file \
+             secret    (or 10.0.0.5:7380)"
+        );
+        let one = said("10.9.9.9:80", 1);
+        assert!(one.contains("a worker with") && one.ends_with("10.9.9.9:80 --secret-file secret"));
+        let alone = said("127.0.0.1:7380", 2);
+        assert!(alone.lines().count() == 1 && alone.contains("--listen 0.0.0.0"), "{alone}");
+        let reached = Reached { name: None, address: None };
+        let address = SocketAddr::from(([0, 0, 0, 0], 1));
+        let nowhere = invitation(address, 1, Path::new("s"), &reached);
+        assert_eq!(nowhere.lines().count(), 1, "{nowhere}");
+    }
+}

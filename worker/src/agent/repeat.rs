@@ -1,0 +1,44 @@
+//! What is asked of a coordinator that can't be reached is asked again until it can: a run may be
+//! gone on with at any time while its VMs are kept, and it counts on what its workers owe it.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use tonic::{Code, Status};
+
+use super::gate::{Pass, Revoked};
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Whether nobody has answered: the coordinator was away, or went while it was asked.
+pub(crate) fn is_unanswered(status: &Status) -> bool {
+    // What the coordinator says itself has no cause here.
+    status.code() == Code::Unavailable || status.source().is_some()
+}
+
+/// The pauses between one attempt and the next.
+#[derive(Debug)]
+pub(crate) struct Pauses {
+    next: Duration,
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self { next: FIRST_PAUSE }
+    }
+}
+
+impl Pauses {
+    /// Waits a while.
+    ///
+    /// # Errors
+    ///
+    /// It is not wanted any more.
+    pub(crate) async fn wait(&mut self, pass: &Pass) -> Result<(), Revoked> {
+        let pause = self.next;
+        self.next = (2 * pause).min(LONGEST_PAUSE);
+        pass.unless_revoked(sleep(pause)).await
+    }
+}

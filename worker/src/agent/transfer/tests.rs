@@ -1,0 +1,248 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use super::*;
+use std::{collections::BTreeMap, net::TcpListener, path::Path, pin::Pin, thread};
+
+use dormouse_proto::{
+    Secret,
+    v1::{
+        CheckpointReceipt, FromWorker, ToWorker,
+        coordinator_server::{Coordinator, CoordinatorServer},
+    },
+};
+use tokio::runtime::{Builder, Runtime};
+use tokio_stream::{Stream, wrappers::TcpListenerStream};
+use tonic::{Request, Response, transport::Endpoint};
+
+use crate::{
+    agent::{gate::Gate, session::Credentials},
+    store::Progress,
+    workspace::TaskName,
+};
+
+const SOON: Duration = Duration::from_secs(10);
+
+/// A coordinator that takes nothing, unless it does, and of what it gives sends this much and no more.
+#[derive(Default)]
+struct Silent {
+    takes: bool,
+    gives: Option<Vec<u8>>,
+}
+
+type Chunks<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+
+#[tonic::async_trait]
+impl Coordinator for Silent {
+    type SessionStream = Chunks<ToWorker>;
+    type GetCheckpointStream = Chunks<CheckpointChunk>;
+
+    async fn session(
+        &self,
+        _: Request<Streaming<FromWorker>>,
+    ) -> Result<Response<Self::SessionStream>, Status> {
+        Err(Status::unimplemented("no sessions"))
+    }
+
+    async fn put_checkpoint(
+        &self,
+        chunks: Request<Streaming<CheckpointChunk>>,
+    ) -> Result<Response<CheckpointReceipt>, Status> {
+        if !self.takes {
+            return std::future::pending().await;
+        }
+        let (mut chunks, mut bytes) = (chunks.into_inner(), 0);
+        while let Some(chunk) = chunks.message().await? {
+            bytes += chunk.data.len() as u64;
+        }
+        Ok(Response::new(CheckpointReceipt { bytes }))
+    }
+
+    async fn get_checkpoint(
+        &self,
+        _: Request<CheckpointRef>,
+    ) -> Result<Response<Self::GetCheckpointStream>, Status> {
+        let Some(data) = self.gives.clone() else { return std::future::pending().await };
+        let first = CheckpointChunk { checkpoint: None, data: data.into() };
+        let chunks = tokio_stream::once(Ok(first)).chain(tokio_stream::pending());
+        Ok(Response::new(Box::pin(chunks)))
+    }
+}
+
+/// Transfers with such a coordinator. To be called in a runtime.
+fn silent(gives: Option<Vec<u8>>, still: Duration) -> Transfers {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    let incoming = TcpListenerStream::new(tokio::net::TcpListener::from_std(listener).unwrap());
+    let service = CoordinatorServer::new(Silent { takes: false, gives });
+    let server = tonic::transport::Server::builder().add_service(service);
+    tokio::spawn(server.serve_with_incoming(incoming));
+    let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
+    let trusted = Trusted::new(channel, Credentials::new(Secret::new([1; 32])));
+    Transfers { still, ..Transfers::new(trusted) }
+}
+
+fn runtime(blocking: usize) -> Runtime {
+    Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(blocking)
+        .enable_all()
+        .build()
+        .unwrap()
+}
+
+fn reference() -> CheckpointRef {
+    CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 1, attempt: 1 }
+}
+
+fn name() -> TaskName {
+    TaskName::new("r", "1").unwrap()
+}
+
+/// One of more than the wire and the chunks under way hold.
+fn checkpoint(directory: &Path) -> Checkpoint {
+    let draft = Store::open(directory).unwrap().begin(&name()).unwrap();
+    std::fs::write(draft.images().join("pages-1.img"), vec![7; 4 << 20]).unwrap();
+    draft.commit(Progress::default(), vec![], String::new(), &BTreeMap::new()).unwrap()
+}
+
+#[test]
+fn an_upload_that_nobody_takes_is_given_up() {
+    let dir = tempfile::tempdir().unwrap();
+    let checkpoint = checkpoint(dir.path());
+    let why = runtime(4).block_on(async {
+        let transfers = silent(None, Duration::from_millis(100));
+        timeout(SOON, transfers.put(&Gate::new().pass(), reference(), checkpoint)).await
+    });
+    let why = why.expect("it hangs").unwrap_err();
+    assert!(why.starts_with("nothing of it moved for 100 ms"), "{why}");
+}
+
+#[test]
+fn what_nobody_answers_is_sent_again_until_somebody_does_or_nobody_wants_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let checkpoint = checkpoint(dir.path());
+    // Its port is taken and nobody listens there.
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let channel = Endpoint::from_shared(format!("http://{address}")).unwrap();
+    let (put, given_up) = runtime(4).block_on(async {
+        let trusted = Trusted::new(channel.connect_lazy(), Credentials::new(Secret::new([1; 32])));
+        let transfers = Transfers { still: SOON, ..Transfers::new(trusted) };
+        let pass = Gate::new().pass();
+        let put = transfers.put(&pass, reference(), checkpoint.clone());
+        tokio::pin!(put);
+        let early = timeout(Duration::from_millis(500), &mut put).await;
+        assert!(early.is_err(), "it gave up: {early:?}");
+        let listener = tokio::net::TcpListener::bind(address).await.unwrap();
+        let service = CoordinatorServer::new(Silent { takes: true, gives: None });
+        let server = tonic::transport::Server::builder().add_service(service);
+        let serving = tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+        let done = timeout(SOON, put).await;
+        serving.abort();
+        let _ = serving.await;
+        let unwanted = Gate::new().pass();
+        let put = transfers.put(&unwanted, reference(), checkpoint);
+        let (given_up, ()) = tokio::join!(timeout(SOON, put), async { unwanted.revoke() });
+        (done, given_up)
+    });
+    assert!(put.expect("it hangs").unwrap() > 4 << 20, "it is not taken when it can be");
+    given_up.expect("it hangs").unwrap_err();
+}
+
+#[test]
+fn a_fetch_that_stands_still_is_given_up_and_leaves_nothing() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut bytes = Vec::new();
+    checkpoint(there.path()).export(&mut bytes).unwrap();
+    bytes.truncate(CHUNK);
+    let store = Store::open(here.path()).unwrap();
+    for gives in [None, Some(bytes)] {
+        let fetched = runtime(4).block_on(async {
+            let transfers = silent(gives, Duration::from_millis(100));
+            let pass = Gate::new().pass();
+            timeout(SOON, transfers.fetch(&store, &pass, reference())).await
+        });
+        let error = fetched.expect("it hangs").unwrap_err();
+        assert!(matches!(error, FetchError::Stuck(_)), "{error}");
+        assert!(store.complete(&name()).unwrap().is_empty());
+    }
+    // What had come of it lay in the folder of its number.
+    let left = std::fs::read_dir(here.path().join("r/1")).unwrap();
+    assert_eq!(left.count(), 0);
+}
+
+#[test]
+fn a_transfer_that_gets_on_too_slowly_is_given_up() {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut bytes = Vec::new();
+    checkpoint(there.path()).export(&mut bytes).unwrap();
+    bytes.truncate(CHUNK);
+    let store = Store::open(here.path()).unwrap();
+    let (put, fetched) = runtime(4).block_on(async {
+        let hour = Duration::from_secs(3_600);
+        let slow = || Some(Duration::from_millis(100));
+        let puts = Transfers { within: slow(), ..silent(None, hour) };
+        let fetches = Transfers { within: slow(), ..silent(Some(bytes), hour) };
+        let pass = Gate::new().pass();
+        let put = timeout(SOON, puts.put(&pass, reference(), checkpoint(there.path())));
+        let fetched = timeout(SOON, fetches.fetch(&store, &pass, reference()));
+        tokio::join!(put, fetched)
+    });
+    let why = put.expect("it hangs").unwrap_err();
+    assert!(why.contains("more slowly than"), "{why}");
+    let error = fetched.expect("it hangs").unwrap_err();
+    assert!(matches!(error, FetchError::Stuck(Stuck::Slow(_))), "{error}");
+}
+
+#[test]
+fn however_many_uploads_stand_still_the_pool_is_there_for_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let checkpoint = checkpoint(dir.path());
+    let runtime = runtime(AT_ONCE + 1);
+    let done = runtime.block_on(async {
+        let transfers = Arc::new(silent(None, Duration::from_secs(3600)));
+        for _ in 0..4 * AT_ONCE {
+            let (transfers, checkpoint) = (Arc::clone(&transfers), checkpoint.clone());
+            let pass = Gate::new().pass();
+            tokio::spawn(async move { transfers.put(&pass, reference(), checkpoint).await });
+        }
+        let all_wait = async {
+            while transfers.uploads.available_permits() > 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(SOON, all_wait).await.expect("the uploads do not begin");
+        timeout(SOON, spawn_blocking(|| 7)).await
+    });
+    runtime.shutdown_background();
+    assert_eq!(done.expect("uploads hold the whole pool").unwrap(), 7);
+}
+
+#[test]
+fn what_is_written_arrives_in_chunks_and_reads_back() {
+    let (chunks, mut written) = mpsc::channel(IN_FLIGHT);
+    let (forward, chunks_out) = mpsc::channel(IN_FLIGHT);
+    let reference = CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 2, attempt: 1 };
+    let mut writer =
+        ChunkWriter { chunks, reference: Some(reference.clone()), buffer: BytesMut::new() };
+    let sent: Vec<u8> = (0..700_000_u32).map(|n| n.to_le_bytes()[0]).collect();
+    let expected = sent.clone();
+    let source = thread::spawn(move || {
+        writer.write_all(&sent).unwrap();
+        writer.flush().unwrap();
+    });
+    let relay = thread::spawn(move || {
+        let mut references = Vec::new();
+        while let Some(chunk) = written.blocking_recv() {
+            references.push(chunk.checkpoint);
+            forward.blocking_send(chunk.data).unwrap();
+        }
+        references
+    });
+    let mut reader = ChunkReader { chunks: chunks_out, current: Bytes::new() };
+    let mut arrived = Vec::new();
+    reader.read_to_end(&mut arrived).unwrap();
+    source.join().unwrap();
+    assert_eq!(relay.join().unwrap(), [Some(reference), None, None]);
+    assert!(arrived == expected);
+}
