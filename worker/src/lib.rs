@@ -12,7 +12,8 @@
 //! - [`place`]: the host, container or unit that it is in, and what is added there for what is lacking.
 //!
 //! On top of it:
-//! - [`agent`]: the session with the coordinator, and one owner for each VM.
+//! - [`agent`]: the session with the coordinator, and one owner for each VM;
+//! - [`proof`]: whether all of it works on this host.
 //!
 //! The order at a worker's start, before its first thread: detect the control groups, make
 //! them writable, start the guardian, enter the workspace; then clean up, and create the tree.
@@ -29,5 +30,6 @@ pub mod criu;
 pub mod guardian;
 pub mod place;
 pub mod process;
+pub mod proof;
 pub mod store;
 pub mod workspace;

@@ -63,6 +63,16 @@ impl Config {
             hold: None,
         }
     }
+
+    /// A worker that dials nobody, to be tried out.
+    #[must_use]
+    pub fn of_nobody(
+        name: impl Into<String>,
+        root: impl Into<PathBuf>,
+        task_program: impl Into<PathBuf>,
+    ) -> Self {
+        Self::new("localhost:0", Secret::new([0; 32]), name, root, task_program)
+    }
 }
 
 /// The cores this process may use, in thousandths: those of its affinity, which follows its cpuset,
