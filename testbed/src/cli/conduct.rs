@@ -187,7 +187,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
         return resume_virtually(&header, dir, *say);
     }
     if listen.is_none() {
-        preflight::check(&experiment.name, experiment.needs_criu())?;
+        preflight::check(&experiment.name, experiment.needs_criu(), *say)?;
     }
     go_on_live((&header, dir), (*listen, page.page()), *say)
 }

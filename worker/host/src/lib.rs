@@ -11,6 +11,7 @@
 
 pub mod calibration;
 pub mod doctor;
+mod date;
 mod ticks;
 pub mod two_tier;
 pub mod workers;

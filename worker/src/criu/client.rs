@@ -337,7 +337,9 @@ fn options(images: &File, work: &File, log: &str, deadline: Duration) -> Criu_op
         // Groups are the worker's business: a restore is usually into another VM's.
         manage_cgroups: Some(true),
         manage_cgroups_mode: Some(EnumOrUnknown::new(Criu_cg_mode::IGNORE)),
-        // Tasks have no connections; without this CRIU sets up a packet filter.
+        // A task's own connections have both their ends in it, and both stand still; without this CRIU
+        // sets up a packet filter.
+        tcp_established: Some(true),
         network_lock: Some(EnumOrUnknown::new(Criu_network_lock_method::SKIP)),
         // Its own limit for stopping the tasks.
         timeout: Some(u32::try_from(deadline.as_secs()).unwrap_or(u32::MAX).max(1)),

@@ -26,6 +26,11 @@ use harness::{
 
 const TESTS: &[Test] = &[
     Test("a_task_runs_and_is_verified", &[Cgroup], tasks::a_task_runs_and_is_verified),
+    Test(
+        "a_program_that_does_nothing_is_not_verified",
+        &[Cgroup],
+        tasks::a_program_that_does_nothing_is_not_verified,
+    ),
     Test("a_wrong_task_fails_in_its_own_words", &[Cgroup], tasks::a_wrong_task_fails),
     Test("checkpoints_are_taken_when_due", &[Cgroup, Criu], tasks::checkpoints_are_taken_when_due),
     Test("a_checkpoint_is_taken_now", &[Cgroup, Criu], tasks::a_checkpoint_is_taken_now),

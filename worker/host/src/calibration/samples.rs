@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use super::date::utc;
+use crate::date::utc;
 use super::{Calibration, Came, Cell, CellFigures, Conditions, FORMAT, HostIdentity, Spread};
 
 /// Samples from all runs of a cell, one after the other.

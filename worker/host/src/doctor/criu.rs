@@ -20,13 +20,14 @@ pub fn criu_program() -> PathBuf {
 
 pub(super) fn criu() -> Vec<Finding> {
     let name = "CRIU";
-    let fix = "run scripts/get-criu, or set DORMOUSE_CRIU to one that passes `criu check`";
+    let fix = "run scripts/get-criu, or set DORMOUSE_CRIU to one that passes `criu check`; in an image \
+               of Debian 13: apt-get install criu";
     let probe = Criu::new(criu_program()).probe(DEADLINE);
     let program = probe.program.display();
     let version = probe.version.map_or("no version".to_owned(), |v| v.to_string());
     if let Err(error) = &probe.check {
         let found = format!("{program}, {version}: {error}").replace('\n', " ");
-        return vec![Finding::missing(name, found, fix)];
+        return vec![Finding::missing(name, found, fix).of_checkpoints()];
     }
     let has = |has| if has { "yes" } else { "no" };
     let features = format!(
