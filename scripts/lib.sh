@@ -73,3 +73,15 @@ test_targets() {
 live_targets() {
     grep -l 'live_turn()' "$ROOT"/tests/tests/*.rs | xargs -n 1 basename -s .rs
 }
+
+# Whether a Docker engine answers; $why_no_docker says why not, and what to do.
+need_docker() {
+    why_no_docker='Docker is missing: install docker.io, or Docker Engine'
+    command -v docker >/dev/null || return 1
+    why_no_docker="no Docker engine answers (start dockerd; who is not root has to be in the group docker): $(
+        docker version --format '{{.Server.Version}}' 2>&1 >/dev/null | tail -n 1)"
+    docker version --format '{{.Server.Version}}' >/dev/null 2>&1
+}
+
+# The time that files are given which have to be the same whenever they are made: that of the last commit.
+source_date() { echo "${SOURCE_DATE_EPOCH:-$(git -C "$ROOT" log -1 --format=%ct 2>/dev/null || echo 0)}"; }

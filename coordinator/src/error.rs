@@ -48,6 +48,18 @@ pub enum CoordinatorError {
         /// What is wrong with it.
         why: String,
     },
+    /// The file with the secret that workers were given before the run can't be used.
+    #[error(
+        "{}: {why}; $DORMOUSE_SECRET_FILE names it: put the secret there that the workers have, or unset \
+         the variable, and the run makes a new one",
+        .path.display()
+    )]
+    GivenSecret {
+        /// The file that the environment names.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// The event log cannot be read or written.
     #[error(transparent)]
     Log(#[from] LogError),

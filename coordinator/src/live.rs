@@ -199,7 +199,7 @@ impl LiveRun {
         let requests = self.requests.clone();
         // What is in the folder is another's where its log is.
         let (beginning, observer) = begin(self).await?;
-        let secret = secret::of_run(&out, resume)?;
+        let secret = secret::of_run(&out, resume, secret::given().as_deref())?;
         let address_file = AddressFile::write(&out, address)
             .map_err(|source| CoordinatorError::Output { path: out.clone(), source })?;
         let particulars = Particulars {

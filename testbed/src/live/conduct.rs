@@ -95,10 +95,17 @@ pub enum LiveError {
 impl LiveError {
     /// Whether the input must change, not the system be mended.
     pub fn is_bad_input(&self) -> bool {
-        use CoordinatorError::{Admission, Invalid, Listen, Secret};
+        use CoordinatorError::{Admission, GivenSecret, Invalid, Listen, Secret};
         match self {
             Self::Coordinator(error) => {
-                matches!(error, Listen { .. } | Invalid { .. } | Secret { .. } | Admission(_))
+                matches!(
+                    error,
+                    Listen { .. }
+                        | Invalid { .. }
+                        | Secret { .. }
+                        | GivenSecret { .. }
+                        | Admission(_)
+                )
             }
             Self::Program(_) | Self::Page(_) => true,
             _ => false,
