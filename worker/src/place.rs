@@ -109,7 +109,9 @@ impl Place {
     pub fn to_add_capabilities(self, names: &[&str]) -> String {
         let list = names.join(", ");
         match self {
-            Self::Host => "run as root (sudo), with these capabilities in the bounding set".to_owned(),
+            Self::Host => {
+                "run as root (sudo), with these capabilities in the bounding set".to_owned()
+            }
             Self::Unit => {
                 let caps: Vec<_> = names.iter().map(|name| format!("CAP_{name}")).collect();
                 format!(
@@ -192,15 +194,18 @@ impl Place {
     #[must_use]
     pub fn to_weigh_more(self) -> String {
         match self {
-            Self::Host => "run it in a group of the usual weight (cpu.shares 1024, cpu.weight 100)"
-                .to_owned(),
+            Self::Host => {
+                "run it in a group of the usual weight (cpu.shares 1024, cpu.weight 100)".to_owned()
+            }
             Self::Unit => "in [Service]: CPUWeight=100 or more".to_owned(),
             Self::Docker | Self::Podman => {
                 format!("{} --cpu-shares 1024 or more (compose: cpu_shares: 1024)", self.run())
             }
-            Self::Kubernetes => "in resources of the container: requests: {cpu: \"1\"} or more, as \
+            Self::Kubernetes => {
+                "in resources of the container: requests: {cpu: \"1\"} or more, as \
                                  much as its limit"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::Container => "give the container the weight of its neighbours".to_owned(),
         }
     }
@@ -248,8 +253,7 @@ mod tests {
         let unit = Place::Unit.to_add_capabilities(&caps);
         assert!(unit.contains("CAP_SYS_ADMIN CAP_SYS_TIME"), "{unit}");
         assert!(Place::Podman.to_lift_seccomp().starts_with("podman run --security-opt seccomp="));
-        let places =
-            [Place::Host, Place::Unit, Place::Podman, Place::Kubernetes, Place::Container];
+        let places = [Place::Host, Place::Unit, Place::Podman, Place::Kubernetes, Place::Container];
         for place in places {
             let all = [place.to_be_root(), place.to_mount(), place.to_weigh_more()];
             assert!(all.iter().all(|line| !line.is_empty() && !line.contains('\n')), "{all:?}");

@@ -411,7 +411,8 @@ fn what_was_overtaken_is_nobodys_fault() {
     let mut run = begun(&script, vec![]);
     up(&mut run, 1);
     run.handle(s(60), Event::Tick);
-    let (step, commands) = run.handle(s(130), Event::HostLost { host: HOST, why: "gone".into(), unheard: false });
+    let (step, commands) =
+        run.handle(s(130), Event::HostLost { host: HOST, why: "gone".into(), unheard: false });
     let moot = step.effects.iter().filter(|e| matches!(e, Effect::Moot { .. })).count();
     assert_eq!((moot, run.counts().rejected, commands.len()), (3, 0, 0));
 }
@@ -443,7 +444,8 @@ fn a_lost_host_takes_its_vms_and_leaves_the_checkpoints() {
     up(&mut run, 1);
     run.handle(s(60), Event::Tick);
     tell(&mut run, 120, taken(1, T0, FIRST, 400_000));
-    let (step, _) = run.handle(s(130), Event::HostLost { host: HOST, why: "silence".into(), unheard: false });
+    let (step, _) =
+        run.handle(s(130), Event::HostLost { host: HOST, why: "silence".into(), unheard: false });
     assert_eq!(step.notices, [Notice::VmLost { vm: vm(1) }]);
     assert!(matches!(step.effects[..], [Effect::VmEnded { why: VmEnd::HostLost, .. }]));
     assert_eq!(task(&run, 0).kept(), Some((CheckpointSeq::new(1), Ppm::new(400_000))));

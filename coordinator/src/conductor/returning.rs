@@ -65,12 +65,17 @@ impl ConductorState {
     /// What is to be done with a message now; `None`: it waits until the run goes on.
     pub(super) fn unless_set_aside(&mut self, message: ConductorMsg) -> Option<ConductorMsg> {
         use ConductorMsg::{
-            Attached, Cancel, Close, Heard, Hello, Interrupt, Lost, Pause, SayClock, Show, Shut, Status,
-            StillStuck, Submit, Tick,
+            Attached, Cancel, Close, Heard, Hello, Interrupt, Lost, Pause, SayClock, Show, Shut,
+            Status, StillStuck, Submit, Tick,
         };
         let Some(returning) = &mut self.returning else { return Some(message) };
         match message {
-            Heard { .. } | Submit { .. } | Shut(_) | Interrupt { .. } | Tick | StillStuck { .. } => {
+            Heard { .. }
+            | Submit { .. }
+            | Shut(_)
+            | Interrupt { .. }
+            | Tick
+            | StillStuck { .. } => {
                 returning.aside.push(message);
                 return None;
             }
@@ -82,7 +87,13 @@ impl ConductorState {
                 }
                 return None;
             }
-            Attached { .. } | Close | Hello { .. } | Lost { .. } | Pause { .. } | SayClock | Show
+            Attached { .. }
+            | Close
+            | Hello { .. }
+            | Lost { .. }
+            | Pause { .. }
+            | SayClock
+            | Show
             | Status(_) => {}
         }
         Some(message)

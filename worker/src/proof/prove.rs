@@ -18,8 +18,7 @@ const VM: u64 = 1;
 /// What a vCPU of the VM has of a core, in millionths.
 const QUOTA_PPM: u32 = 500_000;
 /// A real task, whose answer is checked: .2 s of CPU time.
-const TASK: [&str; 6] =
-    ["vector", "--memory", "4MiB", "--cpu-time", "200ms", "--progress"];
+const TASK: [&str; 6] = ["vector", "--memory", "4MiB", "--cpu-time", "200ms", "--progress"];
 /// How long it may take for that, beside others.
 const TASK_TAKES: Duration = Duration::from_secs(10);
 
@@ -43,7 +42,9 @@ pub fn prove(config: &Config) -> Proof {
     {
         habits::prove(&mut proof, room, &checkpointer);
     }
-    proof.step(What::CleanUp, || clean_up(&prepared, &vm).map(|()| ((), "nothing is left".to_owned())));
+    proof.step(What::CleanUp, || {
+        clean_up(&prepared, &vm).map(|()| ((), "nothing is left".to_owned()))
+    });
     proof
 }
 
@@ -77,7 +78,9 @@ fn task(proof: &mut Proof, room: Room<'_>) -> Option<()> {
     proof.step(What::Answer, || {
         let result = TaskResult::read(&subject.end(TASK_TAKES)?).map_err(|e| explain(&e))?;
         match result.verified {
-            Some(true) => Ok(((), format!("right, after {:.0} ms of CPU time", result.cpu_seconds * 1e3))),
+            Some(true) => {
+                Ok(((), format!("right, after {:.0} ms of CPU time", result.cpu_seconds * 1e3)))
+            }
             _ => Err("the answer of a restored task is wrong".to_owned()),
         }
     })

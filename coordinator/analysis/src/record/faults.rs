@@ -180,7 +180,8 @@ mod tests {
         let (fault, lasts) = (FaultId::new(0), Span::from_secs(60));
         let kind = FaultKind::Partition;
         let refused = Felt::Refused { why: "no".to_owned() };
-        let lost = Event::HostLost { host: HostId::new(1), why: "silent".to_owned() };
+        let (host, why) = (HostId::new(1), "silent".to_owned());
+        let lost = Event::HostLost { host, why, unheard: false };
         for event in [
             step(10, Event::Fault { fault, hosts, lasts, kind }),
             step(11, felt(0, 0, Felt::Begun)),

@@ -49,9 +49,13 @@ impl Circumstances {
             return Cause { what, fix: self.place.to_add_capabilities(&lacking) };
         }
         if self.rights.is_filtered {
-            return cause("a filter of system calls (seccomp) is in the way", self.place.to_lift_seccomp());
+            return cause(
+                "a filter of system calls (seccomp) is in the way",
+                self.place.to_lift_seccomp(),
+            );
         }
-        let fix = "nothing is known that would help; `criu check --all` says what this kernel lacks";
+        let fix =
+            "nothing is known that would help; `criu check --all` says what this kernel lacks";
         cause("", fix.to_owned())
     }
 }
@@ -90,7 +94,8 @@ mod tests {
         assert!(filtered.fix.contains("seccomp=unconfined"), "{filtered:?}");
         let lacking = at(ALL & !(1 << 19), true).cause("criu dump failed: Operation not permitted");
         assert!(lacking.what.starts_with("CAP_SYS_PTRACE"), "{lacking:?}");
-        let mounts = at(ALL, false).cause("Can't open sys/kernel/ns_last_pid: Read-only file system");
+        let mounts =
+            at(ALL, false).cause("Can't open sys/kernel/ns_last_pid: Read-only file system");
         assert!(mounts.fix.contains("--cap-add SYS_ADMIN"), "{mounts:?}");
         let sockets = at(ALL, false).cause("Error (criu/sk-inet.c:1): Unsupported");
         assert!(sockets.fix.contains("get-criu"), "{sockets:?}");

@@ -70,8 +70,7 @@ impl Diagnosis {
     /// What these findings come to.
     pub(super) fn of(findings: Vec<Finding>, proved: bool) -> Self {
         let live = findings.iter().all(|f| f.state != State::Missing);
-        let proved_at =
-            (live && proved).then(|| crate::date::utc(std::time::SystemTime::now()));
+        let proved_at = (live && proved).then(|| crate::date::utc(std::time::SystemTime::now()));
         Self { live, virtual_time: true, proved_at, findings }
     }
 

@@ -38,9 +38,11 @@ pub(super) fn control_groups(
         Ok(hierarchy) => hierarchy,
         Err(error) => {
             let fix = match place.is_container() {
-                true => "let the engine mount control groups with cpu and memory in the container, as \
+                true => {
+                    "let the engine mount control groups with cpu and memory in the container, as \
                          it does by itself"
-                    .to_owned(),
+                        .to_owned()
+                }
                 false => place.to_mount(),
             };
             return vec![Finding::missing(name, error.to_string(), fix)];
@@ -55,8 +57,7 @@ pub(super) fn control_groups(
         findings.push(Finding::missing("mounts", refusal(&error), place.to_mount()));
     }
     let to_write = place.to_mount();
-    findings
-        .extend(CONTROLLERS.iter().map(|&(name, c)| controller(hierarchy, name, c, &to_write)));
+    findings.extend(CONTROLLERS.iter().map(|&(name, c)| controller(hierarchy, name, c, &to_write)));
     findings.extend(weight(hierarchy, place));
     findings
 }

@@ -20,8 +20,18 @@ const CAPABILITIES: [Capability; 6] = [
         what: "namespaces, mounts, control groups",
         for_checkpoints: false,
     },
-    Capability { name: "DAC_OVERRIDE", bit: 1, what: "files of other users", for_checkpoints: false },
-    Capability { name: "KILL", bit: 5, what: "ending tasks of other users", for_checkpoints: false },
+    Capability {
+        name: "DAC_OVERRIDE",
+        bit: 1,
+        what: "files of other users",
+        for_checkpoints: false,
+    },
+    Capability {
+        name: "KILL",
+        bit: 5,
+        what: "ending tasks of other users",
+        for_checkpoints: false,
+    },
     Capability {
         name: "SYS_PTRACE",
         bit: 19,
@@ -62,7 +72,11 @@ impl Rights {
     /// From `/proc/self/status` (proc(5)).
     fn read(status: &str) -> Self {
         let field = |name: &str| {
-            status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).unwrap_or_default()
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::trim)
+                .unwrap_or_default()
         };
         Self {
             is_root: false,
@@ -96,8 +110,7 @@ impl Rights {
             let names: Vec<_> = CAPABILITIES.iter().map(|of| of.name).collect();
             return Finding::found(name, names.join(", "));
         }
-        let words: Vec<_> =
-            lacking.iter().map(|of| format!("{} ({})", of.name, of.what)).collect();
+        let words: Vec<_> = lacking.iter().map(|of| format!("{} ({})", of.name, of.what)).collect();
         let mut found = format!("lacking {}", words.join(", "));
         let names: Vec<_> = lacking.iter().map(|of| of.name).collect();
         let fix = Some(place.to_add_capabilities(&names));
@@ -122,7 +135,8 @@ impl Rights {
             (false, _) => Finding::found(name, "not filtered"),
             (true, Some(true)) => Finding::found(name, "filtered; what is needed is let through"),
             (true, _) => {
-                let found = "filtered (seccomp): the default profiles of engines forbid what CRIU needs";
+                let found =
+                    "filtered (seccomp): the default profiles of engines forbid what CRIU needs";
                 let fix = Some(place.to_lift_seccomp());
                 Finding::new(name, State::Doubtful, found, fix).of_checkpoints()
             }
