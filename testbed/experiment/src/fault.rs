@@ -188,7 +188,7 @@ mod tests {
             ("kind = \"pause\"\nlasts = \"1m\"\ntype = \"c9\"", "no type is called 'c9'"),
             ("kind = \"pause\"\nlasts = \"1m\"\nzone = \"x\"", "no zone is called 'x'"),
             ("kind = \"pause\"\nlasts = \"1m\"\nall = true\npart = 0.5", "has no part"),
-            ("kind = \"rate\"\nlasts = \"1m\"\nall = true\nper-second = 0", "nothing passes"),
+            ("kind = \"rate\"\nlasts = \"1m\"\nall = true\nper-second = \"0 B\"", "nothing passes"),
         ] {
             let error = with(&format!("[[fault]]\nat = \"1m\"\n{fault}\n")).unwrap_err();
             assert!(error.contains(words), "{fault}: {error}");
