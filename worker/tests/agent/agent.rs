@@ -161,7 +161,7 @@ pub(crate) fn task_program() -> PathBuf {
         let target = env::current_exe().unwrap();
         let profile = target.ancestors().nth(2).unwrap();
         let mut cargo = Command::new(env!("CARGO"));
-        cargo.args(["build", "--quiet", "-p", "dormouse-tasks", "--bin", "dormouse-task"]);
+        cargo.args(["build", "--quiet", "-p", "dormouse", "--bin", "dormouse-task"]);
         if profile.ends_with("release") {
             cargo.arg("--release");
         }

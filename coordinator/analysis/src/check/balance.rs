@@ -15,6 +15,8 @@ pub(super) struct Use {
 pub(super) struct Balance {
     burstable: Burstable,
     said: (Time, Credits),
+    /// How long before that it may have been so, as its coordinator was away.
+    held_up: Span,
     /// Up to when use is accounted for; what was used at least and at most, in vCPU-microseconds ×
     /// millionths.
     until: Time,
@@ -30,7 +32,13 @@ impl Balance {
     /// Balance of a VM of a burstable type that was launched at this time.
     pub(super) fn new(burstable: Burstable, launched: Time) -> Self {
         let initial = burstable.initial.min(burstable.cap);
-        Self { burstable, said: (launched, initial), until: launched, used: (0, 0) }
+        Self {
+            burstable,
+            said: (launched, initial),
+            held_up: Span::ZERO,
+            until: launched,
+            used: (0, 0),
+        }
     }
 
     /// Time passes up to `now` at this use.
@@ -44,25 +52,26 @@ impl Balance {
     /// What is wrong with a balance that is said now, by when use is accounted for. In a live run the
     /// report before may have been `lateness` late and this one on time: what can have been earned is
     /// that of a span so much longer, and of use nothing is known, as a report that a lost connection
-    /// held up tells of a time before.
+    /// held up tells of a time before. What is said now may be `held_up` longer ago, the time that its
+    /// coordinator was away.
     pub(super) fn error_in(
         &mut self,
         now: Time,
         balance: Credits,
-        lateness: Span,
+        (lateness, held_up): (Span, Span),
     ) -> Option<String> {
+        let late = (lateness + std::mem::replace(&mut self.held_up, held_up)).as_micros();
         let Burstable { earned_per_hour, cap, .. } = self.burstable;
         let (since, had) = std::mem::replace(&mut self.said, (now, balance));
         let (least, most) = std::mem::take(&mut self.used);
         if balance > cap {
             return Some(format!("it holds {balance}, more than {cap}"));
         }
-        let (us, late) =
-            (u128::from(now.since(since).as_micros()), u128::from(lateness.as_micros()));
+        let (us, late) = (u128::from(now.since(since).as_micros()), u128::from(late));
         let earned = |us: u128| u128::from(earned_per_hour.as_vcpu_micros()) * us / 3_600_000_000;
         let (had_us, cap) = (u128::from(had.as_vcpu_micros()), u128::from(cap.as_vcpu_micros()));
         let balance = u128::from(balance.as_vcpu_micros());
-        let (is_live, most) = (late > 0, most.div_ceil(1_000_000));
+        let (is_live, most) = (lateness > Span::ZERO, most.div_ceil(1_000_000));
         let rounding = rounding(most);
         // What is earned above the cap is lost, whenever that was.
         let fewest = (had_us + earned(us)).min(cap).saturating_sub(most);
@@ -79,5 +88,29 @@ impl Balance {
         };
         let balance = self.said.1;
         Some(format!("it holds {balance} after {had} at {since}: {wrong}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_that_waited_for_its_coordinator_tells_of_a_time_before() {
+        let burstable = Burstable::new(dormouse_units::Ppm::ZERO, Credits::whole(60));
+        let (late, away) = (Span::from_secs(3), Span::from_secs(300));
+        let said = |held_up| {
+            let mut balance = Balance::new(burstable, Time::ZERO);
+            let mut says = |at, credits, held_up| {
+                balance.error_in(Time::from_secs(at), Credits::whole(credits), (late, held_up))
+            };
+            // Of 300 s, when the coordinator went; back since 600 s, it hears of that, and of now.
+            assert_eq!(says(600, 5, held_up), None);
+            says(610, 10, Span::ZERO)
+        };
+        assert_eq!(said(away), None);
+        assert!(
+            said(Span::ZERO).is_some_and(|wrong| wrong.contains("more than it can have earned"))
+        );
     }
 }

@@ -11,6 +11,8 @@ const MOST_REAL_US: u64 = 365 * 86_400 * 1_000_000;
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     latest: Time,
+    /// When its coordinator was back for the last time, and how long it was away.
+    away: (Time, Span),
 }
 
 impl Bounds {
@@ -19,7 +21,13 @@ impl Bounds {
             None => Time::ZERO + setup.bag.deadline.times(100) + Span::from_secs(86_400),
             Some(_) => Time::from_micros(u64::MAX),
         };
-        Self { latest }
+        Self { latest, away: (Time::ZERO, Span::ZERO) }
+    }
+
+    /// How long a report that comes now may have waited for its coordinator: it comes as soon as that is back.
+    pub(super) fn held_up(&self, now: Time, lateness: Span) -> Span {
+        let (back, outage) = self.away;
+        if now <= back + lateness { outage } else { Span::ZERO }
     }
 
     /// What of the times of a step can't be.
@@ -29,6 +37,7 @@ impl Bounds {
                 return Some(format!("it was away for {away_real_us} µs, more than a year"));
             }
             self.latest += outage;
+            self.away = (step.at, outage);
         }
         if step.at > self.latest {
             let latest = self.latest;

@@ -522,8 +522,8 @@ impl<'a> Checker<'a> {
     }
 
     fn credits(&mut self, vm: VmId, balance: Credits) {
-        let (now, lateness) = (self.now, self.lateness);
-        self.on(vm, &ALIVE, "reports credits", |vm| vm.credit_error(now, balance, lateness));
+        let (now, late) = (self.now, (self.lateness, self.bounds.held_up(self.now, self.lateness)));
+        self.on(vm, &ALIVE, "reports credits", |vm| vm.credit_error(now, balance, late));
     }
 
     fn keep(&mut self, task: TaskId, done: Option<Ppm>) {

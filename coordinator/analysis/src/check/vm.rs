@@ -96,12 +96,12 @@ impl Followed {
     }
 
     /// What is wrong with a balance reported now, where the report before or this one may have been
-    /// `lateness` late.
+    /// late by the first span, and this one by the second as well.
     pub(super) fn credit_error(
         &mut self,
         now: Time,
         balance: Credits,
-        lateness: Span,
+        late: (Span, Span),
     ) -> Option<String> {
         let Some(burstable) = self.kind.burstable else {
             return Some(format!("{} has credits but is not burstable", self.kind.name));
@@ -111,6 +111,6 @@ impl Followed {
         let credits =
             self.credits.get_or_insert_with(|| Balance::new(burstable.of_machine(), launched));
         credits.pass(now, Use { least: 0, most });
-        credits.error_in(now, balance, lateness)
+        credits.error_in(now, balance, late)
     }
 }

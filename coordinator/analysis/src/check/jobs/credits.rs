@@ -60,7 +60,7 @@ impl MachineCredits {
         } else if credits >= Credits::ONE.min(burstable.cap) {
             self.is_throttled = false;
         }
-        balance.error_in(now, credits, self.lateness)
+        balance.error_in(now, credits, (self.lateness, Span::ZERO))
     }
 }
 
