@@ -31,6 +31,9 @@ struct Marks {
     /// `$container` of this process or of PID 1.
     container: bool,
     invocation: bool,
+    /// Whether the kernel's threads can be seen, as in no PID namespace but the first: what is there of
+    /// a container's engine came with the host's file system then.
+    kthreads: bool,
     /// `/proc/self/cgroup`.
     groups: String,
 }
@@ -48,6 +51,8 @@ impl Marks {
             container: is_set("container")
                 || init.split(|byte| *byte == 0).any(|var| var.starts_with(b"container=")),
             invocation: is_set("INVOCATION_ID"),
+            kthreads: fs::read_to_string("/proc/2/comm")
+                .is_ok_and(|name| name.trim() == "kthreadd"),
             groups: fs::read_to_string("/proc/self/cgroup").unwrap_or_default(),
         }
     }
@@ -58,12 +63,12 @@ impl Marks {
         let is_service = || self.groups.lines().any(|line| line.ends_with(".service"));
         match self {
             Self { kubernetes: true, .. } => Place::Kubernetes,
-            Self { containerenv: true, .. } => Place::Podman,
-            Self { dockerenv: true, .. } => Place::Docker,
+            Self { containerenv: true, kthreads: false, .. } => Place::Podman,
+            Self { dockerenv: true, kthreads: false, .. } => Place::Docker,
             _ if in_group(&["/kubepods", "/kubelet"]) => Place::Kubernetes,
             _ if in_group(&["/libpod"]) => Place::Podman,
             _ if in_group(&["/docker/", "/docker-"]) => Place::Docker,
-            Self { container: true, .. } => Place::Container,
+            Self { container: true, kthreads: false, .. } => Place::Container,
             _ if in_group(&["/lxc", "/machine.slice"]) => Place::Container,
             Self { invocation: true, .. } if is_service() => Place::Unit,
             _ => Place::Host,
@@ -109,7 +114,9 @@ impl Place {
     pub fn to_add_capabilities(self, names: &[&str]) -> String {
         let list = names.join(", ");
         match self {
-            Self::Host => "run as root (sudo), with these capabilities in the bounding set".to_owned(),
+            Self::Host => {
+                "run as root (sudo), with these capabilities in the bounding set".to_owned()
+            }
             Self::Unit => {
                 let caps: Vec<_> = names.iter().map(|name| format!("CAP_{name}")).collect();
                 format!(
@@ -192,15 +199,18 @@ impl Place {
     #[must_use]
     pub fn to_weigh_more(self) -> String {
         match self {
-            Self::Host => "run it in a group of the usual weight (cpu.shares 1024, cpu.weight 100)"
-                .to_owned(),
+            Self::Host => {
+                "run it in a group of the usual weight (cpu.shares 1024, cpu.weight 100)".to_owned()
+            }
             Self::Unit => "in [Service]: CPUWeight=100 or more".to_owned(),
             Self::Docker | Self::Podman => {
                 format!("{} --cpu-shares 1024 or more (compose: cpu_shares: 1024)", self.run())
             }
-            Self::Kubernetes => "in resources of the container: requests: {cpu: \"1\"} or more, as \
+            Self::Kubernetes => {
+                "in resources of the container: requests: {cpu: \"1\"} or more, as \
                                  much as its limit"
-                .to_owned(),
+                    .to_owned()
+            }
             Self::Container => "give the container the weight of its neighbours".to_owned(),
         }
     }
@@ -227,6 +237,8 @@ mod tests {
         let unit = "4:cpu:/system.slice/dormouse.service\n0::/system.slice/dormouse.service\n";
         assert_eq!(Marks { invocation: true, ..of(unit) }.place(), Place::Unit);
         assert_eq!(Marks { dockerenv: true, ..of("0::/\n") }.place(), Place::Docker);
+        let image = Marks { dockerenv: true, kthreads: true, ..of("0::/\n") };
+        assert_eq!(image.place(), Place::Host, "a machine made from an image");
         assert_eq!(of("9:cpu:/docker/0123\n").place(), Place::Docker);
         assert_eq!(of("0::/system.slice/docker-0123.scope\n").place(), Place::Docker);
         assert_eq!(Marks { containerenv: true, ..of("0::/\n") }.place(), Place::Podman);
@@ -248,8 +260,7 @@ mod tests {
         let unit = Place::Unit.to_add_capabilities(&caps);
         assert!(unit.contains("CAP_SYS_ADMIN CAP_SYS_TIME"), "{unit}");
         assert!(Place::Podman.to_lift_seccomp().starts_with("podman run --security-opt seccomp="));
-        let places =
-            [Place::Host, Place::Unit, Place::Podman, Place::Kubernetes, Place::Container];
+        let places = [Place::Host, Place::Unit, Place::Podman, Place::Kubernetes, Place::Container];
         for place in places {
             let all = [place.to_be_root(), place.to_mount(), place.to_weigh_more()];
             assert!(all.iter().all(|line| !line.is_empty() && !line.contains('\n')), "{all:?}");

@@ -10,8 +10,8 @@
 //! user's matter.
 
 pub mod calibration;
-pub mod doctor;
 mod date;
+pub mod doctor;
 mod ticks;
 pub mod two_tier;
 pub mod workers;

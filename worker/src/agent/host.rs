@@ -8,8 +8,8 @@ use nix::time::{ClockId, clock_getres};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::{
-    Prepared, available_millicores, cores::Cores, places::Places, report::explain, session::Trusted, threads::Deletions,
-    transfer::Transfers,
+    Prepared, available_millicores, cores::Cores, places::Places, report::explain,
+    session::Trusted, threads::Deletions, transfer::Transfers,
 };
 use crate::{
     checkpointer::Checkpointer,

@@ -80,7 +80,10 @@ pub fn prepare_process(config: &Config) -> Result<Prepared> {
 fn warn_of_low_weight(hierarchy: &Hierarchy) {
     match own_low_weight(hierarchy) {
         Ok(Some(low)) => {
-            tracing::warn!(remedy = Place::detect().to_weigh_more(), "{low}: its tasks will be late");
+            tracing::warn!(
+                remedy = Place::detect().to_weigh_more(),
+                "{low}: its tasks will be late"
+            );
         }
         Ok(None) => {}
         Err(error) => tracing::debug!(%error, "the weight of its group is not known"),

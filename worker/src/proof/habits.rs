@@ -33,7 +33,8 @@ fn goes_on(room: Room<'_>, checkpointer: &Checkpointer, habit: &str) -> Result<S
     // It goes on, and not only once.
     subject.await_beat(after.heartbeat)?;
     subject.kill()?;
-    let mut said = format!("dumped in {} ms, restored in {} ms", dump.as_millis(), restore.as_millis());
+    let mut said =
+        format!("dumped in {} ms, restored in {} ms", dump.as_millis(), restore.as_millis());
     if habit == "clock" {
         let went = Duration::from_nanos(after.units.saturating_sub(before.units));
         if after.units < before.units || went > passed + ROUGHLY {

@@ -51,10 +51,7 @@ impl What {
     /// Whether only checkpoints need it.
     #[must_use]
     pub const fn is_of_checkpoints(self) -> bool {
-        !matches!(
-            self,
-            Self::Groups | Self::Launch | Self::Freeze | Self::Thaw | Self::CleanUp
-        )
+        !matches!(self, Self::Groups | Self::Launch | Self::Freeze | Self::Thaw | Self::CleanUp)
     }
 
     /// Whether only programs with habits that the built-in tasks don't have need it.

@@ -11,7 +11,7 @@ use dormouse_tasks::progress::{self, Clock, Progress as Page, ProgressReader};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use crate::{
-    agent::{PROGRESS, RESULT, Prepared, explain, limit},
+    agent::{PROGRESS, Prepared, RESULT, explain, limit},
     cgroup::{Slot, Vm},
     checkpointer::Checkpointer,
     criu::AfterDump,
@@ -48,8 +48,7 @@ impl<'a> Subject<'a> {
         (before, after): (&[&str], &[&str]),
     ) -> Result<Self, String> {
         let name = TaskName::new("doctor", name).map_err(|e| explain(&e))?;
-        let directory =
-            room.prepared.workspace.create_task(&name).map_err(|e| explain(&e))?;
+        let directory = room.prepared.workspace.create_task(&name).map_err(|e| explain(&e))?;
         let progress = directory.join(PROGRESS);
         progress::create_held(&progress).map_err(|e| explain(&e))?;
         let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
@@ -112,11 +111,22 @@ impl<'a> Subject<'a> {
         };
         let place = (self.room.vm, VCPU, SLOT);
         checkpointer
-            .take(&self.name, self.task.pid(), place, AfterDump::Kill, limit::DUMP, &mut stopped, || {
-                last = self.page.read().unwrap_or_default();
-                Progress::default()
-            })
-            .map_err(|e| explain(&e))?;
+            .take(
+                &self.name,
+                self.task.pid(),
+                place,
+                AfterDump::Kill,
+                limit::DUMP,
+                &mut stopped,
+                || {
+                    last = self.page.read().unwrap_or_default();
+                    Progress::default()
+                },
+            )
+            .map_err(|e| match self.task.try_wait() {
+                Ok(None) => explain(&e),
+                _ => "it ended before CRIU came to it: the host is too busy".to_owned(),
+            })?;
         match self.task.wait(limit::KILL).map_err(|e| explain(&e))? {
             Some(Ended::Killed(libc::SIGKILL)) => Ok(last),
             Some(ended) => Err(format!("it was dumped, and then {ended}")),

@@ -26,7 +26,8 @@ const SETTINGS: &str = "/proc/sys";
 /// # Errors
 /// Where there are threads already, or a mount is refused: the error says what to add where.
 pub fn make_kernel_files_writable(hierarchy: &Hierarchy) -> Result<()> {
-    let read_only: Vec<_> = mounts_of(hierarchy).into_iter().filter(|at| is_read_only(at)).collect();
+    let read_only: Vec<_> =
+        mounts_of(hierarchy).into_iter().filter(|at| is_read_only(at)).collect();
     if read_only.is_empty() {
         return Ok(());
     }

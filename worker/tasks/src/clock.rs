@@ -17,7 +17,10 @@ pub(crate) fn monotonic_ns() -> u64 {
 
 fn read(clock: libc::clockid_t) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    #[expect(unsafe_code, reason = "the standard library has no CPU clock, and no numbers of others")]
+    #[expect(
+        unsafe_code,
+        reason = "the standard library has no CPU clock, and no numbers of others"
+    )]
     // SAFETY: `time` is a valid, writable timespec for the duration of the call.
     let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
     debug_assert_eq!(status, 0, "every Linux has this clock");

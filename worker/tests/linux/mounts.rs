@@ -52,9 +52,7 @@ pub(crate) fn read_only_mounts() {
     let checkpointer = worker.checkpointer();
     let place = (&vm, 0, Slot::A);
     let (kill, noted) = (AfterDump::Kill, Progress::default);
-    checkpointer
-        .take(&name("t"), task.pid(), place, kill, SOON, &mut |_| Ok(()), noted)
-        .unwrap();
+    checkpointer.take(&name("t"), task.pid(), place, kill, SOON, &mut |_| Ok(()), noted).unwrap();
     task.wait(SOON).unwrap();
     let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap();
     worker.let_go(&name("t"));

@@ -54,8 +54,10 @@ impl Key {
 
 /// A program's path, size and time of change.
 fn stamp(path: &Path) -> String {
-    let of = fs::metadata(path)
-        .map_or_else(|_| "none".to_owned(), |it| format!("{} {}.{}", it.len(), it.mtime(), it.mtime_nsec()));
+    let of = fs::metadata(path).map_or_else(
+        |_| "none".to_owned(),
+        |it| format!("{} {}.{}", it.len(), it.mtime(), it.mtime_nsec()),
+    );
     format!("{} {of}", path.display())
 }
 

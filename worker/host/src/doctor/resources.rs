@@ -52,7 +52,16 @@ pub(super) fn memory() -> Finding {
     let bytes = (kib << 10).min(limit.unwrap_or(u64::MAX));
     let of_limit = if bytes < kib << 10 { ", the limit of its control group" } else { "" };
     let found = format!("{}{of_limit}", dormouse_units::Bytes::new(bytes));
-    Finding::judged(name, bytes >= 1 << 30, found, "free some: 1 GiB is enough for the built-in jobs")
+    Finding::judged(
+        name,
+        bytes >= 1 << 30,
+        found,
+        if of_limit.is_empty() {
+            "free some: 1 GiB is enough for the built-in jobs"
+        } else {
+            "give the group more: 1 GiB is enough for the built-in jobs"
+        },
+    )
 }
 
 pub(super) fn disk() -> Finding {

@@ -13,6 +13,9 @@ struct Capability {
     for_checkpoints: bool,
 }
 
+/// The name of the finding.
+const CAPABILITIES_NAME: &str = "capabilities";
+
 const CAPABILITIES: [Capability; 6] = [
     Capability {
         name: "SYS_ADMIN",
@@ -20,8 +23,18 @@ const CAPABILITIES: [Capability; 6] = [
         what: "namespaces, mounts, control groups",
         for_checkpoints: false,
     },
-    Capability { name: "DAC_OVERRIDE", bit: 1, what: "files of other users", for_checkpoints: false },
-    Capability { name: "KILL", bit: 5, what: "ending tasks of other users", for_checkpoints: false },
+    Capability {
+        name: "DAC_OVERRIDE",
+        bit: 1,
+        what: "files of other users",
+        for_checkpoints: false,
+    },
+    Capability {
+        name: "KILL",
+        bit: 5,
+        what: "ending tasks of other users",
+        for_checkpoints: false,
+    },
     Capability {
         name: "SYS_PTRACE",
         bit: 19,
@@ -62,7 +75,11 @@ impl Rights {
     /// From `/proc/self/status` (proc(5)).
     fn read(status: &str) -> Self {
         let field = |name: &str| {
-            status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).unwrap_or_default()
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::trim)
+                .unwrap_or_default()
         };
         Self {
             is_root: false,
@@ -80,24 +97,28 @@ impl Rights {
         CAPABILITIES.iter().filter(|of| self.lacks(of)).map(|of| of.name).collect()
     }
 
+    /// Whether mounts, groups and CRIU can be tried at all.
+    pub(super) fn can_mount(&self) -> bool {
+        self.is_root && !self.lacking().contains(&"SYS_ADMIN")
+    }
+
     /// The findings. `proved`: whether a proof went well without what is lacking, where there was one.
     pub(super) fn findings(&self, place: Place, proved: Option<bool>) -> Vec<Finding> {
         if !self.is_root {
-            let found = "this process is not root's";
-            return vec![Finding::missing("user", found, place.to_be_root())];
+            let found = "this process is not root's: control groups and CRIU are";
+            return vec![Finding::missing(CAPABILITIES_NAME, found, place.to_be_root())];
         }
         vec![self.capabilities(place, proved), self.filter(place, proved)]
     }
 
     fn capabilities(&self, place: Place, proved: Option<bool>) -> Finding {
-        let name = "capabilities";
+        let name = CAPABILITIES_NAME;
         let lacking: Vec<_> = CAPABILITIES.iter().filter(|of| self.lacks(of)).collect();
         if lacking.is_empty() {
             let names: Vec<_> = CAPABILITIES.iter().map(|of| of.name).collect();
             return Finding::found(name, names.join(", "));
         }
-        let words: Vec<_> =
-            lacking.iter().map(|of| format!("{} ({})", of.name, of.what)).collect();
+        let words: Vec<_> = lacking.iter().map(|of| format!("{} ({})", of.name, of.what)).collect();
         let mut found = format!("lacking {}", words.join(", "));
         let names: Vec<_> = lacking.iter().map(|of| of.name).collect();
         let fix = Some(place.to_add_capabilities(&names));
@@ -122,7 +143,8 @@ impl Rights {
             (false, _) => Finding::found(name, "not filtered"),
             (true, Some(true)) => Finding::found(name, "filtered; what is needed is let through"),
             (true, _) => {
-                let found = "filtered (seccomp): the default profiles of engines forbid what CRIU needs";
+                let found =
+                    "filtered (seccomp): the default profiles of engines forbid what CRIU needs";
                 let fix = Some(place.to_lift_seccomp());
                 Finding::new(name, State::Doubtful, found, fix).of_checkpoints()
             }
@@ -167,6 +189,6 @@ mod tests {
     fn who_is_not_root_hears_of_that_alone() {
         let user = Rights { is_root: false, ..rights(0) };
         let findings = user.findings(Place::Docker, None);
-        assert!(matches!(&findings[..], [only] if only.name == "user"), "{findings:?}");
+        assert!(matches!(&findings[..], [only] if only.found.contains("not root")), "{findings:?}");
     }
 }

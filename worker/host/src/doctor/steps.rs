@@ -37,8 +37,7 @@ fn finding(step: Step, circumstances: &Circumstances) -> Finding {
                 "" => brief(&why),
                 what => format!("{what}: {}", brief(&why)),
             };
-            let state =
-                if what.is_of_own_programs() { State::Doubtful } else { State::Missing };
+            let state = if what.is_of_own_programs() { State::Doubtful } else { State::Missing };
             Finding::new(name, state, found, Some(cause.fix))
         }
     };
