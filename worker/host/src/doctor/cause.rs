@@ -40,10 +40,10 @@ impl Circumstances {
         if has(&["No space left"]) {
             return cause("the disk is full", "free some".to_owned());
         }
-        if has(&["sk-inet", "inet:", "inet ", "tcp"]) && !has(&["Operation not permitted"]) {
+        if has(&["sk-inet", "sockets:", "inet:", "tcp"]) && !has(&["Operation not permitted"]) {
             return cause(
                 "this CRIU can't dump connections on this kernel (from 6.16 on that takes CRIU 4.2)",
-                "scripts/get-criu obtains one that can".to_owned(),
+                "scripts/get-criu --again obtains one that can".to_owned(),
             );
         }
         if !lacking.is_empty() {
