@@ -31,6 +31,9 @@ struct Marks {
     /// `$container` of this process or of PID 1.
     container: bool,
     invocation: bool,
+    /// Whether the kernel's threads can be seen, as in no PID namespace but the first: what is there of
+    /// a container's engine came with the host's file system then.
+    kthreads: bool,
     /// `/proc/self/cgroup`.
     groups: String,
 }
@@ -48,6 +51,8 @@ impl Marks {
             container: is_set("container")
                 || init.split(|byte| *byte == 0).any(|var| var.starts_with(b"container=")),
             invocation: is_set("INVOCATION_ID"),
+            kthreads: fs::read_to_string("/proc/2/comm")
+                .is_ok_and(|name| name.trim() == "kthreadd"),
             groups: fs::read_to_string("/proc/self/cgroup").unwrap_or_default(),
         }
     }
@@ -58,12 +63,12 @@ impl Marks {
         let is_service = || self.groups.lines().any(|line| line.ends_with(".service"));
         match self {
             Self { kubernetes: true, .. } => Place::Kubernetes,
-            Self { containerenv: true, .. } => Place::Podman,
-            Self { dockerenv: true, .. } => Place::Docker,
+            Self { containerenv: true, kthreads: false, .. } => Place::Podman,
+            Self { dockerenv: true, kthreads: false, .. } => Place::Docker,
             _ if in_group(&["/kubepods", "/kubelet"]) => Place::Kubernetes,
             _ if in_group(&["/libpod"]) => Place::Podman,
             _ if in_group(&["/docker/", "/docker-"]) => Place::Docker,
-            Self { container: true, .. } => Place::Container,
+            Self { container: true, kthreads: false, .. } => Place::Container,
             _ if in_group(&["/lxc", "/machine.slice"]) => Place::Container,
             Self { invocation: true, .. } if is_service() => Place::Unit,
             _ => Place::Host,
@@ -232,6 +237,8 @@ mod tests {
         let unit = "4:cpu:/system.slice/dormouse.service\n0::/system.slice/dormouse.service\n";
         assert_eq!(Marks { invocation: true, ..of(unit) }.place(), Place::Unit);
         assert_eq!(Marks { dockerenv: true, ..of("0::/\n") }.place(), Place::Docker);
+        let image = Marks { dockerenv: true, kthreads: true, ..of("0::/\n") };
+        assert_eq!(image.place(), Place::Host, "a machine made from an image");
         assert_eq!(of("9:cpu:/docker/0123\n").place(), Place::Docker);
         assert_eq!(of("0::/system.slice/docker-0123.scope\n").place(), Place::Docker);
         assert_eq!(Marks { containerenv: true, ..of("0::/\n") }.place(), Place::Podman);

@@ -26,7 +26,11 @@ use rust_criu::rust_criu_protobuf::rpc::{
     Criu_resp,
 };
 
-use super::{Error, Probe, Result, Version, error::LogTail, session::Session};
+use super::{
+    Error, Probe, Result, Version,
+    error::{LogTail, told},
+    session::Session,
+};
 use crate::{
     cgroup::{Slot, Vm},
     process::{Entry, Task},
@@ -391,12 +395,14 @@ fn accepted(
         return Ok(response);
     }
     let errno = response.cr_errno.filter(|errno| *errno != 0);
-    let reason = match (&response.cr_errmsg, errno) {
-        (Some(message), _) if !message.trim().is_empty() => message.trim().to_owned(),
+    let log = log();
+    let said = response.cr_errmsg.as_deref().and_then(told).or_else(|| log.first_error());
+    let reason = match (said, errno) {
+        (Some(message), _) => message.to_owned(),
         (_, Some(errno)) => io::Error::from_raw_os_error(errno).to_string(),
         _ => "it gave no reason".to_owned(),
     };
-    Err(Error::Refused { call, errno, reason, log: log() })
+    Err(Error::Refused { call, errno, reason, log })
 }
 
 fn directory(path: &Path) -> Result<File> {

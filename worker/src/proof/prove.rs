@@ -15,10 +15,11 @@ use crate::{
 
 /// The number of the only VM.
 const VM: u64 = 1;
-/// What a vCPU of the VM has of a core, in millionths.
-const QUOTA_PPM: u32 = 500_000;
-/// A real task, whose answer is checked: .2 s of CPU time.
-const TASK: [&str; 6] = ["vector", "--memory", "4MiB", "--cpu-time", "200ms", "--progress"];
+/// What a vCPU of the VM has of a core, in millionths, until its task has been restored: the task must
+/// not come to its end before CRIU comes to it, however busy the host is.
+const QUOTA_PPM: u32 = 100_000;
+/// A real task, whose answer is checked: .5 s of CPU time.
+const TASK: [&str; 6] = ["vector", "--memory", "4MiB", "--cpu-time", "500ms", "--progress"];
 /// How long it may take for that, beside others.
 const TASK_TAKES: Duration = Duration::from_secs(10);
 
@@ -33,7 +34,7 @@ pub fn prove(config: &Config) -> Proof {
         let prepared = prepare_process(config).map_err(|e| explain(&e))?;
         let vm = prepared.tree.create_vm(VM, 1, None).map_err(|e| explain(&e))?;
         vm.set_quota(0, Some(QUOTA_PPM)).map_err(|e| explain(&e))?;
-        Ok(((prepared, vm), "a VM of half a core".to_owned()))
+        Ok(((prepared, vm), "a VM of a tenth of a core".to_owned()))
     });
     let Some((prepared, vm)) = made else { return proof };
     let room = Room { prepared: &prepared, vm: &vm };
@@ -76,6 +77,7 @@ fn task(proof: &mut Proof, room: Room<'_>) -> Option<()> {
         Ok((subject, "it goes on from its checkpoint".to_owned()))
     })?;
     proof.step(What::Answer, || {
+        room.vm.set_quota(0, None).map_err(|e| explain(&e))?;
         let result = TaskResult::read(&subject.end(TASK_TAKES)?).map_err(|e| explain(&e))?;
         match result.verified {
             Some(true) => {

@@ -123,7 +123,10 @@ impl<'a> Subject<'a> {
                     Progress::default()
                 },
             )
-            .map_err(|e| explain(&e))?;
+            .map_err(|e| match self.task.try_wait() {
+                Ok(None) => explain(&e),
+                _ => "it ended before CRIU came to it: the host is too busy".to_owned(),
+            })?;
         match self.task.wait(limit::KILL).map_err(|e| explain(&e))? {
             Some(Ended::Killed(libc::SIGKILL)) => Ok(last),
             Some(ended) => Err(format!("it was dumped, and then {ended}")),

@@ -4,6 +4,7 @@ mod credits;
 mod faults;
 mod holds;
 mod losses;
+mod reasons;
 mod task;
 mod timeline;
 mod vm;

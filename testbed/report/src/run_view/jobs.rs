@@ -13,7 +13,7 @@ use dormouse_workload::Skipped;
 use serde_json::{Value, json};
 
 use super::outcome::Results;
-use super::summary::leave_out;
+use super::summary::{checkpoint_failures, leave_out};
 use super::{Line, RunView};
 use super::{dates, emulation, faults, machine, requests};
 use crate::jobs::JobsOutcome;
@@ -102,6 +102,7 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
             "restores": jobs.restores,
             "rejected": jobs.rejected,
         },
+        "checkpoint_failures": run.record.as_ref().and_then(checkpoint_failures),
         "easy_variant": (jobs.batch.scheduler.name != Algorithm::Program).then_some(VARIANT),
         "most_jobs_in_system": jobs.most_in_system,
         "left_out": jobs.skipped,
@@ -117,6 +118,7 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
     leave_out(
         &mut summary,
         &[
+            "checkpoint_failures",
             "easy_variant",
             "left_out",
             "requests",

@@ -34,13 +34,16 @@ impl Circumstances {
         if has(&["ns_last_pid", "Read-only file system", "mounted read-only"]) {
             return cause("what the engine mounts read-only stays so", self.place.to_mount());
         }
+        if has(&["too busy"]) {
+            return cause("others use the processors", "stop other work, and try again".to_owned());
+        }
         if has(&["No space left"]) {
             return cause("the disk is full", "free some".to_owned());
         }
-        if has(&["sk-inet", "inet:", "inet ", "tcp"]) && !has(&["Operation not permitted"]) {
+        if has(&["sk-inet", "sockets:", "inet:", "tcp"]) && !has(&["Operation not permitted"]) {
             return cause(
                 "this CRIU can't dump connections on this kernel (from 6.16 on that takes CRIU 4.2)",
-                "scripts/get-criu obtains one that can".to_owned(),
+                "scripts/get-criu --again obtains one that can".to_owned(),
             );
         }
         if !lacking.is_empty() {
@@ -60,18 +63,10 @@ impl Circumstances {
     }
 }
 
-/// A failure in one line: what CRIU says of it at last instead of the end of its log.
+/// A failure in one line, without the end of CRIU's log, whose first error is in it already.
 pub(super) fn brief(why: &str) -> String {
-    let mut lines = why.lines();
-    let first = lines.next().unwrap_or_default();
-    let said = lines.filter_map(|line| Some(line.split_once("Error (")?.1.split_once("): ")?.1));
-    // The first error is the cause of the others.
-    match (said.map(str::trim).find(|said| !said.is_empty()), first.split_once("; its log ")) {
-        (Some(said), Some((call, _))) => format!("{call} ({said})"),
-        (Some(said), None) => format!("{first} ({said})"),
-        (None, Some((call, _))) => call.to_owned(),
-        (None, None) => first.to_owned(),
-    }
+    let first = why.lines().next().unwrap_or_default();
+    first.split_once("; its log ").map_or(first, |(call, _)| call).to_owned()
 }
 
 #[cfg(test)]
@@ -104,11 +99,10 @@ mod tests {
 
     #[test]
     fn a_failure_of_criu_is_told_in_its_own_words_on_one_line() {
-        let why = "the checkpoint of a failed in criu: criu restore failed: it gave no reason; its log \
-                   /run/x.log ends\n  (00.02) Error (criu/timens.c:9): timens: Unable to set a clock \
-                   offset\n  (00.03) Error (criu/cr-restore.c:1): Restoring FAILED.";
-        let expected = "the checkpoint of a failed in criu: criu restore failed: it gave no reason \
-                        (timens: Unable to set a clock offset)";
+        let why = "the checkpoint of a failed in criu: criu restore failed: Error (criu/timens.c:9): \
+                   timens: Unable to set a clock offset; its log /run/x.log ends\n  (00.02) Error";
+        let expected = "the checkpoint of a failed in criu: criu restore failed: Error \
+                        (criu/timens.c:9): timens: Unable to set a clock offset";
         assert_eq!(brief(why), expected);
         assert_eq!(brief("it was late"), "it was late");
         assert_eq!(brief("criu dump failed: no; its log /x ends\n  last"), "criu dump failed: no");

@@ -44,10 +44,23 @@ pub fn examine_here(depth: Depth) -> Diagnosis {
     let hierarchy = Hierarchy::detect();
     let mut findings = vec![kernel::kernel(), groups::place(place, hierarchy.as_ref().ok())];
     // What a worker sees.
-    let writable = hierarchy.as_ref().ok().map(make_kernel_files_writable);
-    findings.extend(groups::control_groups(&hierarchy, writable, place));
-    findings.extend(criu::criu());
-    findings.extend(kernel::namespaces());
+    let writable =
+        hierarchy.as_ref().ok().filter(|_| rights.can_mount()).map(make_kernel_files_writable);
+    let is_writable = matches!(writable, Some(Ok(())));
+    let circumstances = Circumstances { place, rights };
+    let mut seen = groups::control_groups(&hierarchy, writable, place);
+    seen.extend(match is_writable {
+        true => criu::criu(&circumstances),
+        false => vec![criu::unchecked()],
+    });
+    seen.extend(kernel::namespaces());
+    let steps = match depth {
+        Depth::Prove if is_writable => steps::steps(&circumstances),
+        Depth::Prove | Depth::Look => None,
+    };
+    let proved = steps.as_deref().map(is_whole);
+    findings.extend(circumstances.rights.findings(place, proved));
+    findings.extend(seen);
     findings.extend([
         resources::cores(),
         resources::processor(),
@@ -56,14 +69,14 @@ pub fn examine_here(depth: Depth) -> Diagnosis {
         resources::clock(),
         resources::task_program(),
     ]);
-    let possible = rights.is_root && hierarchy.is_ok() && depth == Depth::Prove;
-    let circumstances = Circumstances { place, rights: rights.clone() };
-    let steps = if possible { steps::steps(&circumstances) } else { None };
-    let proved = steps.as_ref().map(|steps| steps.iter().all(|step| step.state == State::Found));
-    findings.extend(rights.findings(place, proved));
-    // Both say the same of what can't be mounted.
     findings.extend(steps.unwrap_or_default());
     Diagnosis::of(findings, proved.is_some())
+}
+
+/// Whether all steps went well, those with checkpoints among them.
+fn is_whole(steps: &[Finding]) -> bool {
+    let has_dump = steps.iter().any(|step| step.name == What::Dump.words());
+    has_dump && steps.iter().all(|step| step.state == State::Found)
 }
 
 impl Diagnosis {

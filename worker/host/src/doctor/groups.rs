@@ -27,7 +27,8 @@ fn also_v2(hierarchy: Option<&Hierarchy>) -> bool {
     hierarchy.is_some_and(|it| !it.is_v2()) && mounts.contains(" - cgroup2 ")
 }
 
-/// The groups as a worker sees them. `writable`: whether what is mounted read-only could be remounted.
+/// The groups as a worker sees them. `writable`: whether what is mounted read-only could be remounted;
+/// `None`: this process may not try.
 pub(super) fn control_groups(
     hierarchy: &cgroup::Result<Hierarchy>,
     writable: Option<workspace::Result<()>>,
@@ -53,12 +54,19 @@ pub(super) fn control_groups(
         false => "",
     };
     let mut findings = vec![Finding::found(name, format!("{hierarchy}{hybrid}"))];
-    if let Some(Err(error)) = writable {
-        findings.push(Finding::missing("mounts", refusal(&error), place.to_mount()));
-    }
-    let to_write = place.to_mount();
-    findings.extend(CONTROLLERS.iter().map(|&(name, c)| controller(hierarchy, name, c, &to_write)));
     findings.extend(weight(hierarchy, place));
+    match writable {
+        None => {}
+        Some(Err(error)) => {
+            findings.push(Finding::missing("mounts", refusal(&error), place.to_mount()));
+        }
+        Some(Ok(())) => {
+            let to_write = place.to_mount();
+            let all =
+                CONTROLLERS.iter().map(|&(name, c)| controller(hierarchy, name, c, &to_write));
+            findings.extend(all);
+        }
+    }
     findings
 }
 

@@ -56,7 +56,11 @@ pub(super) fn memory() -> Finding {
         name,
         bytes >= 1 << 30,
         found,
-        "free some: 1 GiB is enough for the built-in jobs",
+        if of_limit.is_empty() {
+            "free some: 1 GiB is enough for the built-in jobs"
+        } else {
+            "give the group more: 1 GiB is enough for the built-in jobs"
+        },
     )
 }
 

@@ -13,6 +13,9 @@ struct Capability {
     for_checkpoints: bool,
 }
 
+/// The name of the finding.
+const CAPABILITIES_NAME: &str = "capabilities";
+
 const CAPABILITIES: [Capability; 6] = [
     Capability {
         name: "SYS_ADMIN",
@@ -94,17 +97,22 @@ impl Rights {
         CAPABILITIES.iter().filter(|of| self.lacks(of)).map(|of| of.name).collect()
     }
 
+    /// Whether mounts, groups and CRIU can be tried at all.
+    pub(super) fn can_mount(&self) -> bool {
+        self.is_root && !self.lacking().contains(&"SYS_ADMIN")
+    }
+
     /// The findings. `proved`: whether a proof went well without what is lacking, where there was one.
     pub(super) fn findings(&self, place: Place, proved: Option<bool>) -> Vec<Finding> {
         if !self.is_root {
-            let found = "this process is not root's";
-            return vec![Finding::missing("user", found, place.to_be_root())];
+            let found = "this process is not root's: control groups and CRIU are";
+            return vec![Finding::missing(CAPABILITIES_NAME, found, place.to_be_root())];
         }
         vec![self.capabilities(place, proved), self.filter(place, proved)]
     }
 
     fn capabilities(&self, place: Place, proved: Option<bool>) -> Finding {
-        let name = "capabilities";
+        let name = CAPABILITIES_NAME;
         let lacking: Vec<_> = CAPABILITIES.iter().filter(|of| self.lacks(of)).collect();
         if lacking.is_empty() {
             let names: Vec<_> = CAPABILITIES.iter().map(|of| of.name).collect();
@@ -181,6 +189,6 @@ mod tests {
     fn who_is_not_root_hears_of_that_alone() {
         let user = Rights { is_root: false, ..rights(0) };
         let findings = user.findings(Place::Docker, None);
-        assert!(matches!(&findings[..], [only] if only.name == "user"), "{findings:?}");
+        assert!(matches!(&findings[..], [only] if only.found.contains("not root")), "{findings:?}");
     }
 }
