@@ -9,6 +9,7 @@ mod chain;
 mod checkpoint;
 mod cloud;
 mod command_line;
+mod data;
 mod drawn_prices;
 mod files;
 mod interruption;
@@ -34,6 +35,7 @@ mod sharing;
 mod shown;
 mod tenants;
 mod workload;
+mod wrong_kind;
 mod zones;
 
 pub use dormouse_documents::{InputError, Mistake, Override, Place};
