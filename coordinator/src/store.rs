@@ -269,6 +269,19 @@ mod tests {
         assert_eq!(names(), ["1.3"]);
     }
 
+    /// Its receipt was lost with a coordinator that had it.
+    #[test]
+    fn a_checkpoint_that_is_sent_again_is_the_same_one() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        for _ in 0..2 {
+            let store = Store::open(dir.path()).expect("a store");
+            let mut incoming = store.receive(7, (2, 1), 1).expect("room");
+            incoming.write(&[7; 9]).expect("room");
+            assert_eq!(incoming.finish().expect("room"), 9);
+            assert_eq!(names(&dir.path().join("7")), ["2.1"]);
+        }
+    }
+
     #[test]
     fn parts_of_a_crash_are_removed_when_it_is_opened_again() {
         let dir = tempfile::tempdir().expect("a temporary folder");

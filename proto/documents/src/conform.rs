@@ -1,6 +1,8 @@
 //! Checks of a document against its schema: all mistakes, each with its place and what would be
 //! right.
 
+use std::collections::BTreeSet;
+
 use dormouse_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -8,7 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::Mistakes;
 use crate::schema::{example, kinds, schema_of, words};
-use crate::suggest::instead;
+use crate::suggest::{instead, nearest};
 use crate::{InputError, Node, Value};
 
 /// Checks all of `node` against `schema`, and adds the mistakes to `found`.
@@ -94,6 +96,8 @@ fn table(schema: &Json, node: &Node, stranger: Stranger<'_>, found: &mut Mistake
     let Value::Table(keys) = &node.value else { return not_a_table(node, found) };
     let none = Map::new();
     let known = schema["properties"].as_object().unwrap_or(&none);
+    // Keys that were mistyped: they are there, if under another name.
+    let mut meant = BTreeSet::new();
     for (key, inner) in keys {
         if let Some(schema) = known.get(key) {
             conform(schema, inner, found);
@@ -102,13 +106,14 @@ fn table(schema: &Json, node: &Node, stranger: Stranger<'_>, found: &mut Mistake
         } else if schema["additionalProperties"] == false {
             let (what, remedy) = stranger(key).unwrap_or_else(|| {
                 let all: Vec<_> = known.keys().map(String::as_str).collect();
+                meant.extend(nearest(key, all.iter().copied()));
                 (format!("there is no key '{key}' here"), instead(key, &all))
             });
             found.add(&inner.place, what, remedy);
         }
     }
     for key in schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str) {
-        if !keys.contains_key(key) {
+        if !keys.contains_key(key) && !meant.contains(key) {
             missing(node, key, &known.get(key).map(example).unwrap_or_default(), found);
         }
     }
@@ -346,6 +351,7 @@ mod tests {
     }
 
     #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
     struct File {
         rule: Either,
     }
@@ -357,6 +363,19 @@ mod tests {
         assert_eq!(thing("cloud.placement.weighers.12.name"), "weigher");
         assert_eq!(thing("interruption.0.model"), "model");
         assert_eq!(thing("name"), "name");
+    }
+
+    #[test]
+    fn a_mistyped_key_is_one_mistake() {
+        let read = |text: &str| {
+            let root = from_toml("x.toml", text).expect("TOML");
+            read_whole::<File>(&root).map(|_| ()).map_err(|error| error.to_string())
+        };
+        let mistyped = read("ruel = \"one\"").expect_err("no such key");
+        assert!(mistyped.contains("did you mean 'rule'?"), "{mistyped}");
+        assert_eq!(mistyped.lines().count(), 1, "{mistyped}");
+        let strange = read("colour = 3").expect_err("no such key");
+        assert!(strange.contains("'rule' is missing"), "{strange}");
     }
 
     #[test]

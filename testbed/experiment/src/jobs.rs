@@ -14,7 +14,7 @@ use dormouse_workload::{BatchWorkload, Estimates, JobSource, JobSpec, LogRules, 
 use schemars::schema_for;
 
 use super::sections::{CheckpointSection, ModelSection, WorkloadSection, properties};
-use super::{Batch, checkpoint, program, sharing};
+use super::{Batch, checkpoint, data, program, sharing};
 
 /// Processors of a machine that nobody describes: those of the MEASY paper's.
 const PROCESSORS: u32 = 320;
@@ -81,7 +81,7 @@ fn workload(section: WorkloadSection, node: &Node, found: &mut Mistakes) -> Opti
         WorkloadSection::Bag(_) | WorkloadSection::Requests(_) => return None,
         WorkloadSection::Swf(section) => {
             let place = node.place_of("log");
-            let log = place.file(&section.log);
+            let log = data::file(node, "log", &section.log, found)?;
             let (rules, estimates) = (section.rules(), section.estimates);
             if estimates == Estimates::Tsafrir {
                 let what = "tsafrir is of models: a log has its users' own";

@@ -9,6 +9,7 @@ mod chain;
 mod checkpoint;
 mod cloud;
 mod command_line;
+mod data;
 mod drawn_prices;
 mod fault;
 mod files;
@@ -35,6 +36,7 @@ mod sharing;
 mod shown;
 mod tenants;
 mod workload;
+mod wrong_kind;
 mod zones;
 
 pub use dormouse_documents::{InputError, Mistake, Override, Place};

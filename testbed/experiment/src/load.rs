@@ -23,7 +23,7 @@ use super::{
     cloud::{self, Cloud},
     fault, files, interruption, jobs, named_program,
     placed_by::placed_by,
-    plan, requests, scheduler, schema, workload,
+    plan, requests, scheduler, schema, workload, wrong_kind,
 };
 
 /// Where the parts of an experiment are to be read from.
@@ -133,6 +133,9 @@ pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
 fn of_document(mut root: Node, plan: Option<&Path>) -> Result<Loaded, InputError> {
     let mut found = Mistakes::default();
     tenants::complete(&mut root);
+    if wrong_kind::has(&root, &mut found) {
+        return found.or(None);
+    }
     conform(&schema::EXPERIMENT, &root, &mut found);
     check_name(&root, &mut found);
     let work = tenants::work(&root, &mut found);

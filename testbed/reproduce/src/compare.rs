@@ -96,7 +96,9 @@ impl Comparison {
                 let named = [format!("{SCHEDULER}={scheduler}")];
                 let is_its = |set: &&String| names_a_program(scheduler) || !is_of_programs(set);
                 let set: Vec<_> = named.iter().chain(set.iter().filter(is_its)).cloned().collect();
-                let cell = Cell::load(&format!("{name}/{label}"), name, &set)?;
+                let said_with = |set: &str| if set == named[0] { "--schedulers" } else { "--set" };
+                let case = format!("{name}/{label}");
+                let cell = Cell::load_as_said(&case, name, &set, &said_with)?;
                 cell.check(cell.experiment.setup.seed, shared)?;
                 cells.push(cell);
             }

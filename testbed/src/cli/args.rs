@@ -8,6 +8,7 @@ use dormouse_units::{Bytes, Ppm, Span};
 use dormouse_watch::WantedAction;
 
 use super::compare::CompareArgs;
+use super::experiment_name::ExperimentName;
 use super::export::ExportArgs;
 use super::fit::FitArgs;
 use super::inspect::InspectArgs;
@@ -136,6 +137,7 @@ pub(crate) enum Command {
     /// Print a built-in experiment as a complete, runnable file
     Show {
         /// Its name, such as j60-sc2; with --json, a file of yours as well
+        #[arg(value_parser = ExperimentName, hide_possible_values = true)]
         name: String,
         /// The experiment as it is read, as JSON: everything in it with the value that it has, in the
         /// units of events.jsonl
@@ -489,7 +491,7 @@ pub(crate) struct TwinArgs {
 #[derive(Debug, Args)]
 pub(crate) struct WhatArgs {
     /// A TOML file, or the name of a built-in experiment
-    #[arg(required_unless_present = "job")]
+    #[arg(required_unless_present = "job", value_parser = ExperimentName, hide_possible_values = true)]
     pub(crate) experiment: Option<String>,
     /// The seed of all chance
     #[arg(long, value_name = "N", allow_hyphen_values = true)]

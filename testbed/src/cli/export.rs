@@ -45,7 +45,7 @@ enum Format {
     Perfetto,
     /// Each table as Apache Parquet: tasks, vms; of parallel jobs, jobs and allocations; requests
     Parquet,
-    /// gantt.svg of a window of time
+    /// gantt.svg; of a window of time one of its own, such as gantt-2h-3h.svg
     Svg,
 }
 
@@ -56,11 +56,16 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
         Format::Perfetto => {
             vec![("trace.json".to_owned(), gantt(args, &log)?.to_trace().to_string().into_bytes())]
         }
-        Format::Svg => vec![("gantt.svg".to_owned(), gantt(args, &log)?.to_svg().into_bytes())],
+        Format::Svg => vec![(chart(args, &log)?, gantt(args, &log)?.to_svg().into_bytes())],
         Format::Parquet => tables(args, &log)?,
     };
-    let there = files.iter().map(|(name, _)| out.join(name)).find(|path| path.exists());
-    if let Some(path) = there.filter(|_| !args.force) {
+    // What is there and the same is as good as written.
+    let is_anothers = |path: &PathBuf, content: &[u8]| {
+        path.exists() && fs::read(path).ok().is_none_or(|there| there != content)
+    };
+    let mut all = files.iter().map(|(name, content)| (out.join(name), content));
+    let there = all.find(|(path, content)| is_anothers(path, content));
+    if let Some((path, _)) = there.filter(|_| !args.force) {
         let path = path.display();
         return Err(Failure::BadInput(format!(
             "{path}: it is there already; give another folder with --out, or --force to replace it"
@@ -71,6 +76,17 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
         print(&out.join(name).display().to_string())?;
     }
     Ok(())
+}
+
+/// The name of a chart: that of a window of time is not that of the whole run.
+fn chart(args: &ExportArgs, log: &RunLog) -> Result<String, Failure> {
+    let (from, until) = window(args, log.header.calendar)?;
+    Ok(match (args.from.is_some(), args.until.is_some()) {
+        (false, false) => "gantt.svg".to_owned(),
+        (true, false) => format!("gantt-from-{from}.svg"),
+        (false, true) => format!("gantt-until-{until}.svg"),
+        (true, true) => format!("gantt-{from}-{until}.svg"),
+    })
 }
 
 /// The window that was asked for.

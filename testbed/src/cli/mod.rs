@@ -7,6 +7,7 @@ mod calibrate;
 mod compare;
 mod conduct;
 mod doctor;
+mod experiment_name;
 mod export;
 mod failure;
 mod fit;

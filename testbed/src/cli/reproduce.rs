@@ -350,7 +350,7 @@ fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
 
 /// What needs the log of KTH-SP2, and where that is to be had.
 const NEEDS_KTH: &str = "what needs the log of KTH-SP2, which is not given: get \
-    KTH-SP2-1996-2.1-cln.swf.gz from the Parallel Workloads Archive, \
+    KTH-SP2-1996-2.1-cln.swf.gz with scripts/get-data, or from the Parallel Workloads Archive, \
     https://www.cs.huji.ac.il/labs/parallel/workload/l_kth_sp2/, and give it with --kth FILE";
 
 fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
@@ -470,7 +470,29 @@ pub(super) fn merge(
 }
 
 fn report(common: &Common, out: &Path, done: Option<&Finished>) -> Result<(), Failure> {
-    common.report(out, done.map(|done| (table(done, terminal::stdout()), done.json())))
+    common.report(out, done.map(|done| (table(done, terminal::stdout()), done.json())))?;
+    match done {
+        Some(done) if is_whole(&done.what) && done.ours.judged() == 0 => Err(unjudged(done)),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a whole paper was asked for: a part of one may have no claims.
+fn is_whole(what: &str) -> bool {
+    !what.contains('/')
+}
+
+/// None of a paper's claims has a verdict.
+fn unjudged(done: &Finished) -> Failure {
+    let what = &done.what;
+    let none = format!("{what}: none of the paper's claims could be judged");
+    match &done.without[..] {
+        [] => Failure::Broken(format!("{none}: no run says anything of them")),
+        without => {
+            let why: Vec<&str> = without.iter().map(|(_, why)| why.as_str()).collect();
+            Failure::BadInput(format!("{none}; left out is {}", why.join("; and ")))
+        }
+    }
 }
 
 /// The stored plans beside ours.

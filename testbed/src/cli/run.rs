@@ -89,6 +89,11 @@ impl Asked<'_> {
 fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     let (args, began) = (asked.args, Instant::now());
     let planned = loaded.planned()?;
+    if args.speedup.is_some() && !args.say.quiet {
+        let note =
+            "--speedup is of live runs: this one is in virtual time, which waits for nothing";
+        eprintln!("dormouse: {note}");
+    }
     let header = Header::new(Mode::Virtual, command(asked), loaded.experiment);
     let (folder, replaces) = (folder(args, &header), Replaces::by(&header, args.force));
     let say = args.say;

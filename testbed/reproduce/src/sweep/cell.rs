@@ -43,7 +43,22 @@ impl Cell {
     ///
     /// The experiment is wrong.
     pub fn load(case: &str, name: &str, set: &[String]) -> Result<Self, InputError> {
-        let overrides = set.iter().map(|text| Override::set(text)).collect::<Result<_, _>>()?;
+        Self::load_as_said(case, name, set, &|_| "--set")
+    }
+
+    /// As [`Self::load`], where each setting was said with the option that `said_with` tells of it.
+    ///
+    /// # Errors
+    ///
+    /// The experiment is wrong.
+    pub(crate) fn load_as_said(
+        case: &str,
+        name: &str,
+        set: &[String],
+        said_with: &dyn Fn(&str) -> &'static str,
+    ) -> Result<Self, InputError> {
+        let said = |text: &String| Ok(Override { option: said_with(text), ..Override::set(text)? });
+        let overrides = set.iter().map(said).collect::<Result<_, InputError>>()?;
         let loaded = open(&Source { experiment: Some(name), overrides, ..Source::default() })?;
         // A bag that can't be scheduled is known before anything runs: a plan without a search says so.
         let mut probe = loaded.clone();

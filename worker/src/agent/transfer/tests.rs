@@ -1,7 +1,13 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use super::*;
-use std::{collections::BTreeMap, net::TcpListener, path::Path, pin::Pin, thread};
+use std::{
+    collections::BTreeMap,
+    net::{SocketAddr, TcpListener},
+    path::Path,
+    pin::Pin,
+    thread,
+};
 
 use dormouse_proto::{
     Secret,
@@ -118,16 +124,20 @@ fn an_upload_that_nobody_takes_is_given_up() {
     assert!(why.starts_with("nothing of it moved for 100 ms"), "{why}");
 }
 
+/// Transfers with a coordinator that is not there, and where it would be.
+fn away() -> (Transfers, SocketAddr) {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
+    let trusted = Trusted::new(channel, Credentials::new(Secret::new([1; 32])));
+    (Transfers { still: SOON, ..Transfers::new(trusted) }, address)
+}
+
 #[test]
 fn what_nobody_answers_is_sent_again_until_somebody_does_or_nobody_wants_it() {
     let dir = tempfile::tempdir().unwrap();
     let checkpoint = checkpoint(dir.path());
-    // Its port is taken and nobody listens there.
-    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let channel = Endpoint::from_shared(format!("http://{address}")).unwrap();
     let (put, given_up) = runtime(4).block_on(async {
-        let trusted = Trusted::new(channel.connect_lazy(), Credentials::new(Secret::new([1; 32])));
-        let transfers = Transfers { still: SOON, ..Transfers::new(trusted) };
+        let (transfers, address) = away();
         let pass = Gate::new().pass();
         let put = transfers.put(&pass, reference(), checkpoint.clone());
         tokio::pin!(put);
@@ -136,13 +146,11 @@ fn what_nobody_answers_is_sent_again_until_somebody_does_or_nobody_wants_it() {
         let listener = tokio::net::TcpListener::bind(address).await.unwrap();
         let service = CoordinatorServer::new(Silent { takes: true, gives: None });
         let server = tonic::transport::Server::builder().add_service(service);
-        let serving = tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+        tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
         let done = timeout(SOON, put).await;
-        serving.abort();
-        let _ = serving.await;
-        let unwanted = Gate::new().pass();
-        let put = transfers.put(&unwanted, reference(), checkpoint);
-        let (given_up, ()) = tokio::join!(timeout(SOON, put), async { unwanted.revoke() });
+        let (nowhere, _) = away();
+        let put = nowhere.put(&pass, reference(), checkpoint);
+        let (given_up, ()) = tokio::join!(timeout(SOON, put), async { pass.revoke() });
         (done, given_up)
     });
     assert!(put.expect("it hangs").unwrap() > 4 << 20, "it is not taken when it can be");

@@ -1,0 +1,99 @@
+//! A scheduler of another kind than the work: what else is wrong then follows from that.
+
+use dormouse_cloud::SchedulerName as PlacedBy;
+use dormouse_documents::{Mistakes, Node, instead};
+use dormouse_policies::BagSchedulerName;
+use dormouse_policies::batch::Algorithm;
+
+/// Kinds of work, by what their schedulers do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Bag,
+    Jobs,
+    Requests,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Bag, Self::Jobs, Self::Requests];
+
+    /// That of a workload.
+    fn of(workload: &str) -> Option<Self> {
+        match workload {
+            "bag" => Some(Self::Bag),
+            "swf" | "model" | "jobs" => Some(Self::Jobs),
+            "requests" => Some(Self::Requests),
+            _ => None,
+        }
+    }
+
+    fn schedulers(self) -> Vec<&'static str> {
+        match self {
+            Self::Bag => BagSchedulerName::ALL.map(BagSchedulerName::as_str).to_vec(),
+            Self::Jobs => Algorithm::ALL.map(Algorithm::name).to_vec(),
+            Self::Requests => PlacedBy::ALL.map(PlacedBy::name).to_vec(),
+        }
+    }
+
+    const fn does(self) -> &'static str {
+        match self {
+            Self::Bag => "schedules a bag of tasks",
+            Self::Jobs => "schedules parallel jobs",
+            Self::Requests => "places VMs that are requested",
+        }
+    }
+
+    const fn is(self) -> &'static str {
+        match self {
+            Self::Bag => "this is a bag of tasks",
+            Self::Jobs => "these are parallel jobs",
+            Self::Requests => "these are requests for VMs",
+        }
+    }
+}
+
+/// Whether an experiment of one work has a scheduler of another, which is said.
+pub(crate) fn has(root: &Node, found: &mut Mistakes) -> bool {
+    let Some((node, key, kind)) = scheduled(root) else { return false };
+    let Some(word) = node.text(key) else { return false };
+    let is_of = |kind: &Kind| kind.schedulers().contains(&word);
+    let Some(other) = Kind::ALL.into_iter().find(is_of).filter(|_| !is_of(&kind)) else {
+        return false;
+    };
+    let what = format!("{word} {}, and {}", other.does(), kind.is());
+    found.add(node.place_of(key), what, instead(word, &kind.schedulers()));
+    true
+}
+
+/// The table that names the scheduler, its key for that, and what is scheduled.
+fn scheduled(root: &Node) -> Option<(&Node, &'static str, Kind)> {
+    if root.get("tenant").is_some() {
+        return None;
+    }
+    let kind = Kind::of(root.get("workload")?.text("kind")?)?;
+    Some(match kind {
+        Kind::Requests => (root.get("cloud")?.get("placement")?, "scheduler", kind),
+        Kind::Bag | Kind::Jobs => (root.get("scheduler")?, "name", kind),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Override, Source, open};
+
+    #[test]
+    fn a_scheduler_of_another_kind_is_the_one_thing_that_is_said() {
+        for (experiment, scheduler, words) in [
+            ("j60", "easy", "easy schedules parallel jobs, and this is a bag of tasks"),
+            ("j60", "opie", "opie places VMs that are requested, and this is a bag of tasks"),
+            ("batch-small", "hads", "hads schedules a bag of tasks, and these are parallel jobs"),
+            ("provider-testbed", "easy", "and these are requests for VMs; there are"),
+        ] {
+            let overrides = vec![Override::text("--scheduler", "scheduler.name", scheduler)];
+            let source = Source { experiment: Some(experiment), overrides, ..Source::default() };
+            let Err(error) = open(&source) else { panic!("{experiment} under {scheduler}") };
+            let said = error.to_string();
+            assert!(said.contains(words) && said.lines().count() == 1, "{said}");
+            assert!(said.starts_with("--scheduler: "), "{said}");
+        }
+    }
+}

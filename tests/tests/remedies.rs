@@ -1,0 +1,106 @@
+//! What the command line says where something is amiss: whose fault it is, and what to do.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use dormouse_tests::{dormouse, refused, run_in, text};
+
+#[test]
+fn a_chart_of_an_hour_is_beside_that_of_the_whole_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let whole = || fs::read(at.join("r/gantt.svg")).unwrap();
+    assert!(run_in(at, &["run", "j60", "--out", "r"]).status.success());
+    let before = whole();
+    for (window, name) in [
+        (&["--from", "10m"][..], "gantt-from-10m.svg"),
+        (&["--from", "10m", "--until", "20m"], "gantt-10m-20m.svg"),
+        (&["--until", "20m"], "gantt-until-20m.svg"),
+        (&[], "gantt.svg"),
+    ] {
+        // Again, it comes out the same.
+        for _ in 0..2 {
+            let output = run_in(at, &[&["export", "r", "--as", "svg"], window].concat());
+            assert!(output.status.success(), "{window:?}: {}", text(&output));
+        }
+        assert!(fs::read_to_string(at.join("r").join(name)).unwrap().contains("<svg"), "{name}");
+    }
+    assert_eq!(whole(), before);
+    fs::write(at.join("r/gantt-until-20m.svg"), "mine").unwrap();
+    refused(
+        at,
+        &["export", "r", "--as", "svg", "--until", "20m"],
+        2,
+        &["there already", "--force"],
+    );
+}
+
+#[test]
+fn what_is_said_with_schedulers_is_not_blamed_on_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let compare = |schedulers: &str, on: &str, words: &[&str]| {
+        let line = ["compare", "--schedulers", schedulers, "--on", on, "--seeds", "2"];
+        refused(folder.path(), &line, 2, words);
+    };
+    compare(
+        "burst-hads,foo",
+        "j60",
+        &["--schedulers: scheduler.name: there is no scheduler 'foo'"],
+    );
+    compare("burst-hads,easy", "j60", &["--schedulers: ", "schedules parallel jobs"]);
+    compare("fcfs,hads", "batch-small", &["--schedulers: ", "schedules a bag of tasks"]);
+}
+
+#[test]
+fn a_speed_up_of_a_virtual_run_is_said_to_be_of_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run_in(folder.path(), &["run", "batch-small", "--speedup", "50", "--out", "r"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && said.contains("--speedup is of live runs"), "{said}");
+}
+
+#[test]
+fn public_data_that_is_not_here_is_fetched_by_a_script_and_found_where_that_puts_it() {
+    const LOG: &str = "; MaxProcs: 100\n\
+        1 0 0 100 2 -1 -1 2 100 -1 1 1 1 -1 1 1 -1 -1\n\
+        2 10 0 100 2 -1 -1 2 100 -1 1 1 1 -1 1 1 -1 -1\n";
+    let folder = tempfile::tempdir().unwrap();
+    let (at, home) = (folder.path(), folder.path().join("home"));
+    let run = || {
+        Command::new(dormouse())
+            .args(["run", "kth-sp2", "--out", "r"])
+            .env("DORMOUSE_HOME", &home)
+            .current_dir(at)
+            .output()
+            .unwrap()
+    };
+    // A working copy may have it by now.
+    let near = dormouse().ancestors().any(|dir| dir.join(".dormouse/data").exists());
+    if !near {
+        let missing = run();
+        assert_eq!(missing.status.code(), Some(2), "{}", text(&missing));
+        for word in ["scripts/get-data", "--set workload.log=FILE"] {
+            assert!(text(&missing).contains(word), "{}", text(&missing));
+        }
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/get-data");
+    assert!(script.is_file(), "there is no {}", script.display());
+    fs::create_dir_all(home.join("data")).unwrap();
+    fs::write(home.join("data/KTH-SP2-1996-2.1-cln.swf.gz"), LOG).unwrap();
+    let found = run();
+    assert!(found.status.success(), "{}", text(&found));
+    assert!(text(&found).contains("2 of 2"), "{}", text(&found));
+}
+
+#[test]
+fn a_paper_of_which_nothing_can_be_judged_is_no_success() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["none of the paper's claims could be judged", "--data DIR"];
+    let output = run_in(folder.path(), &["reproduce", "acc", "--seeds", "1", "--out", "r"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(words.iter().all(|word| said.contains(word)), "{said}");
+}
