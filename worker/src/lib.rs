@@ -8,13 +8,15 @@
 //! - [`store`]: checkpoints on disk and on the wire;
 //! - [`checkpointer`]: the three above put together;
 //! - [`guardian`]: what takes all of it away where the worker dies;
-//! - [`cleanup`]: what a crashed worker left.
+//! - [`cleanup`]: what a crashed worker left;
+//! - [`place`]: the host, container or unit that it is in, and what is added there for what is lacking.
 //!
 //! On top of it:
-//! - [`agent`]: the session with the coordinator, and one owner for each VM.
+//! - [`agent`]: the session with the coordinator, and one owner for each VM;
+//! - [`proof`]: whether all of it works on this host.
 //!
-//! The order at a worker's start, before its first thread: detect the control groups, start
-//! the guardian, enter the workspace; then clean up, and create the tree.
+//! The order at a worker's start, before its first thread: detect the control groups, make
+//! them writable, start the guardian, enter the workspace; then clean up, and create the tree.
 
 /// The target of spans for whoever traces a worker: of dumps, restores and transfers. Where nobody
 /// does, one costs a comparison.
@@ -26,6 +28,8 @@ pub mod checkpointer;
 pub mod cleanup;
 pub mod criu;
 pub mod guardian;
+pub mod place;
 pub mod process;
+pub mod proof;
 pub mod store;
 pub mod workspace;

@@ -67,7 +67,7 @@ pub struct LiveFacts {
 pub struct HostLoad {
     /// How long that is.
     pub elapsed_us: u64,
-    /// Cores of the host's worker, in thousandths.
+    /// The cores that the host's worker may run on, in thousandths; a quota may leave it less.
     pub millicores: u32,
     /// For how much of it they were busy.
     pub busy_us: u64,

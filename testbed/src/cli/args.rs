@@ -30,11 +30,20 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Say what this host can do, and what to fix
+    /// Say what this host can do, prove it, and say what to fix
+    ///
+    /// Real tasks are launched, frozen, dumped and restored, as in a run; `run --live` begins with the
+    /// same, once per boot.
     Doctor {
         /// As JSON
         #[arg(long)]
         json: bool,
+        /// Only look; prove nothing
+        #[arg(long)]
+        quick: bool,
+        /// In this very process, which becomes a worker
+        #[arg(long, hide = true)]
+        here: bool,
     },
     /// Measure how exactly this host emulates at which speed-up and load; needs root
     ///

@@ -6,7 +6,7 @@ use dormouse_coordinator::Signals;
 use dormouse_host::calibration::{
     Calibration, Found, HostIdentity, Wanted, default_path, find, write,
 };
-use dormouse_host::doctor::{Finding, State, examine};
+use dormouse_host::doctor::{Depth, Finding, State, examine};
 use serde_json::json;
 
 use super::args::CalibrateArgs;
@@ -23,7 +23,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let path = args.out.clone().unwrap_or_else(default_path);
     let host = HostIdentity::of_this();
     let plans = plans(args, host.millicores)?;
-    let diagnosis = examine();
+    let diagnosis = examine(Depth::Prove);
     if let Some(missing) = diagnosis.missing() {
         return Err(Failure::Broken(format!("this host can't be calibrated: {missing}")));
     }
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
             eprintln!("dormouse: {text}");
         }
     };
-    for Finding { name, state, found, fix } in &diagnosis.findings {
+    for Finding { name, state, found, fix, .. } in &diagnosis.findings {
         if let (State::Doubtful, "free CPU", Some(fix)) = (state, name.as_ref(), fix) {
             say(format!("{found}: {fix}"));
         }

@@ -179,7 +179,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
         return resume_virtually(&header, dir, *say);
     }
     if listen.is_none() {
-        preflight::check(&experiment.name, experiment.needs_criu())?;
+        preflight::check(&experiment.name, experiment.needs_criu(), *say)?;
     }
     let rehearsed = Rehearsed::of(experiment)?;
     conduct_live(&header, rehearsed, None, (*listen, page.page()), Staging::go_on(dir)?, *say)

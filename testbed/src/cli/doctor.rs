@@ -2,16 +2,17 @@
 
 use std::fmt::Write as _;
 
-use dormouse_host::doctor::{Diagnosis, Finding, State, examine};
+use dormouse_host::doctor::{Depth, Diagnosis, Finding, State, examine, examine_here};
 use dormouse_view::Terminal;
 
 use super::failure::Failure;
 use super::print::show;
 use super::terminal;
 
-/// Status 0 if live runs are possible.
-pub(crate) fn run(as_json: bool) -> Result<(), Failure> {
-    let diagnosis = examine();
+/// Status 0 if live runs are possible. Called with one thread only: `here` this process becomes a worker.
+pub(crate) fn run(as_json: bool, quick: bool, here: bool) -> Result<(), Failure> {
+    let depth = if quick { Depth::Look } else { Depth::Prove };
+    let diagnosis = if here { examine_here(depth) } else { examine(depth) };
     show(as_json, &diagnosis, || table(&diagnosis, terminal::stdout()))?;
     let Some(missing) = diagnosis.missing() else { return Ok(()) };
     Err(Failure::Broken(format!("no live runs here: {missing}; virtual runs work")))
@@ -21,21 +22,24 @@ pub(crate) fn run(as_json: bool) -> Result<(), Failure> {
 fn table(diagnosis: &Diagnosis, terminal: Terminal) -> String {
     let width = diagnosis.findings.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
-    for Finding { name, state, found, fix } in &diagnosis.findings {
+    for Finding { name, state, found, fix, took_us, .. } in &diagnosis.findings {
+        let took = took_us.map(|us| format!(" ({} ms)", (us + 500) / 1000)).unwrap_or_default();
         let word = match state {
             State::Found => terminal.verdict(true, "found  "),
             State::Doubtful => terminal.verdict(false, "doubt  "),
             State::Missing => terminal.verdict(false, "missing"),
         };
-        let _ = writeln!(text, "  {word}  {name:<width$}  {found}");
+        let _ = writeln!(text, "  {word}  {name:<width$}  {found}{took}");
         if let Some(fix) = fix {
             let _ = writeln!(text, "  {:7}  {:<width$}  fix: {fix}", "", "");
         }
     }
-    text += if diagnosis.live {
-        "Live runs are possible."
-    } else {
-        "Live runs are not possible until what is missing is fixed; virtual runs work as they are."
+    text += match (diagnosis.live, &diagnosis.proved_at) {
+        (true, Some(_)) => "Live runs are possible: real tasks have shown it.",
+        (true, None) => "Nothing that live runs need is missing; without --quick it is proved.",
+        (false, _) => {
+            "Live runs are not possible until what is missing is fixed; virtual runs work as they are."
+        }
     };
     text
 }

@@ -15,7 +15,7 @@ use super::{
 pub fn main() -> ExitCode {
     let done = match &Cli::parse_from(reproduce::name_first(std::env::args_os().collect())).command
     {
-        Command::Doctor { json } => doctor::run(*json),
+        Command::Doctor { json, quick, here } => doctor::run(*json, *quick, *here),
         Command::Calibrate(args) => calibrate::run(args),
         Command::Run(args) => run::run(args),
         Command::Reproduce(what) => reproduce::reproduce(what),

@@ -1,14 +1,45 @@
 //! What has to be there before a live run begins on workers of this host.
 
-use dormouse_host::doctor::{Finding, lacking};
+use dormouse_host::doctor::{Diagnosis, Finding, State, proved};
+use dormouse_worker::proof::What;
 
+use super::args::Say;
 use super::failure::Failure;
 
-/// Refuses a run that can't be live here, in `doctor`'s words.
-pub(super) fn check(name: &str, needs_criu: bool) -> Result<(), Failure> {
-    let Some(Finding { name: what, found, fix, .. }) = lacking(needs_criu) else { return Ok(()) };
-    let fix = fix.map(|fix| format!("; fix: {fix}")).unwrap_or_default();
-    Err(Failure::BadInput(format!(
-        "{name}: it can't run live here: {what}: {found}{fix}; --virtual needs nothing"
-    )))
+/// Refuses a run that can't be live here, in `doctor`'s words; says since when it is proved that it can.
+pub(super) fn check(name: &str, needs_criu: bool, say: Say) -> Result<(), Failure> {
+    let (diagnosis, was_kept) = proved();
+    if let Some(Finding { name: what, found, fix, .. }) = diagnosis.lacking(needs_criu) {
+        let fix = fix.as_ref().map(|fix| format!("; fix: {fix}")).unwrap_or_default();
+        return Err(Failure::BadInput(format!(
+            "{name}: it can't run live here: {what}: {found}{fix}; --virtual needs nothing"
+        )));
+    }
+    if !say.quiet {
+        for line in lines(&diagnosis, was_kept) {
+            eprintln!("dormouse: {line}");
+        }
+    }
+    Ok(())
+}
+
+/// The proof in one line, and the doubts that change how true a run is.
+fn lines(diagnosis: &Diagnosis, was_kept: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(at) = &diagnosis.proved_at {
+        let was = if was_kept { "was proved" } else { "is proved" };
+        let steps = [(What::Dump, "dumped"), (What::Restore, "restored")];
+        let steps: Vec<_> = steps
+            .iter()
+            .filter_map(|(what, word)| {
+                Some(format!("{word} in {} ms", diagnosis.took(*what)?.as_millis()))
+            })
+            .collect();
+        lines.push(format!("that live runs work here {was} at {at} (a task {})", steps.join(", ")));
+    }
+    let weight = |f: &&Finding| f.state == State::Doubtful && f.name == "CPU weight";
+    if let Some(Finding { found, fix: Some(fix), .. }) = diagnosis.findings.iter().find(weight) {
+        lines.push(format!("{found}; fix: {fix}"));
+    }
+    lines
 }

@@ -162,7 +162,7 @@ fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Resul
     let takes = admission::takes(takes, what, args.allow_long)
         .map_err(|why| Failure::BadInput(format!("{}: {why}", experiment.name)))?;
     if listen.is_none() {
-        preflight::check(&experiment.name, experiment.needs_criu())?;
+        preflight::check(&experiment.name, experiment.needs_criu(), args.say)?;
     }
     let staging = Staging::begin_in_place(&folder(args, header), Replaces::by(header, args.force))?;
     conduct_live(header, rehearsed, Some(takes), (listen, asked.page), staging, args.say)

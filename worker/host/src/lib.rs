@@ -10,6 +10,7 @@
 //! user's matter.
 
 pub mod calibration;
+mod date;
 pub mod doctor;
 mod ticks;
 pub mod two_tier;

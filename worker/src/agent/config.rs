@@ -10,6 +10,9 @@ use std::{
 
 use dormouse_proto::Secret;
 
+use super::cores::Cores;
+use crate::cgroup::{Hierarchy, own_cpu_quota};
+
 /// What an agent is told.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -60,14 +63,36 @@ impl Config {
             hold: None,
         }
     }
+
+    /// A worker that dials nobody, to be tried out.
+    #[must_use]
+    pub fn of_nobody(
+        name: impl Into<String>,
+        root: impl Into<PathBuf>,
+        task_program: impl Into<PathBuf>,
+    ) -> Self {
+        Self::new("localhost:0", Secret::new([0; 32]), name, root, task_program)
+    }
 }
 
-/// The cores this process may use (affinity and its own control group considered), in
-/// thousandths.
+/// The cores this process may use, in thousandths: those of its affinity, which follows its cpuset,
+/// but no more than the quota of its own control group and of each above that can be seen.
 #[must_use]
 pub fn available_millicores() -> u32 {
-    let cores = thread::available_parallelism().map_or(1, NonZero::get);
-    u32::try_from(cores).unwrap_or(u32::MAX).saturating_mul(1000)
+    let quota = Hierarchy::detect().and_then(|hierarchy| own_cpu_quota(&hierarchy));
+    let quota = quota.unwrap_or_else(|error| {
+        tracing::debug!(%error, "no quota of processor time is known");
+        None
+    });
+    cores_in_affinity().saturating_mul(1000).min(quota.unwrap_or(u32::MAX))
+}
+
+/// How many cores this process may run on.
+fn cores_in_affinity() -> u32 {
+    let cores = Cores::of_this_process().count();
+    // One of more cores than a set has bits.
+    let or_all = || thread::available_parallelism().map_or(1, NonZero::get);
+    u32::try_from(if cores == 0 { or_all() } else { cores }).unwrap_or(u32::MAX)
 }
 
 /// The CRIU that `scripts/get-criu` obtained (`$DORMOUSE_HOME/criu/criu`, or `.dormouse/criu/criu`

@@ -45,6 +45,11 @@ impl Cores {
         &self.all
     }
 
+    /// How many they are.
+    pub(crate) fn count(&self) -> usize {
+        (0..CpuSet::count()).filter(|core| self.all.is_set(*core).unwrap_or(false)).count()
+    }
+
     /// A place for a vCPU of this quota on the core with the least bound to it.
     pub(crate) fn place(self: &Arc<Self>, ppm: u32) -> Option<Core> {
         let ppm = u64::from(ppm);

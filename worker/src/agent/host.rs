@@ -1,6 +1,6 @@
 //! What all VMs of one life share.
 
-use std::{num::NonZero, path::PathBuf, sync::Arc, thread, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{Report, Welcome};
 use dormouse_units::{Attempt, Span, Speedup, TaskId};
@@ -8,8 +8,8 @@ use nix::time::{ClockId, clock_getres};
 use tokio::sync::{Semaphore, mpsc};
 
 use super::{
-    Prepared, cores::Cores, places::Places, report::explain, session::Trusted, threads::Deletions,
-    transfer::Transfers,
+    Prepared, available_millicores, cores::Cores, places::Places, report::explain,
+    session::Trusted, threads::Deletions, transfer::Transfers,
 };
 use crate::{
     checkpointer::Checkpointer,
@@ -60,8 +60,9 @@ pub(crate) fn tick() -> Duration {
     clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(SLOWEST, Duration::from)
 }
 
+/// The cores that this worker may use, a part of one counted as one.
 fn cores() -> usize {
-    thread::available_parallelism().map_or(1, NonZero::get)
+    usize::try_from(available_millicores().div_ceil(1000)).unwrap_or(1).max(1)
 }
 
 impl Host {

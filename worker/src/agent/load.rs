@@ -8,7 +8,7 @@ use nix::{
     time::{ClockId, clock_gettime},
 };
 
-use super::{available_millicores, host::Host};
+use super::host::Host;
 
 /// The unit of times in `/proc/stat`, on every Linux that this runs on (time(7), USER_HZ).
 const TICKS_PER_SECOND: u64 = 100;
@@ -49,7 +49,7 @@ impl Load {
         let idle = now.idle.us.saturating_sub(self.before.idle.us);
         Some(HostLoad {
             real_elapsed_us: elapsed_us,
-            millicores: available_millicores(),
+            millicores: u32::try_from(now.idle.cores).unwrap_or(0).saturating_mul(1000),
             real_busy_us: (elapsed_us * now.idle.cores).saturating_sub(idle),
             real_ours_us: now.ours.saturating_sub(self.before.ours),
             machine: machine(),

@@ -57,3 +57,7 @@ pub use error::{AgentError, Result};
 pub use prepare::{Prepared, lower_priority, prepare_process, raise_priority};
 pub use run::{Ended, run};
 pub use secret::read_secret;
+
+pub(crate) use host::limit;
+pub(crate) use launch::{PROGRESS, RESULT};
+pub(crate) use report::explain;

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use super::{AgentError, Config, Result};
 use crate::{
-    cgroup::{CpuQuota, Hierarchy, InstanceName, Tree},
+    cgroup::{CpuQuota, Hierarchy, InstanceName, Tree, own_low_weight},
     checkpointer::Checkpointer,
     cleanup,
     criu::{Criu, Version},
     guardian::Guardian,
+    place::Place,
     process::{Identity, pid_namespace},
     store::Store,
-    workspace::Workspace,
+    workspace::{Workspace, make_kernel_files_writable},
 };
 
 /// How long what a crashed worker left may take to go away.
@@ -56,6 +57,9 @@ pub fn prepare_process(config: &Config) -> Result<Prepared> {
         owner: Identity::current().map_err(AgentError::Process)?,
     };
     raise_priority();
+    warn_of_low_weight(&hierarchy);
+    // Before the guardian, which is to see them so, too.
+    make_kernel_files_writable(&hierarchy).map_err(AgentError::Workspace)?;
     // Before the mount namespace: the guardian must not keep it alive.
     let guardian = Guardian::start(&hierarchy, name).map_err(AgentError::Process)?;
     let workspace = Workspace::enter(&config.root).map_err(AgentError::Workspace)?;
@@ -69,6 +73,21 @@ pub fn prepare_process(config: &Config) -> Result<Prepared> {
     let tree = Tree::create(hierarchy, name, PERIOD_US).map_err(AgentError::Cgroup)?;
     let criu = config.criu.as_ref().and_then(|path| usable(path));
     Ok(Prepared { tree, workspace, store, criu, program, _guardian: guardian })
+}
+
+/// Says that others have the processors before this worker's tasks, where that is so: tasks are late
+/// then whenever the host is busy, whatever quota they have.
+fn warn_of_low_weight(hierarchy: &Hierarchy) {
+    match own_low_weight(hierarchy) {
+        Ok(Some(low)) => {
+            tracing::warn!(
+                remedy = Place::detect().to_weigh_more(),
+                "{low}: its tasks will be late"
+            );
+        }
+        Ok(None) => {}
+        Err(error) => tracing::debug!(%error, "the weight of its group is not known"),
+    }
 }
 
 /// Raises the priority of this thread, and of those that it starts, where it may: for who must be

@@ -1,8 +1,11 @@
 //! What came of a program that ended.
 
-use std::fs;
+use std::{fs, time::Duration};
 
-use dormouse_tasks::{cli::NO_TEAM, result::TaskResult};
+use dormouse_tasks::{
+    cli::NO_TEAM,
+    result::{Figure, TaskResult},
+};
 use dormouse_units::Bytes;
 
 use super::{host::Host, launch::RESULT, report::explain};
@@ -11,8 +14,21 @@ use crate::{cgroup, process::Ended, workspace::TaskName};
 /// How much of what a failed program wrote goes into a report, in bytes.
 const LAST_WORDS: usize = 400;
 
+/// The part of its work's CPU time that a program may lack at most.
+const MAY_LACK: f64 = 0.5;
+
+/// CPU time of a task, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// What the kernel counted.
+    pub(crate) charged: u64,
+    /// What its work takes.
+    pub(crate) due: u64,
+}
+
 /// Whether its answer is right, and the answer as JSON. When it began, so many processes of its VM had
-/// been killed for want of memory.
+/// been killed for want of memory. A program that ended long before its work can have been done is not
+/// believed, whatever it says: `work`, where that is known.
 ///
 /// # Errors
 /// Why there is none, with its last words.
@@ -21,10 +37,16 @@ pub(crate) fn verdict(
     name: &TaskName,
     ended: Ended,
     (groups, killed_before): (&cgroup::Vm, u64),
+    work: Option<Work>,
 ) -> Result<(bool, String), String> {
     let directory = host.workspace().task(name);
     let how = match (ended, TaskResult::read(&directory.join(RESULT))) {
-        (Ended::Exited(0 | 1 | 3), Ok(result)) => {
+        (Ended::Exited(0 | 1 | 3), Ok(mut result)) => {
+            if let Some(figure) = work.and_then(lacking) {
+                tracing::warn!(task = %name, "{}", words(&figure));
+                result.verified = Some(false);
+                result.figures.push(figure);
+            }
             let verified = ended == Ended::Exited(0) && result.verified == Some(true);
             return Ok((verified, serde_json::to_string(&result).unwrap_or_default()));
         }
@@ -48,6 +70,28 @@ pub(crate) fn verdict(
     Err(format!("{how}: {}", String::from_utf8_lossy(tail).trim()))
 }
 
+/// The CPU time of a program that can't have done its work, beside what that takes.
+fn lacking(work: Work) -> Option<Figure> {
+    let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
+    let figure = Figure {
+        name: "CPU time that the kernel counted, s".to_owned(),
+        computed: seconds(work.charged),
+        reference: Some(seconds(work.due)),
+        tolerance: MAY_LACK,
+    };
+    (work.charged < work.due && figure.verified() == Some(false)).then_some(figure)
+}
+
+fn words(lacking: &Figure) -> String {
+    let ms = |seconds: f64| format!("{:.0} ms", seconds * 1e3);
+    let due = ms(lacking.reference.unwrap_or_default());
+    format!(
+        "it ended after {} of CPU time, and its work takes {due}: its answer is not believed; \
+         --task-program has to take --cpu-time as dormouse-task does",
+        ms(lacking.computed)
+    )
+}
+
 /// In words, that the kernel has killed a process of a VM for want of memory since it had killed so
 /// many of them, of which nobody was told yet. Where the kernel does not count such kills, what is seen
 /// of the process is all that is known.
@@ -68,6 +112,17 @@ fn killed_for_memory(limit: Option<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_that_ends_long_before_its_time_is_not_believed() {
+        const MS: u64 = 1_000_000;
+        let of = |charged, due| lacking(Work { charged: charged * MS, due: due * MS });
+        let early = of(4, 2571);
+        assert_eq!(early.as_ref().and_then(Figure::verified), Some(false));
+        let said = early.map(|figure| words(&figure)).unwrap_or_default();
+        assert!(said.contains("4 ms of CPU time, and its work takes 2571 ms"), "{said}");
+        assert!(of(2400, 2571).is_none() && of(9000, 2571).is_none() && of(0, 0).is_none());
+    }
 
     #[test]
     fn want_of_memory_is_no_signal() {

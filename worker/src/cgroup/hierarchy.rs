@@ -92,8 +92,7 @@ impl Hierarchy {
         let Some(root) = v2 else {
             return Err(Error::Missing {
                 what: "no control groups with cpu, memory and freezer are mounted".to_owned(),
-                remedy: "mount cgroup2 at /sys/fs/cgroup (in a container: --cap-add SYS_ADMIN \
-                         --volume /sys/fs/cgroup:/sys/fs/cgroup)",
+                remedy: "mount cgroup2 at /sys/fs/cgroup (engines of containers do so by themselves)",
             });
         };
         let offered = file::read(&root.join("cgroup.controllers"))?;
@@ -131,6 +130,17 @@ impl Hierarchy {
                 Controller::Pids => mounts.pids.as_deref(),
             },
         }
+    }
+
+    /// The mount point of every controller that a worker uses, each path once.
+    pub(crate) fn mounts(&self) -> Vec<PathBuf> {
+        let mut points: Vec<PathBuf> = Vec::new();
+        for point in super::tree::ALL.iter().filter_map(|controller| self.mount(*controller)) {
+            if !points.iter().any(|known| known == point) {
+                points.push(point.to_owned());
+            }
+        }
+        points
     }
 
     /// The group `relative` of each of `controllers`, each path once.

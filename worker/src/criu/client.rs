@@ -26,7 +26,11 @@ use rust_criu::rust_criu_protobuf::rpc::{
     Criu_resp,
 };
 
-use super::{Error, Probe, Result, Version, error::LogTail, session::Session};
+use super::{
+    Error, Probe, Result, Version,
+    error::{LogTail, told},
+    session::Session,
+};
 use crate::{
     cgroup::{Slot, Vm},
     process::{Entry, Task},
@@ -337,7 +341,9 @@ fn options(images: &File, work: &File, log: &str, deadline: Duration) -> Criu_op
         // Groups are the worker's business: a restore is usually into another VM's.
         manage_cgroups: Some(true),
         manage_cgroups_mode: Some(EnumOrUnknown::new(Criu_cg_mode::IGNORE)),
-        // Tasks have no connections; without this CRIU sets up a packet filter.
+        // A task's own connections have both their ends in it, and both stand still; without this CRIU
+        // sets up a packet filter.
+        tcp_established: Some(true),
         network_lock: Some(EnumOrUnknown::new(Criu_network_lock_method::SKIP)),
         // Its own limit for stopping the tasks.
         timeout: Some(u32::try_from(deadline.as_secs()).unwrap_or(u32::MAX).max(1)),
@@ -389,12 +395,14 @@ fn accepted(
         return Ok(response);
     }
     let errno = response.cr_errno.filter(|errno| *errno != 0);
-    let reason = match (&response.cr_errmsg, errno) {
-        (Some(message), _) if !message.trim().is_empty() => message.trim().to_owned(),
+    let log = log();
+    let said = response.cr_errmsg.as_deref().and_then(told).or_else(|| log.first_error());
+    let reason = match (said, errno) {
+        (Some(message), _) => message.to_owned(),
         (_, Some(errno)) => io::Error::from_raw_os_error(errno).to_string(),
         _ => "it gave no reason".to_owned(),
     };
-    Err(Error::Refused { call, errno, reason, log: log() })
+    Err(Error::Refused { call, errno, reason, log })
 }
 
 fn directory(path: &Path) -> Result<File> {

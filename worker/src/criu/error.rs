@@ -122,6 +122,9 @@ impl Error {
     }
 }
 
+/// How CRIU begins to tell an error in its log.
+const ERROR: &str = "Error (";
+
 /// The last lines of a CRIU log and where all of it is. Empty where there is none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogTail {
@@ -131,8 +134,22 @@ pub struct LogTail {
     pub lines: Vec<String>,
 }
 
+/// CRIU says so in every call where it may not raise a limit that it does not need.
+const NOISE: &str = "RLIMIT_NOFILE";
+
+/// What CRIU says is wrong, without what it says always.
+pub(crate) fn told(message: &str) -> Option<&str> {
+    Some(message.trim()).filter(|message| !message.is_empty() && !message.contains(NOISE))
+}
+
 impl LogTail {
     const LINES: usize = 5;
+
+    /// The first error that it tells: the others follow from it.
+    #[must_use]
+    pub(crate) fn first_error(&self) -> Option<&str> {
+        self.lines.iter().find(|line| line.contains(ERROR)).map(|line| line.trim())
+    }
 
     /// Reads the end of the log at `path`.
     #[must_use]
@@ -146,7 +163,8 @@ impl LogTail {
             let skip = lines.len().saturating_sub(Self::LINES);
             lines.into_iter().skip(skip).map(str::to_owned).collect()
         };
-        let mut lines = tail(text.lines().filter(|l| l.contains("Error (")).collect());
+        let is_error = |line: &&str| line.contains(ERROR) && told(line).is_some();
+        let mut lines = tail(text.lines().filter(is_error).collect());
         if lines.is_empty() {
             lines = tail(text.lines().collect());
         }
@@ -180,6 +198,9 @@ mod tests {
         let tail = LogTail::read(&path);
         assert_eq!(tail.lines, ["(0.1) Error (criu/x.c:1): bad size"]);
         assert!(tail.to_string().contains("dump.log ends\n  (0.1) Error"));
+        let noise = "(0.0) Error (criu/util.c:1): rlimit: Can't setup RLIMIT_NOFILE for self\n";
+        fs::write(&path, format!("{noise}(0.1) Error (criu/x.c:1): bad size\n")).unwrap();
+        assert_eq!(LogTail::read(&path).first_error(), Some("(0.1) Error (criu/x.c:1): bad size"));
         fs::write(&path, "1\n2\n3\n4\n5\n6\n").unwrap();
         assert_eq!(LogTail::read(&path).lines.first().unwrap(), "2");
         assert_eq!(LogTail::read(&dir.path().join("none")).to_string(), "");

@@ -10,12 +10,22 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A mount did not work.
-    #[error("cannot {action} {}; it takes root (in a container: --cap-add SYS_ADMIN)", path.display())]
+    #[error("cannot {action} {}; {}", path.display(), crate::place::Place::detect().to_mount())]
     Mount {
         /// What was tried, as it stands after "cannot".
         action: &'static str,
         /// The directory that is mounted or unmounted.
         path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// What a worker writes is mounted read-only, and can't be mounted otherwise.
+    #[error("{} is mounted read-only and cannot be made writable here: {remedy}", path.display())]
+    ReadOnly {
+        /// The mount.
+        path: PathBuf,
+        /// What to add in this place.
+        remedy: String,
         /// What the kernel said.
         source: io::Error,
     },
@@ -60,7 +70,9 @@ impl From<Error> for io::Error {
     /// What the kernel said, for who says in their own words what was tried.
     fn from(error: Error) -> Self {
         match error {
-            Error::Mount { source, .. } | Error::File { source, .. } => source,
+            Error::Mount { source, .. }
+            | Error::ReadOnly { source, .. }
+            | Error::File { source, .. } => source,
             other => Self::other(other),
         }
     }

@@ -30,18 +30,7 @@ const RUN: &str = "/run";
 /// # Errors
 /// Without root, with threads, or where a mount is refused.
 pub fn private_run_tmpfs(root: &Path, at: &Path) -> Result<()> {
-    let threads = threads::count().map_err(|source| Error::File {
-        action: "read",
-        path: threads::LIST.into(),
-        source,
-    })?;
-    if threads != 1 {
-        return Err(Error::TooLate { threads });
-    }
-    unshare(CloneFlags::CLONE_NEWNS)
-        .map_err(failed("enter a mount namespace of its own for", RUN))?;
-    mount(none(), "/", none(), MsFlags::MS_REC | MsFlags::MS_PRIVATE, none())
-        .map_err(failed("make the mounts private below", "/"))?;
+    enter_namespace()?;
     // Opened in the new namespace, before the tmpfs hides what lies in /run.
     let root_fd = open(root)?;
     let resolver = fs::canonicalize("/etc/resolv.conf")
@@ -62,6 +51,25 @@ pub fn private_run_tmpfs(root: &Path, at: &Path) -> Result<()> {
         bind(&fd, &dir)?;
     }
     Ok(())
+}
+
+/// Enters a new mount namespace, of which nothing is seen outside.
+///
+/// # Errors
+/// Without root, with threads, or where it is refused.
+pub(super) fn enter_namespace() -> Result<()> {
+    let threads = threads::count().map_err(|source| Error::File {
+        action: "read",
+        path: threads::LIST.into(),
+        source,
+    })?;
+    if threads != 1 {
+        return Err(Error::TooLate { threads });
+    }
+    unshare(CloneFlags::CLONE_NEWNS)
+        .map_err(failed("enter a mount namespace of its own for", RUN))?;
+    mount(none(), "/", none(), MsFlags::MS_REC | MsFlags::MS_PRIVATE, none())
+        .map_err(failed("make the mounts private below", "/"))
 }
 
 fn bind(from: &File, at: &Path) -> Result<()> {

@@ -19,6 +19,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use self::arguments::Request;
+use crate::probe;
 use crate::run::RunError;
 
 const NOT_VERIFIED: u8 = 1;
@@ -31,6 +32,14 @@ pub const NO_TEAM: u8 = 5;
 /// Runs one task as the arguments (without the program's name) say.
 #[must_use]
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut arguments = arguments.into_iter().peekable();
+    if arguments.next_if(|kind| kind == probe::KIND).is_some() {
+        return match probe::run(arguments) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error @ probe::ProbeError::Usage) => fail(&error, BAD_USAGE),
+            Err(error) => fail(&error, NOT_VERIFIED),
+        };
+    }
     let job = match arguments::parse(arguments) {
         Ok(Request::Job(job)) => job,
         Ok(Request::Help) => {

@@ -1,4 +1,4 @@
-//! The CPU clock of this thread.
+//! The CPU clock of this thread, and the clock that never goes back.
 
 use std::time::Duration;
 
@@ -7,10 +7,22 @@ use std::time::Duration;
 /// The clock belongs to the kernel's thread, not to the program: after a restore from a
 /// checkpoint it starts again near zero. [`Meter`](crate::meter::Meter) copes with that.
 pub(crate) fn thread_cpu_time() -> Duration {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// The monotonic clock as a number of nanoseconds, which is compared across a restore.
+pub(crate) fn monotonic_ns() -> u64 {
+    u64::try_from(read(libc::CLOCK_MONOTONIC).as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn read(clock: libc::clockid_t) -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    #[expect(unsafe_code, reason = "the standard library has no CPU clock")]
+    #[expect(
+        unsafe_code,
+        reason = "the standard library has no CPU clock, and no numbers of others"
+    )]
     // SAFETY: `time` is a valid, writable timespec for the duration of the call.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
     debug_assert_eq!(status, 0, "every Linux has this clock");
     // The clock never reports a negative time.
     Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)

@@ -10,7 +10,7 @@
 //! An experiment says by a [`BagProgram`] which of them the tasks of its bag are.
 //!
 //! The rest is the program itself: [`cli`] is its command line, `meter` counts work and CPU
-//! time, `nas`, `ed`, `vector` and `parallel` compute.
+//! time, `nas`, `ed`, `vector` and `parallel` compute. By the programs of `probe` a host is proved.
 
 pub mod cli;
 pub mod progress;
@@ -23,6 +23,7 @@ mod ed;
 mod meter;
 mod nas;
 mod parallel;
+mod probe;
 mod program;
 mod quantity;
 mod run;

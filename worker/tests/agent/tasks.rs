@@ -103,6 +103,29 @@ pub(crate) fn a_task_runs_and_is_verified() {
     over(agent, &seat);
 }
 
+/// A program's word for its answer is worth what the kernel has counted.
+pub(crate) fn a_program_that_does_nothing_is_not_verified() {
+    let fake = Fake::start();
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("idler");
+    let text = "#!/bin/sh\nfor last; do :; done\ncat > \"$last\" <<END\n{\"kind\": \"vector\", \
+                \"class\": null, \"id\": null, \"memory_bytes\": null, \"verified\": true, \
+                \"figures\": [], \"repetitions\": 1, \"cpu_seconds\": 0.5, \
+                \"cpu_seconds_wanted\": 0.5, \"units\": 1}\nEND\n";
+    std::fs::write(&program, text).unwrap();
+    let mut seat = fake.seat("w1", welcome());
+    let agent = Agent::start_program(&fake.address.to_string(), "w1", &program);
+    assert!(seat.ready().is_empty());
+    seat.command(create(1, 1));
+    await_report!(seat, VmCreated);
+    seat.command(Command::StartTask(vector(1, 7, 1, 30)));
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    let result = finished.result.unwrap_or_default();
+    assert!(!finished.verified, "{result}");
+    assert!(result.contains("CPU time that the kernel counted"), "{result}");
+    over(agent, &seat);
+}
+
 pub(crate) fn a_wrong_task_fails() {
     let fake = Fake::start();
     let (agent, mut seat) = with_vm(&fake);

@@ -15,6 +15,7 @@ mod checkpoints;
 mod deaths;
 mod groups;
 mod harness;
+mod mounts;
 mod parallel;
 mod task;
 mod worker;
@@ -50,6 +51,7 @@ const TESTS: &[Test] = &[
     Test("a_criu_that_dies_spoils_its_task", &[Cgroup, Criu], checkpoints::a_criu_that_dies),
     Test("checkpoints_at_the_same_time", &[Cgroup, Criu], checkpoints::at_the_same_time),
     Test("another_worker_restores", &[Cgroup, Criu], checkpoints::another_worker_restores),
+    Test("a_container_s_mounts_are_made_writable", &[Cgroup, Criu], mounts::read_only_mounts),
     Test("ranks_run_on_processors_of_their_own", &[Cgroup], parallel::ranks_have_processors),
     Test("a_parallel_job_moves", &[Cgroup, Criu], parallel::a_parallel_job_moves),
     Test("kill_9_leaves_nothing", &[Cgroup, Criu], deaths::kill_9_leaves_nothing),

@@ -16,7 +16,7 @@ use dormouse_worker::{
     guardian::Guardian,
     process::{Identity, Program, Task, pid_namespace, resume},
     store::{Progress, Store},
-    workspace::{TaskName, Workspace, remove_abandoned},
+    workspace::{TaskName, Workspace, make_kernel_files_writable, remove_abandoned},
 };
 
 use crate::{harness, task::HELD};
@@ -47,6 +47,7 @@ impl Worker {
             pid_namespace: pid_namespace().unwrap(),
             owner: Identity::current().unwrap(),
         };
+        make_kernel_files_writable(&hierarchy).unwrap();
         let guardian = Guardian::start(&hierarchy, name).unwrap();
         let program = env::current_exe().unwrap();
         let workspace = Workspace::enter(directory).unwrap();

@@ -3,6 +3,7 @@
 mod credits;
 mod holds;
 mod losses;
+mod reasons;
 mod task;
 mod timeline;
 mod vm;

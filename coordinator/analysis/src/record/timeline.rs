@@ -9,6 +9,7 @@ use dormouse_units::{HostId, Mode, Money, Speedup, TaskId, Tier, Time, TypeName,
 
 use crate::ServiceTally;
 
+use super::reasons::reason;
 use super::{
     AttemptEnd, AttemptHistory, CheckpointMark, Displaced, FallBack, Hibernation, TaskHistory,
     VmHistory,
@@ -29,6 +30,8 @@ pub struct Record {
     pub interruptions: Vec<Interrupted>,
     /// How often what happened.
     pub counts: Counts,
+    /// Why checkpoints failed, each reason with how often.
+    pub checkpoint_failures: BTreeMap<String, u32>,
     /// Decisions that could not be carried out.
     pub rejected: Vec<(Time, String)>,
     /// Reports of a former life that were dropped.
@@ -397,7 +400,10 @@ impl Record {
                     });
                 }
             }
-            Report::CheckpointFailed { .. } => self.counts.checkpoints_failed += 1,
+            Report::CheckpointFailed { why, .. } => {
+                self.counts.checkpoints_failed += 1;
+                *self.checkpoint_failures.entry(reason(why)).or_default() += 1;
+            }
             _ => {}
         }
     }

@@ -6,6 +6,7 @@ use dormouse_view::{Block, Card, Column, Table, Tone};
 
 use super::Line;
 use super::outcome::OfBag;
+use super::summary::by_count;
 use crate::calibration;
 use crate::output::Header;
 use dormouse_analysis::fidelity::{Fidelity, task_times};
@@ -36,6 +37,10 @@ pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
     let Some(fidelity) = &of.of.fidelity else { return Vec::new() };
     let mut blocks = vec![Block::text(format!("{}.", verdict(fidelity)))];
     blocks.extend(fidelity.notes.iter().map(Block::text));
+    blocks.extend(by_count(of.record).into_iter().map(|(why, count)| {
+        let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+        Block::text(format!("A checkpoint failed {times}: {why}."))
+    }));
     blocks.extend(fidelity.other_load.map(percent).map(|load| {
         Block::text(format!("Other processes used {load} of the hosts' cores meanwhile."))
     }));

@@ -13,7 +13,7 @@ use dormouse_workload::Skipped;
 use serde_json::{Value, json};
 
 use super::outcome::Results;
-use super::summary::leave_out;
+use super::summary::{checkpoint_failures, leave_out};
 use super::{Line, RunView};
 use super::{dates, emulation, machine, requests};
 use crate::jobs::JobsOutcome;
@@ -95,6 +95,7 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
             "restores": jobs.restores,
             "rejected": jobs.rejected,
         },
+        "checkpoint_failures": run.record.as_ref().and_then(checkpoint_failures),
         "easy_variant": (jobs.batch.scheduler.name != Algorithm::Program).then_some(VARIANT),
         "most_jobs_in_system": jobs.most_in_system,
         "left_out": jobs.skipped,
@@ -108,7 +109,15 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
     });
     leave_out(
         &mut summary,
-        &["easy_variant", "left_out", "requests", "fidelity", "consolidation", "cancelled"],
+        &[
+            "checkpoint_failures",
+            "easy_variant",
+            "left_out",
+            "requests",
+            "fidelity",
+            "consolidation",
+            "cancelled",
+        ],
     );
     summary
 }

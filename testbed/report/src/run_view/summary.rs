@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::outcome::OfBag;
 use super::{jobs, prices, requests, taken};
 use dormouse_analysis::Mode;
+use dormouse_analysis::Record;
 use dormouse_analysis::fidelity::Background;
 
 /// The summary of a run with a bag, as JSON.
@@ -40,6 +41,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "deadline_met": of.deadline_met(),
         "tasks": tasks(of),
         "counts": record.counts,
+        "checkpoint_failures": checkpoint_failures(record),
         "work_lost_s": record.work_lost().as_secs_f64(),
         "plan": plan.map(|plan| json!({
             "makespan_s": plan.makespan.as_secs_f64(),
@@ -65,6 +67,7 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
     leave_out(
         &mut summary,
         &[
+            "checkpoint_failures",
             "fidelity",
             "tenants",
             "requests",
@@ -92,6 +95,21 @@ fn service(of: &OfBag<'_>) -> Option<Value> {
     let figures: serde_json::Map<_, _> =
         figures.map(|(name, figure)| (name.to_owned(), json!(figure))).collect();
     (!figures.is_empty()).then_some(Value::Object(figures))
+}
+
+/// Why checkpoints failed, the most frequent reason first; `None` where none did.
+pub(super) fn checkpoint_failures(record: &Record) -> Option<Value> {
+    let failures = by_count(record).into_iter();
+    let values = failures.map(|(why, count)| json!({"why": why, "count": count}));
+    (!record.checkpoint_failures.is_empty()).then(|| values.collect())
+}
+
+/// The reasons for which checkpoints failed, the most frequent first.
+pub(super) fn by_count(record: &Record) -> Vec<(&str, u32)> {
+    let reasons = record.checkpoint_failures.iter();
+    let mut reasons: Vec<_> = reasons.map(|(why, count)| (why.as_str(), *count)).collect();
+    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    reasons
 }
 
 /// What a bag that shares the run came to.

@@ -2,7 +2,6 @@
 //! takes from it.
 
 mod choose;
-mod date;
 mod error;
 mod file;
 mod host;

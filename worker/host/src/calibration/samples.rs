@@ -2,8 +2,8 @@
 
 use std::time::SystemTime;
 
-use super::date::utc;
 use super::{Calibration, Came, Cell, CellFigures, Conditions, FORMAT, HostIdentity, Spread};
+use crate::date::utc;
 
 /// Samples from all runs of a cell, one after the other.
 #[derive(Clone, Debug, Default)]

@@ -7,6 +7,7 @@ use dormouse_worker::agent::find_criu;
 use dormouse_worker::criu::Criu;
 
 use super::Finding;
+use super::cause::{Circumstances, brief};
 
 /// Longer than any healthy CRIU takes to look at a kernel.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -18,15 +19,35 @@ pub fn criu_program() -> PathBuf {
     given.map(PathBuf::from).or_else(find_criu).unwrap_or_else(|| "criu".into())
 }
 
-pub(super) fn criu() -> Vec<Finding> {
+/// CRIU where its check fails for what is said already: without root, or without groups.
+pub(super) fn unchecked() -> Finding {
+    let program = criu_program();
+    let found = format!("{}, not checked for want of rights or control groups", program.display());
+    Finding::judged("CRIU", false, found, "fix that first").of_checkpoints()
+}
+
+/// The CRIU of live runs, checked. `circumstances`: what a check that fails is seen against.
+pub(super) fn criu(circumstances: &Circumstances) -> Vec<Finding> {
     let name = "CRIU";
-    let fix = "run scripts/get-criu, or set DORMOUSE_CRIU to one that passes `criu check`";
+    let fix = "run scripts/get-criu, or set DORMOUSE_CRIU to one that passes `criu check`; in an image \
+               of Debian 13: apt-get install criu";
     let probe = Criu::new(criu_program()).probe(DEADLINE);
     let program = probe.program.display();
     let version = probe.version.map_or("no version".to_owned(), |v| v.to_string());
     if let Err(error) = &probe.check {
-        let found = format!("{program}, {version}: {error}").replace('\n', " ");
-        return vec![Finding::missing(name, found, fix)];
+        let why = error.to_string();
+        let mut found = format!("{program}, {version}: {}", brief(&why));
+        let mut fix = fix.to_owned();
+        // It is there, and may not do what it needs.
+        if probe.version.is_some() && why.contains("not permitted") {
+            let cause = circumstances.cause(&why);
+            // What it may not do matters, of all that its log tells.
+            let said = why.lines().rfind(|line| line.contains("not permitted")).unwrap_or(&why);
+            found =
+                format!("{}: {program}, {version}: criu check: {}", cause.what, brief(said.trim()));
+            fix = cause.fix;
+        }
+        return vec![Finding::missing(name, found, fix).of_checkpoints()];
     }
     let has = |has| if has { "yes" } else { "no" };
     let features = format!(

@@ -1,5 +1,7 @@
 //! One precondition of live runs.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 /// How a precondition was found.
@@ -26,22 +28,47 @@ pub struct Finding {
     /// What to do about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
+    /// How long a step of the proof took, in microseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_us: Option<u64>,
+    /// Only runs with checkpoints need it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_checkpoints: bool,
 }
 
 impl Finding {
+    pub(crate) fn new(
+        name: &str,
+        state: State,
+        found: impl Into<String>,
+        fix: Option<String>,
+    ) -> Self {
+        let (name, found) = (name.into(), found.into());
+        Self { name, state, found, fix, took_us: None, for_checkpoints: false }
+    }
+
     pub(crate) fn found(name: &str, found: impl Into<String>) -> Self {
-        Self { name: name.into(), state: State::Found, found: found.into(), fix: None }
+        Self::new(name, State::Found, found, None)
     }
 
     pub(crate) fn missing(name: &str, found: impl Into<String>, fix: impl Into<String>) -> Self {
-        let (found, fix) = (found.into(), Some(fix.into()));
-        Self { name: name.into(), state: State::Missing, found, fix }
+        Self::new(name, State::Missing, found, Some(fix.into()))
     }
 
     /// Found if `good`, else doubtful.
     pub(crate) fn judged(name: &str, good: bool, found: impl Into<String>, fix: &str) -> Self {
         let (state, fix) =
             if good { (State::Found, None) } else { (State::Doubtful, Some(fix.to_owned())) };
-        Self { name: name.into(), state, found: found.into(), fix }
+        Self::new(name, state, found, fix)
+    }
+
+    /// The finding of what only runs with checkpoints need.
+    pub(crate) fn of_checkpoints(self) -> Self {
+        Self { for_checkpoints: true, ..self }
+    }
+
+    /// The finding of a step that took so long.
+    pub(crate) fn that_took(self, took: Duration) -> Self {
+        Self { took_us: u64::try_from(took.as_micros()).ok(), ..self }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use dormouse_worker::cgroup::{Controller, Hierarchy};
+use dormouse_worker::cgroup::{self, Controller, Hierarchy, own_low_weight};
+use dormouse_worker::place::Place;
+use dormouse_worker::workspace;
 
 use super::Finding;
 
@@ -14,26 +16,90 @@ const CONTROLLERS: [(&str, Controller); 5] = [
     ("pids", Controller::Pids),
 ];
 
-pub(super) fn control_groups() -> Vec<Finding> {
+/// The place that this process is in.
+pub(super) fn place(place: Place, hierarchy: Option<&Hierarchy>) -> Finding {
+    Finding::found("place", place.words(hierarchy, also_v2(hierarchy)))
+}
+
+/// Whether a version 2 tree is mounted beside groups of version 1.
+fn also_v2(hierarchy: Option<&Hierarchy>) -> bool {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    hierarchy.is_some_and(|it| !it.is_v2()) && mounts.contains(" - cgroup2 ")
+}
+
+/// The groups as a worker sees them. `writable`: whether what is mounted read-only could be remounted;
+/// `None`: this process may not try.
+pub(super) fn control_groups(
+    hierarchy: &cgroup::Result<Hierarchy>,
+    writable: Option<workspace::Result<()>>,
+    place: Place,
+) -> Vec<Finding> {
     let name = "control groups";
-    let hierarchy = match Hierarchy::detect() {
+    let hierarchy = match hierarchy {
         Ok(hierarchy) => hierarchy,
         Err(error) => {
-            let fix = "mount control groups with cpu, memory and freezer; in a container: \
-                       --cap-add SYS_ADMIN --volume /sys/fs/cgroup:/sys/fs/cgroup";
+            let fix = match place.is_container() {
+                true => {
+                    "let the engine mount control groups with cpu and memory in the container, as \
+                         it does by itself"
+                        .to_owned()
+                }
+                false => place.to_mount(),
+            };
             return vec![Finding::missing(name, error.to_string(), fix)];
         }
     };
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let also_v2 = !hierarchy.is_v2() && mounts.contains(" - cgroup2 ");
-    let hybrid =
-        if also_v2 { ", hybrid (a version 2 tree without them is mounted too)" } else { "" };
+    let hybrid = match also_v2(Some(hierarchy)) {
+        true => ", hybrid (a version 2 tree without them is mounted too)",
+        false => "",
+    };
     let mut findings = vec![Finding::found(name, format!("{hierarchy}{hybrid}"))];
-    findings.extend(CONTROLLERS.iter().map(|&(name, c)| controller(&hierarchy, name, c)));
+    findings.extend(weight(hierarchy, place));
+    match writable {
+        None => {}
+        Some(Err(error)) => {
+            findings.push(Finding::missing("mounts", refusal(&error), place.to_mount()));
+        }
+        Some(Ok(())) => {
+            let to_write = place.to_mount();
+            let all =
+                CONTROLLERS.iter().map(|&(name, c)| controller(hierarchy, name, c, &to_write));
+            findings.extend(all);
+        }
+    }
     findings
 }
 
-fn controller(hierarchy: &Hierarchy, name: &str, controller: Controller) -> Finding {
+/// What is refused, and why, without the remedy, which the finding has.
+fn refusal(error: &workspace::Error) -> String {
+    let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+    match error {
+        workspace::Error::ReadOnly { path, .. } => {
+            format!("{} is mounted read-only, and a remount is refused: {why}", path.display())
+        }
+        other => format!("{other}: {why}"),
+    }
+}
+
+/// The weight of this process's groups beside others.
+fn weight(hierarchy: &Hierarchy, place: Place) -> Option<Finding> {
+    let name = "CPU weight";
+    match own_low_weight(hierarchy) {
+        Ok(Some(low)) => {
+            let found = format!("{low}: others have the processors first, and tasks are late");
+            Some(Finding::judged(name, false, found, &place.to_weigh_more()))
+        }
+        Ok(None) => Some(Finding::found(name, "as much as is usual")),
+        Err(_) => None,
+    }
+}
+
+fn controller(
+    hierarchy: &Hierarchy,
+    name: &str,
+    controller: Controller,
+    to_write: &str,
+) -> Finding {
     let title = format!("controller {name}");
     let Some(mount) = hierarchy.mount(controller) else {
         let fix = "not needed: the freezer lists the same processes";
@@ -43,7 +109,7 @@ fn controller(hierarchy: &Hierarchy, name: &str, controller: Controller) -> Find
         Ok(()) => Finding::found(&title, format!("writable at {}", mount.display())),
         Err(error) => {
             let found = format!("{}: {error}", mount.display());
-            Finding::missing(&title, found, "run as root; in a container with --cap-add SYS_ADMIN")
+            Finding::missing(&title, found, to_write)
         }
     }
 }

@@ -1,15 +1,20 @@
-//! What live runs need of this host: found or missing, and how to fix it.
+//! What live runs need of this host: found or missing, proved with real tasks, and how to fix it.
 
+mod cache;
+mod cause;
+mod child;
 mod criu;
 mod examine;
 mod finding;
 mod groups;
 mod kernel;
-mod required;
 mod resources;
+mod rights;
+mod steps;
 
+pub use cache::proved;
+pub use child::examine;
 pub use criu::criu_program;
-pub use examine::{Diagnosis, examine};
+pub use examine::{Depth, Diagnosis, examine_here};
 pub use finding::{Finding, State};
-pub use required::lacking;
 pub use resources::find_task_program;

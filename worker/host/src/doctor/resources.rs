@@ -3,15 +3,30 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
+use dormouse_worker::agent::available_millicores;
+use dormouse_worker::cgroup::{Hierarchy, own_memory_limit};
+
 use super::Finding;
 use crate::ticks::Ticks;
 
 /// How long the processors are watched.
 const WATCHED: Duration = Duration::from_millis(300);
 
+/// The part of the processors that workers here may use.
+pub(super) fn cores() -> Finding {
+    let (own, all) = (f64::from(available_millicores()) / 1e3, processors());
+    let found = format!("{own} of {all} (affinity, and the quotas of control groups)");
+    Finding::judged("cores", own >= 0.1, found, "give it more: --cpus of a container")
+}
+
+/// How many processors the host has.
+fn processors() -> i64 {
+    nix::unistd::sysconf(nix::unistd::SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(1)
+}
+
 pub(super) fn processor() -> Finding {
     let name = "free CPU";
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let cores = processors();
     let Some(before) = Ticks::now().ok().filter(|ticks| ticks.all > 0) else {
         return Finding::judged(name, false, "/proc/stat does not say", "mount /proc");
     };
@@ -33,8 +48,20 @@ pub(super) fn memory() -> Finding {
     let Some(kib) = kib else {
         return Finding::judged(name, false, "/proc/meminfo does not say", "mount /proc");
     };
-    let found = dormouse_units::Bytes::new(kib << 10).to_string();
-    Finding::judged(name, kib >= 1 << 20, found, "free some: 1 GiB is enough for the built-in jobs")
+    let limit = Hierarchy::detect().and_then(|it| own_memory_limit(&it)).ok().flatten();
+    let bytes = (kib << 10).min(limit.unwrap_or(u64::MAX));
+    let of_limit = if bytes < kib << 10 { ", the limit of its control group" } else { "" };
+    let found = format!("{}{of_limit}", dormouse_units::Bytes::new(bytes));
+    Finding::judged(
+        name,
+        bytes >= 1 << 30,
+        found,
+        if of_limit.is_empty() {
+            "free some: 1 GiB is enough for the built-in jobs"
+        } else {
+            "give the group more: 1 GiB is enough for the built-in jobs"
+        },
+    )
 }
 
 pub(super) fn disk() -> Finding {
@@ -85,7 +112,7 @@ pub(super) fn task_program() -> Finding {
         None => Finding::missing(
             name,
             "dormouse-task is neither beside dormouse nor on the path",
-            "build it: cargo build --release --workspace",
+            "build it: cargo build --release --workspace; in an image: copy it beside dormouse",
         ),
     }
 }

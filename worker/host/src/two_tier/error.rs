@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use dormouse_tasks::progress::ProgressError;
 use dormouse_tasks::result::ResultError;
-use dormouse_worker::{cgroup, process};
+use dormouse_worker::{cgroup, process, workspace};
 
 /// Why two tiers can't be measured.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +20,9 @@ pub enum TwoTierError {
     /// The control groups.
     #[error("two tiers can't be measured without control groups; `dormouse doctor` says more")]
     Cgroup(#[from] cgroup::Error),
+    /// What a container mounts read-only.
+    #[error("two tiers can't be measured here")]
+    Place(#[from] workspace::Error),
     /// A job's process can't be run.
     #[error("a job to be measured can't be run")]
     Process(#[from] process::Error),

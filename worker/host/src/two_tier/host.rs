@@ -1,13 +1,13 @@
 //! This host made ready for measuring.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_tasks::result::TaskResult;
 use dormouse_worker::cgroup::{CpuQuota, Hierarchy, InstanceName, Slot, Tree, Vm, sweep_stale};
 use dormouse_worker::guardian::Guardian;
 use dormouse_worker::process::{Identity, pid_namespace};
-use dormouse_worker::workspace::Roots;
+use dormouse_worker::workspace::{Roots, make_kernel_files_writable};
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 
@@ -49,6 +49,7 @@ impl Host {
         }
         let hierarchy = Hierarchy::detect()?;
         let name = InstanceName { pid_namespace: pid_namespace()?, owner: Identity::current()? };
+        make_kernel_files_writable(&hierarchy)?;
         let guardian = Guardian::start(&hierarchy, name)?;
         sweep_stale(&hierarchy, SOON)?;
         let tree = Tree::create(hierarchy, name, CpuQuota::DEFAULT_PERIOD_US)?;
@@ -116,32 +117,34 @@ fn usable_cores() -> Vec<usize> {
 
 /// What the processors do besides what is measured.
 pub(super) struct Busy {
-    since: Instant,
-    host_ns: u64,
+    before: Ticks,
     ours_ns: u64,
 }
 
 impl Busy {
     pub(super) fn begin(host: &Host) -> Result<Self, TwoTierError> {
-        Ok(Self { since: Instant::now(), host_ns: busy_ns()?, ours_ns: host.vm.cpu_ns()? })
+        Ok(Self { before: ticks()?, ours_ns: host.vm.cpu_ns()? })
     }
 
     /// The part of all processors' time that went to others since then, the time that a
     /// hypervisor took away included.
     pub(super) fn elsewhere(&self, host: &Host) -> Result<f64, TwoTierError> {
-        let all = busy_ns()?.saturating_sub(self.host_ns);
-        let ours = host.vm.cpu_ns()?.saturating_sub(self.ours_ns);
-        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let time = self.since.elapsed().as_nanos() as f64 * processors as f64;
-        Ok(all.saturating_sub(ours) as f64 / time.max(1.0))
+        let now = ticks()?;
+        let ours_ns = host.vm.cpu_ns()?.saturating_sub(self.ours_ns);
+        let ours = ours_ns as f64 / tick_ns() as f64;
+        let busy = now.busy.saturating_sub(self.before.busy) as f64;
+        let all = now.all.saturating_sub(self.before.all).max(1) as f64;
+        Ok((busy - ours).max(0.0) / all)
     }
 }
 
-/// Time for which processors were busy since the host's start.
-fn busy_ns() -> Result<u64, TwoTierError> {
+fn ticks() -> Result<Ticks, TwoTierError> {
+    Ticks::now().map_err(TwoTierError::io("read", "/proc/stat"))
+}
+
+fn tick_ns() -> u64 {
     let ticks = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok().flatten();
-    let tick_ns = 1_000_000_000 / u64::try_from(ticks.unwrap_or(100)).unwrap_or(100).max(1);
-    Ok(Ticks::now().map_err(TwoTierError::io("read", "/proc/stat"))?.busy * tick_ns)
+    1_000_000_000 / u64::try_from(ticks.unwrap_or(100)).unwrap_or(100).max(1)
 }
 
 #[cfg(test)]

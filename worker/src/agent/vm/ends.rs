@@ -85,7 +85,7 @@ impl Owner {
             return Some(Ok((true, None)));
         }
         let groups = (&*self.groups, attempt.killed_before);
-        let verdict = verdict(&self.host, &attempt.name, ended, groups);
+        let verdict = verdict(&self.host, &attempt.name, ended, groups, self.work_of(attempt));
         Some(verdict.map(|(verified, result)| (verified, Some(result))))
     }
 

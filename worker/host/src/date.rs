@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A time in UTC, such as `2026-11-22T03:04:05Z`; 1970 for one before that.
-pub(super) fn utc(at: SystemTime) -> String {
+pub(crate) fn utc(at: SystemTime) -> String {
     let secs = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let (days, of_day) = (secs / 86_400, secs % 86_400);
     let (year, month, day) = civil(days);

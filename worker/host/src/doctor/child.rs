@@ -1,0 +1,61 @@
+//! The examination in a process of its own: it becomes a worker, and is given up when it is late.
+
+use std::io::Read as _;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use dormouse_worker::process::Task;
+
+use super::{Depth, Diagnosis, Finding};
+use crate::workers;
+
+/// How long it may take: longer than a healthy host takes by far.
+const DEADLINE: Duration = Duration::from_secs(30);
+
+/// Looks at everything, and proves it, in a process that this program is started as
+/// (`dormouse doctor --here`).
+#[must_use]
+pub fn examine(depth: Depth) -> Diagnosis {
+    match examined(depth) {
+        Ok(diagnosis) => diagnosis,
+        Err(why) => {
+            let fix = "run `dormouse doctor --here` to see where it stops";
+            Diagnosis::of(vec![Finding::missing("examination", why, fix)], false)
+        }
+    }
+}
+
+fn examined(depth: Depth) -> Result<Diagnosis, String> {
+    let program = std::env::current_exe().map_err(|e| format!("this program is not known: {e}"))?;
+    let mut command = Command::new(program);
+    command.args(["doctor", "--here", "--json"]);
+    if depth == Depth::Look {
+        command.arg("--quick");
+    }
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().map_err(|e| format!("it can't be started: {e}"))?;
+    // Read meanwhile, or it would wait for that.
+    let mut stdout = child.stdout.take();
+    let reader = thread::spawn(move || {
+        let mut text = String::new();
+        // What can't be read is no diagnosis.
+        let _ = stdout.as_mut().map(|out| out.read_to_string(&mut text));
+        text
+    });
+    if !ends(&child) {
+        // Its guardian takes away its groups, and the next who makes a folder what it leaves there.
+        let _ = child.kill();
+        let _ = child.wait();
+        drop(workers::folder());
+        return Err(format!("it did not end within {} s and was killed", DEADLINE.as_secs()));
+    }
+    let text = reader.join().unwrap_or_default();
+    serde_json::from_str(&text).map_err(|e| format!("it ended without a diagnosis: {e}"))
+}
+
+/// Whether it ends in time. It is reaped then.
+fn ends(child: &Child) -> bool {
+    let task = i32::try_from(child.id()).ok().and_then(|pid| Task::adopt(pid).ok());
+    task.is_some_and(|task| matches!(task.wait(DEADLINE), Ok(Some(_))))
+}

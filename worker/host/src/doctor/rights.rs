@@ -1,0 +1,194 @@
+//! What this process may do: its user, its capabilities, the filter of its system calls.
+
+use dormouse_worker::place::Place;
+
+use super::{Finding, State};
+
+/// A capability that live runs use: its name without `CAP_`, its bit, what for.
+struct Capability {
+    name: &'static str,
+    bit: u32,
+    what: &'static str,
+    /// Only for checkpoints.
+    for_checkpoints: bool,
+}
+
+/// The name of the finding.
+const CAPABILITIES_NAME: &str = "capabilities";
+
+const CAPABILITIES: [Capability; 6] = [
+    Capability {
+        name: "SYS_ADMIN",
+        bit: 21,
+        what: "namespaces, mounts, control groups",
+        for_checkpoints: false,
+    },
+    Capability {
+        name: "DAC_OVERRIDE",
+        bit: 1,
+        what: "files of other users",
+        for_checkpoints: false,
+    },
+    Capability {
+        name: "KILL",
+        bit: 5,
+        what: "ending tasks of other users",
+        for_checkpoints: false,
+    },
+    Capability {
+        name: "SYS_PTRACE",
+        bit: 19,
+        what: "dumps of running tasks",
+        for_checkpoints: true,
+    },
+    Capability {
+        name: "NET_ADMIN",
+        bit: 12,
+        what: "CRIU's view of the network",
+        for_checkpoints: true,
+    },
+    Capability {
+        name: "SYS_TIME",
+        bit: 25,
+        what: "the clock of a restored task",
+        for_checkpoints: true,
+    },
+];
+
+/// What the kernel says of this process's rights.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rights {
+    /// Whether it is root, of its user namespace.
+    pub(super) is_root: bool,
+    /// The effective capabilities.
+    pub(super) effective: u64,
+    /// Whether its system calls are filtered.
+    pub(super) is_filtered: bool,
+}
+
+impl Rights {
+    pub(super) fn of_this_process() -> Self {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        Self { is_root: nix::unistd::geteuid().is_root(), ..Self::read(&status) }
+    }
+
+    /// From `/proc/self/status` (proc(5)).
+    fn read(status: &str) -> Self {
+        let field = |name: &str| {
+            status
+                .lines()
+                .find_map(|line| line.strip_prefix(name))
+                .map(str::trim)
+                .unwrap_or_default()
+        };
+        Self {
+            is_root: false,
+            effective: u64::from_str_radix(field("CapEff:"), 16).unwrap_or(0),
+            is_filtered: field("Seccomp:") == "2",
+        }
+    }
+
+    fn lacks(&self, of: &Capability) -> bool {
+        self.effective >> of.bit & 1 == 0
+    }
+
+    /// The capabilities that are lacking.
+    pub(super) fn lacking(&self) -> Vec<&'static str> {
+        CAPABILITIES.iter().filter(|of| self.lacks(of)).map(|of| of.name).collect()
+    }
+
+    /// Whether mounts, groups and CRIU can be tried at all.
+    pub(super) fn can_mount(&self) -> bool {
+        self.is_root && !self.lacking().contains(&"SYS_ADMIN")
+    }
+
+    /// The findings. `proved`: whether a proof went well without what is lacking, where there was one.
+    pub(super) fn findings(&self, place: Place, proved: Option<bool>) -> Vec<Finding> {
+        if !self.is_root {
+            let found = "this process is not root's: control groups and CRIU are";
+            return vec![Finding::missing(CAPABILITIES_NAME, found, place.to_be_root())];
+        }
+        vec![self.capabilities(place, proved), self.filter(place, proved)]
+    }
+
+    fn capabilities(&self, place: Place, proved: Option<bool>) -> Finding {
+        let name = CAPABILITIES_NAME;
+        let lacking: Vec<_> = CAPABILITIES.iter().filter(|of| self.lacks(of)).collect();
+        if lacking.is_empty() {
+            let names: Vec<_> = CAPABILITIES.iter().map(|of| of.name).collect();
+            return Finding::found(name, names.join(", "));
+        }
+        let words: Vec<_> = lacking.iter().map(|of| format!("{} ({})", of.name, of.what)).collect();
+        let mut found = format!("lacking {}", words.join(", "));
+        let names: Vec<_> = lacking.iter().map(|of| of.name).collect();
+        let fix = Some(place.to_add_capabilities(&names));
+        let state = match proved {
+            // What was tried works without.
+            Some(true) => {
+                found += ", without which the proof went well";
+                State::Doubtful
+            }
+            _ if names.contains(&"SYS_ADMIN") => State::Missing,
+            // The steps that need them say so.
+            Some(false) => State::Doubtful,
+            None => State::Missing,
+        };
+        let of_checkpoints = lacking.iter().all(|of| of.for_checkpoints);
+        Finding { for_checkpoints: of_checkpoints, ..Finding::new(name, state, found, fix) }
+    }
+
+    fn filter(&self, place: Place, proved: Option<bool>) -> Finding {
+        let name = "system calls";
+        match (self.is_filtered, proved) {
+            (false, _) => Finding::found(name, "not filtered"),
+            (true, Some(true)) => Finding::found(name, "filtered; what is needed is let through"),
+            (true, _) => {
+                let found =
+                    "filtered (seccomp): the default profiles of engines forbid what CRIU needs";
+                let fix = Some(place.to_lift_seccomp());
+                Finding::new(name, State::Doubtful, found, fix).of_checkpoints()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rights(effective: u64) -> Rights {
+        Rights { is_root: true, effective, is_filtered: false }
+    }
+
+    const ALL: u64 = 1 << 21 | 1 << 1 | 1 << 5 | 1 << 19 | 1 << 12 | 1 << 25;
+
+    #[test]
+    fn rights_are_read_from_the_status() {
+        let read = Rights::read("Name:\tx\nCapEff:\t0000000000200000\nSeccomp:\t2\n");
+        assert_eq!((read.effective, read.is_filtered), (1 << 21, true));
+        assert_eq!(Rights::read("Name:\tx\n"), Rights::default());
+    }
+
+    #[test]
+    fn what_is_lacking_is_named_with_the_line_to_add() {
+        assert_eq!(rights(ALL).lacking(), Vec::<&str>::new());
+        let less = rights(ALL & !(1 << 25));
+        assert_eq!(less.lacking(), ["SYS_TIME"]);
+        let [capabilities, _] = &less.findings(Place::Docker, None)[..] else { panic!("two") };
+        assert_eq!(capabilities.state, State::Missing);
+        assert!(capabilities.for_checkpoints);
+        assert!(capabilities.fix.as_ref().is_some_and(|fix| fix.contains("--cap-add SYS_TIME")));
+        let proved = less.capabilities(Place::Docker, Some(true));
+        assert_eq!(proved.state, State::Doubtful);
+        assert!(proved.found.contains("went well"), "{}", proved.found);
+        let none = rights(0).capabilities(Place::Host, Some(false));
+        assert!(none.state == State::Missing && !none.for_checkpoints);
+    }
+
+    #[test]
+    fn who_is_not_root_hears_of_that_alone() {
+        let user = Rights { is_root: false, ..rights(0) };
+        let findings = user.findings(Place::Docker, None);
+        assert!(matches!(&findings[..], [only] if only.found.contains("not root")), "{findings:?}");
+    }
+}

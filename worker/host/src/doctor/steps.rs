@@ -1,0 +1,72 @@
+//! The proof's steps as findings.
+
+use dormouse_worker::agent::Config;
+use dormouse_worker::proof::{Proof, Step, prove};
+
+use super::cause::{Circumstances, brief};
+use super::{Finding, State, criu_program, find_task_program};
+use crate::workers;
+
+/// Proves in this process, which becomes a worker for it; `None` where there is no program of tasks.
+pub(super) fn steps(circumstances: &Circumstances) -> Option<Vec<Finding>> {
+    let program = find_task_program()?;
+    let folder = match workers::folder() {
+        Ok(folder) => folder,
+        Err(error) => {
+            let found = format!("no folder for its tasks can be made: {error}");
+            return Some(vec![Finding::missing("proof", found, "free some disk")]);
+        }
+    };
+    let mut config = Config::of_nobody("doctor", folder.path().join("doctor"), program);
+    config.criu = Some(criu_program());
+    Some(findings(prove(&config), circumstances))
+}
+
+fn findings(proof: Proof, circumstances: &Circumstances) -> Vec<Finding> {
+    proof.steps.into_iter().map(|step| finding(step, circumstances)).collect()
+}
+
+fn finding(step: Step, circumstances: &Circumstances) -> Finding {
+    let Step { what, took, came } = step;
+    let name = what.words();
+    let finding = match came {
+        Ok(words) => Finding::found(name, words),
+        Err(why) => {
+            let cause = circumstances.cause(&why);
+            let found = match cause.what.as_str() {
+                "" => brief(&why),
+                what => format!("{what}: {}", brief(&why)),
+            };
+            let state = if what.is_of_own_programs() { State::Doubtful } else { State::Missing };
+            Finding::new(name, state, found, Some(cause.fix))
+        }
+    };
+    let finding = finding.that_took(took);
+    if what.is_of_checkpoints() { finding.of_checkpoints() } else { finding }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dormouse_worker::place::Place;
+    use dormouse_worker::proof::What;
+
+    use super::super::rights::Rights;
+    use super::*;
+
+    #[test]
+    fn what_built_in_tasks_do_not_need_is_a_doubt() {
+        let rights = Rights { is_root: true, effective: u64::MAX, is_filtered: false };
+        let circumstances = Circumstances { place: Place::Host, rights };
+        let of = |what, came: Result<&str, &str>| {
+            let came = came.map(str::to_owned).map_err(str::to_owned);
+            finding(Step { what, took: Duration::from_micros(12_345), came }, &circumstances)
+        };
+        let freeze = of(What::Freeze, Ok("stood still"));
+        assert_eq!((freeze.state, freeze.took_us), (State::Found, Some(12_345)));
+        let (dump, tcp) = (of(What::Dump, Err("no")), of(What::Tcp, Err("sk-inet: no")));
+        assert!(dump.state == State::Missing && dump.for_checkpoints);
+        assert!(tcp.state == State::Doubtful && tcp.fix.is_some());
+    }
+}

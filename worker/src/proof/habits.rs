@@ -1,0 +1,51 @@
+//! Habits of programs that checkpoints may trip over.
+
+use std::time::{Duration, Instant};
+
+use super::{
+    Proof, What,
+    subject::{Room, Subject},
+};
+use crate::checkpointer::Checkpointer;
+
+/// What may be missing of a clock's way when it is looked at.
+const ROUGHLY: Duration = Duration::from_millis(20);
+
+/// Proves that programs with each of these habits can be dumped and go on.
+pub(super) fn prove(proof: &mut Proof, room: Room<'_>, checkpointer: &Checkpointer) {
+    for (what, habit) in [(What::Threads, "threads"), (What::Tcp, "tcp"), (What::Clock, "clock")] {
+        let went = proof.step(what, || goes_on(room, checkpointer, habit).map(|said| ((), said)));
+        if went.is_none() {
+            // What is left of it must not be in the next one's way.
+            let _ = room.vm.kill_all(crate::agent::limit::KILL);
+        }
+    }
+}
+
+/// Dumps and restores a probe; what was seen of it.
+fn goes_on(room: Room<'_>, checkpointer: &Checkpointer, habit: &str) -> Result<String, String> {
+    let subject = Subject::launch(room, habit, (&["probe", habit], &[]))?;
+    let begun = Instant::now();
+    let before = subject.dump(checkpointer)?;
+    let dump = begun.elapsed();
+    let (subject, after) = subject.restore(checkpointer, before)?;
+    let (restore, passed) = (begun.elapsed() - dump, begun.elapsed());
+    // It goes on, and not only once.
+    subject.await_beat(after.heartbeat)?;
+    subject.kill()?;
+    let mut said =
+        format!("dumped in {} ms, restored in {} ms", dump.as_millis(), restore.as_millis());
+    if habit == "clock" {
+        let went = Duration::from_nanos(after.units.saturating_sub(before.units));
+        if after.units < before.units || went > passed + ROUGHLY {
+            let way = if after.units < before.units { "back" } else { "on too far" };
+            return Err(format!("the clock of a restored task went {way}"));
+        }
+        said += &format!(
+            "; its clock went on by {} ms while {} ms passed",
+            went.as_millis(),
+            passed.as_millis()
+        );
+    }
+    Ok(said)
+}

@@ -1,0 +1,112 @@
+//! The steps of a proof, and what came of them.
+
+use std::time::{Duration, Instant};
+
+/// A step of a proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The process becomes a worker and makes a VM's groups.
+    Groups,
+    /// A task is started in them, and works.
+    Launch,
+    /// The VM is frozen with its task.
+    Freeze,
+    /// The VM goes on, and its task.
+    Thaw,
+    /// CRIU dumps the task.
+    Dump,
+    /// CRIU restores it, and it works.
+    Restore,
+    /// The restored task comes to its end with the right answer.
+    Answer,
+    /// A task with threads is dumped and goes on.
+    Threads,
+    /// A task with a TCP connection is dumped and goes on.
+    Tcp,
+    /// A task that looks at the clock is dumped and goes on.
+    Clock,
+    /// All is taken away.
+    CleanUp,
+}
+
+impl What {
+    /// The step in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Groups => "proof: groups",
+            Self::Launch => "proof: launch",
+            Self::Freeze => "proof: freeze",
+            Self::Thaw => "proof: thaw",
+            Self::Dump => "proof: dump",
+            Self::Restore => "proof: restore",
+            Self::Answer => "proof: answer",
+            Self::Threads => "proof: threads",
+            Self::Tcp => "proof: TCP socket",
+            Self::Clock => "proof: clock",
+            Self::CleanUp => "proof: clean-up",
+        }
+    }
+
+    /// Whether only checkpoints need it.
+    #[must_use]
+    pub const fn is_of_checkpoints(self) -> bool {
+        !matches!(self, Self::Groups | Self::Launch | Self::Freeze | Self::Thaw | Self::CleanUp)
+    }
+
+    /// Whether only programs with habits that the built-in tasks don't have need it.
+    #[must_use]
+    pub const fn is_of_own_programs(self) -> bool {
+        matches!(self, Self::Threads | Self::Tcp | Self::Clock)
+    }
+}
+
+/// What came of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The step.
+    pub what: What,
+    /// How long it took.
+    pub took: Duration,
+    /// What was seen, in words; or why it failed.
+    pub came: Result<String, String>,
+}
+
+/// The steps that were gone, in their order. Those after one that failed and that need it are not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// What came of each.
+    pub steps: Vec<Step>,
+}
+
+impl Proof {
+    /// Goes a step; `None` where it fails.
+    pub(super) fn step<T>(
+        &mut self,
+        what: What,
+        step: impl FnOnce() -> Result<(T, String), String>,
+    ) -> Option<T> {
+        let begun = Instant::now();
+        let (value, came) = match step() {
+            Ok((value, words)) => (Some(value), Ok(words)),
+            Err(why) => (None, Err(why)),
+        };
+        self.steps.push(Step { what, took: begun.elapsed(), came });
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_is_kept_with_its_reason() {
+        let mut proof = Proof::default();
+        let went = proof.step(What::Launch, || Ok((7, "it works".to_owned())));
+        let failed = proof.step(What::Freeze, || Err::<((), String), _>("too late".to_owned()));
+        assert_eq!((went, failed), (Some(7), None));
+        let came: Vec<_> = proof.steps.into_iter().map(|step| step.came).collect();
+        assert_eq!(came, [Ok("it works".to_owned()), Err("too late".to_owned())]);
+    }
+}

@@ -1,0 +1,174 @@
+//! A task that a host is proved with.
+
+use std::{
+    fs,
+    os::fd::AsFd,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
+
+use dormouse_tasks::progress::{self, Clock, Progress as Page, ProgressReader};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+
+use crate::{
+    agent::{PROGRESS, Prepared, RESULT, explain, limit},
+    cgroup::{Slot, Vm},
+    checkpointer::Checkpointer,
+    criu::AfterDump,
+    process::{Ended, Program, Task, await_stop, cpu_ns, resume},
+    store::Progress,
+    workspace::TaskName,
+};
+
+/// The seat of the only task.
+const VCPU: u32 = 0;
+const SLOT: Slot = Slot::A;
+
+/// Where tasks are started.
+#[derive(Clone, Copy)]
+pub(super) struct Room<'a> {
+    pub(super) prepared: &'a Prepared,
+    pub(super) vm: &'a Vm,
+}
+
+/// A task, running or dumped.
+pub(super) struct Subject<'a> {
+    room: Room<'a>,
+    name: TaskName,
+    task: Task,
+    page: ProgressReader,
+}
+
+impl<'a> Subject<'a> {
+    /// Starts the program of tasks with these arguments before the path of its page, and others after
+    /// it; waits for its first own instruction.
+    pub(super) fn launch(
+        room: Room<'a>,
+        name: &str,
+        (before, after): (&[&str], &[&str]),
+    ) -> Result<Self, String> {
+        let name = TaskName::new("doctor", name).map_err(|e| explain(&e))?;
+        let directory = room.prepared.workspace.create_task(&name).map_err(|e| explain(&e))?;
+        let progress = directory.join(PROGRESS);
+        progress::create_held(&progress).map_err(|e| explain(&e))?;
+        let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
+        let entry = room.vm.entry(VCPU, SLOT).map_err(|e| explain(&e))?;
+        let task = Program::new(&room.prepared.program, &directory)
+            .args(before)
+            .arg(&progress)
+            .args(after)
+            .start(&entry, limit::BIRTH)
+            .map_err(|e| explain(&e))?;
+        progress::let_go(&progress).map_err(|e| explain(&e))?;
+        let subject = Self { room, name, task, page };
+        subject.await_beat(0)?;
+        Ok(subject)
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.room.prepared.workspace.task(&self.name)
+    }
+
+    /// What its page says.
+    pub(super) fn page(&self) -> Result<Page, String> {
+        self.page.read().map_err(|e| explain(&e))
+    }
+
+    /// Waits until it has done something more since its heart had beaten so often. Its end is as good.
+    pub(super) fn await_beat(&self, before: u64) -> Result<Page, String> {
+        let begun = Instant::now();
+        loop {
+            let page = self.page()?;
+            if page.heartbeat > before {
+                return Ok(page);
+            }
+            let mut end = [PollFd::new(self.task.as_fd(), PollFlags::POLLIN)];
+            if matches!(poll(&mut end, PollTimeout::from(1_u8)), Ok(1..)) {
+                return match self.page()? {
+                    page if page.heartbeat > before => Ok(page),
+                    _ => Err(format!("it ended without doing anything: {}", self.last_words())),
+                };
+            }
+            if begun.elapsed() > limit::BIRTH {
+                return Err(format!("it did nothing within {} ms", limit::BIRTH.as_millis()));
+            }
+        }
+    }
+
+    fn last_words(&self) -> String {
+        let words = fs::read_to_string(self.directory().join("stderr")).unwrap_or_default();
+        words.lines().last().unwrap_or("it said nothing").to_owned()
+    }
+
+    /// Dumps it, which ends it; what its page said then.
+    pub(super) fn dump(&self, checkpointer: &Checkpointer) -> Result<Page, String> {
+        let progress = self.directory().join(PROGRESS);
+        let mut last = Page::default();
+        // Its clock goes on from there in another process.
+        let mut stopped = |ns: u64| {
+            let own = i64::try_from(ns).unwrap_or(i64::MAX);
+            Ok(progress::set_clock(&progress, Clock { own, foreign: 0 })?)
+        };
+        let place = (self.room.vm, VCPU, SLOT);
+        checkpointer
+            .take(
+                &self.name,
+                self.task.pid(),
+                place,
+                AfterDump::Kill,
+                limit::DUMP,
+                &mut stopped,
+                || {
+                    last = self.page.read().unwrap_or_default();
+                    Progress::default()
+                },
+            )
+            .map_err(|e| match self.task.try_wait() {
+                Ok(None) => explain(&e),
+                _ => "it ended before CRIU came to it: the host is too busy".to_owned(),
+            })?;
+        match self.task.wait(limit::KILL).map_err(|e| explain(&e))? {
+            Some(Ended::Killed(libc::SIGKILL)) => Ok(last),
+            Some(ended) => Err(format!("it was dumped, and then {ended}")),
+            None => Err("it was dumped and killed, and does not end".to_owned()),
+        }
+    }
+
+    /// Restores it, and waits until it goes on.
+    pub(super) fn restore(
+        self,
+        checkpointer: &Checkpointer,
+        dumped: Page,
+    ) -> Result<(Self, Page), String> {
+        let restored = checkpointer
+            .restore(&self.name, self.room.vm, VCPU, SLOT, limit::RESTORE)
+            .map_err(|e| explain(&e))?;
+        let pid = restored.task.pid();
+        await_stop(pid, limit::BIRTH).map_err(|e| explain(&e))?;
+        let progress = self.directory().join(PROGRESS);
+        let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
+        let own = page.clock().map_err(|e| explain(&e))?.own;
+        let ns = cpu_ns(pid).map_err(|e| explain(&e))?;
+        let foreign = i64::try_from(ns).unwrap_or(i64::MAX) - own;
+        progress::set_clock(&progress, Clock { own, foreign }).map_err(|e| explain(&e))?;
+        resume(pid).map_err(|e| explain(&e))?;
+        let subject = Self { task: restored.task, page, ..self };
+        let page = subject.await_beat(dumped.heartbeat)?;
+        Ok((subject, page))
+    }
+
+    /// Waits for its end, which has to be a good one, and says where its result is.
+    pub(super) fn end(self, within: Duration) -> Result<PathBuf, String> {
+        match self.task.wait(within).map_err(|e| explain(&e))? {
+            Some(Ended::Exited(0)) => Ok(self.directory().join(RESULT)),
+            Some(ended) => Err(format!("{ended}: {}", self.last_words())),
+            None => Err(format!("it does not end within {} s", within.as_secs())),
+        }
+    }
+
+    /// Ends it.
+    pub(super) fn kill(self) -> Result<(), String> {
+        self.task.kill().map_err(|e| explain(&e))?;
+        self.task.wait(limit::KILL).map(drop).map_err(|e| explain(&e))
+    }
+}

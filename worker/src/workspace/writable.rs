@@ -1,0 +1,107 @@
+//! Files of the kernel that a container's engine mounts read-only and that a worker writes.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use nix::{
+    mount::{MsFlags, mount},
+    sys::statvfs::{FsFlags, statvfs},
+};
+
+use super::{Error, Result, mounts};
+use crate::{cgroup::Hierarchy, place::Place};
+
+/// CRIU writes `kernel/ns_last_pid` here.
+const SETTINGS: &str = "/proc/sys";
+
+/// Makes this process see its control groups and `/proc/sys` writable, which Docker, Podman and
+/// Kubernetes mount read-only in their containers. Where one is read-only the process enters a mount
+/// namespace of its own first: nobody outside it sees a change, and the groups are still those of the
+/// container, below its limits.
+///
+/// To be called before any thread is started, and before the guardian is, which removes groups.
+///
+/// # Errors
+/// Where there are threads already, or a mount is refused: the error says what to add where.
+pub fn make_kernel_files_writable(hierarchy: &Hierarchy) -> Result<()> {
+    let read_only: Vec<_> =
+        mounts_of(hierarchy).into_iter().filter(|at| is_read_only(at)).collect();
+    if read_only.is_empty() {
+        return Ok(());
+    }
+    let refused = |path: &Path, source: io::Error| Error::ReadOnly {
+        path: path.to_owned(),
+        remedy: Place::detect().to_mount(),
+        source,
+    };
+    mounts::enter_namespace().map_err(|error| match error {
+        Error::Mount { source, .. } => refused(&read_only[0], source),
+        other => other,
+    })?;
+    for path in &read_only {
+        remount(path).map_err(|source| refused(path, source))?;
+    }
+    Ok(())
+}
+
+fn mounts_of(hierarchy: &Hierarchy) -> Vec<PathBuf> {
+    let mut all = hierarchy.mounts();
+    all.push(SETTINGS.into());
+    all
+}
+
+/// Whether the file system or its mount is read-only; of one that does not say, writing will.
+fn is_read_only(path: &Path) -> bool {
+    statvfs(path).is_ok_and(|fs| fs.flags().contains(FsFlags::ST_RDONLY))
+}
+
+fn remount(path: &Path) -> io::Result<()> {
+    // A remount drops the flags that it does not name.
+    let kept = kept(statvfs(path)?.flags());
+    let nothing = None::<&str>;
+    let again = |flags| mount(nothing, path, nothing, flags | kept, nothing);
+    again(MsFlags::MS_REMOUNT | MsFlags::MS_BIND)?;
+    if is_read_only(path) {
+        // The mount is writable now: the file system is not.
+        again(MsFlags::MS_REMOUNT)?;
+    }
+    if is_read_only(path) { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
+}
+
+/// The flags of a mount that stay.
+fn kept(flags: FsFlags) -> MsFlags {
+    let pairs = [
+        (FsFlags::ST_NOSUID, MsFlags::MS_NOSUID),
+        (FsFlags::ST_NODEV, MsFlags::MS_NODEV),
+        (FsFlags::ST_NOEXEC, MsFlags::MS_NOEXEC),
+        (FsFlags::ST_NOATIME, MsFlags::MS_NOATIME),
+        (FsFlags::ST_NODIRATIME, MsFlags::MS_NODIRATIME),
+        (FsFlags::ST_RELATIME, MsFlags::MS_RELATIME),
+    ];
+    pairs
+        .into_iter()
+        .filter(|(has, _)| flags.contains(*has))
+        .fold(MsFlags::empty(), |all, (_, flag)| all | flag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_remount_keeps_all_but_read_only() {
+        let flags = FsFlags::ST_RDONLY | FsFlags::ST_NOSUID | FsFlags::ST_NOEXEC;
+        assert_eq!(kept(flags), MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC);
+        assert_eq!(kept(FsFlags::ST_RDONLY), MsFlags::empty());
+    }
+
+    #[test]
+    fn every_mount_is_looked_at_once() {
+        let v2 = Hierarchy::V2("/sys/fs/cgroup".into());
+        let expected = ["/sys/fs/cgroup", SETTINGS].map(PathBuf::from);
+        assert_eq!(mounts_of(&v2), expected);
+        assert!(!is_read_only(&std::env::temp_dir()));
+    }
+}

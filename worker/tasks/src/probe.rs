@@ -1,0 +1,188 @@
+//! Programs by which a host is proved: each has one habit that checkpoints may trip over.
+//!
+//! ```text
+//! dormouse-task probe threads|tcp|clock FILE
+//! ```
+//!
+//! One beats on the progress page at FILE for as long as all is well with its habit: each of its
+//! threads gets on, what goes into a connection comes out of it, the clock does not go back. The
+//! units on the page are what the habit shows: of the clock, its time in nanoseconds.
+
+use std::{
+    ffi::OsString,
+    fmt,
+    io::{self, Read as _, Write as _},
+    net::{Ipv4Addr, TcpListener, TcpStream},
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use crate::clock::monotonic_ns;
+use crate::progress::{Progress, ProgressError, ProgressWriter, State};
+use crate::signals;
+
+/// The first argument that asks for a probe.
+pub(crate) const KIND: &str = "probe";
+
+/// How often a probe beats.
+const PAUSE: Duration = Duration::from_millis(1);
+/// After so many beats a probe that everybody has forgotten ends by itself.
+const BEATS: u64 = 120_000;
+/// How long a connection may take.
+const SILENCE: Duration = Duration::from_secs(10);
+const THREADS: usize = 3;
+
+/// Why a probe ends.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProbeError {
+    #[error("probe: give threads, tcp or clock, and a file for its progress page")]
+    Usage,
+    #[error(transparent)]
+    Progress(#[from] ProgressError),
+    #[error("probe {habit}: cannot begin")]
+    Begin { habit: Habit, source: io::Error },
+    #[error("probe {habit}: does not go on as it should")]
+    Broken { habit: Habit, source: io::Error },
+}
+
+/// What a probe does over and over; the number is what it shows.
+type Beat = Box<dyn FnMut() -> io::Result<u64>>;
+
+/// A habit of programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Habit {
+    /// Several threads.
+    Threads,
+    /// Both ends of a connection.
+    Tcp,
+    /// A clock that is looked at again and again.
+    Clock,
+}
+
+impl fmt::Display for Habit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Threads => "threads",
+            Self::Tcp => "tcp",
+            Self::Clock => "clock",
+        })
+    }
+}
+
+/// Runs the probe that the arguments after [`KIND`] ask for.
+pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), ProbeError> {
+    let mut arguments = arguments.into_iter();
+    let habit = match arguments.next().as_deref().and_then(|habit| habit.to_str()) {
+        Some("threads") => Habit::Threads,
+        Some("tcp") => Habit::Tcp,
+        Some("clock") => Habit::Clock,
+        _ => return Err(ProbeError::Usage),
+    };
+    let page = ProgressWriter::create(Path::new(&arguments.next().ok_or(ProbeError::Usage)?))?;
+    let mut beat = signals::exit_on_sigterm()
+        .and_then(|()| habit.begin())
+        .map_err(|source| ProbeError::Begin { habit, source })?;
+    page.wait_while_held();
+    for heartbeat in 1..=BEATS {
+        let units = beat().map_err(|source| ProbeError::Broken { habit, source })?;
+        page.write(&Progress { state: State::Running, units, heartbeat, ..Progress::default() });
+        thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+impl Habit {
+    fn begin(self) -> io::Result<Beat> {
+        match self {
+            Self::Threads => threads(),
+            Self::Tcp => tcp(),
+            Self::Clock => Ok(clock()),
+        }
+    }
+}
+
+fn threads() -> io::Result<Beat> {
+    let counts: Arc<[AtomicU64; THREADS]> = Arc::default();
+    for n in 0..THREADS {
+        let counts = Arc::clone(&counts);
+        thread::Builder::new().spawn(move || {
+            loop {
+                counts[n].fetch_add(1, Ordering::Relaxed);
+                thread::sleep(PAUSE);
+            }
+        })?;
+    }
+    let mut seen = [0; THREADS];
+    Ok(Box::new(move || {
+        for (count, seen) in counts.iter().zip(&mut seen) {
+            while count.load(Ordering::Relaxed) == *seen {
+                thread::sleep(PAUSE);
+            }
+            *seen = count.load(Ordering::Relaxed);
+        }
+        Ok(seen.iter().sum())
+    }))
+}
+
+fn tcp() -> io::Result<Beat> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let mut one = TcpStream::connect(listener.local_addr()?)?;
+    let (mut other, _) = listener.accept()?;
+    for end in [&one, &other] {
+        end.set_nodelay(true)?;
+        end.set_read_timeout(Some(SILENCE))?;
+    }
+    let mut sent = 0_u64;
+    Ok(Box::new(move || {
+        // It listens on, too.
+        let _ = &listener;
+        sent += 1;
+        let mut come = [0; 8];
+        one.write_all(&sent.to_le_bytes())?;
+        other.read_exact(&mut come)?;
+        match u64::from_le_bytes(come) == sent {
+            true => Ok(sent),
+            false => Err(io::Error::other("something else comes out of the connection")),
+        }
+    }))
+}
+
+fn clock() -> Beat {
+    let mut last = 0;
+    Box::new(move || {
+        let now = monotonic_ns();
+        if now < last {
+            return Err(io::Error::other("the clock went back"));
+        }
+        last = now;
+        Ok(now)
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_habit_goes_on() {
+        for habit in [Habit::Threads, Habit::Tcp, Habit::Clock] {
+            let mut beat = habit.begin().unwrap();
+            let first = beat().unwrap();
+            assert!(beat().unwrap() >= first && first > 0, "{habit}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_habit_is_refused() {
+        for arguments in [vec!["sleep", "page"], vec!["tcp"], vec![]] {
+            let error = run(arguments.into_iter().map(OsString::from)).unwrap_err();
+            assert!(matches!(error, ProbeError::Usage), "{error}");
+        }
+    }
+}

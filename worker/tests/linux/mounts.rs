@@ -1,0 +1,61 @@
+//! Mounts as a container's engine makes them.
+
+use std::{fs, path::Path};
+
+use dormouse_worker::{
+    cgroup::{Controller, Hierarchy, Slot},
+    criu::AfterDump,
+    process::{Ended, resume},
+    store::Progress,
+};
+use nix::{
+    mount::{MsFlags, mount},
+    sched::{CloneFlags, unshare},
+};
+
+use crate::worker::{SOON, Worker, name};
+
+/// Has this process see `/proc/sys` and its control groups read-only, as Docker does.
+fn as_in_a_container(hierarchy: &Hierarchy) {
+    let none = None::<&str>;
+    unshare(CloneFlags::CLONE_NEWNS).unwrap();
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
+    let groups = [Controller::Cpu, Controller::Cpuacct, Controller::Memory, Controller::Freezer];
+    let groups = groups.into_iter().filter_map(|controller| hierarchy.mount(controller));
+    for path in groups.chain([Path::new("/proc/sys")]) {
+        mount(Some(path), path, none, MsFlags::MS_BIND, none).unwrap();
+        let read_only = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
+        mount(none, path, none, read_only | MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC, none).unwrap();
+    }
+}
+
+/// The options of the last mount on a path (proc(5)).
+fn options(path: &Path) -> String {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let on = |line: &&str| line.split(' ').nth(1).map(Path::new) == Some(path);
+    mounts.lines().rfind(on).unwrap().split(' ').nth(3).unwrap().to_owned()
+}
+
+pub(crate) fn read_only_mounts() {
+    let hierarchy = Hierarchy::detect().unwrap();
+    let cpu = hierarchy.mount(Controller::Cpu).unwrap().to_owned();
+    as_in_a_container(&hierarchy);
+    assert!(fs::create_dir(cpu.join("dormouse-test")).is_err(), "it is read-only");
+    // It enters a namespace of its own, starts a guardian there, and makes its groups.
+    let (mut worker, _directory) = Worker::temporary();
+    let options = options(&cpu);
+    let has = |option| options.split(',').any(|of| of == option);
+    assert!(has("rw") && has("nosuid") && has("noexec"), "{options}");
+    let vm = worker.vm(1);
+    let task = worker.start_held(&name("t"), &vm, "1", "2000");
+    worker.await_step(&name("t"), 10);
+    let checkpointer = worker.checkpointer();
+    let place = (&vm, 0, Slot::A);
+    let (kill, noted) = (AfterDump::Kill, Progress::default);
+    checkpointer.take(&name("t"), task.pid(), place, kill, SOON, &mut |_| Ok(()), noted).unwrap();
+    task.wait(SOON).unwrap();
+    let restored = checkpointer.restore(&name("t"), &vm, 0, Slot::A, SOON).unwrap();
+    worker.let_go(&name("t"));
+    resume(restored.task.pid()).unwrap();
+    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+}
