@@ -15,6 +15,7 @@ mod hangs;
 mod harness;
 mod life;
 mod parallel;
+mod proof;
 mod tasks;
 
 use std::{env, process::ExitCode};
@@ -47,6 +48,17 @@ const TESTS: &[Test] = &[
     Test("a_vcpu_has_what_it_is_left", &[Cgroup], tasks::a_vcpu_has_what_it_is_left),
     Test("programs_are_measured", &[Cgroup], tasks::programs_are_measured),
     Test("credits_run_out", &[Cgroup], tasks::credits_run_out),
+    Test("a_host_is_proved", &[Cgroup, Criu], proof::a_host_is_proved),
+    Test(
+        "a_host_without_criu_is_proved_without_checkpoints",
+        &[Cgroup],
+        proof::a_host_without_criu_is_proved_without_checkpoints,
+    ),
+    Test(
+        "a_program_that_does_nothing_is_no_proof",
+        &[Cgroup],
+        proof::a_program_that_does_nothing_is_no_proof,
+    ),
     Test("a_hang_is_noticed", &[Cgroup], hangs::a_hang_is_noticed),
     Test(
         "a_hang_that_does_not_die_is_reported",

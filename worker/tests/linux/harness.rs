@@ -45,11 +45,15 @@ impl Need {
 /// The CRIU to test with: `DORMOUSE_CRIU`, else where `scripts/get-criu` puts it, else the one
 /// on PATH.
 pub(crate) fn criu() -> Criu {
+    Criu::new(criu_program())
+}
+
+pub(crate) fn criu_program() -> PathBuf {
     let private = workspace_root().join(".dormouse/criu/criu");
     match env::var_os("DORMOUSE_CRIU") {
-        Some(path) => Criu::new(path),
-        None if private.exists() => Criu::new(private),
-        None => Criu::new("criu"),
+        Some(path) => path.into(),
+        None if private.exists() => private,
+        None => "criu".into(),
     }
 }
 

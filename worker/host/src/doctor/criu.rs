@@ -41,7 +41,10 @@ pub(super) fn criu(circumstances: &Circumstances) -> Vec<Finding> {
         // It is there, and may not do what it needs.
         if probe.version.is_some() && why.contains("not permitted") {
             let cause = circumstances.cause(&why);
-            found = format!("{}: {found}", cause.what);
+            // What it may not do matters, of all that its log tells.
+            let said = why.lines().rfind(|line| line.contains("not permitted")).unwrap_or(&why);
+            found =
+                format!("{}: {program}, {version}: criu check: {}", cause.what, brief(said.trim()));
             fix = cause.fix;
         }
         return vec![Finding::missing(name, found, fix).of_checkpoints()];

@@ -1,0 +1,66 @@
+//! The proof that live runs work on this host.
+
+use std::{fs, path::Path};
+
+use dormouse_worker::{
+    agent::Config,
+    proof::{Proof, Step, What, prove},
+};
+
+use crate::{agent::task_program, harness::criu_program};
+
+/// What the proof of a worker with this program of tasks comes to.
+fn proof(program: &Path, criu: Option<&Path>) -> Proof {
+    let root = tempfile::tempdir().unwrap();
+    let mut config = Config::of_nobody("doctor", root.path(), program);
+    config.criu = criu.map(Path::to_owned);
+    prove(&config)
+}
+
+fn failed(proof: &Proof) -> Vec<&Step> {
+    proof.steps.iter().filter(|step| step.came.is_err()).collect()
+}
+
+fn nothing_is_left() {
+    let part = format!("-{}-", std::process::id());
+    let mounts = fs::read_to_string("/proc/mounts").unwrap();
+    let mounts = mounts.lines().filter(|line| line.starts_with("cgroup"));
+    for mount in mounts.filter_map(|line| line.split(' ').nth(1)) {
+        for entry in fs::read_dir(mount).unwrap().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            assert!(!(name.starts_with("dormouse-") && name.contains(&part)), "{mount}/{name}");
+        }
+    }
+}
+
+pub(crate) fn a_host_is_proved() {
+    let proof = proof(&task_program(), Some(&criu_program()));
+    for step in failed(&proof) {
+        // An older CRIU can't, on a newer kernel.
+        assert_eq!(step.what, What::Tcp, "{step:?}");
+    }
+    let gone: Vec<_> = proof.steps.iter().map(|step| step.what).collect();
+    use What::{Answer, CleanUp, Clock, Dump, Freeze, Groups, Launch, Restore, Tcp, Thaw, Threads};
+    let all = [Groups, Launch, Freeze, Thaw, Dump, Restore, Answer, Threads, Tcp, Clock, CleanUp];
+    assert_eq!(gone, all);
+    nothing_is_left();
+}
+
+pub(crate) fn a_host_without_criu_is_proved_without_checkpoints() {
+    let proof = proof(&task_program(), None);
+    assert!(failed(&proof).is_empty(), "{proof:?}");
+    assert!(proof.steps.iter().all(|step| !step.what.is_of_checkpoints()), "{proof:?}");
+    nothing_is_left();
+}
+
+pub(crate) fn a_program_that_does_nothing_is_no_proof() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("nothing");
+    fs::write(&program, "#!/bin/sh\necho not today >&2\n").unwrap();
+    let proof = proof(&program, None);
+    let failed = failed(&proof);
+    assert!(matches!(&failed[..], [step] if step.what == What::Launch), "{proof:?}");
+    let why = failed[0].came.as_ref().unwrap_err();
+    assert!(why.contains("not today"), "{why}");
+    nothing_is_left();
+}
