@@ -34,7 +34,7 @@ struct Marks {
     /// Whether the kernel's threads can be seen, as in no PID namespace but the first: what is there of
     /// a container's engine came with the host's file system then.
     kthreads: bool,
-    /// `/proc/self/cgroup`.
+    /// The text of `/proc/self/cgroup`.
     groups: String,
 }
 

@@ -12,6 +12,7 @@
 pub mod calibration;
 mod date;
 pub mod doctor;
+mod programs;
 mod ticks;
 pub mod two_tier;
 pub mod workers;

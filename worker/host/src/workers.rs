@@ -11,7 +11,7 @@ use dormouse_worker::workspace::{Roots, remove_abandoned};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::doctor::criu_program;
+use crate::programs::criu_program;
 
 /// How long workers may take to clean up and leave once the run is over.
 const LEAVE: Duration = Duration::from_secs(20);

@@ -15,7 +15,7 @@ use super::{Controller, Error, Hierarchy, Result, file};
 pub struct LowWeight {
     /// The file that says so.
     pub path: PathBuf,
-    /// The weight.
+    /// The weight that the group has.
     pub weight: u64,
     /// The weight of a group that nobody has given one.
     pub usual: u64,

@@ -64,7 +64,7 @@ impl What {
 /// What came of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The step.
+    /// The step that was gone.
     pub what: What,
     /// How long it took.
     pub took: Duration,

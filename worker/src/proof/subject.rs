@@ -166,7 +166,7 @@ impl<'a> Subject<'a> {
         }
     }
 
-    /// Ends it.
+    /// Ends the task that is still running.
     pub(super) fn kill(self) -> Result<(), String> {
         self.task.kill().map_err(|e| explain(&e))?;
         self.task.wait(limit::KILL).map(drop).map_err(|e| explain(&e))

@@ -22,7 +22,7 @@ pub enum Error {
     /// What a worker writes is mounted read-only, and can't be mounted otherwise.
     #[error("{} is mounted read-only and cannot be made writable here: {remedy}", path.display())]
     ReadOnly {
-        /// The mount.
+        /// The mount that is read-only.
         path: PathBuf,
         /// What to add in this place.
         remedy: String,

@@ -56,7 +56,7 @@ type Beat = Box<dyn FnMut() -> io::Result<u64>>;
 /// A habit of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Habit {
-    /// Several threads.
+    /// Several threads that all get on.
     Threads,
     /// Both ends of a connection.
     Tcp,

@@ -7,7 +7,7 @@ use dormouse_worker::cgroup::Hierarchy;
 use dormouse_worker::criu::Criu;
 use serde::{Deserialize, Serialize};
 
-use crate::doctor::criu_program;
+use crate::programs::criu_program;
 
 /// Longer than any healthy CRIU takes to say its version.
 const DEADLINE: Duration = Duration::from_secs(10);

@@ -1,23 +1,14 @@
 //! CRIU: where it is, and what it can do on this kernel.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
-use dormouse_worker::agent::find_criu;
 use dormouse_worker::criu::Criu;
 
-use super::Finding;
 use super::cause::{Circumstances, brief};
+use super::{Finding, criu_program};
 
 /// Longer than any healthy CRIU takes to look at a kernel.
 const DEADLINE: Duration = Duration::from_secs(10);
-
-/// The CRIU that live runs of this host use: `$DORMOUSE_CRIU`, or the one that workers find.
-#[must_use]
-pub fn criu_program() -> PathBuf {
-    let given = std::env::var_os("DORMOUSE_CRIU").filter(|given| !given.is_empty());
-    given.map(PathBuf::from).or_else(find_criu).unwrap_or_else(|| "criu".into())
-}
 
 /// CRIU where its check fails for what is said already: without root, or without groups.
 pub(super) fn unchecked() -> Finding {

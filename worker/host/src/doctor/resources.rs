@@ -1,12 +1,12 @@
 //! Processor, memory, disk, clock, the task program.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use dormouse_worker::agent::available_millicores;
 use dormouse_worker::cgroup::{Hierarchy, own_memory_limit};
 
-use super::Finding;
+use super::{Finding, find_task_program};
 use crate::ticks::Ticks;
 
 /// How long the processors are watched.
@@ -115,13 +115,4 @@ pub(super) fn task_program() -> Finding {
             "build it: cargo build --release --workspace; in an image: copy it beside dormouse",
         ),
     }
-}
-
-/// The `dormouse-task` beside this program, or the one on the path.
-#[must_use]
-pub fn find_task_program() -> Option<PathBuf> {
-    let beside = std::env::current_exe().ok().and_then(|p| Some(p.parent()?.join("dormouse-task")));
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path = std::env::split_paths(&path).map(|p| p.join("dormouse-task"));
-    beside.into_iter().chain(on_path).find(|p| p.is_file())
 }

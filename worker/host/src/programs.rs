@@ -1,0 +1,21 @@
+//! The programs that live runs start here.
+
+use std::path::PathBuf;
+
+use dormouse_worker::agent::find_criu;
+
+/// The CRIU that live runs of this host use: `$DORMOUSE_CRIU`, or the one that workers find.
+#[must_use]
+pub fn criu_program() -> PathBuf {
+    let given = std::env::var_os("DORMOUSE_CRIU").filter(|given| !given.is_empty());
+    given.map(PathBuf::from).or_else(find_criu).unwrap_or_else(|| "criu".into())
+}
+
+/// The `dormouse-task` beside this program, or the one on the path.
+#[must_use]
+pub fn find_task_program() -> Option<PathBuf> {
+    let beside = std::env::current_exe().ok().and_then(|p| Some(p.parent()?.join("dormouse-task")));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|p| p.join("dormouse-task"));
+    beside.into_iter().chain(on_path).find(|p| p.is_file())
+}
