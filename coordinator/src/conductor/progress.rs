@@ -45,7 +45,8 @@ impl ConductorState {
         let is_there = |vm: &Vm| hosts.contains(&vm.host);
         let provider = self.run.provider();
         let vms = provider.alive().filter(|(_, vm)| is_there(vm)).count();
-        let on = |task: &&TaskRecord| task.vm().and_then(|vm| provider.vm(vm)).is_some_and(is_there);
+        let on =
+            |task: &&TaskRecord| task.vm().and_then(|vm| provider.vm(vm)).is_some_and(is_there);
         (self.run.tasks().iter().filter(on).count(), vms)
     }
 

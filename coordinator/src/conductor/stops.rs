@@ -35,7 +35,11 @@ impl ConductorState {
         if self.run.over().is_some() || self.broken.is_some() {
             return;
         }
-        self.say_clock_and_hold(if self.plan.workers_stay { self.plan.hold } else { Duration::ZERO });
+        self.say_clock_and_hold(if self.plan.workers_stay {
+            self.plan.hold
+        } else {
+            Duration::ZERO
+        });
         let steps = std::mem::take(&mut self.batch.steps);
         // What was decided by it is decided again when the run goes on: nobody is told now.
         let _ = self.journal.cast(JournalMsg::Append(Batch { steps, ..Batch::default() }));
