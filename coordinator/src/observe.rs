@@ -62,7 +62,8 @@ impl v1::observe_server::Observe for ObserveApi {
             CallResult::SenderError => return Err(ended()),
         };
         let Progress { now, tasks, completed, running, vms, workers, cost, over, .. } = progress;
-        let Awaited { back: workers_back, of: workers_awaited } = progress.awaited.unwrap_or_default();
+        let Awaited { back: workers_back, of: workers_awaited } =
+            progress.awaited.unwrap_or_default();
         Ok(Response::new(v1::StatusReply {
             experiment: self.experiment.clone(),
             emulated_now_us: now.as_micros(),

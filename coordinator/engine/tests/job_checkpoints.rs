@@ -62,7 +62,8 @@ fn steps(
     let lost = (1..).zip(losses).flat_map(|(n, at)| {
         let name = format!("model-{n}");
         let join = Event::HostJoined { host: HostId::new(n), name, offer: BOUNDLESS };
-        let lost = Event::HostLost { host: HostId::new(n - 1), why: "a test".to_owned(), unheard: false };
+        let lost =
+            Event::HostLost { host: HostId::new(n - 1), why: "a test".to_owned(), unheard: false };
         [(Time::from_secs(*at), lost), (Time::from_secs(*at), join)]
     });
     let mut events: Vec<_> = submitted.chain(lost).collect();

@@ -3,7 +3,10 @@
 use strsim::damerau_levenshtein;
 
 /// The candidate nearest to `word`, if one is near enough to be a slip of the hand.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let length = word.chars().count();
     let limit = (length / 3).max(usize::from(length > 1));
     let word = word.to_lowercase();

@@ -226,7 +226,10 @@ fn nobody_waits_in_vain_or_is_killed_too_early_and_the_same_events_make_the_same
             for n in 0..chance.below(3) {
                 let at = s(500 + chance.below(4_000) as u64);
                 let lost = HostId::new(n as u32);
-                queue.insert((at, 10 + n), Event::HostLost { host: lost, why: "gone".into(), unheard: false });
+                queue.insert(
+                    (at, 10 + n),
+                    Event::HostLost { host: lost, why: "gone".into(), unheard: false },
+                );
                 queue.insert((at, 20 + n), host(3 + n as u32, &mut chance));
             }
             let mut world = World {
