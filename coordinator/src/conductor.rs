@@ -368,7 +368,10 @@ impl ConductorState {
         } else if !self.stuck {
             self.stuck = true;
             let since = self.unstuck;
-            later(self.plan.lost_after, myself, ConductorMsg::StillStuck { since });
+            // Where nobody is there, somebody may come.
+            let patience =
+                if self.roster.alive() > 0 { self.plan.lost_after } else { self.plan.hold };
+            later(patience, myself, ConductorMsg::StillStuck { since });
         }
     }
 

@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(names(), ["1.3"]);
     }
 
-    /// Its receipt was lost with a coordinator that had it.
+    /// The receipt of the first was lost with a coordinator that had it.
     #[test]
     fn a_checkpoint_that_is_sent_again_is_the_same_one() {
         let dir = tempfile::tempdir().expect("a temporary folder");

@@ -125,8 +125,12 @@ async fn a_worker_that_does_not_come_back_is_lost_as_of_when_the_coordinator_wen
     tokio::time::sleep(OUTAGE).await;
     let mut again = live(2, 1, dir.path());
     (again.resume, again.lost_after) = (true, Duration::from_millis(300));
-    let done = Under::start(again).await.outcome().await.unwrap();
-    assert_eq!(done.run.counts().hosts_lost, 1);
+    let coordinator = Under::start(again).await;
+    let mut other = FakeWorker::new("other", 1, &coordinator.at);
+    other.join().await;
+    other.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
     let (lost, why) = done.facts.hosts[0].lost.clone().unwrap();
     assert!(why.contains("not connected"), "{why}");
     // Nobody knows of more: no time passed, and the VM is charged up to there.

@@ -248,7 +248,8 @@ async fn nonsense_loses_the_worker_that_says_it_and_says_what_was_wrong() {
 async fn nonsense(ack: u64, body: v1::from_worker::Body, word: &str) {
     let dir = tempfile::tempdir().unwrap();
     let mut live = live(1, 1, dir.path());
-    live.lost_after = Duration::from_secs(2);
+    // Nobody else is waited for.
+    (live.lost_after, live.hold) = (Duration::from_secs(2), Duration::from_secs(2));
     let (coordinator, mut worker, _) = joined("w", live).await;
 
     created(&worker.commands().await);

@@ -24,7 +24,7 @@ catalogue = "ec2-2020"
 boot = "60s"
 [workload]
 kind = "bag"
-deadline = "2h"
+deadline = "25m"
 [[workload.task]]
 name = "small"
 count = 4

@@ -203,7 +203,11 @@ impl Run {
         }
         self.hear(now, event, &mut notices);
         // Nothing is decided before the run goes on.
-        let is_unheard = matches!(event, Event::HostLost { unheard: true, .. });
+        let is_unheard = match event {
+            Event::HostLost { unheard, .. } => *unheard,
+            Event::HostJoined { .. } => !self.unheard.is_empty(),
+            _ => false,
+        };
         if is_unheard {
             self.unheard.append(&mut notices);
         }

@@ -635,6 +635,37 @@ fn a_checkpoint_that_is_asked_for_is_passed_on_until_it_is_answered() {
     assert_eq!((run.counts().rejected, run.counts().checkpoints), (0, 1));
 }
 
+/// Nobody conducted the run when it was lost: it ended there, and is heard of as the run goes on, with
+/// what has come in its place.
+#[test]
+fn a_host_that_was_lost_unheard_ends_its_vms_then_and_is_heard_of_later() {
+    let script = Script::default();
+    script
+        .on(Notice::Begin, [launch(1, Market::OnDemand)])
+        .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)])
+        .on(Notice::VmLost { vm: vm(1) }, [launch(2, Market::OnDemand)]);
+    let mut run = begun(&script, vec![]);
+    up(&mut run, 1);
+    run.handle(s(60), Event::Tick);
+    let lost = Event::HostLost { host: HOST, why: "gone".into(), unheard: true };
+    let (step, commands) = run.handle(s(130), lost);
+    assert!(matches!(step.effects[..], [Effect::VmEnded { why: VmEnd::HostLost, .. }]), "{step:?}");
+    assert_eq!((step.notices, step.decisions, commands), (vec![], vec![], vec![]));
+    let owed = run.owed(s(130));
+    let (host, offer) = (HostId::new(7), Host::new(100, Bytes::new(10_000)));
+    let joined = Event::HostJoined { host, name: "other".into(), offer };
+    let (step, commands) = run.handle(s(130), joined);
+    assert_eq!((step.notices, step.decisions, commands), (vec![], vec![], vec![]));
+    let resumed = Event::Resumed { outage: Span::from_secs(170), away_real_us: 9 };
+    let (step, commands) = run.handle(s(300), resumed);
+    assert!(step.notices.contains(&Notice::VmLost { vm: vm(1) }), "{step:?}");
+    assert!(
+        matches!(commands[..], [Command::CreateVm { host: on, .. }] if on == host),
+        "{commands:?}"
+    );
+    assert_eq!((run.owed(s(300)), run.counts().rejected), (owed, 0));
+}
+
 #[test]
 fn a_checkpoint_of_what_is_not_there_or_does_not_run_is_refused() {
     let script = Script::default();

@@ -104,9 +104,14 @@ impl ConductorState {
         rest.into_iter().flatten().all(|at| at > instant).then_some(instant)
     }
 
-    /// Starts a clock that stands until the first machine is there, or could not be had.
+    /// Starts a clock that stands until the first machine is there, or could not be had; that of a run
+    /// that waits for its workers stands for them.
     pub(super) fn start_clock(&mut self) {
-        if self.begun && !self.clock.is_running() && !waits_for_machine(&self.run) {
+        if self.begun
+            && self.returning.is_none()
+            && !self.clock.is_running()
+            && !waits_for_machine(&self.run)
+        {
             self.clock.run();
         }
     }

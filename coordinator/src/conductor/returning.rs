@@ -1,10 +1,10 @@
 //! A run that is gone on with waits for its workers: nothing happens in it until each of them is back
-//! or lost. VMs went on where their workers kept them; of the others nobody knows more than that they
+//! or lost, and one at least is there. VMs went on where their workers kept them; of the others nobody knows more than that they
 //! were there when the coordinator went, so there they ended, and nobody is charged for what may have
 //! been since.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use dormouse_model::Event;
 use dormouse_units::HostId;
@@ -13,6 +13,10 @@ use super::jobs::waits_for_machine;
 use super::{ConductorMsg, ConductorState};
 use crate::outage::{self, Back};
 use crate::progress::Awaited;
+use crate::wire::Heard;
+
+/// What is said to who wants something of a run that waits.
+const WAITS: &str = "the run goes on once its workers are back: ask again then";
 
 /// The workers that a run waits for before it goes on.
 #[derive(Debug)]
@@ -54,6 +58,24 @@ impl Returning {
         &self.back
     }
 
+    /// What new workers say that have measured.
+    fn take_new(&mut self) -> Vec<ConductorMsg> {
+        self.aside.extract_if(.., |message| is_new(message)).collect()
+    }
+
+    /// Whether the run can go on: nobody is waited for any more, and somebody is there, back or new; or
+    /// it is to end.
+    fn can_go_on(&self) -> bool {
+        let is_new_or_ends = |message: &ConductorMsg| match message {
+            ConductorMsg::Heard { heard, .. } => {
+                heard.iter().any(|(_, heard)| matches!(heard, Heard::Ready { .. }))
+            }
+            ConductorMsg::Cancel { .. } => true,
+            _ => false,
+        };
+        self.awaited.is_empty() && (!self.back.is_empty() || self.aside.iter().any(is_new_or_ends))
+    }
+
     pub(super) fn progress(&self) -> Awaited {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let of = self.awaited.len() + self.back.len() + self.lost.len();
@@ -61,42 +83,33 @@ impl Returning {
     }
 }
 
+/// Whether a worker says that it has measured: it is a new one.
+fn is_new(message: &ConductorMsg) -> bool {
+    let is_ready = |(_, heard): &(u64, Heard)| matches!(heard, Heard::Ready { .. });
+    matches!(message, ConductorMsg::Heard { heard, .. } if heard.iter().any(is_ready))
+}
+
 impl ConductorState {
-    /// What is to be done with a message now; `None`: it waits until the run goes on.
+    /// What is to be done with a message now; `None`: it waits until the run goes on, or is refused.
     pub(super) fn unless_set_aside(&mut self, message: ConductorMsg) -> Option<ConductorMsg> {
-        use ConductorMsg::{
-            Attached, Cancel, Close, Heard, Hello, Interrupt, Lost, Pause, SayClock, Show, Shut,
-            Status, StillStuck, Submit, Tick,
-        };
+        use ConductorMsg as Msg;
         let Some(returning) = &mut self.returning else { return Some(message) };
+        // Whoever asked may have left.
         match message {
-            Heard { .. }
-            | Submit { .. }
-            | Shut(_)
-            | Interrupt { .. }
-            | Tick
-            | StillStuck { .. } => {
-                returning.aside.push(message);
-                return None;
-            }
-            // It does not wait for anybody any more.
-            Cancel { .. } => {
+            Msg::Submit { reply, .. } => drop(reply.send(Err(WAITS.to_owned()))),
+            Msg::Shut(reply) => drop(reply.send(Err(WAITS.to_owned()))),
+            Msg::Interrupt { reply, .. } => drop(reply.send(Err(WAITS.to_owned()))),
+            Msg::Heard { .. } | Msg::Tick | Msg::StillStuck { .. } => returning.aside.push(message),
+            Msg::Cancel { .. } => {
+                // It does not wait for anybody any more.
                 returning.aside.push(message);
                 for host in returning.awaited.clone() {
                     self.lose(host, "the run was ended before it was back".to_owned());
                 }
-                return None;
             }
-            Attached { .. }
-            | Close
-            | Hello { .. }
-            | Lost { .. }
-            | Pause { .. }
-            | SayClock
-            | Show
-            | Status(_) => {}
+            other => return Some(other),
         }
-        Some(message)
+        None
     }
 
     /// A worker is connected.
@@ -106,31 +119,33 @@ impl ConductorState {
         }
     }
 
-    /// Goes on with the run if there is nobody left to wait for; what has come meanwhile, to be heard
-    /// now.
+    /// Goes on with the run if it can; what has come meanwhile, to be heard now.
     pub(super) fn go_on_if_all_are_back(&mut self) -> Vec<ConductorMsg> {
-        let Some(returning) = self.returning.take_if(|it| it.awaited.is_empty()) else {
+        let Some(returning) = self.returning.as_mut().filter(|it| it.can_go_on()) else {
             return Vec::new();
         };
-        let Returning { lost, aside, went_on, since, .. } = returning;
+        let (lost, new) = (std::mem::take(&mut returning.lost), returning.take_new());
+        let (since, Back { away, at, .. }) = (returning.since, returning.went_on);
+        let last = self.last;
         for (host, why) in lost {
-            self.feed(self.last, Event::HostLost { host, why, unheard: true });
+            self.feed(last, Event::HostLost { host, why, unheard: true });
         }
-        let Back { away, at, .. } = went_on;
-        let mut now = self.last;
-        if !waits_for_machine(&self.run) {
-            // Only those of workers that are back are left.
-            match self.vms.is_empty() {
-                true => self.clock.run(),
-                false => {
-                    self.clock.run_since(since, at);
-                    now = self.clock.now();
-                }
+        // Only those of workers that are back are left.
+        let went_on = !self.vms.is_empty() && !waits_for_machine(&self.run);
+        if went_on {
+            self.clock.run_since(since, at);
+        }
+        // They are part of the run before anybody hears of what was lost, and wants room.
+        for message in new {
+            if let ConductorMsg::Heard { host, through, heard } = message {
+                self.heard(host, through, heard);
             }
         }
-        let away: Duration = away + since.elapsed();
-        let (outage, away_real_us) = (now.since(self.last), outage::micros(away));
-        self.feed(now, Event::Resumed { outage, away_real_us });
+        let aside = self.returning.take().map(|returning| returning.aside).unwrap_or_default();
+        let now = if went_on { self.clock.now() } else { last };
+        let away_real_us = outage::micros(away + since.elapsed());
+        // Where nothing went on, the clock starts with it.
+        self.feed(now, Event::Resumed { outage: now.since(last), away_real_us });
         self.say_clock();
         aside
     }

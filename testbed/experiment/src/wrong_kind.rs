@@ -16,7 +16,7 @@ enum Kind {
 impl Kind {
     const ALL: [Self; 3] = [Self::Bag, Self::Jobs, Self::Requests];
 
-    /// That of a workload.
+    /// The kind of a workload, by its key `kind`.
     fn of(workload: &str) -> Option<Self> {
         match workload {
             "bag" => Some(Self::Bag),

@@ -63,6 +63,7 @@ export class Status {
       return { word, tone: over.complete && !over.cancelled ? "s-complete" : "s-over", banner, since: "" };
     }
     // A run that is over is there once its last change is.
+    if (news?.waits) return { word: "waiting", tone: "s-away", banner: news.waits, since: "" };
     if (news?.trouble) return { word: "in trouble", tone: "s-away", banner: `The run can't be followed for now: ${news.trouble}`, since: "" };
     if (!run || !news || news.over) return { word: history.changes ? "loading" : "connecting", tone: "s-wait", banner: "", since: "" };
     if (news.coordinator === "away") {

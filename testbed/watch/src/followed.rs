@@ -57,6 +57,8 @@ struct State {
     /// What the coordinator's clock showed, and when that was.
     clock: Option<(Time, Instant)>,
     trouble: Option<String>,
+    /// What the run waits for before it goes on.
+    waits: Option<String>,
 }
 
 impl Followed {
@@ -161,7 +163,15 @@ impl Followed {
     /// The run's coordinator has said how it goes.
     pub(crate) fn asked(&self, status: &v1::StatusReply) {
         let shows = Time::from_micros(status.emulated_now_us);
-        self.state().clock = Some((shows, Instant::now()));
+        let mut state = self.state();
+        state.clock = Some((shows, Instant::now()));
+        let of = status.workers_awaited;
+        state.waits = (of > 0).then(|| {
+            format!(
+                "The run goes on once its workers are back: {} of {of} are",
+                status.workers_back
+            )
+        });
     }
 
     /// Something is in the way of following it.
@@ -247,7 +257,7 @@ impl Followed {
             "clock_s": clock.as_secs_f64(), "coordinator": coordinator, "real_age_s": age_s,
             "sessions": sessions, "journal_ms": journal, "share_error": share,
             "events": state.events, "over": state.picture.as_ref().is_some_and(Picture::is_over),
-            "trouble": state.trouble,
+            "trouble": state.trouble, "waits": state.waits,
         })
     }
 
