@@ -113,8 +113,14 @@ fn a_run_is_exported() {
     run(folder.path(), &[&window[..], &["--out", "window"]].concat());
     let svg = fs::read_to_string(folder.path().join("window/gantt.svg")).unwrap();
     assert!(svg.contains("7 min") && !svg.contains("12 min"), "{svg}");
+    // In the run's own folder it has a name of its own, and is made as often as it is asked for.
+    for _ in 0..2 {
+        run(folder.path(), &window);
+    }
+    assert_eq!(fs::read_to_string(folder.path().join("out/gantt-5m-10m.svg")).unwrap(), svg);
+    let other = ["export", "out", "--as", "svg", "--from", "6m", "--out", "window"];
     for (wrong, said) in [
-        (&window[..], "it is there already"),
+        (&other[..], "it is there already"),
         (&["export", "out", "--as", "svg", "--from", "9h", "--out", "none"], "nothing ran"),
         (&["export", "out", "--as", "svg", "--from", "2m", "--until", "1m"], "a later time"),
     ] {

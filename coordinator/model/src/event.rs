@@ -91,7 +91,7 @@ pub enum Event {
     },
     /// A fault of the experiment is due: its hosts are told to have it.
     Fault {
-        /// Its number among the experiment's faults.
+        /// The number of the fault among the experiment's.
         fault: FaultId,
         /// The hosts that it is for, those that are there and that it is meant for.
         hosts: Vec<HostId>,

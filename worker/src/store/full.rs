@@ -90,7 +90,7 @@ mod tests {
         assert!(!full.is_held());
     }
 
-    /// Needs root.
+    /// This needs root, for the mount.
     #[test]
     fn nothing_can_be_written_where_there_is_no_room() {
         if !nix::unistd::geteuid().is_root() {

@@ -11,7 +11,7 @@ use super::{AttemptEnd, AttemptHistory, Record};
 /// One fault, from when its hosts were told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultHistory {
-    /// Its number among the experiment's.
+    /// The number of the fault among the experiment's.
     pub fault: FaultId,
     /// What goes wrong.
     pub kind: FaultKind,
@@ -19,7 +19,7 @@ pub struct FaultHistory {
     pub lasts: Span,
     /// When it was asked for.
     pub asked: Time,
-    /// Its hosts, and what they said of it; none where no host was one of those that it was meant for.
+    /// The hosts that were told, and what they said of it; none where no host is one that it is meant for.
     pub hosts: BTreeMap<HostId, FaultOnHost>,
 }
 

@@ -30,7 +30,7 @@ const SEGMENT: usize = 1448;
 /// One way in which it is wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Disturbance {
-    /// Nothing passes.
+    /// Nothing passes in either direction.
     Partition,
     /// All that passes is this much later.
     Delay(Duration),
