@@ -40,6 +40,8 @@ impl Owner {
             return self.look_in(key, LOOK);
         };
         if matches!(progress.state, State::Done | State::Failed) {
+            // Asked to stand still when all but over, it would never end.
+            self.go_on(key);
             return self.let_end(key);
         }
         let Some(attempt) = self.seen(key) else { return };
