@@ -113,8 +113,12 @@ fn a_run_is_exported() {
     run(folder.path(), &[&window[..], &["--out", "window"]].concat());
     let svg = fs::read_to_string(folder.path().join("window/gantt.svg")).unwrap();
     assert!(svg.contains("7 min") && !svg.contains("12 min"), "{svg}");
+    // Beside the chart of the whole run it has a name of its own.
+    run(folder.path(), &window);
+    assert_eq!(fs::read_to_string(folder.path().join("out/gantt-5m-10m.svg")).unwrap(), svg);
+    fs::write(folder.path().join("out/trace.json"), "mine").unwrap();
     for (wrong, said) in [
-        (&window[..], "it is there already"),
+        (&["export", "out", "--as", "perfetto"][..], "it is there already"),
         (&["export", "out", "--as", "svg", "--from", "9h", "--out", "none"], "nothing ran"),
         (&["export", "out", "--as", "svg", "--from", "2m", "--until", "1m"], "a later time"),
     ] {
