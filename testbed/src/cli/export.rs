@@ -45,7 +45,7 @@ enum Format {
     Perfetto,
     /// Each table as Apache Parquet: tasks, vms; of parallel jobs, jobs and allocations; requests
     Parquet,
-    /// gantt.svg; in the run's folder a window of time has one of its own, such as gantt-2h-3h.svg
+    /// gantt.svg; of a window of time, in the run's folder, one of its own, such as gantt-2h-3h.svg
     Svg,
 }
 
@@ -78,11 +78,11 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The name of a chart: in the folder of the run that of a window of time is not that of the whole run.
+/// The name of a chart: beside that of the whole run one of a window of time has its own.
 fn chart(args: &ExportArgs, log: &RunLog) -> Result<String, Failure> {
     let (from, until) = window(args, log.header.calendar)?;
-    Ok(match (args.from.is_some(), args.until.is_some()) {
-        _ if args.out.is_some() => "gantt.svg".to_owned(),
+    let is_beside = args.out.is_none();
+    Ok(match (is_beside && args.from.is_some(), is_beside && args.until.is_some()) {
         (false, false) => "gantt.svg".to_owned(),
         (true, false) => format!("gantt-from-{from}.svg"),
         (false, true) => format!("gantt-until-{until}.svg"),
