@@ -429,7 +429,9 @@ fn workers_that_cannot_begin() {
         ("junk", none),
         ("/dev/zero", none),
     ] {
-        let args = [&worker[..], &["--secret-file", file]].concat();
+        // Whatever is no file is not waited for.
+        let wait = if ["missing", "empty"].contains(&file) { "0s" } else { "5m" };
+        let args = [&worker[..], &["--wait", wait, "--secret-file", file]].concat();
         refused(at, &args, 2, &[file, word, "the run's folder on the coordinator's host"]);
     }
     refused(at, &worker, 2, &["--secret-file", "DORMOUSE_SECRET_FILE"]);

@@ -22,11 +22,12 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The file is not there in time or can't be read, or it holds something else.
 pub fn read_secret_within(path: &Path, patience: Duration, waits: impl FnOnce()) -> Result<Secret> {
     let (begun, mut waits) = (Instant::now(), Some(waits));
-    // An empty one is being written.
-    while std::fs::metadata(path)
-        .map_or_else(|e| e.kind() == ErrorKind::NotFound, |file| file.len() == 0)
-        && begun.elapsed() < patience
-    {
+    let is_missing = || match std::fs::metadata(path) {
+        // It is being written.
+        Ok(file) => file.is_file() && file.len() == 0,
+        Err(error) => error.kind() == ErrorKind::NotFound,
+    };
+    while is_missing() && begun.elapsed() < patience {
         if let Some(waits) = waits.take() {
             waits();
         }
