@@ -32,14 +32,15 @@ pub struct FaultOnHost {
     pub over: Option<u64>,
     /// Why it could not be carried out.
     pub refused: Option<String>,
-    /// When the host was lost, while it was in effect.
-    pub lost: Option<Time>,
+    /// When the host was lost, while it was in effect, and whether that is laid to its charge.
+    pub lost: Option<(Time, bool)>,
     /// How many checkpoints failed on the host meanwhile.
     pub checkpoints_failed: u32,
 }
 
 /// What a fault cost. What happened on its hosts from when it was asked for until it was over is laid to
-/// its charge; where two overlap on a host, to that of both.
+/// its charge; where two overlap on a host, to that of both, but for the host's loss: that is laid to the
+/// charge of the fault that cuts it off most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCost {
     /// Number of its hosts that were lost.
@@ -70,7 +71,7 @@ impl FaultHistory {
     pub fn until(&self, host: HostId, speedup: Option<Speedup>) -> Option<Time> {
         let on = self.hosts.get(&host)?;
         let late = |us| speedup.map_or(Span::ZERO, |x| x.emulated(Duration::from_micros(us)));
-        on.over.map(|us| self.asked + self.lasts + late(us)).or(on.lost)
+        on.over.map(|us| self.asked + self.lasts + late(us)).or(on.lost.map(|(at, _)| at))
     }
 }
 
@@ -92,12 +93,13 @@ pub(super) fn see(faults: &mut Vec<FaultHistory>, step: &Step) {
             }
         }
         Event::HostLost { host, .. } => {
-            for on in open(faults, *host) {
-                on.lost = Some(step.at);
+            let most = open(faults, *host).map(|(kind, _)| cuts_off(kind)).max();
+            for (kind, on) in open(faults, *host) {
+                on.lost = Some((step.at, Some(cuts_off(kind)) == most));
             }
         }
         Event::Machine { host, report: Report::CheckpointFailed { .. }, .. } => {
-            for on in open(faults, *host) {
+            for (_, on) in open(faults, *host) {
                 on.checkpoints_failed += 1;
             }
         }
@@ -105,10 +107,27 @@ pub(super) fn see(faults: &mut Vec<FaultHistory>, step: &Step) {
     }
 }
 
-/// The faults that are in effect on a host.
-fn open(faults: &mut [FaultHistory], host: HostId) -> impl Iterator<Item = &mut FaultOnHost> {
-    let on = faults.iter_mut().filter_map(move |fault| fault.hosts.get_mut(&host));
-    on.filter(|on| on.is_open())
+/// The faults that are in effect on a host, and what goes wrong by them.
+fn open(
+    faults: &mut [FaultHistory],
+    host: HostId,
+) -> impl Iterator<Item = (FaultKind, &mut FaultOnHost)> {
+    let on = faults.iter_mut().filter_map(move |fault| {
+        let kind = fault.kind;
+        fault.hosts.get_mut(&host).map(|on| (kind, on))
+    });
+    on.filter(|(_, on)| on.is_open())
+}
+
+/// How much a fault cuts a host off, as a rank.
+const fn cuts_off(kind: FaultKind) -> u8 {
+    match kind {
+        FaultKind::Kill => 4,
+        FaultKind::Partition => 3,
+        FaultKind::Pause => 2,
+        FaultKind::Delay { .. } | FaultKind::Loss { .. } | FaultKind::Rate { .. } => 1,
+        FaultKind::DiskFull | FaultKind::SlowCriu { .. } => 0,
+    }
 }
 
 impl Record {
@@ -119,17 +138,28 @@ impl Record {
         for (host, on) in fault.hosts.iter().filter(|(_, on)| on.refused.is_none()) {
             let until = fault.until(*host, self.speedup).unwrap_or(self.end());
             let meanwhile = fault.asked..=until;
-            cost.hosts_lost += u32::from(on.lost.is_some());
+            let is_its_loss = on.lost.is_some_and(|(_, is_its)| is_its);
+            let its = |end: VmEnd| match end {
+                VmEnd::HostLost => is_its_loss,
+                end => end == VmEnd::Failed,
+            };
+            cost.hosts_lost += u32::from(is_its_loss);
             cost.checkpoints_failed += on.checkpoints_failed;
             let vms: BTreeSet<VmId> =
                 self.vms.values().filter(|vm| vm.host == *host).map(|vm| vm.id).collect();
             let lost = vms.iter().filter_map(|vm| self.vms.get(vm)?.ended);
-            let lost = lost.filter(|(at, why, _)| {
-                matches!(why, VmEnd::HostLost | VmEnd::Failed) && meanwhile.contains(at)
-            });
+            let lost = lost.filter(|(at, why, _)| its(*why) && meanwhile.contains(at));
             cost.vms_lost += u32::try_from(lost.count()).unwrap_or(u32::MAX);
             for attempt in self.attempts().filter(|attempt| vms.contains(&attempt.vm)) {
-                if came_to_nothing(attempt, &meanwhile) {
+                let for_nothing = |(at, end): &(Time, AttemptEnd)| {
+                    let is_its = match end {
+                        AttemptEnd::Failed(_) => true,
+                        AttemptEnd::VmGone(why) => its(*why),
+                        _ => false,
+                    };
+                    is_its && meanwhile.contains(at)
+                };
+                if attempt.ended.as_ref().is_some_and(for_nothing) {
                     cost.attempts_lost += 1;
                     cost.work_lost += self.lost(attempt);
                 }
@@ -153,13 +183,6 @@ impl Record {
     }
 }
 
-fn came_to_nothing(attempt: &AttemptHistory, meanwhile: &std::ops::RangeInclusive<Time>) -> bool {
-    let for_nothing = |end: &AttemptEnd| {
-        matches!(end, AttemptEnd::Failed(_) | AttemptEnd::VmGone(VmEnd::HostLost | VmEnd::Failed))
-    };
-    attempt.ended.as_ref().is_some_and(|(at, end)| meanwhile.contains(at) && for_nothing(end))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,6 +194,23 @@ mod tests {
     fn felt(fault: u32, host: u32, felt: Felt) -> Event {
         let (fault, host) = (FaultId::new(fault), HostId::new(host));
         Event::FaultFelt { fault, host, number: 2, real_took_us: 7, felt }
+    }
+
+    #[test]
+    fn a_host_s_loss_is_laid_to_the_fault_that_cuts_it_off_most() {
+        let mut faults = Vec::new();
+        let (host, lasts) = (HostId::new(0), Span::from_secs(60));
+        for (n, kind) in
+            [FaultKind::DiskFull, FaultKind::Partition, FaultKind::Pause].into_iter().enumerate()
+        {
+            let fault = FaultId::new(u32::try_from(n).expect("three"));
+            see(&mut faults, &step(1, Event::Fault { fault, hosts: vec![host], lasts, kind }));
+        }
+        let why = "silent".to_owned();
+        see(&mut faults, &step(9, Event::HostLost { host, why, unheard: false }));
+        let its: Vec<_> = faults.iter().map(|fault| fault.hosts[&host].lost).collect();
+        let at = Time::from_secs(9);
+        assert_eq!(its, [false, true, false].map(|is_its| Some((at, is_its))));
     }
 
     #[test]
@@ -198,7 +238,7 @@ mod tests {
         assert_eq!((on(0).begun_real_us, on(0).over), (Some(7), Some(7)));
         let until = faults[0].until(HostId::new(0), Some(Speedup::times(30)));
         assert_eq!(until, Some(Time::from_micros(70_000_210)));
-        assert_eq!((on(1).lost, on(1).begun_real_us), (Some(Time::from_secs(30)), None));
+        assert_eq!((on(1).lost, on(1).begun_real_us), (Some((Time::from_secs(30), true)), None));
         assert_eq!(on(2).refused.as_deref(), Some("no"));
     }
 }
