@@ -420,7 +420,7 @@ fn workers_that_cannot_begin() {
     fs::write(at.join("short"), "a5a5\n").unwrap();
     fs::write(at.join("junk"), b"\x7fELF\x02\x01\xff\xfe").unwrap();
     let none = "the secret of a run, which is 64 hexadecimal digits";
-    let worker = ["worker", "--coordinator", "127.0.0.1:1", "--wait", "0s"];
+    let worker = ["worker", "--coordinator", "127.0.0.1:1"];
     for (file, word) in [
         ("missing", "No such file"),
         ("folder", "directory"),

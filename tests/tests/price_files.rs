@@ -381,8 +381,14 @@ fn every_type_of_a_folder_is_swept_over_all_bids() {
 #[test]
 fn without_records_prices_are_generated() {
     let folder = tempfile::tempdir().unwrap();
+    // What is of the paper needs its records: no claim can be judged, and no status of success says so.
     let output = run_in(folder.path(), &["reproduce", "acc", "--seeds", "2", "--out", "out"]);
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(
+        error.contains("none of the paper's claims could be judged")
+            && error.contains("--data DIR")
+    );
     let table = fs::read_to_string(folder.path().join("out/table.csv")).unwrap();
     assert!(table.contains("generated/standard/available-50/acc,cost_usd,"), "{table}");
     assert!(!table.contains("m1.xlarge"), "{table}");
