@@ -71,7 +71,10 @@ impl FaultHistory {
     pub fn until(&self, host: HostId, speedup: Option<Speedup>) -> Option<Time> {
         let on = self.hosts.get(&host)?;
         let late = |us| speedup.map_or(Span::ZERO, |x| x.emulated(Duration::from_micros(us)));
-        on.over.map(|us| self.asked + self.lasts + late(us)).or(on.lost.map(|(at, _)| at))
+        let to_be_over = self.asked + self.lasts;
+        // It may have passed before the host was lost, by another one.
+        let lost = |(at, is_its): (Time, bool)| if is_its { at } else { at.min(to_be_over) };
+        on.over.map(|us| to_be_over + late(us)).or(on.lost.map(lost))
     }
 }
 
@@ -211,6 +214,10 @@ mod tests {
         let its: Vec<_> = faults.iter().map(|fault| fault.hosts[&host].lost).collect();
         let at = Time::from_secs(9);
         assert_eq!(its, [false, true, false].map(|is_its| Some((at, is_its))));
+        // Those that lasted longer than the host ended with it.
+        assert_eq!(faults[0].until(host, None), Some(at));
+        faults[0].lasts = Span::from_secs(2);
+        assert_eq!(faults[0].until(host, None), Some(Time::from_secs(3)));
     }
 
     #[test]
