@@ -50,10 +50,11 @@ impl Faulted<'_> {
         }
     }
 
-    /// All its hosts have said so, or were lost.
+    /// It had hosts, and all of them have said so, or were lost.
     fn is_over(&self) -> bool {
         self.came.as_ref().is_some_and(|(history, _)| {
-            history.hosts.values().all(|on| on.over.is_some() || on.lost.is_some())
+            let is_over = !history.hosts.is_empty();
+            is_over && history.hosts.values().all(|on| on.over.is_some() || on.lost.is_some())
         })
     }
 
