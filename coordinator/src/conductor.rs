@@ -88,7 +88,7 @@ pub(crate) struct ConductorState {
     last_number: u64,
     /// The VMs that customers request, in order of time.
     requests: Vec<(Time, Request)>,
-    /// How many of the experiment's faults have been asked for.
+    /// Number of the experiment's faults that have been asked for.
     faults_asked: usize,
     door: Door,
     inbox: Inbox,

@@ -33,7 +33,7 @@ pub(crate) struct Restored {
     pub(crate) last: Time,
     /// What its clock last showed beside the wall clock.
     pub(crate) anchor: Option<Anchor>,
-    /// How many of the experiment's faults were asked for.
+    /// Number of the experiment's faults that have been asked for.
     pub(crate) faults_asked: usize,
     /// What was submitted, and whether more may come from outside.
     pub(crate) door: Door,

@@ -131,7 +131,7 @@ pub enum Command {
         host: HostId,
         /// The number of the fault among the experiment's.
         fault: FaultId,
-        /// How long it lasts.
+        /// Emulated time that the fault lasts.
         lasts: Span,
         /// What goes wrong.
         kind: FaultKind,

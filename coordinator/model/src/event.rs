@@ -95,7 +95,7 @@ pub enum Event {
         fault: FaultId,
         /// The hosts that it is for, those that are there and that it is meant for.
         hosts: Vec<HostId>,
-        /// How long it lasts.
+        /// Emulated time that the fault lasts.
         lasts: Span,
         /// What goes wrong.
         #[serde(flatten)]

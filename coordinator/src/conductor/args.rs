@@ -51,7 +51,7 @@ pub(crate) struct ConductorArgs {
     pub(crate) last: Time,
     /// What the clock last showed beside the wall clock, of a run that is resumed.
     pub(crate) anchor: Option<Anchor>,
-    /// How many of the experiment's faults have been asked for.
+    /// Number of the experiment's faults that have been asked for.
     pub(crate) faults_asked: usize,
     pub(crate) begun: bool,
     /// The header, for a log that has none yet.

@@ -11,6 +11,7 @@ mod exact;
 mod ids;
 mod money;
 mod named;
+mod pattern;
 mod seat;
 mod share;
 mod speedup;
@@ -31,6 +32,7 @@ pub use ids::{
 };
 pub use money::{Money, ParsePriceError, Price};
 pub use named::twice;
+pub use pattern::is_like;
 pub use seat::{Mode, Seats, Tier};
 pub use share::Ppm;
 pub use speedup::Speedup;

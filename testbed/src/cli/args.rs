@@ -8,12 +8,12 @@ use dormouse_units::{Bytes, Ppm, Span};
 use dormouse_watch::WantedAction;
 
 use super::compare::CompareArgs;
-use super::experiment_name::ExperimentName;
+use super::experiment_name::EXPERIMENT;
 use super::export::ExportArgs;
 use super::fit::FitArgs;
 use super::inspect::InspectArgs;
 use super::reproduce::Reproduce;
-use super::scheduler_name::SchedulerName;
+use super::scheduler_name::SCHEDULER;
 use super::sweep::{MergeArgs, SweepArgs};
 
 /// A cloud on a bench: emulates spot, burstable and on-demand VMs, and runs schedulers on them.
@@ -137,7 +137,7 @@ pub(crate) enum Command {
     /// Print a built-in experiment as a complete, runnable file
     Show {
         /// Its name, such as j60-sc2; with --json, a file of yours as well
-        #[arg(value_parser = ExperimentName, hide_possible_values = true)]
+        #[arg(value_parser = EXPERIMENT, hide_possible_values = true)]
         name: String,
         /// The experiment as it is read, as JSON: everything in it with the value that it has, in the
         /// units of events.jsonl
@@ -491,7 +491,7 @@ pub(crate) struct TwinArgs {
 #[derive(Debug, Args)]
 pub(crate) struct WhatArgs {
     /// A TOML file, or the name of a built-in experiment
-    #[arg(required_unless_present = "job", value_parser = ExperimentName, hide_possible_values = true)]
+    #[arg(required_unless_present = "job", value_parser = EXPERIMENT, hide_possible_values = true)]
     pub(crate) experiment: Option<String>,
     /// The seed of all chance
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
@@ -512,7 +512,7 @@ pub(crate) struct WhatArgs {
     pub(crate) force: bool,
     /// Who schedules: a scheduler that `dormouse list` has, or a program of yours by its path, such as
     /// ./mine.py
-    #[arg(long, value_name = "NAME", value_parser = SchedulerName)]
+    #[arg(long, value_name = "NAME", value_parser = SCHEDULER)]
     pub(crate) scheduler: Option<String>,
     /// Set any key of the experiment by its path, such as scheduler.alpha=0.7
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]

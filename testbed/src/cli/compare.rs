@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::experiment_name::ExperimentName;
+use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::many::{Common, Shards};
-use super::scheduler_name::SchedulerName;
+use super::scheduler_name::SCHEDULER;
 use super::terminal;
 use dormouse_reproduce::compare::Comparison;
 use dormouse_reproduce::sweep::{Folder, Shard, Shared, Spec};
@@ -13,10 +13,10 @@ use dormouse_reproduce::sweep::{Folder, Shard, Shared, Spec};
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// The schedulers; the others are compared with the first
-    #[arg(long, value_name = "LIST", value_delimiter = ',', required = true, value_parser = SchedulerName, hide_possible_values = true)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', required = true, value_parser = SCHEDULER, hide_possible_values = true)]
     schedulers: Vec<String>,
     /// The experiments: TOML files, or names of built-in ones
-    #[arg(long, value_name = "LIST", value_delimiter = ',', required = true, value_parser = ExperimentName, hide_possible_values = true)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', required = true, value_parser = EXPERIMENT, hide_possible_values = true)]
     on: Vec<String>,
     /// Run every scheduler on every experiment under seeds 1 to N
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]

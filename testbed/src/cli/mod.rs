@@ -12,6 +12,7 @@ mod export;
 mod failure;
 mod fit;
 mod inspect;
+mod known_name;
 mod list;
 mod log;
 mod main;

@@ -16,7 +16,7 @@ use dormouse_workload::{
 };
 use serde::Serialize;
 
-use super::experiment_name::ExperimentName;
+use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::print::show;
 use super::workload::{bad, refused};
@@ -25,7 +25,7 @@ use dormouse_experiment::{Experiment, Override, Source, open};
 #[derive(Debug, Args)]
 pub(crate) struct RequestsArgs {
     /// A TOML file, or the name of a built-in experiment, with workload.kind = "requests"
-    #[arg(value_parser = ExperimentName, hide_possible_values = true)]
+    #[arg(value_parser = EXPERIMENT, hide_possible_values = true)]
     experiment: String,
     /// Set any key of the experiment by its path, such as seed=2 or workload.model.preemptible=0.5
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]

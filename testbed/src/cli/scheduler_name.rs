@@ -1,12 +1,11 @@
 //! The names of schedulers on the command line.
 
-use std::ffi::OsStr;
-
-use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
-use clap::{Arg, Command, Error};
+use clap::builder::PossibleValue;
 use dormouse_cloud::SchedulerName as PlacedBy;
 use dormouse_policies::BagSchedulerName;
 use dormouse_policies::batch::Algorithm;
+
+use super::known_name::KnownName;
 
 /// Every scheduler with a line about it: those of bags, of parallel jobs, of VMs on hosts, of other
 /// crates, and programs.
@@ -20,24 +19,9 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     bags.chain(jobs).chain(hosts).chain(linked).chain([of_ones_own])
 }
 
-/// Takes any name, and lets shells complete the known ones: what is wrong with another is said with the
-/// experiment, which knows what it can be scheduled by.
-#[derive(Clone, Debug)]
-pub(crate) struct SchedulerName;
+/// The name of any scheduler; what it can schedule is said with the experiment.
+pub(super) const SCHEDULER: KnownName = KnownName(known);
 
-impl TypedValueParser for SchedulerName {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        arg: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<String, Error> {
-        StringValueParser::new().parse_ref(command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue>>> {
-        Some(Box::new(all().map(|(name, about)| PossibleValue::new(name).help(about))))
-    }
+fn known() -> Vec<PossibleValue> {
+    all().map(|(name, about)| PossibleValue::new(name).help(about)).collect()
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::experiment_name::ExperimentName;
+use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::{compare, reproduce, terminal};
@@ -14,7 +14,7 @@ use dormouse_reproduce::sweep::{Folder, Shard, Shared, Spec, Sweep};
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
     /// A TOML file, or the name of a built-in experiment
-    #[arg(value_parser = ExperimentName, hide_possible_values = true)]
+    #[arg(value_parser = EXPERIMENT, hide_possible_values = true)]
     experiment: String,
     /// Set a key by its path; one or more may have lists of values, such as scheduler.alpha=0.1,0.3,0.5
     /// or scheduler.name=easy,measy: each value of the one is run with each of the others

@@ -19,7 +19,7 @@ const MAY_LACK: f64 = 0.5;
 
 /// CPU time of a task, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Work {
+pub(crate) struct CpuTime {
     /// What the kernel counted.
     pub(crate) charged: u64,
     /// What its work takes.
@@ -37,7 +37,7 @@ pub(crate) fn verdict(
     name: &TaskName,
     ended: Ended,
     (groups, killed_before): (&cgroup::Vm, u64),
-    work: Option<Work>,
+    work: Option<CpuTime>,
 ) -> Result<(bool, String), String> {
     let directory = host.workspace().task(name);
     let how = match (ended, TaskResult::read(&directory.join(RESULT))) {
@@ -71,7 +71,7 @@ pub(crate) fn verdict(
 }
 
 /// The CPU time of a program that can't have done its work, beside what that takes.
-fn lacking(work: Work) -> Option<Figure> {
+fn lacking(work: CpuTime) -> Option<Figure> {
     let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
     let figure = Figure {
         name: "CPU time that the kernel counted, s".to_owned(),
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_program_that_ends_long_before_its_time_is_not_believed() {
         const MS: u64 = 1_000_000;
-        let of = |charged, due| lacking(Work { charged: charged * MS, due: due * MS });
+        let of = |charged, due| lacking(CpuTime { charged: charged * MS, due: due * MS });
         let early = of(4, 2571);
         assert_eq!(early.as_ref().and_then(Figure::verified), Some(false));
         let said = early.map(|figure| words(&figure)).unwrap_or_default();

@@ -32,7 +32,7 @@ impl fmt::Display for LowWeight {
 /// can be seen from here; `None` where there is none.
 ///
 /// # Errors
-/// Where that cannot be read.
+/// A file of the groups cannot be read, or holds something else.
 pub fn own_memory_limit(hierarchy: &Hierarchy) -> Result<Option<u64>> {
     memory_limit(hierarchy, &own_groups()?)
 }
@@ -41,7 +41,7 @@ pub fn own_memory_limit(hierarchy: &Hierarchy) -> Result<Option<u64>> {
 /// none.
 ///
 /// # Errors
-/// Where that cannot be read.
+/// A file of the groups cannot be read, or holds something else.
 pub fn own_cpu_quota(hierarchy: &Hierarchy) -> Result<Option<u32>> {
     cpu_quota(hierarchy, &own_groups()?)
 }
@@ -50,7 +50,7 @@ pub fn own_cpu_quota(hierarchy: &Hierarchy) -> Result<Option<u32>> {
 /// the processor before it, whatever its quota says.
 ///
 /// # Errors
-/// Where that cannot be read.
+/// A file of the groups cannot be read, or holds something else.
 pub fn own_low_weight(hierarchy: &Hierarchy) -> Result<Option<LowWeight>> {
     low_weight(hierarchy, &own_groups()?)
 }

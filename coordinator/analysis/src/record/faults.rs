@@ -15,7 +15,7 @@ pub struct FaultHistory {
     pub fault: FaultId,
     /// What goes wrong.
     pub kind: FaultKind,
-    /// How long it lasts.
+    /// Emulated time that the fault lasts.
     pub lasts: Span,
     /// When it was asked for.
     pub asked: Time,

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dormouse_units::is_like;
+
 /// Named lists of words.
 pub(super) type Lists = BTreeMap<String, Vec<String>>;
 
@@ -23,23 +25,13 @@ pub(super) fn expand(text: &str, lists: &Lists) -> Vec<String> {
 
 /// Whether `case` is one of those that `pattern` stands for.
 pub(super) fn matches(pattern: &str, case: &str, lists: &Lists) -> bool {
-    expand(pattern, lists).iter().any(|pattern| fits(pattern, case))
+    expand(pattern, lists).iter().any(|pattern| is_like(pattern, case))
 }
 
 /// Each once, where it comes first.
 pub(super) fn unique<T: Clone + Ord>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut seen = BTreeSet::new();
     all.into_iter().filter(|one| seen.insert(one.clone())).collect()
-}
-
-fn fits(pattern: &str, case: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == case,
-        Some((start, rest)) => case.strip_prefix(start).is_some_and(|case| {
-            let ends = case.char_indices().map(|(at, _)| at).chain([case.len()]);
-            ends.into_iter().any(|at| fits(rest, &case[at..]))
-        }),
-    }
 }
 
 #[cfg(test)]

@@ -28,8 +28,9 @@ struct Key {
     programs: Vec<String>,
 }
 
+/// A proof as its file has it, with what it depends on.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct KeptProof {
     key: Key,
     diagnosis: Diagnosis,
 }
@@ -73,7 +74,7 @@ pub fn proved() -> (Diagnosis, bool) {
     }
     let diagnosis = examine(Depth::Prove);
     if diagnosis.proved_at.is_some() {
-        keep(Kept { key, diagnosis: diagnosis.clone() });
+        keep(KeptProof { key, diagnosis: diagnosis.clone() });
     }
     (diagnosis, false)
 }
@@ -87,11 +88,11 @@ fn folders() -> Vec<PathBuf> {
 
 /// A proof that is good for this key. One that can't be read is none.
 fn read(path: &Path, key: &Key) -> Option<Diagnosis> {
-    let kept: Kept = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+    let kept: KeptProof = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
     (kept.key == *key && kept.diagnosis.live).then_some(kept.diagnosis)
 }
 
-fn keep(kept: Kept) {
+fn keep(kept: KeptProof) {
     let kept_in = folders().into_iter().find(|folder| write(folder, &kept).is_ok());
     if kept_in.is_none() {
         tracing::debug!("no folder takes the proof: the next run makes it again");
@@ -99,7 +100,7 @@ fn keep(kept: Kept) {
 }
 
 /// In one rename: it is there whole or not at all.
-fn write(folder: &Path, kept: &Kept) -> io::Result<()> {
+fn write(folder: &Path, kept: &KeptProof) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     serde_json::to_writer_pretty(&mut file, kept)?;
@@ -118,7 +119,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let key = Key::now();
         let diagnosis = Diagnosis::of(vec![Finding::found("kernel", "Linux")], true);
-        write(folder.path(), &Kept { key: key.clone(), diagnosis: diagnosis.clone() }).unwrap();
+        write(folder.path(), &KeptProof { key: key.clone(), diagnosis: diagnosis.clone() })
+            .unwrap();
         let path = folder.path().join(FILE);
         assert_eq!(read(&path, &key), Some(diagnosis));
         for other in [

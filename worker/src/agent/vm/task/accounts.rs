@@ -7,7 +7,7 @@ use dormouse_proto::v1::{Ledger, VmShare, report};
 use super::Promise;
 use crate::agent::{
     report::{micros, report},
-    verdict::Work,
+    verdict::CpuTime,
     vm::{attempt::Attempt, owner::Owner},
 };
 
@@ -34,12 +34,12 @@ impl Owner {
     }
 
     /// What a task of one process was charged beside what is due of it, where the kernel says so.
-    pub(crate) fn work_of(&self, attempt: &Attempt) -> Option<Work> {
+    pub(crate) fn work_of(&self, attempt: &Attempt) -> Option<CpuTime> {
         let promise = attempt.promise().filter(|_| attempt.process.is_some())?;
         let charged = self.groups.slot_cpu_ns(attempt.cpu(), promise.slot).ok()?;
         let charged = charged.saturating_sub(promise.charges.base);
         // What a checkpoint held is no work of this attempt's.
-        Some(Work { charged, due: promise.ledger.whole().saturating_sub(promise.came_with) })
+        Some(CpuTime { charged, due: promise.ledger.whole().saturating_sub(promise.came_with) })
     }
 
     /// The most CPU time that the kernel gives out at a time under an attempt's quota.
