@@ -46,7 +46,7 @@ async fn main() -> Result<()> {
                 assert!(worker.wait()?.success(), "the worker ends well");
             }
             None => {
-                let mut worker = FakeWorker::new("bench", 1, &coordinator.at);
+                let mut worker = FakeWorker::new("bench", &coordinator.at);
                 worker.millicores = vcpus * 2_000;
                 worker.join().await;
                 worker.obey().await;

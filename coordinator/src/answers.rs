@@ -162,8 +162,9 @@ impl Answers {
             Command::SetMode { .. } | Command::CheckpointNow { .. } | Command::SetSupply { .. } => {
                 return;
             }
-            // A worker that can't have it says so; one that is killed by it can't.
-            Command::Fault { .. } => return,
+            // A worker that can't have it says so; one that is killed by it can't. To what was
+            // announced nothing is answered.
+            Command::Fault { .. } | Command::Announce { .. } => return,
         };
         let to = match command {
             Command::MoveTask { on, .. } => Some(on.clone()),

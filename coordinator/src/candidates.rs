@@ -1,29 +1,34 @@
-//! Connections that have not shown the run's secret yet: they are few, and they leave soon.
+//! Connections that have not shown a token or a worker's certificate yet: they are few, and they
+//! leave soon.
 //!
 //! A connection costs a file descriptor, and whoever reaches the port can make thousands. So one
-//! that has not made a call with the secret after a while is closed, and when there are too many
-//! whoever has waited longest makes room: a worker shows it with its first call, at once.
+//! that has not shaken hands and made a call that was let in after a while is closed, one whose calls
+//! are refused again and again as well, and when there are too many whoever has waited longest makes
+//! room: a worker shows what it has with its first call, at once.
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use dormouse_identity::WorkerLife;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::server::Connected;
 
-/// How long a connection may take until its first call with the secret.
+/// How long a connection may take until its first call that is let in, its handshake included.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How many may be without at once.
 const MOST: usize = 128;
+/// How many calls of one may be refused: then it has to shake hands anew.
+const REFUSALS: u64 = 4;
 
-/// All connections that have not shown the secret yet, [`MOST`] of them at most.
+/// All connections that were not let in yet, [`MOST`] of them at most.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Candidates(Arc<Mutex<Waiting>>);
 
@@ -43,6 +48,8 @@ struct Place {
     number: u64,
     candidates: Candidates,
     admitted: AtomicBool,
+    refusals: AtomicU64,
+    out: CancellationToken,
 }
 
 /// A connection, admitted or not: it can't be read any more once it has had to go.
@@ -58,6 +65,8 @@ pub(crate) struct Socket {
 pub(crate) struct Caller {
     pub(crate) address: Option<SocketAddr>,
     pub(crate) candidate: Candidate,
+    /// Life of a worker whose certificate it has shown.
+    pub(crate) life: Option<Arc<WorkerLife>>,
 }
 
 impl Candidates {
@@ -81,24 +90,39 @@ impl Candidates {
             }
             number
         };
-        let place = Place { number, candidates: self.clone(), admitted: AtomicBool::new(false) };
+        let place = Place {
+            number,
+            candidates: self.clone(),
+            admitted: AtomicBool::new(false),
+            refusals: AtomicU64::new(0),
+            out: out.clone(),
+        };
         let leave = async move {
             tokio::select! {
                 () = out.cancelled_owned() => "others want to be heard, too",
-                () = tokio::time::sleep(PATIENCE) => "it took too long to show the secret",
+                () = tokio::time::sleep(PATIENCE) => "it took too long to show who it is",
             }
         };
         let candidate = Candidate(Arc::new(place));
-        let caller = Caller { address: stream.peer_addr().ok(), candidate };
+        let caller = Caller { address: stream.peer_addr().ok(), candidate, life: None };
         Socket { stream, caller, leave: Some(Box::pin(leave)) }
     }
 }
 
 impl Candidate {
-    /// Lets the connection stay, because it has shown the secret.
+    /// Lets the connection stay, because a call of it was let in.
     pub(crate) fn admit(&self) {
         if !self.0.admitted.swap(true, Ordering::Relaxed) {
             self.0.free();
+        }
+    }
+}
+
+impl Candidate {
+    /// A call of the connection was refused.
+    pub(crate) fn refuse(&self) {
+        if self.0.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= REFUSALS {
+            self.0.out.cancel();
         }
     }
 }

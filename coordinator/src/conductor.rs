@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dormouse_analysis::{LATEST, LiveFacts};
+use dormouse_analysis::{Evidence, LATEST, LiveFacts};
 use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
-use dormouse_model::{Command, Event, Notice, Request, Step, Submission};
-use dormouse_units::{HostId, Span, Time, VmId};
+use dormouse_model::{AttemptEnds, Command, Event, HostLoad, Notice, Request, Step, Submission};
+use dormouse_units::{HostId, Time, VmId};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -17,9 +17,11 @@ use tokio::sync::watch;
 use tracing::debug_span;
 use tracing::field::Empty;
 
+use crate::announce::announcements;
 use crate::answers::Answers;
 use crate::assignments::Assignments;
 use crate::clock::{Clock, ClockMsg, DilatedClock};
+use crate::contents::LayOut;
 use crate::journal::{Batch, JournalMsg};
 use crate::link::Owed;
 use crate::lives::Lives;
@@ -35,19 +37,21 @@ use crate::vitals::Vitals;
 use crate::wire::Loads;
 use crate::{CoordinatorError, SPANS};
 pub(crate) use args::{ConductorArgs, RestoredHost};
-use inbox::{Arrived, Inbox};
+use inbox::Inbox;
 use returning::Returning;
-use turn::{Due, Turn};
 
 mod args;
 mod door;
+mod evidence;
 mod explain;
 mod faults;
+mod hearing;
 mod hosts;
 mod inbox;
 mod interrupt;
 mod jobs;
 mod late;
+mod obey;
 mod progress;
 mod returning;
 mod stops;
@@ -99,6 +103,13 @@ pub(crate) struct ConductorState {
     outgoing: BTreeMap<HostId, Vec<Owed>>,
     /// VMs that were ordered and not reported destroyed.
     vms: BTreeSet<(HostId, VmId)>,
+    /// The host of every VM that was ever ordered.
+    host_of_vm: BTreeMap<VmId, HostId>,
+    /// What is reckoned beside what workers say.
+    evidence: Evidence,
+    ends: AttemptEnds,
+    /// What hosts said of their load before the run had begun.
+    early_loads: BTreeMap<HostId, (u64, HostLoad)>,
     header: Option<Value>,
     /// Raised whenever the run turns out not to be stuck.
     unstuck: u64,
@@ -138,58 +149,6 @@ impl ConductorState {
             (false, true) => BEHIND_JOBS,
             (false, false) => BEHIND,
         }
-    }
-
-    /// All that was due a moment ago is heard, unless something that was decided on before is still
-    /// under way.
-    fn hear_what_is_due(&mut self) {
-        let now = Instant::now();
-        let before = |span| self.clock.at(now.checked_sub(span).unwrap_or(now));
-        let (until, earliest) = (before(self.behind()), before(LATEST));
-        self.hear_until(until, Some(earliest));
-    }
-
-    /// Hears all reports, and of the time, up to `until` in the order in which they were due: of
-    /// the time first, as in virtual time. What is under way since `earliest` is waited for, if
-    /// that is given: nothing after it is heard.
-    fn hear_until(&mut self, until: Time, earliest: Option<Time>) {
-        let mut ticked = None;
-        while self.broken.is_none() && self.returning.is_none() {
-            let under_way = earliest.and_then(|earliest| self.inbox.under_way_since(earliest));
-            let just_before = under_way.map(|at| at - Span::from_micros(1));
-            let until = just_before.map_or(until, |at| at.min(until));
-            let due = Due {
-                instant_over: self.instant_over(until),
-                arrival: self.next_arrival().filter(|at| *at <= until),
-                tick: self.run.next_wakeup().filter(|at| *at <= until && ticked != Some(*at)),
-                report: self.inbox.first_due(),
-            };
-            match due.first() {
-                Some(Turn::InstantOver(at)) => self.feed(at, Event::InstantOver),
-                Some(Turn::Arrival(at)) => self.arrive(at),
-                Some(Turn::Tick(at)) => {
-                    ticked = Some(at);
-                    self.feed(at, Event::Tick);
-                }
-                Some(Turn::Report) => match self.inbox.pop_due(until) {
-                    Some((due, arrived)) => self.hear(due, arrived),
-                    None => return,
-                },
-                None => return,
-            }
-        }
-    }
-
-    /// Feeds a report, after the account that belongs to it.
-    fn hear(&mut self, due: Time, arrived: Arrived) {
-        let Arrived { host, number, report, ledger, result } = arrived;
-        let Some(entry) = self.roster.get_mut(host).filter(|e| !e.is_lost()) else { return };
-        entry.numbers.heard(number);
-        if let Some(report) = ledger {
-            self.feed(due, Event::Machine { host, number, report });
-        }
-        self.note(host, &report, result);
-        self.feed(due, Event::Machine { host, number, report });
     }
 
     /// Feeds an event from outside: it happens now, after all that has happened before.
@@ -236,13 +195,27 @@ impl ConductorState {
             return;
         }
         self.facts.see(&step);
+        if let Some(early) = self.evidence.see(self.run.setup(), &step) {
+            tracing::warn!(%early, "an end that can't be");
+        }
         self.followers.see(&step);
         self.forget_checkpoints(&step);
+        if let Some(of) = self.ends.see(&step) {
+            let contents = Arc::clone(self.store.contents());
+            self.batch.then.push(Box::new(LayOut { contents, of }));
+        }
         self.start_clock();
-        for command in commands {
+        let announced = match self.plan.metadata {
+            Some(_) => {
+                announcements(step.at, &step.notices, |vm| Some(self.run.provider().vm(vm)?.host))
+            }
+            None => Vec::new(),
+        };
+        for command in announced.into_iter().chain(commands) {
             let host = command.host();
             if let Command::CreateVm { vm, .. } = command {
                 self.vms.insert((host, vm));
+                self.host_of_vm.insert(vm, host);
             }
             if let Command::StartTask(start) = &command {
                 self.assignments.told(start);
@@ -322,6 +295,7 @@ impl ConductorState {
                     "reserve_ppm": self.plan.reserve,
                     "demand_vcpus": self.plan.demand.vcpus(),
                     "phase_us": phase_us,
+                    "answer_seed": format!("{:016x}", self.plan.answer_seed),
                 }),
             );
         }
@@ -387,6 +361,7 @@ impl ConductorState {
     fn close(&mut self, myself: &ActorRef<ConductorMsg>) {
         if self.vms.is_empty() {
             self.show();
+            self.say_own_load();
             myself.stop(None);
         } else if !self.closing {
             self.closing = true;
@@ -435,12 +410,17 @@ impl Actor for Conductor {
         let goes_on = args.begun && args.run.over().is_none();
         let there = args.hosts.iter().filter(|host| host.lost.is_none()).map(|host| host.host);
         let returning = goes_on.then(|| Returning::of(there.collect(), back));
+        let answer_seed = args.plan.answer_seed;
         let loads = Loads {
             programs: args.plan.programs.clone(),
             cpu_us: args.facts.cpu_us.clone(),
             parallel: args.plan.parallel(args.facts.share),
             speedup,
+            answer_seed,
+            metadata: args.plan.metadata,
         };
+        let all = args.run.provider().vms();
+        let host_of_vm = all.map(|(id, vm)| (id, vm.host)).collect();
         let mut vms = BTreeSet::new();
         for host in args.hosts.iter().filter(|h| h.lost.is_none()) {
             vms.extend(
@@ -473,6 +453,10 @@ impl Actor for Conductor {
             batch: Batch::default(),
             outgoing: BTreeMap::new(),
             vms,
+            host_of_vm,
+            evidence: args.evidence,
+            ends: AttemptEnds::default(),
+            early_loads: BTreeMap::new(),
             header: args.header,
             unstuck: 0,
             stuck: false,
@@ -531,46 +515,5 @@ impl Actor for Conductor {
             state.break_off().await;
         }
         Ok(())
-    }
-}
-
-impl ConductorState {
-    /// Does what a message wants done.
-    async fn obey(&mut self, myself: &ActorRef<ConductorMsg>, message: ConductorMsg) {
-        match message {
-            ConductorMsg::Hello { hello, ack, connection, reply } => {
-                let answer = self.hello(myself, hello, ack, connection).await;
-                let _ = reply.send(answer);
-            }
-            ConductorMsg::Heard { host, through, heard } => self.heard(host, through, heard),
-            ConductorMsg::Attached { host } => self.is_back(host),
-            ConductorMsg::Lost { host, why } => self.lose(host, why),
-            ConductorMsg::Tick => self.tick(),
-            ConductorMsg::StillStuck { since } => self.still_stuck(since),
-            ConductorMsg::Submit { asked, reply } => self.take(&asked, reply),
-            ConductorMsg::Shut(reply) => self.shut(reply),
-            ConductorMsg::Interrupt { wanted, reply } => self.interrupt(wanted, reply),
-            ConductorMsg::Cancel { why } => self.cancel(|_| why),
-            ConductorMsg::Pause { why } => self.pause(why).await,
-            ConductorMsg::Close => {
-                let vms = self.vms.len();
-                tracing::warn!(vms, "the workers did not report all VMs gone in time");
-                self.vms.clear();
-            }
-            ConductorMsg::Show => {
-                self.show();
-                later(SHOW_EVERY, myself, ConductorMsg::Show);
-            }
-            ConductorMsg::SayClock => {
-                if self.returning.is_none() {
-                    self.say_clock();
-                    self.look_for_answers();
-                }
-                later(SAY_CLOCK_EVERY, myself, ConductorMsg::SayClock);
-            }
-            ConductorMsg::Status(reply) => {
-                let _ = reply.send(self.progress());
-            }
-        }
     }
 }

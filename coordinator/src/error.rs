@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use dormouse_identity::IdentityError;
 use dormouse_log::LogError;
 
 use crate::admission::AdmissionError;
@@ -36,28 +37,35 @@ pub enum CoordinatorError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// The file with the secret of a run that is gone on with can't be used.
+    /// A file that tasks begin with can't be had.
+    #[error("the input {}: {why}; run it again with the file in its place", .path.display())]
+    Input {
+        /// The path of the file on this host.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The identity of the run can't be made or kept.
+    #[error("the run's identity: {}", .0)]
+    Identity(#[from] IdentityError),
+    /// The file with a token of a run that is gone on with can't be used.
     #[error(
         "{}: {why}; put back the file that its workers were given, or remove it and give them the \
          new one",
         .path.display()
     )]
     Secret {
-        /// The secret's file in the run's folder.
+        /// The token's file in the run's folder.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
     },
-    /// The file with the secret that workers were given before the run can't be used.
-    #[error(
-        "{}: {why}; $DORMOUSE_SECRET_FILE names it: put the secret there that the workers have, or unset \
-         the variable, and the run makes a new one",
-        .path.display()
-    )]
-    GivenSecret {
-        /// The file that the environment names.
+    /// The identity that was made before the run can't be used.
+    #[error("{}: {why}", .path.display())]
+    GivenIdentity {
+        /// The folder, or the file in it, that can't be used.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with it, and the remedy.
         why: String,
     },
     /// The event log cannot be read or written.

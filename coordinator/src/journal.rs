@@ -1,10 +1,13 @@
 //! Makes steps durable, many with one sync, and lets what hangs on them happen only then.
+//!
+//! Where the disk is full the run stands still: nothing happens that is not durable, so that it goes on where
+//! it was once there is room.
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use dormouse_log::{LogError, LogWriter};
+use dormouse_log::{Chain, LogError, LogWriter};
 use dormouse_model::Step;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::Value;
@@ -13,7 +16,11 @@ use tokio::sync::watch;
 use tracing::{Span, debug_span};
 
 use crate::punctuality::Punctuality;
-use crate::{CoordinatorError, SPANS};
+use crate::{CoordinatorError, NEWS, SPANS};
+
+/// How often it is looked whether a full disk has room again, and for how long at most.
+const FULL_LOOK: Duration = Duration::from_millis(500);
+const FULL_FOR: Duration = Duration::from_secs(600);
 
 /// What must not happen before the steps that allow it are durable.
 pub(crate) trait OnceDurable: fmt::Debug + Send + Sync {
@@ -60,10 +67,12 @@ pub(crate) enum JournalMsg {
     Flush(RpcReplyPort<()>),
     /// The writer is back with what it wrote.
     Written {
-        writer: LogWriter,
+        writer: Box<LogWriter>,
         batch: Batch,
         outcome: Result<Option<u64>, LogError>,
     },
+    /// There may be room by now on a disk that was full.
+    LookForRoom,
     /// The writer is lost: a bug.
     Broken {
         why: String,
@@ -86,7 +95,7 @@ pub(crate) struct JournalArgs {
 pub(crate) struct JournalState {
     punctuality: Arc<Punctuality>,
     /// Here unless it writes.
-    writer: Option<LogWriter>,
+    writer: Option<Box<LogWriter>>,
     pending: Batch,
     flushes: Vec<RpcReplyPort<()>>,
     observer: Option<UnboundedSender<Step>>,
@@ -94,13 +103,19 @@ pub(crate) struct JournalState {
     failed: UnboundedSender<CoordinatorError>,
     /// Nothing can be made durable any more.
     broken: bool,
+    /// The place in the log up to which all is durable.
+    durable_to: Chain,
+    /// Since when the disk has been full, if it is.
+    full_since: Option<Instant>,
+    /// It waits until it looks for room again.
+    waits_for_room: bool,
     span: Span,
 }
 
 impl JournalState {
     /// Writes all that is pending, unless it writes already.
     fn write(&mut self, myself: &ActorRef<JournalMsg>) {
-        if self.broken {
+        if self.broken || self.waits_for_room {
             return;
         }
         let Some(mut writer) = self.writer.take() else { return };
@@ -144,6 +159,30 @@ impl JournalState {
         }
     }
 
+    /// The disk has no room for a batch: it is written again once there may be.
+    fn wait_for_room(&mut self, myself: &ActorRef<JournalMsg>, mut batch: Batch, error: LogError) {
+        let since = *self.full_since.get_or_insert_with(|| {
+            tracing::warn!(target: NEWS, "the run stands still until there is room: {error}");
+            Instant::now()
+        });
+        if since.elapsed() > FULL_FOR {
+            return self.fail(error.into());
+        }
+        if let Some(writer) = &mut self.writer
+            && let Err(error) = writer.take_back(&self.durable_to)
+        {
+            return self.fail(error.into());
+        }
+        batch.append(std::mem::take(&mut self.pending));
+        self.pending = batch;
+        self.waits_for_room = true;
+        let myself = myself.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(FULL_LOOK).await;
+            let _ = myself.cast(JournalMsg::LookForRoom);
+        });
+    }
+
     fn fail(&mut self, error: CoordinatorError) {
         self.broken = true;
         let _ = self.failed.send(error);
@@ -164,7 +203,10 @@ impl Actor for Journal {
         let JournalArgs { writer, observer, durable, punctuality, failed, span } = args;
         Ok(JournalState {
             punctuality,
-            writer: Some(writer),
+            durable_to: writer.place(),
+            full_since: None,
+            waits_for_room: false,
+            writer: Some(Box::new(writer)),
             pending: Batch::default(),
             flushes: Vec::new(),
             observer,
@@ -198,11 +240,19 @@ impl Actor for Journal {
                         if let Some(bytes) = grown {
                             state.durable.send_replace(bytes);
                         }
+                        if let Some(writer) = &state.writer {
+                            state.durable_to = writer.place();
+                        }
+                        if state.full_since.take().is_some() {
+                            tracing::info!(target: NEWS, "there is room again: the run goes on");
+                        }
                         state.release(batch);
                     }
+                    Err(error) if error.is_full() => state.wait_for_room(&myself, batch, error),
                     Err(error) => state.fail(error.into()),
                 }
             }
+            JournalMsg::LookForRoom => state.waits_for_room = false,
             JournalMsg::Broken { why } => {
                 state.fail(CoordinatorError::Part { part: "journal's writer", why });
             }
@@ -217,9 +267,11 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     use dormouse_model::Event;
+    use nix::mount::{MntFlags, MsFlags, mount, umount2};
     use tokio::sync::mpsc;
 
     use super::*;
+    use crate::contents::Contents;
     use crate::store::{Forget, Store};
 
     /// Says what is in the log, and whether a folder is there, when it happens.
@@ -260,8 +312,10 @@ mod tests {
     async fn checkpoints_are_forgotten_only_once_the_step_that_allows_it_is_durable() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let (log, root) = (dir.path().join("log"), dir.path().join("store"));
-        let store = Arc::new(Store::open(&root).expect("room"));
-        store.receive(7, (1, 1), 1).expect("room").finish().expect("room");
+        let contents = Arc::new(Contents::open(&dir.path().join("contents")).expect("room"));
+        let store = Arc::new(Store::open(&root, contents).expect("room"));
+        let incoming = store.receive(7, (1, 1), 1).expect("room");
+        store.finish(7, incoming, &[]).expect("room");
         let (journal, mut bytes) = journal(&log).await;
         let (say, mut said) = mpsc::unbounded_channel();
         let folder = root.join("7");
@@ -279,5 +333,64 @@ mod tests {
         while folder.is_dir() {
             tokio::task::yield_now().await;
         }
+    }
+
+    /// A file system of its own with this much room, until it is dropped.
+    struct Small(PathBuf);
+
+    impl Small {
+        fn over(folder: &Path, bytes: u64) -> nix::Result<Self> {
+            let (kind, room) = (Some("tmpfs"), format!("size={bytes}"));
+            mount(Some("small"), folder, kind, MsFlags::empty(), Some(room.as_str()))?;
+            Ok(Self(folder.to_owned()))
+        }
+    }
+
+    impl Drop for Small {
+        fn drop(&mut self) {
+            // Where it can't be, the test's folder is left.
+            let _ = umount2(&self.0, MntFlags::MNT_DETACH);
+        }
+    }
+
+    /// This needs root, for the mount.
+    #[tokio::test]
+    async fn on_a_full_disk_nothing_happens_and_nothing_is_lost() {
+        if !nix::unistd::geteuid().is_root() {
+            assert!(std::env::var("CI").is_err(), "in CI nothing is skipped");
+            return println!("skipped: mounts need root");
+        }
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let (disk, store) = (dir.path().join("disk"), dir.path().join("store"));
+        std::fs::create_dir(&disk).expect("room");
+        let small = Small::over(&disk, 256 << 10).expect("root may");
+        let log = disk.join("log");
+        let (journal, mut bytes) = journal(&log).await;
+        let append = |steps: std::ops::Range<u64>, then| {
+            let batch = Batch { steps: steps.map(step).collect(), then, ..Batch::default() };
+            journal.cast(JournalMsg::Append(batch)).expect("it lives");
+        };
+        let (say, mut said) = mpsc::unbounded_channel();
+        append(0..1, Vec::new());
+        bytes.changed().await.expect("it is durable");
+        // Somebody else fills it.
+        let other = disk.join("other");
+        std::fs::write(&other, vec![0; 300 << 10]).expect_err("it is full");
+        let probe =
+            || Box::new(Probe { log: log.clone(), folder: store.clone(), say: say.clone() });
+        append(1..1_000, vec![probe()]);
+        append(1_000..1_001, Vec::new());
+        // Three looks for room find none.
+        tokio::time::sleep(3 * FULL_LOOK).await;
+        assert!(said.try_recv().is_err(), "nothing may happen yet");
+        std::fs::remove_file(&other).expect("it is there");
+        let (text, _) = said.recv().await.expect("it happens");
+        assert!(text.lines().count() >= 1_000, "{}", text.lines().count());
+        journal.call(JournalMsg::Flush, None).await.expect("it lives");
+        let text = std::fs::read_to_string(&log).expect("it is there");
+        let number = |(n, line): (usize, &str)| line.contains(&format!("\"seq\":{n},"));
+        assert!(text.lines().enumerate().all(number), "each line is there once, in order");
+        assert_eq!(text.lines().count(), 1_001);
+        drop(small);
     }
 }

@@ -1,17 +1,20 @@
 //! One live run from its particulars to its outcome.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use dormouse_analysis::LiveFacts;
+use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_cloud::SpotPlaces;
 use dormouse_engine::drive::Followers;
 use dormouse_engine::{Run, Work};
+use dormouse_identity::Role;
 use dormouse_log::LogWriter;
-use dormouse_model::{Fault, Request, Setup, Step, Submission};
+use dormouse_model::{Fault, MetadataSettings, Request, Setup, Step, Submission};
 use dormouse_policies::Policy;
+use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -22,12 +25,13 @@ use tokio_util::sync::CancellationToken;
 use crate::admission::Demand;
 use crate::answers::Answers;
 use crate::conductor::ConductorArgs;
+use crate::identity::{self, RunIdentity};
+use crate::image_key::ImageKey;
 use crate::outside::Door;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::remote::AddressFile;
 use crate::restore::{Restored, restore};
-use crate::secret;
 use crate::service::{Particulars, Service};
 use crate::vitals::Vitals;
 use crate::{CoordinatorError, SPANS};
@@ -69,8 +73,13 @@ pub struct LiveRun {
     pub reserve: Ppm,
     /// Share of a core per vCPU; `None`: the largest that fits.
     pub share: Option<Ppm>,
-    /// For each task the arguments of its program, without work, progress and result.
-    pub programs: Vec<Vec<String>>,
+    /// What each task runs.
+    pub programs: Vec<TaskProgram>,
+    /// Where the contents are that programs of the user's own begin with, by their digests (BLAKE3, in hexadecimal);
+    /// a run that is gone on with has them already.
+    pub inputs: BTreeMap<String, PathBuf>,
+    /// How the metadata endpoints of VMs answer, where tasks run programs of the user's own.
+    pub metadata: MetadataSettings,
     /// Whether tasks are checkpointed; if so, no worker without CRIU is taken.
     pub needs_criu: bool,
     /// A checkpoint stands still for as long as modelled.
@@ -119,6 +128,7 @@ pub struct BoundRun {
     beginning: Beginning,
     submissions: Vec<Submission>,
     requests: Vec<(Time, Request)>,
+    inputs: BTreeMap<String, PathBuf>,
     observer: Observer,
     particulars: Particulars,
     address_file: AddressFile,
@@ -139,18 +149,29 @@ pub struct Conducted {
 
 impl LiveRun {
     /// What the service goes by.
+    /// Whether a task runs a program of the user's own.
+    fn has_own_programs(&self) -> bool {
+        self.programs.iter().any(|program| program.own().is_some())
+    }
+
     fn plan(&self, run: String) -> Plan {
         let (mut distinct, mut program_of) = (Vec::<Vec<String>>::new(), Vec::new());
         let measured = if self.noop { &[] } else { &self.programs[..] };
         for program in measured {
+            let TaskProgram::Kernel(program) = program else {
+                program_of.push(None);
+                continue;
+            };
             let known = distinct.iter().position(|p| p == program);
-            program_of.push(known.unwrap_or_else(|| {
+            program_of.push(Some(known.unwrap_or_else(|| {
                 distinct.push(program.clone());
                 distinct.len() - 1
-            }));
+            })));
         }
         Plan {
+            answer_seed: getrandom::u64().unwrap_or_default(),
             run,
+            image_key: ImageKey::default(),
             workers: self.workers,
             speedup: self.speedup,
             demand: self.demand.clone(),
@@ -159,6 +180,7 @@ impl LiveRun {
             programs: self.programs.clone(),
             phase: self.setup.jobs.is_some().then_some(self.phase),
             is_open: self.open,
+            metadata: self.has_own_programs().then_some(self.metadata),
             needs_criu: self.needs_criu,
             checkpoints_jobs: self.setup.checkpoint_of_jobs().is_some(),
             jobs_have_memory: self.setup.space_of_jobs().memory.is_some(),
@@ -177,13 +199,13 @@ impl LiveRun {
         }
     }
 
-    /// Checks the particulars, listens, takes the log, makes the run's secret and says where it
-    /// listens, so that workers can be told where to dial and what to say.
+    /// Checks the particulars, listens, takes the log, makes the run's identity and says where it
+    /// listens, so that workers can be told where to dial and whom to trust.
     ///
     /// # Errors
     ///
     /// The particulars contradict each other, the address can't be listened on, the log is another
-    /// coordinator's or can't be gone on with, or the secret can't be kept in the output folder.
+    /// coordinator's or can't be gone on with, or the identity can't be kept in the output folder.
     pub async fn bind(self) -> Result<BoundRun, CoordinatorError> {
         self.check()?;
         let addr = self.listen;
@@ -196,10 +218,11 @@ impl LiveRun {
         let (cancel, pause) = (self.cancel.clone(), self.pause.clone());
         let workers_stay = self.workers_stay;
         let (out, resume, submissions) = (self.out.clone(), self.resume, self.submissions.clone());
-        let requests = self.requests.clone();
+        let (requests, inputs) = (self.requests.clone(), self.inputs.clone());
         // What is in the folder is another's where its log is.
-        let (beginning, observer) = begin(self).await?;
-        let secret = secret::of_run(&out, resume, secret::given().as_deref())?;
+        let (mut beginning, observer) = begin(self).await?;
+        let identity = RunIdentity::of_run(&out, resume, identity::given()?.as_deref())?;
+        beginning.plan.image_key = ImageKey::of_run(&out, resume)?;
         let address_file = AddressFile::write(&out, address)
             .map_err(|source| CoordinatorError::Output { path: out.clone(), source })?;
         let particulars = Particulars {
@@ -209,7 +232,7 @@ impl LiveRun {
             lost_after,
             listener,
             address,
-            secret,
+            identity,
             cancel,
             pause,
             workers_stay,
@@ -219,6 +242,7 @@ impl LiveRun {
             beginning,
             submissions,
             requests,
+            inputs,
             observer,
             particulars,
             address_file,
@@ -301,11 +325,10 @@ impl BoundRun {
         self.particulars.address
     }
 
-    /// The file with the secret that its workers must know: for its owner alone, and there until
-    /// the run is over.
+    /// The file with the token of a role: for its owner alone, and there until the run is over.
     #[must_use]
-    pub fn secret_file(&self) -> PathBuf {
-        secret::file(&self.out)
+    pub fn token_file(&self, role: Role) -> PathBuf {
+        identity::token_file(&self.out, role)
     }
 
     /// What only the coordinator knows of itself, for whoever looks on.
@@ -320,7 +343,7 @@ impl BoundRun {
     ///
     /// The run broke: see [`CoordinatorError`]. Its workers have been told to clean up.
     pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
-        let Self { beginning, submissions, requests, observer, particulars, .. } = self;
+        let Self { beginning, submissions, requests, inputs, observer, particulars, .. } = self;
         let Self { address_file, out, vitals, .. } = self;
         let jobs = submissions.len();
         let last_number = submissions.iter().map(|job| job.number).max().unwrap_or_default();
@@ -332,11 +355,15 @@ impl BoundRun {
         let span =
             tracing::debug_span!(target: SPANS, parent: None, "run", run = %name, %experiment);
         let beside = (vitals.clone(), span.clone());
-        let service = Service::start(&out, log_so_far, observer.steps, beside).await?;
+        let service =
+            Service::start(&out, (&plan.programs, inputs), log_so_far, observer.steps, beside)
+                .await?;
+        service.lay_out(restored.ends);
         let args = ConductorArgs {
             plan,
             run: restored.run,
             facts: restored.facts,
+            evidence: restored.evidence,
             last: restored.last,
             anchor: restored.anchor,
             faults_asked: restored.faults_asked,
@@ -377,6 +404,7 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
         std::fs::create_dir_all(&live.out).map_err(output)?;
         let path = live.out.join(dormouse_log::FILE);
         let mut plan = live.plan(new_run_name(&live.experiment));
+        let announces = plan.metadata.is_some();
         let run = Run::of_tenants(live.setup, live.policies);
         let follow = |job: &&Submission| job.after.is_some();
         let followers: Followers = live.submissions.iter().filter(follow).cloned().collect();
@@ -385,6 +413,9 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
                 run_name: String::new(),
                 run,
                 facts: LiveFacts::default(),
+                evidence: Evidence::new(live.speedup),
+                ends: Vec::new(),
+                answer_seed: plan.answer_seed,
                 hosts: Vec::new(),
                 answers: Answers::default(),
                 begun: false,
@@ -401,13 +432,15 @@ async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError>
         let door = Door::new(live.open);
         let own: Vec<Submission> = in_order(&live.submissions).cloned().collect();
         let (arrivals, speedup) = ((&own[..], &live.requests[..]), live.speedup);
-        let restored = restore(&path, &live.header, speedup, arrivals, followers, door, run)?;
+        let restored =
+            restore(&path, &live.header, speedup, arrivals, followers, door, (run, announces))?;
         if restored.hosts.is_empty() && restored.run.over().is_none() {
             // It never came to have hosts, so nothing was decided: it begins anew.
             let (writer, header) = (LogWriter::create(&path)?, Some(live.header));
             return Ok((Beginning { plan, writer, header, restored }, live.observer));
         }
         plan.run.clone_from(&restored.run_name);
+        plan.answer_seed = restored.answer_seed;
         let writer = LogWriter::reopen(&path, restored.good_bytes)?;
         Ok((Beginning { plan, writer, header: None, restored }, live.observer))
     });

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dormouse_identity::Role;
 use dormouse_proto::v1;
 use ractor::rpc::CallResult;
 use ractor::{ActorRef, MessagingErr};
@@ -10,6 +11,7 @@ use tonic::{Request, Response, Status};
 
 use crate::feed::EventFeed;
 use crate::given::Given;
+use crate::identity::Guard;
 use crate::interruption::{Injection, reason};
 use crate::message::ConductorMsg;
 use crate::outage;
@@ -26,6 +28,7 @@ pub(crate) struct ObserveApi {
     pub(crate) conductor: ActorRef<ConductorMsg>,
     pub(crate) board: watch::Receiver<Posted>,
     pub(crate) events: EventFeed,
+    pub(crate) guard: Guard,
 }
 
 fn ended() -> Status {
@@ -50,8 +53,9 @@ impl v1::observe_server::Observe for ObserveApi {
 
     async fn status(
         &self,
-        _: Request<v1::StatusRequest>,
+        request: Request<v1::StatusRequest>,
     ) -> Result<Response<v1::StatusReply>, Status> {
+        self.guard.demand(&request, Role::Observer)?;
         let asked = self.conductor.call(ConductorMsg::Status, Some(ANSWER)).await;
         let (progress, age) = match asked.map_err(|_| ended())? {
             CallResult::Success(progress) => (progress, Duration::ZERO),
@@ -77,6 +81,7 @@ impl v1::observe_server::Observe for ObserveApi {
             real_age_us: outage::micros(age),
             workers_awaited,
             workers_back,
+            workers_lost: progress.counts.hosts_lost,
         }))
     }
 
@@ -84,6 +89,7 @@ impl v1::observe_server::Observe for ObserveApi {
         &self,
         request: Request<v1::EventsRequest>,
     ) -> Result<Response<Self::EventsStream>, Status> {
+        self.guard.demand(&request, Role::Observer)?;
         self.events.read(request.into_inner()).map(Response::new)
     }
 
@@ -91,6 +97,7 @@ impl v1::observe_server::Observe for ObserveApi {
         &self,
         request: Request<v1::CancelRequest>,
     ) -> Result<Response<v1::CancelReply>, Status> {
+        self.guard.demand(&request, Role::Operator)?;
         let why = reason(request.into_inner().why, "the user ended it");
         let why = why.map_err(Status::invalid_argument)?;
         self.conductor.cast(ConductorMsg::Cancel { why }).map_err(|_| ended())?;
@@ -101,6 +108,7 @@ impl v1::observe_server::Observe for ObserveApi {
         &self,
         request: Request<v1::InterruptRequest>,
     ) -> Result<Response<v1::InterruptReply>, Status> {
+        self.guard.demand(&request, Role::Operator)?;
         let wanted = Injection::of(request.into_inner()).map_err(Status::invalid_argument)?;
         answered(self.conductor.call(|reply| ConductorMsg::Interrupt { wanted, reply }, None).await)
     }
@@ -109,14 +117,16 @@ impl v1::observe_server::Observe for ObserveApi {
         &self,
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitReply>, Status> {
+        self.guard.demand(&request, Role::Operator)?;
         let asked = Asked::of(request.into_inner()).map_err(Status::invalid_argument)?;
         answered(self.conductor.call(|reply| ConductorMsg::Submit { asked, reply }, None).await)
     }
 
     async fn close(
         &self,
-        _: Request<v1::CloseRequest>,
+        request: Request<v1::CloseRequest>,
     ) -> Result<Response<v1::CloseReply>, Status> {
+        self.guard.demand(&request, Role::Operator)?;
         answered(self.conductor.call(ConductorMsg::Shut, None).await)
     }
 }

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
-use dormouse_model::Fault;
-use dormouse_proto::{CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, SUPPLY, TIERS, v1};
+use dormouse_model::{Fault, MetadataSettings};
+use dormouse_proto::{
+    CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA, SUPPLY, TIERS, v1,
+};
+use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};
 
 use crate::admission::Demand;
+use crate::image_key::ImageKey;
 use crate::parallel::Programs;
 
 /// What the conductor must know of a [`LiveRun`](crate::LiveRun).
@@ -14,16 +18,20 @@ use crate::parallel::Programs;
 pub(crate) struct Plan {
     /// Keeps checkpoints and workers of different runs apart.
     pub(crate) run: String,
+    /// By which its workers seal checkpoints.
+    pub(crate) image_key: ImageKey,
     pub(crate) workers: u32,
     pub(crate) speedup: Speedup,
     pub(crate) demand: Demand,
     pub(crate) reserve: Ppm,
     pub(crate) share: Option<Ppm>,
-    pub(crate) programs: Vec<Vec<String>>,
+    pub(crate) programs: Vec<TaskProgram>,
     /// How long a parallel job's processes compute between two barriers; `None`: there are none.
     pub(crate) phase: Option<Duration>,
     /// Jobs may come from outside.
     pub(crate) is_open: bool,
+    /// How the VMs' metadata endpoints answer; `None`: they have none.
+    pub(crate) metadata: Option<MetadataSettings>,
     pub(crate) needs_criu: bool,
     /// Parallel jobs are checkpointed.
     pub(crate) checkpoints_jobs: bool,
@@ -34,6 +42,8 @@ pub(crate) struct Plan {
     /// Spot VMs are in the background of others.
     pub(crate) supplies: bool,
     pub(crate) hold_checkpoints: bool,
+    /// The secret number from which each task has its nonce.
+    pub(crate) answer_seed: u64,
     pub(crate) noop: bool,
     pub(crate) lost_after: Duration,
     /// For how long a worker keeps its VMs without a coordinator.
@@ -44,9 +54,10 @@ pub(crate) struct Plan {
     pub(crate) limit: Time,
     /// What is to go wrong, in order of time.
     pub(crate) faults: Vec<Fault>,
-    /// The different programs, and which of them each task is.
+    /// The different programs that are measured, and which of them each task is; `None`: one of the user's
+    /// own, which is not measured.
     pub(crate) distinct: Vec<Vec<String>>,
-    pub(crate) program_of: Vec<usize>,
+    pub(crate) program_of: Vec<Option<usize>>,
 }
 
 impl Plan {
@@ -65,7 +76,8 @@ impl Plan {
         let supply = self.supplies.then_some(SUPPLY);
         let tiers = self.phase.map(|_| TIERS);
         let faults = (!self.faults.is_empty()).then_some(FAULTS);
-        let all = [criu, tiers, checkpoints, memory, credits, supply, faults];
+        let metadata = self.metadata.map(|_| METADATA);
+        let all = [criu, tiers, checkpoints, memory, credits, supply, faults, metadata];
         all.into_iter().flatten().collect()
     }
 
@@ -76,7 +88,9 @@ impl Plan {
 
     /// What was measured of the programs, per task.
     pub(crate) fn per_task(&self, measured: &[u64]) -> Vec<u64> {
-        let of = |&program: &usize| measured.get(program).copied().unwrap_or_default();
+        let of = |program: &Option<usize>| {
+            program.and_then(|program| measured.get(program).copied()).unwrap_or_default()
+        };
         self.program_of.iter().map(of).collect()
     }
 }

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dormouse_proto::{SECRET_KEY, Secret, v1};
+use dormouse_identity::{IdentityError, TOKEN_KEY, Token, client_config, is_impostor};
+use dormouse_proto::v1;
 use tonic::service::Interceptor;
 use tonic::service::interceptor::InterceptedService;
 use tonic::transport::{Channel, Endpoint};
@@ -33,6 +34,18 @@ pub enum RemoteError {
         /// What the connection failed with.
         source: tonic::transport::Error,
     },
+    /// Somebody else answers there.
+    #[error(
+        "who answers at {address} is not the coordinator of the token's run, and was told nothing; the \
+         token may be another run's"
+    )]
+    Impostor {
+        /// Where the coordinator should be.
+        address: String,
+    },
+    /// TLS can't be set up.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
     /// It is reached and says nothing.
     #[error(
         "the coordinator at {address} has not answered for {} s: it may be stopped, or no coordinator",
@@ -101,14 +114,14 @@ impl Drop for AddressFile {
     }
 }
 
-/// Adds the secret to every call.
+/// Adds the token to every call.
 #[derive(Clone, Debug)]
-struct Carries(Secret);
+struct Carries(Token);
 
 impl Interceptor for Carries {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(secret) = self.0.header() {
-            request.metadata_mut().insert(SECRET_KEY, secret);
+        if let Some(token) = self.0.header() {
+            request.metadata_mut().insert(TOKEN_KEY, token);
         }
         Ok(request)
     }
@@ -124,30 +137,34 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Dials it.
+    /// Dials it, and has it prove itself before it is shown the token.
     ///
     /// # Errors
     ///
-    /// [`RemoteError::Unreachable`].
-    pub async fn dial(address: &str, secret: Secret) -> Result<Self, RemoteError> {
-        Self::dial_within(address, secret, ANSWER).await
+    /// [`RemoteError::Unreachable`], [`RemoteError::Impostor`].
+    pub async fn dial(address: &str, token: Token) -> Result<Self, RemoteError> {
+        Self::dial_within(address, token, ANSWER).await
     }
 
     async fn dial_within(
         address: &str,
-        secret: Secret,
+        token: Token,
         within: Duration,
     ) -> Result<Self, RemoteError> {
-        let unreachable = |source| RemoteError::Unreachable { address: address.to_owned(), source };
+        let unreachable = |source| match is_impostor(&source) {
+            true => RemoteError::Impostor { address: address.to_owned() },
+            false => RemoteError::Unreachable { address: address.to_owned(), source },
+        };
         let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(unreachable)?;
         let endpoint = endpoint
             .connect_timeout(CONNECT)
             .http2_keep_alive_interval(ALIVE_EVERY)
             .keep_alive_timeout(within);
-        let connecting = endpoint.connect();
+        let connecting =
+            dormouse_identity::channel(&endpoint, client_config(token.authority, None)?);
         let channel = tokio::time::timeout(within, connecting).await;
         let channel = channel.map_err(|_| silent(address, within))?.map_err(unreachable)?;
-        let client = v1::observe_client::ObserveClient::with_interceptor(channel, Carries(secret))
+        let client = v1::observe_client::ObserveClient::with_interceptor(channel, Carries(token))
             .max_decoding_message_size(LARGEST_LINE);
         Ok(Self { client, address: address.to_owned(), within })
     }
@@ -252,19 +269,33 @@ impl EventLines {
 
 #[cfg(test)]
 mod tests {
+    use dormouse_identity::{Authority, Role, server_config};
     use tokio::net::TcpListener;
+    use tokio_rustls::TlsAcceptor;
 
     use super::*;
 
     #[tokio::test]
     async fn whoever_takes_calls_and_answers_none_is_not_waited_for() {
+        let authority = Authority::generate().expect("an authority");
+        let day = Duration::from_secs(86_400);
+        let token = Token::generate(Role::Operator, authority.fingerprint(), day).expect("a token");
         // What is accepted by nobody stands in the queue of the system, as with a stopped process.
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("its address").to_string();
         let within = Duration::from_millis(50);
-        let secret = Secret::new([7; 32]);
-        let mut remote =
-            Remote::dial_within(&address, secret, within).await.expect("it is reached");
+        let no = Remote::dial_within(&address, token.clone(), within).await.expect_err("silence");
+        assert!(matches!(&no, RemoteError::Silent { .. }), "{no}");
+        // This one shakes hands, and says nothing more.
+        let acceptor = TlsAcceptor::from(server_config(&authority).expect("TLS"));
+        let silent = tokio::spawn(async move {
+            let mut kept = Vec::new();
+            while let Ok((stream, _)) = listener.accept().await {
+                kept.push(acceptor.accept(stream).await);
+            }
+        });
+        let within = Duration::from_millis(500);
+        let mut remote = Remote::dial_within(&address, token, within).await.expect("it is reached");
         let wanted = v1::EventsRequest { from_seq: 0, header: true, follow: true };
         for no in [
             remote.status().await.map(drop).expect_err("nobody answers"),
@@ -274,5 +305,24 @@ mod tests {
             assert!(matches!(&no, RemoteError::Silent { .. }), "{no}");
             assert!(no.to_string().contains(&address), "{no}");
         }
+        silent.abort();
+    }
+
+    #[tokio::test]
+    async fn an_impostor_is_not_shown_the_token() {
+        let (ours, other) =
+            (Authority::generate().expect("one"), Authority::generate().expect("another"));
+        let day = Duration::from_secs(86_400);
+        let token = Token::generate(Role::Operator, ours.fingerprint(), day).expect("a token");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("its address").to_string();
+        let acceptor = TlsAcceptor::from(server_config(&other).expect("TLS"));
+        let impostor = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.expect("a call");
+            acceptor.accept(stream).await.map(drop)
+        });
+        let no = Remote::dial(&address, token).await.expect_err("an impostor");
+        assert!(matches!(&no, RemoteError::Impostor { .. }), "{no}");
+        assert!(impostor.await.expect("no panic").is_err(), "it never saw a whole handshake");
     }
 }

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use dormouse_analysis::LiveFacts;
+use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
 use dormouse_log::LogReader;
-use dormouse_model::{Event, Report, Request, Step, Submission};
+use dormouse_model::{AttemptEnd, AttemptEnds, Event, Report, Request, Step, Submission};
 use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
 use serde_json::Value;
 
 use crate::CoordinatorError;
 use crate::admission::{self, Room};
+use crate::announce::announcements;
 use crate::answers::Answers;
 use crate::conductor::RestoredHost;
 use crate::outage::Anchor;
@@ -26,6 +27,10 @@ pub(crate) struct Restored {
     pub(crate) run_name: String,
     pub(crate) run: Run,
     pub(crate) facts: LiveFacts,
+    pub(crate) evidence: Evidence,
+    /// How programs of the user's own ended.
+    pub(crate) ends: Vec<AttemptEnd>,
+    pub(crate) answer_seed: u64,
     pub(crate) hosts: Vec<RestoredHost>,
     /// The commands that the hosts have not answered by the log's end.
     pub(crate) answers: Answers,
@@ -50,7 +55,7 @@ pub(crate) fn restore(
     (submissions, requests): (&[Submission], &[(Time, Request)]),
     mut followers: Followers,
     mut door: Door,
-    mut run: Run,
+    (mut run, announces): (Run, bool),
 ) -> Result<Restored, CoordinatorError> {
     let refuse = |why: String| CoordinatorError::Resume { path: path.to_owned(), why };
     let mut log = LogReader::open(path)?;
@@ -68,6 +73,11 @@ pub(crate) fn restore(
     }
     let mut facts = LiveFacts { share: Ppm::new(share), ..LiveFacts::default() };
     facts.cpu_us = admission::cpu_times(run.setup(), facts.share, speedup);
+    let mut evidence = Evidence::new(speedup);
+    let (mut seen_ends, mut ends) = (AttemptEnds::default(), Vec::new());
+    let seed = live.get("answer_seed").and_then(Value::as_str);
+    // The log of an older version has none: its tasks had no nonce.
+    let answer_seed = seed.and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or_default();
     let mut hosts: BTreeMap<HostId, RestoredHost> = BTreeMap::new();
     let (mut begun, mut last, mut anchor) = (false, Time::ZERO, None);
     let mut answers = Answers::default();
@@ -152,7 +162,7 @@ pub(crate) fn restore(
                     host.heard.insert(*number);
                 }
             }
-            Event::FaultFelt { host, number, .. } => {
+            Event::FaultFelt { host, number, .. } | Event::HostLoad { host, number, .. } => {
                 if let Some(host) = hosts.get_mut(host) {
                     host.heard.insert(*number);
                 }
@@ -165,16 +175,25 @@ pub(crate) fn restore(
             | Event::AllRequested
             | Event::InstantOver
             | Event::Interrupt { .. }
+            | Event::Disbelieved { .. }
+            | Event::CoordinatorLoad { .. }
             | Event::Cancel { .. }
             | Event::Resumed { .. } => {}
         }
-        for command in commands {
+        let announced = if announces {
+            announcements(step.at, &step.notices, |vm| Some(run.provider().vm(vm)?.host))
+        } else {
+            Vec::new()
+        };
+        for command in announced.into_iter().chain(commands) {
             answers.told(&command);
             if let Some(host) = hosts.get_mut(&command.host()) {
                 host.commands.push(command);
             }
         }
+        ends.extend(seen_ends.see(&step));
         facts.see(&step);
+        evidence.see(run.setup(), &step);
         followers.see(&step);
         last = step.at;
     }
@@ -186,6 +205,9 @@ pub(crate) fn restore(
         run_name,
         run,
         facts,
+        evidence,
+        ends,
+        answer_seed,
         hosts,
         answers,
         begun,

@@ -1,12 +1,14 @@
 //! The workers of a run: the incarnation and the standing of each.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Instant;
 
 use dormouse_units::HostId;
 use ractor::ActorRef;
 
 use crate::admission::Room;
 use crate::session::SessionMsg;
+use crate::unasked::Stale;
 
 /// Where a host stands in the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +44,10 @@ pub(crate) struct Entry {
     /// `None` for a host that was lost before this coordinator started.
     pub(crate) session: Option<ActorRef<SessionMsg>>,
     pub(crate) numbers: Numbers,
+    /// Reports of it that changed nothing.
+    pub(crate) stale: Stale,
+    /// When its worker was welcomed; `None`: by a coordinator before this one.
+    pub(crate) welcomed: Option<Instant>,
 }
 
 /// How far a worker's reports have come: some wait before they become steps of the run.

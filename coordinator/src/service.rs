@@ -1,36 +1,41 @@
 //! A live run from its start to its end: the actors beside its conductor, and the server.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
+use dormouse_identity::server_config;
 use dormouse_log::LogWriter;
-use dormouse_model::Step;
-use dormouse_proto::{Secret, v1};
+use dormouse_model::{AttemptEnd, Step};
+use dormouse_proto::v1;
+use dormouse_tasks::own::{OwnProgram, TaskProgram};
+use dormouse_units::TaskId;
 use ractor::{Actor, ActorRef};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio_stream::StreamExt as _;
+use tokio_rustls::TlsAcceptor;
+use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tonic::service::interceptor::InterceptedService;
-use tonic::transport::server::TcpIncoming;
 use tracing::Span;
 
 use crate::CoordinatorError;
 use crate::api::Api;
 use crate::assignments::Assignments;
-use crate::candidates::Candidates;
 use crate::conductor::{self, ConductorArgs, ConductorState};
+use crate::contents::{Contents, LayOut};
 use crate::feed::EventFeed;
-use crate::journal::{Journal, JournalArgs, JournalMsg};
+use crate::identity::{self, Guard, RunIdentity, Secured, incoming};
+use crate::image_key;
+use crate::journal::{Journal, JournalArgs, JournalMsg, OnceDurable as _};
 use crate::lives::Lives;
 use crate::message::ConductorMsg;
 use crate::observe::ObserveApi;
 use crate::outbound::SessionEnd;
 use crate::progress::{Posted, Progress};
-use crate::secret::{self, Guard};
+use crate::refusals::Refusals;
 use crate::session::SessionMsg;
 use crate::store::Store;
 use crate::transfers::Transfers;
@@ -58,8 +63,8 @@ pub(crate) struct Particulars {
     pub(crate) lost_after: Duration,
     pub(crate) listener: TcpListener,
     pub(crate) address: SocketAddr,
-    /// What every call must carry.
-    pub(crate) secret: Secret,
+    /// The authority and the tokens that are believed.
+    pub(crate) identity: RunIdentity,
     pub(crate) cancel: CancellationToken,
     pub(crate) pause: CancellationToken,
     /// Nobody tells them that the run is over where it can be gone on with.
@@ -89,16 +94,39 @@ fn broken(error: &ractor::SpawnErr) -> CoordinatorError {
     CoordinatorError::Part { part: "coordinator's start", why: error.to_string() }
 }
 
+/// Takes in a file that tasks begin with, which must be what it was when its experiment was read.
+fn take_in(contents: &Contents, digest: &str, file: &Path) -> Result<(), CoordinatorError> {
+    let input = |why: String| CoordinatorError::Input { path: file.to_owned(), why };
+    let taken = contents.take_in(file, "input").map_err(|error| input(error.to_string()))?;
+    match taken.digest == digest {
+        true => Ok(()),
+        false => Err(input("it is not what it was when the experiment was read".to_owned())),
+    }
+}
+
 impl Service {
     /// Starts them, with what they keep in the output folder. So much of the log is durable.
     pub(crate) async fn start(
         out: &Path,
+        (programs, inputs): (&[TaskProgram], BTreeMap<String, PathBuf>),
         (writer, length): (LogWriter, u64),
         observer: Option<mpsc::UnboundedSender<Step>>,
         (vitals, span): (Vitals, Span),
     ) -> Result<Self, CoordinatorError> {
         let root = out.join(CHECKPOINTS);
-        let store = Store::open(&root)
+        let folder = out.join(Contents::FOLDER);
+        let opening = move || {
+            let output = |source| CoordinatorError::Output { path: folder.clone(), source };
+            let contents = Contents::open(&folder).map_err(output)?;
+            inputs.iter().try_for_each(|(digest, file)| take_in(&contents, digest, file))?;
+            Ok(contents)
+        };
+        let opened = tokio::task::spawn_blocking(opening).await;
+        let contents = opened.unwrap_or_else(|panic| {
+            let why = panic.to_string();
+            Err(CoordinatorError::Part { part: "coordinator's start", why })
+        })?;
+        let store = Store::open(&root, Arc::new(contents))
             .map_err(|source| CoordinatorError::Output { path: root.clone(), source })?;
         let (failing, failed) = mpsc::unbounded_channel();
         let (finish, finished) = oneshot::channel();
@@ -122,7 +150,7 @@ impl Service {
             warden,
             journal,
             store: Arc::new(store),
-            assignments: Arc::default(),
+            assignments: Arc::new(Assignments::new(own_programs(programs))),
             vitals,
             span,
             lives: Arc::default(),
@@ -133,6 +161,13 @@ impl Service {
             failed,
             failing,
         })
+    }
+
+    /// Puts into the run's folder what attempts left that ended before the run was gone on with, unless it is there.
+    pub(crate) fn lay_out(&self, ends: Vec<AttemptEnd>) {
+        for of in ends {
+            Box::new(LayOut { contents: Arc::clone(self.store.contents()), of }).happen();
+        }
     }
 
     /// Conducts the run to its end.
@@ -148,8 +183,13 @@ impl Service {
         let _serving = self.vitals.serving();
         let conductor = conductor::thread::start(args).await?;
         let session_end = SessionEnd::default();
+        let RunIdentity { authority, folder } = particulars.identity;
+        let acceptor = TlsAcceptor::from(server_config(&authority)?);
+        let guard = Guard::new(folder);
         let api = Api {
             run: particulars.run,
+            authority,
+            guard: guard.clone(),
             tasks: particulars.entries,
             conductor: conductor.clone(),
             lives: Arc::clone(&self.lives),
@@ -158,6 +198,7 @@ impl Service {
             session_end: session_end.clone(),
             transfers: Transfers::default(),
             connections: AtomicU64::new(0),
+            refusals: Refusals::default(),
             span: self.span.clone(),
         };
         let observe = ObserveApi {
@@ -165,10 +206,11 @@ impl Service {
             conductor: conductor.clone(),
             board: self.board.subscribe(),
             events: self.events.clone(),
+            guard: guard.clone(),
         };
-        let guard = Guard::new(particulars.secret);
         let (listener, lost_after) = (particulars.listener, particulars.lost_after);
-        let serving = serve(listener, (api, observe), guard, lost_after, session_end.clone());
+        let incoming = incoming(listener, &guard, acceptor);
+        let serving = serve(incoming, (api, observe), lost_after, session_end.clone());
         let server = tokio::spawn(serving);
         let server_ends = server.abort_handle();
         let watch = tokio::spawn(watch_server(server, particulars.address, self.failing.clone()));
@@ -202,12 +244,15 @@ impl Service {
             server_ends.abort();
         }
         let last = outcome?;
+        // What tasks left is in the run's folder before the contents go.
+        self.store.contents().laid_out().await;
         // A run that is over needs none of them; one that broke may be resumed.
         let closed = tokio::task::spawn_blocking(move || {
-            self.store.close().and_then(|()| secret::forget(&self.out))
+            let forgotten = self.store.close().and_then(|()| identity::forget(&self.out));
+            forgotten.and_then(|()| image_key::forget(&self.out))
         });
         if let Ok(Err(error)) = closed.await {
-            tracing::warn!(%error, "the checkpoints, or the secret, can't be removed");
+            tracing::warn!(%error, "the checkpoints, or the identity, can't be removed");
         }
         Ok(last)
     }
@@ -238,30 +283,34 @@ impl Service {
     }
 }
 
+/// The programs of the user's own, by their tasks.
+fn own_programs(programs: &[TaskProgram]) -> BTreeMap<TaskId, Arc<OwnProgram>> {
+    let own = (0..).map(TaskId::new).zip(programs);
+    own.filter_map(|(task, program)| Some((task, Arc::clone(program.own()?)))).collect()
+}
+
 /// Serves until the end of all sessions is announced, and then until every connection has been
 /// told.
 async fn serve(
-    listener: TcpListener,
+    incoming: ReceiverStream<std::io::Result<Secured>>,
     (api, observe): (Api, ObserveApi),
-    guard: Guard,
     lost_after: Duration,
     session_end: SessionEnd,
 ) -> Result<(), tonic::transport::Error> {
-    let service = v1::coordinator_server::CoordinatorServer::new(api)
+    let api = Arc::new(api);
+    let service = v1::coordinator_server::CoordinatorServer::from_arc(Arc::clone(&api))
+        .max_decoding_message_size(LARGEST_MESSAGE);
+    let contents = v1::content_store_server::ContentStoreServer::from_arc(api)
         .max_decoding_message_size(LARGEST_MESSAGE);
     let observe = v1::observe_server::ObserveServer::new(observe);
-    let candidates = Candidates::default();
-    let added = move |came: std::io::Result<TcpStream>| came.map(|stream| candidates.add(stream));
     tonic::transport::Server::builder()
         .http2_keepalive_interval(Some(lost_after / 2))
         .http2_keepalive_timeout(Some(lost_after))
         .max_concurrent_streams(STREAMS)
-        .add_service(InterceptedService::new(service, guard.clone()))
-        .add_service(InterceptedService::new(observe, guard))
-        .serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)).map(added),
-            async move { session_end.announced().await },
-        )
+        .add_service(service)
+        .add_service(contents)
+        .add_service(observe)
+        .serve_with_incoming_shutdown(incoming, async move { session_end.announced().await })
         .await
 }
 

@@ -18,6 +18,8 @@ use crate::journal::OnceDurable;
 use crate::link::{Link, Nonsense, Owed};
 use crate::message::ConductorMsg;
 use crate::outbound::goodbye_message;
+use crate::texts;
+use crate::unasked::Allowance;
 use crate::vitals::SessionPulse;
 use crate::wire::{self, Heard};
 
@@ -65,6 +67,8 @@ pub(crate) enum NoSession {
     Goodbye(v1::Goodbye),
     /// It is not welcome as what it says it is, however often it comes.
     Refused(String),
+    /// It may be later.
+    NotYet(String),
 }
 
 impl From<v1::Goodbye> for NoSession {
@@ -128,6 +132,8 @@ pub(crate) struct SessionState {
     spoke: bool,
     /// Permits of messages that are not durable, with their last report.
     permits: VecDeque<(u64, OwnedSemaphorePermit)>,
+    /// What it may say unasked.
+    unasked: Allowance,
     lost: bool,
     heart: JoinHandle<()>,
     pulse: SessionPulse,
@@ -198,7 +204,7 @@ impl SessionState {
         let before = self.link.heard();
         let new = self.link.hear(reports)?;
         let mut heard = Vec::with_capacity(new.len());
-        for (number, report) in new {
+        for (number, mut report) in new {
             if report.report.is_none() && number > 1 {
                 let host = self.host;
                 tracing::warn!(%host, number, "a report is dropped: its kind is not known here");
@@ -206,6 +212,8 @@ impl SessionState {
             }
             let nonsense = |why| Nonsense::Report { number, why };
             bounds::check(&report).map_err(nonsense)?;
+            texts::bound(&mut report).map_err(nonsense)?;
+            self.unasked.take(&report, Instant::now()).map_err(nonsense)?;
             let report = wire::heard(report).map_err(nonsense)?;
             if matches!(report, Heard::Ready { .. }) != (number == 1) {
                 let why = "the first report, and no other, must be Ready".to_owned();
@@ -283,6 +291,7 @@ impl Actor for Session {
             silent: 0,
             spoke: false,
             permits: VecDeque::new(),
+            unasked: Allowance::new(Instant::now()),
             lost: false,
             heart,
             pulse: args.pulse,

@@ -1,18 +1,22 @@
 //! The checkpoint store: one file per checkpoint, whole or not there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use blake3::Hash;
+
+use crate::contents::{Contents, Which};
+use crate::disk;
 use crate::journal::OnceDurable;
 
+/// So many bytes of a checkpoint are written before it is looked again whether the disk has room.
+const LOOK_AFTER: u64 = 16 << 20;
 /// Checkpoints kept per task: one of them may turn out damaged, and one may be under way.
 const KEPT: usize = 3;
-
-/// The number of a checkpoint and the attempt that took it.
-type Which = (u32, u32);
 
 /// A folder of checkpoints, `<task>/<number>.<attempt>`. Its methods block, but for
 /// [`Store::holds`].
@@ -24,6 +28,8 @@ type Which = (u32, u32);
 #[derive(Debug)]
 pub(crate) struct Store {
     root: PathBuf,
+    /// What the checkpoints refer to and don't have in them.
+    contents: Arc<Contents>,
     /// Tasks that may have some.
     tasks: Mutex<BTreeSet<u32>>,
 }
@@ -54,13 +60,18 @@ pub(crate) struct Incoming {
     part: PathBuf,
     file: File,
     bytes: u64,
+    /// The bytes that it has when it is looked again whether the disk has room.
+    look_at: u64,
     finished: bool,
 }
 
 impl Store {
-    /// The store in this folder, which is made; parts left by a crash are removed.
-    pub(crate) fn open(root: &Path) -> io::Result<Self> {
+    /// The store in this folder, which is made, of checkpoints that refer to these contents. Parts that a crash has
+    /// left are removed.
+    pub(crate) fn open(root: &Path, contents: Arc<Contents>) -> io::Result<Self> {
+        // Memory of tasks is nobody else's to read.
         fs::create_dir_all(root)?;
+        fs::set_permissions(root, Permissions::from_mode(0o700))?;
         let mut tasks = BTreeSet::new();
         for task in fs::read_dir(root)? {
             let task = task?.path();
@@ -74,7 +85,7 @@ impl Store {
                 }
             }
         }
-        Ok(Self { root: root.to_owned(), tasks: Mutex::new(tasks) })
+        Ok(Self { root: root.to_owned(), contents, tasks: Mutex::new(tasks) })
     }
 
     fn tasks(&self) -> MutexGuard<'_, BTreeSet<u32>> {
@@ -87,19 +98,43 @@ impl Store {
         self.tasks().contains(&task)
     }
 
+    /// The contents that checkpoints refer to.
+    pub(crate) fn contents(&self) -> &Arc<Contents> {
+        &self.contents
+    }
+
+    /// Takes a checkpoint that has come, with the contents that it refers to. Its bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::NotFound`] where one of these is not here; or the system refuses.
+    pub(crate) fn finish(&self, task: u32, incoming: Incoming, refers: &[Hash]) -> io::Result<u64> {
+        self.contents.keep_for(task, incoming.which, refers)?;
+        let bytes = incoming.finish()?;
+        let stored = stored(&self.folder(task))?.into_keys().collect();
+        self.contents.retain(task, &stored)?;
+        Ok(bytes)
+    }
+
     fn folder(&self, task: u32) -> PathBuf {
         self.root.join(task.to_string())
     }
 
     /// Begins to receive a checkpoint. `nonce` keeps two that are received at once apart.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::StorageFull`] where what is free of the disk is kept for the log; or the system
+    /// refuses.
     pub(crate) fn receive(&self, task: u32, which: Which, nonce: u64) -> io::Result<Incoming> {
+        disk::has_room(&self.root)?;
         self.tasks().insert(task);
         let folder = self.folder(task);
         fs::create_dir_all(&folder)?;
         let (number, attempt) = which;
         let part = folder.join(format!("{number}.{attempt}.{nonce}.part"));
-        let file = File::create_new(&part)?;
-        Ok(Incoming { folder, which, part, file, bytes: 0, finished: false })
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+        Ok(Incoming { folder, which, part, file, bytes: 0, look_at: LOOK_AFTER, finished: false })
     }
 
     /// Opens a stored checkpoint.
@@ -113,12 +148,14 @@ impl Store {
     /// Forgets all checkpoints of a task.
     pub(crate) fn forget(&self, task: u32) -> io::Result<()> {
         self.tasks().remove(&task);
+        self.contents.forget(task)?;
         remove(&self.folder(task))
     }
 
     /// Forgets all checkpoints of all tasks, and the folder.
     pub(crate) fn close(&self) -> io::Result<()> {
         self.tasks().clear();
+        self.contents.close()?;
         remove(&self.root)
     }
 }
@@ -126,6 +163,10 @@ impl Store {
 impl Incoming {
     pub(crate) fn write(&mut self, data: &[u8]) -> io::Result<()> {
         self.bytes += data.len() as u64;
+        if self.bytes >= self.look_at {
+            self.look_at = self.bytes + LOOK_AFTER;
+            disk::has_room(&self.folder)?;
+        }
         self.file.write_all(data)
     }
 
@@ -135,7 +176,7 @@ impl Incoming {
     /// It isn't synced: on the disk of the event log, megabytes of images would hold up the log's
     /// own syncs, and with them every command, for seconds. After a power cut the checksums in
     /// the checkpoint tell, and the one before is used.
-    pub(crate) fn finish(mut self) -> io::Result<u64> {
+    fn finish(mut self) -> io::Result<u64> {
         let (number, attempt) = self.which;
         fs::rename(&self.part, self.folder.join(format!("{number}.{attempt}")))?;
         self.finished = true;
@@ -202,6 +243,11 @@ mod tests {
 
     use super::*;
 
+    fn open(root: &Path) -> Store {
+        let contents = Contents::open(&root.join("contents")).expect("room");
+        Store::open(&root.join("checkpoints"), Arc::new(contents)).expect("a store")
+    }
+
     fn names(folder: &Path) -> Vec<String> {
         let mut names: Vec<_> = fs::read_dir(folder)
             .expect("the folder is there")
@@ -214,7 +260,7 @@ mod tests {
     #[test]
     fn the_three_newest_are_kept_and_parts_leave_nothing() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::open(dir.path()).expect("a store");
+        let store = open(dir.path());
         for number in 8..13 {
             let mut incoming = store.receive(7, (number, 1), 1).expect("room");
             incoming.write(&[1, 2]).expect("room");
@@ -223,7 +269,7 @@ mod tests {
         }
         let torn = store.receive(7, (13, 1), 1).expect("room");
         drop(torn);
-        assert_eq!(names(&dir.path().join("7")), ["10.1", "11.1", "12.1"]);
+        assert_eq!(names(&dir.path().join("checkpoints/7")), ["10.1", "11.1", "12.1"]);
         let mut bytes = Vec::new();
         let mut file = store.open_checkpoint(7, 12).expect("it is stored");
         file.read_to_end(&mut bytes).expect("readable");
@@ -233,21 +279,21 @@ mod tests {
         store.forget(7).expect("it goes");
         store.forget(7).expect("it is gone");
         assert!(!store.holds(7));
-        assert_eq!(names(dir.path()), [""; 0]);
+        assert_eq!(names(&dir.path().join("checkpoints")), [""; 0]);
         store.close().expect("it goes");
-        assert!(!dir.path().exists());
+        assert_eq!(names(dir.path()), [""; 0]);
     }
 
     #[test]
     fn what_an_attempt_that_was_given_up_sends_late_replaces_nothing() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::open(dir.path()).expect("a store");
+        let store = open(dir.path());
         let put = |number, attempt| {
             let mut incoming = store.receive(7, (number, attempt), 1).expect("room");
             incoming.write(&[u8::try_from(attempt).expect("small")]).expect("room");
             incoming.finish().expect("room");
         };
-        let names = || names(&dir.path().join("7"));
+        let names = || names(&dir.path().join("checkpoints/7"));
         for number in 1..4 {
             put(number, 1);
         }
@@ -274,22 +320,44 @@ mod tests {
     fn a_checkpoint_that_is_sent_again_is_the_same_one() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         for _ in 0..2 {
-            let store = Store::open(dir.path()).expect("a store");
+            let store = open(dir.path());
             let mut incoming = store.receive(7, (2, 1), 1).expect("room");
             incoming.write(&[7; 9]).expect("room");
             assert_eq!(incoming.finish().expect("room"), 9);
-            assert_eq!(names(&dir.path().join("7")), ["2.1"]);
+            assert_eq!(names(&dir.path().join("checkpoints/7")), ["2.1"]);
         }
     }
 
     #[test]
     fn parts_of_a_crash_are_removed_when_it_is_opened_again() {
         let dir = tempfile::tempdir().expect("a temporary folder");
-        let store = Store::open(dir.path()).expect("a store");
+        let store = open(dir.path());
         store.receive(1, (1, 1), 1).expect("room").finish().expect("room");
-        fs::write(dir.path().join("1/2.1.77.part"), "half").expect("room");
-        let store = Store::open(dir.path()).expect("a store");
+        fs::write(dir.path().join("checkpoints/1/2.1.77.part"), "half").expect("room");
+        let store = open(dir.path());
         assert!(store.holds(1));
-        assert_eq!(names(&dir.path().join("1")), ["1.1"]);
+        assert_eq!(names(&dir.path().join("checkpoints/1")), ["1.1"]);
+    }
+
+    #[test]
+    fn a_checkpoint_is_taken_only_with_what_it_refers_to() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let store = open(dir.path());
+        let digest = blake3::hash(b"large");
+        let take = |number| {
+            let incoming = store.receive(7, (number, 1), 1).expect("room");
+            store.finish(7, incoming, &[digest])
+        };
+        let absent = take(1).expect_err("it is not here");
+        assert_eq!(absent.kind(), io::ErrorKind::NotFound);
+        assert!(store.open_checkpoint(7, 1).is_err());
+        let mut incoming = store.contents().receive(digest, 5).expect("room");
+        incoming.write(b"large").expect("room");
+        store.contents().finish(incoming).expect("it is whole");
+        (2..6).for_each(|number| assert_eq!(take(number).expect("all is here"), 0));
+        let kept = dir.path().join("contents/checkpoints/7");
+        assert_eq!(names(&kept), ["3.1", "4.1", "5.1"]);
+        store.forget(7).expect("it goes");
+        assert!(!kept.exists());
     }
 }

@@ -1,4 +1,4 @@
-//! Checkpoints on their way to workers and from them: none waits for a slow peer with anything
+//! Checkpoints and contents on their way to workers and from them: none waits for a slow peer with anything
 //! that others need.
 //!
 //! A file is read and written on threads that the event log's writer uses, too. So a thread is held
@@ -73,38 +73,83 @@ impl Transfers {
         blocking(&self.threads, work).await
     }
 
-    /// Gives a stored checkpoint to a host whose turn it is.
-    pub(crate) fn give(
+    /// Gives a file of the store to a host whose turn it is.
+    pub(crate) fn give<P: Parcel>(
         &self,
-        of: v1::CheckpointRef,
+        parcel: P,
         file: File,
         turn: OwnedSemaphorePermit,
         limits: (Duration, Deadline),
-    ) -> Download {
+    ) -> Given<P::Chunk> {
         let threads = Arc::clone(&self.threads);
         Given::start(AHEAD, Some(turn), |chunks| async move {
-            give(of, file, &threads, chunks, limits).await
+            give(parcel, file, &threads, chunks, limits).await
         })
+    }
+}
+
+/// What is given, in chunks.
+pub(crate) trait Parcel: Send + 'static {
+    /// The message that one chunk of it is.
+    type Chunk: Send + 'static;
+
+    /// What it is, for the log of whoever gives it.
+    fn name(&self) -> String;
+
+    /// The message with these bytes, which are its next.
+    fn chunk(&mut self, data: Vec<u8>) -> Self::Chunk;
+
+    /// All has been given; an error where that was not what it should have been.
+    fn end(self) -> Result<(), Status>;
+}
+
+/// A checkpoint that is given; only the first chunk says which it is.
+#[derive(Debug)]
+pub(crate) struct GivenCheckpoint {
+    task: u32,
+    number: u32,
+    first: Option<v1::CheckpointRef>,
+}
+
+impl GivenCheckpoint {
+    pub(crate) fn new(of: v1::CheckpointRef) -> Self {
+        Self { task: of.task, number: of.checkpoint, first: Some(of) }
+    }
+}
+
+impl Parcel for GivenCheckpoint {
+    type Chunk = v1::CheckpointChunk;
+
+    fn name(&self) -> String {
+        format!("checkpoint {} of task {}", self.number, self.task)
+    }
+
+    fn chunk(&mut self, data: Vec<u8>) -> v1::CheckpointChunk {
+        let (checkpoint, contents) = (self.first.take(), Vec::new());
+        v1::CheckpointChunk { checkpoint, data: data.into(), contents }
+    }
+
+    fn end(self) -> Result<(), Status> {
+        Ok(())
     }
 }
 
 /// The chunks of a checkpoint.
 pub(crate) type Download = Given<v1::CheckpointChunk>;
 
-async fn give(
-    of: v1::CheckpointRef,
+async fn give<P: Parcel>(
+    mut parcel: P,
     mut file: File,
     threads: &Arc<Semaphore>,
-    chunks: mpsc::Sender<v1::CheckpointChunk>,
+    chunks: mpsc::Sender<P::Chunk>,
     (stall, deadline): (Duration, Deadline),
 ) -> Result<(), Status> {
-    let (task, number) = (of.task, of.checkpoint);
+    let name = parcel.name();
     let given_up = |why: String| {
-        tracing::warn!(task, checkpoint = number, why, "a download is given up");
+        tracing::warn!(what = name, why, "a download is given up");
         Status::deadline_exceeded(why)
     };
-    let mut bytes = 0;
-    let mut first = Some(of);
+    let (mut bytes, mut is_first) = (0, true);
     loop {
         let (data, back) = blocking(threads, move || {
             let mut data = Vec::with_capacity(CHUNK);
@@ -113,17 +158,17 @@ async fn give(
         })
         .await?;
         file = back;
-        // An empty checkpoint is one empty chunk.
-        if data.is_empty() && first.is_none() {
-            return Ok(());
+        // An empty one is one empty chunk.
+        if data.is_empty() && !is_first {
+            return parcel.end();
         }
+        is_first = false;
         bytes += data.len() as u64;
         let left = deadline.left(bytes);
         if left.is_zero() {
             return Err(given_up(deadline.missed(bytes)));
         }
-        let chunk = v1::CheckpointChunk { checkpoint: first.take(), data: data.into() };
-        match timeout(stall.min(left), chunks.send(chunk)).await {
+        match timeout(stall.min(left), chunks.send(parcel.chunk(data))).await {
             Ok(Ok(())) => {}
             // The reader has left.
             Ok(Err(_)) => return Ok(()),
@@ -153,9 +198,9 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
-fn store_status(error: &io::Error) -> Status {
+pub(crate) fn store_status(error: &io::Error) -> Status {
     match error.kind() {
-        io::ErrorKind::NotFound => Status::not_found("there is no such checkpoint"),
+        io::ErrorKind::NotFound => Status::not_found("there is no such checkpoint or content"),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Status::resource_exhausted("the disk of the checkpoint store is full")
         }
@@ -184,7 +229,7 @@ mod tests {
 
     async fn begun(transfers: &Transfers, bytes: usize, stall: Duration) -> Download {
         let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
-        transfers.give(of(), file(bytes), turn, (stall, Deadline::begin()))
+        transfers.give(GivenCheckpoint::new(of()), file(bytes), turn, (stall, Deadline::begin()))
     }
 
     #[tokio::test]
@@ -204,7 +249,7 @@ mod tests {
         let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
         // It may take 50 ms and a quarter of a second for each chunk.
         let limits = (STALL, Deadline::within(Duration::from_millis(50)));
-        let mut slow = transfers.give(of(), file(99 * CHUNK), turn, limits);
+        let mut slow = transfers.give(GivenCheckpoint::new(of()), file(99 * CHUNK), turn, limits);
         let mut chunks = 0;
         let error = loop {
             // This is its slowness: nothing is waited for.

@@ -1,25 +1,37 @@
 //! Between the engine's words and the wire's.
 
-use dormouse_cloud::Burstable;
-use dormouse_model::{Command, FaultKind, Felt, Ledger, Report, StartTask};
+use std::sync::Arc;
+
+use dormouse_cloud::{Burstable, Market};
+use dormouse_model::{
+    Announcement, Command, FaultKind, Felt, Ledger, MetadataSettings, MetadataTimes,
+    MetadataTokens, OwnEnd, Report, StartTask,
+};
 use dormouse_proto::v1;
+use dormouse_tasks::answer;
+use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, Credits, FaultId, Mode, Ppm, Seats, Span, Speedup, TaskId, Tier,
     Time, VmId,
 };
 
-use crate::outage::micros;
+use crate::outage::{micros, unix_us};
+use crate::own_program::{own_end, own_to_wire};
 use crate::parallel::{self, Programs};
 
 /// What each task is on a worker: its program, and the CPU time it is given.
 #[derive(Clone, Debug)]
 pub(crate) struct Loads {
-    pub(crate) programs: Vec<Vec<String>>,
+    pub(crate) programs: Vec<TaskProgram>,
     pub(crate) cpu_us: Vec<u64>,
     /// What makes the programs of parallel jobs; `None` for a run without any.
     pub(crate) parallel: Option<Programs>,
     /// How much faster than real time the run's clock goes.
     pub(crate) speedup: Speedup,
+    /// The secret number from which each task has its nonce.
+    pub(crate) answer_seed: u64,
+    /// How the metadata endpoints of VMs answer; `None`: they have none.
+    pub(crate) metadata: Option<MetadataSettings>,
 }
 
 impl Loads {
@@ -28,7 +40,7 @@ impl Loads {
         use v1::command::Command as Wire;
         let vm_ref = |vm: VmId| v1::VmRef { vm: vm.get() };
         let wire = match command {
-            Command::CreateVm { vm, kind, vcpus, memory, burstable, two_tier, .. } => {
+            Command::CreateVm { vm, kind, market, vcpus, memory, burstable, two_tier, .. } => {
                 let core = self.parallel.filter(|_| two_tier).map(|programs| programs.core.get());
                 Wire::CreateVm(v1::CreateVm {
                     vm: vm.get(),
@@ -38,8 +50,10 @@ impl Loads {
                     burstable: burstable.map(burstable_to_wire),
                     two_tier,
                     core_ppm: core,
+                    metadata: self.metadata.map(|of| self.metadata(of, market, at)),
                 })
             }
+            Command::Announce { vm, what, .. } => Wire::Announce(announce_to_wire(vm, what)),
             Command::FreezeVm { vm, .. } => Wire::FreezeVm(vm_ref(vm)),
             Command::ThawVm { vm, .. } => Wire::ThawVm(vm_ref(vm)),
             Command::DestroyVm { vm, .. } => Wire::DestroyVm(vm_ref(vm)),
@@ -78,13 +92,30 @@ impl Loads {
         v1::Command { command: Some(wire), emulated_at_us, real_late_us: 0 }
     }
 
+    fn metadata(&self, of: MetadataSettings, market: Market, at: Option<Time>) -> v1::Metadata {
+        let since = at.filter(|_| of.times == MetadataTimes::Emulated);
+        let since = since.map(|at| micros(self.speedup.real(at.since(Time::ZERO))));
+        v1::Metadata {
+            spot: market == Market::Spot,
+            zone: String::new(),
+            tokens_required: of.tokens == MetadataTokens::Required,
+            hop_limit: of.hop_limit.map_or(0, u32::from),
+            zero_unix_us: since.map(|since| unix_us().saturating_sub(since)),
+        }
+    }
+
     fn start(&self, start: StartTask) -> v1::StartTask {
         let Seats { vm, tier, cpus } = start.seats;
         let index = start.task.get() as usize;
-        let (args, plan) = match (&start.job, &self.parallel) {
+        let (mut args, plan) = match (&start.job, &self.parallel) {
             (Some(job), Some(programs)) => (programs.arguments(job), Some(programs.plan(job))),
-            _ => (self.programs.get(index).cloned().unwrap_or_default(), None),
+            _ => (self.programs.get(index).map_or(&[][..], TaskProgram::kernel).to_vec(), None),
         };
+        let own = self.programs.get(index).and_then(TaskProgram::own);
+        if !args.is_empty() {
+            let nonce = answer::nonce(self.answer_seed, start.task);
+            args.extend(["--nonce".to_owned(), nonce.to_string()]);
+        }
         v1::StartTask {
             task: task_ref(vm, start.task, start.attempt),
             program: Some(v1::Program { args }),
@@ -101,8 +132,19 @@ impl Loads {
             emulated_checkpoint_cost_us: start.checkpoint_cost.as_micros(),
             mode: mode_to_wire(start.mode).into(),
             plan,
+            own: own.map(|own| own_to_wire(own)),
         }
     }
+}
+
+const fn announce_to_wire(vm: VmId, what: Announcement) -> v1::Announce {
+    use v1::announce::What;
+    let what = match what {
+        Announcement::Terminate(at) => What::TerminateAtUs(at.as_micros()),
+        Announcement::Hibernate(at) => What::HibernateAtUs(at.as_micros()),
+        Announcement::Rebalance => What::Rebalance(v1::Nothing {}),
+    };
+    v1::Announce { vm: vm.get(), what: Some(what) }
 }
 
 const fn fault_to_wire(kind: FaultKind) -> v1::fault::Kind {
@@ -147,6 +189,9 @@ fn burstable_to_wire(b: Burstable) -> v1::Burstable {
     }
 }
 
+/// The longest answer of a task that is looked at and logged, in bytes: a longer one is none.
+const MOST_RESULT: usize = 16 << 10;
+
 /// When what is reported happened, on the run's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
@@ -164,16 +209,9 @@ pub(crate) enum Due {
 pub(crate) enum Heard {
     /// The worker has measured the programs.
     Ready { repetition_us: Vec<u64> },
-    /// Something the run must hear; before it, of an attempt that is over, its account; a
-    /// finished task's own result; when what it reports happened; and of an attempt that begins,
-    /// where.
-    Report {
-        report: Report,
-        ledger: Option<Report>,
-        result: Option<String>,
-        due: Option<Due>,
-        began: Option<Seats>,
-    },
+    /// Something the run must hear; before it, of an attempt that is over, its account; when what
+    /// it reports happened; and of an attempt that begins, where.
+    Report { report: Report, ledger: Option<Report>, due: Option<Due>, began: Option<Seats> },
     /// What else the worker's host does.
     Load(v1::HostLoad),
     /// How a fault stands with the worker, and how long after it was to be so.
@@ -190,7 +228,7 @@ pub(crate) enum Heard {
 pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
     use v1::report::Report as Wire;
     let wire = report.report.ok_or("it is empty, or of a kind that this version doesn't know")?;
-    let (mut result, mut ledger, mut due, mut began) = (None, None, None, None);
+    let (mut ledger, mut due, mut began) = (None, None, None);
     let report = match wire {
         Wire::Ready(ready) => {
             return Ok(Heard::Ready { repetition_us: ready.real_repetition_us });
@@ -243,27 +281,40 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         }
         Wire::TaskFinished(it) => {
             let of @ (vm, task, attempt) = of_task(it.task)?;
-            // What a job answers is checked where it runs; nobody reads it here.
-            result = it.result.filter(|_| it.job.is_none());
-            ledger = account(of, it.ledger, it.job.map(|job| (Ppm::ONE, job)));
+            let result = it.result.filter(|text| text.len() <= MOST_RESULT).map(Arc::from);
+            let own = it.own.map(own_end).transpose()?;
+            ledger = account(of, (it.ledger, own), it.job.map(|job| (Ppm::ONE, job)));
             due = it.due.map(|due| match due {
                 v1::task_finished::Due::EmulatedAfterUs(us) => Due::After(Span::from_micros(us)),
                 v1::task_finished::Due::EmulatedAtUs(us) => Due::Ahead(Time::from_micros(us)),
             });
             let (verified, real_cpu_us) = (it.verified, it.real_cpu_us);
-            Report::TaskFinished { vm, task, attempt, verified, real_cpu_us }
+            // By its worker's word, until the conductor has looked at the answer.
+            let reported = true;
+            let program_failed = false;
+            Report::TaskFinished {
+                vm,
+                task,
+                attempt,
+                verified,
+                reported,
+                program_failed,
+                result,
+                real_cpu_us,
+            }
         }
         Wire::TaskFailed(it) => {
             let of @ (vm, task, attempt) = of_task(it.task)?;
             let done = part(it.done_ppm)?;
-            ledger = account(of, it.ledger, it.job.map(|job| (done, job)));
+            let own = it.own.map(own_end).transpose()?;
+            ledger = account(of, (it.ledger, own), it.job.map(|job| (done, job)));
             let v1::TaskFailed { why, real_cpu_us, could_not_restore, .. } = it;
             Report::TaskFailed { vm, task, attempt, why, real_cpu_us, could_not_restore }
         }
         Wire::TaskStopped(it) => {
             let of @ (vm, task, attempt) = of_task(it.task)?;
             let done = part(it.done_ppm)?;
-            ledger = account(of, it.ledger, it.job.map(|job| (done, job)));
+            ledger = account(of, (it.ledger, None), it.job.map(|job| (done, job)));
             let kept = it.checkpoint.map(number).transpose()?.map(|number| (number, done));
             Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: it.real_cpu_us }
         }
@@ -298,23 +349,27 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             real_received_us: it.real_received_us,
         },
     };
-    Ok(Heard::Report { report, ledger, result, due, began })
+    Ok(Heard::Report { report, ledger, due, began })
 }
 
 /// The account that comes before the end of an attempt: of a parallel job with what of its work was
 /// done, else of a task.
 fn account(
     of: (VmId, TaskId, Attempt),
-    ledger: Option<v1::Ledger>,
+    (ledger, own): (Option<v1::Ledger>, Option<OwnEnd>),
     job: Option<(Ppm, v1::JobAccount)>,
 ) -> Option<Report> {
     match job {
         Some((done, job)) => Some(parallel::account(of, done, &job)),
-        None => ledger.map(|ledger| of_ledger(of, &ledger)),
+        None => ledger.map(|ledger| of_ledger(of, &ledger, own)),
     }
 }
 
-fn of_ledger((vm, task, attempt): (VmId, TaskId, Attempt), of: &v1::Ledger) -> Report {
+fn of_ledger(
+    (vm, task, attempt): (VmId, TaskId, Attempt),
+    of: &v1::Ledger,
+    own: Option<OwnEnd>,
+) -> Report {
     let ledger = Ledger {
         real_promised_us: of.real_promised_us,
         real_took_us: of.real_took_us,
@@ -330,7 +385,7 @@ fn of_ledger((vm, task, attempt): (VmId, TaskId, Attempt), of: &v1::Ledger) -> R
         real_whole_work_us: of.real_whole_work_us,
         real_slice_us: of.real_slice_us,
     };
-    Report::Ledger { vm, task, attempt, ledger: Box::new(ledger) }
+    Report::Ledger { vm, task, attempt, ledger: Box::new(ledger), own: own.map(Arc::new) }
 }
 
 fn seats_of(vm: VmId, of: &v1::Seats) -> Seats {
@@ -407,7 +462,6 @@ mod tests {
                     real_cpu_us: 7
                 },
                 ledger: None,
-                result: None,
                 due: None,
                 began: None,
             })

@@ -34,11 +34,11 @@ async fn connections_that_say_nothing_are_few_and_leave_soon() {
     // Neither the worker that is there nor one that comes is kept from anything by them.
     worker.report(vm_created(vm)).await;
     started(&worker.commands().await);
-    let mut other = FakeWorker::new("x", 1, &coordinator.at);
+    let mut other = FakeWorker::new("x", &coordinator.at);
     other.join().await;
     let last = tokio::task::spawn_blocking(move || last.into_iter().all(closed));
     assert!(within("the end of their time", last).await.unwrap());
-    // Those that have shown the secret stay.
+    // Those that have shown who they are stay.
     other.on_record().await;
     worker.on_record().await;
     coordinator.cancel.cancel();
@@ -60,9 +60,9 @@ async fn seven_hundred_downloads_that_nobody_reads_keep_nobody_else_waiting() {
     let chunk = |n| v1::CheckpointChunk {
         checkpoint: (n == 0).then(|| of.clone()),
         data: vec![7; 1 << 20].into(),
+        ..v1::CheckpointChunk::default()
     };
-    let says = Says { secret: Some(coordinator.at.secret.clone()), host: Some(welcome.host) };
-    let mut client = client(coordinator.at.address, says.clone()).await;
+    let mut client = worker.client().await;
     let chunks: Vec<_> = (0..8).map(chunk).collect();
     client.put_checkpoint(tokio_stream::iter(chunks)).await.unwrap();
     worker.report(checkpoint_taken(vm, task, attempt, 1)).await;
@@ -75,7 +75,7 @@ async fn seven_hundred_downloads_that_nobody_reads_keep_nobody_else_waiting() {
     let mut unread = tokio::task::JoinSet::new();
     let (got, mut gets) = tokio::sync::mpsc::unbounded_channel();
     for _ in 0..7 {
-        let client = common::client(coordinator.at.address, says.clone()).await;
+        let client = worker.client().await;
         for _ in 0..100 {
             let (mut client, of, got) = (client.clone(), of.clone(), got.clone());
             unread.spawn(async move {
@@ -96,4 +96,111 @@ async fn seven_hundred_downloads_that_nobody_reads_keep_nobody_else_waiting() {
     unread.shutdown().await;
     let done = coordinator.outcome().await.unwrap();
     assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+}
+
+/// A worker that sends 2.5 GB of a checkpoint fills a disk in 12 s. Its task has 1 MiB.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_is_no_larger_than_its_task_s_memory_explains() {
+    const MIB: usize = 1 << 20;
+    let dir = tempfile::tempdir().unwrap();
+    let (coordinator, mut worker, welcome) = joined("w", live(1, 1, dir.path())).await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    let (_, task, attempt) = started(&worker.commands().await);
+    let of = v1::CheckpointRef { run: welcome.run, task, checkpoint: 1, attempt };
+    let sent = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counts = std::sync::Arc::clone(&sent);
+    let chunks = (0..2_500).map(move |n| {
+        counts.fetch_add(MIB, std::sync::atomic::Ordering::Relaxed);
+        v1::CheckpointChunk {
+            checkpoint: (n == 0).then(|| of.clone()),
+            data: vec![7; MIB].into(),
+            ..v1::CheckpointChunk::default()
+        }
+    });
+    let mut client = worker.client().await;
+    let no = client.put_checkpoint(tokio_stream::iter(chunks)).await.unwrap_err();
+    assert_eq!(no.code(), tonic::Code::ResourceExhausted, "{no}");
+    assert!(no.message().contains("its memory does not explain"), "{no}");
+    // What was under way when it was refused came, too.
+    let sent = sent.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(sent < 700 * MIB, "{sent}");
+    let left = || {
+        let task = dir.path().join("checkpoints").join(task.to_string());
+        std::fs::read_dir(task).is_ok_and(|mut files| files.next().is_some())
+    };
+    within("what came of it goes", async {
+        while left() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    // The run is unharmed.
+    worker.report(finished(vm, task, attempt)).await;
+    worker.obey_to_the_end().await;
+    assert_eq!(coordinator.outcome().await.unwrap().run.unfinished(), 0);
+}
+
+/// Texts of 3.9 MB went into the log, and to whatever terminal it was shown on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_s_text_is_short_and_plain_in_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let (coordinator, mut worker, vm) = begun("w", live(1, 1, dir.path())).await;
+    worker.report(vm_created(vm)).await;
+    let (_, task, attempt) = started(&worker.commands().await);
+    let why = "\u{1b}[2J\u{202e}".to_owned() + &"x".repeat(3_900_000);
+    let failed = v1::TaskFailed {
+        task: Some(v1::TaskRef { vm, task, attempt }),
+        why,
+        ..v1::TaskFailed::default()
+    };
+    worker.report(v1::report::Report::TaskFailed(failed)).await;
+    let (_, _, again) = started(&worker.commands().await);
+    worker.report(finished(vm, task, again)).await;
+    worker.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    let log = std::fs::read_to_string(&done.log).unwrap();
+    let line = log.lines().find(|line| line.contains("u001b[2J")).unwrap();
+    // Once as it was heard, once as the scheduler was told.
+    assert!(line.len() < 10_000 && !line.contains('\u{202e}'), "{}", line.len());
+    // Its escape is a text, and no character of it.
+    assert!(line.contains(r"\\u001b[2J\\u202exxx"), "{line:.200}");
+}
+
+/// What nobody asked for has an end, and whoever sends it without end is given up, alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_floods_the_log_is_given_up_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut wanted = live(2, 1, dir.path());
+    wanted.workers = 2;
+    let coordinator = Under::start(wanted).await;
+    let mut honest = FakeWorker::new("honest", &coordinator.at);
+    let mut floods = FakeWorker::new("floods", &coordinator.at);
+    tokio::join!(honest.join(), floods.join());
+    let load = || {
+        v1::report::Report::HostLoad(v1::HostLoad {
+            machine: "m".to_owned(),
+            millicores: 1_000,
+            ..v1::HostLoad::default()
+        })
+    };
+    let goodbye = async {
+        for _ in 0..30 {
+            (0..1_000).for_each(|_| floods.make(load()));
+            floods.flush().await;
+        }
+        loop {
+            // The VM may have been its own until then.
+            if let Said::Goodbye(goodbye) = floods.hear().await {
+                return goodbye;
+            }
+        }
+    };
+    let goodbye = within("it is given up", goodbye).await;
+    assert!(goodbye.why.contains("what nobody asked for") && !goodbye.over, "{goodbye:?}");
+    honest.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
+    let bytes = std::fs::metadata(&done.log).unwrap().len();
+    assert!(bytes < 20_000_000, "{bytes}");
 }

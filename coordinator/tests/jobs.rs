@@ -11,6 +11,7 @@ use common::{FakeWorker, PATIENCE, Said, Under, joined, live as bag};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Remote, replay};
 use dormouse_engine::{Run, Work};
+use dormouse_identity::Role;
 use dormouse_model::{Decision, Event, Setup, Submission, UsageInformation};
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
 use dormouse_proto::v1;
@@ -56,6 +57,7 @@ fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveR
             hosts: Vec::new(),
         },
         programs: Vec::new(),
+        inputs: std::collections::BTreeMap::new(),
         noop: false,
         faults: Vec::new(),
         speedup: Speedup::from_f64(1_000.0).unwrap(),
@@ -218,7 +220,7 @@ async fn a_lost_machine_is_made_again_on_another_worker() {
         joined("first", live(Algorithm::Measy, submissions(3), folder.path())).await;
     let before = first_job(&mut worker).await;
     worker.disconnect();
-    let mut second = FakeWorker::new("second", 2, &under.at);
+    let mut second = FakeWorker::new("second", &under.at);
     second.join().await;
     let again = tokio::time::timeout(PATIENCE, first_job(&mut second)).await.unwrap();
     assert_eq!((again.task, again.attempt), (before.task, before.attempt + 1));
@@ -336,12 +338,12 @@ async fn a_run_that_was_stopped_goes_on_with_the_jobs_that_are_left() {
 async fn a_machine_that_could_not_be_had_is_asked_for_again_as_soon_as_a_host_joins() {
     let folder = tempfile::tempdir().unwrap();
     let under = Under::start(live(Algorithm::Easy, submissions(3), folder.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &under.at);
+    let mut worker = FakeWorker::new("w", &under.at);
     worker.join().await;
     first_job(&mut worker).await;
     worker.disconnect();
     // Nobody else is there: until it has measured, no host has a machine.
-    let mut anew = FakeWorker::new("w", 2, &under.at);
+    let mut anew = worker.anew();
     anew.take_over().await;
     let job = first_job(&mut anew).await;
     anew.report(R::TaskFailed(v1::TaskFailed {
@@ -373,7 +375,7 @@ async fn a_machine_without_criu_is_refused_where_jobs_migrate() {
     let folder = tempfile::tempdir().unwrap();
     let live = live(Algorithm::Measy, submissions(1), folder.path());
     let under = Under::start(LiveRun { needs_criu: true, ..live }).await;
-    let mut worker = FakeWorker::new("w", 1, &under.at);
+    let mut worker = FakeWorker::new("w", &under.at);
     let no = worker.connect().await.unwrap_err();
     assert!(no.message().contains("worker w has no CRIU"), "{no}");
     worker.capabilities = vec![dormouse_proto::CRIU.to_owned()];
@@ -411,7 +413,7 @@ fn asked(key: &str, processes: u32) -> v1::SubmitRequest {
 }
 
 async fn remote(under: &Under) -> Remote {
-    Remote::dial(&under.at.address.to_string(), under.at.secret.clone()).await.unwrap()
+    Remote::dial(&under.at.address.to_string(), under.at.token(Role::Operator)).await.unwrap()
 }
 
 /// An open run of these jobs, and how it is stopped.
@@ -489,7 +491,7 @@ async fn jobs_from_outside_are_there_when_a_run_is_gone_on_with() {
     let mut user = remote(&under).await;
     let no = user.submit(asked("mine", 2)).await.unwrap_err().to_string();
     assert!(no.contains("once its workers are back"), "{no}");
-    let mut anew = FakeWorker::new("other", 2, &under.at);
+    let mut anew = FakeWorker::new("other", &under.at);
     anew.join().await;
     let again = loop {
         match user.submit(asked("mine", 2)).await {

@@ -12,12 +12,12 @@ use dormouse_proto::v1;
 async fn a_worker_without_criu_is_refused_where_tasks_are_checkpointed() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(LiveRun { needs_criu: true, ..live(1, 1, dir.path()) }).await;
-    let no = FakeWorker::new("bare", 1, &coordinator.at).connect().await.unwrap_err();
+    let no = FakeWorker::new("bare", &coordinator.at).connect().await.unwrap_err();
     assert_eq!(no.code(), tonic::Code::AlreadyExists, "{no}");
     for words in ["worker bare has no CRIU", "checkpoints", "scripts/get-criu"] {
         assert!(no.message().contains(words), "no '{words}' in: {no}");
     }
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.capabilities = vec![dormouse_proto::CRIU.to_owned(), "levitation".to_owned()];
     worker.join().await;
     worker.obey_to_the_end().await;
@@ -53,8 +53,8 @@ async fn a_late_worker_that_does_not_suit_the_run_is_sent_away_for_good_with_the
     let dir = tempfile::tempdir().unwrap();
     let (coordinator, mut first, vm) = begun_on_first(dir.path()).await;
     // A core × 100 s / 30 is what the task is given in all.
-    let slow = FakeWorker::new("slow", 1, &coordinator.at);
-    let mut small = FakeWorker::new("small", 1, &coordinator.at);
+    let slow = FakeWorker::new("slow", &coordinator.at);
+    let mut small = FakeWorker::new("small", &coordinator.at);
     small.millicores = 900;
     let (_, said) = comes_late(slow, 3_333_334).await;
     let Said::Goodbye(v1::Goodbye { why, over: false }) = said else { panic!("{said:?}") };
@@ -68,10 +68,10 @@ async fn a_late_worker_that_does_not_suit_the_run_is_sent_away_for_good_with_the
     }
     // In another life neither is better.
     for (name, word) in [("slow", "3333334"), ("small", "0 vCPUs")] {
-        let no = FakeWorker::new(name, 2, &coordinator.at).connect().await.unwrap_err();
+        let no = FakeWorker::new(name, &coordinator.at).connect().await.unwrap_err();
         assert!(no.code() == tonic::Code::AlreadyExists && no.message().contains(word), "{no}");
     }
-    let (_fit, said) = comes_late(FakeWorker::new("fit", 1, &coordinator.at), 3_333_333).await;
+    let (_fit, said) = comes_late(FakeWorker::new("fit", &coordinator.at), 3_333_333).await;
     assert!(matches!(said, Said::Ended(None)), "{said:?}");
     first.report(vm_created(vm)).await;
     first.obey_to_the_end().await;

@@ -10,10 +10,13 @@ mod common;
 
 use common::*;
 use dormouse_coordinator::{LiveRun, Remote, RemoteError, address_of};
-use dormouse_proto::{Secret, v1};
+use dormouse_identity::Role;
+use dormouse_proto::v1;
 
 async fn remote(coordinator: &Under) -> Remote {
-    Remote::dial(&coordinator.at.address.to_string(), coordinator.at.secret.clone()).await.unwrap()
+    Remote::dial(&coordinator.at.address.to_string(), coordinator.at.token(Role::Operator))
+        .await
+        .unwrap()
 }
 
 fn wanted(from_seq: u64, header: bool) -> v1::EventsRequest {
@@ -43,7 +46,7 @@ async fn however_often_a_reader_comes_back_it_hears_every_event_once() {
         }
         (heard, visits)
     });
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.join().await;
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
     let done = coordinator.outcome().await.unwrap();
@@ -74,7 +77,7 @@ async fn a_reader_that_never_reads_does_not_slow_a_run() {
     let coordinator = Under::start(live(2_000, 16, dir.path())).await;
     let mut remote = remote(&coordinator).await;
     let _unread = remote.events(wanted(0, true)).await.unwrap();
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.join().await;
     // All of it, and its goodbye, while nothing is read.
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
@@ -104,11 +107,28 @@ async fn an_interruption_that_hits_nothing_is_refused_with_the_reason() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_knows_the_secret_may_end_a_run_and_nobody_else() {
+async fn an_operator_may_end_a_run_an_observer_looks_on_and_a_worker_does_neither() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(1, 1, dir.path())).await;
     let address = coordinator.at.address.to_string();
-    let mut stranger = Remote::dial(&address, Secret::new([7; 32])).await.unwrap();
+    let dial = |role| {
+        let token = coordinator.at.token(role);
+        let address = address.clone();
+        async move { Remote::dial(&address, token).await.unwrap() }
+    };
+    let mut observer = dial(Role::Observer).await;
+    assert_eq!(observer.status().await.unwrap().tasks, 1);
+    assert!(observer.events(wanted(0, true)).await.is_ok());
+    for no in [
+        observer.cancel(String::new()).await.unwrap_err(),
+        observer.close().await.unwrap_err(),
+        observer.submit(v1::SubmitRequest::default()).await.map(drop).unwrap_err(),
+    ] {
+        let said = no.to_string();
+        assert!(said.contains("not that of this run's operator"), "{said}");
+        assert!(said.contains("`secret.operator`"), "{said}");
+    }
+    let mut stranger = dial(Role::Worker).await;
     for no in [
         stranger.cancel(String::new()).await.unwrap_err(),
         stranger.status().await.unwrap_err(),
@@ -125,7 +145,7 @@ async fn who_knows_the_secret_may_end_a_run_and_nobody_else() {
     };
     use v1::interrupt_request::Target;
     let vm = hibernate(Target::Vm(0));
-    let no = stranger.interrupt(vm.clone()).await.unwrap_err();
+    let no = dial(Role::Worker).await.interrupt(vm.clone()).await.unwrap_err();
     assert!(matches!(&no, RemoteError::Refused(why) if why.contains("--secret-file")), "{no}");
     let no = remote.interrupt(vm).await.unwrap_err();
     assert!(no.to_string().contains("the run has not begun"), "{no}");

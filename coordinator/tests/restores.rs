@@ -37,7 +37,7 @@ async fn run(
     mut fails: impl FnMut(&v1::StartTask) -> Option<Failing>,
 ) -> (Conducted, Vec<u32>) {
     let coordinator = Under::start(live(1, 1, out)).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.join().await;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
@@ -126,7 +126,7 @@ async fn a_task_none_of_whose_checkpoints_can_be_restored_begins_anew() {
 async fn a_checkpoint_that_its_worker_could_not_have_is_not_offered_again() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.join().await;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;

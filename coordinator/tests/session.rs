@@ -7,8 +7,9 @@ mod common;
 use std::time::Duration;
 
 use common::*;
-use dormouse_coordinator::{CoordinatorError, replay};
+use dormouse_coordinator::{CoordinatorError, Remote, replay};
 use dormouse_engine::Work;
+use dormouse_identity::Role;
 use dormouse_log::LogReader;
 use dormouse_model::{Effect, Event, Step};
 use dormouse_proto::v1;
@@ -73,12 +74,16 @@ async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
     first.report(vm_created(vm)).await;
     let (_, task, attempt) = started(&first.commands().await);
     // Somewhere for the scheduler's next VM.
-    let mut second = FakeWorker::new("x", 5, &coordinator.at);
+    let mut second = FakeWorker::new("x", &coordinator.at);
     second.join().await;
     second.on_record().await;
-    let mut anew = FakeWorker::new("w", 2, &coordinator.at);
+    let mut anew = first.anew();
     first.disconnect();
     assert_eq!(anew.take_over().await.host, 2);
+    let (address, token) =
+        (coordinator.at.address.to_string(), coordinator.at.token(Role::Observer));
+    let status = Remote::dial(&address, token).await.unwrap().status().await.unwrap();
+    assert_eq!((status.workers, status.workers_lost), (2, 1));
     // Its former life dials again: it must clean up.
     first.connect().await.unwrap();
     let goodbye = first.goodbye().await;
@@ -99,8 +104,8 @@ async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
 async fn of_two_workers_of_one_name_the_second_is_refused_while_the_first_lives() {
     let dir = tempfile::tempdir().unwrap();
     let (coordinator, mut first, vm) = begun("w", live(2, 1, dir.path())).await;
-    for incarnation in 2..5 {
-        let no = FakeWorker::new("w", incarnation, &coordinator.at).connect().await.unwrap_err();
+    for _ in 0..3 {
+        let no = FakeWorker::new("w", &coordinator.at).connect().await.unwrap_err();
         assert_eq!(no.code(), tonic::Code::AlreadyExists, "{no}");
         assert!(no.message().contains("name w is connected"), "{no}");
         assert!(no.message().contains("--name"), "{no}");
@@ -131,10 +136,10 @@ async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
     first.report(v1::report::Report::CheckpointTaken(taken)).await;
     // It must be on record before the worker goes.
     first.on_record().await;
-    let mut second = FakeWorker::new("x", 1, &coordinator.at);
+    let mut second = FakeWorker::new("x", &coordinator.at);
     second.join().await;
     second.on_record().await;
-    let mut anew = FakeWorker::new("w", 2, &coordinator.at);
+    let mut anew = first.anew();
     first.disconnect();
     anew.take_over().await;
     let vm = created(&second.commands().await);
@@ -164,7 +169,7 @@ async fn a_silent_worker_is_lost_and_its_tasks_run_elsewhere() {
     live.lost_after = Duration::from_secs(1);
     let (coordinator, mut silent, _) = joined("a", live).await;
 
-    let mut other = FakeWorker::new("b", 1, &coordinator.at);
+    let mut other = FakeWorker::new("b", &coordinator.at);
     other.join().await;
     let vm = created(&silent.commands().await);
     silent.report(vm_created(vm)).await;
@@ -202,7 +207,7 @@ async fn a_worker_that_beats_and_answers_nothing_is_given_up_and_its_tasks_run_e
     (live.workers, live.answer_within) = (2, Duration::from_secs(3));
     let (coordinator, mut deaf, _) = joined("deaf", live).await;
 
-    let mut other = FakeWorker::new("other", 1, &coordinator.at);
+    let mut other = FakeWorker::new("other", &coordinator.at);
     other.join().await;
     // It takes the command, and goes on beating.
     let vm = created(&deaf.commands().await);
@@ -285,7 +290,7 @@ async fn an_oversized_message_breaks_the_connection_and_nothing_else() {
 async fn who_does_not_say_hello_properly_gets_no_session() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    let mut worker = FakeWorker::new("w", &coordinator.at);
     let beat =
         v1::FromWorker { ack: 0, body: Some(v1::from_worker::Body::Heartbeat(v1::Heartbeat {})) };
     let no = worker.open(beat).await.unwrap_err();
@@ -310,7 +315,7 @@ async fn what_the_hosts_cannot_hold_is_refused_and_the_workers_sent_home() {
     let mut live = live(1, 1, dir.path());
     live.noop = false;
     let coordinator = Under::start(live).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.connect().await.unwrap();
     let welcome = worker.welcome().await;
     assert_eq!(welcome.programs, [v1::Program { args: vec!["vector".to_owned()] }]);

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use common::*;
 use dormouse_coordinator::Remote;
 use dormouse_engine::Work;
+use dormouse_identity::Role;
 use dormouse_model::{Decision, Notice};
 use dormouse_policies::Policy;
 use dormouse_units::Time;
@@ -51,8 +52,8 @@ async fn while_a_scheduler_thinks_workers_and_whoever_looks_on_are_answered() {
     live.lost_after = LOST_AFTER;
     live.policies = vec![(Work::All, Box::new(thinker))];
     let (coordinator, mut worker, vm) = begun("w", live).await;
-    let (at, secret) = (coordinator.at.address.to_string(), coordinator.at.secret.clone());
-    let mut remote = Remote::dial(&at, secret).await.unwrap();
+    let (at, token) = (coordinator.at.address.to_string(), coordinator.at.token(Role::Operator));
+    let mut remote = Remote::dial(&at, token).await.unwrap();
     worker.report(vm_created(vm)).await;
     for round in 0..ROUNDS {
         let commands = loop {

@@ -4,8 +4,11 @@
 
 mod common;
 
+use std::time::Duration;
+
 use common::*;
-use dormouse_proto::{Secret, v1};
+use dormouse_identity::{Role, Token};
+use dormouse_proto::v1;
 use tokio_stream::StreamExt as _;
 use tonic::Code;
 
@@ -19,37 +22,128 @@ fn chunks(
 ) -> impl tonic::IntoStreamingRequest<Message = v1::CheckpointChunk> {
     let mut chunks: Vec<_> = image()
         .chunks(100_000)
-        .map(|data| v1::CheckpointChunk { checkpoint: None, data: data.to_vec().into() })
+        .map(|data| v1::CheckpointChunk {
+            data: data.to_vec().into(),
+            ..v1::CheckpointChunk::default()
+        })
         .collect();
     chunks[0].checkpoint = Some(of);
     tokio_stream::iter(chunks)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_does_not_know_the_secret_is_refused_whatever_it_asks_for() {
+async fn who_has_no_token_does_not_join_and_who_has_not_joined_does_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let wrong = Secret::new([7; 32]);
-    for (secret, word) in [(None, "missing"), (Some(wrong), "not that of this run")] {
-        let mut client = client(coordinator.at.address, Says { secret, host: Some(0) }).await;
-        let of = v1::CheckpointRef { run: "r".to_owned(), task: 0, checkpoint: 1, attempt: 1 };
-        let hello = tokio_stream::pending::<v1::FromWorker>();
-        let all = [
-            client.put_checkpoint(chunks(of.clone())).await.map(drop),
-            client.get_checkpoint(of).await.map(drop),
-            within("an answer", client.session(hello)).await.map(drop),
-        ];
-        for answer in all {
-            let no = answer.unwrap_err();
-            assert_eq!(no.code(), Code::Unauthenticated, "{no}");
-            assert!(no.message().contains(word) && no.message().contains("--secret-file"), "{no}");
-        }
+    let at = &coordinator.at;
+    let (authority, day) = (at.token(Role::Worker).authority, Duration::from_secs(86_400));
+    let wrong = Token::generate(Role::Worker, authority, day).unwrap();
+    for (token, word) in [
+        (None, "missing"),
+        (Some(wrong), "not that of this run's worker"),
+        (Some(at.token(Role::Observer)), "not that of this run's worker"),
+        (Some(at.token(Role::Operator)), "not that of this run's worker"),
+    ] {
+        let no = at.join(token.as_ref(), None, "w").await.unwrap_err();
+        assert_eq!(no.code(), Code::Unauthenticated, "{no}");
+        assert!(no.message().contains(word) && no.message().contains("--secret-file"), "{no}");
     }
-    let (address, secret) = (coordinator.at.address.to_string(), coordinator.at.secret.clone());
-    let mut remote = dormouse_coordinator::Remote::dial(&address, secret).await.unwrap();
-    let status = remote.status().await.unwrap();
-    assert_eq!((status.tasks, status.workers, status.over), (1, 0, false));
+    // The token joins, and opens nothing else.
+    let of = v1::CheckpointRef { run: "r".to_owned(), task: 0, checkpoint: 1, attempt: 1 };
+    let mut client = client(at, None, Some(at.token(Role::Worker))).await;
+    let all = [
+        client.put_checkpoint(chunks(of.clone())).await.map(drop),
+        client.get_checkpoint(of).await.map(drop),
+        within("an answer", client.session(tokio_stream::pending())).await.map(drop),
+    ];
+    for answer in all {
+        let no = answer.unwrap_err();
+        assert_eq!(no.code(), Code::Unauthenticated, "{no}");
+        assert!(no.message().contains("certificate"), "{no}");
+    }
     coordinator.cancel.cancel();
+    coordinator.outcome().await.unwrap();
+}
+
+/// With the token alone nobody ends an honest life, nor speaks for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_no_worker_that_has_joined() {
+    let dir = tempfile::tempdir().unwrap();
+    let (coordinator, mut honest, vm) = begun("w", live(1, 1, dir.path())).await;
+    honest.report(vm_created(vm)).await;
+    let (vm, task, attempt) = started(&honest.commands().await);
+    let mut bad = FakeWorker::new("w", &coordinator.at);
+    bad.certify().await.unwrap();
+    let own = std::mem::replace(&mut bad.incarnation, honest.incarnation);
+    // A Hello under the other's incarnation is not what the certificate says.
+    let no = bad.connect().await.unwrap_err();
+    assert_eq!(no.code(), Code::PermissionDenied, "{no}");
+    assert!(no.message().contains("its certificate is that of"), "{no}");
+    // Under its own it is another of that name.
+    bad.incarnation = own;
+    let no = bad.connect().await.unwrap_err();
+    assert_eq!(no.code(), Code::AlreadyExists, "{no}");
+    // Nor is it taken for the other while that one's cable is pulled.
+    honest.disconnect();
+    let waits = async {
+        loop {
+            match bad.connect().await.unwrap_err() {
+                no if no.code() == Code::AlreadyExists => {}
+                no => break no,
+            }
+        }
+    };
+    let no = within("an answer", waits).await;
+    assert_eq!(no.code(), Code::Unavailable, "{no}");
+    assert!(no.message().contains("has not shown that it is the same"), "{no}");
+    // A certificate by which nobody has said Hello is no host's: it stores and fetches nothing.
+    let of = v1::CheckpointRef { run: "r".to_owned(), task, checkpoint: 1, attempt };
+    let mut theirs = bad.client().await;
+    for no in [
+        theirs.put_checkpoint(chunks(of.clone())).await.map(drop).unwrap_err(),
+        theirs.get_checkpoint(of).await.map(drop).unwrap_err(),
+    ] {
+        assert_eq!(no.code(), Code::PermissionDenied, "{no}");
+        assert!(no.message().contains("is no host of run"), "{no}");
+    }
+    assert!(!dir.path().join("checkpoints/0").exists());
+    // The honest one is none the worse for it.
+    honest.connect().await.unwrap();
+    honest.welcome().await;
+    honest.report(finished(vm, task, attempt)).await;
+    honest.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_has_joined_stays_when_its_token_expires_and_comes_back_with_its_certificate()
+{
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(1, 1, dir.path())).await;
+    let mut worker = FakeWorker::new("w", &coordinator.at);
+    worker.join().await;
+    let former = coordinator.at.token(Role::Worker);
+    dormouse_coordinator::renew_token(dir.path(), Role::Worker, Duration::ZERO).unwrap();
+    let mut late = FakeWorker::new("late", &coordinator.at);
+    let no = late.connect().await.unwrap_err();
+    assert_eq!(no.code(), Code::Unauthenticated, "{no}");
+    assert!(no.message().contains("was over") && no.message().contains("--renew"), "{no}");
+    // What was renewed opens nothing more.
+    let no = coordinator.at.join(Some(&former), None, "late").await.unwrap_err();
+    assert!(no.message().contains("not that of this run's worker"), "{no}");
+    created(&worker.commands().await);
+    let mut anew = worker.anew();
+    worker.disconnect();
+    assert_eq!(anew.take_over().await.host, 1);
+    // Another's certificate is no proof of this name.
+    let shows = anew.credential.clone();
+    let no = coordinator.at.join(None, shows.as_ref(), "another").await.unwrap_err();
+    assert_eq!(no.code(), Code::Unauthenticated, "{no}");
+    dormouse_coordinator::renew_token(dir.path(), Role::Worker, Duration::from_secs(60)).unwrap();
+    late.certify().await.unwrap();
+    coordinator.cancel.cancel();
+    anew.obey().await;
     coordinator.outcome().await.unwrap();
 }
 
@@ -60,9 +154,7 @@ async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
     let (vm, task, attempt) = started(&worker.commands().await);
-    let secret = Some(coordinator.at.secret.clone());
-    let says = Says { secret, host: Some(welcome.host) };
-    let mut client = client(coordinator.at.address, says).await;
+    let mut client = worker.client().await;
     let run = welcome.run;
     let of = |checkpoint| v1::CheckpointRef { run: run.clone(), task, checkpoint, attempt };
     let receipt = client.put_checkpoint(chunks(of(1))).await.unwrap().into_inner();
@@ -94,24 +186,18 @@ async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
 async fn a_checkpoint_comes_only_from_who_runs_the_task_and_goes_only_to_who_begins_with_it() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(2, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    let mut worker = FakeWorker::new("w", &coordinator.at);
     let run = worker.join().await.run;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
     assert_eq!(started(&worker.commands().await), (vm, 0, 1));
-    let mut other = FakeWorker::new("x", 1, &coordinator.at);
+    let mut other = FakeWorker::new("x", &coordinator.at);
     assert_eq!(other.join().await.host, 1);
-    let as_host = |host| {
-        let secret = Some(coordinator.at.secret.clone());
-        client(coordinator.at.address, Says { secret, host })
-    };
-    let (mut mine, mut theirs) = (as_host(Some(0)).await, as_host(Some(1)).await);
+    let (mut mine, mut theirs) = (worker.client().await, other.client().await);
     let of = |task, checkpoint, attempt| {
         let run = run.clone();
         v1::CheckpointRef { run, task, checkpoint, attempt }
     };
-    let no = as_host(None).await.put_checkpoint(chunks(of(0, 1, 1))).await.unwrap_err();
-    assert_eq!(no.code(), Code::InvalidArgument, "{no}");
     // Another host, another attempt, another task, and one that nobody was told to begin with.
     for no in [
         theirs.put_checkpoint(chunks(of(0, 1, 1))).await.map(drop),

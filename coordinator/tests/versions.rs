@@ -21,7 +21,7 @@ async fn a_worker_is_welcome_if_it_speaks_a_version_in_common() {
     let too_old = range(ours.oldest - 2, ours.oldest - 1);
     let too_new = range(ours.newest + 1, ours.newest + 3);
     for (name, theirs, word) in [("old", too_old, "too old"), ("new", too_new, "too new")] {
-        let mut worker = FakeWorker::new(name, 1, &coordinator.at);
+        let mut worker = FakeWorker::new(name, &coordinator.at);
         worker.protocols = theirs;
         let no = worker.connect().await.unwrap_err();
         assert_eq!(no.code(), tonic::Code::FailedPrecondition, "{no}");
@@ -29,7 +29,7 @@ async fn a_worker_is_welcome_if_it_speaks_a_version_in_common() {
         assert!(no.message().contains(&speaks), "{no}");
         assert!(no.message().contains(&format!("the coordinator {ours};")), "{no}");
     }
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.protocols = range(1, ours.newest + 9);
     assert_eq!(worker.join().await.protocol, ours.newest);
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
@@ -40,7 +40,7 @@ async fn a_worker_is_welcome_if_it_speaks_a_version_in_common() {
 async fn what_a_worker_does_not_know_has_failed_with_the_reason_and_it_lives_on() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.join().await;
     let unsupported = |command| {
         let what = "no such thing here".to_owned();
@@ -76,7 +76,7 @@ async fn what_a_worker_does_not_know_has_failed_with_the_reason_and_it_lives_on(
 async fn a_worker_that_cannot_even_give_back_a_vm_is_given_up() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(1, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.join().await;
     let vm = created(&worker.commands().await);
     worker.report(R::VmFailed(v1::VmFailed { vm, why: "no room".to_owned() })).await;
@@ -94,7 +94,7 @@ async fn a_worker_that_cannot_even_give_back_a_vm_is_given_up() {
 async fn a_report_of_an_unknown_kind_is_dropped_and_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(2, 1, dir.path())).await;
-    let mut worker = FakeWorker::new("w", 1, &coordinator.at);
+    let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.join().await;
     let vm = created(&worker.commands().await);
     // As newer ones come in here.

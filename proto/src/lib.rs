@@ -1,22 +1,20 @@
-//! The wire between coordinator and workers: generated code, and the secret that every call
-//! carries. This crate makes no decisions.
+//! The wire between coordinator and workers: generated code. This crate makes no decisions.
 
 mod deadline;
 mod protocol;
-mod secret;
 
 pub use deadline::Deadline;
 pub use protocol::{
-    CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, NoProtocol,
-    PROTOCOLS, Protocols, SUPPLY, TIERS,
+    CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA,
+    NoProtocol, PROTOCOLS, Protocols, SUPPLY, TIERS,
 };
-pub use secret::{HOST_KEY, SECRET_KEY, Secret, SecretError};
 
 /// Version 1 of the wire.
 #[allow(
     missing_docs,
     clippy::allow_attributes,
     clippy::allow_attributes_without_reason,
+    clippy::large_enum_variant,
     clippy::missing_errors_doc,
     clippy::semicolon_if_nothing_returned,
     clippy::use_self,

@@ -19,6 +19,8 @@ pub const TIERS: &str = "tiers";
 pub const SUPPLY: &str = "supply";
 /// Capability: the worker carries out the faults that an experiment asks for.
 pub const FAULTS: &str = "faults";
+/// Capability: VMs have a metadata endpoint, and are told what is announced to them.
+pub const METADATA: &str = "metadata";
 /// The worker's control groups are of version 1.
 pub const CGROUP_V1: &str = "cgroup-v1";
 /// The worker's control groups are of version 2.

@@ -3,5 +3,7 @@
 pub mod calibrate;
 pub mod cli;
 pub mod live;
+pub mod measure;
+mod said;
 pub mod schedulers;
 mod two_tier;

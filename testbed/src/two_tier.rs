@@ -16,9 +16,8 @@ const DISTURBED: f64 = 0.04;
 /// The file that the virtual model reads.
 const SHARING: &str = "two-tier.json";
 
-/// Writes `table.csv`, `plot.svg`, `report.html` and `two-tier.json` into a folder.
+/// Writes `table.csv`, `plot.svg`, `report.html` and `two-tier.json` into a folder that is there.
 pub(crate) fn write(measured: &Measured, command: &str, folder: &Path) -> Result<(), TwoTierError> {
-    std::fs::create_dir_all(folder).map_err(TwoTierError::io("make", folder))?;
     for (name, text) in [
         ("table.csv", figures(&measured.rows(), false).to_csv()),
         ("report.html", page(measured, command)),
@@ -96,7 +95,7 @@ fn chart(measured: &Measured) -> Chart {
         let (least, most) = utilisation(case);
         panel(
             &format!("Background, {processes}"),
-            "of the idle cycles, %",
+            "part of the idle cycles, %",
             vec![
                 line("utilisation", 0, case, UTILISATION),
                 line("CPU share", 1, case, SHARE),
@@ -107,7 +106,7 @@ fn chart(measured: &Measured) -> Chart {
     };
     let loss = panel(
         "Foreground loss",
-        "of its speed, %",
+        "loss of speed, %",
         vec![
             line("one process", 0, Case::Single, LOST),
             line("two processes", 1, Case::Several, LOST),
@@ -131,17 +130,20 @@ fn page(measured: &Measured, command: &str) -> String {
     let mut page = Page::new(title, quiet(measured));
     page.cards = vec![
         Card::new("Measurements", measured.all.len().to_string(), "each of about 2 s"),
-        Card::new("Pairs of jobs", pairs.to_string(), "a case"),
+        Card::new("Pairs of jobs", pairs.to_string(), "in each case"),
         Card::new(
-            "Elsewhere",
+            "Other processes",
             format!("{:.1} %", 100.0 * measured.elsewhere()),
             "of the processors' time",
         ),
     ];
     let about = DEFINITIONS.map(Block::text).into_iter();
     let table = Block::Table(figures(summary, true));
-    page.section("What the paper gives", about.chain([table]));
-    page.section("Against foreground usage", [Block::Plots(chart(measured).to_markup())]);
+    page.section("Our figures beside the paper's", about.chain([table]));
+    page.section(
+        "Loss and background work by the usage of the foreground",
+        [Block::Plots(chart(measured).to_markup())],
+    );
     page.section("Every usage", [Block::Table(figures(points, true))]);
     page.section("Reproduce", [Block::Command(command.to_owned())]);
     page.to_html()

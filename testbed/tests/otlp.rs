@@ -2,6 +2,7 @@
 //!
 //! It needs the feature `otlp`, and what live runs need; elsewhere it is skipped and says so:
 //! `cargo test -p dormouse --features otlp --test otlp`.
+#![expect(clippy::disallowed_macros, reason = "a test says why it is skipped")]
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 

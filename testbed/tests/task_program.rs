@@ -156,6 +156,7 @@ fn progress_rises_while_the_task_runs_and_sigterm_ends_it() {
 
 /// The kernel drops SIGTERM for PID 1 of a namespace unless there is a handler.
 #[test]
+#[expect(clippy::disallowed_macros, reason = "a test says why it is skipped")]
 fn sigterm_ends_it_also_as_pid_1_of_a_namespace() {
     let allowed = Command::new("unshare").args(["--pid", "--fork", "true"]).output();
     if !allowed.is_ok_and(|output| output.status.success()) {

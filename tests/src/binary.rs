@@ -1,4 +1,4 @@
-//! The program under test.
+//! The program under test, and those beside it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -29,4 +29,11 @@ pub fn dormouse() -> &'static PathBuf {
         assert!(built.as_ref().is_ok_and(|s| s.success()), "dormouse can't be built: {built:?}");
         profile.join("dormouse")
     })
+}
+
+/// Whether a program of this name is in a folder of the PATH.
+#[must_use]
+pub fn is_on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

@@ -2,18 +2,23 @@
 //! within one process. What is here is for the former: it knows only the programs and their files.
 
 mod binary;
+mod browser;
 mod experiments;
 mod jobs;
 mod line_schema;
 mod live;
 mod outcome;
+pub mod page;
 mod refused;
 mod run;
 mod traces;
 mod tree;
 mod wait;
+mod watch;
+mod wire;
 
-pub use binary::dormouse;
+pub use binary::{dormouse, is_on_path};
+pub use browser::Browser;
 pub use experiments::BAG;
 pub use jobs::{JOBS, Job, jobs_experiment};
 pub use line_schema::LineSchema;
@@ -27,3 +32,5 @@ pub use run::UnderWay;
 pub use traces::{MARK, nothing_is_left_but, orphans, traces, workers_of};
 pub use tree::tree;
 pub use wait::wait_for;
+pub use watch::Watch;
+pub use wire::Wire;

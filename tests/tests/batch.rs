@@ -58,7 +58,7 @@ fn log(header: &str, jobs: u64) -> String {
         let (at, runtime, size) = (n * 60, 30 + n * 37 % 900, 1 + n % 7);
         format!("{n} {at} -1 {runtime} {size} -1 -1 {size} 1000 -1 1 1 1 1 1 1 -1 -1\n")
     };
-    header.to_owned() + &(1..=jobs).map(line).collect::<String>()
+    header.to_owned() + (1..=jobs).map(line).collect::<String>().as_str()
 }
 
 const OF_LOG: &str = "name = \"logged\"\n[workload]\nkind = \"swf\"\nlog = \"some.swf\"\n\
@@ -349,6 +349,18 @@ fn a_sweep_over_two_keys_and_the_folder_of_another() {
 }
 
 /// The log of a long run holds no steps; it is asked about by making the run again.
+/// Leaves out of a run's folder what older versions had not: the hash chain of its log, and its seal.
+fn older(folder: &Path, run: &str) {
+    let (log, summary) = (format!("{run}/events.jsonl"), format!("{run}/summary.json"));
+    let events = fs::read_to_string(folder.join(&log)).unwrap();
+    write(folder, &log, &events.replacen("\"chain\":\"blake3\",", "", 1));
+    let text = fs::read_to_string(folder.join(&summary)).unwrap();
+    let mut summary_of: Value = serde_json::from_str(&text).unwrap();
+    assert!(summary_of.as_object_mut().unwrap().remove("log").is_some());
+    write(folder, &summary, &format!("{summary_of:#}\n"));
+    fs::remove_file(folder.join(run).join("seal.json")).unwrap();
+}
+
 #[test]
 fn a_run_too_long_for_its_log_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -363,6 +375,8 @@ fn a_run_too_long_for_its_log_is_made_again() {
     };
     // The jobs that there are count, and not those that the log says it has.
     assert_eq!(lines("short"), lines("long"));
+    older(folder.path(), "short");
+    older(folder.path(), "long");
     let events = fs::read_to_string(folder.path().join("long/events.jsonl")).unwrap();
     write(folder.path(), "long/events.jsonl", &without_steps(&events));
     for args in [["replay"].as_slice(), &["check"], &["explain", "77"]] {
@@ -554,7 +568,9 @@ fn a_run_whose_log_was_changed_is_another() {
     let said = refused(at, &["resume", "killed"], 2);
     assert!(said.contains("some.swf: it has changed since"), "{said}");
 
-    // An older version said nothing of what the log held.
+    // An older version said nothing of what the log held, and had no hash chain.
+    older(at, "out");
+    let events = fs::read_to_string(at.join("out/events.jsonl")).unwrap();
     write(at, "out/events.jsonl", &without_inputs(&events));
     for words in asked {
         done(at, words);

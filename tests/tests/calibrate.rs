@@ -42,7 +42,7 @@ fn says(folder: &Path, args: &[&str]) -> Output {
 
 fn text(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    text(&output.stdout) + &text(&output.stderr)
+    [text(&output.stdout), text(&output.stderr)].concat()
 }
 
 fn json_in(path: &Path) -> Value {

@@ -34,6 +34,18 @@ fn compared(folder: &Path) -> BTreeMap<(String, String), (f64, Option<f64>)> {
     table.lines().skip(1).map(row).collect()
 }
 
+/// A figure of each run whose second label is this, in the order of seeds, by `samples.csv`.
+fn sampled(folder: &Path, out: &str, label: &str, metric: &str) -> Vec<f64> {
+    let samples = file(folder, &format!("{out}/samples.csv"));
+    let mut lines = samples.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = lines.next().unwrap();
+    let at = head.iter().position(|name| *name == metric).unwrap();
+    let own: Vec<_> = lines.filter(|fields| fields[1] == label).collect();
+    let seeds: Vec<usize> = own.iter().map(|fields| fields[2].parse().unwrap()).collect();
+    assert_eq!((head[2], seeds), ("seed", (1..=own.len()).collect()), "{samples}");
+    own.iter().map(|fields| fields[at].parse().unwrap()).collect()
+}
+
 #[test]
 fn a_comparison_is_of_the_runs_it_names() {
     let folder = tempfile::tempdir().unwrap();
@@ -61,6 +73,8 @@ fn a_comparison_is_of_the_runs_it_names() {
         };
         for metric in metrics {
             let [mine, theirs] = [other, first].map(|scheduler| runs(scheduler, metric));
+            assert_eq!(sampled(folder, "whole", other, metric), mine, "{on} {other} {metric}");
+            assert_eq!(sampled(folder, "whole", first, metric), theirs, "{on} {first} {metric}");
             let mean = |of: &[f64]| of.iter().sum::<f64>() / 3.0;
             let differences: Vec<f64> = mine.iter().zip(&theirs).map(|(a, b)| a - b).collect();
             let key = |scheduler: &str| (format!("{on}/{scheduler}"), metric.to_owned());
@@ -82,14 +96,68 @@ fn a_comparison_is_of_the_runs_it_names() {
             done(folder, &[&args[..], &["--shard", part, "--out", &part[..1]]].concat());
         }
         done(folder, &["merge", "1", "2", "3", "--out", "merged", "--force"]);
-        for name in ["table.csv", "plot-1.svg", "report.html", "samples.jsonl"] {
-            assert_eq!(
-                file(folder, &format!("merged/{name}")),
-                file(folder, &format!("whole/{name}")),
-                "{on}: {name}"
-            );
+        let files = ["table.csv", "plot-1.svg", "report.html", "samples.jsonl", "samples.csv"];
+        for name in files.into_iter().chain(["samples.parquet"]) {
+            let [merged, whole] =
+                ["merged", "whole"].map(|of| fs::read(folder.join(of).join(name)).unwrap());
+            assert!(merged == whole && !whole.is_empty(), "{on}: {name}");
         }
     }
+}
+
+/// A row of zeros says nothing: it is in the files, and people have a line instead.
+#[test]
+fn what_happened_in_no_run_is_told_in_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let words = ["compare", "--schedulers", "burst-hads,hads", "--on", "j60-sc2", "--seeds", "2"];
+    done(folder, &[&words[..], &["--out", "out"]].concat());
+    let (page, table) = (file(folder, "out/report.html"), file(folder, "out/table.csv"));
+    assert!(page.contains("Left out, as no run has any:") && page.contains("VMs preempted"));
+    assert!(!page.contains("<td>VMs preempted"), "no row of zeros");
+    assert!(page.contains("<td>VMs hibernated") && page.contains("<td>work lost, s"));
+    assert!(table.contains("j60-sc2/hads,preemptions,burst-hads,0,0,0,"), "{table}");
+    // A point for each seed of each scheduler, and for each difference.
+    assert!(page.contains("j60-sc2 hads, seed 2: "), "each seed is a point");
+    let of_makespan = page.rsplit("makespan: difference from burst-hads").next().unwrap();
+    let of_makespan = of_makespan.split("</svg>").next().unwrap();
+    assert_eq!(of_makespan.matches("j60-sc2 hads, seed ").count(), 2, "{of_makespan}");
+}
+
+#[test]
+fn a_sweep_over_a_number_is_a_figure_against_it_and_leaves_every_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let words = ["sweep", "j60", "--set", "scheduler.alpha=0.1,0.5", "--seeds", "2"];
+    done(folder, &[&words[..], &["--out", "out"]].concat());
+    let table = file(folder, "out/table.csv");
+    for value in ["0.1", "0.5"] {
+        let runs = sampled(folder, "out", value, "makespan_s");
+        let said = table.lines().find_map(|line| {
+            let row = format!("scheduler.alpha,{value},makespan_s,");
+            line.strip_prefix(&row)?.split(',').next()?.parse::<f64>().ok()
+        });
+        assert_eq!(runs.len(), 2);
+        assert!((said.unwrap() - f64::midpoint(runs[0], runs[1])).abs() < 1e-6, "{runs:?}");
+    }
+    assert_eq!(fs::read(folder.join("out/samples.parquet")).unwrap()[..4], *b"PAR1");
+    for name in ["report.html", "plot.svg"] {
+        let text = file(folder, &format!("out/{name}"));
+        assert!(text.contains("makespan over scheduler.alpha"), "{name}");
+        assert!(text.contains("cost over scheduler.alpha"), "{name}");
+    }
+    // Programs that read the results find in them what they always did.
+    let mut command = Command::new(dormouse());
+    let mut json = json_of(command.args(words).args(["--out", "out", "--json"]), folder);
+    let row = json[0].take();
+    assert_eq!(row["vms_preempted"]["mean"], 0.0, "{row}");
+    assert_eq!(row["deadline_met"]["n"], 2, "{row}");
+}
+
+fn json_of(command: &mut Command, folder: &Path) -> Value {
+    let output = command.current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[test]

@@ -96,7 +96,7 @@ const BAGS: &[Case] = &[
     ("runtime = \"200s\"", "", "bad.toml:8:1: workload.task.0", "'runtime' is missing"),
     ("name = \"small\"", "name = 4", "bad.toml:9:1: workload.task.0.name", "4 is not a text"),
     ("[[workload.task]]", "[workload.task]", "bad.toml:8:11: workload.task", "a table is not a list"),
-    ("deadline = \"45m\"", "job = \"none.json\"\ndeadline = \"45m\"", "bad.toml:5:2: workload", "more than one of name, job and task is given"),
+    ("deadline = \"45m\"", "job = \"none.json\"\ndeadline = \"45m\"", "bad.toml:5:2: workload", "more than one of name, job, workflow, task and tasks is given"),
     ("name = \"burst-hads\"", "name = \"easy\"", "bad.toml:14:1: scheduler.name", "easy schedules parallel jobs, and this is a bag"),
     ("name = \"burst-hads\"", "name = 3", "bad.toml:14:1: scheduler.name", "3 is not a text"),
     ("name = \"burst-hads\"", "alpha = \"x\"", "bad.toml:14:1: scheduler.alpha", "'x' is not a number"),
@@ -166,6 +166,28 @@ mean = \"1h\"\n[scheduler]\n", "bad.toml:13:1: interruption.0", "it needs one la
     ("[scheduler]\n", "[live]\ncriu = true\n[scheduler]\n", "bad.toml:14:1: live.criu", "there is no key 'criu' here"),
 ];
 
+/// What is said of programs of the user's own: the good experiment with other tasks.
+#[rustfmt::skip]
+const OWN: &[Case] = &[
+    ("count = 4", "count = 4\neach = \"*.csv\"", "bad.toml:11:1: workload.task.0.each", "'each' is of a program of yours, and this task has no command"),
+    ("count = 4", "count = 4\ncommand = [\"./solve\"]", "bad.toml:11:12: workload.task.0.command.0", "there is no file ./solve in"),
+    ("count = 4", "count = 4\ncommand = []", "bad.toml:11:1: workload.task.0.command", "there are 0 in it"),
+    ("count = 4", "count = 4\ncommand = \"solve\"", "bad.toml:11:1: workload.task.0.command", "'solve' is not a list"),
+    ("count = 4", "command = [\"sort\"]\neach = \"*.csv\"", "bad.toml:11:1: workload.task.0.each", "'*.csv' names no file"),
+    ("count = 4", "command = [\"sort\", \"{input}\"]", "bad.toml:10:20: workload.task.0.command.1", "nothing stands for {input}"),
+    ("count = 4", "command = [\"sort\"]\nsaves = \"cruise\"", "bad.toml:11:1: workload.task.0.saves", "there is no saves 'cruise'"),
+    ("count = 4", "command = [\"sort\"]\nsaves = { by = \"notice\", sginal = \"SIGUSR1\" }", "bad.toml:11:26: workload.task.0.saves.sginal", "there is no key 'sginal' here"),
+    ("count = 4", "command = [\"sort\"]\nthreads = 0", "bad.toml:11:1: workload.task.0.threads", "0 is out of range"),
+    ("count = 4", "command = [\"sort\"]\nverify = 3", "bad.toml:11:1: workload.task.0.verify", "3 "),
+    ("count = 4", "command = [\"sort\"]\ndirectory = \"0 B\"", "bad.toml:11:1: workload.task.0.directory", "'0 B' is too little"),
+    ("runtime = \"200s\"", "runtime = \"unknown\"", "bad.toml:12:1: workload.task.0.runtime", "only of a program of yours can the runtime be unknown"),
+    ("runtime = \"200s\"", "runtime = \"measured\"\ncommand = [\"sort\"]", "bad.toml:5:2: workload", "the runtime of tasks is measured, and no file has what was"),
+    ("runtime = \"200s\"", "runtime = \"unknown\"\ncommand = [\"sort\"]", "bad.toml:14:2: scheduler", "burst-hads plans by how long tasks take, and nobody knows that of small-0"),
+    ("kind = \"bag\"", "kind = \"bag\"\ntasks = \"bag.csv\"", "bad.toml:5:2: workload", "more than one of name, job, workflow, task and tasks is given"),
+    ("kind = \"bag\"", "kind = \"bag\"\nprogram = { command = [\"sort\"] }", "bad.toml:7:1: workload.program", "it is of a bag that has a name or is of another file"),
+    ("[scheduler]\n", "[checkpoint]\nnever = true\n[scheduler]\n", "bad.toml:14:1: checkpoint.never", "nothing can be kept, and checkpoints are asked for"),
+];
+
 #[rustfmt::skip]
 const PARALLEL: &[Case] = &[
     ("processors = 4\n", "", "bad.toml:3:2: workload", "'processors' is missing"),
@@ -225,6 +247,11 @@ fn each_is_told(good: &str, cases: &[Case]) {
 #[test]
 fn mistakes_in_an_experiment_with_a_bag() {
     each_is_told(BAG, BAGS);
+}
+
+#[test]
+fn mistakes_in_tasks_that_run_programs_of_the_user_s_own() {
+    each_is_told(BAG, OWN);
 }
 
 #[test]

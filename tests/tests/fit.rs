@@ -17,7 +17,7 @@ fn good() -> String {
         let kind = ["c3.large", "c4.large"][n as usize % 2];
         format!("{kind},z-{},idle,{end},{},{},t{n}\n", n % 3, n * n * 90, n % 24)
     };
-    HEAD.to_owned() + &(1..=40).map(row).collect::<String>()
+    HEAD.to_owned() + (1..=40).map(row).collect::<String>().as_str()
 }
 
 /// What the command prints as JSON.

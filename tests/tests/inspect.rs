@@ -223,6 +223,47 @@ fn packing_and_columns_are_said() {
 }
 
 #[test]
+fn workflows_are_told_by_their_lines_and_their_keys() {
+    let examples = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/workflows"));
+    for (file, says) in [
+        (
+            "diamond.dag",
+            &[
+                "diamond.dag: a workflow\n  format           DAGMan\n  tasks            4\n",
+                "levels           3, the widest of 2 tasks",
+                "run time         5m in all, 3m30s of the longest chain",
+                "kind = \"bag\"\nworkflow = \"diamond.dag\"",
+            ][..],
+        ),
+        (
+            "blast-small.json",
+            &[
+                "format           WfCommons",
+                "tasks            9",
+                "workflow = \"blast-small.json\"",
+            ],
+        ),
+    ] {
+        let said = inspected(examples, &[file]);
+        assert!(says.iter().all(|part| said.contains(part)), "{said}");
+    }
+    // The lines of a DAG whose submit file is not there are told of as that.
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(examples.join("diamond.dag"), folder.path().join("alone.dag")).unwrap();
+    refused(folder.path(), &["inspect", "alone.dag"], 2, &["step.sub"]);
+}
+
+#[test]
+fn a_table_of_lifetimes_may_be_headed_by_their_unit() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("lives.csv"), "hours,preempted\n2,true\n0.5,false\n").unwrap();
+    let said = inspected(folder.path(), &["lives.csv"]);
+    for part in ["lifetimes are 'hours' in hours", "lifetimes        30m to 2h"] {
+        assert!(said.contains(part), "{said}");
+    }
+}
+
+#[test]
 fn what_is_no_file_of_a_known_kind_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

@@ -16,6 +16,11 @@ use dormouse_tests::{dormouse, live_turn};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+/// A token of a run that is none.
+const TOKEN: &str = "dm1.worker.99999999999.\
+                     0000000000000000000000000000000000000000000000000000000000000000.\
+                     0000000000000000000000000000000000000000000000000000000000000000";
+
 /// A run that waits for its workers.
 struct Waiting {
     coordinator: Child,
@@ -74,7 +79,7 @@ fn a_worker_that_has_not_joined_ends_with_who_started_it() {
     let Some(_turn) = live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("secret");
-    fs::write(&secret, "0".repeat(64)).unwrap();
+    fs::write(&secret, TOKEN).unwrap();
     fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
     // Nobody listens there.
     let worker = "\"$0\" worker --coordinator 127.0.0.1:1 --name w --parent $$ --root \"$1\" \
@@ -118,7 +123,7 @@ fn a_worker_with_another_runs_secret_is_refused_at_once() {
     let run = Waiting::start("1");
     assert_eq!(fs::metadata(&run.secret).unwrap().mode() & 0o777, 0o600);
     let wrong = run.folder.path().join("wrong");
-    fs::write(&wrong, "a5".repeat(32)).unwrap();
+    fs::write(&wrong, TOKEN).unwrap();
     let said = refusal(&run.worker("w", "w", &wrong).wait_with_output().unwrap());
     for word in ["not that of this run", "--secret-file", run.address.as_str()] {
         assert!(said.contains(word), "no '{word}' in: {said}");
@@ -167,7 +172,7 @@ fn a_worker_without_a_coordinator_says_so_ever_more_seldom_and_then_gives_up() {
     let Some(_turn) = live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("secret");
-    fs::write(&secret, "a5".repeat(32)).unwrap();
+    fs::write(&secret, TOKEN).unwrap();
     let begun = Instant::now();
     let output = Command::new(dormouse())
         // Nobody listens there.

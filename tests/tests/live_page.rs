@@ -5,17 +5,12 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-#[path = "live_page/browser.rs"]
-mod browser;
-
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use browser::Browser;
 use dormouse_tests::{
-    UnderWay, checks_and_replays, dormouse, dormouse_says, events, live_turn, summary, text,
+    Browser, UnderWay, Watch, checks_and_replays, dormouse_says, events, live_turn, summary, text,
     wait_for,
 };
 use nix::sys::signal::Signal;
@@ -187,52 +182,6 @@ fn the_page_goes_through_a_run_that_is_interrupted_killed_and_gone_on_with() {
     checks_and_replays(&out);
 }
 
-/// A server of the page beside a run; it ends with its test.
-struct Watch {
-    process: Child,
-    address: String,
-}
-
-impl Watch {
-    /// `dormouse watch` of the run in this folder, with these words more.
-    fn over(out: &Path, words: &[&str]) -> Self {
-        let mut watch = Command::new(dormouse());
-        watch.arg("watch").arg(out).args(["--http", "127.0.0.1:0"]).args(words);
-        let mut process = watch.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let (mut said, mut other) =
-            (process.stdout.take().unwrap(), process.stderr.take().unwrap());
-        let (tell, told) = std::sync::mpsc::channel();
-        let tell_too = tell.clone();
-        std::thread::spawn(move || pass_on(&mut said, &tell));
-        std::thread::spawn(move || pass_on(&mut other, &tell_too));
-        let mut lines = Vec::new();
-        let address = wait_for("the page is served", Duration::from_secs(60), || {
-            lines.extend(told.try_iter());
-            let all: String = lines.concat();
-            let Some((_, after)) = all.split_once("http://") else { return Err(all) };
-            let address: String =
-                after.chars().take_while(|c| c.is_ascii_digit() || ".:".contains(*c)).collect();
-            if after.len() > address.len() { Ok(address) } else { Err(all) }
-        });
-        Self { process, address }
-    }
-}
-
-fn pass_on(from: &mut impl std::io::Read, to: &std::sync::mpsc::Sender<String>) {
-    let mut read = [0; 1_024];
-    while let Ok(n @ 1..) = from.read(&mut read) {
-        // Nobody may listen any more.
-        let _ = to.send(String::from_utf8_lossy(&read[..n]).into_owned());
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
 #[test]
 fn the_page_is_readable_wide_and_narrow_light_and_dark_and_by_keyboard() {
     let Some(page) = Browser::start() else { return };
@@ -245,7 +194,7 @@ fn the_page_is_readable_wide_and_narrow_light_and_dark_and_by_keyboard() {
         [((1500, 1000), false), ((1500, 1000), true), ((390, 844), false), ((390, 844), true)]
     {
         page.look(size, is_dark);
-        page.open(&format!("http://{}/#at=600&selected=task3&ended=yes", watch.address));
+        page.open(&format!("http://{}/#at=600&selected=task3&ended=yes", watch.address()));
         page.until("the run is there", whole, &[]);
         // Charts are drawn when they are seen.
         let _ = page.script("scrollTo(0, document.documentElement.scrollHeight)", &[]);
@@ -314,7 +263,7 @@ fn bench_a_page_of_2000_vms_and_100000_events() {
     let lines = fs::read_to_string(out.join("events.jsonl")).unwrap().lines().count();
     let watch = Watch::over(&out, &[]);
     let begun = Instant::now();
-    page.open(&format!("http://{}/", watch.address));
+    page.open(&format!("http://{}/", watch.address()));
     let whole = "const d = document.body.dataset; return d.over === 'true' && Number(d.bars) > 0";
     page.until_within("the run is there", Duration::from_secs(120), whole, &[]);
     let took = begun.elapsed().as_secs_f64();

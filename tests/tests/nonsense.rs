@@ -2,10 +2,12 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use dormouse_log::{Chain, SEAL, Seal};
 use dormouse_tests::{BAG, dormouse, refused, run_in, tree};
 
 /// The good experiment with one text replaced, in a file.
@@ -68,7 +70,11 @@ fn bad_experiment_files() {
         ("\"45m\"", "\"5m\"", &["bad.toml:5:", "the deadline 5m can't be met"]),
         ("count = 4", "count = 4000", &["can't be met", "raise cloud.limits"]),
         ("\"good\"", "\"../good\"", &["bad.toml:1:", "not fit for a folder"]),
-        ("kind = \"bag\"", "name = \"j60\"", &["more than one of name, job and task"]),
+        (
+            "kind = \"bag\"",
+            "name = \"j60\"",
+            &["more than one of name, job, workflow, task and tasks"],
+        ),
         (
             "\"ec2-2020\"",
             "\"ec2-2020\"\nlimits = { spot = 0, on-demand = 0 }",
@@ -256,7 +262,13 @@ fn a_torn_log_is_read_as_far_as_it_goes_whatever_it_is_of() {
         let log = fs::read_to_string(at.join(experiment).join("events.jsonl")).unwrap();
         let torn = format!("{experiment}-torn");
         fs::create_dir(at.join(&torn)).unwrap();
-        fs::write(at.join(&torn).join("events.jsonl"), &log[..log.len() / 2]).unwrap();
+        let cut = at.join(&torn).join("events.jsonl");
+        fs::write(&cut, &log[..log.len() / 2]).unwrap();
+        // A kill leaves the seal of some lines before the last.
+        let header = log.find('\n').unwrap() as u64 + 1;
+        let head = Chain::of_file(&cut, header).unwrap().head();
+        let seal = Seal { log: head, files: BTreeMap::new() };
+        fs::write(at.join(&torn).join(SEAL), seal.text()).unwrap();
         let left_out = format!("{torn}: the last line of its log is torn");
         for command in [&["replay", &torn][..], &["check", &torn], &["explain", &torn, whom]] {
             let output = run_in(at, command);
@@ -419,13 +431,15 @@ fn workers_that_cannot_begin() {
     fs::write(at.join("empty"), "").unwrap();
     fs::write(at.join("short"), "a5a5\n").unwrap();
     fs::write(at.join("junk"), b"\x7fELF\x02\x01\xff\xfe").unwrap();
-    let none = "the secret of a run, which is 64 hexadecimal digits";
+    fs::write(at.join("bare"), "a5".repeat(32)).unwrap();
+    let none = "a token of a run, which is one line that begins with `dm1.`";
     let worker = ["worker", "--coordinator", "127.0.0.1:1"];
     for (file, word) in [
         ("missing", "No such file"),
         ("folder", "directory"),
         ("empty", none),
         ("short", none),
+        ("bare", "dormouse identity DIR"),
         ("junk", none),
         ("/dev/zero", none),
     ] {
@@ -493,7 +507,7 @@ fn folders_for_results() {
         assert!(run_in(at, &["run", "j60", "-q", "--out", "new/deep"]).status.success());
     }
     let inside = tree(&at.join("new")).len();
-    assert_eq!(inside, 1 + 7, "{:?}", tree(&at.join("new")));
+    assert_eq!(inside, 1 + 8, "{:?}", tree(&at.join("new")));
 }
 
 #[test]

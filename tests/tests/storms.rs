@@ -59,13 +59,41 @@ on = "all"
 speedup = 20
 "#;
 
-const KINDS: [Kind; 2] = [
+/// The same, while nothing passes between the workers and their coordinator for a while, then late, then with
+/// losses.
+const NETWORK_FAULTS: &str = r#"
+[[fault]]
+at = "12s"
+kind = "partition"
+lasts = "16s"
+all = true
+[[fault]]
+at = "35s"
+kind = "delay"
+by = "40ms"
+lasts = "20s"
+all = true
+[[fault]]
+at = "60s"
+kind = "loss"
+part = 0.1
+lasts = "20s"
+all = true
+"#;
+
+const KINDS: [Kind; 3] = [
     Kind { name: "bag", experiment: || A_BAG.to_owned(), tasks: 6, within: 7.5 },
     Kind {
         name: "jobs",
         experiment: || jobs_experiment("storm-jobs", "measy", &JOBS),
         tasks: JOBS.len(),
         within: 6.0,
+    },
+    Kind {
+        name: "a bag with network faults",
+        experiment: || format!("{A_BAG}{NETWORK_FAULTS}").replace("storm-bag", "storm-faults"),
+        tasks: 6,
+        within: 8.0,
     },
 ];
 
@@ -259,7 +287,7 @@ impl Storm {
 
 /// What became of one storm: a line, and whether it was survived.
 fn storm(seed: u64, number: u64) -> (String, bool) {
-    let kind = if number.is_multiple_of(2) { &KINDS[1] } else { &KINDS[0] };
+    let kind = &KINDS[usize::try_from(number % 3).unwrap_or_default()];
     let mut folder = tempfile::Builder::new()
         .prefix(&format!("dormouse-storm-{seed}-{number}-"))
         .tempdir()
@@ -272,8 +300,10 @@ fn storm(seed: u64, number: u64) -> (String, bool) {
     let mut line = format!("storm {number} of seed {seed}, {}: ", kind.name);
     let killed: Vec<_> = storm.killed.iter().map(ToString::to_string).collect();
     let killed = if killed.is_empty() { "nobody".to_owned() } else { killed.join(", ") };
+    let faults = felt(&storm.out);
+    let faults = if faults == 0 { String::new() } else { format!("{faults} network faults; ") };
     let took = storm.begun.elapsed().as_secs_f64();
-    let _ = write!(line, "killed {killed}; {took:.1} s; ");
+    let _ = write!(line, "killed {killed}; {faults}{took:.1} s; ");
     if let Err(why) = &survived {
         let why = why.downcast_ref::<String>().map_or("it panicked", String::as_str);
         folder.disable_cleanup(true);
@@ -282,6 +312,15 @@ fn storm(seed: u64, number: u64) -> (String, bool) {
         line.push_str("well");
     }
     (line, survived.is_ok())
+}
+
+/// How many faults came, by the log of a run: each is counted once, however many workers felt it.
+fn felt(out: &Path) -> usize {
+    let begun = |event: &serde_json::Value| {
+        let is_one = event["event"] == "fault-felt" && event["felt"] == "begun";
+        is_one.then(|| event["fault"].as_u64()).flatten()
+    };
+    events(out).iter().filter_map(begun).collect::<std::collections::BTreeSet<_>>().len()
 }
 
 /// A number from the environment.

@@ -12,13 +12,15 @@ use std::{
     time::{Duration, Instant},
 };
 
+use dormouse_tasks::supervisor;
 use tracing::debug_span;
 
 use crate::{
     SPANS,
     cgroup::{self, Slot, Vm},
     criu::{self, AfterDump, Criu, Step, Version},
-    process::{self, Task},
+    jail::inside,
+    process::{self, Inmate, Task},
     store::{self, Checkpoint, Damaged, OpenFile, Progress, Store},
     workspace::{TaskName, Workspace},
 };
@@ -62,6 +64,14 @@ pub enum Error {
         /// What the kernel said of its processes.
         source: process::Error,
     },
+    /// The directory of the task is nobody's who may own a task.
+    #[error("the checkpoint of {task} failed: the user of the task is not known")]
+    User {
+        /// The task whose user was looked for.
+        task: TaskName,
+        /// Why its directory does not say.
+        source: std::io::Error,
+    },
     /// There is nothing to restore from.
     #[error("{task} has no undamaged checkpoint ({} damaged)", damaged.len())]
     NoCheckpoint {
@@ -79,6 +89,8 @@ impl Error {
         matches!(self, Self::Criu { source, .. } if source.may_have_damaged())
     }
 }
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What is done with a restored task before its first instruction, or why it must not run.
 pub type BeforeRunning<'a> =
@@ -237,12 +249,21 @@ impl Checkpointer {
         progress: impl FnOnce() -> Progress,
     ) -> Result<Snapped> {
         let mut before = None;
+        // A program of the user's own is all that is in its slot.
+        let is_tree = kind_of(pid) == supervisor::KIND;
+        let counted = || match is_tree {
+            true => Ok::<_, BoxError>(vm.slot_cpu_ns(vcpu, slot)?),
+            false => Ok(process::cpu_ns(pid)?),
+        };
         let mut halt = |lift: &mut dyn FnMut() -> cgroup::Result<()>| {
             begin()?;
             process::ask_to_stop(pid)?;
             lift()?;
             process::await_stop(pid, deadline)?;
-            let (at, ns) = (Instant::now(), process::cpu_ns(pid)?);
+            if is_tree {
+                process::stop_all(|| Ok(vm.slot_pids(vcpu, slot)?), deadline)?;
+            }
+            let (at, ns) = (Instant::now(), counted()?);
             before = Some((at, ns));
             stopped(ns)
         };
@@ -250,7 +271,7 @@ impl Checkpointer {
         let taken = self.dump(name, pid, (vm, &seats), after, deadline, &mut halt, progress)?;
         let (stopped_at, ns) = before.unwrap_or((Instant::now(), 0));
         // One that was killed can't be asked any more, and goes on nowhere where it would matter.
-        let foreign_ns = process::cpu_ns(pid).unwrap_or(ns).saturating_sub(ns);
+        let foreign_ns = counted().unwrap_or(ns).saturating_sub(ns);
         let Taken { checkpoint, took } = taken;
         Ok(Snapped { checkpoint, stopped_at, foreign_ns, took })
     }
@@ -292,6 +313,8 @@ impl Checkpointer {
         let memory = process::resident_bytes(pid)
             .map_err(|source| Error::Process { task: name.clone(), source })?;
         let deadline = deadline + copying(memory);
+        let user = self.user(name, vm)?;
+        let kind = kind_of(pid);
         let stored = |source| Error::Store { task: name.clone(), source };
         // Only once CRIU is at the task: however late CRIU is, the task does no work without quota.
         let mut lifted = Vec::new();
@@ -309,19 +332,21 @@ impl Checkpointer {
             let mut before = || halt(&mut lift);
             let mut note = || {
                 self.take_longer();
-                draft.save_files(&self.tasks.join(name.path()))?;
+                let files = draft.save_files(&self.tasks.join(name.path()))?;
                 let progress = progress.take().map(|ask| ask()).unwrap_or_default();
-                noted = Some((progress, open_files(pid)));
+                noted = Some((progress, (files, open_files(pid))));
                 Ok(())
             };
             let work = draft.directory();
-            self.criu.dump(pid, &images, work, after, deadline, &mut before, &mut note)
+            let inmate = vm.cell().map(|cell| Inmate { cell, user });
+            self.criu.dump(pid, inmate, &images, work, after, deadline, &mut before, &mut note)
         });
         drop(lifted);
         dumped.map_err(|source| Error::Criu { task: name.clone(), source: Box::new(source) })?;
-        let (progress, open_files) = noted.unwrap_or_default();
-        let checkpoint =
-            draft.commit(progress, open_files, self.version.to_string(), &known).map_err(stored)?;
+        let (progress, files) = noted.unwrap_or_default();
+        let checkpoint = draft
+            .commit(kind, progress, files, self.version.to_string(), &known)
+            .map_err(stored)?;
         // It exists, whatever becomes of older ones: the next one tries again.
         if let Err(error) = self.store.prune(name) {
             let error: &dyn std::error::Error = &error;
@@ -383,7 +408,8 @@ impl Checkpointer {
             let directory = self.tasks.join(name.path());
             checkpoint.restore_files(&directory).map_err(stored)?;
             let deadline = deadline + copying(checkpoint.manifest().bytes());
-            match self.restore_verifying(&checkpoint, (vm, vcpu, slot), deadline, before_running) {
+            let place = (vm, vcpu, slot, self.user(name, vm)?);
+            match self.restore_verifying(&checkpoint, place, deadline, before_running) {
                 (_, Err(error)) => damaged.push(Damaged { sequence, error }),
                 (Ok(task), Ok(())) => {
                     return Ok(Restored { task, checkpoint, damaged, took: started.elapsed() });
@@ -396,11 +422,18 @@ impl Checkpointer {
         Err(Error::NoCheckpoint { task: name.clone(), damaged })
     }
 
+    /// The user of a task in a VM whose tasks have users of their own: the owner of its directory.
+    fn user(&self, name: &TaskName, vm: &Vm) -> Result<Option<u32>> {
+        let directory = self.tasks.join(name.path());
+        let Some(cell) = vm.cell() else { return Ok(None) };
+        cell.user(&directory).map_err(|source| Error::User { task: name.clone(), source })
+    }
+
     /// CRIU and the verification of the pages side by side.
     fn restore_verifying(
         &self,
         checkpoint: &Checkpoint,
-        (vm, vcpu, slot): (&Vm, u32, Slot),
+        (vm, vcpu, slot, user): (&Vm, u32, Slot, Option<u32>),
         deadline: Duration,
         before_running: &mut BeforeRunning<'_>,
     ) -> (criu::Result<Task>, store::Result<()>) {
@@ -422,6 +455,7 @@ impl Checkpointer {
                 vm,
                 vcpu,
                 slot,
+                user,
                 deadline,
                 &mut || {
                     if !join(&mut verified) {
@@ -460,6 +494,15 @@ fn following<T>(images: &Path, work: impl FnOnce() -> T) -> (T, BTreeMap<String,
     })
 }
 
+/// The kind of program that a process is: its first argument. A task that lies about it has a checkpoint
+/// that is not taken for its own.
+fn kind_of(pid: i32) -> String {
+    const MOST: usize = 64;
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let kind = line.split(|byte| *byte == 0).nth(1).unwrap_or_default();
+    String::from_utf8_lossy(kind).chars().take(MOST).collect()
+}
+
 /// The regular files a process has open, with their sizes.
 fn open_files(pid: i32) -> Vec<OpenFile> {
     let mut found = BTreeMap::new();
@@ -469,6 +512,7 @@ fn open_files(pid: i32) -> Vec<OpenFile> {
         else {
             continue;
         };
+        let path = inside(&path);
         if metadata.is_file() && path.is_absolute() && path.exists() {
             found.insert(path, metadata.len());
         }

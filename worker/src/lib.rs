@@ -2,11 +2,14 @@
 //!
 //! The Linux layer, bottom up; every call blocks and may come from any thread:
 //! - [`cgroup`]: the control groups of emulated VMs;
+//! - [`jail`]: what tasks are kept from, and the namespaces for it;
 //! - [`process`]: starting tasks, and leaving none behind;
 //! - [`workspace`]: the worker's directory, under the same paths on every worker;
 //! - [`criu`]: dump and restore;
+//! - [`directory`]: what is in a task's directory, and the [`contents`] that it begins with;
 //! - [`store`]: checkpoints on disk and on the wire;
 //! - [`checkpointer`]: the three above put together;
+//! - `metadata`: what programs on a VM read of it, as on a cloud;
 //! - [`guardian`]: what takes all of it away where the worker dies;
 //! - [`cleanup`]: what a crashed worker left;
 //! - [`place`]: the host, container or unit that it is in, and what is added there for what is lacking.
@@ -26,10 +29,16 @@ pub mod agent;
 pub mod cgroup;
 pub mod checkpointer;
 pub mod cleanup;
+pub mod contents;
 pub mod criu;
+pub mod directory;
 pub mod guardian;
+pub mod jail;
+mod metadata;
+mod micros;
 pub mod place;
 pub mod process;
 pub mod proof;
+mod sparse;
 pub mod store;
 pub mod workspace;

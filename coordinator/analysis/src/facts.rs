@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dormouse_cloud::Host;
-use dormouse_model::{Effect, Event, Notice, Report, Step, VmEnd};
+use dormouse_model::{Effect, Event, HostLoad, Notice, Report, Step, VmEnd};
 use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, Span, TaskId, Time, VmId};
 
 pub use jobs::{JobFacts, MoveFact};
@@ -23,8 +23,6 @@ pub struct LiveFacts {
     pub cpu_us: Vec<u64>,
     /// The hosts that ever joined.
     pub hosts: Vec<HostFact>,
-    /// Every finished task's own result, as the JSON it wrote. Not kept over a resume.
-    pub results: BTreeMap<TaskId, String>,
     /// How long freezing a VM took, each time.
     pub freezes: Vec<Latency>,
     /// How long thawing a VM took, each time.
@@ -42,8 +40,12 @@ pub struct LiveFacts {
     pub kills: Vec<Kill>,
     /// VMs that their host had made only after they should have booted.
     pub made_late: u32,
-    /// What each host did besides, as it said last. Not kept over a resume.
+    /// What each host did besides, as it said last.
     pub loads: BTreeMap<HostId, HostLoad>,
+    /// Hosts that measured what can't be, and what that was first.
+    pub disbelieved: BTreeMap<HostId, String>,
+    /// CPU time of the coordinator's process, and the kernel it ran on; `None`: the log does not say.
+    pub coordinator: Option<(Duration, String)>,
     /// When it went on from its log: what is not in that is of the time since the last of them.
     pub outages: Vec<Outage>,
     /// The most that the clock's alarm rang late, real microseconds.
@@ -60,21 +62,6 @@ pub struct LiveFacts {
     pub refusals: u32,
     /// The last attempt that failed, and why.
     pub last_failure: Option<String>,
-}
-
-/// What a host did since its worker was welcomed, real microseconds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HostLoad {
-    /// How long that is.
-    pub elapsed_us: u64,
-    /// The cores that the host's worker may run on, in thousandths; a quota may leave it less.
-    pub millicores: u32,
-    /// For how much of it they were busy.
-    pub busy_us: u64,
-    /// And how much of that was the worker's: its VMs, itself, CRIU.
-    pub ours_us: u64,
-    /// Names the running kernel: workers that share a machine say the same.
-    pub machine: String,
 }
 
 /// A host of the run.
@@ -181,6 +168,17 @@ impl LiveFacts {
                 self.made_late += u32::from(step.effects.iter().any(is_ready));
             }
             Event::Machine { report, .. } => self.see_report(report),
+            Event::HostLoad { host, load, .. } => {
+                self.loads.insert(*host, load.clone());
+            }
+            Event::Disbelieved { host, why } => {
+                self.disbelieved.entry(*host).or_insert_with(|| why.clone());
+            }
+            Event::CoordinatorLoad { clock_late_us, journal_late_us, cpu_us, machine } => {
+                self.clock_late_us = self.clock_late_us.max(*clock_late_us);
+                self.journal_late_us = self.journal_late_us.max(*journal_late_us);
+                self.coordinator = Some((Duration::from_micros(*cpu_us), machine.clone()));
+            }
             Event::Resumed { outage, away_real_us } => self.outages.push(Outage {
                 at: step.at,
                 outage: *outage,

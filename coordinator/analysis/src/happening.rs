@@ -170,7 +170,15 @@ fn event(event: &Event) -> Told {
             ("run", Some(text), Vec::new())
         }
         Event::Machine { host, report, .. } => reported(host.to_string(), report),
-        Event::Tick | Event::InstantOver | Event::Clock { .. } => ("note", None, Vec::new()),
+        Event::Disbelieved { host, why } => {
+            let text = format!("{host} is not believed: {why}");
+            ("host", Some(text), vec![host.to_string()])
+        }
+        Event::Tick
+        | Event::InstantOver
+        | Event::Clock { .. }
+        | Event::HostLoad { .. }
+        | Event::CoordinatorLoad { .. } => ("note", None, Vec::new()),
     }
 }
 
@@ -202,6 +210,9 @@ fn reported(host: String, report: &Report) -> Told {
         }
         Report::TaskFinished { task, verified: true, .. } => {
             ("task", format!("{task} finished on {vm}"), Some(task))
+        }
+        Report::TaskFinished { task, program_failed: true, .. } => {
+            ("task", format!("{task} is over on {vm}, and its program did not do well"), Some(task))
         }
         Report::TaskFinished { task, .. } => {
             ("task", format!("{task} ended on {vm} with a wrong answer"), Some(task))

@@ -7,6 +7,7 @@
 
 mod batch_service;
 mod check;
+mod evidence;
 pub mod explain;
 mod facts;
 pub mod fidelity;
@@ -24,9 +25,9 @@ mod words;
 
 pub use batch_service::ServiceTally;
 pub use check::{CapacityChecker, Checker, JobsChecker, RequestsChecker, Violation, check_bag};
+pub use evidence::{EarlyEnd, Evidence, ShortOfCheckpoints};
 pub use facts::{
-    CheckpointCost, HostFact, HostLoad, JobFacts, LATEST, Latency, LiveFacts, MoveFact, Outage,
-    TookEffect,
+    CheckpointCost, HostFact, JobFacts, LATEST, Latency, LiveFacts, MoveFact, Outage, TookEffect,
 };
 pub use metric::{METRICS, Metric};
 pub use mode::Mode;

@@ -11,6 +11,11 @@ pub struct Metric {
     pub digits: usize,
     /// Whether it is in tables of many runs for people.
     pub in_table: bool,
+    /// Value in a run in which nothing of the kind happened, such as 0 for preemptions: people are shown
+    /// the figure only if some run has another value. `None`: there is no such value, as for makespans.
+    pub uneventful: Option<f64>,
+    /// Whether it is 1 or 0 of each run, so that the mean of many is a share of runs.
+    pub is_share: bool,
 }
 
 const fn metric(
@@ -19,34 +24,47 @@ const fn metric(
     digits: usize,
     in_table: bool,
 ) -> Metric {
-    Metric { name, heading, digits, in_table }
+    Metric { name, heading, digits, in_table, uneventful: None, is_share: false }
+}
+
+impl Metric {
+    /// This figure, as one that is 0 where nothing of the kind happened.
+    const fn of_events(self) -> Self {
+        Self { uneventful: Some(0.0), ..self }
+    }
+
+    /// This figure, as one that is 1 where all went well, and 0 where it did not.
+    const fn of_success(self) -> Self {
+        Self { uneventful: Some(1.0), is_share: true, ..self }
+    }
 }
 
 /// All that there are, in the order in which they are reported.
-pub const METRICS: [Metric; 48] = [
+pub const METRICS: [Metric; 49] = [
     metric("mean_response_s", "mean response, s", 1, true),
     metric("mean_bounded_slowdown", "bounded slowdown", 3, true),
     metric("utilisation", "utilisation", 3, true),
     metric("makespan_s", "makespan, s", 0, true),
     metric("cost_usd", "cost, $", 4, true),
-    metric("deadline_met", "deadline met", 2, true),
-    metric("hibernations", "VMs hibernated", 2, false),
-    metric("resumes", "VMs resumed", 2, false),
-    metric("work_lost_s", "work lost, s", 0, false),
+    metric("deadline_met", "deadline met", 2, true).of_success(),
+    metric("hibernations", "VMs hibernated", 2, false).of_events(),
+    metric("resumes", "VMs resumed", 2, false).of_events(),
+    metric("work_lost_s", "work lost, s", 0, false).of_events(),
     metric("on_demand_vms", "later on-demand VMs", 2, false),
+    metric("checkpoints", "checkpoints", 1, false).of_events(),
     metric("jobs_finished", "jobs finished", 1, true),
-    metric("job_restarts", "jobs restarted", 2, true),
-    metric("preemptions", "VMs preempted", 2, true),
+    metric("job_restarts", "jobs restarted", 2, true).of_events(),
+    metric("preemptions", "VMs preempted", 2, true).of_events(),
     metric("job_preemptions", "preemptions that hit a job", 2, false),
-    metric("job_failure_share", "runs of jobs that failed, share", 4, true),
+    metric("job_failure_share", "runs of jobs that failed, share", 4, true).of_events(),
     metric("job_response_s", "submission to end of a job, s", 0, true),
     metric("vms_reused", "VMs reused", 1, false),
     metric("spare_h", "VMs idle, h", 2, true),
     metric("cost_per_job_usd", "cost of a job, $", 4, true),
-    metric("promotions", "promotions", 1, true),
-    metric("swaps", "swaps", 1, false),
-    metric("kills", "kills", 1, false),
-    metric("migrations", "migrations", 1, false),
+    metric("promotions", "promotions", 1, true).of_events(),
+    metric("swaps", "swaps", 1, false).of_events(),
+    metric("kills", "kills", 1, false).of_events(),
+    metric("migrations", "migrations", 1, false).of_events(),
     metric("response_s", "response after the warm-up, s", 1, false),
     metric("bounded_slowdown", "bounded slowdown after the warm-up", 3, false),
     metric("host_utilisation", "hosts' utilisation", 3, true),
@@ -55,13 +73,13 @@ pub const METRICS: [Metric; 48] = [
     metric("host_memory_utilisation", "hosts' memory in use", 3, false),
     metric("requests_normal", "normal requests", 0, false),
     metric("requests_preemptible", "preemptible requests", 0, false),
-    metric("failed_normal", "normal requests failed", 1, true),
-    metric("failed_share", "normal requests failed, share", 4, true),
-    metric("failed_preemptible", "preemptible requests failed", 1, false),
+    metric("failed_normal", "normal requests failed", 1, true).of_events(),
+    metric("failed_share", "normal requests failed, share", 4, true).of_events(),
+    metric("failed_preemptible", "preemptible requests failed", 1, false).of_events(),
     metric("failed_preemptible_share", "preemptible requests failed, share", 4, false),
-    metric("terminations", "preemptible VMs terminated", 1, true),
-    metric("request_hibernations", "requested VMs hibernated", 1, false),
-    metric("work_lost_vcpu_h", "work lost, vCPU h", 2, true),
+    metric("terminations", "preemptible VMs terminated", 1, true).of_events(),
+    metric("request_hibernations", "requested VMs hibernated", 1, false).of_events(),
+    metric("work_lost_vcpu_h", "work lost, vCPU h", 2, true).of_events(),
     metric("revenue_usd", "revenue, $", 2, true),
     metric("revenue_normal_usd", "revenue from normal VMs, $", 2, false),
     metric("revenue_preemptible_usd", "revenue from preemptible VMs, $", 2, false),

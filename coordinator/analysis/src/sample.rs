@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Record as History;
 use crate::jobs::Figures;
+use crate::metric::Metric;
 use crate::requests::{self, Ledger};
 
 /// The figures of one run, whatever its kind.
@@ -51,7 +52,8 @@ pub fn series(samples: &[Sample], metric: &str) -> Series {
         Some(means) => Estimate::of(means).map(|of| of.mean),
         None => sample.figure(metric),
     };
-    Series::of_runs(samples.iter().map(of_run).collect())
+    let is_share = Metric::named(metric).is_some_and(|metric| metric.is_share);
+    Series { is_share, ..Series::of_runs(samples.iter().map(of_run).collect()) }
 }
 
 /// What of a run with a bag of tasks only the steps say.

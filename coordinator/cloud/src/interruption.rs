@@ -112,8 +112,10 @@ pub struct Interruptions {
     lifetimes: Vec<(Option<TypeName>, Lifetimes)>,
     /// Recorded lives that are lived again, by instance type, and how many have been used.
     replays: Vec<(Option<TypeName>, Vec<Option<Span>>, usize)>,
-    /// Ends of the VMs' lifetimes.
+    /// Ends of the VMs' lifetimes, and recommendations that precede interruptions.
     ends: BTreeSet<Interruption>,
+    /// How long before an interruption it is recommended to replace whom it hits; `None`: never.
+    lead: Option<Span>,
     seed: u64,
 }
 
@@ -207,10 +209,41 @@ impl Interruptions {
         all
     }
 
+    /// These interruptions, each preceded by a recommendation to replace whom it hits, so long before or as soon
+    /// as it is known; `None`: by none.
+    #[must_use]
+    pub fn recommended(mut self, lead: Option<Span>) -> Self {
+        self.lead = lead;
+        let processes = self.processes.iter().map(|process| &process.next);
+        let known: Vec<_> = processes.chain(&self.schedule).cloned().collect();
+        for act in known {
+            self.recommend(Time::ZERO, &act);
+        }
+        self
+    }
+
+    /// Has an interruption that is known from `now` on preceded by its recommendation.
+    fn recommend(&mut self, now: Time, act: &Interruption) {
+        let Some(lead) = self.lead else { return };
+        if let Action::Hibernate | Action::Preempt = act.action {
+            let at = Time::from_micros(act.at.as_micros().saturating_sub(lead.as_micros()));
+            let (at, target) = (at.max(now), act.target.clone());
+            self.ends.insert(Interruption { at, target, action: Action::Rebalance });
+        }
+    }
+
+    /// A VM that ends at this instant, as is known from `now` on.
+    fn ends_at(&mut self, now: Time, end: Interruption) {
+        self.recommend(now, &end);
+        self.ends.insert(end);
+    }
+
     fn add(&mut self, from: Time, target: &Target, hibernate: Option<Span>, resume: Option<Span>) {
         for (action, mean) in [(Action::Hibernate, hibernate), (Action::Resume, resume)] {
             if let Some(mean) = mean {
-                self.processes.push(Process::new(self.seed, from, target.clone(), action, mean));
+                let process = Process::new(self.seed, from, target.clone(), action, mean);
+                self.recommend(from, &process.next);
+                self.processes.push(process);
             }
         }
     }
@@ -218,20 +251,24 @@ impl Interruptions {
     /// A spot VM of this type has become usable: under scope `vm` its own processes begin, and its
     /// lifetime is drawn.
     pub fn vm_started(&mut self, now: Time, vm: VmId, kind: &TypeName) {
+        let mut ends = Vec::new();
         for (n, (only, lifetimes)) in (0_u64..).zip(&self.lifetimes) {
             let mut chance = Stream::new(self.seed, "lifetime", (n << 32) | u64::from(vm.get()));
             if is_meant(only.as_ref(), kind)
                 && let Some(life) = lifetimes.law().draw(&mut chance)
             {
-                self.ends.insert(end_of(vm, now + life));
+                ends.push(end_of(vm, now + life));
             }
         }
         for (only, lives, lived) in &mut self.replays {
             if is_meant(only.as_ref(), kind) && !lives.is_empty() {
                 let life = lives[*lived % lives.len()];
                 *lived += 1;
-                self.ends.extend(life.map(|life| end_of(vm, now + life)));
+                ends.extend(life.map(|life| end_of(vm, now + life)));
             }
+        }
+        for end in ends {
+            self.ends_at(now, end);
         }
         for (hibernate, resume) in self.per_vm.clone() {
             self.add(now, &Target::Vm(vm), hibernate, resume);
@@ -260,12 +297,18 @@ impl Interruptions {
             return if is_due { self.ends.pop_first() } else { None };
         }
         let process = self.processes.iter_mut().min_by(|a, b| a.next.cmp(&b.next));
-        match (process, self.schedule.front()) {
-            (Some(p), Some(act)) if p.next < *act => (p.next.at <= now).then(|| p.advance()),
-            (Some(p), None) => (p.next.at <= now).then(|| p.advance()),
-            (_, Some(act)) if act.at <= now => self.schedule.pop_front(),
-            _ => None,
+        let due = match (process, self.schedule.front()) {
+            (Some(p), act) if act.is_none_or(|act| p.next < *act) => p,
+            (_, Some(act)) if act.at <= now => return self.schedule.pop_front(),
+            _ => return None,
+        };
+        if due.next.at > now {
+            return None;
         }
+        let act = due.advance();
+        let next = due.next.clone();
+        self.recommend(act.at, &next);
+        Some(act)
     }
 }
 
@@ -335,6 +378,47 @@ mod tests {
         assert_eq!([all.pop(s(500)), all.pop(s(500))], [Some(end(80, b)), Some(end(120, a))]);
         assert_eq!([all.pop(s(500)), all.pop(s(500))], [Some(act), Some(end(170, b))]);
         assert_eq!((all.next_at(), all.pop(s(500))), (None, None));
+    }
+
+    #[test]
+    fn what_is_known_beforehand_is_recommended_before() {
+        let (s, a) = (Time::from_secs, VmId::new(1));
+        let lives = vec![Some(Span::from_secs(300)), Some(Span::from_secs(50))];
+        let act = Interruption { at: s(200), target: Target::All, action: Action::Hibernate };
+        let models = [
+            InterruptionModel::Replay { kind: None, lives },
+            InterruptionModel::Schedule { acts: vec![act.clone()] },
+        ];
+        let lead = Some(Span::from_secs(120));
+        let mut all = Interruptions::new(&models, &[], 1).recommended(lead);
+        let rebalance =
+            |at, target| Some(Interruption { at: s(at), target, action: Action::Rebalance });
+        all.vm_started(s(20), a, &"x".into());
+        assert_eq!(all.pop(s(500)), rebalance(80, Target::All));
+        assert_eq!(all.pop(s(500)), rebalance(200, Target::Vm(a)));
+        assert_eq!(all.pop(s(500)), Some(act));
+        assert_eq!(all.pop(s(500)), Some(end_of(a, s(320))));
+        // What is nearer than that is recommended as soon as it is known.
+        let b = VmId::new(2);
+        all.vm_started(s(400), b, &"x".into());
+        assert_eq!(all.pop(s(500)), rebalance(400, Target::Vm(b)));
+        assert_eq!(all.pop(s(500)), Some(end_of(b, s(450))));
+    }
+
+    #[test]
+    fn a_recommendation_moves_no_interruption() {
+        let until = Time::from_secs(2_700);
+        let types = ["c3.large".into()];
+        let plain = drain(&[sc(5, 5)], &["c3.large"], 1, until);
+        let lead = Some(Span::from_secs(60));
+        let mut with = Interruptions::new(&[sc(5, 5)], &types, 1).recommended(lead);
+        let all: Vec<_> = std::iter::from_fn(|| with.pop(until)).collect();
+        assert!(all.windows(2).all(|pair| pair[0].at <= pair[1].at));
+        let (recommended, rest): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|act| act.action == Action::Rebalance);
+        assert_eq!(rest, plain);
+        let hibernations = plain.iter().filter(|act| act.action == Action::Hibernate).count();
+        assert!(recommended.len() >= hibernations && hibernations > 0);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_units::{Ppm, TypeName};
+use dormouse_units::{Ppm, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +71,10 @@ pub struct Terms {
     /// whatever they cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_bid: Option<Ppm>,
+    /// How long before an interruption that is known beforehand it is recommended to replace the VM that it
+    /// hits; `None`: it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebalance_lead: Option<Span>,
     /// The spot prices of types whose price changes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<TypeName, PriceTrace>,

@@ -153,7 +153,7 @@ impl Run {
     /// Makes a VM that has its room.
     pub(crate) fn boot(&mut self, now: Time, vm: VmId) {
         let Some(granted) = self.provider.vm(vm) else { return };
-        let (host, kind) = (granted.host, granted.kind.clone());
+        let (host, kind, market) = (granted.host, granted.kind.clone(), granted.market);
         let Some(offer) = self.setup.catalogue.get(&kind) else { return };
         self.timers.set(now + self.setup.catalogue.boot, Timer::Boot(vm));
         self.commands.push(Command::CreateVm {
@@ -164,6 +164,7 @@ impl Run {
             burstable: offer.burstable.map(Burstable::of_machine),
             two_tier: self.setup.is_two_tier(&kind),
             kind,
+            market,
         });
     }
 
@@ -206,9 +207,10 @@ impl Run {
         if record.state != TaskState::Waiting {
             return Err(Wrong(format!("{task} is not waiting: it is {}", record.state)));
         }
-        let submitted = self.setup.submitted(task);
-        if record.job.is_none() && now < submitted {
-            return Err(Wrong(format!("{task} is submitted at {submitted}, now it is {now}")));
+        if record.job.is_none()
+            && let Some(why) = self.why_not_due(now, task)
+        {
+            return Err(Wrong(why));
         }
         let needs = self.needs(task, record.job.as_deref(), kind)?;
         let seats = self.seats(task, on, &needs)?;
@@ -388,7 +390,8 @@ impl Run {
         let record = self.on_vm(task, vm)?;
         let (attempt, kept) = (record.attempt, record.kept());
         // What is frozen can't be checkpointed any more: what was kept before is kept.
-        let checkpoint = keep && !frozen;
+        let is_lost = self.setup.checkpoint.never && self.is_of_bag(task);
+        let checkpoint = keep && !frozen && !is_lost;
         self.set_state(task, if checkpoint { TaskState::Stopping(vm) } else { TaskState::Waiting });
         if keep && !checkpoint {
             let done = kept.map(|(_, done)| done).unwrap_or_default();

@@ -212,6 +212,18 @@ impl Run {
             return self.commands.push(Command::FreezeVm { host, vm });
         }
         record.freezes = true;
+        self.checkpoint_all_on(vm);
+        self.freeze_once_kept(vm);
+    }
+
+    /// Whether a task is one of a bag, and no parallel job.
+    pub(crate) fn is_of_bag(&self, task: TaskId) -> bool {
+        self.tasks.get(task).is_some_and(|record| record.job.is_none())
+    }
+
+    /// A VM takes a checkpoint of each task that runs there.
+    pub(crate) fn checkpoint_all_on(&mut self, vm: VmId) {
+        let Some(record) = self.vms.get(&vm) else { return };
         let runs = |record: &&mut TaskRecord| matches!(record.state, TaskState::Running(_));
         for task in record.seating.taken().collect::<Vec<_>>() {
             if let Some(record) = self.tasks.get_mut(task).filter(runs) {
@@ -219,7 +231,6 @@ impl Run {
                 self.take_if_due(task);
             }
         }
-        self.freeze_once_kept(vm);
     }
 
     /// Tells a VM that is to freeze to do so if it takes no checkpoint that it was told to take.
@@ -261,6 +272,9 @@ impl Run {
             return Err(Wrong(format!(
                 "{task} is a parallel job, and these have no checkpoints here"
             )));
+        }
+        if self.setup.checkpoint.never && self.is_of_bag(task) {
+            return Err(Moot(format!("nothing keeps the work of {task}")));
         }
         match self.provider.vm(vm).map(|v| v.state) {
             Some(VmState::Running) => {}

@@ -73,6 +73,9 @@ impl Run {
             | Event::Closed
             | Event::InstantOver
             | Event::FaultFelt { .. }
+            | Event::HostLoad { .. }
+            | Event::Disbelieved { .. }
+            | Event::CoordinatorLoad { .. }
             | Event::Cancel { .. }
             | Event::Clock { .. } => {}
             // Schedulers know nothing of it but what it does to their VMs.
@@ -102,6 +105,7 @@ impl Run {
                 self.checkpoint_is_due(task, attempt, turn);
             }
             Timer::Look { task, attempt, turn } => self.scheme_looks(now, task, attempt, turn),
+            Timer::Due(task) => notices.push_back(Notice::TaskDue { task }),
             Timer::Wake(token) => notices.push_back(Notice::Wake { token }),
         }
     }
@@ -158,6 +162,9 @@ impl Run {
         self.provider.given_notice(vm);
         let at = now + self.setup.preemption_notice;
         self.timers.set(at, Timer::Kill(vm));
+        if self.setup.checkpoint.at_notice {
+            self.checkpoint_all_on(vm);
+        }
         notices.push_back(Notice::VmPreempting { vm, at });
     }
 
@@ -375,13 +382,15 @@ impl Run {
                 }
                 notices.push_back(Notice::TaskStarted { task, vm, done: *done, since });
             }
-            Report::TaskFinished { verified: true, .. } => {
+            Report::TaskFinished { verified: true, .. }
+            | Report::TaskFinished { program_failed: true, .. } => {
                 self.set_state(task, TaskState::Finished);
                 if let Some(record) = self.task(task) {
                     record.finished = Some(now);
                 }
                 self.note_finish(now, task);
                 self.tasks.forget_ended();
+                self.followers_are_due(now, task, notices);
                 notices.push_back(Notice::TaskFinished { task, vm });
             }
             Report::TaskFinished { verified: false, .. } => {

@@ -24,6 +24,7 @@ mod tasks;
 mod telling;
 mod tenants;
 mod timers;
+mod workflow;
 
 pub use counts::Counts;
 pub use digest::DecisionDigest;

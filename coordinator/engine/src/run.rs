@@ -13,6 +13,7 @@ use crate::seating::Seating;
 use crate::tasks::{TaskRecord, TaskState, Tasks};
 use crate::tenants::{Tenant, Work, owner};
 use crate::timers::{Due, Timers};
+use crate::workflow::Workflow;
 use crate::{Counts, DecisionDigest};
 
 /// What the engine remembers of a VM beside what the provider does.
@@ -74,6 +75,7 @@ pub struct Run {
     pub(crate) interruptions: Interruptions,
     pub(crate) timers: Timers,
     pub(crate) tasks: Tasks,
+    pub(crate) workflow: Workflow,
     pub(crate) vms: BTreeMap<VmId, VmRecord>,
     /// The living VMs that are in unlimited mode.
     pub(crate) unlimited: BTreeSet<VmId>,
@@ -127,8 +129,10 @@ impl Run {
                 .filling(setup.memory_filled())
                 .seeded(setup.seed)
                 .watched(watched),
-            interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed),
+            interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed)
+                .recommended(setup.terms.rebalance_lead),
             tasks: Tasks::waiting(setup.bag.tasks.len()),
+            workflow: Workflow::of(&setup.bag.tasks),
             all_submitted: setup.jobs.is_none(),
             requests: Requests::expected(setup.requests),
             tenants: Tenant::all(policies, &setup.checkpoint, &setup.terms.prices),
@@ -197,6 +201,7 @@ impl Run {
             let prices = self.provider.watched_prices(now);
             notices.extend(prices.into_iter().map(|(kind, price)| Notice::Price { kind, price }));
             notices.push_back(Notice::Begin);
+            self.begin_workflow(&mut notices);
         }
         if let Event::Cancel { why } = event {
             self.cancelled.get_or_insert_with(|| why.clone());

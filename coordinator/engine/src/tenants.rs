@@ -281,7 +281,9 @@ pub(crate) fn addressee(notice: &mut Notice, tenants: &[Tenant]) -> Option<usize
     match notice {
         _ if count == 1 => Some(0),
         Notice::Begin | Notice::HostJoined => None,
-        Notice::Price { .. } => tenants.iter().position(|tenant| tenant.work.has_bag()),
+        Notice::Price { .. } | Notice::TaskDue { .. } => {
+            tenants.iter().position(|tenant| tenant.work.has_bag())
+        }
         Notice::Submitted { .. } => tenants.iter().position(|tenant| tenant.work.has_jobs()),
         Notice::Requested { .. } => tenants.iter().position(|t| t.work == Work::Requests),
         other => match other.token_mut() {
@@ -367,7 +369,7 @@ fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
     let heard = |notice: &Notice| {
         let hears = match notice.clone() {
             Notice::Begin | Notice::HostJoined | Notice::Available { .. } => true,
-            Notice::Price { .. } => has_bag,
+            Notice::Price { .. } | Notice::TaskDue { .. } => has_bag,
             Notice::Submitted { .. } => has_jobs,
             Notice::Requested { .. } => has_requests,
             mut other => match other.token_mut() {

@@ -18,6 +18,8 @@ pub(crate) enum Timer {
     Checkpoint { task: TaskId, attempt: Attempt, turn: u32 },
     /// A task's checkpointing scheme wants to look again, by its `turn`-th answer.
     Look { task: TaskId, attempt: Attempt, turn: u32 },
+    /// A task of a workflow is submitted, and all is done that it follows.
+    Due(TaskId),
     /// The scheduler asked to be woken.
     Wake(u64),
 }

@@ -35,6 +35,7 @@ pub(crate) const COLUMNS: [Column; 8] = [
             "lifetime_hrs",
             "lifetime_hour",
             "lifetime_hours",
+            "hours",
             "lifetime_m",
             "lifetime_min",
             "lifetime_mins",
@@ -178,7 +179,7 @@ impl FromStr for Unit {
     }
 }
 
-/// The unit with which a heading ends: `lifetime_h`, `Lifetime (hours)`, `lifetimeHours`.
+/// The unit with which a heading ends: `lifetime_h`, `Lifetime (hours)`, `lifetimeHours`, `hours`.
 pub(crate) fn unit_of_heading(heading: &str) -> Option<Unit> {
     let heading = heading.trim_end_matches(|c: char| !c.is_alphanumeric());
     let begins = |(at, c): (usize, char)| {
@@ -186,7 +187,8 @@ pub(crate) fn unit_of_heading(heading: &str) -> Option<Unit> {
         let is_new = !c.is_alphanumeric() || (c.is_uppercase() && before.is_lowercase());
         is_new.then_some(if c.is_alphanumeric() { at } else { at + c.len_utf8() })
     };
-    let at = heading.char_indices().rev().find_map(begins)?;
+    // A heading of one word may be the unit itself.
+    let at = heading.char_indices().rev().find_map(begins).unwrap_or(0);
     heading[at..].parse().ok()
 }
 

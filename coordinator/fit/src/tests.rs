@@ -111,6 +111,7 @@ fn headings_separators_and_units_are_told() {
             "uptime (h),preempted\n2,1\n1.0001388889,0\n",
             Some("lifetimes are 'uptime (h)' in hours, ends are 'preempted'"),
         ),
+        ("hours,preempted\n2,1\n1.0001388889,0\n", Some("lifetimes are 'hours' in hours")),
         ("time_in_sec,evicted\n7200,yes\n3600.5,no\n", Some("'time_in_sec' in seconds")),
     ] {
         let record = plain(text);

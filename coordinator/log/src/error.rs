@@ -60,6 +60,13 @@ pub enum LogError {
 }
 
 impl LogError {
+    /// Whether there was no room for what was written: there may be, later.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let Self::Write { source, .. } = self else { return false };
+        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+
     /// Whether the user's input has to change.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {

@@ -7,16 +7,22 @@
 //! A crash may leave a torn last line, or blocks of anything in its place. Every reader leaves such
 //! a line out, and says so. Damage before the last line is an error. A log of another [`FORMAT`] is
 //! refused.
+//!
+//! A chain of hashes goes over the lines ([`Chain`]), whose head is in the folder's [`Seal`].
 
+mod chain;
 mod error;
 mod input;
 mod keys;
 mod reader;
+mod seal;
 mod writer;
 
+pub use chain::{Chain, Head};
 pub use error::LogError;
 pub use input::Input;
 pub use reader::{LogReader, has_header};
+pub use seal::{SEAL, Seal};
 pub use writer::{LogWriter, is_under_way};
 
 /// The log's name in a run's folder.

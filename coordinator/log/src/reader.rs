@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::chain::{Chain, Head};
 use crate::keys::unknown;
 use crate::{FORMAT, LogError};
 
@@ -30,6 +31,9 @@ pub struct LogReader {
     line: u64,
     good_bytes: u64,
     torn: bool,
+    chain: Chain,
+    /// The head that is to be looked at when the reader is there, and whether it was as it should.
+    expected: Option<(Head, bool)>,
 }
 
 impl LogReader {
@@ -58,7 +62,40 @@ impl LogReader {
             Some(format) => return Err(LogError::Format { path, format }),
             None => return Err(damaged("this is not the header of a run: it has no format")),
         }
-        Ok(Self { path, file, header, text: Vec::new(), line: 1, good_bytes, torn: false })
+        let mut chain = Chain::default();
+        chain.add(&text);
+        let (text, torn, expected) = (Vec::new(), false, None);
+        Ok(Self { path, file, header, text, line: 1, good_bytes, torn, chain, expected })
+    }
+
+    /// Has the reader look at this head when it comes to its line: see [`LogReader::is_as_sealed`].
+    pub fn expect(&mut self, head: Head) {
+        let is_right = self.chain.head() == head;
+        self.expected = Some((head, is_right));
+    }
+
+    /// Whether the lines read so far came to the head that was expected, where that is.
+    #[must_use]
+    pub fn is_as_sealed(&self) -> bool {
+        self.expected.as_ref().is_none_or(|(_, is_right)| *is_right)
+    }
+
+    /// The head of the chain over all whole lines read.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.chain.head()
+    }
+
+    /// Takes in the line just read.
+    fn chained(&mut self) {
+        self.text.push(b'\n');
+        self.chain.add(&self.text);
+        self.text.pop();
+        if let Some((head, is_right)) = &mut self.expected
+            && head.lines == self.line
+        {
+            *is_right = self.chain.head() == *head;
+        }
     }
 
     /// The header as the JSON value in the log.
@@ -103,6 +140,7 @@ impl LogReader {
         match serde_json::from_slice(&self.text) {
             Ok(step) => {
                 self.good_bytes += length;
+                self.chained();
                 Ok(Some(step))
             }
             Err(error) => {
@@ -189,7 +227,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::LogWriter;
+    use crate::{LogWriter, Seal};
 
     fn step(seq: u64) -> Value {
         json!({ "seq": seq })
@@ -227,6 +265,31 @@ mod tests {
             assert_eq!((steps.len(), log.torn(), log.line()), (4, false, 5));
             assert_eq!(log.header()["more"], "of it");
         }
+    }
+
+    #[test]
+    fn what_was_sealed_is_found_again_and_any_other_byte_is_not() {
+        let (dir, path) = log_of("");
+        let seal = Seal::read(dir.path()).expect("read").expect("it is there");
+        let is_as_sealed = || {
+            let mut log = LogReader::open(&path).expect("whole");
+            log.expect(seal.log.clone());
+            log.steps::<Value>().expect("whole");
+            (log.is_as_sealed(), log.head())
+        };
+        assert_eq!(is_as_sealed(), (true, seal.log.clone()));
+        let whole = std::fs::read_to_string(&path).expect("it is there");
+        let of_it = whole.replace("of it", "of  it");
+        for changed in
+            [whole.replace("\"seq\":1", "\"seq\":7"), of_it, whole[..whole.len() - 10].to_owned()]
+        {
+            std::fs::write(&path, changed).expect("room");
+            assert!(!is_as_sealed().0);
+        }
+        // What a kill left behind the last seal is not covered, and no harm to what is.
+        std::fs::write(&path, whole + "{\"seq\":3}\n").expect("room");
+        let (right, head) = is_as_sealed();
+        assert!(right && head.lines == seal.log.lines + 1);
     }
 
     #[test]

@@ -2,12 +2,15 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
 use crate::LogError;
+use crate::chain::{Chain, Head};
+use crate::seal::Sealing;
 
 const BUFFER: usize = 1 << 18;
 
@@ -24,6 +27,10 @@ const ASK_AGAIN: Duration = Duration::from_millis(10);
 pub struct LogWriter {
     path: PathBuf,
     file: BufWriter<File>,
+    chain: Chain,
+    sealing: Sealing,
+    /// The line that is written, kept for its room.
+    text: Vec<u8>,
 }
 
 impl LogWriter {
@@ -55,19 +62,22 @@ impl LogWriter {
 
     fn open(path: &Path, options: &OpenOptions) -> Result<Self, LogError> {
         let path = path.to_owned();
-        let file = match options.open(&path) {
+        // Who can open a file can hold its lock, and nobody else has anything to look for in a run's folder
+        // while it is written.
+        let file = match options.clone().mode(0o600).open(&path) {
             Ok(file) => file,
             Err(source) => return Err(LogError::Write { path, source }),
         };
         match patiently(|| file.try_lock()) {
-            Ok(()) => Ok(Self { path, file: BufWriter::with_capacity(BUFFER, file) }),
-            Err(TryLockError::WouldBlock) => Err(LogError::UnderWay { path }),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(LogError::UnderWay { path }),
             // Some file systems have no locks: there the log is taken as written by nobody else.
-            Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => {
-                Ok(Self { path, file: BufWriter::with_capacity(BUFFER, file) })
-            }
-            Err(TryLockError::Error(source)) => Err(LogError::Write { path, source }),
+            Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(source)) => return Err(LogError::Write { path, source }),
         }
+        let file = BufWriter::with_capacity(BUFFER, file);
+        let (sealing, chain) = (Sealing::beside(&path), Chain::default());
+        Ok(Self { path, file, chain, sealing, text: Vec::new() })
     }
 
     /// Appends a line with this value as JSON.
@@ -76,9 +86,19 @@ impl LogWriter {
     ///
     /// [`LogError::Write`]: the disk is full, for example. A line written in part is a torn tail.
     pub fn line(&mut self, value: &impl Serialize) -> Result<(), LogError> {
-        let written = serde_json::to_writer(&mut self.file, value).map_err(io::Error::from);
-        let written = written.and_then(|()| self.file.write_all(b"\n"));
-        written.map_err(|source| self.refused(source))
+        self.text.clear();
+        let written = serde_json::to_writer(&mut self.text, value).map_err(io::Error::from);
+        self.text.push(b'\n');
+        let written = written.and_then(|()| self.file.write_all(&self.text));
+        written.map_err(|source| self.refused(source))?;
+        self.chain.add(&self.text);
+        Ok(())
+    }
+
+    /// The head of the chain over all lines.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.chain.head()
     }
 
     /// Gives all lines to the system: they are not lost with this process, though maybe with its host.
@@ -87,7 +107,8 @@ impl LogWriter {
     ///
     /// [`LogError::Write`]: the disk is full, for example.
     pub fn flush(&mut self) -> Result<(), LogError> {
-        self.file.flush().map_err(|source| self.refused(source))
+        let flushed = self.file.flush().and_then(|()| self.sealing.note(self.chain.head()));
+        flushed.map_err(|source| self.refused(source))
     }
 
     /// Makes all lines durable; returns the length of the log in bytes.
@@ -97,7 +118,8 @@ impl LogWriter {
     /// [`LogError::Write`]: the lines are not durable.
     pub fn sync(&mut self) -> Result<u64, LogError> {
         let synced = self.file.flush().and_then(|()| self.file.get_ref().sync_data());
-        synced.and_then(|()| self.file.stream_position()).map_err(|source| self.refused(source))
+        let sealed = synced.and_then(|()| self.sealing.note(self.chain.head()));
+        sealed.and_then(|()| self.file.stream_position()).map_err(|source| self.refused(source))
     }
 
     /// Takes back all but the first `length` bytes.
@@ -108,16 +130,45 @@ impl LogWriter {
     pub fn cut(&mut self, length: u64) -> Result<(), LogError> {
         let cut = self.file.flush().and_then(|()| self.file.get_ref().set_len(length));
         let cut = cut.and_then(|()| self.file.seek(SeekFrom::Start(length)).map(drop));
-        cut.map_err(|source| self.refused(source))
+        let cut = cut.and_then(|()| Chain::of_file(&self.path, length));
+        self.chain = cut.map_err(|source| self.refused(source))?;
+        Ok(())
     }
 
-    /// Writes out the lines that are still in memory.
+    /// A place in the log to which [`Self::take_back`] can go back: what it holds by now.
+    #[must_use]
+    pub fn place(&self) -> Chain {
+        self.chain.clone()
+    }
+
+    /// Takes back all lines after a place, those that were never written among them: where the disk was full
+    /// they can be written again once it is not.
     ///
     /// # Errors
     ///
     /// [`LogError::Write`]: the system refuses.
-    pub fn finish(mut self) -> Result<(), LogError> {
-        self.file.flush().map_err(|source| self.refused(source))
+    pub fn take_back(&mut self, to: &Chain) -> Result<(), LogError> {
+        let anew =
+            |file: &File| file.try_clone().map(|file| BufWriter::with_capacity(BUFFER, file));
+        let anew = anew(self.file.get_ref()).map_err(|source| self.refused(source))?;
+        // Taken apart it does not try to write what it holds. The lock is the open file's, not the handle's.
+        drop(std::mem::replace(&mut self.file, anew).into_parts());
+        let length = to.bytes();
+        let cut = self.file.get_ref().set_len(length);
+        let cut = cut.and_then(|()| self.file.seek(SeekFrom::Start(length)).map(drop));
+        cut.map_err(|source| self.refused(source))?;
+        self.chain = to.clone();
+        Ok(())
+    }
+
+    /// Writes out the lines that are still in memory; the head of their chain.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Write`]: the system refuses.
+    pub fn finish(mut self) -> Result<Head, LogError> {
+        self.flush()?;
+        Ok(self.chain.head())
     }
 
     fn refused(&self, source: io::Error) -> LogError {

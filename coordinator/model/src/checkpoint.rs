@@ -114,6 +114,14 @@ pub struct CheckpointConfig {
     /// `__execution_loop`). The VM freezes once the checkpoints are there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_hibernation: bool,
+    /// Whether a VM that is given notice that it will be taken away takes a checkpoint of every task of a
+    /// bag that runs there: what programs do that save their work then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub at_notice: bool,
+    /// Whether nothing of a task's work can be kept, whoever asks for it: a task that a
+    /// scheduler moves begins anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub never: bool,
 }
 
 impl CheckpointConfig {
@@ -124,6 +132,8 @@ impl CheckpointConfig {
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,
         at_hibernation: false,
+        at_notice: false,
+        never: false,
     };
 
     /// How long a task with this memory stands still for a checkpoint.
@@ -226,6 +236,8 @@ mod tests {
             per_megabyte: Span::from_micros(40_000),
             on: CheckpointOn::Spot,
             at_hibernation: false,
+            at_notice: false,
+            never: false,
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::Burstable;
+use dormouse_cloud::{Burstable, Market};
 use dormouse_units::{
-    Attempt, Bytes, CheckpointSeq, Cpus, FaultId, HostId, Mode, Ppm, Seats, Span, TaskId, TypeName,
-    VmId,
+    Attempt, Bytes, CheckpointSeq, Cpus, FaultId, HostId, Mode, Ppm, Seats, Span, TaskId, Time,
+    TypeName, VmId,
 };
 
 use crate::{FaultKind, Submission};
@@ -21,6 +21,8 @@ pub enum Command {
         vm: VmId,
         /// The VM's instance type, for people.
         kind: TypeName,
+        /// On what terms the VM is had.
+        market: Market,
         /// Number of the VM's vCPUs.
         vcpus: u32,
         /// The VM's memory.
@@ -125,6 +127,15 @@ pub enum Command {
         /// The mode from now on.
         mode: Mode,
     },
+    /// Tell a VM's programs what is going to become of it.
+    Announce {
+        /// The host of the VM.
+        host: HostId,
+        /// The VM that is told.
+        vm: VmId,
+        /// What is announced.
+        what: Announcement,
+    },
     /// Have a fault.
     Fault {
         /// The host that is to have it.
@@ -136,6 +147,17 @@ pub enum Command {
         /// What goes wrong.
         kind: FaultKind,
     },
+}
+
+/// What a provider announces to a VM itself, as its metadata endpoint says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Announcement {
+    /// The VM is ended for good at this instant.
+    Terminate(Time),
+    /// The VM hibernates at this instant.
+    Hibernate(Time),
+    /// The VM is likely to be taken.
+    Rebalance,
 }
 
 /// The particulars of a task's start.
@@ -184,6 +206,7 @@ impl Command {
             | Self::SetMode { host, .. }
             | Self::CheckpointNow { host, .. }
             | Self::SetSupply { host, .. }
+            | Self::Announce { host, .. }
             | Self::Fault { host, .. }
             | Self::StartTask(StartTask { host, .. }) => *host,
         }

@@ -22,6 +22,8 @@ pub enum StartReason {
     Stolen,
     /// The attempt before failed.
     Retried,
+    /// The last of the tasks was done that it follows.
+    Due,
     /// All parallel jobs submitted before it have the foreground.
     FirstInLine,
     /// The job is expected to end before the reservation of the head of the queue begins (EASY).

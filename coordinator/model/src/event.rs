@@ -6,7 +6,7 @@ use dormouse_cloud::{Action, Host, Target};
 use dormouse_units::{FaultId, HostId, RequestId, Span, TaskId, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{FaultKind, Felt, Report, Request, Submission};
+use crate::{FaultKind, Felt, HostLoad, Report, Request, Submission};
 
 /// One event; events happen in the order of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,6 +114,34 @@ pub enum Event {
         /// How it stands.
         #[serde(flatten)]
         felt: Felt,
+    },
+    /// A host says what it did since its worker was welcomed.
+    HostLoad {
+        /// The host that says it.
+        host: HostId,
+        /// The number of the report among its host's reports.
+        number: u64,
+        /// What it did.
+        #[serde(flatten)]
+        load: HostLoad,
+    },
+    /// A host reported a measurement that can't be: nothing that it measures is evidence any more.
+    Disbelieved {
+        /// The host that reported it.
+        host: HostId,
+        /// The measurement and what it can be at most, as one line for the log.
+        why: String,
+    },
+    /// What the coordinator measured of itself, from its start to the end of a live run.
+    CoordinatorLoad {
+        /// The most that its clock's alarm rang late, real microseconds.
+        clock_late_us: u64,
+        /// The longest that its journal took to make a step durable, real microseconds.
+        journal_late_us: u64,
+        /// CPU time that its process used, real microseconds.
+        cpu_us: u64,
+        /// Names the kernel it runs on, as hosts name theirs.
+        machine: String,
     },
     /// The user ends the run before its time.
     Cancel {

@@ -5,6 +5,7 @@
 //! [`Notice`]s that policies heard of it, their [`Decision`]s, and each [`Effect`]. Machines are
 //! told [`Command`]s and answer with [`Report`]s.
 
+mod attempt_end;
 mod bag;
 mod calendar;
 mod checkpoint;
@@ -12,30 +13,39 @@ mod command;
 mod decision;
 mod event;
 mod fault;
+mod host_load;
 mod job;
 mod ledger;
+mod metadata;
 mod noise;
 mod notice;
+mod own_end;
 mod planned;
+mod precedence;
 mod report;
 mod request;
 mod setup;
 mod step;
 
+pub use attempt_end::{AttemptEnd, AttemptEnds};
 pub use bag::{Bag, Task};
 pub use calendar::Calendar;
 pub use checkpoint::{
     CheckpointConfig, CheckpointOn, DpMode, Knows, LifetimePlans, OfType, Period, Scheme,
 };
-pub use command::{Command, StartTask};
+pub use command::{Announcement, Command, StartTask};
 pub use decision::{Decision, EndReason, Promotion, StartReason};
 pub use event::Event;
 pub use fault::{Fault, FaultKind, Felt, Victims};
+pub use host_load::HostLoad;
 pub use job::{After, Job, Refusal, Space, Submission, UsageInformation};
 pub use ledger::{JobAccount, JobLedger, Ledger, ProcessUse};
+pub use metadata::{MetadataSettings, MetadataTimes, MetadataTokens};
 pub use noise::Noise;
 pub use notice::Notice;
+pub use own_end::{KeptFile, OwnEnd, ProgramExit};
 pub use planned::{PlannedTask, PlannedVm};
+pub use precedence::{Followers, PrecedenceError, check_precedence};
 pub use report::Report;
 pub use request::Request;
 pub use setup::{MACHINE, ParallelJobs, Setup};

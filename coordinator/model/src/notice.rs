@@ -93,6 +93,13 @@ pub enum Notice {
         /// The VM that is gone.
         vm: VmId,
     },
+    /// All tasks are done that a task of the bag follows, and it can start from now on. It is heard before
+    /// the end of the last of them, so that whoever gives idle VMs back knows that there is more to do.
+    /// Tasks that are submitted later are heard of, too, in a bag in which any task follows others.
+    TaskDue {
+        /// The task that can start.
+        task: TaskId,
+    },
     /// A started task runs, from `done` of its work.
     TaskStarted {
         /// The task that runs.
@@ -162,7 +169,7 @@ pub enum Notice {
 
 impl Notice {
     /// The names of all kinds of notices, as lines have them under `notice`.
-    pub const NAMES: [&str; 22] = [
+    pub const NAMES: [&str; 23] = [
         "begin",
         "price",
         "submitted",
@@ -177,6 +184,7 @@ impl Notice {
         "vm-preempting",
         "vm-rebalance",
         "vm-lost",
+        "task-due",
         "task-started",
         "task-finished",
         "task-failed",
@@ -205,14 +213,15 @@ impl Notice {
             Self::VmPreempting { .. } => 11,
             Self::VmRebalance { .. } => 12,
             Self::VmLost { .. } => 13,
-            Self::TaskStarted { .. } => 14,
-            Self::TaskFinished { .. } => 15,
-            Self::TaskFailed { .. } => 16,
-            Self::TaskStopped { .. } => 17,
-            Self::Checkpointed { .. } => 18,
-            Self::Credits { .. } => 19,
-            Self::Wake { .. } => 20,
-            Self::Rejected { .. } => 21,
+            Self::TaskDue { .. } => 14,
+            Self::TaskStarted { .. } => 15,
+            Self::TaskFinished { .. } => 16,
+            Self::TaskFailed { .. } => 17,
+            Self::TaskStopped { .. } => 18,
+            Self::Checkpointed { .. } => 19,
+            Self::Credits { .. } => 20,
+            Self::Wake { .. } => 21,
+            Self::Rejected { .. } => 22,
         };
         Self::NAMES[index]
     }
@@ -241,6 +250,7 @@ impl Notice {
             | Self::Available { .. }
             | Self::Submitted { .. }
             | Self::Requested { .. }
+            | Self::TaskDue { .. }
             | Self::Wake { .. } => None,
         }
     }

@@ -1,9 +1,11 @@
 //! Reports of machines to a run.
 
+use std::sync::Arc;
+
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, Credits, Ppm, TaskId, Time, VmId};
 use serde::{Deserialize, Serialize};
 
-use crate::{JobAccount, Ledger};
+use crate::{JobAccount, Ledger, OwnEnd};
 
 /// A report of a machine. Durations called `real` are of real time, zero in virtual time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,8 +63,18 @@ pub enum Report {
         task: TaskId,
         /// The attempt that has done it.
         attempt: Attempt,
-        /// Whether the task's answer is right.
+        /// Whether the task's answer is right, as far as the coordinator can say.
         verified: bool,
+        /// Whether that is only the worker's word: the coordinator had nothing to check it by.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        reported: bool,
+        /// Whether it was a program of the user's own that did not end well, or whose answer is wrong: that is how
+        /// it is, and the task is over.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        program_failed: bool,
+        /// The answer, as the JSON that the task's program left; `None` in virtual time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result: Option<Arc<str>>,
         /// CPU time of this attempt, real microseconds.
         real_cpu_us: u64,
     },
@@ -207,6 +219,9 @@ pub enum Report {
         /// The account of this attempt.
         #[serde(flatten)]
         ledger: Box<Ledger>,
+        /// How the program of the user's own ended that the attempt ran, if it ran one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        own: Option<Arc<OwnEnd>>,
     },
 }
 

@@ -21,6 +21,8 @@ fn main() {
         per_megabyte: Span::from_micros(40_000),
         on: dormouse_model::CheckpointOn::All,
         at_hibernation: false,
+        at_notice: false,
+        never: false,
     };
     let config = BagSchedulerConfig::paper(BagSchedulerName::BurstHads);
     let solve = |seed| plan(&config, &catalogue, &bag, &budget, seed);
@@ -59,6 +61,7 @@ fn j100() -> Bag {
                 memory: Bytes::new(memory),
                 runtime,
                 submitted: Span::ZERO,
+                after: Vec::new(),
             },
             count,
         )

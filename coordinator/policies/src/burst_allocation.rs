@@ -12,8 +12,9 @@ use dormouse_units::Mode;
 ///
 /// Tasks that end after `spot_limit` on a spot VM move to burstable VMs in baseline mode, one to
 /// each, and when those are taken, to the cheapest regular on-demand VM. A burstable VM that is
-/// left over takes the task that ends last of all. No task moves where it would end after D; a
-/// burstable VM for which there is no task stands by.
+/// left over takes the task that ends last of all; but where others follow the tasks of the map, a VM
+/// keeps its only task, as those that follow go where it ran. No task moves where it would end after D;
+/// a burstable VM for which there is no task stands by.
 pub(crate) fn burst_allocation(
     problem: &Problem,
     mut map: Assignment,
@@ -40,9 +41,11 @@ pub(crate) fn burst_allocation(
         }
     }
     let mut passed_over = Vec::new();
+    let least = if problem.to_come() > 0 { 2 } else { 1 };
     while !free.is_empty() {
-        let Some((from, task)) = latest(problem, &map, |_, _, task| !passed_over.contains(&task))
-        else {
+        let Some((from, task)) = latest(problem, &map, |vm, _, task| {
+            vm.tasks.len() >= least && !passed_over.contains(&task)
+        }) else {
             break;
         };
         if let Some(vm) = take(problem, &mut free, task) {

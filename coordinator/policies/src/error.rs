@@ -79,6 +79,21 @@ pub enum PlanError {
         /// The type on which the task has this run time.
         fastest: TypeName,
     },
+    /// Tasks that come one after the other can't end by the deadline.
+    #[error(
+        "the deadline {deadline} can't be met: {chain}, one after the other, end at {shortest} at the \
+         soonest (boot {boot}, each on its fastest type, checkpoints included)"
+    )]
+    ChainTooLong {
+        /// Names of the tasks in their order, of long chains not all.
+        chain: String,
+        /// The deadline, by which all tasks have to be done.
+        deadline: Span,
+        /// When the last of the tasks can be done at the earliest.
+        shortest: Span,
+        /// The boot time that `shortest` includes.
+        boot: Span,
+    },
     /// One task never ends, as no VM lives as long as it takes.
     #[error(
         "{task} ('{name}') takes {length}, and no spot {kind} lives for so long: without checkpoints it \

@@ -88,6 +88,7 @@ pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
             });
         }
     }
+    check_chains(problem, bag, &runs_on)?;
     let bound = bound(problem, how);
     if bound.end() > problem.deadline {
         let (deadline, shortest) = (problem.deadline, bound.end());
@@ -95,6 +96,30 @@ pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
         return Err(PlanError::TooMuchWork { deadline, work, vcpus, boot, shortest });
     }
     Ok(())
+}
+
+/// Checks that the tasks that come one after the other can be done by the deadline, where each is on
+/// its fastest type.
+fn check_chains(problem: &Problem, bag: &Bag, runs_on: &[KindId]) -> Result<(), PlanError> {
+    let length = |task: TaskId| {
+        let lengths = runs_on.iter().filter_map(|&kind| problem.whole(task, kind));
+        lengths.min().unwrap_or_default()
+    };
+    let path = problem.followers().critical_path(length);
+    let shortest = problem.boot + path.iter().map(|&task| length(task)).sum::<Span>();
+    if path.is_empty() || shortest <= problem.deadline {
+        return Ok(());
+    }
+    let name = |task: &TaskId| bag.tasks.get(task.get() as usize).map(|t| format!("'{}'", t.name));
+    let names: Vec<String> = path.iter().filter_map(name).collect();
+    let chain = match names.as_slice() {
+        [first, second, .., last] if names.len() > 4 => {
+            format!("{first}, {second} and {} more up to {last}", names.len() - 3)
+        }
+        names => names.join(", "),
+    };
+    let (deadline, boot) = (problem.deadline, problem.boot);
+    Err(PlanError::ChainTooLong { chain, deadline, shortest, boot })
 }
 
 fn tasks(bag: &Bag) -> impl Iterator<Item = (TaskId, &dormouse_model::Task)> {

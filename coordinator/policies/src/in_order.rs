@@ -23,7 +23,8 @@ pub(crate) enum WhoEnds {
 /// memory are free. Tasks of a lost, preempted or hibernated VM come first again, and a VM like it
 /// is launched; there is no waiting for a resume. VMs go when no task is left to start and none
 /// runs on them. A refused launch is tried again later, each time after twice the wait; but a spot
-/// VM whose price is known to be above its bid is asked for at the first price that is not.
+/// VM whose price is known to be above its bid is asked for at the first price that is not. Tasks that
+/// come due during the run come last, and VMs stay for them.
 ///
 /// A notice costs constant time, however many tasks there are, as long as memory doesn't bind.
 #[derive(Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct InOrder {
     problem: Problem,
     fleet: Vec<Wanted>,
     waiting: VecDeque<(TaskId, StartReason)>,
+    /// Number of tasks that are not due yet.
+    to_come: usize,
     vms: BTreeMap<VmId, Vm>,
     /// The ready VMs with a free vCPU.
     with_room: BTreeSet<VmId>,
@@ -77,8 +80,11 @@ impl InOrder {
             fleet: fleet.collect(),
             waiting: (0_u32..)
                 .take(problem.tasks())
-                .map(|t| (TaskId::new(t), StartReason::Planned))
+                .map(TaskId::new)
+                .filter(|&task| problem.is_due_at_once(task))
+                .map(|task| (task, StartReason::Planned))
                 .collect(),
+            to_come: problem.to_come(),
             problem,
             vms: BTreeMap::new(),
             with_room: BTreeSet::new(),
@@ -122,11 +128,23 @@ impl InOrder {
         let Some(kind) = self.problem.kinds.iter().position(|k| k.name == *kind) else { return };
         self.prices.hear(now, kind, price);
         // Where no task is left to start, they stay in the list: a VM may yet be lost.
-        if !self.waiting.is_empty() {
+        if self.has_more() {
             for wanted in std::mem::take(&mut self.too_dear) {
                 self.launch(wanted, out);
             }
         }
+    }
+
+    /// Whether any task is left to start, now or once it is due.
+    fn has_more(&self) -> bool {
+        !self.waiting.is_empty() || self.to_come > 0
+    }
+
+    /// A task has come due.
+    fn due(&mut self, task: TaskId, out: &mut Vec<Decision>) {
+        self.to_come = self.to_come.saturating_sub(1);
+        self.waiting.push_back((task, StartReason::Due));
+        self.pump(None, out);
     }
 
     fn fits(&self, vm: VmId, task: TaskId) -> bool {
@@ -154,7 +172,7 @@ impl InOrder {
             }
             let on = Seats::first_free(vm);
             out.push(Decision::Start { task, on, mode: Mode::Burst, reason });
-            if self.waiting.is_empty() {
+            if !self.has_more() {
                 // No task is left to start: from now on only VMs that finish are looked at.
                 let idle: Vec<_> = self.vms.keys().copied().collect();
                 idle.into_iter().for_each(|vm| self.end_if_idle(vm, out));
@@ -167,7 +185,7 @@ impl InOrder {
 
     fn end_if_idle(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let idle = self.vms.get(&vm).is_some_and(|state| state.running.is_empty());
-        if idle && self.waiting.is_empty() {
+        if idle && !self.has_more() {
             self.vms.remove(&vm);
             self.with_room.remove(&vm);
             out.push(Decision::Terminate { vm, reason: None });
@@ -208,7 +226,7 @@ impl InOrder {
     fn replace(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.vms.remove(&vm) else { return };
         self.held.retain(|_, on| *on != vm);
-        if !self.waiting.is_empty() {
+        if self.has_more() {
             self.launch(state.wanted, out);
         }
         self.pump(None, out);
@@ -294,7 +312,7 @@ impl InOrder {
     /// Asks again for VMs whose launch was refused.
     fn launch_refused(&mut self, out: &mut Vec<Decision>) {
         for wanted in std::mem::take(&mut self.refused) {
-            if !self.waiting.is_empty() {
+            if self.has_more() {
                 self.launch(wanted, out);
             }
         }
@@ -308,7 +326,7 @@ impl Policy for InOrder {
     }
 
     fn waits_for_price(&self) -> bool {
-        !self.too_dear.is_empty() && !self.waiting.is_empty()
+        !self.too_dear.is_empty() && self.has_more()
     }
 
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
@@ -323,7 +341,7 @@ impl InOrder {
         match *notice {
             Notice::Price { ref kind, price } => self.price(now, kind, price, out),
             Notice::Begin => {
-                if !self.waiting.is_empty() {
+                if self.has_more() {
                     for wanted in std::mem::take(&mut self.fleet) {
                         self.launch(wanted, out);
                     }
@@ -359,6 +377,7 @@ impl InOrder {
                 self.vacate(vm, None, out);
                 self.replace(vm, out);
             }
+            Notice::TaskDue { task } => self.due(task, out),
             Notice::TaskFinished { task, vm } => {
                 if self.leave(vm, task) {
                     self.pump(Some(vm), out);

@@ -1,7 +1,7 @@
 //! A schedule made before anything runs: the primary map of the papers.
 
 use dormouse_cloud::Catalogue;
-use dormouse_model::{Bag, CheckpointConfig, PlannedTask, PlannedVm};
+use dormouse_model::{Bag, CheckpointConfig, PlannedTask, PlannedVm, Task};
 use dormouse_units::{Money, Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -89,8 +89,9 @@ impl Plan {
         (self, again)
     }
 
-    /// Checks that the plan can be run: it has each task of the bag once, on types that are sold
-    /// and have room.
+    /// Checks that the plan can be run: it has each task of the bag once, on types that are sold and
+    /// have room. Of a workflow, tasks that can't start at once may be left out: they are placed when
+    /// they come due.
     ///
     /// # Errors
     ///
@@ -131,7 +132,10 @@ impl Plan {
                 }
             }
         }
-        match seen.iter().position(|&once| !once) {
+        let is_workflow = bag.is_workflow();
+        let may_come = |task: &Task| is_workflow && !task.is_due_at_once();
+        let is_missing = |(once, task): (&bool, &Task)| !once && !may_come(task);
+        match seen.iter().zip(bag.tasks.iter()).position(is_missing) {
             Some(task) => bad(format!("task {task} of the bag is not in it")),
             None => Ok(()),
         }

@@ -82,8 +82,33 @@ pub(crate) struct Primary {
 ///
 /// See [`PlanError`].
 pub(crate) fn primary(given: &Given<'_>, how: Primary) -> Result<Plan, PlanError> {
-    let Given { config, problem, seed, .. } = given;
+    let Given { problem, .. } = given;
     feasibility::check(given, how)?;
+    match problem.first_wave() {
+        None => planned_by(given, how, problem),
+        Some(wave) => first_of_workflow(given, how, wave),
+    }
+}
+
+/// The primary schedule of a workflow, which has the tasks that can start at the beginning. Those that
+/// follow them are placed as they come due.
+fn first_of_workflow(
+    given: &Given<'_>,
+    how: Primary,
+    mut wave: Problem,
+) -> Result<Plan, PlanError> {
+    if wave.by_length().is_empty() {
+        return Ok(Plan::unreckoned(given.config.name, Vec::new()));
+    }
+    // Where they can't leave so much time for what follows, they are done as soon as they can be.
+    let soonest = earliest(&wave, how.market, wave.deadline).makespan(&wave);
+    wave.deadline = wave.deadline.max(soonest);
+    planned_by(given, how, &wave)
+}
+
+/// The primary schedule for this problem, which may be a part of the one that is given.
+fn planned_by(given: &Given<'_>, how: Primary, problem: &Problem) -> Result<Plan, PlanError> {
+    let Given { config, seed, .. } = given;
     let market = how.market;
     let spot_limit = hads::spot_limit(problem, config.spot_limit);
     let limit = if market == Market::Spot { spot_limit } else { problem.deadline };

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use dormouse_cloud::{Burstable, Catalogue, Limits, Market};
-use dormouse_model::{Bag, CheckpointConfig, PlannedTask};
+use dormouse_model::{Bag, CheckpointConfig, Followers, PlannedTask, Task};
 use dormouse_units::{Bytes, Mode, Ppm, Price, Span, TaskId, TypeName};
 
 use crate::{CheckpointPlan, CheckpointPlanning};
@@ -53,8 +53,14 @@ pub(crate) struct Problem {
     /// for most often, and takes a quarter of the memory.
     whole: Vec<Option<Span>>,
     longest: Vec<Span>,
-    /// All tasks, the longest first.
+    /// The tasks that are planned, the longest first: all of a whole problem.
     by_length: Vec<TaskId>,
+    followers: Followers,
+    /// By how much before the deadline each task has to be done, so that those that follow it can be; empty
+    /// where no task follows another.
+    behind: Vec<Span>,
+    /// The tasks that can't start at the beginning, in order; empty where no task follows another.
+    later: Vec<TaskId>,
 }
 
 impl Kind {
@@ -138,9 +144,19 @@ impl Problem {
         longest.resize(bag.tasks.len(), Span::ZERO);
         let mut by_length: Vec<_> = (0_u32..).map(TaskId::new).zip(&longest).collect();
         by_length.sort_by_key(|&(task, length)| (Reverse(length), task));
+        let followers = Followers::of(&bag.tasks);
+        let boot = catalogue.boot;
+        let length = |task: TaskId| longest.get(task.get() as usize).copied().unwrap_or_default();
+        let chain = followers.behind(length).into_iter();
+        // Where followers get a VM of their own it has to boot first.
+        let with_boot = |chain| if chain == Span::ZERO { chain } else { chain + boot };
+        let behind = chain.map(with_boot).collect();
+        let waits = |&(_, task): &(TaskId, &Task)| !followers.is_empty() && !task.is_due_at_once();
+        let later = (0_u32..).map(TaskId::new).zip(bag.tasks.iter()).filter(waits);
+        let later = later.map(|(task, _)| task).collect();
         Self {
             deadline: bag.deadline.saturating_sub(margin),
-            boot: catalogue.boot,
+            boot,
             restore,
             memory: bag.tasks.iter().map(|t| t.memory).collect(),
             most_memory: largest,
@@ -150,6 +166,9 @@ impl Problem {
             by_length: by_length.into_iter().map(|(task, _)| task).collect(),
             longest,
             kinds,
+            followers,
+            behind,
+            later,
         }
     }
 
@@ -206,7 +225,7 @@ impl Problem {
         self.longest.get(task.get() as usize).copied().unwrap_or_default()
     }
 
-    /// All tasks, the longest first.
+    /// The tasks that are planned, the longest first.
     pub(crate) fn by_length(&self) -> &[TaskId] {
         &self.by_length
     }
@@ -224,9 +243,10 @@ impl Problem {
         Some((bare.min(with), with))
     }
 
-    /// All tasks, those that need most memory first (Algorithm 2, line 2), then the longest.
+    /// The tasks that are planned, by their memory, the most first (Algorithm 2, line 2), then by how
+    /// long they are.
     pub(crate) fn by_memory(&self) -> Vec<TaskId> {
-        let mut tasks: Vec<_> = (0_u32..).take(self.tasks()).map(TaskId::new).collect();
+        let mut tasks = self.by_length.clone();
         tasks.sort_by_key(|&t| (Reverse((self.memory(t), self.longest(t))), t));
         tasks
     }
@@ -240,5 +260,40 @@ impl Problem {
     pub(crate) fn burstable(&self) -> impl Iterator<Item = (KindId, &Kind)> {
         let offered = |k: &&Kind| k.burstable.is_some() && k.limit(Market::OnDemand) > 0;
         self.kinds.iter().enumerate().filter(move |(_, kind)| offered(kind))
+    }
+
+    /// Who follows whom.
+    pub(crate) fn followers(&self) -> &Followers {
+        &self.followers
+    }
+
+    /// Whether a task can start as soon as the run begins.
+    pub(crate) fn is_due_at_once(&self, task: TaskId) -> bool {
+        self.later.binary_search(&task).is_err()
+    }
+
+    /// Number of tasks that can't start at the beginning, in a bag in which any task follows others.
+    pub(crate) fn to_come(&self) -> usize {
+        self.later.len()
+    }
+
+    /// By when a task has to be done, from the beginning, so that there is time by the deadline for
+    /// those that follow it.
+    pub(crate) fn limit(&self, task: TaskId) -> Span {
+        let behind = self.behind.get(task.get() as usize).copied().unwrap_or_default();
+        self.deadline.saturating_sub(behind)
+    }
+
+    /// The problem of the tasks that can start at the beginning, all of which are to be done by the earliest
+    /// limit of one; `None`: it is the whole problem.
+    pub(crate) fn first_wave(&self) -> Option<Self> {
+        if self.later.is_empty() {
+            return None;
+        }
+        let mut wave = self.clone();
+        wave.by_length.retain(|&task| self.is_due_at_once(task));
+        let limits = wave.by_length.iter().map(|&task| self.limit(task));
+        wave.deadline = limits.min().unwrap_or(self.deadline);
+        Some(wave)
     }
 }

@@ -69,6 +69,11 @@ pub(crate) trait Scheduling: Sync {
         false
     }
 
+    /// Whether the scheduler takes tasks that follow others, which come due during the run.
+    fn takes_workflows(&self) -> bool {
+        true
+    }
+
     /// The only VMs that the scheduler launches; `None`: it launches VMs of any type on offer.
     fn fleet<'a>(&self, config: &'a BagSchedulerConfig) -> Option<&'a [Fleet]> {
         let _ = config;
@@ -170,6 +175,12 @@ impl BagSchedulerName {
     #[must_use]
     pub fn takes_later_tasks(self) -> bool {
         self.scheduling().takes_later_tasks()
+    }
+
+    /// Whether the scheduler takes tasks that follow others.
+    #[must_use]
+    pub fn takes_workflows(self) -> bool {
+        self.scheduling().takes_workflows()
     }
 
     /// Whether the scheduler moves tasks between VMs with the work they have done.

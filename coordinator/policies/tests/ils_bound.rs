@@ -40,6 +40,7 @@ fn instance(seed: u64) -> Instance {
         memory: Bytes::new(1_000_000),
         runtime: TYPES.iter().map(|&t| (t.into(), Span::from_secs(between(100, 400)))).collect(),
         submitted: Span::ZERO,
+        after: Vec::new(),
     });
     let catalogue = Catalogue {
         boot: Span::from_secs(180),
@@ -55,6 +56,8 @@ const NONE: CheckpointConfig = CheckpointConfig {
     per_megabyte: Span::ZERO,
     on: dormouse_model::CheckpointOn::All,
     at_hibernation: false,
+    at_notice: false,
+    never: false,
 };
 
 impl Instance {

@@ -1,11 +1,13 @@
 //! Lines to a program and back, each within a limit of time.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{ChildStdin, ChildStdout};
 use std::time::{Duration, Instant};
 
+use dormouse_units::one_line;
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -159,14 +161,9 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// The same without quotation marks, of a text in which one of a program's is.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     const MOST: usize = 200;
-    let mut shown = String::new();
-    for c in text.chars().take(MOST) {
-        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
-    }
-    let more = if text.chars().nth(MOST).is_some() { "..." } else { "" };
-    shown + more
+    one_line(text, MOST)
 }
 
 #[cfg(test)]
@@ -175,8 +172,7 @@ mod tests {
 
     #[test]
     fn a_quotation_is_one_short_line_of_printable_text() {
-        assert_eq!(quoted("a\u{1b}[31m\nb"), r"`a\u{1b}[31m\nb`");
-        let long = quoted(&"é".repeat(1_000));
-        assert_eq!(long.chars().count(), 205);
+        assert_eq!(quoted("a\u{1b}[31m\nb"), r"`a\u001b[31m\u000ab`");
+        assert_eq!(quoted(&"é".repeat(1_000)).len(), 201);
     }
 }

@@ -45,6 +45,7 @@ fn setup(tasks: usize) -> Setup {
         memory: Bytes::new(10_000_000),
         runtime,
         submitted: Span::ZERO,
+        after: Vec::new(),
     };
     Setup {
         seed: 1,
@@ -60,6 +61,8 @@ fn setup(tasks: usize) -> Setup {
             per_megabyte: Span::ZERO,
             on: dormouse_model::CheckpointOn::All,
             at_hibernation: false,
+            at_notice: false,
+            never: false,
         },
         noise: None,
         jobs: None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dormouse_analysis::LiveFacts;
+use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
 use dormouse_model::{Command, Request, Submission};
@@ -48,6 +48,8 @@ pub(crate) struct ConductorArgs {
     pub(crate) plan: Plan,
     pub(crate) run: Run,
     pub(crate) facts: LiveFacts,
+    /// What was reckoned of it beside what workers say.
+    pub(crate) evidence: Evidence,
     pub(crate) last: Time,
     /// What the clock last showed beside the wall clock, of a run that is resumed.
     pub(crate) anchor: Option<Anchor>,

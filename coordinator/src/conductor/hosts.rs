@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use dormouse_analysis::{HostLoad, LATEST};
+use dormouse_analysis::LATEST;
 use dormouse_cloud::Host;
-use dormouse_model::{Command, Event, Report};
+use dormouse_identity::WorkerLife;
+use dormouse_model::{Command, Event, HostLoad, Report};
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, HostId};
 use ractor::rpc::CallResult;
@@ -18,6 +19,7 @@ use crate::greeting::Greeting;
 use crate::link::{Link, Owed};
 use crate::roster::{Entry, Numbers, Standing, host_name};
 use crate::session::{Connection, NoSession, Session, SessionArgs, SessionMsg};
+use crate::unasked::Stale;
 use crate::wire::Heard;
 use crate::{CoordinatorError, NEWS, SPANS};
 
@@ -67,11 +69,22 @@ impl ConductorState {
         admission::check_capabilities(&hello, &needs).map_err(NoSession::Refused)?;
         let former_lives = self.roster.former_lives(&hello.worker, hello.incarnation);
         for former in &former_lives {
-            let session = self.roster.get(*former).and_then(|entry| entry.session.clone());
-            if is_connected(session).await {
+            let Some(entry) = self.roster.get(*former) else { continue };
+            let is_same =
+                WorkerLife::lineage(entry.incarnation) == WorkerLife::lineage(hello.incarnation);
+            if is_connected(entry.session.clone()).await {
                 let (name, lost_after) = (&hello.worker, self.plan.lost_after.as_secs_f64());
                 let why = already_there(name, lost_after);
                 return Err(NoSession::Refused(why));
+            }
+            // A token proves no name: who has not shown the certificate of the former life waits
+            // until that one is given up by itself.
+            if !is_same {
+                let name = &hello.worker;
+                return Err(NoSession::NotYet(format!(
+                    "a worker of the name {name} has joined and may come back, and this one has not \
+                     shown that it is the same: it is taken once the other is given up"
+                )));
             }
         }
         for former in former_lives {
@@ -94,8 +107,16 @@ impl ConductorState {
         tracing::info!(target: NEWS, "worker {} joined as {host}, with {cores} cores", hello.worker);
         let (worker, incarnation) = (hello.worker, hello.incarnation);
         let standing = Standing::Measuring;
-        let (session_of, numbers) = (Some(session.clone()), Numbers::default());
-        let entry = Entry { worker, incarnation, room, standing, session: session_of, numbers };
+        let entry = Entry {
+            worker,
+            incarnation,
+            room,
+            standing,
+            session: Some(session.clone()),
+            numbers: Numbers::default(),
+            stale: Stale::default(),
+            welcomed: Some(Instant::now()),
+        };
         self.insert(host, entry);
         let _ = session.cast(SessionMsg::Attach { connection, ack });
         Ok(session)
@@ -129,7 +150,7 @@ impl ConductorState {
     /// A life of a worker, which may be lost already.
     fn insert(&mut self, host: HostId, entry: Entry) {
         if let Some(session) = entry.session.clone() {
-            self.lives.begin(&entry.worker, entry.incarnation, session);
+            self.lives.begin((&entry.worker, entry.incarnation), host, session);
         }
         self.roster.insert(host, entry);
     }
@@ -147,13 +168,9 @@ impl ConductorState {
             let heard = match heard {
                 Heard::Unsupported { command, what } => {
                     match self.answers.unsupported(host, command, &what) {
-                        Some(Ok(report)) => Heard::Report {
-                            report,
-                            ledger: None,
-                            result: None,
-                            due: None,
-                            began: None,
-                        },
+                        Some(Ok(report)) => {
+                            Heard::Report { report, ledger: None, due: None, began: None }
+                        }
                         Some(Err(why)) => return self.lose(host, why),
                         None => {
                             tracing::warn!(%host, command, what, "a worker does not know a command");
@@ -172,14 +189,19 @@ impl ConductorState {
                     self.feed(self.last, event);
                 }
                 Heard::Load(load) => {
-                    self.facts.loads.insert(host, told(load));
+                    self.hear_load(host, number, told(load));
                 }
-                Heard::Report { report, ledger, result, due, began } => {
+                Heard::Report { report, ledger, due, began } => {
+                    if let Some(other) = self.anothers(host, report.vm()) {
+                        let vm = report.vm();
+                        let why = format!("it reports of {vm}, which is on {other}");
+                        return self.lose(host, why);
+                    }
                     self.answers.heard(host, &report, began.as_ref());
                     if let Some(entry) = self.roster.get_mut(host) {
                         entry.numbers.waits(number);
                     }
-                    let arrived = Arrived { host, number, report, ledger, result };
+                    let arrived = Arrived { host, number, report, ledger };
                     self.inbox.put((earliest, now, latest), due, arrived);
                 }
             }
@@ -190,17 +212,9 @@ impl ConductorState {
         self.hear_what_is_due();
     }
 
-    pub(super) fn note(&mut self, host: HostId, report: &Report, result: Option<String>) {
-        match *report {
-            Report::VmDestroyed { vm } => {
-                self.vms.remove(&(host, vm));
-            }
-            Report::TaskFinished { task, verified: true, .. } => {
-                if let Some(result) = result {
-                    self.facts.results.insert(task, result);
-                }
-            }
-            _ => {}
+    pub(super) fn note(&mut self, host: HostId, report: &Report) {
+        if let Report::VmDestroyed { vm } = *report {
+            self.vms.remove(&(host, vm));
         }
     }
 
@@ -262,6 +276,7 @@ impl ConductorState {
             self.clock.run();
         }
         self.feed(start, Event::Begin);
+        self.hear_early_loads();
         self.say_clock();
     }
 
@@ -300,12 +315,16 @@ impl ConductorState {
         }
     }
 
-    /// Gives up workers that don't do as they are told, so that what they have goes elsewhere.
+    /// Gives up workers that don't do as they are told, so that what they have goes elsewhere, and those that
+    /// flood the log.
     pub(super) fn look_for_answers(&mut self) {
         if self.run.over().is_some() {
             return;
         }
-        for (host, why) in self.answers.look(SAY_CLOCK_EVERY, self.plan.answer_within) {
+        let mut wrong = self.answers.look(SAY_CLOCK_EVERY, self.plan.answer_within);
+        let flood = |(host, entry): (HostId, &Entry)| Some((host, entry.stale.too_many()?));
+        wrong.extend(self.roster.iter().filter_map(flood));
+        for (host, why) in wrong {
             self.lose(host, why);
         }
     }
@@ -334,8 +353,17 @@ impl ConductorState {
                     (Standing::Joined, self.open_session(myself, (host, &worker), link).await)
                 }
             };
-            let numbers = Numbers::default();
-            self.insert(host, Entry { worker, incarnation, room, standing, session, numbers });
+            let entry = Entry {
+                worker,
+                incarnation,
+                room,
+                standing,
+                session,
+                numbers: Numbers::default(),
+                stale: Stale::default(),
+                welcomed: None,
+            };
+            self.insert(host, entry);
         }
         self.forget_attempts();
     }

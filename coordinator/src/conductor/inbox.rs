@@ -23,8 +23,6 @@ pub(super) struct Arrived {
     pub(super) report: Report,
     /// The account of an attempt that is over, heard of before the report.
     pub(super) ledger: Option<Report>,
-    /// A finished task's own result.
-    pub(super) result: Option<String>,
 }
 
 /// The attempt that a report is about.
@@ -221,9 +219,12 @@ mod tests {
             task,
             attempt,
             verified: true,
+            reported: false,
+            program_failed: false,
+            result: None,
             real_cpu_us: 0,
         };
-        Arrived { host: HostId::new(0), number: 0, report, ledger: None, result: None }
+        Arrived { host: HostId::new(0), number: 0, report, ledger: None }
     }
 
     fn start(task: u32) -> Command {

@@ -9,8 +9,11 @@ use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, Terms};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Observer};
 use dormouse_engine::{Run, Work};
-use dormouse_model::{Bag, CheckpointConfig, Decision, Notice, Scheme, Setup, StartReason, Task};
+use dormouse_model::{
+    Bag, CheckpointConfig, Decision, MetadataSettings, Notice, Scheme, Setup, StartReason, Task,
+};
 use dormouse_policies::Policy;
+use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Bytes, Mode, Ppm, Price, Seats, Span, Speedup, TaskId, Time, TypeName, VmId};
 use tokio_util::sync::CancellationToken;
 
@@ -33,6 +36,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
         memory: Bytes::new(1 << 20),
         runtime: BTreeMap::from([(TypeName::from(KIND), Span::from_secs(100))]),
         submitted: Span::ZERO,
+        after: Vec::new(),
     };
     Setup {
         seed: 1,
@@ -48,6 +52,8 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
             per_megabyte: Span::ZERO,
             on: dormouse_model::CheckpointOn::All,
             at_hibernation: false,
+            at_notice: false,
+            never: false,
         },
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,
@@ -159,7 +165,9 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         demand: Demand { vms: vec![vcpus], kinds: [KIND.into()].into(), hosts: Vec::new() },
         reserve: Ppm::new(250_000),
         share: None,
-        programs: vec![vec!["vector".to_owned()]; tasks],
+        inputs: std::collections::BTreeMap::new(),
+        programs: vec![TaskProgram::Kernel(vec!["vector".to_owned()]); tasks],
+        metadata: MetadataSettings::default(),
         needs_criu: false,
         hold_checkpoints: false,
         noop: true,

@@ -1,11 +1,12 @@
 //! A coordinator under way, and a worker of it that only says what it is told to say.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun};
-use dormouse_proto::{HOST_KEY, Protocols, SECRET_KEY, Secret, v1};
+use dormouse_identity::{Credential, Role, TOKEN_KEY, Token, WorkerKey, client_config};
+use dormouse_proto::{Protocols, v1};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
@@ -14,37 +15,58 @@ use tokio_util::sync::CancellationToken;
 /// How long anything may take before a test says what it waited for.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where a coordinator listens, and what it wants to hear.
+/// Where a coordinator listens, and the folder that holds the tokens of its run.
 #[derive(Clone, Debug)]
 pub struct At {
     pub address: SocketAddr,
-    pub secret: Secret,
+    pub folder: PathBuf,
 }
 
 impl At {
-    pub fn new(address: SocketAddr, secret_file: &Path) -> Self {
-        let secret = std::fs::read_to_string(secret_file).unwrap().parse().unwrap();
-        Self { address, secret }
+    /// The token of a role.
+    pub fn token(&self, role: Role) -> Token {
+        std::fs::read_to_string(self.folder.join(role.file())).unwrap().parse().unwrap()
+    }
+
+    /// A connection on which the coordinator has proved itself, and the client this, if anything.
+    pub async fn channel(&self, shows: Option<&Credential>) -> tonic::transport::Channel {
+        let endpoint = tonic::transport::Endpoint::from_shared(format!("http://{}", self.address));
+        let config = client_config(self.token(Role::Worker).authority, shows).unwrap();
+        dormouse_identity::channel(&endpoint.unwrap(), config).await.unwrap()
+    }
+
+    /// Joins with a token, and the certificate of a former life if there is one.
+    pub async fn join(
+        &self,
+        token: Option<&Token>,
+        shows: Option<&Credential>,
+        worker: &str,
+    ) -> Result<(Credential, u64), tonic::Status> {
+        let key = WorkerKey::generate().unwrap();
+        let asked = v1::JoinRequest { worker: worker.to_owned(), public_key: key.public().into() };
+        let mut request = tonic::Request::new(asked);
+        if let Some(token) = token {
+            request.metadata_mut().insert(TOKEN_KEY, token.header().unwrap());
+        }
+        let channel = self.channel(shows).await;
+        let mut client = v1::coordinator_client::CoordinatorClient::new(channel);
+        let v1::JoinReply { certificate, incarnation } = client.join(request).await?.into_inner();
+        let authority = self.token(Role::Worker).authority;
+        Ok((key.certified(certificate.to_vec(), authority), incarnation))
     }
 }
 
-/// What a client adds to its calls: the secret, and the host it says it is.
-#[derive(Clone, Debug, Default)]
-pub struct Says {
-    pub secret: Option<Secret>,
-    pub host: Option<u32>,
-}
+/// Adds a token to its calls, if there is one.
+#[derive(Clone, Debug)]
+pub struct Says(pub Option<Token>);
 
 impl tonic::service::Interceptor for Says {
     fn call(
         &mut self,
         mut request: tonic::Request<()>,
     ) -> Result<tonic::Request<()>, tonic::Status> {
-        if let Some(secret) = &self.secret {
-            request.metadata_mut().insert(SECRET_KEY, secret.header().unwrap());
-        }
-        if let Some(host) = self.host {
-            request.metadata_mut().insert(HOST_KEY, host.into());
+        if let Some(token) = &self.0 {
+            request.metadata_mut().insert(TOKEN_KEY, token.header().unwrap());
         }
         Ok(request)
     }
@@ -54,15 +76,10 @@ pub type Client = v1::coordinator_client::CoordinatorClient<
     tonic::service::interceptor::InterceptedService<tonic::transport::Channel, Says>,
 >;
 
-/// A client that says this.
-pub async fn client(address: SocketAddr, says: Says) -> Client {
-    let channel = tonic::transport::Endpoint::from_shared(format!("http://{address}"))
-        .unwrap()
-        .tcp_nodelay(true)
-        .connect()
-        .await
-        .unwrap();
-    v1::coordinator_client::CoordinatorClient::with_interceptor(channel, says)
+/// A client that shows this certificate and says this token, of which it has either, or none.
+pub async fn client(at: &At, shows: Option<&Credential>, says: Option<Token>) -> Client {
+    let channel = at.channel(shows).await;
+    v1::coordinator_client::CoordinatorClient::with_interceptor(channel, Says(says))
 }
 
 /// A coordinator under way.
@@ -75,8 +92,9 @@ pub struct Under {
 impl Under {
     pub async fn start(live: LiveRun) -> Self {
         let cancel = live.cancel.clone();
+        let folder = live.out.clone();
         let bound = live.bind().await.unwrap();
-        let at = At::new(bound.address(), &bound.secret_file());
+        let at = At { address: bound.address(), folder };
         Self { at, conducting: tokio::spawn(bound.conduct()), cancel }
     }
 
@@ -96,6 +114,9 @@ pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
 #[derive(Debug)]
 pub struct FakeWorker {
     pub name: String,
+    /// What it was given when it joined, or before that in its former life.
+    pub credential: Option<Credential>,
+    /// Drawn by the coordinator when it joined; zero: it is yet to.
     pub incarnation: u64,
     pub millicores: u32,
     /// What it can do, by name.
@@ -126,10 +147,11 @@ pub enum Said {
 }
 
 impl FakeWorker {
-    pub fn new(name: &str, incarnation: u64, at: &At) -> Self {
+    pub fn new(name: &str, at: &At) -> Self {
         Self {
             name: name.to_owned(),
-            incarnation,
+            credential: None,
+            incarnation: 0,
             millicores: 2_000,
             capabilities: vec![dormouse_proto::TIERS.to_owned()],
             protocols: dormouse_proto::PROTOCOLS,
@@ -143,7 +165,28 @@ impl FakeWorker {
         }
     }
 
-    fn hello(&self) -> v1::Hello {
+    /// The same worker after a restart: it can show who it was.
+    pub fn anew(&self) -> Self {
+        Self { credential: self.credential.clone(), ..Self::new(&self.name, &self.at) }
+    }
+
+    /// Joins, unless it has.
+    pub async fn certify(&mut self) -> Result<&Credential, tonic::Status> {
+        if self.incarnation == 0 {
+            let token = self.at.token(Role::Worker);
+            let joined = self.at.join(Some(&token), self.credential.as_ref(), &self.name).await;
+            let (credential, incarnation) = joined?;
+            (self.credential, self.incarnation) = (Some(credential), incarnation);
+        }
+        Ok(self.credential.as_ref().unwrap())
+    }
+
+    /// A client for this worker's checkpoints.
+    pub async fn client(&self) -> Client {
+        client(&self.at, self.credential.as_ref(), None).await
+    }
+
+    pub fn hello(&self) -> v1::Hello {
         v1::Hello {
             worker: self.name.clone(),
             incarnation: self.incarnation,
@@ -157,6 +200,7 @@ impl FakeWorker {
 
     /// Dials and says hello; what is not acknowledged is sent again.
     pub async fn connect(&mut self) -> Result<(), tonic::Status> {
+        self.certify().await?;
         let hello = v1::from_worker::Body::Hello(self.hello());
         self.open(v1::FromWorker { ack: self.taken, body: Some(hello) }).await?;
         self.sent = usize::try_from(self.acked).unwrap();
@@ -168,8 +212,8 @@ impl FakeWorker {
     pub async fn open(&mut self, first: v1::FromWorker) -> Result<(), tonic::Status> {
         let (up, outgoing) = mpsc::channel(64);
         up.send(first).await.unwrap();
-        let says = Says { secret: Some(self.at.secret.clone()), host: None };
-        let mut client = client(self.at.address, says).await;
+        self.certify().await?;
+        let mut client = self.client().await;
         let down = within("a session", client.session(ReceiverStream::new(outgoing))).await?;
         self.down = Some(down.into_inner());
         self.up = Some(up);
@@ -358,7 +402,8 @@ impl FakeWorker {
             | C::Fault(_)
             | C::PromoteTask(_)
             | C::MoveTask(_)
-            | C::CheckpointNow(_) => {}
+            | C::CheckpointNow(_)
+            | C::Announce(_) => {}
         }
     }
 }
@@ -374,7 +419,7 @@ fn end(task: Option<v1::TaskRef>) -> v1::TaskFinished {
 /// A run on one worker of this name, which has joined it, and what that was told.
 pub async fn joined(name: &str, live: LiveRun) -> (Under, FakeWorker, v1::Welcome) {
     let coordinator = Under::start(live).await;
-    let mut worker = FakeWorker::new(name, 1, &coordinator.at);
+    let mut worker = FakeWorker::new(name, &coordinator.at);
     let welcome = worker.join().await;
     (coordinator, worker, welcome)
 }

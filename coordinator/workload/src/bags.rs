@@ -43,5 +43,6 @@ fn task((size, memory, seconds): Size, n: u32) -> Task {
         memory: Bytes::new(memory),
         runtime: TYPES.iter().zip(seconds).map(|(&t, s)| (t.into(), Span::from_secs(s))).collect(),
         submitted: Span::ZERO,
+        after: Vec::new(),
     }
 }

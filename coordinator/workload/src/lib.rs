@@ -7,6 +7,8 @@
 //! of submission. [`Trace`] streams them from an SWF log, packed or not, so that memory does not
 //! grow with the log; of other formats ([`JobsFormat`]) it has them all. The models make a list. The caller opens the files.
 //!
+//! A [`Workflow`] is a bag of which some tasks follow others.
+//!
 //! Requests for VMs are a [`RequestStream`]: written down, from a file or trace, or drawn by a
 //! [`RequestModel`].
 
@@ -25,6 +27,7 @@ mod sampling;
 mod statistics;
 mod stream;
 mod usage;
+mod workflow;
 
 pub use arrivals::{Unscalable, least_makespan, offered_load, scale_arrivals};
 pub use bags::{BAGS, bag};
@@ -45,3 +48,4 @@ pub use requests::{
 pub use statistics::{Histogram, Moments, Statistics};
 pub use stream::{Jobs, Listed, Wanted, WorkloadError};
 pub use usage::UsageRule;
+pub use workflow::{Workflow, WorkflowCommand, WorkflowFormat, WorkflowShape, WorkflowTask};

@@ -2,12 +2,15 @@
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
+/// The 97.5 % quantile of the standard normal distribution.
+const Z975: f64 = 1.959_963_984_540_054;
+
 /// The mean of independent samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The mean of the samples.
     pub mean: f64,
-    /// The mean's 95 % confidence interval (Student's t); `None` for a single sample.
+    /// The mean's 95 % confidence interval: Student's t, of a share Wilson's; `None` for a single sample.
     pub ci95: Option<(f64, f64)>,
     /// The smallest and the largest sample.
     pub range: (f64, f64),
@@ -37,6 +40,24 @@ impl Estimate {
         let low = samples.iter().copied().fold(f64::INFINITY, f64::min);
         let high = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         Some(Self { mean, ci95, range: (low, high), n, is_saturated: false })
+    }
+
+    /// The share of samples that are 1 among samples that are 0 or 1, with Wilson's score interval (1927), which
+    /// never leaves 0 to 1; `None` if there are no samples, or some are neither.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+    pub fn share(samples: &[f64]) -> Option<Self> {
+        let estimate =
+            Self::of(samples).filter(|_| samples.iter().all(|x| [0.0, 1.0].contains(x)))?;
+        let (share, n) = (estimate.mean, estimate.n as f64);
+        let ci95 = estimate.ci95.map(|_| {
+            let square = Z975 * Z975 / n;
+            let centre = share + square / 2.0;
+            let half = (square * (share * (1.0 - share) + square / 4.0)).sqrt();
+            let end = |x: f64| (x / (1.0 + square)).clamp(0.0, 1.0);
+            (end(centre - half), end(centre + half))
+        });
+        Some(Self { ci95, ..estimate })
     }
 
     /// The estimate of something that was counted once: it has no interval.
@@ -131,6 +152,28 @@ mod tests {
         let (low, high) = ratio.ci95.unwrap();
         assert!((ratio.mean - 0.5).abs() < 1e-12 && high - low < 1e-12, "{ratio:?}");
         assert_eq!(jackknife([&[3.0], &[2.0]], |[a, b]| a / b), [1.5]);
+    }
+
+    #[test]
+    fn the_interval_of_a_share_is_wilsons_and_within_0_and_1() {
+        let share = |met: usize, all: usize| {
+            let samples: Vec<f64> = (0..all).map(|n| f64::from(u8::from(n < met))).collect();
+            Estimate::share(&samples).unwrap()
+        };
+        for (met, all, low, high) in [
+            (1, 5, 0.036_2, 0.624_5),
+            (0, 10, 0.0, 0.277_5),
+            (3, 10, 0.107_8, 0.603_2),
+            (10, 10, 0.722_5, 1.0),
+        ] {
+            let of = share(met, all);
+            let is = of.ci95.unwrap();
+            assert!((is.0 - low).abs() < 1e-4 && (is.1 - high).abs() < 1e-4, "{met}/{all}: {is:?}");
+            assert!((of.mean - met as f64 / all as f64).abs() < 1e-12 && of.n == all);
+        }
+        assert_eq!(share(1, 1).ci95, None);
+        assert_eq!(Estimate::share(&[0.5, 1.0]), None);
+        assert_eq!(Estimate::share(&[]), None);
     }
 
     #[test]

@@ -12,19 +12,23 @@ pub struct Series {
     pub are_batches: bool,
     /// Whether the samples are of a growing queue, and so without an interval.
     pub is_saturated: bool,
+    /// Whether each sample says of a run whether something was so, 1 or 0: the mean is a share of runs.
+    pub is_share: bool,
 }
 
 impl Series {
     /// A series with one sample from each independent run.
     #[must_use]
     pub const fn of_runs(each: Vec<Option<f64>>) -> Self {
-        Self { each, are_batches: false, is_saturated: false }
+        Self { each, are_batches: false, is_saturated: false, is_share: false }
     }
 
     /// Mean of the samples, with its interval where they have one; `None` where there is no sample.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
-        let estimate = Estimate::of(&self.each.iter().flatten().copied().collect::<Vec<_>>())?;
+        let samples: Vec<f64> = self.each.iter().flatten().copied().collect();
+        let share = Some(&samples).filter(|_| self.is_share).and_then(|all| Estimate::share(all));
+        let estimate = share.or_else(|| Estimate::of(&samples))?;
         let ci95 = estimate.ci95.filter(|_| !self.is_saturated);
         Some(Estimate { ci95, is_saturated: self.is_saturated, ..estimate })
     }
@@ -45,7 +49,8 @@ impl Series {
             let pairs = self.each.iter().zip(&other.each);
             pairs.map(|(of, than)| Some(statistic([(*of)?, (*than)?]))).collect()
         };
-        Some(Self { each, is_saturated: self.is_saturated || other.is_saturated, ..*self })
+        let is_saturated = self.is_saturated || other.is_saturated;
+        Some(Self { each, is_saturated, is_share: false, ..*self })
     }
 
     /// The mean of several series, sample by sample: comparisons of the same jobs at several loads
@@ -61,14 +66,17 @@ impl Series {
             Some(sum? / count)
         };
         let each = (0..first.each.len()).map(mean).collect();
-        Some(Self { each, is_saturated: all.iter().any(|s| s.is_saturated), ..*first })
+        let is_saturated = all.iter().any(|s| s.is_saturated);
+        Some(Self { each, is_saturated, is_share: false, ..*first })
     }
 
     /// All samples of several series, which have to be independent, in one series.
     #[must_use]
     pub fn pooled(all: &[Self]) -> Self {
         let each = all.iter().flat_map(|series| series.each.clone()).collect();
-        Self { is_saturated: all.iter().any(|s| s.is_saturated), ..Self::of_runs(each) }
+        let is_saturated = all.iter().any(|s| s.is_saturated);
+        let is_share = all.iter().all(|s| s.is_share);
+        Self { is_saturated, is_share, ..Self::of_runs(each) }
     }
 
     const fn is_paired(&self, other: &Self) -> bool {

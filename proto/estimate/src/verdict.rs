@@ -3,12 +3,13 @@
 use crate::Estimate;
 
 /// The rule, as reports say it: by it, no claim holds for having been looked at too little.
-pub const RULE: &str = "A claim with a figure is open while our 95 % interval is wider than the claim's \
-    relative tolerance, unless the whole of it is further from the figure than that: then it fails. With a \
-    narrower one it holds where ours is within the tolerance. A claim of order holds where our whole \
-    interval is beyond its bound on the claimed side, in every cell that it is about; it fails where the \
-    whole is not, and is open where it straddles the bound. Without an interval, of a single seed say, a \
-    claim is open. Where the paper is silent there is no verdict.";
+pub const RULE: &str = "A claim with a figure fails where our whole 95 % interval is further from the figure \
+    than the claim's tolerance. Else it is open where our interval is wider than the tolerance to both sides; \
+    where it is narrower, the claim holds if our mean is within the tolerance, and fails if not. A claim of \
+    order, that something is more or less than a bound, holds where our whole interval is on the claimed side of \
+    the bound in every cell that it is about, fails where all of it is on the other side, and is open where the \
+    bound lies inside. Without an interval, such as that of a single seed, a claim is open. Where the paper says \
+    nothing there is no verdict.";
 
 /// Claim about a quantity, as a paper states it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -12,6 +12,7 @@ mod ids;
 mod money;
 mod named;
 mod pattern;
+mod printable;
 mod seat;
 mod share;
 mod speedup;
@@ -33,6 +34,7 @@ pub use ids::{
 pub use money::{Money, ParsePriceError, Price};
 pub use named::twice;
 pub use pattern::is_like;
+pub use printable::{one_line, printable};
 pub use seat::{Mode, Seats, Tier};
 pub use share::Ppm;
 pub use speedup::Speedup;

@@ -48,7 +48,9 @@ pub(crate) fn check(
     amid: &Amid<'_>,
     found: &mut Mistakes,
 ) -> Option<CheckpointConfig> {
-    let CheckpointSection { policy, fixed, per_megabyte, on, at_hibernation, .. } = section;
+    let CheckpointSection {
+        policy, fixed, per_megabyte, on, at_hibernation, at_notice, never, ..
+    } = section;
     for (key, own, word) in [
         ("overhead", Policy::Budget, "budget"),
         ("period", Policy::Every, "every"),
@@ -74,9 +76,14 @@ pub(crate) fn check(
             found.add(node.place_of(key), what, remedy);
         }
     }
+    if never && (policy != Policy::None || at_hibernation || at_notice) {
+        let what = "nothing can be kept, and checkpoints are asked for";
+        found.add(node.place_of("never"), what, "write policy = \"none\", or leave never out");
+    }
     let scheme = scheme(section, node, amid, found)?;
     let on = on.unwrap_or_default();
-    let config = CheckpointConfig { scheme, fixed, per_megabyte, on, at_hibernation };
+    let config =
+        CheckpointConfig { scheme, fixed, per_megabyte, on, at_hibernation, at_notice, never };
     plannable(&config, node, amid, found)?;
     Some(config)
 }

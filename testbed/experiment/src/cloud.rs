@@ -66,6 +66,7 @@ pub(crate) fn check(
         tariff: section.tariff,
         billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
         default_bid: section.default_bid,
+        rebalance_lead: section.rebalance_lead,
         prices: recorded.fixed,
         availability,
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dormouse_analysis::fidelity::Allowed;
 use dormouse_documents::Node;
 use dormouse_host::calibration::SpeedupSaid;
-use dormouse_model::Bag;
+use dormouse_model::{Bag, MetadataSettings};
 use dormouse_tasks::BagProgram;
 use dormouse_units::{Ppm, Span, Speedup, TaskId};
 use schemars::JsonSchema;
@@ -44,6 +44,9 @@ pub struct Live {
     /// Real time for which a worker of another host keeps its VMs without a coordinator and dials it
     /// again; not less than `lost-after`.
     pub patience: Span,
+    /// How the VMs on which programs of your own run answer what these ask of the metadata endpoint.
+    #[serde(skip_serializing_if = "MetadataSettings::is_default")]
+    pub metadata: MetadataSettings,
     /// The part of its time by which a task may miss what it was promised in a faithful run.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub worst_error: f64,
@@ -92,6 +95,7 @@ impl Default for Live {
             lost_after: Span::from_secs(5),
             racks: BTreeMap::new(),
             patience: Span::from_secs(600),
+            metadata: MetadataSettings::default(),
             worst_error: 0.05,
             mean_error: 0.005,
         }

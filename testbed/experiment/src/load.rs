@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dormouse_cloud::{Host, InterruptionModel, Market, Types};
 use dormouse_documents::{
-    InputError, Mistakes, Node, Override, Place, Value, conform, from_toml, instead, read,
+    InputError, Mistakes, Node, Override, Place, Value, conform, from_toml, read,
 };
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_model::{Bag, CheckpointConfig, MACHINE, Setup};
@@ -15,15 +15,19 @@ use serde::de::DeserializeOwned;
 
 use super::drawn_prices::DrawnPrices;
 use super::live::speedup_said;
+use super::no_experiment::no_experiment;
+use super::own::{self, Collected, OwnSaid, Sources};
 use super::price_files::PriceFile;
 use super::sections::{CheckpointSection, InterruptionSection, WorkloadSection};
 use super::tenants::{self, Work};
 use super::{
     Batch, Builtin, Experiment, Live, Planned, checkpoint,
     cloud::{self, Cloud},
-    fault, files, interruption, jobs, named_program,
+    extent, fault, files, interruption, jobs, named_program,
     placed_by::placed_by,
-    plan, requests, scheduler, schema, workload, wrong_kind,
+    plan, requests, scheduler, schema, unknown, workflow,
+    workload::{self, WrittenBag},
+    wrong_kind,
 };
 
 /// Where the parts of an experiment are to be read from.
@@ -37,6 +41,10 @@ pub struct Source<'a> {
     pub plan: Option<&'a Path>,
     /// The overrides bring a workload of their own: what the experiment says of it is dropped.
     pub replaces_workload: bool,
+    /// A program of the user's own that is said beside the experiment.
+    pub own: OwnSaid,
+    /// It is to be measured: nobody knows yet how long tasks take whose runtime is `measured`.
+    pub is_unmeasured: bool,
 }
 
 /// An experiment and where its parts came from.
@@ -48,6 +56,10 @@ pub struct Loaded {
     pub speedup: SpeedupSaid,
     /// What is odd about the files that it names and was set right.
     pub notes: Vec<String>,
+    /// Where the contents of the files are that its tasks begin with.
+    pub sources: Sources,
+    /// Whether `live.share` is what run times were measured at, and nobody said another.
+    pub has_measured_share: bool,
     scheduler: Place,
 }
 
@@ -97,6 +109,10 @@ pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
     let mut root = root(source.experiment)?;
     if source.replaces_workload {
         drop_workload(&mut root);
+    }
+    source.own.apply(&mut root)?;
+    if source.is_unmeasured {
+        own::forget_measured(&mut root);
     }
     for change in &source.overrides {
         if named_program::apply(&mut root, change) {
@@ -152,6 +168,8 @@ struct Parts {
     hosts: Vec<Host>,
     place: Place,
     notes: Vec<String>,
+    own: Collected,
+    sources: Sources,
 }
 
 fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) -> Option<Loaded> {
@@ -160,7 +178,8 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     // That a program lacks its class is said there.
     root.get("live").and_then(|live| read::<BagProgram>(live.get("tasks")?, found));
     let mut live = section::<Live>(root, "live", found);
-    let of_bag = work.bag.as_ref().map(|node| bag(node, seed, plan, found));
+    let as_given = live.clone().unwrap_or_default();
+    let of_bag = work.bag.as_ref().map(|node| bag(node, seed, (plan, &as_given), found));
     let of_requests = match (&work.requests, &of_bag) {
         (Some(node), None) => Some(provider(node, seed, found)),
         _ => None,
@@ -183,10 +202,13 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
             hosts: Vec::new(),
             place: root.place.clone(),
             notes: Vec::new(),
+            own: Collected::default(),
+            sources: Sources::new(),
         },
         (None, None) => return None,
     };
-    let Parts { mut setup, drawn_prices, price_files, scheduler, hosts, place, mut notes } = parts;
+    let Parts { mut setup, drawn_prices, price_files, scheduler, hosts, place, .. } = parts;
+    let (mut notes, own, sources) = (parts.notes, parts.own, parts.sources);
     if let Some(live) = live.as_mut().filter(|_| !hosts.is_empty()) {
         a_worker_each(root, live, &hosts, found);
     }
@@ -200,7 +222,10 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     setup.requests = requests.is_some();
     let text = |key| root.text(key).unwrap_or_default().to_owned();
     let (name, description) = (text("name"), text("description"));
-    let live = live?;
+    let mut live = live?;
+    // Runtimes that were measured are those of vCPUs of that size.
+    let has_measured_share = live.share.is_none() && own.share.is_some();
+    live.share = live.share.or(own.share);
     let faults = fault::faults(root, &live, &setup.catalogue.types, found);
     let mut experiment = Experiment {
         name,
@@ -214,11 +239,15 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         hosts,
         live,
         faults,
+        own_programs: own.programs,
+        own_tasks: own.tasks,
     };
     experiment.seed(seed);
+    extent::check(&experiment, root, found);
+    unknown::check(&experiment, root, found);
     let speedup = speedup_said(root);
     notes.extend(found.take_notes());
-    Some(Loaded { experiment, speedup, notes, scheduler: place })
+    Some(Loaded { experiment, speedup, notes, sources, has_measured_share, scheduler: place })
 }
 
 /// The section of this key, or what holds where it is not given.
@@ -231,7 +260,12 @@ fn section<T: Default + DeserializeOwned>(
 }
 
 /// What the sections of a bag come to.
-fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Option<Parts> {
+fn bag(
+    node: &Node,
+    seed: u64,
+    (plan, live): (Option<&Path>, &Live),
+    found: &mut Mistakes,
+) -> Option<Parts> {
     let place = node.place_of("workload").clone();
     let at = |key: &str| node.get(key).unwrap_or(node);
     let workload = match node.get("workload").and_then(|inside| read(inside, found)) {
@@ -249,14 +283,26 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     let noise = workload
         .as_ref()
         .and_then(|section| workload::noise(section.noise?, at("workload"), found));
-    let later = workload.as_ref().and_then(|section| workload::later(section, at("workload")));
+    let follows = workload.as_ref().and_then(|section| workflow::place(section, at("workload")));
+    if let (Some(place), Some(scheduler)) = (&follows, &scheduler)
+        && !scheduler.name.takes_workflows()
+    {
+        workflow::refused(scheduler.name, place, found);
+    }
+    let later = workload.as_ref().filter(|_| follows.is_none());
+    let later = later.and_then(|section| workload::later(section, at("workload")));
     if let (Some(place), Some(scheduler)) = (later, &scheduler)
         && (plan.is_some() || !scheduler.name.takes_later_tasks())
     {
         let (what, remedy) = takes_all_at_once(scheduler.name, plan.is_some());
         found.add(&place, what, remedy);
     }
-    let bag = workload.and_then(|section| workload::check(&section, at("workload"), types, found));
+    let written = workload
+        .and_then(|section| workload::check(&section, at("workload"), (types, live), found));
+    let (bag, mut own, sources) = match written {
+        Some(WrittenBag { bag, own, sources }) => (Some(bag), own, sources),
+        None => (None, Collected::default(), Sources::new()),
+    };
     let deadline = bag.as_ref().map(|bag| bag.deadline).unwrap_or_default();
     let most_vms = match (&bag, types, &scheduler) {
         (Some(bag), Some(types), Some(scheduler)) => most_vms(bag, types, scheduler),
@@ -285,6 +331,7 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
         checkpoint::check(section, at("checkpoint"), &amid, found)
     });
     let (mut cloud, bag, mut scheduler, checkpoint) = (cloud?, bag?, scheduler?, checkpoint?);
+    let checkpoint = own.saved(checkpoint, bag.tasks.len());
     if scheduler.name == BagSchedulerName::Acc && cloud.terms.billing.boot {
         let what = "acc counts the hours of a VM from when it has booted, and not from its launch";
         let remedy = "leave cloud.bill-boot out, or take another scheduler";
@@ -310,7 +357,7 @@ fn bag(node: &Node, seed: u64, plan: Option<&Path>, found: &mut Mistakes) -> Opt
     };
     let (scheduler, place) = (Some(scheduler), begins_at);
     let Cloud { drawn_prices, price_files, hosts, notes, .. } = cloud;
-    Some(Parts { setup, drawn_prices, price_files, scheduler, hosts, place, notes })
+    Some(Parts { setup, drawn_prices, price_files, scheduler, hosts, place, notes, own, sources })
 }
 
 /// Why tasks can't come later, and what to do about it.
@@ -384,7 +431,17 @@ fn provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<Parts> {
     };
     let place = node.place_of("workload").clone();
     let Cloud { drawn_prices, price_files, hosts, notes, .. } = cloud;
-    Some(Parts { setup, drawn_prices, price_files, scheduler: None, hosts, place, notes })
+    Some(Parts {
+        setup,
+        drawn_prices,
+        price_files,
+        scheduler: None,
+        hosts,
+        place,
+        notes,
+        own: Collected::default(),
+        sources: Sources::new(),
+    })
 }
 
 /// A bound on the VMs that a bag's scheduler launches: those it may have at a time, and one more for each
@@ -452,12 +509,12 @@ fn root(experiment: Option<&str>) -> Result<Node, InputError> {
     }
     match Builtin::named(name) {
         Some(builtin) => from_toml(&format!("{name} (built in)"), &builtin.text()),
-        None if like_a_path || path.exists() => from_toml(name, &files::read_text(path)?),
+        None if path.is_file() || (like_a_path && path.exists() && !path.is_dir()) => {
+            from_toml(name, &files::read_text(path)?)
+        }
         None => {
-            let names: Vec<_> = Builtin::all().map(|b| b.name()).collect();
-            let names: Vec<_> = names.iter().map(String::as_str).collect();
-            let what = "no such file, and no built-in experiment of this name";
-            Err(InputError::new(&Place::of(name), what, instead(name, &names)))
+            let (what, remedy) = no_experiment(name, like_a_path);
+            Err(InputError::new(&Place::of(name), what, remedy))
         }
     }
 }

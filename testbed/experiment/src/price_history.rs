@@ -13,6 +13,7 @@ use super::files;
 
 /// Which prices of a file that holds several kinds are meant; what is not given may be any, if all are alike.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+#[command(next_help_heading = "The columns of the file")]
 pub struct Pick {
     /// Of a file of several types: this one
     #[arg(long = "type", value_name = "TYPE")]

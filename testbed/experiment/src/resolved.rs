@@ -1,15 +1,20 @@
 //! An experiment with everything resolved, and what a run is made of.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use dormouse_cloud::{Host, Market};
 use dormouse_engine::jobs::Simulation;
 use dormouse_engine::{Run, Work as Share};
 use dormouse_model::{Fault, Setup};
 use dormouse_policies::requests::Customers;
 use dormouse_policies::{BagSchedulerConfig, CheckpointPlanning, Plan, PlanError, Policy};
+use dormouse_tasks::own::{OwnProgram, TaskProgram};
+use dormouse_units::TaskId;
 use dormouse_workload::{Jobs, RequestSource, WorkloadError};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, DrawnPrices, Live, PriceFile};
+use super::{Batch, DrawnPrices, Live, OwnTasks, PriceFile};
 
 /// An experiment with everything resolved: all that a run is made of. It goes into the
 /// first line of the event log, so that a log can be replayed by itself.
@@ -48,6 +53,12 @@ pub struct Experiment {
     /// What goes wrong in a live run, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
+    /// The programs of the user's own that tasks of the bag run, by task; the others run what `live` says.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub own_programs: BTreeMap<TaskId, Arc<OwnProgram>>,
+    /// The kinds of the tasks that run these, and how it is known how long they take.
+    #[serde(default, skip_serializing_if = "OwnTasks::is_empty")]
+    pub own_tasks: OwnTasks,
 }
 
 /// The scheduler of a bag and the plan that it begins with; `None`: there is no bag, or its
@@ -62,6 +73,16 @@ impl Experiment {
     pub fn seed(&mut self, seed: u64) {
         self.setup.seed = seed;
         self.setup.terms.prices.extend(self.drawn_prices.of(seed));
+    }
+
+    /// What each task of its bag runs, by id.
+    pub fn programs(&self) -> Vec<TaskProgram> {
+        let kernels = self.live.programs(&self.setup.bag);
+        let program = |(id, kernel)| match self.own_programs.get(&id) {
+            Some(own) => TaskProgram::Own(Arc::clone(own)),
+            None => TaskProgram::Kernel(kernel),
+        };
+        (0..).map(TaskId::new).zip(kernels).map(program).collect()
     }
 
     /// The scheduler of its bag, its plan made; `None`: it has no bag.
@@ -163,6 +184,9 @@ impl Experiment {
     fn checkpoints_tasks(&self) -> bool {
         let Setup { bag, checkpoint, .. } = &self.setup;
         let Some(scheduler) = &self.scheduler else { return false };
+        if self.saves_without_criu() {
+            return false;
+        }
         if scheduler.name.moves_tasks() {
             return true;
         }

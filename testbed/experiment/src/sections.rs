@@ -8,6 +8,7 @@ mod checkpoint;
 mod cloud;
 mod fault;
 mod interruption;
+mod own;
 mod workload;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -29,6 +30,7 @@ pub(crate) use interruption::{
     ActSection, InterruptionSection, LifetimeSection, PoissonSection, Recorded, ReplaySection,
     ScheduleSection,
 };
+pub(crate) use own::{ReferenceSection, VerifySection};
 pub(crate) use workload::{
     BagSection, ModelSection, NoiseSection, Part, RequestsSection, Runtime, SharingSection,
     TaskSection, WorkloadSection,

@@ -20,16 +20,20 @@ impl Experiment {
             tariff,
             billing,
             default_bid,
+            rebalance_lead,
             prices,
             availability,
         } = &self.setup.terms;
         let setup = &mut all["setup"];
         setup["terms"] = json!({ "placement": placement, "spot": spot, "preemption": preemption,
-            "tariff": tariff, "billing": billing, "default_bid": default_bid, "prices": prices,
+            "tariff": tariff, "billing": billing, "default_bid": default_bid, "rebalance_lead": rebalance_lead, "prices": prices,
             "availability": availability });
         setup["noise"] = json!(self.setup.noise);
         setup["checkpoint"]["at_hibernation"] = json!(self.setup.checkpoint.at_hibernation);
+        setup["checkpoint"]["at_notice"] = json!(self.setup.checkpoint.at_notice);
+        setup["checkpoint"]["never"] = json!(self.setup.checkpoint.never);
         all["live"]["open"] = json!(self.live.open);
+        all["live"]["metadata"] = json!(self.live.metadata);
         let Some(scheduler) = &self.scheduler else { return all };
         let own = scheduler.name.parameters().schema(&mut SchemaGenerator::default());
         let own = properties(&own).into_iter().map(|(key, of)| {

@@ -1,23 +1,33 @@
 //! What is to be run, by when, of the `[workload]` of a bag.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use dormouse_cloud::Types;
 use dormouse_documents::{Mistakes, Node, Place, instead, missing};
 use dormouse_model::{Bag, Noise, Task};
-use dormouse_units::{Span, TypeName};
+use dormouse_units::{Bytes, Ppm, Span, TaskId, TypeName};
 use dormouse_workload::{BAGS, artifact, bag};
 
+use super::Live;
 use super::cloud::is_type;
 use super::files;
+use super::own::{
+    self, Collected, InputFiles, Measures, OwnWritten, RuntimeGiven, RuntimeSaid, Sources,
+};
 use super::sections::{BagSection, NoiseSection, Runtime, TaskSection};
-use super::zones;
+use super::{workflow, zones};
 
 /// The paper's deadline for all its jobs.
 const DEADLINE: Span = Span::from_secs(2_700);
 
+/// What a task of which nobody knows how long it takes has as its run time, and the memory of one of which nobody
+/// says what it needs.
+const UNKNOWN: Span = Span::from_secs(600);
+pub(crate) const MEMORY: Bytes = Bytes::new(512 << 20);
+
 /// Most tasks of a bag: beyond it a slip of the hand is likelier than a wish.
-const MOST_TASKS: u64 = 1_000_000;
+pub(crate) const MOST_TASKS: u64 = 1_000_000;
 
 /// The types of `env`, if it is given.
 pub(crate) fn types(section: &BagSection, node: &Node, found: &mut Mistakes) -> Option<Types> {
@@ -25,28 +35,49 @@ pub(crate) fn types(section: &BagSection, node: &Node, found: &mut Mistakes) -> 
     found.take(files::json(&node.place_of("env").file(env)).and_then(|root| artifact::types(&root)))
 }
 
-/// The bag that `section`, which stands at `node`, comes to, with run times on these types only.
+/// A bag, and the programs of the user's own in it.
+#[derive(Debug)]
+pub(crate) struct WrittenBag {
+    /// The tasks, and by when all are to be done.
+    pub(crate) bag: Bag,
+    /// What its tasks run that is of the user's own.
+    pub(crate) own: Collected,
+    /// The files of this host that hold the contents of these programs' inputs.
+    pub(crate) sources: Sources,
+}
+
+/// The bag that `section`, which stands at `node`, comes to, with run times on these types only; what was
+/// measured is played `live`.
 pub(crate) fn check(
     section: &BagSection,
     node: &Node,
-    types: Option<&Types>,
+    (types, live): (Option<&Types>, &Live),
     found: &mut Mistakes,
-) -> Option<Bag> {
-    let known = match (&section.name, &section.job, section.task.as_slice()) {
-        (Some(name), None, []) => match bag(name) {
-            Some(tasks) => Some(tasks),
+) -> Option<WrittenBag> {
+    let listed = section.task.len() + usize::from(section.tasks.is_some());
+    let known = match (&section.name, &section.job, &section.workflow, listed) {
+        (Some(name), None, None, 0) => match bag(name) {
+            Some(tasks) => Some(WrittenTasks { tasks, ..WrittenTasks::default() }),
             None => {
                 let what = format!("there is no bag '{name}'");
                 found.add(node.place_of("name"), what, instead(name, &BAGS));
                 return None;
             }
         },
-        (None, Some(job), []) => {
+        (None, Some(job), None, 0) => {
             let root = files::json(&node.place_of("job").file(job));
-            Some(found.take(root.and_then(|root| artifact::tasks(&root)))?)
+            let tasks = found.take(root.and_then(|root| artifact::tasks(&root)))?;
+            Some(WrittenTasks { tasks, ..WrittenTasks::default() })
         }
-        (None, None, [_, ..]) => None,
-        (None, None, []) => {
+        (None, None, Some(file), 0) => {
+            if section.deadline.is_none() {
+                missing(node, "deadline", "\"45m\"", found);
+            }
+            Some(workflow::tasks((section, file), node, types, found)?)
+        }
+        // A table beside tasks that are written out is one too many.
+        (None, None, None, 1..) if section.task.is_empty() || section.tasks.is_none() => None,
+        (None, None, None, 0) => {
             let names = BAGS.join(", ");
             let remedy =
                 format!("name a bag ({names}), give job = a JSON file, or write [[workload.task]]");
@@ -54,7 +85,7 @@ pub(crate) fn check(
             return None;
         }
         _ => {
-            let what = "more than one of name, job and task is given";
+            let what = "more than one of name, job, workflow, task and tasks is given";
             found.add(&node.place, what, "keep the one that is meant");
             return None;
         }
@@ -63,9 +94,20 @@ pub(crate) fn check(
         missing(node, "deadline", "\"45m\"", found);
     }
     let deadline = section.deadline.unwrap_or(DEADLINE);
-    let mut tasks = match known {
-        Some(tasks) => tasks,
-        None => written(section, node, types, found)?,
+    let WrittenTasks { mut tasks, own, sources } = match known {
+        Some(mut known) => {
+            if let Some(program) = &section.program {
+                (known.own, known.sources) = programs_of(known.tasks.len(), program, node, found);
+            }
+            known
+        }
+        None => {
+            if section.program.is_some() {
+                let what = "it is of a bag that has a name or is of another file";
+                found.add(node.place_of("program"), what, "write its keys into each task");
+            }
+            written(section, node, (types, live), found)?
+        }
     };
     for task in &mut tasks {
         if let Some(types) = types {
@@ -78,7 +120,7 @@ pub(crate) fn check(
         }
         task.runtime.retain(|kind, _| types.is_none_or(|types| types.contains_key(kind)));
     }
-    Some(Bag { tasks: tasks.into(), deadline })
+    Some(WrittenBag { bag: Bag { tasks: tasks.into(), deadline }, own, sources })
 }
 
 /// Where it is said that tasks of `section`, which stands at `node`, come later than others.
@@ -98,52 +140,229 @@ pub(crate) fn noise(section: NoiseSection, node: &Node, found: &mut Mistakes) ->
     noise
 }
 
+/// What the tasks of a bag run that is not written down.
+fn programs_of(
+    count: usize,
+    program: &TaskSection,
+    node: &Node,
+    found: &mut Mistakes,
+) -> (Collected, Sources) {
+    let node = node.innermost("program");
+    for key in ["count", "each", "rows", "runtime", "memory", "submitted"] {
+        if node.get(key).is_some() {
+            let what = format!("the bag says '{key}' of its tasks itself");
+            found.add(node.place_of(key), what, "leave it out");
+        }
+    }
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let (mut own, mut files) = (Collected::default(), InputFiles::default());
+    let written = own::written((program, count), node, &mut files, found);
+    for (id, one) in (0..).map(TaskId::new).zip(written) {
+        own.add(id, &one.kind, one.program, RuntimeSaid::Said);
+    }
+    (own, files.into_sources())
+}
+
+/// The tasks of a bag, and the programs of the user's own that they run.
+#[derive(Default)]
+pub(crate) struct WrittenTasks {
+    /// The tasks, by their ids.
+    pub(crate) tasks: Vec<Task>,
+    /// What of the user's own they run.
+    pub(crate) own: Collected,
+    /// The files of this host that hold the contents of these programs' inputs.
+    pub(crate) sources: Sources,
+}
+
 fn written(
     section: &BagSection,
     node: &Node,
-    types: Option<&Types>,
+    (types, live): (Option<&Types>, &Live),
     found: &mut Mistakes,
-) -> Option<Vec<Task>> {
-    let list = &section.task;
-    let count: u64 = list.iter().map(|task| u64::from(task.count)).sum();
+) -> Option<WrittenTasks> {
+    let count: u64 = section.task.iter().map(|task| u64::from(task.count)).sum();
     if count > MOST_TASKS {
-        let what = format!("more than {MOST_TASKS} tasks");
-        found.add(node.place_of("task"), what, "run fewer at a time");
+        found.add(node.place_of("task"), too_many(), "run fewer at a time");
         return None;
     }
-    let mut tasks = Vec::new();
+    // A table by itself is a task that has its rows.
+    let table = section.tasks.as_ref().map(|rows| TaskSection {
+        count: 1,
+        rows: Some(rows.clone()),
+        ..TaskSection::default()
+    });
+    let own = node.get("tasks").unwrap_or(node);
+    let sections = section.task.iter().enumerate().map(|(n, task)| {
+        let node = node.innermost(&format!("task.{n}"));
+        (task, node)
+    });
+    let sections: Vec<_> = sections.chain(table.iter().map(|table| (table, own))).collect();
     let deadline = section.deadline.unwrap_or(DEADLINE);
-    for (n, TaskSection { name, count, memory, runtime, submitted }) in list.iter().enumerate() {
-        if *submitted >= deadline {
-            let what =
-                format!("all has to be done by {deadline}, and these tasks are not there before");
-            let remedy = "submit them earlier, or give workload.deadline more time";
-            found.add(&node.innermost(&format!("task.{n}.submitted")).place, what, remedy);
-        }
-        let node = node.innermost(&format!("task.{n}.runtime"));
-        let runtime: BTreeMap<TypeName, Span> = match runtime {
-            Runtime::Everywhere(length) => {
-                let length = length.parse().unwrap_or_default();
-                let all = types.into_iter().flat_map(Types::keys);
-                all.map(|name| (name.clone(), length)).collect()
-            }
-            Runtime::ByType(all) => {
-                let place = |name: &TypeName| &node.get(name.as_str()).unwrap_or(node).place;
-                all.iter()
-                    .filter(|(name, _)| {
-                        let kinds = types.map(|types| zones::each(name, types));
-                        let kind = kinds.as_ref().and_then(|kinds| kinds.first()).unwrap_or(name);
-                        is_type(kind, place(name), types, found)
-                    })
-                    .map(|(name, length)| (name.clone(), length.parse().unwrap_or_default()))
-                    .collect()
+    let (mut all, mut files) = (WrittenTasks::default(), InputFiles::default());
+    let mut measures = Measured::of(section, node);
+    let mut entries = Vec::new();
+    for (task, node) in sections {
+        let first = all.tasks.len();
+        let is_in_time = |submitted: Span, place: &Place, found: &mut Mistakes| {
+            if submitted >= deadline {
+                let what = format!(
+                    "all has to be done by {deadline}, and these tasks are not there before"
+                );
+                let remedy = "submit them earlier, or give workload.deadline more time";
+                found.add(place, what, remedy);
             }
         };
-        for n in 0..*count {
-            let name = if *count == 1 { name.clone() } else { format!("{name}-{n}") };
-            let (runtime, submitted) = (runtime.clone(), *submitted);
-            tasks.push(Task { name, memory: *memory, runtime, submitted });
+        is_in_time(task.submitted, node.place_of("submitted"), found);
+        let runtime = runtime(task, node.innermost("runtime"), types, found);
+        if task.command.is_none() && task.rows.is_none() {
+            without_a_command(task, node, found);
+            let name = task.name.as_deref().unwrap_or("task");
+            for n in 0..task.count {
+                let name = if task.count == 1 { name.to_owned() } else { format!("{name}-{n}") };
+                let (runtime, submitted) = (runtime.clone(), task.submitted);
+                let memory = task.memory.unwrap_or_default();
+                all.tasks.push(Task { name, memory, runtime, submitted, after: Vec::new() });
+            }
+            entries.push(workflow::Entry { of: task, node, tasks: first..all.tasks.len() });
+            continue;
+        }
+        for one in own::written((task, task.count), node, &mut files, found) {
+            let id = TaskId::new(u32::try_from(all.tasks.len()).unwrap_or(u32::MAX));
+            if one.submitted != task.submitted {
+                is_in_time(one.submitted, &one.place, found);
+            }
+            let everywhere = |length| {
+                let all = types.into_iter().flat_map(Types::keys);
+                all.map(|name| (name.clone(), length)).collect::<BTreeMap<_, _>>()
+            };
+            let measured = match one.runtime {
+                RuntimeGiven::Measured => measures.of_task(&one, found).cloned(),
+                _ => None,
+            };
+            let share = live.share.or(measures.share()).unwrap_or(Ppm::ONE);
+            let (runtime, said) = match (&one.runtime, &measured) {
+                (RuntimeGiven::BySection, _) => (runtime.clone(), RuntimeSaid::Said),
+                (RuntimeGiven::Everywhere(length), _) => (everywhere(*length), RuntimeSaid::Said),
+                (_, Some(it)) => {
+                    (everywhere(it.runtime(share, live.speedup)), RuntimeSaid::Measured)
+                }
+                (_, None) => (everywhere(UNKNOWN), RuntimeSaid::Unknown),
+            };
+            let measured = measured.as_ref().map(own::Measured::memory_with_room);
+            let memory = one.memory.or(measured).unwrap_or(MEMORY);
+            let (name, submitted) = (one.name, one.submitted);
+            all.tasks.push(Task { name, memory, runtime, submitted, after: Vec::new() });
+            all.own.add(id, &one.kind, one.program, said);
+        }
+        if all.tasks.len() as u64 > MOST_TASKS {
+            found.add(&node.place, too_many(), "run fewer at a time");
+            return None;
+        }
+        entries.push(workflow::Entry { of: task, node, tasks: first..all.tasks.len() });
+    }
+    workflow::follow(&entries, &mut all.tasks, found);
+    all.own.share = measures.share().filter(|_| all.own.tasks.has_measured());
+    all.sources = files.into_sources();
+    Some(all)
+}
+
+fn too_many() -> String {
+    format!("more than {MOST_TASKS} tasks")
+}
+
+/// Says which keys of a task that has no command are of those that have one.
+fn without_a_command(task: &TaskSection, node: &Node, found: &mut Mistakes) {
+    if task.runtime.is_none() {
+        missing(node, "runtime", "\"200s\"", found);
+    }
+    if let Some(Runtime::Everywhere(word)) = &task.runtime
+        && ["unknown", "measured"].contains(&word.as_str())
+    {
+        let what = format!("only of a program of yours can the runtime be {word}");
+        found.add(node.place_of("runtime"), what, "write how long it takes, such as \"200s\"");
+    }
+    let of_commands =
+        ["each", "threads", "env", "inputs", "outputs", "directory", "verify", "saves"];
+    for key in of_commands.into_iter().filter(|key| node.get(key).is_some()) {
+        let what = format!("'{key}' is of a program of yours, and this task has no command");
+        let remedy = "add it, such as: command = [\"./solve\", \"{input}\"]";
+        found.add(node.place_of(key), what, remedy);
+    }
+}
+
+/// How long the tasks of a section take that say it themselves.
+fn runtime(
+    task: &TaskSection,
+    node: &Node,
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> BTreeMap<TypeName, Span> {
+    match &task.runtime {
+        None => BTreeMap::new(),
+        Some(Runtime::Everywhere(length)) => {
+            let length = length.parse().unwrap_or_default();
+            let all = types.into_iter().flat_map(Types::keys);
+            all.map(|name| (name.clone(), length)).collect()
+        }
+        Some(Runtime::ByType(all)) => {
+            let place = |name: &TypeName| &node.get(name.as_str()).unwrap_or(node).place;
+            all.iter()
+                .filter(|(name, _)| {
+                    let kinds = types.map(|types| zones::each(name, types));
+                    let kind = kinds.as_ref().and_then(|kinds| kinds.first()).unwrap_or(name);
+                    is_type(kind, place(name), types, found)
+                })
+                .map(|(name, length)| (name.clone(), length.parse().unwrap_or_default()))
+                .collect()
         }
     }
-    Some(tasks)
+}
+
+/// The file of what was measured, read when a task wants it.
+struct Measured<'a> {
+    place: &'a Place,
+    file: Option<PathBuf>,
+    read: Option<Option<Measures>>,
+}
+
+impl<'a> Measured<'a> {
+    fn of(section: &BagSection, node: &'a Node) -> Self {
+        let place = node.place_of("measured");
+        let file = section.measured.as_ref().map(|measured| place.file(measured));
+        Self { place, file, read: None }
+    }
+
+    /// What of a core the reference vCPU was.
+    fn share(&self) -> Option<Ppm> {
+        self.read.as_ref()?.as_ref().map(|measures| measures.share)
+    }
+
+    /// What was measured of a task.
+    fn of_task(&mut self, one: &OwnWritten, found: &mut Mistakes) -> Option<&own::Measured> {
+        if self.read.is_none() {
+            self.read = Some(match &self.file {
+                Some(file) => found.take(own::read_measures(file)),
+                None => {
+                    let what = "the runtime of tasks is measured, and no file has what was";
+                    let remedy = "make one with `dormouse measure`, and name it: measured = \"measured.json\"";
+                    found.add(self.place, what, remedy);
+                    None
+                }
+            });
+        }
+        let measures = self.read.as_ref()?.as_ref()?;
+        let measured = measures.of(&one.kind, &one.program);
+        match measured {
+            None => {
+                let what = format!("the command of {} was not measured", one.name);
+                found.add(&one.place, what, "measure it again with `dormouse measure`");
+            }
+            Some(it) if it.exit_status != Some(0) => {
+                let what = format!("{} did not end with status 0 when it was measured", one.name);
+                found.add(&one.place, what, "mend the command, and measure it again");
+            }
+            Some(_) => {}
+        }
+        measured
+    }
 }

@@ -41,7 +41,7 @@ def hello(**changes: Any) -> dict[str, Any]:
         "seed": 5,
         "work": "bag",
         "catalogue": {"types": {"small": TYPE}, "boot": 3, "hibernation": 4},
-        "bag": {"tasks": [task, {**task, "name": "b", "submitted": 9}], "deadline": 1000},
+        "bag": {"tasks": [task, {**task, "name": "b", "submitted": 9, "after": [0]}], "deadline": 1000},
         "preemption_notice": 2,
         "parameters": {"x": 1},
     }
@@ -71,8 +71,8 @@ def _noting(name: str) -> Callable[..., None]:
 
 for _name in (
     "begin price submitted vm_ready launch_refused available host_joined vm_hibernating vm_hibernated vm_resumed "
-    "vm_preempting vm_rebalance vm_lost task_started task_finished task_failed task_stopped checkpointed "
-    "credits woken rejected instant_over"
+    "vm_preempting vm_rebalance vm_lost task_due task_started task_finished task_failed task_stopped "
+    "checkpointed credits woken rejected instant_over"
 ).split():
     setattr(Everything, _name, _noting(_name))
 
@@ -99,6 +99,7 @@ class Notices(unittest.TestCase):
             ({"notice": "vm-preempting", "vm": 0, "at": 9}, ("vm_preempting", 7, 0, 9)),
             ({"notice": "vm-rebalance", "vm": 0}, ("vm_rebalance", 7, 0)),
             ({"notice": "vm-lost", "vm": 0}, ("vm_lost", 7, 0)),
+            ({"notice": "task-due", "task": 4}, ("task_due", 7, 4)),
             (
                 {"notice": "task-started", "task": 4, "vm": 0, "done": 1, "since": 2},
                 ("task_started", 7, 4, 0, 1, 2),
@@ -205,6 +206,7 @@ class Hellos(unittest.TestCase):
         self.assertEqual(small.burstable, Burstable(200000, 5, 0, 9))
         self.assertEqual([task.submitted for task in seen.bag.tasks], [0, 9])
         self.assertEqual([task.id for task in seen.bag.tasks], [0, 1])
+        self.assertEqual([task.after for task in seen.bag.tasks], [(), (0,)])
         self.assertEqual((seen.bag.deadline, seen.parameters, seen.seed), (1000, {"x": 1}, 5))
         with self.assertRaisesRegex(WorkError, "two-tasks has no parallel jobs: its work is bag"):
             seen.machine

@@ -61,13 +61,17 @@ fn made_again(log: &RunLog) -> Result<Vec<Step>, ReplayError> {
 
 /// What can be asked about the runs of an experiment, in words.
 #[must_use]
-pub fn ask_for(experiment: &Experiment) -> &'static str {
+pub fn ask_for(experiment: &Experiment) -> String {
+    let tasks = match experiment.setup.bag.tasks.len() {
+        0 | 1 => "task0".to_owned(),
+        count => format!("a task, task0 to task{}", count - 1),
+    };
     match (&experiment.scheduler, &experiment.jobs) {
-        (None, None) => "a request such as request0, or its VM, vm0",
-        (None, _) => "a job by its number, such as 1",
-        (Some(_), None) => "a task such as task0, or a VM such as vm0",
+        (None, None) => "a request such as request0, or its VM, vm0".to_owned(),
+        (None, _) => "a job by its number, such as 1".to_owned(),
+        (Some(_), None) => format!("{tasks}, or a VM such as vm0"),
         (Some(_), Some(_)) => {
-            "a task such as task0, a VM such as vm0, or a job by its number, such as 1"
+            format!("{tasks}, a VM such as vm0, or a job by its number, such as 1")
         }
     }
 }

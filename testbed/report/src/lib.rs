@@ -4,8 +4,11 @@
 //! - [`output`]: a run's folder, and its log;
 //! - [`results`]: what came of a run, made or read back;
 //! - [`run_view`]: the one view of it that all else is written from;
+//! - [`verdict`]: what came of a live run and how true it was, from its log alone;
+//! - [`binding`]: whether its folder is what it left;
 //! - [`replay`], [`check`], [`explain`], [`twin`]: what its log says when it is asked.
 
+pub mod binding;
 pub mod calibration;
 pub mod check;
 pub mod explain;
@@ -15,4 +18,5 @@ pub mod replay;
 pub mod results;
 pub mod run_view;
 pub mod twin;
+pub mod verdict;
 pub mod virtual_run;

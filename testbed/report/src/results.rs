@@ -33,7 +33,34 @@ pub fn virtual_results<'a>(
     show: impl FnMut(usize),
 ) -> Result<Results<'a>, JobsError> {
     let log = RunLogWriter::begin(folder, header)?;
-    results_of(header, planned, folder, (log, Vec::new()), show)
+    results_of(header, planned, folder, (log, Vec::new()), Origin::New, show)
+}
+
+/// Makes a run again that came to its end, with what its programs decided then: none is started. Its log is
+/// made anew in `folder`.
+///
+/// # Errors
+///
+/// As [`virtual_results`], or what its log has comes out otherwise.
+pub fn remade_results<'a>(
+    header: &'a Header,
+    planned: Planned,
+    folder: &Path,
+    steps: Option<Vec<Step>>,
+) -> Result<Results<'a>, JobsError> {
+    let known = steps.filter(|_| header.experiment.has_programs()).unwrap_or_default();
+    // Whether its steps are kept it finds out as it did.
+    let begun = RunLogWriter::begin(folder, &Header { left_out: None, ..header.clone() })?;
+    results_of(header, planned, folder, (begun, known), Origin::Kept, |_| {})
+}
+
+/// Where the decisions of a scheduler that is a program come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// From the program, which is started.
+    New,
+    /// From the steps that are known.
+    Kept,
 }
 
 /// Goes on with the run whose log is in `folder`, which was broken off: what the log has is made
@@ -49,7 +76,7 @@ pub fn resumed_results<'a>(
     show: impl FnMut(usize),
 ) -> Result<Results<'a>, JobsError> {
     let log = RunLogWriter::go_on(folder, header)?;
-    results_of(header, planned, folder, log, show)
+    results_of(header, planned, folder, log, Origin::New, show)
 }
 
 fn results_of<'a>(
@@ -57,6 +84,7 @@ fn results_of<'a>(
     (bag, plan): Planned,
     folder: &Path,
     (mut log, known): (RunLogWriter, Vec<Step>),
+    origin: Origin,
     mut show: impl FnMut(usize),
 ) -> Result<Results<'a>, JobsError> {
     let experiment = &header.experiment;
@@ -67,7 +95,10 @@ fn results_of<'a>(
     let mut requests = requests_of(folder, header)?;
     let mut record = bag.as_ref().map(|_| header.record());
     let start = Start { folder: Some(folder), ..Start::VIRTUAL };
-    let mut run = experiment.start(bag, start)?;
+    let mut run = match origin {
+        Origin::New => experiment.start(bag, start)?,
+        Origin::Kept => experiment.run(bag),
+    };
     run.follow(known);
     // The record of a bag has a digest of its own.
     let mut run = if recording.is_none() && record.is_some() { run.undigested() } else { run };
@@ -97,7 +128,7 @@ fn results_of<'a>(
         // Its log has why it ended.
         Ok(()) | Err(PlayError::Stuck { .. } | PlayError::Limit { .. }) => {}
     }
-    log.finish()?;
+    let head = log.finish()?;
     let recording = recording.map(|jobs| jobs.finish(run.digest())).transpose()?;
     let jobs = recording.map(|outcome| JobsOutcome {
         skipped: jobs.as_ref().and_then(Jobs::skipped),
@@ -110,7 +141,8 @@ fn results_of<'a>(
     let requests =
         requests.map(|figures| RequestsOutcome { figures, counts, decisions_sha256, read });
     let record = record.map(|record| own(record, experiment));
-    Ok(Results { record, plan, jobs, requests, ..Results::of(header) })
+    let log = Some(head);
+    Ok(Results { record, plan, jobs, requests, log, ..Results::of(header) })
 }
 
 /// What came of the requests of a live run, if it has any, whose steps `all` shows; `requests.csv` is in

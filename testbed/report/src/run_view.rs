@@ -14,10 +14,13 @@ mod sections;
 mod summary;
 mod tables;
 mod taken;
+mod times;
 mod vms;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use dormouse_log::Seal;
 use dormouse_view::plot::Gantt;
 use dormouse_view::{Page, Table, Terminal, Tone};
 use serde_json::Value;
@@ -25,6 +28,9 @@ use serde_json::Value;
 pub use self::outcome::Results;
 pub use self::requests::RequestsOutcome;
 use crate::output::{OutputError, Staging};
+
+/// Files that are written while a run goes.
+const RECORDED: [&str; 4] = ["jobs.csv", "allocations.csv", "schedule.swf", "requests.csv"];
 
 /// A run as it is shown.
 #[derive(Clone, Debug)]
@@ -84,18 +90,37 @@ impl RunView {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Writes its files into the folder, and puts that in place; nothing is left if the system
-    /// refuses.
+    /// Writes its files into the folder, and puts that in place; nothing is left if the system refuses.
     pub fn write(&self, staging: Staging) -> Result<PathBuf, OutputError> {
+        let mut files = BTreeMap::new();
+        for name in RECORDED {
+            let path = staging.path().join(name);
+            if path.is_file() {
+                let hash =
+                    Seal::hash(&path).map_err(|error| OutputError::io("read", &path, error))?;
+                files.insert(name.to_owned(), hash);
+            }
+        }
+        let mut write = |name: &str, content: String| {
+            files.insert(name.to_owned(), Seal::hash_of(content.as_bytes()));
+            staging.write(name, &content)
+        };
         for (name, table) in &self.tables {
-            staging.write(&format!("{name}.csv"), &table.to_csv())?;
+            write(&format!("{name}.csv"), table.to_csv())?;
         }
         if let Some(plan) = &self.plan {
-            staging.write("plan.json", &format!("{plan:#}\n"))?;
+            write("plan.json", format!("{plan:#}\n"))?;
         }
-        staging.write("gantt.svg", &self.gantt.to_svg())?;
-        staging.write("report.html", &self.page.to_html())?;
-        staging.write("summary.json", &format!("{:#}\n", self.summary))?;
+        write("gantt.svg", self.gantt.to_svg())?;
+        write("report.html", self.page.to_html())?;
+        // The seal before the summary: a run that has one has come to its end.
+        let summary = format!("{:#}\n", self.summary);
+        files.insert("summary.json".to_owned(), Seal::hash_of(summary.as_bytes()));
+        let head = self.summary.get("log").cloned();
+        if let Some(log) = head.and_then(|head| serde_json::from_value(head).ok()) {
+            staging.write(dormouse_log::SEAL, &Seal { log, files }.text())?;
+        }
+        staging.write("summary.json", &summary)?;
         staging.commit()
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! - [`sweep`]: independent, seeded runs on all cores, resumable, in parts;
 //! - [`compare`]: schedulers beside one another on them;
+//! - [`measures`]: the figures of them that people are told;
 //! - [`papers`]: the papers' evaluations, by one framework.
 
 pub mod compare;
+pub mod measures;
 pub mod papers;
+mod runs;
 pub mod sweep;

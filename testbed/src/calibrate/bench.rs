@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Instant;
 
-use dormouse_analysis::fidelity::span_of;
+use dormouse_analysis::fidelity::{Fidelity, span_of};
 use dormouse_analysis::{Latency, LiveFacts, Mode, Record};
 use dormouse_coordinator::CoordinatorError::Admission;
 use dormouse_coordinator::Progress;
@@ -13,9 +13,10 @@ use dormouse_units::{TaskId, Time};
 use dormouse_worker::workspace::{Roots, remove_abandoned};
 
 use super::{CalibrateError, CellPlan};
-use crate::live::{Conduct, LiveError, Outcome, Rehearsal, conduct, rehearse};
-use dormouse_experiment::Experiment;
+use crate::live::{Conduct, LiveError, Rehearsal, conduct, rehearse};
+use dormouse_experiment::{Experiment, Sources};
 use dormouse_report::output::Header;
+use dormouse_report::run_view::Results;
 use dormouse_report::virtual_run::virtual_run;
 
 /// Real seconds that a worker takes to come and to leave.
@@ -101,7 +102,7 @@ impl Bench {
         experiment: Experiment,
         rehearsal: Rehearsal,
         show: &mut dyn FnMut(&Progress),
-    ) -> Result<Outcome<'static>, CalibrateError> {
+    ) -> Result<Outcome, CalibrateError> {
         let scheduler = experiment.scheduler()?;
         let place = self.folder.path();
         let out = tempfile::tempdir_in(place).map_err(CalibrationError::io(
@@ -110,26 +111,33 @@ impl Bench {
             "--out",
         ))?;
         let header = Header::new(Mode::Live, "dormouse calibrate".to_owned(), experiment);
-        let Outcome { record, fidelity, facts, .. } = conduct(
+        let (results, facts) = conduct(
             Conduct {
                 header: &header,
                 scheduler,
                 rehearsal,
                 submissions: Vec::new(),
                 requests: Vec::new(),
-                skipped: None,
-                requests_read: None,
                 listen: SocketAddr::from(([127, 0, 0, 1], 0)),
                 local_workers: 1,
                 out: out.path().to_path_buf(),
                 resume: false,
                 page: None,
+                sources: Sources::new(),
             },
             show,
         )?;
-        // It has no parallel jobs.
-        Ok(Outcome { record, fidelity, facts, jobs: None, requests: None })
+        let Results { record, fidelity, .. } = results;
+        let record = record.unwrap_or_else(|| header.record());
+        Ok(Outcome { record, fidelity: fidelity.unwrap_or_default(), facts })
     }
+}
+
+/// What came of one live run.
+struct Outcome {
+    record: Record,
+    fidelity: Fidelity,
+    facts: LiveFacts,
 }
 
 /// The same in virtual time.
@@ -153,8 +161,8 @@ pub fn errors(live: &Record, twin: &Record) -> Vec<f64> {
 }
 
 /// What a run and its twin add to the samples of their cell.
-fn add(all: &mut Samples, outcome: &Outcome<'_>, twin: &Record) {
-    let Outcome { record, fidelity, facts, .. } = outcome;
+fn add(all: &mut Samples, outcome: &Outcome, twin: &Record) {
+    let Outcome { record, fidelity, facts } = outcome;
     all.errors.extend(errors(record, twin));
     all.checkpoints += record.counts.checkpoints;
     all.checkpoints_due += twin.counts.checkpoints;

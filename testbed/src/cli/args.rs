@@ -4,17 +4,21 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use dormouse_identity::Role;
 use dormouse_units::{Bytes, Ppm, Span};
-use dormouse_watch::WantedAction;
 
 use super::compare::CompareArgs;
 use super::experiment_name::EXPERIMENT;
 use super::export::ExportArgs;
 use super::fit::FitArgs;
 use super::inspect::InspectArgs;
+use super::interrupt_args::InterruptArgs;
+use super::measure::MeasureArgs;
+use super::own_args::OwnArgs;
 use super::reproduce::Reproduce;
 use super::scheduler_name::SCHEDULER;
 use super::sweep::{MergeArgs, SweepArgs};
+use super::worker::WorkerArgs;
 
 /// A cloud on a bench: emulates spot, burstable and on-demand VMs, and runs schedulers on them.
 #[derive(Debug, Parser)]
@@ -53,8 +57,14 @@ pub(crate) enum Command {
     /// busy at once as a part of those that this host holds at 1/24 of a core each: what errs is
     /// how finely cores are cut.
     Calibrate(CalibrateArgs),
-    /// Run an experiment
-    Run(RunArgs),
+    /// Run an experiment, in virtual time or live on real processes
+    Run(Box<RunArgs>),
+    /// Measure what programs of your own take, alone and undisturbed; needs root
+    ///
+    /// One task of each command runs live by itself, under the quota of the reference vCPU: its CPU time, what
+    /// it waited, its memory, and whether CRIU can checkpoint it. What is measured is the runtime of tasks
+    /// that say runtime = "measured".
+    Measure(Box<MeasureArgs>),
     /// Make a paper's tables again, beside the printed ones
     #[command(subcommand)]
     Reproduce(Reproduce),
@@ -68,7 +78,14 @@ pub(crate) enum Command {
     Coordinator(CoordinatorArgs),
     /// Offer this host to a coordinator, until its run is over
     Worker(WorkerArgs),
-    /// Go on with a live run whose coordinator was killed
+    /// Make keys and tokens for runs to come, so that workers can be given theirs ahead of a run
+    ///
+    /// The coordinator is given the folder as $DORMOUSE_IDENTITY, workers its file `secret`, by which
+    /// they know the coordinator. Without one every run has an identity of its own.
+    Identity(IdentityArgs),
+    /// Print a token of a run, or of an identity
+    Token(TokenArgs),
+    /// Go on with a live run that was stopped, or whose coordinator was killed
     Resume(ResumeArgs),
     /// Say how a live run goes
     Status {
@@ -82,8 +99,9 @@ pub(crate) enum Command {
     Events(EventsArgs),
     /// Give a live run, begun with --open, a parallel job more
     Submit(SubmitArgs),
-    /// Tell a live run, begun with --open, that no more jobs come: it ends once it has done those it
-    /// has
+    /// Tell a live run, begun with --open, that no more jobs come
+    ///
+    /// It ends once it has done those that it has.
     Close {
         #[command(flatten)]
         at: RunningArgs,
@@ -107,28 +125,28 @@ pub(crate) enum Command {
         /// Such as task7, its name, 7 where there are no parallel jobs, or vm3; of those, a job's number
         what: String,
     },
-    /// Write a run for other programs: a trace, Parquet tables, a chart of a window of time
+    /// Write a run for other programs: a trace, Parquet tables, a chart of some of its time
     Export(ExportArgs),
     /// Check a run against the rules: no task on two VMs, no bill that does not add up, …
     Check(RecordedArgs),
-    /// Feed a run's events to its scheduler again, and compare every decision
+    /// Feed the events of a run to its scheduler again, and compare every decision
     Replay(RecordedArgs),
     /// Play a live run again in virtual time with the interruptions that it had, and compare them
     Twin(TwinArgs),
     /// Fit laws to recorded lifetimes of VMs: the bathtub and others, for an experiment's [[interruption]]
     Fit(FitArgs),
-    /// What to decide on VMs that are taken away, with the curve behind it
+    /// Advise on VMs that are taken away: when to checkpoint, which VM to take, what to bid
     #[command(subcommand)]
     Advise(super::advise::AdviseCommand),
-    /// Workloads of parallel jobs: generate, describe, scale; requests for VMs: describe, write
+    /// Generate, describe and scale workloads of parallel jobs, and requests for VMs
     #[command(subcommand)]
     Workload(super::workload::WorkloadCommand),
-    /// Records of spot prices: describe, generate
+    /// Describe and generate records of spot prices
     #[command(subcommand)]
     Prices(super::prices::PricesCommand),
     /// Say what a file is, what is understood of it, and the lines of an experiment that use it
     Inspect(InspectArgs),
-    /// List the built-in experiments
+    /// List the built-in experiments and the schedulers
     List {
         /// As JSON
         #[arg(long)]
@@ -153,12 +171,12 @@ pub(crate) enum Command {
         #[arg(long)]
         scheduler: bool,
     },
-    /// Print what completes this command line in a shell
+    /// Print a script by which a shell completes this command line with Tab
     Completions {
         /// Which shell
         shell: clap_complete::Shell,
     },
-    /// Write the manual's pages, one of each command
+    /// Write the pages of the manual, one for each command
     Man {
         /// Into this folder, which is made
         dir: PathBuf,
@@ -169,15 +187,16 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct LiveArgs {
     /// How many workers to wait for before it begins [default: as the experiment says]
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Live runs")]
     pub(crate) workers: Option<String>,
     /// Take parallel jobs from `dormouse submit` while it runs, and end only after `dormouse close`
-    #[arg(long)]
+    #[arg(long, help_heading = "Live runs")]
     pub(crate) open: bool,
 }
 
 #[derive(Debug, Args)]
 #[command(
+    mut_arg("experiment", |arg| arg.index(1).required_unless_present("on")),
     mut_arg("workers", |arg| arg.requires("live").help(
         "Workers to start on this host, of live runs [default: as the experiment says]"
     )),
@@ -192,30 +211,36 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) what: WhatArgs,
     /// Under a virtual clock, with modelled machines (the default)
-    #[arg(long = "virtual", conflicts_with = "live")]
+    #[arg(long = "virtual", conflicts_with = "live", help_heading = "What is run")]
     pub(crate) _virtual: bool,
     /// On real processes under a dilated clock, on this host; needs root
-    #[arg(id = "live", long = "live")]
+    #[arg(id = "live", long = "live", help_heading = "Live runs")]
     pub(crate) is_live: bool,
     #[command(flatten)]
     pub(crate) live: LiveArgs,
     /// What `dormouse calibrate` measured, to take the speed-up from [default: calibration.json in
     /// $DORMOUSE_HOME, or in /var/lib/dormouse]
-    #[arg(long, value_name = "FILE", requires = "live")]
+    #[arg(long, value_name = "FILE", requires = "live", help_heading = "Live runs")]
     pub(crate) calibration: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) page: PageArgs,
+    /// The experiment whose cloud, scheduler and interruptions the command runs under, in the place of its tasks
+    #[arg(long, value_name = "EXPERIMENT", requires = "command", conflicts_with = "experiment", value_parser = EXPERIMENT, hide_possible_values = true, help_heading = "A program of your own")]
+    pub(crate) on: Option<String>,
+    #[command(flatten)]
+    pub(crate) own: OwnArgs,
 }
 
 /// The page of a live run.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct PageArgs {
-    /// Serve a page of the run, and its metrics, at this address, such as 127.0.0.1:7381; port 0 is
-    /// any free one. From other hosts it asks for the run's secret
-    #[arg(long, value_name = "ADDRESS", value_parser = page_at)]
+    /// Serve a page of the run, and its metrics, at this address, such as 127.0.0.1:7381
+    ///
+    /// Port 0 is any free one. From other hosts the page asks for a token of the run.
+    #[arg(long, value_name = "ADDRESS", value_parser = page_at, help_heading = "Live runs")]
     pub(crate) http: Option<SocketAddr>,
     /// Open the page in the browser
-    #[arg(long)]
+    #[arg(long, help_heading = "Live runs")]
     pub(crate) open_page: bool,
 }
 
@@ -223,10 +248,10 @@ pub(crate) struct PageArgs {
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct Say {
     /// Print nothing but errors
-    #[arg(long, short, conflicts_with = "json")]
+    #[arg(long, short, conflicts_with = "json", help_heading = "Results")]
     pub(crate) quiet: bool,
     /// Print summary.json instead of the table
-    #[arg(long)]
+    #[arg(long, help_heading = "Results")]
     pub(crate) json: bool,
 }
 
@@ -311,7 +336,8 @@ pub(crate) struct RunningArgs {
     /// The folder of the run, or its coordinator's address, HOST:PORT
     #[arg(value_name = "DIR|ADDRESS")]
     pub(crate) run: String,
-    /// A copy of the file `secret` in the run's folder on the coordinator's host [default: that
+    /// A copy of the file `secret.observer` in the run's folder on the coordinator's host, or of
+    /// `secret.operator`, without which nothing is done to a run; - for standard input [default: that
     /// file; of an address, the file that $DORMOUSE_SECRET_FILE names]
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
@@ -357,63 +383,6 @@ pub(crate) struct CoordinatorArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group(clap::ArgGroup::new("target").required(true).args(["vm", "kind", "zone", "all"])))]
-pub(crate) struct InterruptArgs {
-    #[command(flatten)]
-    pub(crate) at: RunningArgs,
-    /// What the provider is to do
-    #[arg(value_enum)]
-    pub(crate) action: ActionArg,
-    /// To one spot VM, by its number
-    #[arg(long, value_name = "N", value_parser = vm_number)]
-    pub(crate) vm: Option<u32>,
-    /// To all spot VMs of a type
-    #[arg(long = "type", value_name = "TYPE")]
-    pub(crate) kind: Option<String>,
-    /// To all spot VMs of a zone
-    #[arg(long, value_name = "ZONE")]
-    pub(crate) zone: Option<String>,
-    /// To all spot VMs
-    #[arg(long)]
-    pub(crate) all: bool,
-    /// Why, for the log
-    #[arg(long)]
-    pub(crate) why: Option<String>,
-}
-
-/// What the provider can be asked to do to spot VMs.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(crate) enum ActionArg {
-    /// Freeze them at once and keep their memory
-    Hibernate,
-    /// Thaw those that the provider has hibernated
-    Resume,
-    /// Give notice, then take them
-    Preempt,
-    /// Recommend to replace them
-    Rebalance,
-}
-
-impl From<ActionArg> for WantedAction {
-    fn from(action: ActionArg) -> Self {
-        match action {
-            ActionArg::Hibernate => Self::Hibernate,
-            ActionArg::Resume => Self::Resume,
-            ActionArg::Preempt => Self::Preempt,
-            ActionArg::Rebalance => Self::Rebalance,
-        }
-    }
-}
-
-/// The number of a VM, also as it is called, such as vm3.
-fn vm_number(text: &str) -> Result<u32, String> {
-    let number = text.strip_prefix("vm").unwrap_or(text);
-    number
-        .parse()
-        .map_err(|_| "give a VM as the run calls it, such as vm3, or its number".to_owned())
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
     /// The folder of the run
     pub(crate) dir: PathBuf,
@@ -426,7 +395,8 @@ pub(crate) struct WatchArgs {
     /// Open the page in the browser
     #[arg(long)]
     pub(crate) open_page: bool,
-    /// A file of the secret that browsers of other hosts have to show [default: the run's]
+    /// A file of the token that browsers of other hosts have to show [default: those of the run's
+    /// observer and operator]
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
 }
@@ -494,72 +464,71 @@ pub(crate) struct WhatArgs {
     #[arg(required_unless_present = "job", value_parser = EXPERIMENT, hide_possible_values = true)]
     pub(crate) experiment: Option<String>,
     /// The seed of all chance
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "What is run")]
     pub(crate) seed: Option<String>,
-    /// Emulated seconds per real second, of live runs [default: of `run --live` of a bag, the
-    /// highest that errs no more than live.worst-error and live.mean-error by `dormouse calibrate`,
-    /// at most the experiment's; of others, and without a calibration, the experiment's]
-    #[arg(long, value_name = "X", allow_hyphen_values = true)]
+    /// Emulated seconds per real second, of live runs [default: the experiment's, or less]
+    ///
+    /// Without it, `run --live` of a bag takes the highest that errs no more than live.worst-error and
+    /// live.mean-error by what `dormouse calibrate` measured, at most the experiment's; other runs, and those
+    /// on a host that is not calibrated, take the experiment's.
+    #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = "Live runs")]
     pub(crate) speedup: Option<String>,
     /// Where the results go [default: runs/NAME-SCHEDULER-sSEED, and what was set]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub(crate) out: Option<PathBuf>,
     /// Begin even a live run that takes more than 12 hours of real time
-    #[arg(long)]
+    #[arg(long, help_heading = "Live runs")]
     pub(crate) allow_long: bool,
     /// Replace another run, or write into a folder that holds other things
-    #[arg(long)]
+    #[arg(long, help_heading = "Results")]
     pub(crate) force: bool,
     /// Who schedules: a scheduler that `dormouse list` has, or a program of yours by its path, such as
     /// ./mine.py
-    #[arg(long, value_name = "NAME", value_parser = SCHEDULER)]
+    #[arg(long, value_name = "NAME", value_parser = SCHEDULER, hide_possible_values = true, help_heading = "What is run")]
     pub(crate) scheduler: Option<String>,
     /// Set any key of the experiment by its path, such as scheduler.alpha=0.7
-    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    #[arg(
+        long,
+        value_name = "KEY=VALUE",
+        allow_hyphen_values = true,
+        help_heading = "What is run"
+    )]
     pub(crate) set: Vec<String>,
     /// A job file of the Burst-HADS artifact
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "What is run")]
     pub(crate) job: Option<PathBuf>,
     /// An environment file of the Burst-HADS artifact
-    #[arg(long, value_name = "FILE", requires = "job")]
+    #[arg(long, value_name = "FILE", requires = "job", help_heading = "What is run")]
     pub(crate) env: Option<PathBuf>,
     /// A plan to run: plan.json of a run, or one stored with the artifact
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "What is run")]
     pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) say: Say,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct WorkerArgs {
-    /// The coordinator's address, HOST:PORT
-    #[arg(long, value_name = "ADDRESS", value_parser = host_port)]
-    pub(crate) coordinator: String,
-    /// A copy of the file `secret` in the run's folder on the coordinator's host [default: the file
-    /// that $DORMOUSE_SECRET_FILE names]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) secret_file: Option<PathBuf>,
-    /// The worker's name; the same name is the same worker after a restart [default: the host's]
+pub(crate) struct IdentityArgs {
+    /// The folder, which is made
+    pub(crate) dir: PathBuf,
+    /// How long its tokens are good, real time; a worker that has joined stays
+    #[arg(long, value_name = "TIME", default_value = "365d")]
+    pub(crate) valid: Span,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TokenArgs {
+    /// The folder of the run, or of the identity
+    pub(crate) dir: PathBuf,
+    /// What its bearer may be: worker (joins), observer (looks on), operator (acts, too)
+    #[arg(long, default_value = "observer")]
+    pub(crate) role: Role,
+    /// Put a new one in its place: the former one opens nothing more
     #[arg(long)]
-    pub(crate) name: Option<String>,
-    /// A directory of its own, for tasks and checkpoints
-    #[arg(long, value_name = "DIR", default_value = "/var/lib/dormouse/worker")]
-    pub(crate) root: PathBuf,
-    /// The program of tasks [default: dormouse-task beside this program]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) task_program: Option<PathBuf>,
-    /// CRIU [default: what scripts/get-criu obtained, else the one on PATH]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) criu: Option<PathBuf>,
-    /// How long to wait for the secret's file, the coordinator's name and the coordinator, real time
-    #[arg(long, value_name = "TIME", default_value = "5m")]
-    pub(crate) wait: Span,
-    /// How many workers share this host's cores evenly
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub(crate) of: u32,
-    /// The process that starts it, with which it ends unless it has joined the run before
-    #[arg(long, value_name = "PID", hide = true)]
-    pub(crate) parent: Option<i32>,
+    pub(crate) renew: bool,
+    /// How long a new one is good, real time
+    #[arg(long, value_name = "TIME", default_value = "7d", requires = "renew")]
+    pub(crate) valid: Span,
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use super::args::CalibrateArgs;
 use super::failure::Failure;
 use super::print::print;
 use crate::calibrate::{Bench, CalibrateError, CellPlan, Measured, conditions};
+use crate::said;
 use dormouse_report::calibration::table;
 
 /// Why a calibration ends that was told to.
@@ -25,11 +26,16 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let plans = plans(args, host.millicores)?;
     let diagnosis = examine(Depth::Prove);
     if let Some(missing) = diagnosis.missing() {
-        return Err(Failure::Broken(format!("this host can't be calibrated: {missing}")));
+        let fix = diagnosis.lacking(true).and_then(|finding| finding.fix.as_ref());
+        let fix = fix.map(|fix| format!("; fix: {fix}")).unwrap_or_default();
+        let more = "`dormouse doctor` says more";
+        return Err(Failure::Broken(format!(
+            "this host can't be calibrated: {missing}{fix}; {more}"
+        )));
     }
     let say = |text: String| {
         if !args.say.quiet {
-            eprintln!("dormouse: {text}");
+            said::note(&text);
         }
     };
     for Finding { name, state, found, fix, .. } in &diagnosis.findings {

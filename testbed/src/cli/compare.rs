@@ -6,15 +6,20 @@ use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::scheduler_name::SCHEDULER;
-use super::terminal;
+use super::{experiment_keys, next_steps, terminal};
 use dormouse_reproduce::compare::Comparison;
+use dormouse_reproduce::measures::Measures;
 use dormouse_reproduce::sweep::{Folder, Shard, Shared, Spec};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// The schedulers; the others are compared with the first
-    #[arg(long, value_name = "LIST", value_delimiter = ',', required = true, value_parser = SCHEDULER, hide_possible_values = true)]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', required_unless_present = "saves", value_parser = SCHEDULER, hide_possible_values = true)]
     schedulers: Vec<String>,
+    /// Instead, what saves the work of tasks when a VM is taken away: criu (checkpoints as the experiment has
+    /// them), own (the same, by the program itself), notice (one at the notice alone), none
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    saves: Vec<String>,
     /// The experiments: TOML files, or names of built-in ones
     #[arg(long, value_name = "LIST", value_delimiter = ',', required = true, value_parser = EXPERIMENT, hide_possible_values = true)]
     on: Vec<String>,
@@ -31,12 +36,14 @@ pub(crate) struct CompareArgs {
 }
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
-    let CompareArgs { schedulers, on, seeds, set, shards, common } = args;
+    let CompareArgs { schedulers, saves, on, seeds, set, shards, common } = args;
+    experiment_keys::check(set)?;
     // Nothing is made before every experiment is known to be right.
     let shared = Shared::default();
-    let comparison = Comparison::of(on, schedulers, set, &shared)?;
+    let comparison = comparison((schedulers, saves), on, set, &shared)?;
     let spec = Spec::Compare {
         schedulers: schedulers.clone(),
+        saves: saves.clone(),
         on: on.clone(),
         set: set.clone(),
         seeds: *seeds,
@@ -44,6 +51,26 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let out = common.folder("compare", shards.shard);
     let mut folder = Folder::open(&out, &spec, shards.force)?;
     run(&comparison, (*seeds, shards.compute()), &shared, &mut folder, common)
+}
+
+/// What is compared: schedulers, or what saves work under one of them.
+pub(super) fn comparison(
+    (schedulers, saves): (&[String], &[String]),
+    on: &[String],
+    set: &[String],
+    shared: &Shared,
+) -> Result<Comparison, Failure> {
+    if saves.is_empty() {
+        return Ok(Comparison::of(on, schedulers, set, shared)?);
+    }
+    match schedulers {
+        [] => Ok(Comparison::of_saves(on, saves, (None, set), shared)?),
+        [one] => Ok(Comparison::of_saves(on, saves, (Some(one), set), shared)?),
+        _ => {
+            let why = "one scheduler at a time; name one, or leave it out for the experiment's own";
+            Err(Failure::BadInput(format!("--schedulers: with --saves {why}")))
+        }
+    }
 }
 
 /// Makes the runs that are asked for, and says what came out.
@@ -60,12 +87,24 @@ pub(super) fn run(
     };
     let exact = comparison.exact(&samples);
     folder.write("table.csv", &exact.to_csv())?;
+    folder.write_runs(&comparison.runs(&samples, seeds))?;
     for (n, plot) in comparison.plots(&samples).iter().enumerate() {
         folder.write(&format!("plot-{}.svg", n + 1), &plot.to_svg())?;
     }
     let page = comparison.page(&samples, (seeds, &folder.spec().command()));
     folder.write("report.html", &page.to_html())?;
     folder.settle(cells.iter().map(|cell| (cell as _, 1..=seeds)))?;
-    let text = comparison.table(&samples).to_text(terminal::stdout());
-    common.report(folder.path(), Some((text, exact.to_json())))
+    let table = comparison.table(&samples).to_text(terminal::stdout());
+    let text = with_left_out(table, &comparison.measures(&samples));
+    common.report(folder.path(), Some((text, exact.to_json())))?;
+    next_steps::say(common.say, || next_steps::after_cells(cells, folder.spec(), folder.path()));
+    Ok(())
+}
+
+/// A table for people, with what it leaves out below.
+pub(super) fn with_left_out(table: String, measures: &Measures) -> String {
+    match measures.left_out() {
+        Some(left_out) => format!("{table}\n\n  {left_out}"),
+        None => table,
+    }
 }

@@ -9,15 +9,14 @@ use dormouse_analysis::Mode;
 use dormouse_coordinator::{Awaited, CoordinatorError, Progress};
 use dormouse_model::{Calendar, Request, Submission};
 use dormouse_units::Time;
-use dormouse_workload::{RequestStream, RequestsRead, Skipped};
 
 use super::args::{ResumeArgs, Say};
 use super::failure::Failure;
-use super::preflight;
 use super::run::{end, resume_virtually};
-use crate::live::{self, Conduct, LiveError, Page, Rehearsal, conduct, rehearse};
+use super::{preflight, run_folders};
+use crate::live::{Conduct, LiveError, Page, Rehearsal, conduct, rehearse};
 use dormouse_experiment::command_line;
-use dormouse_experiment::{Experiment, Live};
+use dormouse_experiment::{Experiment, Live, Sources};
 use dormouse_report::jobs::JobsError;
 use dormouse_report::output::{Header, Staging, is_unfinished, read_header};
 use dormouse_report::run_view::Results;
@@ -33,10 +32,8 @@ pub(super) struct Rehearsed {
     pub(super) submissions: Vec<Submission>,
     /// The VMs that are requested, in order of time.
     pub(super) requests: Vec<(Time, Request)>,
-    /// What was left out of the log that they are of.
-    pub(super) skipped: Option<Skipped>,
-    /// What was read of the file that the requests are of, and what was left out.
-    pub(super) requests_read: Option<RequestsRead>,
+    /// Where the contents are that its tasks begin with, of a run that is yet to begin.
+    pub(super) sources: Sources,
 }
 
 impl Rehearsed {
@@ -48,10 +45,8 @@ impl Rehearsed {
         let mut customers = experiment.requests().map_err(JobsError::from)?;
         let requests = customers.iter_mut().flatten().collect::<Result<Vec<_>, _>>();
         let requests = requests.map_err(JobsError::from)?;
-        let requests_read = customers.as_ref().and_then(RequestStream::read).cloned();
         let rehearsal = rehearse(experiment, experiment.scheduler()?, &submissions);
-        let skipped = jobs.and_then(|jobs| jobs.skipped());
-        Ok(Self { rehearsal, submissions, requests, skipped, requests_read })
+        Ok(Self { rehearsal, submissions, requests, sources: Sources::new() })
     }
 }
 
@@ -59,14 +54,14 @@ impl Rehearsed {
 /// without `takes`, which says how long it takes, it is gone on with.
 pub(super) fn conduct_live(
     header: &Header,
-    Rehearsed { rehearsal, submissions, requests, skipped, requests_read }: Rehearsed,
+    Rehearsed { rehearsal, submissions, requests, sources }: Rehearsed,
     takes: Option<String>,
     (listen, page): (Option<SocketAddr>, Option<Page>),
     mut staging: Staging,
     say: Say,
 ) -> Result<(), Failure> {
     let (experiment, began, resume) = (&header.experiment, Instant::now(), takes.is_none());
-    let (scheduler, plan) = experiment.planned()?;
+    let (scheduler, _) = experiment.planned()?;
     super::log::begin(listen.is_some() && !say.quiet);
     let folder = staging.path().to_path_buf();
     let has_bag = experiment.scheduler.is_some() || experiment.jobs.is_none();
@@ -88,13 +83,12 @@ pub(super) fn conduct_live(
             rehearsal,
             submissions,
             requests,
-            skipped,
-            requests_read,
             listen: listen.unwrap_or(ANY_PORT),
             local_workers: if listen.is_none() { experiment.live.workers } else { 0 },
             out: folder.clone(),
             resume,
             page,
+            sources,
         },
         |now| {
             for line in news.take_if(|_| now.begun).into_iter().flatten() {
@@ -110,12 +104,9 @@ pub(super) fn conduct_live(
         },
     );
     drop(progress);
-    let live::Outcome { record, fidelity, jobs, requests, .. } =
-        unless_broken(conducted, &mut staging, (resume, listen))?;
-    let (record, of_hosts) = if has_bag { (Some(record), None) } else { (None, Some(record)) };
-    let fidelity = Some(fidelity);
+    let (results, _) = unless_broken(conducted, &mut staging, (resume, listen))?;
     let wall_s = began.elapsed().as_secs_f64();
-    end(say, &Results { header, record, of_hosts, plan, fidelity, jobs, requests, wall_s }, staging)
+    end(say, &Results { wall_s, ..results }, staging)
 }
 
 /// A note that only one of several workers has work at a time; `None` where that is not so.
@@ -145,8 +136,7 @@ fn open_at(live: &Live, dir: &Path) -> Option<String> {
     })
 }
 
-/// What was conducted. A run that broke off after it had begun stays where it is, to be gone on
-/// with.
+/// What was conducted. A run that broke off after it had begun stays where it is, to be gone on with.
 fn unless_broken<T>(
     conducted: Result<T, LiveError>,
     staging: &mut Staging,
@@ -175,6 +165,7 @@ fn unless_broken<T>(
 /// parallel jobs from the beginning.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     let ResumeArgs { dir, listen, page, say } = args;
+    run_folders::check(dir)?;
     let header = read_header(dir)?;
     let experiment = &header.experiment;
     check(dir, &header)?;
@@ -206,10 +197,16 @@ pub(super) fn go_on_live(
 fn check(dir: &Path, header: &Header) -> Result<(), Failure> {
     let refuse = |why: &str| Err(Failure::BadInput(format!("{}: {why}", dir.display())));
     if header.mode == Mode::Virtual && !header.experiment.has_programs() {
-        return refuse("it is a run of virtual time; make it again with `dormouse run`");
+        let again = format!("it is a run of virtual time; `{}` makes it again", header.command);
+        return refuse(&again);
     }
     if !is_unfinished(dir) {
-        return refuse("this run came to its end; there is nothing left to go on with");
+        let check = command_line(["dormouse", "check", &dir.to_string_lossy()]);
+        let over = "this run came to its end; there is nothing left to go on with";
+        return refuse(&format!(
+            "{over}; `{check}` looks at it, `{}` makes it again",
+            header.command
+        ));
     }
     Ok(())
 }

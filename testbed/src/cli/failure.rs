@@ -9,6 +9,7 @@ use dormouse_worker::agent::AgentError;
 
 use crate::calibrate::CalibrateError;
 use crate::live::LiveError;
+use crate::said;
 use dormouse_experiment::InputError;
 use dormouse_experiment::chain;
 use dormouse_report::jobs::JobsError;
@@ -33,7 +34,7 @@ impl Failure {
         let (Self::BadInput(text) | Self::Broken(text) | Self::Paused(text)) = self;
         for line in text.lines() {
             // What stands in a file is indented.
-            eprintln!("{}{line}", if line.starts_with(' ') { "" } else { "dormouse: " });
+            if line.starts_with(' ') { said::line(line) } else { said::note(line) }
         }
         ExitCode::from(match self {
             Self::BadInput(_) => 2,

@@ -1,6 +1,5 @@
 //! `dormouse fit`: the laws of recorded lifetimes, as a table, a page and a part of an experiment file.
 
-use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -15,9 +14,10 @@ use dormouse_view::{Block, Card, Cell, Column, Page, Table};
 use serde_json::json;
 
 use super::failure::Failure;
-use super::print::{refused, save, show};
+use super::print::{save, show};
 use dormouse_experiment::command_line;
 use dormouse_experiment::{InputError, Place, read_file, read_text, spot_types};
+use dormouse_report::output::make_folder;
 
 #[derive(Debug, Args)]
 pub(crate) struct FitArgs {
@@ -26,17 +26,17 @@ pub(crate) struct FitArgs {
     /// machine_type, zone, workload, hr_of_day, insert_time. Or the JSON of Google's preemptible VMs
     file: PathBuf,
     /// The column of lifetimes, by its heading or its number, where it isn't told by itself
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", help_heading = "The columns of the file")]
     lifetime: Option<String>,
     /// The unit of lifetimes, or of times that are numbers, where the heading does not say it: s, m, h or d
-    #[arg(long, value_name = "UNIT")]
+    #[arg(long, value_name = "UNIT", help_heading = "The columns of the file")]
     unit: Option<Unit>,
     /// The column that says how a VM ended, and its value where that was a preemption: reason=preempted
-    #[arg(long, value_name = "COLUMN=VALUE")]
+    #[arg(long, value_name = "COLUMN=VALUE", help_heading = "The columns of the file")]
     end: Option<EndIs>,
     /// Which column is lifetime, created, deleted, end, type, zone, workload or hour, by its heading or its
     /// number: created=Launched
-    #[arg(long = "column", value_name = "NAME=HEADING")]
+    #[arg(long = "column", value_name = "NAME=HEADING", help_heading = "The columns of the file")]
     columns: Vec<Chosen>,
     /// Fit VMs that have the same type, zone, hour of launch or workload each by themselves, too
     #[arg(long, value_name = "WHAT")]
@@ -46,7 +46,7 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "NAME", requires = "by")]
     group: Option<String>,
     /// Leave rows out that can't be used, and count them, instead of stopping at the first
-    #[arg(long)]
+    #[arg(long, help_heading = "The columns of the file")]
     skip_malformed: bool,
     /// Resamples from which the intervals come; 0 for none, else at least 40
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = resamples)]
@@ -61,13 +61,13 @@ pub(crate) struct FitArgs {
     #[arg(long)]
     kaplan_meier: bool,
     /// Leave fit.csv, report.html, plot.svg and interruption.toml there
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
     out: Option<PathBuf>,
     /// Add the law to this experiment file as its [[interruption]]; one that is not there is made
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = "Results")]
     write: Option<PathBuf>,
     /// Print the figures as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Results")]
     json: bool,
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
         save(path, &appended(&path.to_string_lossy(), &before, &fragment)?)?;
     }
     if let Some(dir) = &args.out {
-        fs::create_dir_all(dir).map_err(refused(dir))?;
+        make_folder(dir)?;
         let chart = Chart { title: String::new(), panels: panels(&groups) };
         save(&dir.join("fit.csv"), &figures(&groups, false).to_csv())?;
         save(&dir.join("plot.svg"), &chart.to_svg())?;
@@ -233,14 +233,17 @@ fn panels(groups: &[Group]) -> Vec<Panel> {
         let laws = fits.iter().map(|fit| law(fit, fit.taken(steps.last())));
         panel(
             group.name(),
-            "part that is taken",
+            "part of the VMs taken by this age",
             Of::ALL.map(curve).into_iter().chain(laws).collect(),
         )
     };
     let Estimated { curve, fits, .. } = &groups[0].preempted;
     let rates = fits.iter().map(|fit| law(fit, fit.rates(curve.last()))).collect();
     let drawn = groups.iter().filter(|group| !group.preempted.fits.is_empty());
-    drawn.map(of_group).chain([panel("all: the rate of those left", "an hour", rates)]).collect()
+    drawn
+        .map(of_group)
+        .chain([panel("all VMs: rate at which those still there are taken", "per hour", rates)])
+        .collect()
 }
 
 fn page(args: &FitArgs, record: &Record, groups: &[Group], fragment: &str) -> Page {
@@ -252,9 +255,9 @@ fn page(args: &FitArgs, record: &Record, groups: &[Group], fragment: &str) -> Pa
         }
         page.section(of.about(), [Block::Table(table(groups, of)), Block::text(ABOUT)]);
     }
-    page.section("Ends that were not seen", unseen_ends(groups).map(Block::text));
+    page.section("Laws that go beyond the record", unseen_ends(groups).map(Block::text));
     let plots = panels(groups).iter().map(Panel::to_markup).collect();
-    page.section("Distributions and laws", [Block::Plots(plots)]);
+    page.section("Recorded lifetimes, and the laws fitted to them", [Block::Plots(plots)]);
     let all = vec![Block::Table(figures(groups, true))];
     page.section("Every figure", [Block::Folded("All, with intervals".to_owned(), all)]);
     page.section("In an experiment file", [Block::Command(fragment.to_owned())]);

@@ -39,7 +39,7 @@ pub(crate) fn show(name: &str, as_json: bool) -> Result<(), Failure> {
         Some(builtin) => print(builtin.text().trim_end()),
         None => {
             read()?;
-            let what = "it is a file of yours; show prints built-in experiments";
+            let what = "it is a file of yours, and there to be read; show --json prints what is read of it";
             Err(Failure::BadInput(format!("{name}: {what}")))
         }
     }

@@ -2,28 +2,44 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
 use super::args::{Cli, Command};
+use super::grammar::grammar;
 use super::{
-    advise, calibrate, compare, conduct, doctor, export, fit, inspect, list, manual, observe,
-    prices, recorded, reproduce, run, sweep, watch, worker, workload,
+    advise, calibrate, compare, completion, conduct, doctor, export, fit, identity, inspect, list,
+    manual, measure, observe, prices, recorded, reproduce, run, start, sweep, usage, watch, worker,
+    workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input; 3: a live
 /// run was told to stop, and can be gone on with.
 #[must_use]
 pub fn main() -> ExitCode {
-    let done = match &Cli::parse_from(reproduce::name_first(std::env::args_os().collect())).command
-    {
+    completion::answer();
+    let typed: Vec<_> = std::env::args_os().collect();
+    if typed.len() < 2 {
+        start::show();
+        return ExitCode::from(2);
+    }
+    let words = reproduce::name_first(usage::help_last(typed));
+    let read = grammar().try_get_matches_from(&words);
+    let cli = match read.and_then(|read| Cli::from_arg_matches(&read)) {
+        Ok(cli) => cli,
+        Err(error) => usage::explained(error, &words).exit(),
+    };
+    let done = match &cli.command {
         Command::Doctor { json, quick, here } => doctor::run(*json, *quick, *here),
         Command::Calibrate(args) => calibrate::run(args),
         Command::Run(args) => run::run(args),
+        Command::Measure(args) => measure::measure(args),
         Command::Reproduce(what) => reproduce::reproduce(what),
         Command::Sweep(args) => sweep::sweep(args),
         Command::Compare(args) => compare::compare(args),
         Command::Merge(args) => sweep::merge(args),
         Command::Coordinator(args) => run::coordinator(args),
+        Command::Identity(args) => identity::identity(args),
+        Command::Token(args) => identity::token(args),
         Command::Resume(args) => conduct::resume(args),
         Command::Worker(args) => worker::worker(args),
         Command::Status { at, json } => observe::status(at, *json),
@@ -47,7 +63,7 @@ pub fn main() -> ExitCode {
         Command::Show { name, json } => list::show(name, *json),
         Command::Reference => list::print_reference(),
         Command::Schema { scheduler } => list::print_schema(*scheduler),
-        Command::Completions { shell } => manual::completions(*shell),
+        Command::Completions { shell } => completion::script(*shell),
         Command::Man { dir } => manual::pages(dir),
     };
     #[cfg(feature = "otlp")]

@@ -13,7 +13,7 @@ use dormouse_reproduce::sweep::{Cell, Folder, Samples, Shard, Shared, Work};
 
 /// What all of them take.
 #[derive(Debug, Args)]
-#[command(mut_arg("json", |json| json.help("Print the results as JSON instead of the tables")))]
+#[command(next_help_heading = "Results", mut_arg("json", |json| json.help("Print the results as JSON instead of the tables")))]
 pub(crate) struct Common {
     /// Where the results go; a killed command goes on from there
     #[arg(long, value_name = "DIR")]
@@ -27,6 +27,7 @@ pub(crate) struct Common {
 
 /// What those take whose runs come in parts.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Results")]
 pub(crate) struct Shards {
     /// Make part I of N only; `dormouse merge` joins the parts
     #[arg(long, value_name = "I/N")]

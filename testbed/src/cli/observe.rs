@@ -5,64 +5,89 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use dormouse_analysis::Mode;
 use dormouse_coordinator::{Remote, RemoteError, address_of};
+use dormouse_identity::Role;
 use dormouse_proto::v1;
 use dormouse_units::Time;
+use dormouse_units::printable;
 use serde_json::json;
 use tokio::runtime::Builder;
 
 use super::args::{EventsArgs, RunningArgs, SubmitArgs};
 use super::failure::Failure;
-use super::print::print;
+use super::print::{print, print_to_reader};
+use super::run_folders;
 use dormouse_experiment::chain;
 use dormouse_experiment::command_line;
-use dormouse_report::output::read_header;
-
-/// The file of the secret in a run's folder.
-pub(super) const SECRET: &str = "secret";
+use dormouse_report::output::{is_unfinished, read_header};
 
 fn wait<T>(until: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Failure::Broken(format!("the runtime: {error}")))?.block_on(until)
 }
 
-/// Asks the coordinator of a run, which has to be there.
+/// Asks the coordinator of a run, which has to be there, what this role may.
 pub(super) fn ask<T, E: Into<Failure>>(
     at: &RunningArgs,
+    role: Role,
     what: impl AsyncFnOnce(&mut Remote) -> Result<T, E>,
 ) -> Result<T, Failure> {
     wait(async {
-        let mut remote = dial(at).await?.ok_or_else(|| {
-            let dir = &at.run;
-            let resume = command_line(["dormouse", "resume", dir]);
-            let events = command_line(["dormouse", "events", dir]);
-            Failure::Broken(format!(
-                "{dir}: no coordinator serves this run: it is over, or was stopped (`{resume}` goes \
-                 on with one that was); `{events}` prints its events"
-            ))
-        })?;
+        let mut remote = dial(at, role).await?.ok_or_else(|| Failure::Broken(unserved(&at.run)))?;
         what(&mut remote).await.map_err(Into::into)
     })
 }
 
+/// Why nobody serves the run in a folder, and what can be asked of it in its place.
+fn unserved(dir: &str) -> String {
+    let folder = Path::new(dir);
+    if !run_folders::is_a_run(folder) {
+        return format!("{dir}: no run has begun in it; {}", run_folders::meant(folder));
+    }
+    let on = |verb: &str| command_line(["dormouse", verb, dir]);
+    let (events, check) = (on("events"), on("check"));
+    if read_header(folder).is_ok_and(|header| header.mode == Mode::Virtual) {
+        return format!(
+            "{dir}: no coordinator serves this run, which is one of virtual time; `{check}` looks at it"
+        );
+    }
+    if is_unfinished(folder) {
+        return format!(
+            "{dir}: no coordinator serves this run: it was stopped; `{}` goes on with it, `{events}` prints \
+             its events",
+            on("resume")
+        );
+    }
+    format!(
+        "{dir}: no coordinator serves this run: it is over; `{check}` looks at it, `{events}` prints its events"
+    )
+}
+
 /// The coordinator that is meant; `None`: nobody serves the run in that folder.
-async fn dial(at: &RunningArgs) -> Result<Option<Remote>, Failure> {
+async fn dial(at: &RunningArgs, role: Role) -> Result<Option<Remote>, Failure> {
     let folder = Path::new(&at.run);
-    let (address, secret) = if folder.is_dir() {
+    let (address, file) = if folder.is_dir() {
         let Some(address) = address_of(folder)? else { return Ok(None) };
-        (address, at.secret_file.clone().unwrap_or_else(|| folder.join(SECRET)))
+        (address, at.secret_file.clone().unwrap_or_else(|| folder.join(role.file())))
     } else {
-        let wrong = |why: String| Failure::BadInput(format!("'{}' is no folder: {why}", at.run));
+        let wrong = |why: String| {
+            let meant = run_folders::meant(folder);
+            Failure::BadInput(format!(
+                "'{}' is no folder: {why}; or, for a run here, {meant}",
+                at.run
+            ))
+        };
         let address = super::args::host_port(&at.run).map_err(wrong)?;
         (address, super::worker::secret_file(at.secret_file.as_deref(), "this")?)
     };
-    let secret = super::worker::read_secret(&secret)?;
-    Ok(Some(Remote::dial(&address, secret).await?))
+    let token = super::worker::read_token(&file, role)?;
+    Ok(Some(Remote::dial(&address, token).await?))
 }
 
 /// Says how a run goes.
 pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
-    let is = ask(at, async |remote| remote.status().await)?;
+    let is = ask(at, Role::Observer, async |remote| remote.status().await)?;
     // What is said of one from elsewhere has no header.
     let calendar = read_header(Path::new(&at.run)).map(|header| header.calendar);
     let (calendar, now) = (calendar.unwrap_or_default(), Time::from_micros(is.emulated_now_us));
@@ -74,6 +99,9 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
             "completed": is.completed, "running": is.running, "vms": is.vms,
             "workers": is.workers, "cost_usd": cost_usd, "over": is.over, "age_s": age_s,
         });
+        if is.workers_lost > 0 {
+            status["workers_lost"] = json!(is.workers_lost);
+        }
         if is.workers_awaited > 0 {
             status["workers_back"] = json!(is.workers_back);
             status["workers_awaited"] = json!(is.workers_awaited);
@@ -90,6 +118,11 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
             format!("; it goes on once its workers are back: {} of {of} are", is.workers_back)
         }
     };
+    let lost = match is.workers_lost {
+        0 => "",
+        1 => "; 1 worker was lost",
+        n => &format!("; {n} workers were lost"),
+    };
     let thinks = match is.real_age_us {
         0 => String::new(),
         _ => format!("; so it was {age_s:.1} s ago, since when its scheduler thinks"),
@@ -97,20 +130,22 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
     let date = calendar.in_brackets(now);
     print(&format!(
         "{} at {now_s:.1} s{date}: {} of {} tasks are done, {} are on {} VMs of {} workers; \
-         ${cost_usd:.4} so far{over}{thinks}",
+         ${cost_usd:.4} so far{lost}{over}{thinks}",
         is.experiment, is.completed, is.tasks, is.running, is.vms, is.workers
     ))
 }
 
 /// Ends a run before its time.
 pub(crate) fn cancel(at: &RunningArgs, why: Option<&str>) -> Result<(), Failure> {
-    ask(at, async |remote| remote.cancel(why.unwrap_or_default().to_owned()).await)?;
+    ask(at, Role::Operator, async |remote| {
+        remote.cancel(why.unwrap_or_default().to_owned()).await
+    })?;
     print("it is told to end; its coordinator writes the results")
 }
 
 /// Tells a run that takes parallel jobs that no more come.
 pub(crate) fn close(at: &RunningArgs) -> Result<(), Failure> {
-    ask(at, Remote::close)?;
+    ask(at, Role::Operator, Remote::close)?;
     print("it is closed: it ends once all its jobs have")
 }
 
@@ -126,7 +161,7 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), Failure> {
         usage_ppm: usage.iter().map(|part| part.get()).collect(),
         memory_bytes_each: memory.unwrap_or_default().get(),
     };
-    let taken = ask(at, async |remote| {
+    let taken = ask(at, Role::Operator, async |remote| {
         remote.submit(request).await.map_err(|error| match error {
             // Whether it was taken is not known: asked again, it is the same job.
             error @ RemoteError::Silent { .. } => Failure::Broken(format!(
@@ -151,11 +186,16 @@ fn new_key() -> String {
 pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
     let EventsArgs { at, from, follow } = args;
     wait(async {
-        let Some(mut remote) = dial(at).await? else { return from_file(Path::new(&at.run), *from) };
+        let Some(mut remote) = dial(at, Role::Observer).await? else {
+            return from_file(Path::new(&at.run), *from);
+        };
         let wanted = v1::EventsRequest { from_seq: *from, header: false, follow: *follow };
         let mut events = remote.events(wanted).await?;
         while let Some(event) = events.next().await? {
-            print(&event.line)?;
+            // Such as `grep -m 1` once it has seen what it looks for.
+            if !print_to_reader(&event.line)? {
+                break;
+            }
         }
         Ok(())
     })
@@ -163,6 +203,7 @@ pub(crate) fn events(args: &EventsArgs) -> Result<(), Failure> {
 
 /// Those of a run that nobody serves any more.
 fn from_file(dir: &Path, from: u64) -> Result<(), Failure> {
+    run_folders::check(dir)?;
     let path = dir.join(dormouse_log::FILE);
     let unreadable = |error| Failure::BadInput(format!("{}: {error}", path.display()));
     let mut file = BufReader::new(File::open(&path).map_err(unreadable)?);
@@ -171,8 +212,11 @@ fn from_file(dir: &Path, from: u64) -> Result<(), Failure> {
     for number in 0.. {
         let mut line = Vec::new();
         file.read_until(b'\n', &mut line).map_err(unreadable)?;
+        let text = String::from_utf8_lossy(&line);
         // A torn tail is no event; or the reader has gone away.
-        if !line.ends_with(b"\n") || (number > from && out.write_all(&line).is_err()) {
+        if !line.ends_with(b"\n")
+            || (number > from && out.write_all(printable(&text).as_bytes()).is_err())
+        {
             break;
         }
     }

@@ -5,6 +5,7 @@ use dormouse_worker::proof::What;
 
 use super::args::Say;
 use super::failure::Failure;
+use crate::said;
 
 /// Refuses a run that can't be live here, in `doctor`'s words; says since when it is proved that it can.
 pub(super) fn check(name: &str, needs_criu: bool, say: Say) -> Result<(), Failure> {
@@ -17,7 +18,7 @@ pub(super) fn check(name: &str, needs_criu: bool, say: Say) -> Result<(), Failur
     }
     if !say.quiet {
         for line in lines(&diagnosis, was_kept) {
-            eprintln!("dormouse: {line}");
+            said::note(&line);
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::failure::Failure;
+use super::terminal;
 
 /// Prints what came out, as JSON or in words.
 pub(crate) fn show(
@@ -18,18 +19,20 @@ pub(crate) fn show(
     print(&if as_json { format!("{:#}", json!(value)) } else { words() })
 }
 
-/// Prints to standard output. A reader that has gone away is no failure.
+/// Prints to standard output, escaped but for the colours of a terminal. A reader that has gone away is no failure.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    print_to_reader(text).map(drop)
+}
+
+/// Prints as [`print`] does, and says whether there still is a reader.
+pub(crate) fn print_to_reader(text: &str) -> Result<bool, Failure> {
+    let shown = terminal::stdout().shown(text);
     let mut out = io::stdout().lock();
-    match out
-        .write_all(text.as_bytes())
-        .and_then(|()| out.write_all(b"\n"))
-        .and_then(|()| out.flush())
-    {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Broken(format!("cannot write to standard output: {error}")))
-        }
-        _ => Ok(()),
+    let written = out.write_all(shown.as_bytes()).and_then(|()| out.write_all(b"\n"));
+    match written.and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::Broken(format!("cannot write to standard output: {error}"))),
     }
 }
 

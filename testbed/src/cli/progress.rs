@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::Say;
+use crate::said;
 
 /// Between two lines where there is no terminal.
 const QUIET_FOR: Duration = Duration::from_secs(10);
@@ -57,14 +58,14 @@ impl Progress {
         let message = message.join(", ");
         if let Some(said) = self.said.filter(|said| said.elapsed() >= QUIET_FOR) {
             self.said = Some(said + said.elapsed());
-            eprintln!("dormouse: {done} of {of} {}, {message}", self.what);
+            said::note(&format!("{done} of {of} {}, {message}", self.what));
         }
         self.bar.set_message(message);
     }
 
     /// Says a line of its own.
     pub(crate) fn say(&self, line: &str) {
-        self.bar.suspend(|| eprintln!("dormouse: {line}"));
+        self.bar.suspend(|| said::note(line));
     }
 
     /// Whether it is of things called `what`.

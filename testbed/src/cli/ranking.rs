@@ -19,7 +19,7 @@ use crate::live::{Conduct, conduct};
 use dormouse_experiment::command_line;
 use dormouse_experiment::{Experiment, Override, Source, open};
 use dormouse_report::jobs::JobsOutcome;
-use dormouse_report::output::{Header, OutputError, Replaces, Staging, write_in};
+use dormouse_report::output::{Header, Replaces, Staging, make_folder, write_in};
 use dormouse_report::results::virtual_results;
 use dormouse_report::run_view::Results;
 
@@ -58,7 +58,7 @@ impl Figures {
 /// Runs all four both ways, one after the other.
 pub(super) fn reproduce(args: &MeasyLiveArgs) -> Result<(), Failure> {
     let out = args.common.folder("reproduce-measy-live", None);
-    std::fs::create_dir_all(&out).map_err(|e| OutputError::io("make", &out, e))?;
+    make_folder(&out)?;
     super::log::begin(false);
     let mut runs = Vec::new();
     for scheduler in SCHEDULERS {
@@ -83,8 +83,7 @@ fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<Experiment, Fai
     let mut overrides = vec![Override::text("--scheduler", "scheduler.name", scheduler.name())];
     let seed = seed.map(|seed| seed.to_string());
     overrides.extend(seed.map(|value| Override { option: "--seed", path: "seed".into(), value }));
-    let source =
-        Source { experiment: Some(EXPERIMENT), overrides, plan: None, replaces_workload: false };
+    let source = Source { experiment: Some(EXPERIMENT), overrides, ..Source::default() };
     Ok(open(&source)?.experiment)
 }
 
@@ -123,8 +122,7 @@ fn virtually(experiment: &Experiment, folder: &Path) -> Result<Figures, Failure>
 fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, Failure> {
     let began = Instant::now();
     let header = header(experiment, Mode::Live);
-    let Rehearsed { rehearsal, submissions, requests, skipped, requests_read } =
-        Rehearsed::of(experiment)?;
+    let Rehearsed { rehearsal, submissions, requests, sources } = Rehearsed::of(experiment)?;
     let staging = Staging::begin(folder, Replaces::Anything)?;
     let mut progress = Progress::new(quiet, submissions.len(), "jobs");
     let conduct = conduct(
@@ -134,19 +132,19 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
             rehearsal,
             submissions,
             requests,
-            skipped,
-            requests_read,
             listen: ANY_PORT,
             local_workers: 1,
             out: staging.path().to_path_buf(),
             resume: false,
             page: None,
+            sources,
         },
         |now| progress.show(now.completed.into(), now.tasks.into(), "", None),
     );
     drop(progress);
-    let (jobs, wall_s) = (conduct?.jobs, began.elapsed().as_secs_f64());
-    written(&Results { jobs, wall_s, ..Results::of(&header) }, staging)
+    let ((results, _), wall_s) = (conduct?, began.elapsed().as_secs_f64());
+    let Results { jobs, log, .. } = results;
+    written(&Results { jobs, log, wall_s, ..Results::of(&header) }, staging)
 }
 
 /// One scheduler: in virtual time as the paper's model has it, live, and in virtual time with

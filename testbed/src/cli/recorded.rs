@@ -1,15 +1,17 @@
-//! `dormouse check`, `replay`, `explain` and `twin`: what is asked of a run that was made before, or
-//! was killed.
+//! `dormouse check`, `replay`, `explain` and `twin`: what is asked of a run that was made before, or was killed.
 
 use std::path::Path;
 
 use dormouse_analysis::Violation;
+use dormouse_experiment::command_line;
 use serde_json::json;
 
 use super::args::{RecordedArgs, TwinArgs};
 use super::failure::Failure;
 use super::print::show;
-use super::terminal;
+use super::{run_folders, terminal};
+use crate::said;
+use dormouse_report::binding::{unbound, unsealed};
 use dormouse_report::check::{Checked, check as check_rules};
 use dormouse_report::explain::{ask_for, explain as explain_one};
 use dormouse_report::output::{OutputError, RunLog, is_unfinished, write_in};
@@ -19,29 +21,42 @@ use dormouse_report::twin::{csv, table, twin_of};
 /// Looks for rules that a run breaks: status 1 if there is one.
 pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Failure> {
     let ended = !is_unfinished(dir);
+    let log = read_log(dir)?;
     let Checked { steps, jobs, requests, violations } =
-        check_rules(&read_log(dir)?, ended).map_err(not_again(dir))?;
+        check_rules(&log, ended).map_err(not_again(dir))?;
+    let unbound = unbound(dir, &log, ended).map_err(not_again(dir))?;
     let found =
         |v: &Violation| json!({ "step": v.seq, "at_s": v.at.as_secs_f64(), "what": v.what });
     let found: Vec<_> = violations.iter().map(found).collect();
     let mut all = json!({ "events": steps, "jobs": jobs, "ended": ended, "violations": found });
+    all["unbound"] = json!(unbound);
+    let unsealed = unsealed(&log);
+    all["unsealed"] = json!(unsealed);
     if let Some(requests) = requests {
         all["requests"] = json!(requests);
     }
     show(*json, all, || match violations.as_slice() {
-        [] => {
+        _ if !violations.is_empty() || !unbound.is_empty() => {
+            let broken = violations.iter().map(ToString::to_string);
+            broken.chain(unbound.iter().cloned()).collect::<Vec<_>>().join("\n")
+        }
+        _ => {
             let of = [(jobs, "jobs"), (requests, "requests")];
             let of = of.iter().filter_map(|(n, what)| Some(format!("{} {what}", (*n)?)));
             let of = of.collect::<Vec<_>>().join(" and ");
             let jobs = if of.is_empty() { of } else { format!(" of {of}") };
             let so_far = if ended { "" } else { " so far; the run did not come to its end" };
-            format!("no rule broken in {steps} events{jobs}{so_far}")
+            let unsealed = unsealed.map(|why| format!("; {why}")).unwrap_or_default();
+            format!("no rule broken in {steps} events{jobs}{so_far}{unsealed}")
         }
-        found => found.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"),
     })?;
-    match violations.len() {
-        0 => Ok(()),
-        n => Err(Failure::Broken(format!("{}: {n} violations", dir.display()))),
+    match (violations.len(), unbound.len()) {
+        (0, 0) => Ok(()),
+        (0, n) => Err(Failure::Broken(format!(
+            "{}: {n} things are not as the run left them",
+            dir.display()
+        ))),
+        (n, _) => Err(Failure::Broken(format!("{}: {n} violations", dir.display()))),
     }
 }
 
@@ -91,6 +106,11 @@ pub(crate) fn replay(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fa
 /// Says what became of a task, VM or job.
 pub(crate) fn explain(of: &RecordedArgs, what: &str) -> Result<(), Failure> {
     let RecordedArgs { dir, json } = of;
+    if !run_folders::is_a_run(dir) && run_folders::is_a_run(Path::new(what)) {
+        let line = command_line(["dormouse", "explain", what, &dir.to_string_lossy()]);
+        let why = "is no folder of a run; the folder comes first";
+        return Err(Failure::BadInput(format!("{} {why}: {line}", dir.display())));
+    }
     let log = read_log(dir)?;
     let told = explain_one(&log, what).map_err(not_again(dir))?.ok_or_else(|| {
         let experiment = &log.header.experiment;
@@ -107,6 +127,7 @@ pub(crate) fn explain(of: &RecordedArgs, what: &str) -> Result<(), Failure> {
 
 /// Compares a live run with its twin: status 0 whatever comes out.
 pub(crate) fn twin(args: &TwinArgs) -> Result<(), Failure> {
+    run_folders::check(&args.dir)?;
     let twin = twin_of(&args.dir)?;
     if let Some(out) = &args.out {
         if out.is_file() {
@@ -120,6 +141,7 @@ pub(crate) fn twin(args: &TwinArgs) -> Result<(), Failure> {
 /// Reads the log of a run's folder. That its last line is torn, if it is, is said on standard error;
 /// of a run that came to its end, whose log was whole once, it is refused.
 pub(super) fn read_log(dir: &Path) -> Result<RunLog, Failure> {
+    run_folders::check(dir)?;
     let log = RunLog::read(dir)?;
     log.header.check_inputs()?;
     if !log.torn {
@@ -134,7 +156,7 @@ pub(super) fn read_log(dir: &Path) -> Result<RunLog, Failure> {
         )));
     }
     let what = "the last line of its log is torn, as a kill leaves it, and is left out";
-    eprintln!("dormouse: {}: {what}", dir.display());
+    said::note(&format!("{}: {what}", dir.display()));
     Ok(log)
 }
 

@@ -7,12 +7,12 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::failure::Failure;
 use super::many::{Common, Shards};
-use super::{ranking, terminal, two_tier};
+use super::{next_steps, ranking, terminal, two_tier};
 use dormouse_experiment::option;
 use dormouse_experiment::{Override, read_sharing};
 use dormouse_reproduce::papers::burst_hads::stored_plans;
 use dormouse_reproduce::papers::{Finished, MakeLive, Request, named, table};
-use dormouse_reproduce::sweep::Reproduction;
+use dormouse_reproduce::sweep::{Folder, Reproduction, Spec};
 
 /// What is reproduced: a paper, or a part of one.
 #[derive(Debug)]
@@ -88,6 +88,9 @@ pub(crate) struct PlansArgs {
     /// Set any key of every experiment by its path
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
+    /// Replace the results of another command in the folder
+    #[arg(long, help_heading = "Results")]
+    force: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -429,6 +432,10 @@ const NEEDS_PRICES: &str = "what needs recorded spot prices, which are not given
 /// What is of prices that were recorded, in a folder: the cells of this pattern, which are left out without it.
 fn by_prices(what: &str, args: &PricesArgs, (cells, seeds): (&str, u64)) -> Result<(), Failure> {
     let PricesArgs { data, shards, common, .. } = args;
+    if let Some(data) = data.as_deref().filter(|data| !data.is_dir()) {
+        let why = "there is no such folder; give one with a CSV file for each series of prices";
+        return Err(Failure::BadInput(format!("--data {}: {why}", data.display())));
+    }
     let seeds = args.seeds.unwrap_or(seeds);
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
     option(&mut words, "--data", data.as_ref().map(|path| path.display()));
@@ -473,7 +480,11 @@ fn report(common: &Common, out: &Path, done: Option<&Finished>) -> Result<(), Fa
     common.report(out, done.map(|done| (table(done, terminal::stdout()), done.json())))?;
     match done {
         Some(done) if is_whole(&done.what) && done.ours.judged() == 0 => Err(unjudged(done)),
-        _ => Ok(()),
+        Some(done) => {
+            next_steps::say(common.say, || next_steps::after_paper(&done.what, out));
+            Ok(())
+        }
+        None => Ok(()),
     }
 }
 
@@ -499,10 +510,20 @@ fn unjudged(done: &Finished) -> Failure {
 fn plans(args: &PlansArgs) -> Result<(), Failure> {
     let plans = stored_plans(&args.data, &args.set)?;
     let out = args.common.folder("reproduce-burst-hads-plans", None);
-    let refused = |error| Failure::Broken(format!("cannot write {}: {error}", out.display()));
-    std::fs::create_dir_all(&out).map_err(refused)?;
+    let mut words = ["dormouse", "reproduce", PLANS].map(str::to_owned).to_vec();
+    option(&mut words, "--data", [args.data.display()]);
+    option(&mut words, "--set", &args.set);
+    let spec = Reproduction {
+        what: PLANS.to_owned(),
+        inputs: Some(args.data.clone()),
+        set: args.set.clone(),
+        words,
+        ..Reproduction::default()
+    };
+    let mut folder = Folder::open(&out, &Spec::Reproduce(spec), args.force)?;
     let table = plans.table();
-    std::fs::write(out.join("table.csv"), table.to_csv()).map_err(refused)?;
+    folder.write("table.csv", &table.to_csv())?;
+    folder.settle(std::iter::empty())?;
     let text = format!("{}\n{}", table.to_text(terminal::stdout()), plans.note());
     args.common.report(&out, Some((text, table.to_json())))
 }
@@ -555,6 +576,7 @@ mod tests {
             ("burst-hads/readings --seeds 3 --cause-seeds 2", true),
             ("measy/figure-6 --jobs 300 --seed 5 --no-causes", true),
             ("measy --seeds 3", false),
+            ("burst-hads/plans --data inputs --force", true),
             ("measy/two-tier --seeds 1 --usages 60", true),
             ("measy/two-tier --jobs 5", false),
             ("measy/live --seed 2", true),

@@ -8,17 +8,21 @@ use std::time::Instant;
 use dormouse_analysis::Mode;
 use dormouse_coordinator::admission;
 use dormouse_host::calibration::SpeedupSaid;
+use dormouse_units::Ppm;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, LiveArgs, RunArgs, Say, WhatArgs};
 use super::begun::Begun;
 use super::conduct::{Rehearsed, conduct_live, go_on_live};
 use super::failure::Failure;
+use super::own_args::OwnArgs;
 use super::print::{print, show};
+use super::share::fitted;
 use super::speedup::settle;
-use super::{preflight, terminal};
+use super::{experiment_keys, next_steps, preflight, terminal};
 use crate::live::Page;
-use dormouse_experiment::{Loaded, Override, Planned, Source, open};
+use crate::said;
+use dormouse_experiment::{Loaded, Override, Planned, Source, Sources, open};
 use dormouse_experiment::{command_line, option};
 use dormouse_report::jobs::JobsError;
 use dormouse_report::output::{Header, Replaces, Staging};
@@ -28,10 +32,18 @@ use dormouse_report::run_view::Results;
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let verb = if args.is_live { "run --live" } else { "run" };
     let page = args.page.page();
-    let asked = Asked { args: &args.what, live: &args.live, page, verb };
+    let asked =
+        Asked { args: &args.what, live: &args.live, page, verb, own: Some((&args.on, &args.own)) };
     let loaded = opened(&asked)?;
     match args.is_live {
-        true => here(&asked, loaded, args.calibration.as_deref()),
+        true => {
+            let at = |share: Ppm| {
+                let value = share.as_f64().to_string();
+                let share = Override { option: "--measured", path: "live.share".to_owned(), value };
+                opened_with(&asked, Some(share))
+            };
+            here(&asked, fitted(loaded, at)?, args.calibration.as_deref())
+        }
         false => virtually(&asked, loaded),
     }
 }
@@ -39,12 +51,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 /// `dormouse coordinator`: a live run whose workers are elsewhere.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let page = args.page.page();
-    let asked = Asked { args: &args.what, live: &args.live, page, verb: "coordinator" };
+    let asked = Asked { args: &args.what, live: &args.live, page, verb: "coordinator", own: None };
     let loaded = opened(&asked)?;
     loaded.scheduler()?;
+    let sources = loaded.sources;
     let header = Header::new(Mode::Live, command(&asked), loaded.experiment);
     if args.resume {
-        let folder = folder(&args.what, &header);
+        let folder = folder(&asked, &header);
         match Begun::of(&folder, &header)? {
             Begun::Not => {}
             Begun::GoesOn(header) => {
@@ -56,7 +69,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
             }
         }
     }
-    live(&asked, &header, Some(args.listen))
+    live(&asked, (&header, sources), Some(args.listen))
 }
 
 /// What was asked for, by whichever command.
@@ -67,6 +80,8 @@ struct Asked<'a> {
     page: Option<Page>,
     /// The command, as it is typed after `dormouse`.
     verb: &'static str,
+    /// The experiment that a program of the user's own runs under, and that program.
+    own: Option<(&'a Option<String>, &'a OwnArgs)>,
 }
 
 impl Asked<'_> {
@@ -88,14 +103,17 @@ impl Asked<'_> {
 
 fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
     let (args, began) = (asked.args, Instant::now());
+    if let Some(why) = loaded.experiment.unknown_runtime() {
+        return Err(Failure::BadInput(format!("{}: {why}", loaded.experiment.name)));
+    }
     let planned = loaded.planned()?;
     if args.speedup.is_some() && !args.say.quiet {
         let note =
             "--speedup is of live runs: this one is in virtual time, which waits for nothing";
-        eprintln!("dormouse: {note}");
+        said::note(note);
     }
     let header = Header::new(Mode::Virtual, command(asked), loaded.experiment);
-    let (folder, replaces) = (folder(args, &header), Replaces::by(&header, args.force));
+    let (folder, replaces) = (folder(asked, &header), Replaces::by(&header, args.force));
     let say = args.say;
     if header.experiment.has_programs() {
         return with_programs(&header, planned, Staging::begin_in_place(&folder, replaces)?, say);
@@ -159,22 +177,29 @@ fn resumable<'a>(
 fn here(asked: &Asked<'_>, mut loaded: Loaded, calibration: Option<&Path>) -> Result<(), Failure> {
     // What is wrong with it is said with its place before anything is made.
     loaded.scheduler()?;
-    // Parallel jobs alone run at the speed-up of their experiment.
+    // Parallel jobs alone run at the speed-up of their experiment, and so do programs of the user's own: at another
+    // one they take another time.
     let has_bag = loaded.experiment.scheduler.is_some();
-    let choice = has_bag.then(|| settle(&mut loaded, calibration)).transpose()?;
+    let is_chosen = has_bag && loaded.experiment.own_programs.is_empty();
+    let choice = is_chosen.then(|| settle(&mut loaded, calibration)).transpose()?;
     let mut command = command(asked);
     if let (Some(choice), SpeedupSaid::Nobody | SpeedupSaid::Experiment) = (&choice, loaded.speedup)
     {
         let _ = write!(command, " --speedup {}", choice.speedup);
     }
+    let sources = loaded.sources;
     let header = Header::new(Mode::Live, command, loaded.experiment);
-    live(asked, &Header { speedup: choice, ..header }, None)
+    live(asked, (&Header { speedup: choice, ..header }, sources), None)
 }
 
 /// A live run, with workers of its own, or listening for some from elsewhere.
-fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Result<(), Failure> {
+fn live(
+    asked: &Asked<'_>,
+    (header, sources): (&Header, Sources),
+    listen: Option<SocketAddr>,
+) -> Result<(), Failure> {
     let (args, experiment) = (asked.args, &header.experiment);
-    let rehearsed = Rehearsed::of(experiment)?;
+    let rehearsed = Rehearsed { sources, ..Rehearsed::of(experiment)? };
     let (how, emulated) = (rehearsed.rehearsal.how, rehearsed.rehearsal.takes);
     let what = if experiment.scheduler.is_some() { "tasks" } else { "jobs" };
     let takes = (how, emulated, experiment.live.speedup);
@@ -183,7 +208,8 @@ fn live(asked: &Asked<'_>, header: &Header, listen: Option<SocketAddr>) -> Resul
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu(), args.say)?;
     }
-    let staging = Staging::begin_in_place(&folder(args, header), Replaces::by(header, args.force))?;
+    let staging =
+        Staging::begin_in_place(&folder(asked, header), Replaces::by(header, args.force))?;
     conduct_live(header, rehearsed, Some(takes), (listen, asked.page), staging, args.say)
 }
 
@@ -197,6 +223,7 @@ pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(
             format!("{text}\n  {:<13} {}", "results", folder.display())
         })?;
     }
+    next_steps::say(say, || next_steps::after_run(results, &folder));
     match results.broke() {
         None => Ok(()),
         Some(why) => {
@@ -207,7 +234,16 @@ pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(
 
 /// The experiment that was asked for, with everything set that was asked for.
 fn opened(asked: &Asked<'_>) -> Result<Loaded, Failure> {
+    let loaded = opened_with(asked, None)?;
+    if !asked.args.say.quiet {
+        loaded.notes.iter().for_each(|note| said::note(note));
+    }
+    Ok(loaded)
+}
+
+fn opened_with(asked: &Asked<'_>, share: Option<Override>) -> Result<Loaded, Failure> {
     let args = asked.args;
+    experiment_keys::check(&args.set)?;
     let value = |option, path: &str, value| Override { option, path: path.to_owned(), value };
     let mut overrides: Vec<_> = asked
         .settings()
@@ -220,16 +256,21 @@ fn opened(asked: &Asked<'_>) -> Result<Loaded, Failure> {
     for text in &args.set {
         overrides.push(Override::set(text)?);
     }
+    let on = asked.own.and_then(|(on, _)| on.as_deref());
+    let own = asked.own.map(|(_, own)| own);
+    overrides.extend(own.and_then(OwnArgs::settings));
+    let share_is_measured = share.is_some();
+    overrides.extend(share);
     let source = Source {
-        experiment: args.experiment.as_deref(),
+        experiment: args.experiment.as_deref().or(on),
         overrides,
         plan: args.plan.as_deref(),
         replaces_workload: args.job.is_some(),
+        own: own.map(|own| own.said(on.is_some())).transpose()?.unwrap_or_default(),
+        is_unmeasured: false,
     };
-    let loaded = open(&source)?;
-    if !args.say.quiet {
-        loaded.notes.iter().for_each(|note| eprintln!("dormouse: {note}"));
-    }
+    let mut loaded = open(&source)?;
+    loaded.has_measured_share |= share_is_measured;
     Ok(loaded)
 }
 
@@ -243,22 +284,29 @@ fn command(asked: &Asked<'_>) -> String {
     option(&mut words, "--set", &args.set);
     words.extend(asked.live.open.then(|| "--open".to_owned()));
     words.extend(args.allow_long.then(|| "--allow-long".to_owned()));
+    if let Some((on, own)) = asked.own {
+        option(&mut words, "--on", on);
+        own.options(&mut words);
+        own.last_words(&mut words);
+    }
     command_line(&words)
 }
 
 /// Where the results of a run go.
-fn folder(args: &WhatArgs, header: &Header) -> PathBuf {
+fn folder(asked: &Asked<'_>, header: &Header) -> PathBuf {
+    let args = asked.args;
     let experiment = &header.experiment;
     let (name, scheduler) = (&experiment.name, experiment.scheduler_name());
     let seed = experiment.setup.seed;
     let mode = if header.mode == Mode::Live { "-live" } else { "" };
-    let settings = settings_in_a_name(args);
+    let settings = settings_in_a_name(asked);
     let name = format!("{name}-{scheduler}-s{seed}{mode}{settings}");
     args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name))
 }
 
 /// What was set, as the end of a folder's name: two runs that differ in it have folders of their own.
-fn settings_in_a_name(args: &WhatArgs) -> String {
+fn settings_in_a_name(asked: &Asked<'_>) -> String {
+    let args = asked.args;
     const LONGEST: usize = 80;
     let files = [&args.job, &args.env, &args.plan].into_iter().flatten();
     let files = files.map(|path| path.to_string_lossy().into_owned());
@@ -266,11 +314,19 @@ fn settings_in_a_name(args: &WhatArgs) -> String {
     let all: Vec<String> = speedup.chain(files).chain(args.set.iter().cloned()).collect();
     let plain = |c: char| if c.is_alphanumeric() || "=.-_".contains(c) { c } else { '_' };
     let name: String = all.iter().map(|set| format!("-{set}")).collect();
-    let short: String = name.chars().map(plain).collect();
-    if short == name && name.len() <= LONGEST {
+    let mut short: String = name.chars().map(plain).collect();
+    let mut said = all;
+    // Of a program of the user's own its name and a digest of all that is said of it.
+    if let Some((_, own)) = asked.own.filter(|(_, own)| !own.command.is_empty()) {
+        own.options(&mut said);
+        own.last_words(&mut said);
+        let program = own.command.first().and_then(|word| Path::new(word).file_name());
+        let program = program.unwrap_or_default().to_string_lossy();
+        short.extend(['-'].into_iter().chain(program.chars().map(plain)));
+    } else if short == name && name.len() <= LONGEST {
         return name;
     }
-    let digest = Sha256::digest(all.join("\n"));
+    let digest = Sha256::digest(said.join("\n"));
     let digest: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
     short.chars().take(LONGEST).chain(['-']).chain(digest.chars()).collect()
 }

@@ -7,8 +7,7 @@ use clap::Args;
 use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::many::{Common, Shards};
-use super::{compare, reproduce, terminal};
-use dormouse_reproduce::compare::Comparison;
+use super::{compare, experiment_keys, next_steps, reproduce, run_folders, terminal};
 use dormouse_reproduce::sweep::{Folder, Shard, Shared, Spec, Sweep};
 
 #[derive(Debug, Args)]
@@ -42,6 +41,7 @@ pub(crate) struct MergeArgs {
 }
 
 pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
+    experiment_keys::check(&args.set)?;
     // Nothing is made before the experiment is known to be right.
     let shared = Shared::default();
     let sweep = Sweep::of(&args.experiment, &args.set, args.seeds, &shared)?;
@@ -55,12 +55,13 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
 
 pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let (common, parts) = (&args.common, &args.parts);
+    parts.iter().try_for_each(|part| run_folders::check_part(part))?;
     let out = common.out.clone().unwrap_or_else(|| PathBuf::from("runs/merged"));
     let shared = Shared::default();
     match &Spec::of_parts(parts)? {
         Spec::Reproduce(_) => reproduce::merge(parts, (&out, args.force), common),
-        Spec::Compare { schedulers, on, set, seeds } => {
-            let comparison = Comparison::of(on, schedulers, set, &shared)?;
+        Spec::Compare { schedulers, saves, on, set, seeds } => {
+            let comparison = compare::comparison((schedulers, saves), on, set, &shared)?;
             let mut folder = Folder::merge(&out, parts, args.force)?;
             compare::run(&comparison, (*seeds, None), &shared, &mut folder, common)
         }
@@ -83,10 +84,16 @@ fn run(
         return Ok(());
     };
     folder.write("table.csv", &sweep.csv(&samples))?;
+    folder.write_runs(&sweep.runs(&samples, seeds))?;
     folder.write("plot.svg", &sweep.plot(&samples).to_svg())?;
     let page = sweep.page(&samples, &folder.spec().command());
     folder.write("report.html", &page.to_html())?;
     folder.settle(sweep.cells.iter().map(|cell| (cell as _, 1..=seeds)))?;
-    let table = sweep.table(&samples);
-    common.report(folder.path(), Some((table.to_text(terminal::stdout()), table.to_json())))
+    let table = sweep.table(&samples).to_text(terminal::stdout());
+    let text = compare::with_left_out(table, &Sweep::measures(&samples));
+    common.report(folder.path(), Some((text, sweep.exact(&samples).to_json())))?;
+    next_steps::say(common.say, || {
+        next_steps::after_cells(&sweep.cells, folder.spec(), folder.path())
+    });
+    Ok(())
 }

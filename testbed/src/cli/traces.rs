@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use crate::said;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::TracerProvider as _;
 use opentelemetry_sdk::Resource;
@@ -38,7 +39,7 @@ where
     let provider = match exporting() {
         Ok(exporting) => exporting.provider.clone(),
         Err(why) => {
-            eprintln!("spans can't be exported: {why}");
+            said::note(&format!("spans can't be exported: {why}"));
             return None;
         }
     };
@@ -76,6 +77,6 @@ pub(super) fn end() {
     if let Some(Exporting { provider, .. }) = EXPORTING.get()
         && let Err(error) = provider.shutdown_with_timeout(LAST)
     {
-        eprintln!("the last spans could not be exported: {error}");
+        said::note(&format!("the last spans could not be exported: {error}"));
     }
 }

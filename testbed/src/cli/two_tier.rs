@@ -6,8 +6,10 @@ use super::failure::Failure;
 use super::print::print;
 use super::reproduce::TwoTierArgs;
 use super::worker::task_program;
+use crate::said;
 use crate::two_tier::{table, write};
 use dormouse_experiment::command_line;
+use dormouse_report::output::make_folder;
 
 /// Measures, writes and prints. Called with one thread only, because a process that has control
 /// groups needs a guardian first.
@@ -20,13 +22,14 @@ pub(super) fn reproduce(args: &TwoTierArgs) -> Result<(), Failure> {
 
     let host = Host::prepare(&task_program()?).map_err(broken)?;
     if host.cores() < 2 && !quiet {
-        eprintln!("dormouse: this host has one processor: jobs of several processes are left out");
+        said::note("this host has one processor: jobs of several processes are left out");
     }
     let measured = args.common.watched(|show| {
         measure(&host, usages, seeds, |n, of| show("measured", n, of)).map_err(broken)
     });
     drop(host);
     let measured = measured?;
+    make_folder(&out)?;
     write(&measured, &command(usages, seeds), &out).map_err(broken)?;
     if quiet {
         return Ok(());

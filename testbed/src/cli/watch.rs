@@ -2,12 +2,14 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use dormouse_identity::Role;
 use dormouse_watch::server::{ServeError, Watch, serve};
 use dormouse_watch::{Interruption, WantedAction, WantedTarget};
 use tokio::runtime::Builder;
 
-use super::args::{InterruptArgs, PageArgs, WatchArgs};
+use super::args::{PageArgs, WatchArgs};
 use super::failure::Failure;
+use super::interrupt_args::InterruptArgs;
 use super::observe::ask;
 use super::print::print;
 use crate::live::{Page, open_in_browser};
@@ -29,21 +31,19 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     let WatchArgs { dir, http, speed, open_page, secret_file } = args;
     // A run that is yet to begin has no log: whoever looks on waits for it.
     if !dir.is_dir() {
-        let dir = dir.display();
-        return Err(Failure::BadInput(format!(
-            "{dir}: there is no such folder; give that of a run"
-        )));
+        let meant = super::run_folders::meant(dir);
+        let why = if dir.exists() { "it is no folder" } else { "there is no such folder" };
+        return Err(Failure::BadInput(format!("{}: {why}; {meant}", dir.display())));
     }
     if dir.join(dormouse_log::FILE).exists() {
         read_header(dir)?;
     }
-    let named = secret_file.as_deref().map(super::worker::read_secret).transpose()?;
-    let secret = match named {
-        Some(secret) => Some(secret),
-        None => super::worker::read_secret(&dir.join(super::observe::SECRET)).ok(),
+    let tokens = match secret_file.as_deref() {
+        Some(file) => vec![super::worker::read_token(file, Role::Observer)?],
+        None => crate::live::tokens(dir),
     };
     let (listen, folder, playback) = (http.unwrap_or(ANY_PORT), dir.clone(), *speed);
-    let mut serving = serve(Watch { listen, folder, secret, vitals: None, playback })?;
+    let mut serving = serve(Watch { listen, folder, tokens, vitals: None, playback })?;
     serving.say_in(dir);
     let url = serving.url();
     print(&format!("{url} shows the run until Ctrl-C"))?;
@@ -72,7 +72,7 @@ pub(crate) fn interrupt(args: &InterruptArgs) -> Result<(), Failure> {
     };
     let action: WantedAction = (*action).into();
     let wanted = Interruption { action, target, why: why.clone().unwrap_or_default() };
-    let reply = ask(at, async |remote| remote.interrupt(wanted.request()).await)?;
+    let reply = ask(at, Role::Operator, async |remote| remote.interrupt(wanted.request()).await)?;
     let at_s = reply.emulated_at_us as f64 / 1e6;
     let hit: Vec<String> = reply.vms.iter().map(|vm| format!("vm{vm}")).collect();
     match hit.as_slice() {

@@ -3,56 +3,139 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use clap::Args;
 use dormouse_host::doctor::find_task_program;
+use dormouse_identity::{Role, Token};
+use dormouse_units::Span;
 use dormouse_worker::agent::{self, Config, Ended};
+use dormouse_worker::jail::{Demand, Request, Users};
 
-use super::args::WorkerArgs;
+use super::args::host_port;
 use super::failure::Failure;
 use super::print::print;
+use crate::said;
 
 /// How long it tries to reach its coordinator at least.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkerArgs {
+    /// The coordinator's address, HOST:PORT
+    #[arg(long, value_name = "ADDRESS", value_parser = host_port)]
+    pub(crate) coordinator: String,
+    /// A copy of the file `secret` in the run's folder on the coordinator's host; - for standard input
+    /// [default: the file that $DORMOUSE_SECRET_FILE names]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) secret_file: Option<PathBuf>,
+    /// The worker's name; the same name is the same worker after a restart [default: the host's]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// A directory of its own, for tasks and checkpoints
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/dormouse/worker")]
+    pub(crate) root: PathBuf,
+    /// The program of tasks [default: dormouse-task beside this program]
+    #[arg(long, value_name = "FILE", help_heading = "Tasks")]
+    pub(crate) task_program: Option<PathBuf>,
+    /// CRIU [default: what scripts/get-criu obtained, else the one on PATH]
+    #[arg(long, value_name = "FILE", help_heading = "Tasks")]
+    pub(crate) criu: Option<PathBuf>,
+    /// How much of a jail its tasks must have: full, or it does not start; partial, which leaves out what
+    /// can't be had here; none [default: full, or what $DORMOUSE_JAIL says]
+    #[arg(long, value_name = "HOW", help_heading = "Tasks")]
+    pub(crate) jail: Option<Demand>,
+    /// The users that tasks run as, the same for all workers of a run
+    #[arg(long, value_name = "FIRST-LAST", default_value_t = Users::default(), help_heading = "Tasks")]
+    pub(crate) task_users: Users,
+    /// Let tasks use the host's network; they have none else
+    #[arg(long, help_heading = "Tasks")]
+    pub(crate) task_network: bool,
+    /// How long to wait for the token's file, the coordinator's name and the coordinator, real time
+    #[arg(long, value_name = "TIME", default_value = "5m")]
+    pub(crate) wait: Span,
+    /// How many workers share this host's cores evenly
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) of: u32,
+    /// The process that starts it, with which it ends unless it has joined the run before
+    #[arg(long, value_name = "PID", hide = true)]
+    pub(crate) parent: Option<i32>,
+}
+
+/// The first words of a worker that has nothing more to do.
+const OVER: &str = "the run is over";
 
 /// Works for a coordinator until its run is over. Called with one thread only: what makes this
 /// process a worker (a guardian, a mount namespace) must come before any other.
 pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     let (file, begun) = (secret_file(args.secret_file.as_deref(), "a worker")?, Instant::now());
     let wait = Duration::from_micros(args.wait.as_micros());
-    let secret = agent::read_secret_within(&file, wait, || {
+    let token = agent::read_token_within(&file, wait, || {
         let (file, wait) = (file.display(), args.wait);
-        eprintln!("dormouse: {file} is not there yet; it is waited for, up to {wait}");
+        said::note(&format!("{file} is not there yet; it is waited for, up to {wait}"));
     })?;
+    if !token.role.includes(Role::Worker) {
+        // It says which file is right.
+        read_token(&file, Role::Worker)?;
+    }
     let program = args.task_program.clone().map_or_else(task_program, Ok)?;
     let name = args.name.clone().unwrap_or_else(host_name);
-    let mut config = Config::new(&args.coordinator, secret, name, &args.root, program);
+    let mut config = Config::new(&args.coordinator, token, name, &args.root, program);
     config.millicores /= args.of;
     config.parent = args.parent;
     config.patience = wait.saturating_sub(begun.elapsed()).max(LEAST_PATIENCE);
+    config.jail = Request {
+        demand: demand(args.jail)?,
+        users: args.task_users,
+        shares_network: args.task_network,
+    };
     if args.criu.is_some() {
         config.criu.clone_from(&args.criu);
     }
     let prepared = super::log::before_threads(|| agent::prepare_process(&config))?;
     match agent::run(&config, prepared)? {
-        Ended::Over { why } => print(&format!("the run is over: {why}")),
+        Ended::Over { why } if why.starts_with(OVER) => print(&why),
+        Ended::Over { why } => print(&format!("{OVER}: {why}")),
         Ended::Terminated => print("ended by a signal; nothing is left behind"),
     }
 }
 
-/// The file with the run's secret. The secret itself is never an argument or in the environment,
-/// where others could see it.
+/// The jail that is demanded: that of the workers of a run on this host is said in the environment.
+fn demand(asked: Option<Demand>) -> Result<Demand, Failure> {
+    const NAME: &str = "DORMOUSE_JAIL";
+    let said = std::env::var(NAME).ok().filter(|said| !said.is_empty());
+    match (asked, said) {
+        (Some(asked), _) => Ok(asked),
+        (None, None) => Ok(Demand::default()),
+        (None, Some(said)) => {
+            said.parse().map_err(|error| Failure::BadInput(format!("${NAME}: {error}")))
+        }
+    }
+}
+
+/// The file with a token of the run. The token itself is never an argument, which all on a host can
+/// see: it is in a file, or comes by standard input.
 pub(super) fn secret_file(named: Option<&Path>, who: &str) -> Result<PathBuf, Failure> {
     let from_env = || std::env::var_os("DORMOUSE_SECRET_FILE").filter(|name| !name.is_empty());
     named.map(Path::to_owned).or_else(|| from_env().map(PathBuf::from)).ok_or_else(|| {
         Failure::BadInput(format!(
-            "{who} needs the secret of the run: give --secret-file, or $DORMOUSE_SECRET_FILE, with a \
-             copy of the file `secret` in the run's folder on the coordinator's host"
+            "{who} needs a token of the run: give --secret-file, or $DORMOUSE_SECRET_FILE, with a copy \
+             of a file of the run's folder on the coordinator's host (`secret` for a worker, \
+             `secret.observer` to look on, `secret.operator` to act), or - to read it from standard \
+             input"
         ))
     })
 }
 
-/// The secret in a file.
-pub(super) fn read_secret(path: &Path) -> Result<dormouse_proto::Secret, Failure> {
-    Ok(agent::read_secret(path)?)
+/// The token in a file, which has to be of this role.
+pub(super) fn read_token(path: &Path, wanted: Role) -> Result<Token, Failure> {
+    let token = agent::read_token(path)?;
+    if token.role.includes(wanted) {
+        return Ok(token);
+    }
+    let (path, role, file) = (path.display(), token.role, wanted.file());
+    Err(Failure::BadInput(format!(
+        "{path}: it is the token of the run's {role}, which may not do this: give that of its {wanted}, \
+         the file `{file}` in the run's folder"
+    )))
 }
 
 /// The `dormouse-task` beside this program, or on the path.

@@ -13,20 +13,23 @@ use dormouse_units::{Span, Time};
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_workload::{
     Header, Histogram, JobsFormat, Model, OnMalformed, Skipped, Statistics, SwfJob, SwfWriter,
-    Trace, offered_load, scale_arrivals, tsafrir_estimates,
+    Trace, WorkflowFormat, offered_load, scale_arrivals, tsafrir_estimates,
 };
 use serde_json::json;
 
+use super::args::Say;
 use super::failure::Failure;
+use super::next_steps;
 use super::print::print;
 use super::requests::{self, RequestsArgs};
+use super::workflow;
 use dormouse_experiment::chain;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadCommand {
     /// Make a workload from a model, as an SWF log
     Generate(GenerateArgs),
-    /// Say what is in an SWF log, with a plot if asked, or in a file of requests for VMs
+    /// Say what is in an SWF log, with a plot if asked, in a file of requests for VMs, or in a workflow
     Stats(StatsArgs),
     /// Change the load of an SWF log by multiplying the times between submissions
     Scale(ScaleArgs),
@@ -102,7 +105,7 @@ pub(crate) struct ScaleArgs {
 #[derive(Debug, Args)]
 struct Input {
     /// The log, packed or not: SWF, a workload of Batsim, or the output of sacct; of `stats` also a file
-    /// of requests: CSV, or a trace of VMs
+    /// of requests (CSV, or a trace of VMs) or a workflow (DAGMan, WfCommons)
     log: PathBuf,
     /// Processors of the machine, where the log does not say or is wrong
     #[arg(long)]
@@ -139,14 +142,21 @@ impl GenerateArgs {
         let estimates = if self.tsafrir { "Tsafrir 2005" } else { "exact" };
         header.set("Note", format!("seed {}, estimates: {estimates}", self.seed));
         write_log(&self.out, &header, jobs.into_iter().map(Ok))?;
-        tell(&statistics, None, self.json)
+        tell(&statistics, None, self.json)?;
+        let say = Say { quiet: false, json: self.json };
+        next_steps::say(say, || next_steps::after_workload(&self.out));
+        Ok(())
     }
 }
 
 impl StatsArgs {
     fn run(&self) -> Result<(), Failure> {
         let log = &self.input.log;
+        is_there(log)?;
         can_be_read_again(log)?;
+        if let Some(format) = workflow::format_of(log) {
+            return self.of_workflow(format);
+        }
         let is_of_requests = || requests::is_file_of_requests(log) && !is_log(log);
         if !self.column.is_empty() || is_of_requests() {
             return self.of_requests();
@@ -170,6 +180,17 @@ impl StatsArgs {
         if self.json { Ok(()) } else { print(&format!("plot in {}", path.display())) }
     }
 
+    fn of_workflow(&self, format: WorkflowFormat) -> Result<(), Failure> {
+        let Input { log, procs, skip_malformed } = &self.input;
+        let is_plain = self.column.is_empty() && self.plot.is_none();
+        if procs.is_some() || *skip_malformed || !is_plain {
+            let what = "--procs, --skip-malformed, --plot and --column are of other files, and this is a \
+                        workflow; leave them out";
+            return Err(Failure::BadInput(format!("{}: {what}", log.display())));
+        }
+        workflow::stats(log, format, self.json)
+    }
+
     fn of_requests(&self) -> Result<(), Failure> {
         let Input { log, procs, skip_malformed } = &self.input;
         if procs.is_some() || *skip_malformed || self.plot.is_some() {
@@ -190,6 +211,16 @@ fn can_be_read_again(path: &Path) -> Result<(), Failure> {
     }
     let what = if kind.is_fifo() { "a pipe" } else { "a device" };
     Err(Failure::BadInput(format!("{}: it is {what}; give a file", path.display())))
+}
+
+/// Refuses a path where nothing is.
+fn is_there(path: &Path) -> Result<(), Failure> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(Failure::BadInput(format!("{}: {error}; check the path", path.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether a file begins as a log of jobs does.
@@ -268,6 +299,7 @@ impl ScaleArgs {
 
 impl Input {
     fn open(&self) -> Result<Trace, Failure> {
+        is_there(&self.log)?;
         let on_malformed = if self.skip_malformed { OnMalformed::Skip } else { OnMalformed::Fail };
         Trace::of(&self.log, File::open(&self.log), self.procs, on_malformed).map_err(bad)
     }

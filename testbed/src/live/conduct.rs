@@ -1,38 +1,30 @@
 //! From an experiment to the log of its live run.
 
-use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dormouse_analysis::fidelity::{
-    self, Consolidation, Fidelity, Kept, PHASE, Pace, Submitted, expected, jobs_in, notes,
-    promises, troubles, utilisations,
-};
-use dormouse_analysis::jobs::SeenByJobs;
-use dormouse_analysis::{JobFacts, LiveFacts, Record};
+use dormouse_analysis::LiveFacts;
+use dormouse_analysis::fidelity::PHASE;
 use dormouse_coordinator::{
     ANSWER_WITHIN, Conducted, CoordinatorError, LiveRun, Observer, Progress,
 };
-use dormouse_engine::drive::credit_spec;
-use dormouse_model::{Request, Step, Submission};
+use dormouse_log::{Chain, LogError};
+use dormouse_model::{Request, Submission};
 use dormouse_policies::Policy;
 use dormouse_program::ProgramError;
-use dormouse_units::{Bytes, Span, TaskId, Time};
-use dormouse_vm::ideal::Machine;
+use dormouse_units::{Span, Time};
 use dormouse_watch::server::ServeError;
-use dormouse_workload::{RequestsRead, Skipped};
-use nix::time::{ClockId, clock_gettime};
 use tokio_util::sync::CancellationToken;
 
 use super::page::Page;
 use super::rehearsal::Rehearsal;
 use super::supervise::to_the_end;
-use dormouse_experiment::{Experiment, Start};
-use dormouse_report::jobs::{JobsError, JobsOutcome, JobsRecording};
-use dormouse_report::output::{Header, RunLog};
-use dormouse_report::results::{own, requests_outcome};
-use dormouse_report::run_view::RequestsOutcome;
+use dormouse_experiment::{Sources, Start};
+use dormouse_report::jobs::JobsError;
+use dormouse_report::output::{Header, OutputError, RunLog, live_header};
+use dormouse_report::run_view::Results;
+use dormouse_report::verdict::live_results;
 
 /// How a live run is to be conducted.
 #[derive(Debug)]
@@ -47,10 +39,6 @@ pub struct Conduct<'a> {
     pub submissions: Vec<Submission>,
     /// The VMs that are requested, in order of time.
     pub requests: Vec<(Time, Request)>,
-    /// What was left out of the log that these are of.
-    pub skipped: Option<Skipped>,
-    /// What was read of the file that the requests are of, and what was left out.
-    pub requests_read: Option<RequestsRead>,
     /// Where to listen.
     pub listen: SocketAddr,
     /// Workers to start on this host; the others dial from elsewhere.
@@ -61,6 +49,9 @@ pub struct Conduct<'a> {
     pub resume: bool,
     /// The page that is served of it.
     pub page: Option<Page>,
+    /// Where the contents are that its tasks begin with, by their digests; none where it is gone on with: its
+    /// folder has them.
+    pub sources: Sources,
 }
 
 /// Why there is no live run, or no end of it.
@@ -95,7 +86,7 @@ pub enum LiveError {
 impl LiveError {
     /// Whether the input must change, not the system be mended.
     pub fn is_bad_input(&self) -> bool {
-        use CoordinatorError::{Admission, GivenSecret, Invalid, Listen, Secret};
+        use CoordinatorError::{Admission, GivenIdentity, Invalid, Listen, Secret};
         match self {
             Self::Coordinator(error) => {
                 matches!(
@@ -103,7 +94,7 @@ impl LiveError {
                     Listen { .. }
                         | Invalid { .. }
                         | Secret { .. }
-                        | GivenSecret { .. }
+                        | GivenIdentity { .. }
                         | Admission(_)
                 )
             }
@@ -111,21 +102,6 @@ impl LiveError {
             _ => false,
         }
     }
-}
-
-/// What came of a live run.
-#[derive(Debug)]
-pub struct Outcome<'a> {
-    /// What happened, read back from its log.
-    pub record: Record,
-    /// How true it was: its bag, its jobs, or both.
-    pub fidelity: Fidelity,
-    /// What came of its parallel jobs, if it has any.
-    pub jobs: Option<JobsOutcome<'a>>,
-    /// What came of the VMs that were requested, if any were.
-    pub requests: Option<RequestsOutcome>,
-    /// What was measured.
-    pub facts: LiveFacts,
 }
 
 /// Conducts a run to its end; `show` is called with how it goes, several times a second.
@@ -136,37 +112,23 @@ pub struct Outcome<'a> {
 pub fn conduct<'a>(
     conduct: Conduct<'a>,
     show: impl FnMut(&Progress),
-) -> Result<Outcome<'a>, LiveError> {
-    let (header, skipped, local_workers) = (conduct.header, conduct.skipped, conduct.local_workers);
+) -> Result<(Results<'a>, LiveFacts), LiveError> {
+    let (header, local_workers) = (conduct.header, conduct.local_workers);
     let page = conduct.page;
-    let (experiment, submissions) = (&header.experiment, conduct.submissions.clone());
-    let read = conduct.requests_read.clone();
     let run = live_run(conduct)?;
-    let conducted = to_the_end(run, local_workers, page, show)?;
-    let folder = conducted.log.parent().unwrap_or(Path::new("."));
+    let Conducted { log, .. } = to_the_end(run, local_workers, page, show)?;
+    let folder = log.parent().unwrap_or(Path::new("."));
     let steps = RunLog::read(folder)?.steps.unwrap_or_default();
-    let mut record = header.record();
-    steps.iter().for_each(|step| record.see(step));
-    // Requests alone are judged as a bag without tasks.
-    let has_bag = experiment.scheduler.is_some() || experiment.jobs.is_none();
-    let of_bag = has_bag.then(|| judge(header, &record, &conducted.facts));
-    let jobs = JobsRecording::begin(folder, header).map_err(of_jobs)?;
-    let jobs = jobs.map(|jobs| judge_jobs(header, jobs, &steps, &submissions, &conducted));
-    let jobs = jobs.transpose()?.map(|outcome| JobsOutcome { skipped, ..outcome });
-    let theirs = jobs.as_ref().and_then(|jobs| jobs.fidelity.clone());
-    let fidelity = match (of_bag, theirs) {
-        (Some(of_bag), Some(theirs)) => of_bag.and(theirs),
-        (one, other) => one.or(other).unwrap_or_default(),
-    };
-    let requests = requests_outcome(folder, header, &record, |see| steps.iter().try_for_each(see));
-    let requests = requests.map_err(of_jobs)?.map(|of| RequestsOutcome { read, ..of });
-    Ok(Outcome {
-        record: own(record, experiment),
-        fidelity,
-        jobs,
-        requests,
-        facts: conducted.facts,
-    })
+    let chain = Chain::of_file(&log, u64::MAX);
+    let chain = chain.map_err(|source| LogError::Read { path: log.clone(), source });
+    let head = chain.map_err(OutputError::from)?.head();
+    let ended = live_results(header, &live_header(folder)?, &steps, folder);
+    let (results, facts) = ended.map_err(of_jobs)?;
+    Ok((Results { log: Some(head), ..results }, facts))
+}
+
+fn of_jobs(error: JobsError) -> LiveError {
+    LiveError::Jobs(Box::new(error))
 }
 
 /// Ten times what the jobs take one after the other: by then something is wrong.
@@ -176,83 +138,6 @@ fn limit(submissions: &[Submission]) -> Time {
     let think = submissions.iter().filter_map(|job| job.after.as_ref());
     let think = think.fold(Span::ZERO, |sum, after| sum + after.think);
     last + think + work.times(10) + Span::from_secs(3_600)
-}
-
-/// How true a run was to its bag.
-fn judge(header: &Header, record: &Record, facts: &LiveFacts) -> Fidelity {
-    let experiment = &header.experiment;
-    let (setup, allowed) = (&experiment.setup, experiment.live.allowed());
-    let noticed = notes(setup, &allowed, record, &beyond_the_hosts(experiment, facts));
-    Fidelity::of(setup, &allowed, record, noticed, other_load(facts))
-}
-
-/// What was measured, less the last launch that was refused where the experiment says what hosts the
-/// provider has: there is no room on them in virtual time, either.
-fn beyond_the_hosts<'a>(experiment: &Experiment, facts: &'a LiveFacts) -> Cow<'a, LiveFacts> {
-    match experiment.hosts.is_empty() || facts.last_refusal.is_none() {
-        true => Cow::Borrowed(facts),
-        false => Cow::Owned(LiveFacts { last_refusal: None, ..facts.clone() }),
-    }
-}
-
-/// What others than the run used of its hosts' cores: the coordinator is this process.
-fn other_load(facts: &LiveFacts) -> Option<f64> {
-    let here = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let own = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map(Duration::from);
-    fidelity::other_load(facts.loads.values(), (here.trim(), own.unwrap_or_default()))
-}
-
-/// What came of the parallel jobs of a run, and how true it was to them.
-fn judge_jobs<'a>(
-    header: &Header,
-    mut recording: JobsRecording<'a>,
-    steps: &[Step],
-    submissions: &[Submission],
-    Conducted { run, facts, .. }: &Conducted,
-) -> Result<JobsOutcome<'a>, LiveError> {
-    let experiment = &header.experiment;
-    let live = &experiment.live;
-    let by_jobs = SeenByJobs::new(experiment.tenants());
-    let own: Vec<Step> = steps.iter().map(|step| by_jobs.see(step).into_owned()).collect();
-    // The facts of a run count tasks of its bag with its jobs.
-    let mut of_jobs_alone = JobFacts::default();
-    own.iter().for_each(|step| of_jobs_alone.see(step));
-    let facts = &LiveFacts { jobs: of_jobs_alone, ..facts.clone() };
-    let pace = Pace::at(live.speedup);
-    let first = experiment.setup.bag.tasks.len();
-    let first = TaskId::new(u32::try_from(first).unwrap_or(u32::MAX));
-    let all = jobs_in(&own);
-    let submitted = Submitted::after(first, &all);
-    let setup = experiment.whole_setup();
-    let credits = setup.credits_of_jobs().map(credit_spec);
-    let hold = setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(Bytes::ZERO));
-    let machine = Machine::with_credits(credits, live.speedup);
-    let promises = promises(&own, submitted, &facts.jobs, pace, machine);
-    recording.promise(promises.iter().map(|promise| (promise.job, promise.promised)));
-    for step in steps {
-        recording.see(step).map_err(of_jobs)?;
-    }
-    let utilisations = utilisations(&own, submitted, facts, live.speedup);
-    let kept = Kept::of(&promises, facts, &live.allowed(), hold);
-    let consolidation = Consolidation::of(facts, utilisations, kept);
-    let noticed = match experiment.scheduler {
-        None => troubles(run.cancelled(), run.counts(), facts),
-        // It is said of the whole run.
-        Some(_) => Vec::new(),
-    };
-    let outcome = recording.finish(run.digest()).map_err(of_jobs)?;
-    Ok(JobsOutcome {
-        verified: facts.jobs.verified,
-        failed: expected(&own, submissions).saturating_sub(outcome.figures.jobs()),
-        cancelled: run.cancelled().map(str::to_owned),
-        fidelity: Some(consolidation.fidelity(facts, noticed, other_load(facts))),
-        consolidation: Some(consolidation),
-        ..outcome
-    })
-}
-
-fn of_jobs(error: JobsError) -> LiveError {
-    LiveError::Jobs(Box::new(error))
 }
 
 /// What the coordinator is told of a run.
@@ -267,6 +152,7 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         local_workers,
         out,
         resume,
+        sources,
         ..
     } = conduct;
     let experiment = &header.experiment;
@@ -294,7 +180,9 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         demand: rehearsal.demand,
         reserve: live.reserve,
         share: live.share,
-        programs: live.programs(&setup.bag),
+        programs: experiment.programs(),
+        inputs: sources,
+        metadata: live.metadata,
         needs_criu: experiment.needs_criu(),
         hold_checkpoints: true,
         noop: false,

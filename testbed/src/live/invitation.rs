@@ -1,6 +1,7 @@
 //! What is said when a coordinator listens: where, and the one line to type on other hosts.
 
 use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
 
@@ -29,16 +30,32 @@ impl Reached {
     }
 }
 
-/// Says that a coordinator listens at this address for so many workers, which know the secret in this
-/// file; and what to type for one.
+/// The token by which workers join, as it may be said.
+pub(super) struct Shown<'a> {
+    file: &'a Path,
+    /// The token itself, where only somebody at a terminal reads it.
+    token: Option<String>,
+}
+
+impl<'a> Shown<'a> {
+    /// The token in this file.
+    pub(super) fn of(file: &'a Path) -> Self {
+        let read = || std::fs::read_to_string(file).ok();
+        let token = std::io::stderr().is_terminal().then(read).flatten();
+        Self { file, token: token.map(|token| token.trim().to_owned()) }
+    }
+}
+
+/// Says that a coordinator listens at this address for so many workers, which join with this token;
+/// and what to type for one.
 pub(super) fn invitation(
     address: SocketAddr,
     workers: u32,
-    secret: &Path,
+    token: &Shown<'_>,
     reached: &Reached,
 ) -> String {
     let waits = if workers == 1 { "a worker" } else { "workers" };
-    let secret = secret.display();
+    let secret = token.file.display();
     let mut said = format!(
         "listening on {address}; waiting for {waits} with --secret-file and a copy of {secret}"
     );
@@ -56,8 +73,13 @@ pub(super) fn invitation(
         }
     };
     let Some((first, others)) = at.split_first() else { return said };
-    let line =
-        command_line(["dormouse", "worker", "--coordinator", first, "--secret-file", "secret"]);
+    let worker = ["dormouse", "worker", "--coordinator", first, "--secret-file"];
+    let line = |file| command_line(worker.into_iter().chain([file]));
+    // Arguments can be seen by all on a host; what a shell's own `echo` says can't.
+    let line = match &token.token {
+        Some(token) => format!("echo {token} | {}", line("-")),
+        None => line("secret"),
+    };
     let _ = write!(said, "\non each of their hosts, as root: {line}");
     if !others.is_empty() {
         let _ = write!(said, "    (or {})", others.join(", "));
@@ -73,7 +95,8 @@ mod tests {
         let reached =
             Reached { name: Some("lab1".to_owned()), address: Some(IpAddr::from([10, 0, 0, 5])) };
         let address = address.parse().unwrap_or_else(|error| panic!("{address}: {error}"));
-        invitation(address, workers, Path::new("/runs/r/secret"), &reached)
+        let token = Shown { file: Path::new("/runs/r/secret"), token: None };
+        invitation(address, workers, &token, &reached)
     }
 
     #[test]
@@ -91,7 +114,11 @@ mod tests {
         assert!(alone.lines().count() == 1 && alone.contains("--listen 0.0.0.0"), "{alone}");
         let reached = Reached { name: None, address: None };
         let address = SocketAddr::from(([0, 0, 0, 0], 1));
-        let nowhere = invitation(address, 1, Path::new("s"), &reached);
+        let token = Shown { file: Path::new("s"), token: Some("dm1.x".to_owned()) };
+        let nowhere = invitation(address, 1, &token, &reached);
         assert_eq!(nowhere.lines().count(), 1, "{nowhere}");
+        let there = invitation(SocketAddr::from(([10, 0, 0, 1], 1)), 1, &token, &reached);
+        let line = "echo dm1.x | dormouse worker --coordinator 10.0.0.1:1 --secret-file -";
+        assert!(there.ends_with(line), "{there}");
     }
 }

@@ -7,6 +7,6 @@ mod page;
 mod rehearsal;
 mod supervise;
 
-pub use conduct::{Conduct, LiveError, Outcome, conduct};
-pub use page::{Page, open_in_browser};
+pub use conduct::{Conduct, LiveError, conduct};
+pub use page::{Page, open_in_browser, tokens};
 pub use rehearsal::{Rehearsal, rehearse};

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use dormouse_coordinator::BoundRun;
+use dormouse_identity::{Role, Token};
 use dormouse_watch::server::{Serving, Watch, serve};
 
 use super::LiveError;
+use crate::said;
 
 /// The page of a live run.
 #[derive(Clone, Copy, Debug)]
@@ -28,19 +30,27 @@ impl Page {
         let watch = Watch {
             listen: self.listen,
             folder: folder.to_owned(),
-            secret: dormouse_worker::agent::read_secret(&run.secret_file()).ok(),
+            tokens: tokens(folder),
             vitals: Some(run.vitals()),
             playback: None,
         };
         let mut serving = serve(watch)?;
         serving.say_in(folder);
         let (url, folder) = (serving.url(), folder.display());
-        eprintln!("look on at {url}; once it is over, `dormouse watch {folder}` shows it again");
+        said::line(&format!(
+            "look on at {url}; once it is over, `dormouse watch {folder}` shows it again"
+        ));
         if self.opens {
             open_in_browser(&url);
         }
         Ok(serving)
     }
+}
+
+/// The tokens in a run's folder by which one may look on or act.
+pub fn tokens(folder: &Path) -> Vec<Token> {
+    let files = [Role::Observer, Role::Operator].map(|role| folder.join(role.file()));
+    files.iter().filter_map(|file| dormouse_worker::agent::read_token(file).ok()).collect()
 }
 
 /// Opens a page in the browser of whoever sits here; where there is none, it is said where the page is.
@@ -54,5 +64,5 @@ pub fn open_in_browser(url: &str) {
             return;
         }
     }
-    eprintln!("no browser was found here: open {url}");
+    said::line(&format!("no browser was found here: open {url}"));
 }

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use dormouse_coordinator::{Conducted, CoordinatorError, LiveRun, Progress, Signals};
 use dormouse_host::workers::LocalWorkers;
+use dormouse_identity::Role;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::invitation::{Reached, invitation};
+use super::invitation::{Reached, Shown, invitation};
 use super::{LiveError, Page};
+use crate::said;
 
 /// How often the run is looked at from outside: progress, workers that have ended.
 const LOOK: Duration = Duration::from_millis(100);
@@ -49,13 +51,13 @@ async fn supervised(
     let awaited = live.workers;
     let (pause, cancel, out) = (live.pause.clone(), live.cancel.clone(), live.out.clone());
     let bound = live.bind().await?;
-    let (address, secret) = (bound.address(), bound.secret_file());
+    let (address, secret) = (bound.address(), bound.token_file(Role::Worker));
     // Told of the run's end when it goes, at the end of this function.
     let _page = page.map(|page| page.serve(&bound, &out)).transpose()?;
     let running = bound.conduct();
     let mut workers = match local_workers {
         0 => {
-            eprintln!("{}", invitation(address, awaited, &secret, &Reached::here()));
+            said::line(&invitation(address, awaited, &Shown::of(&secret), &Reached::here()));
             None
         }
         n => Some(LocalWorkers::start(n, address, &secret, &out).map_err(LiveError::Start)?),

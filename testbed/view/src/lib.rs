@@ -5,7 +5,9 @@ pub mod number;
 pub mod page;
 pub mod plot;
 mod table;
+mod time_unit;
 mod trace;
 
 pub use page::{Block, Card, Page};
 pub use table::{Cell, Column, Kind, Table, TableOf, Terminal, Tone, Value};
+pub use time_unit::TimeUnit;

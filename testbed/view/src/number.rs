@@ -30,17 +30,6 @@ pub fn short(x: f64) -> String {
     format!("{text}{unit}")
 }
 
-/// Seconds as people say them: `48.2 s`, `31.4 min`, `2.3 h`, `4.5 d`.
-#[must_use]
-pub fn time(seconds: f64) -> String {
-    match seconds {
-        s if s < 120.0 => format!("{s:.1} s"),
-        s if s < 7_200.0 => format!("{:.1} min", s / 60.0),
-        s if s < 172_800.0 => format!("{:.1} h", s / 3_600.0),
-        s => format!("{:.1} d", s / 86_400.0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -59,6 +48,5 @@ mod tests {
             assert_eq!(short(x), text);
         }
         assert_eq!(fixed(-0.004, 2), "0.00");
-        assert_eq!(time(2_700.0), "45.0 min");
     }
 }

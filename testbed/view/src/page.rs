@@ -1,12 +1,16 @@
 //! The one page layout: a title, cards, and sections of text, tables, figures and commands.
 //!
 //! Pages are whole files without outside addresses: light or dark as the reader prefers, readable
-//! at 400 px, printable. Everything but [`Block::Figure`]'s markup is escaped.
+//! at 400 px, printable. Everything but [`Block::Figure`]'s markup is escaped, and so is everywhere what is
+//! no character of XML or turns the direction of reading.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use dormouse_units::printable;
+
 use crate::plot;
 use crate::table::{Table, Tone};
+use crate::time_unit::TimeUnit;
 
 const STYLE: &str = include_str!("page/style.css");
 const VIEWER: &str = include_str!("page/viewer.js");
@@ -18,6 +22,8 @@ pub struct Page {
     pub title: String,
     /// Lead of the page: what it is about, in a sentence or two.
     pub lead: String,
+    /// Unit of the times in the page's tables. The caller writes the times in texts in the same unit.
+    pub time_unit: TimeUnit,
     /// The figures that matter most.
     pub cards: Vec<Card>,
     /// The sections in order: the heading, and the blocks under it. Empty ones are left out.
@@ -81,19 +87,52 @@ impl Page {
                 body {
                     (plot::definitions())
                     header { h1 { (self.title) } p { (self.lead) } }
-                    @if !self.cards.is_empty() {
-                        div.cards { @for card in &self.cards { (card.to_html()) } }
-                    }
-                    @for (title, blocks) in &self.sections {
-                        @if !blocks.iter().all(Block::is_empty) {
-                            section { h2 { (title) } @for block in blocks { (block.to_html()) } }
+                    main {
+                        @if !self.cards.is_empty() {
+                            section.cards aria-label="Key figures" {
+                                @for card in &self.cards { (card.to_html()) }
+                            }
+                        }
+                        @for (n, (title, blocks)) in self.sections.iter().enumerate() {
+                            @if !blocks.iter().all(Block::is_empty) { (section(n, title, blocks, self.time_unit)) }
                         }
                     }
                     script { (PreEscaped(VIEWER)) }
                 }
             }
         };
-        page.into_string() + "\n"
+        printable(&page.into_string()).into_owned() + "\n"
+    }
+}
+
+fn section(n: usize, title: &str, blocks: &[Block], unit: TimeUnit) -> Markup {
+    let id = format!("section-{}", n + 1);
+    let mut names = Names::under(title);
+    html! {
+        section aria-labelledby=(id) {
+            h2 id=(id) { (title) }
+            @for block in blocks { (block.to_html(&mut names, unit)) }
+        }
+    }
+}
+
+/// Names of the blocks below a heading, each different, for readers who hear the page.
+struct Names<'a> {
+    heading: &'a str,
+    given: usize,
+}
+
+impl<'a> Names<'a> {
+    fn under(heading: &'a str) -> Self {
+        Self { heading, given: 0 }
+    }
+
+    fn next(&mut self) -> String {
+        self.given += 1;
+        match self.given {
+            1 => self.heading.to_owned(),
+            n => format!("{}, {n}", self.heading),
+        }
     }
 }
 
@@ -142,19 +181,29 @@ impl Block {
         }
     }
 
-    fn to_html(&self) -> Markup {
+    fn to_html(&self, names: &mut Names<'_>, unit: TimeUnit) -> Markup {
         if self.is_empty() {
             return Markup::default();
         }
         match self {
             Self::Text(text) => html! { p { (text) } },
-            Self::Table(table) => table.to_html(),
+            Self::Table(table) => table.to_html(&names.next(), unit),
             Self::Plots(plots) => {
                 html! { div.plots { @for plot in plots { figure.plot { (plot) } } } }
             }
-            Self::Figure(markup) => html! { figure.explore { div.view { (markup) } } },
+            Self::Figure(markup) => html! {
+                figure.explore {
+                    div.view tabindex="0" role="region" aria-label=(names.next()) { (markup) }
+                }
+            },
             Self::Folded(summary, blocks) => {
-                html! { details { summary { (summary) } @for b in blocks { (b.to_html()) } } }
+                let mut names = Names::under(summary);
+                html! {
+                    details {
+                        summary { (summary) }
+                        @for block in blocks { (block.to_html(&mut names, unit)) }
+                    }
+                }
             }
             Self::Command(text) => html! { pre { (text) } },
         }
@@ -173,11 +222,16 @@ mod tests {
         let table = Table::new([Column::text("name")]).with([Cell::text("<script>")]);
         let folded = Block::Folded("more".into(), vec![Block::Table(table)]);
         page.section("one", [folded, Block::Command("x < 'y z'".into())]);
+        let named = |name: &str| Table::new([Column::text(name)]).with([Cell::text("x")]);
+        page.section("two", ["a", "b"].map(|name| Block::Table(named(name))));
         page.section("empty", [Block::text("")]);
         let html = page.to_html();
         assert!(html.contains("<h1>a &lt;b&gt; &amp; c</h1>") && html.contains("card bad"));
         assert!(html.contains("&lt;script&gt;") && html.contains("x &lt; 'y z'"));
-        assert!(!html.contains("<h2>empty"), "an empty section is left out");
+        assert!(!html.contains(">empty</h2>"), "an empty section is left out");
+        for name in ["more", "two", "two, 2"] {
+            assert!(html.contains(&format!("role=\"region\" aria-label=\"{name}\"")), "{html}");
+        }
         for outside in ["src=\"http", "href=", "url(http", "@import"] {
             assert!(!html.contains(outside), "{outside}");
         }

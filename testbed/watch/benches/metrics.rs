@@ -2,6 +2,8 @@
 //!
 //! `cargo bench -p dormouse-watch --bench metrics`
 
+#![expect(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
+
 use std::hint::black_box;
 use std::time::Instant;
 

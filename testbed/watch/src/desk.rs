@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use dormouse_coordinator::{Remote, RemoteError, address_of};
+use dormouse_identity::Role;
 use dormouse_proto::v1;
 use dormouse_proto::v1::interrupt_request::{Action, Target};
 use serde::Deserialize;
 
-use crate::source::secret_in;
+use crate::source::token_in;
 
 /// An act of the provider that somebody asks for, as the page and the command say it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -83,8 +84,8 @@ pub(crate) enum DeskError {
 
 async fn coordinator(folder: &Path) -> Result<Remote, DeskError> {
     let address = address_of(folder)?.ok_or(DeskError::Away)?;
-    let secret = secret_in(folder).ok_or(DeskError::Away)?;
-    Ok(Remote::dial(&address, secret).await?)
+    let token = token_in(folder, Role::Operator).ok_or(DeskError::Away)?;
+    Ok(Remote::dial(&address, token).await?)
 }
 
 /// Ends the run in this folder before its time.

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dormouse_coordinator::{EventLines, Remote, RemoteError, address_of};
+use dormouse_identity::{Role, Token};
 use dormouse_model::Step;
-use dormouse_proto::{Secret, v1};
+use dormouse_proto::v1;
 use dormouse_report::output::{Header, OutputError, RunLog};
 use dormouse_report::replay::{ReplayError, play};
 use serde::Deserialize;
@@ -24,8 +25,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 const ASK_EVERY: Duration = Duration::from_millis(500);
 /// Lines of a log that are taken in before others have a turn.
 const AT_ONCE: usize = 2_000;
-/// The file of the secret in a run's folder.
-pub(crate) const SECRET: &str = "secret";
 
 /// Why a run can't be looked at, or no longer.
 #[derive(Debug, thiserror::Error)]
@@ -51,9 +50,9 @@ pub(crate) enum WatchError {
     Remote(#[from] RemoteError),
 }
 
-/// The secret in a run's folder; `None` where there is none, as of a run that is over.
-pub(crate) fn secret_in(folder: &Path) -> Option<Secret> {
-    std::fs::read_to_string(folder.join(SECRET)).ok()?.parse().ok()
+/// The token of a role in a run's folder; `None` where there is none, as of a run that is over.
+pub(crate) fn token_in(folder: &Path, role: Role) -> Option<Token> {
+    std::fs::read_to_string(folder.join(role.file())).ok()?.parse().ok()
 }
 
 /// Follows a run for ever: whoever serves it, and whether anybody does.
@@ -147,8 +146,8 @@ async fn again(followed: &Arc<Followed>, header: &Header) -> Result<(), WatchErr
 /// Takes in what there is by now, and what comes while a coordinator gives it.
 async fn steps(followed: &Arc<Followed>) -> Result<(), WatchError> {
     let folder = followed.folder().to_owned();
-    let served = match (address_of(&folder)?, secret_in(&folder)) {
-        (Some(address), Some(secret)) => Remote::dial(&address, secret).await.ok(),
+    let served = match (address_of(&folder)?, token_in(&folder, Role::Observer)) {
+        (Some(address), Some(token)) => Remote::dial(&address, token).await.ok(),
         _ => None,
     };
     match served {

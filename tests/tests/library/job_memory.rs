@@ -56,7 +56,7 @@ fn a_log_s_jobs_ask_for_what_its_field_10_says() {
     let line = |number, kilobytes| {
         format!("{number} {number} -1 60 2 -1 -1 2 90 {kilobytes} 1 1 1 1 1 1 -1 -1\n")
     };
-    fs::write(&log, line(1, 1024) + &line(2, -1) + &line(3, 4096)).unwrap();
+    fs::write(&log, [line(1, 1024), line(2, -1), line(3, 4096)].concat()).unwrap();
     let text = format!(
         "name = \"mine\"\n[workload]\nkind = \"swf\"\nlog = \"{}\"\nprocessors = 4\n\
          on-malformed = \"skip\"\n[scheduler]\nname = \"keasy\"\n",

@@ -8,6 +8,7 @@ mod answers;
 mod background;
 mod calibration;
 mod checked;
+mod credits;
 mod invariants;
 mod job_checkpoints;
 mod job_credits;

@@ -80,6 +80,39 @@ fn a_picture_has_what_the_record_of_a_bag_has() {
     }
 }
 
+/// The credits of a burstable VM are drawn from its launch to its end, as in the record.
+#[test]
+fn a_picture_has_the_credits_of_a_vm_over_its_whole_life() {
+    for (name, set) in [
+        ("j60-sc2", &[][..]),
+        ("ed200-sc5", &[]),
+        ("j60-sc2", &["cloud.boot=\"30s\"", "interruption.0.scope=vm"]),
+    ] {
+        let experiment = with(name, set).unwrap();
+        let (steps, _) = played(&experiment);
+        let record = record_of(&experiment, &steps);
+        let changes = changes(&experiment, &steps);
+        let mut burstable = 0;
+        for vm in record.vms.values() {
+            let said = named(&changes, "credits").filter(|it| it[2] == vm.id.get());
+            let said: Vec<_> =
+                said.map(|it| (it[1].as_f64().unwrap(), it[3].as_f64().unwrap())).collect();
+            let points = record.credits(vm.id, &experiment.whole_setup().catalogue);
+            let points: Vec<_> =
+                points.iter().map(|(at, is)| (at.as_secs_f64(), is.as_f64())).collect();
+            burstable += usize::from(!points.is_empty());
+            let what = format!("{name} {set:?} {}: {said:?}, and {points:?}", vm.id);
+            assert_eq!(said.is_empty(), points.is_empty(), "{what}");
+            let near =
+                |a: (f64, f64), b: (f64, f64)| (a.0 - b.0).abs() < 1e-5 && (a.1 - b.1).abs() < 1e-3;
+            for point in points {
+                assert!(said.iter().any(|it| near(*it, point)), "{point:?} of {what}");
+            }
+        }
+        assert!(burstable > 0, "{name} {set:?}");
+    }
+}
+
 /// No vCPU of a VM has two tasks in one tier at once.
 #[test]
 fn no_two_tasks_are_drawn_on_one_another() {

@@ -33,7 +33,8 @@ fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> 
                     };
                     change(*task, &mut ledger);
                     let (vm, task, attempt) = (*vm, *task, *attempt);
-                    let report = Report::Ledger { vm, task, attempt, ledger: Box::new(ledger) };
+                    let report =
+                        Report::Ledger { vm, task, attempt, ledger: Box::new(ledger), own: None };
                     let event = Event::Machine { host: *host, number: 0, report };
                     record.see(&Step {
                         seq: step.seq,

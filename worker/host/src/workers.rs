@@ -72,7 +72,7 @@ pub fn folder() -> io::Result<Roots> {
 }
 
 impl LocalWorkers {
-    /// Starts this program as `count` workers that dial `coordinator` and know the secret in this
+    /// Starts this program as `count` workers that dial `coordinator` and join with the token in this
     /// file; what they say goes to files in `logs`.
     ///
     /// # Errors

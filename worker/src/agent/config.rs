@@ -8,18 +8,21 @@ use std::{
     time::Duration,
 };
 
-use dormouse_proto::Secret;
+use dormouse_identity::Token;
 
 use super::cores::Cores;
-use crate::cgroup::{Hierarchy, own_cpu_quota};
+use crate::{
+    cgroup::{Hierarchy, own_cpu_quota},
+    jail,
+};
 
 /// What an agent is told.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// The coordinator's address, `host:port`.
     pub coordinator: String,
-    /// The secret of its run. See [`super::read_secret`].
-    pub secret: Secret,
+    /// The token by which it joins the run. See [`super::read_token`].
+    pub token: Token,
     /// The worker's name: the same name is the same worker after a restart.
     pub name: String,
     /// The worker's own directory, for tasks and checkpoints; no two workers share one.
@@ -35,6 +38,8 @@ pub struct Config {
     /// The process that starts it, if it is to end with that one until its first welcome: nobody else
     /// knows of it by then.
     pub parent: Option<i32>,
+    /// The jail of its tasks.
+    pub jail: jail::Request,
     /// How long to hold the VMs without a connection; `None`: as the coordinator says.
     pub hold: Option<Duration>,
 }
@@ -44,14 +49,14 @@ impl Config {
     #[must_use]
     pub fn new(
         coordinator: impl Into<String>,
-        secret: Secret,
+        token: Token,
         name: impl Into<String>,
         root: impl Into<PathBuf>,
         task_program: impl Into<PathBuf>,
     ) -> Self {
         Self {
             coordinator: coordinator.into(),
-            secret,
+            token,
             name: name.into(),
             root: root.into(),
             task_program: task_program.into(),
@@ -59,6 +64,7 @@ impl Config {
             criu: find_criu(),
             patience: Duration::from_secs(30),
             parent: None,
+            jail: jail::Request::default(),
             hold: None,
         }
     }
@@ -70,7 +76,7 @@ impl Config {
         root: impl Into<PathBuf>,
         task_program: impl Into<PathBuf>,
     ) -> Self {
-        Self::new("localhost:0", Secret::new([0; 32]), name, root, task_program)
+        Self::new("localhost:0", Token::of_nobody(), name, root, task_program)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
-use crate::{cgroup, cleanup, process, store, workspace};
+use crate::{cgroup, cleanup, criu, jail, process, store, workspace};
 
 /// The result of an agent's call.
 pub type Result<T, E = AgentError> = std::result::Result<T, E>;
@@ -19,17 +19,20 @@ pub enum AgentError {
         /// What is wrong with it.
         source: tonic::transport::Error,
     },
-    /// The file with the secret of the run can't be used.
+    /// The file with the token of the run can't be used.
     #[error(
         "{}: {why}; give a copy of the file `secret` in the run's folder on the coordinator's host",
         path.display()
     )]
     Secret {
-        /// The file that was given as the secret's.
+        /// The file that was given as the token's.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
     },
+    /// TLS can't be set up.
+    #[error("connections can't be secured")]
+    Identity(#[from] dormouse_identity::IdentityError),
     /// The coordinator doesn't take this worker.
     #[error("the coordinator at {address} refuses this worker: {why}")]
     Refused {
@@ -47,9 +50,31 @@ pub enum AgentError {
     /// The worker's directory.
     #[error("the worker's directory cannot be set up")]
     Workspace(#[source] workspace::Error),
+    /// A part of the tasks' jail can't be had here, and all of it is demanded.
+    #[error(
+        "the jail of tasks can't be had here; {remedy}; or begin with --jail partial, which leaves out what \
+         can't be had"
+    )]
+    Jail {
+        /// What to add in this place.
+        remedy: String,
+        /// The part that is lacking, and why.
+        source: jail::Error,
+    },
+    /// CRIU does not work in the tasks' jail.
+    #[error(
+        "CRIU does not work in the jail of tasks, which shows it its own folder and /usr; give --criu the \
+         program itself, or begin with --jail none"
+    )]
+    JailCriu(#[source] Box<criu::Error>),
     /// The checkpoint store.
     #[error("the worker's checkpoint store cannot be opened")]
     Store(#[source] store::Error),
+    /// The contents of files with which tasks begin can't be kept.
+    #[error(
+        "the directory `contents` in the worker's own can't be used; see to it that it can be written"
+    )]
+    Contents(#[source] std::io::Error),
     /// The worker's directory has been removed under it.
     #[error(
         "the folder `tasks` in the worker's own folder is gone ({} for its tasks): nothing can be started or kept without it; everything is cleaned up, start the \

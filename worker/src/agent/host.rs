@@ -2,18 +2,20 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use dormouse_proto::v1::{Report, Welcome};
+use dormouse_proto::v1::{Report, StartTask, Welcome};
 use dormouse_units::{Attempt, Span, Speedup, TaskId};
 use nix::time::{ClockId, clock_getres};
 use tokio::sync::{Semaphore, mpsc};
+use tonic::transport::Channel;
 
 use super::{
-    Prepared, available_millicores, cores::Cores, places::Places, report::explain,
-    session::Trusted, threads::Deletions, transfer::Transfers,
+    Prepared, available_millicores, bounds, cores::Cores, own, places::Places, report::explain,
+    threads::Deletions, transfer::Transfers,
 };
 use crate::{
     checkpointer::Checkpointer,
-    store::Store,
+    contents::Cache,
+    store::{ImageKey, Store},
     workspace::{self, TaskName, Workspace},
 };
 
@@ -37,8 +39,12 @@ pub(crate) mod limit {
 #[derive(Debug)]
 pub(crate) struct Host {
     pub(crate) prepared: Arc<Prepared>,
+    /// The store of checkpoints, sealed by the run's key.
+    store: Store,
     pub(crate) checkpointer: Option<Checkpointer>,
     pub(crate) run: String,
+    /// The cores that the worker offers, in thousandths.
+    pub(crate) millicores: u32,
     pub(crate) speedup: Speedup,
     /// A checkpoint stands still for as long as modelled.
     pub(crate) hold_checkpoints: bool,
@@ -69,13 +75,25 @@ impl Host {
     pub(crate) fn new(
         prepared: &Arc<Prepared>,
         (welcome, speedup): (&Welcome, Speedup),
-        coordinator: Trusted,
+        coordinator: Channel,
         reports: mpsc::UnboundedSender<Report>,
     ) -> Self {
+        // A coordinator that says none has workers of its own version: each has a key of its own.
+        let store = match ImageKey::new(&welcome.image_key) {
+            Some(key) => prepared.store.with_key(key),
+            None => {
+                tracing::warn!(
+                    "the run has no key for checkpoints: none can go on on another worker"
+                );
+                prepared.store.clone()
+            }
+        };
         Self {
             prepared: Arc::clone(prepared),
-            checkpointer: prepared.checkpointer(),
+            checkpointer: prepared.checkpointer(&store),
+            store,
             run: welcome.run.clone(),
+            millicores: prepared.millicores,
             speedup,
             hold_checkpoints: welcome.hold_checkpoints,
             places: Arc::default(),
@@ -93,7 +111,17 @@ impl Host {
     }
 
     pub(crate) fn store(&self) -> &Store {
-        &self.prepared.store
+        &self.store
+    }
+
+    /// Whether checkpoints of the task of an order can be had here: those of memory need CRIU.
+    pub(crate) fn keeps(&self, order: &StartTask) -> bool {
+        self.checkpointer.is_some() || !own::is_saved_by_criu(order)
+    }
+
+    /// The contents of files with which tasks begin.
+    pub(crate) fn contents(&self) -> &Cache {
+        &self.prepared.contents
     }
 
     pub(crate) fn program(&self) -> PathBuf {
@@ -122,7 +150,7 @@ impl Host {
     /// Hands a report to the session.
     pub(crate) fn report(&self, report: Report) {
         // The session ends before the VMs only when nobody wants reports any more.
-        let _ = self.reports.send(report);
+        let _ = self.reports.send(bounds::shorten(report));
     }
 
     /// The share of a host core, in ppm, at which `cpu_us` of CPU time are had in `runtime_us`

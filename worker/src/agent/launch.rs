@@ -7,15 +7,20 @@ use std::{
 };
 
 use dormouse_proto::v1::{CheckpointRef, Kept, StartTask};
-use dormouse_tasks::progress::{self, ProgressReader, State};
-use dormouse_units::{Ppm, TaskId};
+use dormouse_tasks::{
+    progress::{self, ProgressReader, State},
+    supervisor,
+};
+use dormouse_units::Ppm;
 use dormouse_vm::life::LaunchError;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
 use super::{
+    bounds,
     gate::{Gate, Inside, Pass},
     host::{Host, limit},
+    own,
     report::{explain, key},
     snapshot::go_on_with_clock,
     transfer::FetchError,
@@ -23,7 +28,8 @@ use super::{
 use crate::{
     cgroup::{self, Slot},
     checkpointer,
-    process::{Ended, Program, Task, await_stop, resume},
+    process::{Ended, Program, Task, await_stop, resume_all},
+    store::{DIRECTORY, Expected},
     workspace::TaskName,
 };
 
@@ -76,21 +82,24 @@ pub(crate) async fn launch(
     name: TaskName,
     order: StartTask,
 ) -> Result<Birth, LaunchError> {
-    let restores = order.from.is_some() && host.checkpointer.is_some() && !is_silent(&order);
+    let restores = order.from.is_some() && host.keeps(&order) && !is_silent(&order);
+    own::bring_inputs(&host, &pass, &order).await?;
     if let Some(from) = order.from.filter(|_| restores) {
         bring_checkpoint(&host, &pass, &name, (&order, from)).await?;
     }
+    let from_scratch = if order.own.is_some() { Way::Own } else { Way::FromScratch };
     let mut way = match restores {
-        true => Way::Restored,
+        true if own::is_saved_by_criu(&order) => Way::Restored,
+        true => Way::Own,
         false if is_silent(&order) => Way::Silent,
-        false => Way::FromScratch,
+        false => from_scratch,
     };
     let begun = Begun { host, place, name, order };
     loop {
         pass.thawed().await.map_err(|e| explain(&e))?;
         let permit = match way {
             Way::Restored => Some(turn_at_criu(&begun.host, &pass).await?),
-            Way::FromScratch | Way::Silent => None,
+            Way::FromScratch | Way::Silent | Way::Own => None,
         };
         // It may have been frozen while this waited, and CRIU is others' then.
         let Some(inside) = pass.birth() else { continue };
@@ -99,7 +108,7 @@ pub(crate) async fn launch(
             Ok(Born::Alive(birth)) => return Ok(birth),
             Ok(Born::NoImage) => {
                 tracing::warn!(task = %begun.name, "no checkpoint can be restored: from scratch");
-                way = Way::FromScratch;
+                way = from_scratch;
                 continue;
             }
             Ok(Born::Refused { why }) => LaunchError { why, image: pass.check().is_ok() },
@@ -119,6 +128,8 @@ enum Way {
     Restored,
     FromScratch,
     Silent,
+    /// A program of the user's own, from its directory.
+    Own,
 }
 
 /// What came of bringing a task to life.
@@ -157,6 +168,10 @@ impl Begun {
                 from_scratch(&host, &place, &allowed, &name, &order).map(Born::Alive)
             }
             Way::Silent => without_words(&host, &place, &order).map(Born::Alive),
+            Way::Own => {
+                make_room(&host, &name, &order)?;
+                own::from_directory(&host, &place, &allowed, &name, &order).map(Born::Alive)
+            }
         };
         bring_to_life(pass, inside, permit, work).await
     }
@@ -209,7 +224,7 @@ pub(crate) async fn bring_checkpoint(
         .await?
     };
     pass.check().map_err(|e| explain(&e))?;
-    if here { Ok(()) } else { fetch_newest(host, pass, key(order.task).0, from).await }
+    if here { Ok(()) } else { fetch_newest(host, pass, order, from).await }
 }
 
 /// Whether the local copy of a checkpoint, taken by this attempt, can be used. Newer ones, of
@@ -233,12 +248,25 @@ fn is_sound(host: &Host, name: &TaskName, (newest, by): (u64, u32)) -> Result<bo
 }
 
 /// Fetches the newest sound one the coordinator has. None at all is no error.
-async fn fetch_newest(host: &Host, pass: &Pass, task: TaskId, from: Kept) -> Result<(), String> {
+async fn fetch_newest(
+    host: &Host,
+    pass: &Pass,
+    order: &StartTask,
+    from: Kept,
+) -> Result<(), String> {
+    let (task, _) = key(order.task);
     let oldest = from.checkpoint.saturating_sub(OLDER).max(1);
     for checkpoint in (oldest..=from.checkpoint).rev() {
         let (run, attempt) = (host.run.clone(), from.attempt);
         let reference = CheckpointRef { run, task: task.get(), checkpoint, attempt };
-        match host.transfers.fetch(host.store(), pass, reference).await {
+        let expected = Expected {
+            task: host.task_name(task).map_err(|e| explain(&e))?,
+            sequence: u64::from(checkpoint),
+            attempt,
+            program: program_of(order),
+            bytes: bounds::image_bytes(order),
+        };
+        match host.transfers.fetch(host.store(), pass, reference, &expected).await {
             Ok(()) => return Ok(()),
             Err(error @ FetchError::Absent(_)) => {
                 let why = explain(&error);
@@ -261,6 +289,9 @@ fn restore(
 ) -> Result<Born, String> {
     let Some(checkpointer) = &host.checkpointer else { return Ok(Born::NoImage) };
     claim(host, name, order)?;
+    if let Some(own) = &order.own {
+        host.workspace().bound_task(name, own.directory_bytes).map_err(|e| explain(&e))?;
+    }
     let Place { groups, cpu, slot, .. } = place;
     let before = base(place)?;
     // It comes to life standing still, and gets there late under its quota.
@@ -282,12 +313,15 @@ fn restore(
         let was = page.read().unwrap_or_default();
         // Another attempt may have the place by now.
         pass.check().map_err(|e| explain(&e))?;
-        go_on_with_clock(host, name, &page, pid)?;
+        if order.own.is_none() {
+            go_on_with_clock(host, name, &page, pid)?;
+        }
         Ok((page, was, base(place)?))
     });
     drop(lifted);
     let seen = standing.and_then(|(page, was, born)| {
-        resume(pid).map_err(|e| explain(&e))?;
+        let all = groups.slot_pids(*cpu, *slot).map_err(|e| explain(&e))?;
+        resume_all(all.into_iter().chain([pid])).map_err(|e| explain(&e))?;
         first_instruction(&page, pass, &restored.task, was.heartbeat)?;
         let came_with = Ppm::new(u32::try_from(was.ppm).unwrap_or(done_ppm));
         Ok(Seen { page, born, came_with })
@@ -305,11 +339,7 @@ fn from_scratch(
     name: &TaskName,
     order: &StartTask,
 ) -> Result<Birth, String> {
-    claim(host, name, order)?;
-    if order.from.is_none() {
-        // Of a life that the coordinator does not want continued.
-        host.store().remove_task(name).map_err(|e| explain(&e))?;
-    }
+    make_room(host, name, order)?;
     let directory = host.workspace().task(name);
     let progress = directory.join(PROGRESS);
     // There before the task is, which waits for its quota: however late its first
@@ -359,8 +389,27 @@ fn without_words(host: &Host, place: &Place, order: &StartTask) -> Result<Birth,
     Ok(Birth { process, page: None, done_ppm, came_with, base_ns, born_ns, at, ended })
 }
 
+/// Claims the task's directory, for one that begins from scratch.
+fn make_room(host: &Host, name: &TaskName, order: &StartTask) -> Result<(), String> {
+    claim(host, name, order)?;
+    if order.from.is_none() {
+        // Of a life that the coordinator does not want continued.
+        host.store().remove_task(name).map_err(|e| explain(&e))?;
+    }
+    Ok(())
+}
+
 fn arguments(order: &StartTask) -> &[String] {
     order.program.as_ref().map_or(&[], |program| &program.args)
+}
+
+/// The kind of program that a task's checkpoints are of.
+fn program_of(order: &StartTask) -> String {
+    match &order.own {
+        Some(_) if own::is_saved_by_criu(order) => supervisor::KIND.to_owned(),
+        Some(_) => DIRECTORY.to_owned(),
+        None => arguments(order).first().cloned().unwrap_or_default(),
+    }
 }
 
 /// Whether a task is a program that says nothing.
@@ -369,15 +418,15 @@ pub(crate) fn is_silent(order: &StartTask) -> bool {
 }
 
 /// What was seen of a task that comes to life.
-struct Seen {
-    page: ProgressReader,
+pub(crate) struct Seen {
+    pub(crate) page: ProgressReader,
     /// CPU time of its slot before its first own instruction.
-    born: u64,
-    came_with: Ppm,
+    pub(crate) born: u64,
+    pub(crate) came_with: Ppm,
 }
 
 /// A birth, or the end of a process that did not come to life.
-fn settled(
+pub(crate) fn settled(
     process: Task,
     pass: &Pass,
     seen: Result<Seen, String>,
@@ -413,7 +462,7 @@ fn claim(host: &Host, name: &TaskName, order: &StartTask) -> Result<(), String> 
     host.places.claim(host.workspace(), name, task, attempt).map_err(|e| explain(&e))
 }
 
-fn base(place: &Place) -> Result<u64, String> {
+pub(crate) fn base(place: &Place) -> Result<u64, String> {
     place.groups.slot_cpu_ns(place.cpu, place.slot).map_err(|e| explain(&e))
 }
 
@@ -422,7 +471,7 @@ fn base(place: &Place) -> Result<u64, String> {
 ///
 /// The page is memory shared with nobody who could wake us, so it is looked at every
 /// millisecond, for the few that a birth takes.
-fn first_instruction(
+pub(crate) fn first_instruction(
     page: &ProgressReader,
     pass: &Pass,
     task: &Task,

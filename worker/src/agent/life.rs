@@ -11,16 +11,16 @@ use tokio::{sync::mpsc, task::JoinHandle};
 use tonic::transport::Endpoint;
 
 use super::{
-    AgentError, NEWS, Prepared, Result,
+    AgentError, NEWS, Prepared, Result, bounds,
     faults::{self, Network},
     host::{Host, limit},
     load::Load,
     measure,
     noop::Noop,
     parent,
-    report::report,
+    report::{explain, report, vm_failed},
     run::Signals,
-    session::{Credentials, Heard, Trusted},
+    session::{Credentials, Heard},
     vm::{Ask, Asked},
     vms::{Vms, VmsMsg},
 };
@@ -89,14 +89,10 @@ pub(crate) async fn live(
         welcome.host
     );
     // For checkpoints, apart from the session's.
-    let (channel, credentials) = (
-        dialled.network.connect_lazy(&dialled.endpoint),
-        dialled.credentials.of_host(welcome.host),
-    );
+    let coordinator = dialled.network.connect_lazy(&dialled.endpoint, dialled.credentials.tls()?);
     let speedup = Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second);
     let what = || "a run whose clock stands still".to_owned();
     let speedup = speedup.ok_or_else(|| AgentError::Protocol { what: what() })?;
-    let coordinator = Trusted::new(channel, credentials);
     let host = Arc::new(Host::new(prepared, (&welcome, speedup), coordinator, reports));
     host.task_name(TaskId::new(0)).map_err(|e| AgentError::Protocol { what: e.to_string() })?;
     let (vms, ended) = Actor::spawn(None, Vms, Arc::clone(&host))
@@ -126,6 +122,15 @@ impl Life {
         signals: &mut Signals,
     ) -> Result<End> {
         let programs = self.welcome.programs.clone();
+        if programs.len() > bounds::PROGRAMS {
+            let what = format!("{} programs to measure", programs.len());
+            return Err(AgentError::Protocol { what });
+        }
+        for program in &programs {
+            bounds::check_program(program).map_err(|why| AgentError::Protocol {
+                what: format!("a program that is none of a run ({why})"),
+            })?;
+        }
         let measuring = measure::repetitions(Arc::clone(&self.host), programs);
         tokio::pin!(measuring);
         let mut measured = self.noop.is_some();
@@ -196,6 +201,13 @@ impl Life {
             noop.obey(command, |report| self.host.report(report));
             return Ok(());
         }
+        if let Err(why) = bounds::check(&command) {
+            tracing::warn!(number, why, "a command is refused");
+            if let Some(said) = refusal(&command, why) {
+                self.host.report(said);
+            }
+            return Ok(());
+        }
         let (vm, ask) = match command {
             command::Command::CreateVm(create) => {
                 return self.tell(VmsMsg::Create(Box::new(create), asked));
@@ -213,6 +225,7 @@ impl Life {
             command::Command::SetSupply(set) => (set.vm, Ask::SetSupply(set)),
             command::Command::PromoteTask(of) => (of.vm, Ask::Promote(of)),
             command::Command::CheckpointNow(of) => (of.vm, Ask::CheckpointNow(of)),
+            command::Command::Announce(said) => (said.vm, Ask::Announce(said)),
             command::Command::MoveTask(to) => (vm_of(to.task)?, Ask::Move(to)),
         };
         self.tell(VmsMsg::Ask(vm, ask, asked))
@@ -233,18 +246,29 @@ impl Life {
         self.vms.stop(None);
         self.host.deletions.done().await;
         let checkpoints = self.host.workspace().checkpoints().join(&self.host.run);
-        let tasks = self.host.workspace().tasks().join(&self.host.run);
+        let host = Arc::clone(&self.host);
         self.host.deletions.add(move || {
-            for directory in [checkpoints, tasks] {
-                match std::fs::remove_dir_all(&directory) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        tracing::warn!(%error, directory = %directory.display(), "left behind");
-                    }
-                    _ => {}
+            match std::fs::remove_dir_all(&checkpoints) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    tracing::warn!(%error, directory = %checkpoints.display(), "left behind");
                 }
+                _ => {}
+            }
+            if let Err(error) = host.workspace().remove_run(&host.run) {
+                tracing::warn!(why = explain(&error), "directories of tasks are left behind");
             }
         });
         self.host.deletions.done().await;
+    }
+}
+
+/// What is said of a command that is not obeyed.
+fn refusal(command: &command::Command, why: String) -> Option<Report> {
+    match command {
+        command::Command::CreateVm(create) => Some(vm_failed(create.vm, why)),
+        command::Command::StartTask(start) => Some(refused(start, why)),
+        command::Command::MoveTask(to) => to.task.map(|task| vm_failed(task.vm, why)),
+        _ => None,
     }
 }
 

@@ -25,6 +25,7 @@
 /// The target of what a user is told while nothing is wrong.
 pub const NEWS: &str = "news";
 
+mod bounds;
 mod config;
 mod cores;
 mod error;
@@ -37,6 +38,7 @@ mod load;
 mod measure;
 mod memory;
 mod noop;
+mod own;
 mod parent;
 mod places;
 mod prepare;
@@ -58,7 +60,7 @@ pub use config::{Config, available_millicores, find_criu};
 pub use error::{AgentError, Result};
 pub use prepare::{Prepared, lower_priority, prepare_process, raise_priority};
 pub use run::{Ended, run};
-pub use secret::{read_secret, read_secret_within};
+pub use secret::{read_token, read_token_within};
 
 pub(crate) use host::limit;
 pub(crate) use launch::{PROGRESS, RESULT};

@@ -53,6 +53,7 @@ impl Noop {
             Command::SetMode(_)
             | Command::SetSupply(_)
             | Command::Fault(_)
+            | Command::Announce(_)
             | Command::PromoteTask(_)
             | Command::MoveTask(_)
             | Command::CheckpointNow(_) => {}

@@ -1,14 +1,16 @@
 //! What has to be done before the first thread.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use super::{AgentError, Config, Result};
+use super::{AgentError, Config, Result, report::explain};
 use crate::{
     cgroup::{CpuQuota, Hierarchy, InstanceName, Tree, own_low_weight},
     checkpointer::Checkpointer,
     cleanup,
+    contents::Cache,
     criu::{Criu, Version},
     guardian::Guardian,
+    jail::{self, Demand, Jail, Part},
     place::Place,
     process::{Identity, pid_namespace},
     store::Store,
@@ -35,7 +37,11 @@ pub struct Prepared {
     pub(crate) tree: Tree,
     pub(crate) workspace: Workspace,
     pub(crate) store: Store,
+    /// The contents of files with which tasks begin.
+    pub(crate) contents: Cache,
     pub(crate) criu: Option<(Criu, Version)>,
+    /// The cores that it offers, in thousandths.
+    pub(crate) millicores: u32,
     /// The program of tasks, at the path where it is on every worker.
     pub(crate) program: std::path::PathBuf,
     /// Kept to be told apart from other children; it ends by itself after this process.
@@ -65,6 +71,7 @@ pub fn prepare_process(config: &Config) -> Result<Prepared> {
     let workspace = Workspace::enter(&config.root).map_err(AgentError::Workspace)?;
     let program = workspace.install_program(&config.task_program).map_err(AgentError::Workspace)?;
     let store = Store::open(workspace.checkpoints()).map_err(AgentError::Store)?;
+    let contents = Cache::open(&workspace.contents()).map_err(AgentError::Contents)?;
     let cleaned =
         cleanup::clean_up(&hierarchy, &workspace, &store, CLEAN_UP).map_err(AgentError::CleanUp)?;
     if !cleaned.groups.trees.is_empty() || !cleaned.checkpoints.is_empty() {
@@ -72,7 +79,61 @@ pub fn prepare_process(config: &Config) -> Result<Prepared> {
     }
     let tree = Tree::create(hierarchy, name, PERIOD_US).map_err(AgentError::Cgroup)?;
     let criu = config.criu.as_ref().and_then(|path| usable(path));
-    Ok(Prepared { tree, workspace, store, criu, program, _guardian: guardian })
+    let (jail, workspace) = jail(config, &tree, workspace, criu.as_ref().map(|(criu, _)| criu))?;
+    let tree = tree.with_jail(jail);
+    let millicores = config.millicores;
+    Ok(Prepared {
+        tree,
+        workspace,
+        store,
+        contents,
+        criu,
+        millicores,
+        program,
+        _guardian: guardian,
+    })
+}
+
+/// Builds the jail of the tasks, and says what of it is lacking; where all of it is demanded that is an
+/// error.
+fn jail(
+    config: &Config,
+    tree: &Tree,
+    workspace: Workspace,
+    criu: Option<&Criu>,
+) -> Result<(Option<Arc<Jail>>, Workspace)> {
+    let lacks =
+        |error: jail::Error| {
+            let remedy = match error.part.capabilities() {
+            [] => "have the engine, or the kernel, offer control groups that count processes (pids)"
+                .to_owned(),
+            names => Place::detect().to_add_capabilities(names),
+        };
+            AgentError::Jail { remedy, source: error }
+        };
+    let layout = workspace.jail_layout(criu.map(Criu::program));
+    let Some(jail) = Jail::build(&config.jail, &layout).map_err(lacks)? else {
+        tracing::warn!("--jail none: tasks run as this user, and may do what it may");
+        return Ok((None, workspace));
+    };
+    if !tree.hierarchy().counts_pids() {
+        let source = std::io::Error::from(std::io::ErrorKind::Unsupported);
+        let part = Part::Pids;
+        let error = jail::Error { part, step: "finding who counts processes".to_owned(), source };
+        match config.jail.demand {
+            Demand::Full => return Err(lacks(error)),
+            _ => tracing::warn!(why = explain(&error), "the jail of tasks is not whole"),
+        }
+    }
+    for error in jail.lacking() {
+        tracing::warn!(why = explain(error), "the jail of tasks is not whole");
+    }
+    if let Some(criu) = criu {
+        let cell = jail.cell().map_err(lacks)?;
+        criu.settle_in(&cell, PROBE).map_err(|e| AgentError::JailCriu(Box::new(e)))?;
+    }
+    let workspace = workspace.with_users(jail.users());
+    Ok((Some(jail), workspace))
 }
 
 /// Says that others have the processors before this worker's tasks, where that is so: tasks are late
@@ -139,8 +200,9 @@ impl Prepared {
         self.criu.as_ref().map_or(0, |(criu, _)| criu.cpu_ns())
     }
 
-    pub(crate) fn checkpointer(&self) -> Option<Checkpointer> {
+    /// Takes checkpoints into this store.
+    pub(crate) fn checkpointer(&self, store: &Store) -> Option<Checkpointer> {
         let (criu, version) = self.criu.clone()?;
-        Some(Checkpointer::new(criu, version, self.store.clone(), &self.workspace))
+        Some(Checkpointer::new(criu, version, store.clone(), &self.workspace))
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use dormouse_proto::v1::{Report, TaskRef, VmFailed, VmRef, VmTook, report};
 use dormouse_units::{Attempt, TaskId};
 
+pub(crate) use crate::micros::micros;
+
 pub(crate) fn report(body: report::Report) -> Report {
     Report { report: Some(body) }
 }
@@ -32,10 +34,6 @@ pub(crate) type Key = (TaskId, Attempt);
 pub(crate) fn key(of: Option<TaskRef>) -> Key {
     let TaskRef { task, attempt, .. } = of.unwrap_or_default();
     (TaskId::new(task), Attempt::new(attempt))
-}
-
-pub(crate) fn micros(span: Duration) -> u64 {
-    u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// An error with its causes, for a report: the other side has only this text.

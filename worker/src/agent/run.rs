@@ -3,12 +3,12 @@
 use std::{
     sync::Arc,
     thread,
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant},
 };
 
 use dormouse_proto::{
-    CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, PROTOCOLS,
-    SUPPLY, TIERS, v1::Hello,
+    CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA,
+    PROTOCOLS, SUPPLY, TIERS, v1::Hello,
 };
 use tokio::{
     runtime::{Builder, Runtime},
@@ -92,11 +92,13 @@ fn lives(
     let network = Network::default();
     let mut pause = FIRST_PAUSE;
     let mut parent = config.parent;
+    let mut is_known = false;
     loop {
         let born = Instant::now();
         // In a later life it has been welcomed before.
-        let whom = (endpoint, &network, parent.take());
+        let whom = (endpoint, &network, parent.take(), is_known);
         let end = one_life(config, whom, prepared, runtime, &mut signals)?;
+        is_known = true;
         match end {
             End::Over { why } => return Ok(Ended::Over { why }),
             End::Terminated => return Ok(Ended::Terminated),
@@ -123,19 +125,20 @@ fn lives(
 
 fn one_life(
     config: &Config,
-    (endpoint, network, parent): (&Endpoint, &Network, Option<i32>),
+    (endpoint, network, parent, is_known): (&Endpoint, &Network, Option<i32>, bool),
     prepared: &Arc<Prepared>,
     runtime: &Runtime,
     signals: &mut Signals,
 ) -> Result<End> {
     let (report, reports) = mpsc::unbounded_channel();
     let (hear, heard) = mpsc::unbounded_channel();
-    let credentials = Credentials::new(config.secret.clone());
+    let credentials = Credentials::new(config.token.clone(), &config.root);
     let dial = Dial {
         endpoint: endpoint.clone(),
         network: network.clone(),
         credentials: credentials.clone(),
         hello: hello(config, prepared)?,
+        is_known,
         patience: config.patience,
         hold: config.hold,
     };
@@ -170,22 +173,17 @@ fn hello(config: &Config, prepared: &Prepared) -> Result<Hello> {
     let groups = if hierarchy.is_v2() { CGROUP_V2 } else { CGROUP_V1 };
     let criu = prepared.criu.iter().flat_map(|_| [CRIU, JOB_CHECKPOINTS]);
     let capabilities =
-        [groups, TIERS, SUPPLY, FAULTS, JOB_MEMORY, JOB_CREDITS].into_iter().chain(criu);
+        [groups, TIERS, SUPPLY, FAULTS, JOB_MEMORY, JOB_CREDITS, METADATA].into_iter().chain(criu);
     Ok(Hello {
         worker: config.name.clone(),
-        incarnation: incarnation(),
+        // Drawn by the coordinator, when it joins.
+        incarnation: 0,
         millicores: config.millicores,
         memory_bytes: memory::available_bytes(hierarchy).map_err(AgentError::Cgroup)?,
         newest_protocol: PROTOCOLS.newest,
         oldest_protocol: PROTOCOLS.oldest,
         capabilities: capabilities.map(str::to_owned).collect(),
     })
-}
-
-/// A number no former life of this worker has had: the time of its birth, in nanoseconds.
-fn incarnation() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn endpoint(address: &str) -> Result<Endpoint> {

@@ -1,28 +1,32 @@
-//! The secret of a run, as a worker is given it.
+//! The token of a run, as a worker is given it.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read as _};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use dormouse_proto::Secret;
+use dormouse_identity::{Token, TokenError};
 
 use super::{AgentError, Result};
 
-/// More than any file of a secret has.
+/// More than any file of a token has.
 const MOST: u64 = 1024;
+
+/// Names the standard input.
+const STDIN: &str = "-";
 
 /// How often it is looked whether the file is there.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Reads the secret that a file holds, once it does: who starts a coordinator and its workers at once
+/// Reads the token that a file holds, once it does: who starts a coordinator and its workers at once
 /// has no file to begin with. `waits` is called if it has to be waited for.
 ///
 /// # Errors
 /// The file is not there in time or can't be read, or it holds something else.
-pub fn read_secret_within(path: &Path, patience: Duration, waits: impl FnOnce()) -> Result<Secret> {
+pub fn read_token_within(path: &Path, patience: Duration, waits: impl FnOnce()) -> Result<Token> {
     let (begun, mut waits) = (Instant::now(), Some(waits));
     let is_missing = || match std::fs::metadata(path) {
+        _ if path == Path::new(STDIN) => false,
         // It is being written.
         Ok(file) => file.is_file() && file.len() == 0,
         Err(error) => error.kind() == ErrorKind::NotFound,
@@ -33,22 +37,26 @@ pub fn read_secret_within(path: &Path, patience: Duration, waits: impl FnOnce())
         }
         std::thread::sleep(LOOK);
     }
-    read_secret(path)
+    read_token(path)
 }
 
-/// Reads the secret that a file holds.
+/// Reads the token that a file holds; `-` is the standard input, whose first line it is.
 ///
 /// # Errors
 /// The file can't be read, or holds something else.
-pub fn read_secret(path: &Path) -> Result<Secret> {
+pub fn read_token(path: &Path) -> Result<Token> {
     let wrong = |why: String| AgentError::Secret { path: path.to_owned(), why };
     let read = || {
         let mut text = Vec::new();
-        File::open(path)?.take(MOST).read_to_end(&mut text)?;
+        if path == Path::new(STDIN) {
+            BufReader::new(io::stdin().take(MOST)).read_until(b'\n', &mut text)?;
+        } else {
+            File::open(path)?.take(MOST).read_to_end(&mut text)?;
+        }
         io::Result::Ok(String::from_utf8_lossy(&text).into_owned())
     };
     let text = read().map_err(|error| wrong(error.to_string()))?;
-    text.parse().map_err(|error: dormouse_proto::SecretError| wrong(error.to_string()))
+    text.parse().map_err(|error: TokenError| wrong(error.to_string()))
 }
 
 #[cfg(test)]
@@ -57,11 +65,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_that_is_not_there_yet_is_waited_for_and_that_is_said_once() {
+    fn a_token_that_is_not_there_yet_is_waited_for_and_that_is_said_once() {
         let folder = tempfile::tempdir().unwrap();
-        let (path, line) = (folder.path().join("secret"), "a5".repeat(32));
+        let (path, line) = (folder.path().join("secret"), Token::of_nobody().line());
         let mut said = 0;
-        let missing = read_secret_within(&path, Duration::ZERO, || said += 1).unwrap_err();
+        let missing = read_token_within(&path, Duration::ZERO, || said += 1).unwrap_err();
         assert!(missing.to_string().contains("No such file"), "{missing}");
         // It is made, and then written, while it is waited for.
         let writes = || {
@@ -70,10 +78,10 @@ mod tests {
             let (path, line) = (path.clone(), line.clone());
             std::thread::spawn(move || std::fs::write(path, line).unwrap());
         };
-        read_secret_within(&path, Duration::from_secs(60), writes).unwrap();
-        read_secret_within(&path, Duration::from_secs(60), || panic!("it is there")).unwrap();
+        read_token_within(&path, Duration::from_secs(60), writes).unwrap();
+        read_token_within(&path, Duration::from_secs(60), || panic!("it is there")).unwrap();
         assert_eq!(said, 1);
         std::fs::write(&path, "no secret").unwrap();
-        read_secret_within(&path, Duration::from_secs(60), || panic!("it is there")).unwrap_err();
+        read_token_within(&path, Duration::from_secs(60), || panic!("it is there")).unwrap_err();
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     checkpointer::{Begin, OnceStopped, Snapped},
     criu::AfterDump,
-    process::{Identity, Task, cpu_ns, resume},
+    process::{Identity, Task, cpu_ns, resume, resume_all},
     store::{Checkpoint, Progress},
     workspace::TaskName,
 };
@@ -55,20 +55,23 @@ impl SnapshotError {
 #[error("its VM freezes")]
 struct Overtaken;
 
-/// Takes a checkpoint. Blocks for as long as that takes.
+/// Takes a checkpoint: of a task of which a part is `due` to be in it, and of which, if it is a program of
+/// the user's own, a part is known to be done. Blocks for as long as that takes.
 pub(crate) fn take(
     host: &Host,
     place: &Place,
     name: &TaskName,
     attempt: Attempt,
     (task, page): (&Task, Option<&ProgressReader>),
-    due: Option<Ppm>,
+    (due, own_done): (Option<Ppm>, Option<Ppm>),
     after: AfterDump,
 ) -> Result<Snapshot, SnapshotError> {
     let Some(checkpointer) = &host.checkpointer else {
         return Err(SnapshotError::new("this worker has no CRIU that works"));
     };
     let path = host.workspace().task(name).join(PROGRESS);
+    // A program of the user's own has no clock in its page, and what it has done is known here.
+    let page = page.filter(|_| own_done.is_none());
     let foreign = page.and_then(|page| page.clock().ok()).unwrap_or_default().foreign;
     let set = |own, foreign| match page {
         Some(_) => progress::set_clock(&path, Clock { own, foreign }),
@@ -90,7 +93,8 @@ pub(crate) fn take(
     let noted = || {
         let progress = page.and_then(|page| page.read().ok()).unwrap_or_default();
         dump = Some(Instant::now());
-        let done = u32::try_from(progress.ppm).unwrap_or(0);
+        let said = u32::try_from(progress.ppm).unwrap_or(0);
+        let done = own_done.map_or(said, Ppm::get);
         Progress {
             attempt: attempt.get(),
             progress_ppm: due.map_or(done, |due| due.get().min(done)),
@@ -107,6 +111,10 @@ pub(crate) fn take(
         if !damaging {
             // One that has ended needs it no more.
             let _ = resume(task.pid());
+            if own_done.is_some() {
+                let others = place.groups.slot_pids(place.cpu, place.slot).unwrap_or_default();
+                let _ = resume_all(others);
+            }
         }
         let ended = !Identity::of(task.pid()).is_ok_and(|process| process.is_alive());
         SnapshotError { why, damaging, ended, overtaken }

@@ -1,39 +1,47 @@
-//! Checkpoints to and from the coordinator's store.
+//! Checkpoints, and the contents that they refer to, to and from the coordinator's store.
 //!
 //! The wire is asynchronous and the local store is not: a bounded channel of chunks lies
 //! between, so that neither runs ahead of the other. The thread at the store's end waits for the
 //! wire, so only a few transfers are under way at a time, and one that stands still is given up.
 
 use std::{
-    io::{self, Read, Write},
+    pin::Pin,
     sync::Arc,
+    task::{Context, Poll},
     time::Duration,
 };
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::Bytes;
 use dormouse_proto::{
     Deadline,
-    v1::{CheckpointChunk, CheckpointRef, coordinator_client::CoordinatorClient},
+    v1::{
+        CheckpointChunk, CheckpointRef, content_store_client::ContentStoreClient,
+        coordinator_client::CoordinatorClient,
+    },
 };
+use parcel::{ChunkReader, ChunkWriter, Parcel};
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
     task::spawn_blocking,
     time::timeout,
 };
-use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
-use tonic::{Code, Status, Streaming};
+use tokio_stream::Stream;
+use tonic::{Code, Status, Streaming, transport::Channel};
 use tracing::{Instrument as _, debug_span};
 
 use super::{
     gate::{Pass, Revoked},
     repeat::{Pauses, is_unanswered},
     report::explain,
-    session::Trusted,
 };
 use crate::SPANS;
-use crate::store::{Checkpoint, Store};
+use crate::store::{Arrival, Checkpoint, Expected, Store};
 
-const CHUNK: usize = 256 * 1024;
+mod contents;
+mod parcel;
+
+pub(crate) use contents::Open;
+
 /// Chunks on their way between the store and the wire.
 const IN_FLIGHT: usize = 8;
 /// Transfers under way at once in either direction: a small part of the pool that births, dumps and
@@ -88,18 +96,54 @@ struct NotSent {
     why: String,
     /// The coordinator was away, or went before it had answered.
     unanswered: bool,
+    /// It lacks a content that what was sent refers to.
+    lacks: bool,
 }
 
 impl From<String> for NotSent {
     fn from(why: String) -> Self {
-        Self { why, unanswered: false }
+        Self { why, unanswered: false, lacks: false }
     }
 }
+
+impl From<Status> for NotSent {
+    fn from(status: Status) -> Self {
+        let why = format!("{}: {}", status.code(), status.message());
+        let lacks = status.code() == Code::NotFound;
+        Self { why, unanswered: is_unanswered(&status), lacks }
+    }
+}
+
+/// What is sent, as the wire takes it; it says how many bytes of it have moved.
+#[derive(Debug)]
+struct Outgoing<M> {
+    chunks: mpsc::Receiver<M>,
+    moved: watch::Sender<u64>,
+}
+
+impl<M: Parcel> Stream for Outgoing<M> {
+    type Item = M;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<M>> {
+        let next = self.chunks.poll_recv(context);
+        if let Poll::Ready(Some(chunk)) = &next {
+            self.moved.send_modify(|bytes| *bytes += chunk.data().len() as u64);
+        }
+        next
+    }
+}
+
+/// What is stored of what is sent, in bytes.
+type Stored = Pin<Box<dyn Future<Output = Result<u64, Status>> + Send>>;
+
+/// A call that sends chunks.
+type Put<M> = Box<dyn FnOnce(Outgoing<M>) -> Stored + Send>;
 
 /// What all transfers of a worker share.
 #[derive(Debug)]
 pub(crate) struct Transfers {
-    coordinator: CoordinatorClient<Trusted>,
+    coordinator: CoordinatorClient<Channel>,
+    contents: ContentStoreClient<Channel>,
     uploads: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
     still: Duration,
@@ -113,10 +157,11 @@ impl Transfers {
     }
 
     /// By a connection of their own, apart from the session's.
-    pub(crate) fn new(coordinator: Trusted) -> Self {
+    pub(crate) fn new(coordinator: Channel) -> Self {
         let turns = || Arc::new(Semaphore::new(AT_ONCE));
         Self {
-            coordinator: CoordinatorClient::new(coordinator),
+            coordinator: CoordinatorClient::new(coordinator.clone()),
+            contents: ContentStoreClient::new(coordinator),
             uploads: turns(),
             fetches: turns(),
             still: STILL,
@@ -124,8 +169,8 @@ impl Transfers {
         }
     }
 
-    /// Sends a checkpoint, again and again while the coordinator is away and the VM is there; its
-    /// size in bytes once the coordinator has it for good.
+    /// Sends a checkpoint, again and again while the coordinator is away and the VM is there, and the contents that
+    /// it lacks before; how many bytes have moved once the coordinator has it for good.
     pub(crate) async fn put(
         &self,
         pass: &Pass,
@@ -133,12 +178,14 @@ impl Transfers {
         checkpoint: Checkpoint,
     ) -> Result<u64, String> {
         let CheckpointRef { task, checkpoint: number, .. } = reference;
-        let mut pauses = Pauses::default();
+        let (mut pauses, mut has_lacked) = (Pauses::default(), false);
         loop {
             let span = debug_span!(target: SPANS, "send", task, checkpoint = number);
             let sent = self.send(reference.clone(), checkpoint.clone()).instrument(span).await;
             match sent {
-                Err(NotSent { unanswered: true, why }) => {
+                // What it had may have gone while the checkpoint was on its way.
+                Err(NotSent { lacks: true, .. }) if !has_lacked => has_lacked = true,
+                Err(NotSent { unanswered: true, why, .. }) => {
                     tracing::debug!(task, number, why, "a checkpoint is sent again");
                     pauses.wait(pass).await.map_err(|_| why)?;
                 }
@@ -148,44 +195,54 @@ impl Transfers {
     }
 
     async fn send(&self, reference: CheckpointRef, checkpoint: Checkpoint) -> Result<u64, NotSent> {
+        let contents = checkpoint.manifest().large_contents();
+        let refers: Vec<_> = contents.iter().map(|(digest, _)| contents::wire(digest)).collect();
+        let (kept, open) = (checkpoint.clone(), checkpoint.clone());
+        let open: Open = Arc::new(move |digest| open.open_content(digest).map_err(|e| explain(&e)));
+        let of = (&*reference.run, reference.task, reference.attempt);
+        let before = self.send_contents(of, contents, open).await?;
+        let mut coordinator = self.coordinator.clone();
+        let put: Put<CheckpointChunk> = Box::new(move |stream| {
+            Box::pin(async move {
+                coordinator.put_checkpoint(stream).await.map(|receipt| receipt.into_inner().bytes)
+            })
+        });
+        let export = move |writer: &mut ChunkWriter<CheckpointChunk>| {
+            kept.export(writer).map_err(|e| explain(&e))
+        };
+        Ok(before + self.upload((reference, refers), export, put).await?)
+    }
+
+    /// Sends what `write` writes by the call `put`, which tells how many bytes are stored; so many bytes.
+    async fn upload<M: Parcel>(
+        &self,
+        of: M::Of,
+        write: impl FnOnce(&mut ChunkWriter<M>) -> Result<u64, String> + Send + 'static,
+        put: Put<M>,
+    ) -> Result<u64, NotSent> {
         let turn = turn(&self.uploads).await.map_err(|e| explain(&e))?;
         let (chunks, stream) = mpsc::channel(IN_FLIGHT);
         let reader = spawn_blocking(move || {
-            let mut writer =
-                ChunkWriter { chunks, reference: Some(reference), buffer: BytesMut::new() };
-            let exported = checkpoint.export(&mut writer);
+            let written = write(&mut ChunkWriter::new(chunks, of));
             drop(turn);
-            exported
+            written
         });
         let (tell, moved) = watch::channel(0);
-        let stream = ReceiverStream::new(stream).map(move |chunk| {
-            tell.send_modify(|bytes| *bytes += chunk.data.len() as u64);
-            chunk
-        });
-        let mut coordinator = self.coordinator.clone();
+        let stream = Outgoing { chunks: stream, moved: tell };
         let limits = (self.still, self.deadline());
-        let sent = unless_stuck(limits, moved, coordinator.put_checkpoint(stream)).await;
+        let sent = unless_stuck(limits, moved, put(stream)).await;
         let sent = sent.map_err(|e| explain(&e))?;
         // With the stream it ends, unless the disk keeps it.
-        let exported = timeout(self.still, reader).await.map_err(|_| explain(&self.stuck()))?;
-        let exported = exported.map_err(|e| explain(&e))?;
-        match (sent, exported) {
+        let written = timeout(self.still, reader).await.map_err(|_| explain(&self.stuck()))?;
+        let written = written.map_err(|e| explain(&e))?;
+        match (sent, written) {
             // Why the stream broke off is in the status, unless it was the store's doing.
-            (Err(status), Err(error)) if status.code() == Code::Cancelled => {
-                Err(explain(&error).into())
-            }
-            (Err(status), _) => {
-                let why = format!("{}: {}", status.code(), status.message());
-                Err(NotSent { why, unanswered: is_unanswered(&status) })
-            }
-            (Ok(_), Err(error)) => Err(explain(&error).into()),
-            (Ok(receipt), Ok(bytes)) => {
-                let stored = receipt.into_inner().bytes;
-                if stored == bytes {
-                    Ok(bytes)
-                } else {
-                    Err(format!("{bytes} bytes were sent and {stored} stored").into())
-                }
+            (Err(status), Err(why)) if status.code() == Code::Cancelled => Err(why.into()),
+            (Err(status), _) => Err(status.into()),
+            (Ok(_), Err(why)) => Err(why.into()),
+            (Ok(stored), Ok(bytes)) if stored == bytes => Ok(bytes),
+            (Ok(stored), Ok(bytes)) => {
+                Err(format!("{bytes} bytes were sent and {stored} stored").into())
             }
         }
     }
@@ -197,53 +254,86 @@ impl Transfers {
         store: &Store,
         pass: &Pass,
         reference: CheckpointRef,
+        expected: &Expected,
     ) -> Result<(), FetchError> {
         let CheckpointRef { task, checkpoint, .. } = reference;
         let mut pauses = Pauses::default();
         loop {
             let span = debug_span!(target: SPANS, "fetch", task, checkpoint);
-            match self.get(store, pass, reference.clone()).instrument(span).await {
+            let whole = self.get_whole(store, pass, (reference.clone(), expected));
+            match whole.instrument(span).await {
                 Err(FetchError::Unanswered(_)) => pauses.wait(pass).await?,
                 done => return done,
             }
         }
     }
 
+    /// Fetches a checkpoint, and then the contents of it that are not here.
+    async fn get_whole(
+        &self,
+        store: &Store,
+        pass: &Pass,
+        (reference, expected): (CheckpointRef, &Expected),
+    ) -> Result<(), FetchError> {
+        let of = (reference.run.clone(), reference.task, reference.attempt);
+        let arrival = self.get(store, pass, (reference, expected)).await?;
+        for &(digest, bytes) in arrival.missing() {
+            let incoming = arrival.receive(digest, bytes);
+            let incoming = incoming.map_err(|e| FetchError::Transport(explain(&e)))?;
+            let of = (&*of.0, of.1, of.2);
+            self.get_content(pass, contents::reference(of, &digest, bytes), incoming).await?;
+        }
+        let completed = spawn_blocking(move || arrival.complete().map(drop)).await;
+        let completed = completed.map_err(|e| FetchError::Transport(explain(&e)))?;
+        completed.map_err(|e| FetchError::Absent(explain(&e)))
+    }
+
     async fn get(
         &self,
         store: &Store,
         pass: &Pass,
-        reference: CheckpointRef,
-    ) -> Result<(), FetchError> {
+        (reference, expected): (CheckpointRef, &Expected),
+    ) -> Result<Arrival, FetchError> {
         let turn = pass.unless_revoked(turn(&self.fetches)).await??;
         let mut coordinator = self.coordinator.clone();
         let asked = timeout(self.still, coordinator.get_checkpoint(reference));
         let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
         let stream = response.map_err(told)?.into_inner();
+        let (store, expected) = (store.clone(), expected.clone());
+        let import = move |reader: &mut ChunkReader| store.receive(reader, &expected);
+        self.take(pass, turn, stream, import).await
+    }
+
+    /// Has `read` read, in a thread, what a stream brings.
+    async fn take<M: Parcel, T: Send + 'static, E: std::error::Error + Send + 'static>(
+        &self,
+        pass: &Pass,
+        turn: OwnedSemaphorePermit,
+        stream: Streaming<M>,
+        read: impl FnOnce(&mut ChunkReader) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, FetchError> {
         let (chunks, receiver) = mpsc::channel(IN_FLIGHT);
-        let store = store.clone();
         let writer = spawn_blocking(move || {
-            let mut reader = ChunkReader { chunks: receiver, current: Bytes::new() };
-            let imported = store.import(&mut reader).map(drop);
+            let taken = read(&mut ChunkReader::new(receiver));
             drop(turn);
-            imported
+            taken
         });
         let received = pass.unless_revoked(self.receive(stream, chunks)).await;
         let received = received.unwrap_or_else(|revoked| Err(revoked.into()));
         // With the chunks it ends, unless the disk keeps it.
-        let imported = timeout(self.still, writer).await.map_err(|_| self.stuck())?;
-        let imported = imported.map_err(|e| FetchError::Transport(explain(&e)))?;
-        match (imported, received) {
-            (Ok(()), _) => Ok(()),
+        let taken = timeout(self.still, writer).await.map_err(|_| self.stuck())?;
+        let taken = taken.map_err(|e| FetchError::Transport(explain(&e)))?;
+        match (taken, received) {
+            (Ok(taken), _) => Ok(taken),
             (Err(_), Err(broken)) => Err(broken),
             (Err(error), Ok(())) => Err(FetchError::Absent(explain(&error))),
         }
     }
 
     /// Passes chunks on until they end or nobody takes them.
-    async fn receive(
+    async fn receive<M: Parcel>(
         &self,
-        mut stream: Streaming<CheckpointChunk>,
+        mut stream: Streaming<M>,
         chunks: mpsc::Sender<Bytes>,
     ) -> Result<(), FetchError> {
         let (deadline, mut bytes) = (self.deadline(), 0);
@@ -253,8 +343,9 @@ impl Transfers {
                 if left < self.still { Stuck::Slow(deadline.missed(bytes)) } else { self.stuck() }
             })?;
             let Some(chunk) = next.map_err(told)? else { return Ok(()) };
-            bytes += chunk.data.len() as u64;
-            let taken = timeout(self.still, chunks.send(chunk.data)).await;
+            let data = chunk.into_data();
+            bytes += data.len() as u64;
+            let taken = timeout(self.still, chunks.send(data)).await;
             // The import has failed; it says why.
             if taken.map_err(|_| self.stuck())?.is_err() {
                 return Ok(());
@@ -309,61 +400,6 @@ fn told(status: Status) -> FetchError {
         Code::NotFound | Code::DataLoss => FetchError::Absent(text),
         _ if is_unanswered(&status) => FetchError::Unanswered(text),
         _ => FetchError::Transport(text),
-    }
-}
-
-/// Collects what is written into chunks. Blocks where the wire is slower.
-struct ChunkWriter {
-    chunks: mpsc::Sender<CheckpointChunk>,
-    /// Until the first chunk has gone.
-    reference: Option<CheckpointRef>,
-    buffer: BytesMut,
-}
-
-impl ChunkWriter {
-    fn send(&mut self) -> io::Result<()> {
-        let data = self.buffer.split().freeze();
-        let checkpoint = self.reference.take();
-        self.chunks
-            .blocking_send(CheckpointChunk { checkpoint, data })
-            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
-    }
-}
-
-impl Write for ChunkWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(CHUNK - self.buffer.len());
-        let (now, _) = bytes.split_at(taken);
-        self.buffer.extend_from_slice(now);
-        if self.buffer.len() == CHUNK {
-            self.send()?;
-        }
-        Ok(taken)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        if self.buffer.is_empty() { Ok(()) } else { self.send() }
-    }
-}
-
-/// Reads chunks as one stream.
-struct ChunkReader {
-    chunks: mpsc::Receiver<Bytes>,
-    current: Bytes,
-}
-
-impl Read for ChunkReader {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.current.is_empty() {
-            match self.chunks.blocking_recv() {
-                Some(chunk) => self.current = chunk,
-                None => return Ok(0),
-            }
-        }
-        let taken = buffer.len().min(self.current.len());
-        let (into, _) = buffer.split_at_mut(taken);
-        self.current.copy_to_slice(into);
-        Ok(taken)
     }
 }
 

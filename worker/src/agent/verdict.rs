@@ -1,9 +1,10 @@
 //! What came of a program that ended.
 
-use std::{fs, time::Duration};
+use std::time::Duration;
 
 use dormouse_tasks::{
     cli::NO_TEAM,
+    left,
     result::{Figure, TaskResult},
 };
 use dormouse_units::Bytes;
@@ -12,7 +13,7 @@ use super::{host::Host, launch::RESULT, report::explain};
 use crate::{cgroup, process::Ended, workspace::TaskName};
 
 /// How much of what a failed program wrote goes into a report, in bytes.
-const LAST_WORDS: usize = 400;
+const LAST_WORDS: u64 = 400;
 
 /// The part of its work's CPU time that a program may lack at most.
 const MAY_LACK: f64 = 0.5;
@@ -65,9 +66,8 @@ pub(crate) fn verdict(
             memory.unwrap_or_else(|| format!("it was killed by signal {signal}"))
         }
     };
-    let words = fs::read(directory.join("stderr")).unwrap_or_default();
-    let tail = words.get(words.len().saturating_sub(LAST_WORDS)..).unwrap_or_default();
-    Err(format!("{how}: {}", String::from_utf8_lossy(tail).trim()))
+    let words = left::tail(&directory.join("stderr"), LAST_WORDS).unwrap_or_default();
+    Err(format!("{how}: {}", String::from_utf8_lossy(&words).trim()))
 }
 
 /// The CPU time of a program that can't have done its work, beside what that takes.

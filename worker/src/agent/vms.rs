@@ -6,6 +6,7 @@ use dormouse_proto::v1::{CheckpointFailed, CreateVm, TaskStopped, report};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::{
+    bounds::Occupancy,
     host::Host,
     life::refused,
     report::{report, vm_destroyed, vm_failed},
@@ -36,11 +37,12 @@ pub(crate) struct VmsState {
     waiting: Option<RpcReplyPort<()>>,
 }
 
-/// One VM: its owner, its remains and its standing.
+/// One VM: its owner, its remains, what it takes of the worker's offer, and its standing.
 #[derive(Debug)]
 struct Place {
     owner: ActorRef<vm::Message>,
     remains: Arc<Remains>,
+    taken: Occupancy,
     standing: Standing,
 }
 
@@ -64,12 +66,18 @@ impl VmsState {
             let why = "there is a VM of that number already";
             return self.host.report(vm_failed(id, why));
         }
+        let taken = Occupancy::by(&create);
+        let all = self.vms.values().fold(taken, |all, place| all.and(place.taken));
+        if let Err(why) = all.fits(self.host.millicores) {
+            tracing::warn!(vm = id, why, "a VM is refused");
+            return self.host.report(vm_failed(id, why));
+        }
         let remains = Remains::new(id);
         let args = VmArgs { host: Arc::clone(&self.host), id, remains: Arc::clone(&remains) };
         match Actor::spawn_linked(None, Vm, args, myself.get_cell()).await {
             Ok((owner, _)) => {
                 let _ = owner.cast(vm::Message::Create(create, asked));
-                self.vms.insert(id, Place { owner, remains, standing: Standing::Up });
+                self.vms.insert(id, Place { owner, remains, taken, standing: Standing::Up });
             }
             Err(error) => {
                 let why = format!("it has no owner: {error}");
@@ -94,7 +102,7 @@ impl VmsState {
                 ..TaskStopped::default()
             })),
             // The answer to which nothing follows.
-            Ask::SetMode(_) | Ask::SetSupply(_) => return,
+            Ask::SetMode(_) | Ask::SetSupply(_) | Ask::Announce(_) => return,
             Ask::CheckpointNow(of) => {
                 let failed = CheckpointFailed { task: Some(of), why };
                 report(report::Report::CheckpointFailed(failed))

@@ -4,14 +4,19 @@ use std::{
     fs::OpenOptions,
     os::{fd::OwnedFd, unix::fs::OpenOptionsExt},
     path::PathBuf,
+    sync::Arc,
 };
 
 use super::{Error, Hierarchy, Result};
-use crate::process::Entry;
+use crate::{jail::Cell, process::Entry};
 
 /// The files by which a new process enters these groups, opened.
-pub(super) fn open(hierarchy: &Hierarchy, groups: &[PathBuf]) -> Result<Entry> {
-    let mut entry = Entry { files: Vec::new(), born_in: None };
+pub(super) fn open(
+    hierarchy: &Hierarchy,
+    groups: &[PathBuf],
+    cell: Option<Arc<Cell>>,
+) -> Result<Entry> {
+    let mut entry = Entry { files: Vec::new(), born_in: None, cell };
     for group in groups {
         let open = |path: PathBuf, options: &mut OpenOptions| {
             options.open(&path).map(OwnedFd::from).map_err(|source| Error::Read { path, source })

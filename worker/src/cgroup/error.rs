@@ -105,6 +105,9 @@ pub enum Error {
         /// How long it was waited.
         after: Duration,
     },
+    /// The namespaces of a VM's tasks could not be made.
+    #[error("a VM has no cell for its tasks")]
+    Jail(#[source] crate::jail::Error),
     /// A processor number the VM does not have.
     #[error("VM group {} has {vcpus} vCPUs, there is no vCPU {vcpu}", path.display())]
     NoSuchVcpu {

@@ -18,7 +18,7 @@ pub enum Controller {
     Memory,
     /// Freezing; built in in version 2.
     Freezer,
-    /// Number of processes; used only to list and kill, absent on some hosts.
+    /// Number of processes, and its bound; absent on some hosts.
     Pids,
 }
 
@@ -109,6 +109,22 @@ impl Hierarchy {
             }
         }
         Ok(Self::V2(root))
+    }
+
+    /// The controllers of version 2 that a worker's groups use, as far as they are offered: the number
+    /// of processes is bounded where it can be.
+    pub(crate) fn delegated(&self) -> &'static [&'static str] {
+        if self.counts_pids() { &["cpu", "memory", "pids"] } else { &["cpu", "memory"] }
+    }
+
+    /// Whether the number of processes can be bounded.
+    #[must_use]
+    pub fn counts_pids(&self) -> bool {
+        match self {
+            Self::V1(mounts) => mounts.pids.is_some(),
+            Self::V2(root) => file::read(&root.join("cgroup.controllers"))
+                .is_ok_and(|offered| offered.split_whitespace().any(|name| name == "pids")),
+        }
     }
 
     /// Whether this is version 2.

@@ -30,6 +30,7 @@ mod hierarchy;
 mod memory;
 mod name;
 mod own;
+mod pids;
 mod procs;
 mod quota;
 mod sweep;

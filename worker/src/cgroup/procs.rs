@@ -41,6 +41,13 @@ pub(crate) fn list(group: &Path) -> Result<BTreeSet<i32>> {
     Ok(pids)
 }
 
+/// The threads of `group` itself.
+pub(crate) fn threads(group: &Path, v2: bool) -> Result<Vec<i32>> {
+    let content = file::read(&group.join(if v2 { "cgroup.threads" } else { "tasks" }))?;
+    // 0 is a thread of another PID namespace, out of reach.
+    Ok(content.lines().filter_map(|line| line.parse().ok()).filter(|id| *id > 0).collect())
+}
+
 /// Kills every process in `group` and below and waits until none is left.
 ///
 /// `freezer` is the same group in the freezer hierarchy: frozen tasks are woken to die.

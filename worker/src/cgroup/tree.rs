@@ -2,6 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -11,6 +12,7 @@ use super::{
     Controller, Error, Hierarchy, InstanceName, Result, Vm, claim::Claim, cpu, delegate, freezer,
     sweep,
 };
+use crate::jail::Jail;
 
 /// Every controller a tree has groups in.
 pub(crate) const ALL: [Controller; 5] = [
@@ -28,6 +30,7 @@ pub struct Tree {
     hierarchy: Hierarchy,
     name: InstanceName,
     period_us: u64,
+    jail: Option<Arc<Jail>>,
     _claim: Claim,
 }
 
@@ -41,17 +44,23 @@ impl Tree {
     pub fn create(hierarchy: Hierarchy, name: InstanceName, period_us: u64) -> Result<Self> {
         let relative = PathBuf::from(name.to_string());
         if let Hierarchy::V2(root) = &hierarchy {
-            delegate::prepare_subtree(root, &["cpu", "memory"])?;
+            delegate::prepare_subtree(root, hierarchy.delegated())?;
         }
         let claim = Claim::make(&first_group(&hierarchy, name), || {
             create_groups(&hierarchy, &ALL[..1], &relative)
         })?;
         create_groups(&hierarchy, &ALL[1..], &relative)?;
         if let Hierarchy::V2(root) = &hierarchy {
-            delegate::enable(&root.join(&relative), &["cpu", "memory"])?;
+            delegate::enable(&root.join(&relative), hierarchy.delegated())?;
         }
         cpu::favour(&hierarchy.group(Controller::Cpu, &relative), hierarchy.is_v2())?;
-        Ok(Self { hierarchy, name, period_us, _claim: claim })
+        Ok(Self { hierarchy, name, period_us, jail: None, _claim: claim })
+    }
+
+    /// The same tree, whose VMs have cells in this jail.
+    #[must_use]
+    pub fn with_jail(self, jail: Option<Arc<Jail>>) -> Self {
+        Self { jail, ..self }
     }
 
     /// The hierarchy of control groups in which the tree is.
@@ -70,10 +79,11 @@ impl Tree {
     /// given, a memory limit in bytes. Slot `a` of each vCPU is in the foreground.
     ///
     /// # Errors
-    /// Where a group cannot be created or a limit is refused.
+    /// Where a group or a namespace cannot be created or a limit is refused.
     pub fn create_vm(&self, id: u64, vcpus: u32, memory_limit: Option<u64>) -> Result<Vm> {
         let relative = PathBuf::from(self.name.to_string()).join(format!("vm{id}"));
-        Vm::create(self.hierarchy.clone(), relative, vcpus, memory_limit, self.period_us)
+        let cell = self.jail.as_ref().map(|jail| jail.cell()).transpose().map_err(Error::Jail)?;
+        Vm::create(self.hierarchy.clone(), relative, vcpus, memory_limit, self.period_us, cell)
     }
 
     /// CPU time used by all that ever was in the tree, in nanoseconds.

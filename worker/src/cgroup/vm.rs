@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeSet,
     path::PathBuf,
-    sync::{Mutex, atomic::AtomicU64},
+    sync::{Arc, Mutex, atomic::AtomicU64},
     time::{Duration, Instant},
 };
 
@@ -12,9 +12,9 @@ use nix::sched::CpuSet;
 
 use super::{
     Controller, CpuQuota, Error, Hierarchy, Result, Throttling, Took, bandwidth::Bandwidth, cpu,
-    delegate, entry, file, freezer, memory, procs, tree,
+    delegate, entry, file, freezer, memory, pids, procs, tree,
 };
-use crate::process::Entry;
+use crate::{jail::Cell, process::Entry};
 
 /// The groups of one VM. All methods block, and may be called from any thread.
 ///
@@ -28,6 +28,8 @@ pub struct Vm {
     pub(super) memory_limit: Option<u64>,
     /// Kills for want of memory of which somebody was told.
     pub(super) oom_kills_said: AtomicU64,
+    /// The namespaces of its tasks, where they are jailed.
+    cell: Option<Arc<Cell>>,
     /// The bandwidth of each vCPU; locked while it is written to the kernel.
     pub(super) bandwidths: Mutex<Vec<Bandwidth>>,
 }
@@ -51,6 +53,7 @@ impl Vm {
         vcpus: u32,
         memory_limit: Option<u64>,
         period_us: u64,
+        cell: Option<Arc<Cell>>,
     ) -> Result<Self> {
         let cpu = [Controller::Cpu, Controller::Cpuacct];
         tree::create_groups(&hierarchy, &tree::ALL, &relative)?;
@@ -60,12 +63,16 @@ impl Vm {
             vcpus,
             period_us,
             memory_limit,
+            cell,
             oom_kills_said: AtomicU64::new(0),
             bandwidths: Mutex::new(vec![Bandwidth::default(); vcpus as usize]),
         };
         let v2 = vm.hierarchy.is_v2();
         if let Some(bytes) = memory_limit {
             memory::set_limit(&vm.group(Controller::Memory), v2, bytes)?;
+        }
+        if let Some(mount) = vm.hierarchy.mount(Controller::Pids) {
+            pids::bound(&mount.join(&vm.relative), vcpus)?;
         }
         if v2 {
             delegate::enable(&vm.group(Controller::Cpu), &["cpu"])?;
@@ -88,6 +95,11 @@ impl Vm {
     #[must_use]
     pub fn vcpus(&self) -> u32 {
         self.vcpus
+    }
+
+    /// The namespaces of its tasks, where they are jailed.
+    pub(crate) fn cell(&self) -> Option<&Arc<Cell>> {
+        self.cell.as_ref()
     }
 
     /// Gives vCPU `vcpu` the share of `ppm` millionths of one host core, or all of it (`None`).
@@ -150,7 +162,7 @@ impl Vm {
     /// # Errors
     /// No such vCPU, or its files cannot be opened.
     pub fn entry(&self, vcpu: u32, slot: Slot) -> Result<Entry> {
-        entry::open(&self.hierarchy, &self.member_groups(vcpu, slot)?)
+        entry::open(&self.hierarchy, &self.member_groups(vcpu, slot)?, self.cell.clone())
     }
 
     /// Stops every task of the VM and waits until all really stand still.
@@ -238,6 +250,23 @@ impl Vm {
     /// Where the list cannot be read.
     pub fn pids(&self) -> Result<BTreeSet<i32>> {
         procs::list(&self.group(Controller::Freezer))
+    }
+
+    /// The processes in one slot of one vCPU, as PIDs of the caller's PID namespace.
+    ///
+    /// # Errors
+    /// No such vCPU, or the list cannot be read.
+    pub fn slot_pids(&self, vcpu: u32, slot: Slot) -> Result<BTreeSet<i32>> {
+        procs::list(&self.slot_group(Controller::Cpu, vcpu, slot)?)
+    }
+
+    /// The threads in one slot of one vCPU, likewise.
+    ///
+    /// # Errors
+    /// No such vCPU, or the list cannot be read.
+    pub fn slot_threads(&self, vcpu: u32, slot: Slot) -> Result<Vec<i32>> {
+        let group = self.slot_group(Controller::Cpu, vcpu, slot)?;
+        procs::threads(&group, self.hierarchy.is_v2())
     }
 
     /// Kills every process of the VM, frozen or not, and waits until none is left. Lifts the

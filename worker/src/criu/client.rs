@@ -33,11 +33,14 @@ use super::{
 };
 use crate::{
     cgroup::{Slot, Vm},
-    process::{Entry, Task},
+    jail::Cell,
+    process::{Entry, Inmate, Task},
 };
 
 /// Enough for CRIU to tell errors and warnings; more would slow it down.
 const LOG_LEVEL: i32 = 2;
+/// The largest file without a name that is dumped, in bytes: CRIU's own limit is one million.
+const LARGEST_GHOST: u32 = 1 << 30;
 /// How long the remains of a failed restore may take to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
 /// What the caller does between two of CRIU's steps: done, or why CRIU must give up.
@@ -65,6 +68,12 @@ impl Criu {
     /// The CRIU at `program`: a path, or a name looked up on `PATH`.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), spent: Arc::default() }
+    }
+
+    /// The path of the program, or its name.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
     }
 
     /// What CRIU and this kernel can do together; never an error, but the finding.
@@ -126,7 +135,20 @@ impl Criu {
         self.ask("check", request, log, deadline).map(drop)
     }
 
+    /// Has CRIU find out about the kernel from within a cell, and keep it there for later calls, which
+    /// are too little of root to find out.
+    ///
+    /// # Errors
+    /// See [`Error`].
+    pub fn settle_in(&self, cell: &Arc<Cell>, deadline: Duration) -> Result<()> {
+        self.features_in(Some(Inmate { cell, user: None }), deadline).map(drop)
+    }
+
     fn features(&self, deadline: Duration) -> Result<Criu_features> {
+        self.features_in(None, deadline)
+    }
+
+    fn features_in(&self, inmate: Option<Inmate<'_>>, deadline: Duration) -> Result<Criu_features> {
         let mut request = request(Criu_req_type::FEATURE_CHECK);
         request.features = MessageField::some(Criu_features {
             mem_track: Some(true),
@@ -134,7 +156,8 @@ impl Criu {
             pidfd_store: Some(true),
             ..Criu_features::default()
         });
-        let response = self.ask("feature check", request, PathBuf::new(), deadline)?;
+        let call = "feature check";
+        let response = self.ask_in(call, inmate, request, PathBuf::new(), deadline)?;
         Ok(response.features.unwrap_or_default())
     }
 
@@ -146,7 +169,18 @@ impl Criu {
         log: PathBuf,
         deadline: Duration,
     ) -> Result<Criu_resp> {
-        let mut session = Session::start(&self.program, call, None, log, deadline)?;
+        self.ask_in(call, None, request, log, deadline)
+    }
+
+    fn ask_in(
+        &self,
+        call: &'static str,
+        inmate: Option<Inmate<'_>>,
+        request: Criu_req,
+        log: PathBuf,
+        deadline: Duration,
+    ) -> Result<Criu_resp> {
+        let mut session = Session::start(&self.program, call, None, inmate, log, deadline)?;
         session.send(&request)?;
         let response = session.receive()?;
         let result = accepted(call, response, || session.log_tail());
@@ -167,7 +201,7 @@ impl Criu {
     }
 
     /// Dumps the process `pid` and its children into `images`, an empty directory. The log
-    /// is `dump.log` in `work`.
+    /// is `dump.log` in `work`. CRIU is in the task's cell for that, where it has one.
     ///
     /// `before` runs just before CRIU stops the tasks: the moment to lift their quota.
     /// `while_stopped` runs when the images are complete and the tasks still stand still: the
@@ -181,6 +215,7 @@ impl Criu {
     pub fn dump(
         &self,
         pid: i32,
+        inmate: Option<Inmate<'_>>,
         images: &Path,
         work: &Path,
         after: AfterDump,
@@ -198,7 +233,8 @@ impl Criu {
             leave_running: Some(true),
             ..options(&images, &work_dir, log, deadline)
         });
-        let mut session = Session::start(&self.program, call, None, work.join(log), deadline)?;
+        let log_path = work.join(log);
+        let mut session = Session::start(&self.program, call, None, inmate, log_path, deadline)?;
         session.send(&request)?;
         let stop = after == AfterDump::Kill;
         // Dumped, so it is there, and only its parent reaps it: the number is its own.
@@ -240,7 +276,8 @@ impl Criu {
     /// charged to the VM. (Moving a process takes a lock against all forks and exits
     /// of the machine: 7 to 15 ms.) CRIU's own CPU time counts as the VM's, too. The slot's
     /// quota is lifted meanwhile and back before the task's first instruction.
-    /// Frozen meanwhile, it goes on with the thaw, and the deadline is put off.
+    /// Frozen meanwhile, it goes on with the thaw, and the deadline is put off. `user` is the task's, where
+    /// the VM's tasks have users of their own.
     ///
     /// `before_running` is called just before that instruction: if it fails, the task is killed
     /// without having run. The VM must not be frozen when this is called.
@@ -255,6 +292,7 @@ impl Criu {
         vm: &Vm,
         vcpu: u32,
         slot: Slot,
+        user: Option<u32>,
         deadline: Duration,
         before_running: &mut (dyn FnMut() -> Step + Send),
     ) -> Result<Task> {
@@ -277,7 +315,7 @@ impl Criu {
         thread::scope(|scope| {
             let restorer = scope.spawn(|| {
                 let mut group = None;
-                let into = (&entry, vm);
+                let into = (&entry, vm, user);
                 let result =
                     self.restore_in(into, images, work, deadline, &mut notified, &mut group);
                 if result.is_err() {
@@ -292,7 +330,7 @@ impl Criu {
 
     fn restore_in(
         &self,
-        (entry, vm): (&Entry, &Vm),
+        (entry, vm, user): (&Entry, &Vm, Option<u32>),
         images: &Path,
         work: &Path,
         deadline: Duration,
@@ -308,7 +346,8 @@ impl Criu {
             ..options(&images, &work_dir, log, deadline)
         });
         let log = work.join(log);
-        let mut session = Session::start(&self.program, call, Some(entry), log, deadline)?;
+        let inmate = entry.cell.as_ref().map(|cell| Inmate { cell, user });
+        let mut session = Session::start(&self.program, call, Some(entry), inmate, log, deadline)?;
         *group = session.group();
         session.send(&request)?;
         // It stands still with the VM, whose groups it is in.
@@ -345,6 +384,10 @@ fn options(images: &File, work: &File, log: &str, deadline: Duration) -> Criu_op
         // sets up a packet filter.
         tcp_established: Some(true),
         network_lock: Some(EnumOrUnknown::new(Criu_network_lock_method::SKIP)),
+        // Files that a program has open and that have no name any more are part of its images; how large those
+        // may be is looked at when they are stored.
+        ghost_limit: Some(LARGEST_GHOST),
+        link_remap: Some(true),
         // Its own limit for stopping the tasks.
         timeout: Some(u32::try_from(deadline.as_secs()).unwrap_or(u32::MAX).max(1)),
         ..Criu_opts::default()
@@ -498,7 +541,7 @@ mod tests {
         let mut begin = || before.take().unwrap();
         let (at, stopped) = (dir.path(), &mut || Ok(()));
         Criu::new(program)
-            .dump(i32::MAX, at, at, AfterDump::Continue, brief, &mut begin, stopped)
+            .dump(i32::MAX, None, at, at, AfterDump::Continue, brief, &mut begin, stopped)
             .unwrap_err()
     }
 

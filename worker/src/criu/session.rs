@@ -1,7 +1,7 @@
 //! One `criu swrk`: its process, its socket, its deadline.
 
 use std::{
-    io,
+    io::{self, Read as _},
     os::fd::{AsFd, AsRawFd, OwnedFd},
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -19,7 +19,7 @@ use protobuf::Message as _;
 use rust_criu::rust_criu_protobuf::rpc::{Criu_req, Criu_resp};
 
 use super::{Error, Result, error::LogTail};
-use crate::process::{Ended, Entry, Task, cpu_ns, helper, reap_later};
+use crate::process::{Ended, Entry, Inmate, Task, cpu_ns, helper, reap_later};
 
 /// CRIU's answers are small; its own limit for a request is far below this too.
 const MESSAGE_LIMIT: usize = 64 * 1024;
@@ -36,12 +36,13 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Starts CRIU, in the groups of `entry` if there is one. `log` is where it will have been told to
+    /// Starts CRIU, in the groups of `entry` if there is one, in the cell of `inmate`. `log` is where it will have been told to
     /// write its log.
     pub(crate) fn start(
         program: &Path,
         call: &'static str,
         entry: Option<&Entry>,
+        inmate: Option<Inmate<'_>>,
         log: PathBuf,
         deadline: Duration,
     ) -> Result<Self> {
@@ -49,9 +50,19 @@ impl Session {
         let (ours, theirs) =
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
                 .map_err(|e| fail(e.into()))?;
-        let args = ["swrk", &helper::SOCKET.to_string()];
+        let socket = helper::SOCKET.to_string();
+        let inside = inmate.and_then(|inmate| inmate.cell.criu());
+        let lends = inmate.is_some_and(|it| it.user.is_some() && it.cell.lends_user());
+        let shell = lends.then(|| shell_of(program)).flatten();
+        let path = inside.unwrap_or(program);
+        let own = path.to_string_lossy();
+        let (program, args) = match &shell {
+            // A shell that is root for another user becomes that user, unless it is told not to.
+            Some(shell) => (shell.as_path(), vec!["-p", &own, "swrk", &socket]),
+            None => (path, vec!["swrk", &socket]),
+        };
         let started = Instant::now();
-        let criu = helper::start(program, &args, theirs.as_fd(), entry, deadline);
+        let criu = helper::start(program, &args, theirs.as_fd(), entry, inmate, deadline);
         let criu = criu.map_err(|source| match source.kind() {
             io::ErrorKind::TimedOut => {
                 Error::Late { call, after: started.elapsed(), log: LogTail::default() }
@@ -168,6 +179,17 @@ impl Session {
             }
         }
     }
+}
+
+/// The shell that runs this program, where it is a script of one.
+fn shell_of(program: &Path) -> Option<PathBuf> {
+    let mut head = [0; 64];
+    let read = std::fs::File::open(program).and_then(|mut file| file.read(&mut head)).ok()?;
+    let line = head.get(..read)?.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let shell = std::str::from_utf8(line).ok()?.split_whitespace().next()?;
+    // Busybox's neither becomes that user nor knows the option.
+    let is_other = std::fs::canonicalize(shell).is_ok_and(|it| it.ends_with("busybox"));
+    (shell.ends_with("sh") && !is_other).then(|| PathBuf::from(shell))
 }
 
 impl Drop for Session {

@@ -1,6 +1,8 @@
-//! The way of a new process into its control groups.
+//! The way of a new process into its control groups and its cell.
 
-use std::os::fd::OwnedFd;
+use std::{os::fd::OwnedFd, sync::Arc};
+
+use crate::jail::Cell;
 
 /// How a new process is put into its groups before it runs its program.
 #[derive(Debug)]
@@ -12,4 +14,6 @@ pub struct Entry {
     pub(crate) files: Vec<OwnedFd>,
     /// Version 2: the group to be born in (`CLONE_INTO_CGROUP`).
     pub(crate) born_in: Option<OwnedFd>,
+    /// The namespaces and the confinement of the tasks of a VM, where it has such.
+    pub(crate) cell: Option<Arc<Cell>>,
 }

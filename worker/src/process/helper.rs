@@ -6,31 +6,45 @@ use std::{
     io,
     os::fd::{AsRawFd, BorrowedFd, RawFd},
     path::Path,
+    sync::Arc,
     time::Duration,
 };
 
-use super::Entry;
 use super::{
-    Task,
+    Entry, Task,
     clone::{Cloned, clone_and_wait},
     exec::{Failure, Image, doors, enter},
 };
+use crate::jail::Cell;
 
 /// The descriptor at which a helper finds its socket.
 pub(crate) const SOCKET: RawFd = 3;
 
 /// What the new process does before its program, by the number it notes.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 7] = [
     "leading a process group",
     "entering the control groups",
+    "entering the namespaces of the tasks",
+    "taking the real user of the task",
     "tying its life to the worker's",
     "setting up its files",
     "executing it",
 ];
 
+/// The task that a helper works on.
+#[derive(Clone, Copy, Debug)]
+pub struct Inmate<'a> {
+    /// The namespaces that the helper enters.
+    pub cell: &'a Arc<Cell>,
+    /// The user of the task, where it has one of its own.
+    pub user: Option<u32>,
+}
+
 struct Birth {
     image: Image,
     doors: Vec<RawFd>,
+    cell: Option<Arc<Cell>>,
+    user: Option<u32>,
     null: File,
     socket: RawFd,
     failed: Failure,
@@ -38,7 +52,8 @@ struct Birth {
 
 /// Starts `program`, a path or a name on `PATH`, as a child of this thread that leads a process
 /// group, in the groups of `entry` if there is one. It has `socket` as its descriptor [`SOCKET`],
-/// nothing else of the worker's but the environment, and is killed when this thread ends.
+/// nothing else of the worker's but the environment, and is killed when this thread ends. Where it
+/// works on an inmate, `program` is a path in the cell.
 ///
 /// # Errors
 /// Which step failed, and why; of the kind [`io::ErrorKind::TimedOut`] where it did not get as far as
@@ -49,6 +64,7 @@ pub(crate) fn start(
     args: &[&str],
     socket: BorrowedFd<'_>,
     entry: Option<&Entry>,
+    inmate: Option<Inmate<'_>>,
     deadline: Duration,
 ) -> io::Result<Task> {
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
@@ -57,8 +73,12 @@ pub(crate) fn start(
         .map_err(|what| io::Error::other(format!("{what} holds a NUL byte")))?;
     let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
     let doors = entry.map(doors).unwrap_or_default();
-    let birth =
-        Birth { image, doors, null, socket: socket.as_raw_fd(), failed: Failure::default() };
+    let (cell, user) = (
+        inmate.map(|it| Arc::clone(it.cell)),
+        inmate.and_then(|it| it.user.filter(|_| it.cell.lends_user())),
+    );
+    let (socket, failed) = (socket.as_raw_fd(), Failure::default());
+    let birth = Birth { image, doors, cell, user, null, socket, failed };
     // SAFETY: `run` makes only system calls, on what was prepared before, and never returns.
     match unsafe { clone_and_wait(0, entry, Birth::run, birth, deadline) }? {
         Cloned::Past(task, birth) => match birth.failed.noted(&STEPS) {
@@ -77,7 +97,8 @@ impl Birth {
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
         // SAFETY: it is the `Birth` that was given to the clone.
-        let Self { image, doors, null, socket, failed } = unsafe { &*birth.cast::<Self>() };
+        let Self { image, doors, cell, user, null, socket, failed } =
+            unsafe { &*birth.cast::<Self>() };
         // SAFETY: async-signal-safe system calls on descriptors and strings prepared before.
         unsafe {
             if libc::setpgid(0, 0) < 0 {
@@ -86,12 +107,18 @@ impl Birth {
             if !enter(doors) {
                 failed.at(1);
             }
-            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
+            if !cell.as_ref().is_none_or(|cell| cell.enter()) {
                 failed.at(2);
+            }
+            if !user.is_none_or(|user| Cell::become_root_for(user)) {
+                failed.at(3);
+            }
+            if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 {
+                failed.at(4);
             }
             for target in 0..SOCKET {
                 if libc::dup2(null.as_raw_fd(), target) < 0 {
-                    failed.at(3);
+                    failed.at(5);
                 }
             }
             // All of the worker's are closed at exec; the copy is not.
@@ -104,10 +131,10 @@ impl Birth {
             let closed =
                 libc::syscall(libc::SYS_close_range, above, u32::MAX, libc::CLOSE_RANGE_CLOEXEC);
             if kept < 0 || closed < 0 {
-                failed.at(3);
+                failed.at(5);
             }
             image.execute();
-            failed.at(4)
+            failed.at(6)
         }
     }
 }
@@ -128,7 +155,8 @@ mod tests {
         // The fifth descriptor is the folder that is being read.
         let script =
             "cut -d' ' -f5 /proc/$$/stat >&3; set -- /proc/$$/fd/*; echo $$ $# >&3; exit 7";
-        let task = start(Path::new("sh"), &["-c", script], theirs.as_fd(), None, SOON).unwrap();
+        let task =
+            start(Path::new("sh"), &["-c", script], theirs.as_fd(), None, None, SOON).unwrap();
         drop(theirs);
         let mut said = String::new();
         ours.read_to_string(&mut said).unwrap();
@@ -142,7 +170,8 @@ mod tests {
         let (_ours, theirs) = UnixStream::pair().unwrap();
         // Whoever looks whether it has ended may look too soon.
         for _ in 0..200 {
-            let started = start(Path::new("/no/such/program"), &[], theirs.as_fd(), None, SOON);
+            let started =
+                start(Path::new("/no/such/program"), &[], theirs.as_fd(), None, None, SOON);
             let error = started.unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::NotFound);
             assert!(error.to_string().starts_with("executing it failed"), "{error}");

@@ -28,11 +28,12 @@ pub(crate) mod threads;
 
 pub use entry::Entry;
 pub use error::{Error, Result};
+pub use helper::Inmate;
 pub use identity::{Identity, pid_namespace};
 pub use memory::resident_bytes;
 pub(crate) use ranks::init_among_children;
 pub use ranks::ranks;
 pub(crate) use reaper::reap_later;
 pub use spawn::Program;
-pub use stop::{ask_to_stop, await_stop, cpu_ns, resume};
+pub use stop::{ask_to_stop, await_stop, cpu_ns, resume, resume_all, stop_all};
 pub use task::{Ended, Task};

@@ -1,22 +1,19 @@
-//! Starting a task's program inside its control groups and its own PID namespace.
+//! Starting a task's program inside its control groups, its own PID namespace and its cell.
 
 use std::{
-    ffi::{OsStr, OsString, c_void},
-    fs::{File, OpenOptions},
-    os::{
-        fd::{AsRawFd, RawFd},
-        unix::fs::OpenOptionsExt,
-    },
+    ffi::{CStr, CString, OsStr, OsString, c_void},
+    os::{fd::RawFd, unix::ffi::OsStrExt},
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use super::Entry;
 use super::{
-    Error, Result, Task,
+    Entry, Error, Result, Task,
     clone::{Cloned, clone_and_wait},
     exec::{Failure, Image, doors, enter},
 };
+use crate::jail::{Bounds, Cell};
 
 /// A program to start as a task.
 #[derive(Debug, Clone)]
@@ -27,6 +24,7 @@ pub struct Program {
     directory: PathBuf,
     stdout: PathBuf,
     stderr: PathBuf,
+    bounds: Bounds,
 }
 
 impl Program {
@@ -44,7 +42,15 @@ impl Program {
             stdout: directory.join("stdout"),
             stderr: directory.join("stderr"),
             directory,
+            bounds: Bounds::default(),
         }
+    }
+
+    /// Bounds what it may have in a jail.
+    #[must_use]
+    pub fn bounds(mut self, bounds: Bounds) -> Self {
+        self.bounds = bounds;
+        self
     }
 
     /// Adds an argument.
@@ -69,7 +75,8 @@ impl Program {
     }
 
     /// Starts it in the groups of `entry` and in a new PID namespace: it is there before its first
-    /// instruction. Returns when the program runs.
+    /// instruction. Returns when the program runs. Where the entry has a cell, the program is jailed there,
+    /// and runs as the owner of its directory.
     ///
     /// The caller sees to it that the VM is not frozen, or the new process stops there.
     ///
@@ -106,31 +113,38 @@ impl Program {
             self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())),
         )
         .map_err(|what| Error::Nul { program: self.path.clone(), what })?;
-        let output =
-            |path: &Path| open(path, OpenOptions::new().create(true).append(true).mode(0o644));
+        let c = |path: &Path, what| {
+            CString::new(path.as_os_str().as_bytes())
+                .map_err(|_| Error::Nul { program: self.path.clone(), what })
+        };
+        let user = match &entry.cell {
+            Some(cell) => cell
+                .user(&self.directory)
+                .map_err(|source| Error::Open { path: self.directory.clone(), source })?,
+            None => None,
+        };
         Ok(Birth {
             image,
             doors: doors(entry),
+            cell: entry.cell.clone(),
+            user,
+            bounds: self.bounds,
             failed: Failure::default(),
-            directory: open(
-                &self.directory,
-                OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY),
-            )?,
-            stdin: open(Path::new("/dev/null"), OpenOptions::new().read(true))?,
-            stdout: output(&self.stdout)?,
-            stderr: output(&self.stderr)?,
+            directory: c(&self.directory, "its directory")?,
+            stdout: c(&self.stdout, "its output")?,
+            stderr: c(&self.stderr, "its output")?,
         })
     }
 }
 
-fn open(path: &Path, options: &OpenOptions) -> Result<File> {
-    options.open(path).map_err(|source| Error::Open { path: path.to_owned(), source })
-}
-
 /// What the new process does before its program, by the number it notes.
-const STEPS: [&str; 5] = [
+const STEPS: [&str; 9] = [
     "setsid",
     "entering the control groups",
+    "entering its namespaces",
+    "entering its root",
+    "setting its limits",
+    "becoming its user",
     "entering its directory",
     "setting up its files",
     "executing it",
@@ -140,10 +154,12 @@ const STEPS: [&str; 5] = [
 struct Birth {
     image: Image,
     doors: Vec<RawFd>,
-    directory: File,
-    stdin: File,
-    stdout: File,
-    stderr: File,
+    cell: Option<Arc<Cell>>,
+    user: Option<u32>,
+    bounds: Bounds,
+    directory: CString,
+    stdout: CString,
+    stderr: CString,
     failed: Failure,
 }
 
@@ -152,7 +168,7 @@ impl Birth {
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
         // SAFETY: it is the `Birth` that was given to the clone.
-        let Self { image, doors, directory, stdin, stdout, stderr, failed } =
+        let Self { image, doors, cell, user, bounds, directory, stdout, stderr, failed } =
             unsafe { &*birth.cast::<Self>() };
         // SAFETY: async-signal-safe system calls on descriptors and strings prepared before.
         unsafe {
@@ -162,21 +178,55 @@ impl Birth {
             if !enter(doors) {
                 failed.at(1);
             }
-            if libc::fchdir(directory.as_raw_fd()) < 0 {
-                failed.at(2);
+            if let Some(cell) = cell {
+                confine(cell, *user, *bounds, failed);
             }
-            let files = [stdin, stdout, stderr];
-            // The worker has its own 0, 1 and 2, so these are all above and dup2 clears CLOEXEC.
-            for (target, file) in (0..).zip(files) {
-                if libc::dup2(file.as_raw_fd(), target) < 0 {
-                    failed.at(3);
+            // By their paths, so that they are the cell's own; and as the task's user, to whom the
+            // files belong then.
+            if libc::chdir(directory.as_ptr()) < 0 {
+                failed.at(6);
+            }
+            let output = libc::O_WRONLY | libc::O_CREAT | libc::O_APPEND | libc::O_NOFOLLOW;
+            let files: [(&CStr, i32); 3] =
+                [(c"/dev/null", libc::O_RDONLY), (stdout, output), (stderr, output)];
+            for (target, (path, flags)) in (0..).zip(files) {
+                let file = libc::open(path.as_ptr(), flags | libc::O_CLOEXEC, 0o644);
+                // The worker has its own 0, 1 and 2, so this is above and dup2 clears CLOEXEC.
+                if file < 0 || libc::dup2(file, target) < 0 {
+                    failed.at(7);
                 }
             }
             if libc::syscall(libc::SYS_close_range, 3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC) < 0 {
-                failed.at(3);
+                failed.at(7);
+            }
+            if !cell.as_ref().is_none_or(|cell| cell.refuse_calls()) {
+                failed.at(5);
             }
             image.execute();
-            failed.at(4)
+            failed.at(8)
+        }
+    }
+}
+
+/// Takes the new process into a cell as one of the tasks there.
+///
+/// # Safety
+/// In a new process only.
+#[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
+unsafe fn confine(cell: &Cell, user: Option<u32>, bounds: Bounds, failed: &Failure) {
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if !cell.enter() {
+            failed.at(2);
+        }
+        if !cell.take_root() {
+            failed.at(3);
+        }
+        if !cell.limit(bounds) {
+            failed.at(4);
+        }
+        if !Cell::become_user(user) {
+            failed.at(5);
         }
     }
 }

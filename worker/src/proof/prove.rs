@@ -39,7 +39,7 @@ pub fn prove(config: &Config) -> Proof {
     let Some((prepared, vm)) = made else { return proof };
     let room = Room { prepared: &prepared, vm: &vm };
     if task(&mut proof, room).is_some()
-        && let Some(checkpointer) = prepared.checkpointer()
+        && let Some(checkpointer) = prepared.checkpointer(&prepared.store)
     {
         habits::prove(&mut proof, room, &checkpointer);
     }
@@ -51,12 +51,13 @@ pub fn prove(config: &Config) -> Proof {
 
 /// A task from its launch to its answer; `None` where a step fails.
 fn task(proof: &mut Proof, room: Room<'_>) -> Option<()> {
-    let checkpointer = room.prepared.checkpointer();
+    let checkpointer = room.prepared.checkpointer(&room.prepared.store);
     let subject = proof.step(What::Launch, || {
         let result = ["--result", crate::agent::RESULT];
         let subject = Subject::launch(room, "task", (&TASK, &result))?;
         Ok((subject, "a task runs in its groups".to_owned()))
     })?;
+    proof.step(What::Jail, || subject.confinement().map(|said| ((), said)))?;
     let frozen = proof.step(What::Freeze, || {
         let took = room.vm.freeze(limit::FREEZE).map_err(|e| explain(&e))?;
         let beat = subject.page()?.heartbeat;
@@ -74,7 +75,8 @@ fn task(proof: &mut Proof, room: Room<'_>) -> Option<()> {
     })?;
     let subject = proof.step(What::Restore, || {
         let (subject, _) = subject.restore(&checkpointer, dumped)?;
-        Ok((subject, "it goes on from its checkpoint".to_owned()))
+        subject.confinement()?;
+        Ok((subject, "it goes on from its checkpoint, in the same jail".to_owned()))
     })?;
     proof.step(What::Answer, || {
         room.vm.set_quota(0, None).map_err(|e| explain(&e))?;

@@ -9,6 +9,8 @@ pub enum What {
     Groups,
     /// A task is started in them, and works.
     Launch,
+    /// The task is in its jail: who it is, and what it may not.
+    Jail,
     /// The VM is frozen with its task.
     Freeze,
     /// The VM goes on, and its task.
@@ -36,6 +38,7 @@ impl What {
         match self {
             Self::Groups => "proof: groups",
             Self::Launch => "proof: launch",
+            Self::Jail => "proof: jail",
             Self::Freeze => "proof: freeze",
             Self::Thaw => "proof: thaw",
             Self::Dump => "proof: dump",
@@ -51,7 +54,10 @@ impl What {
     /// Whether only checkpoints need it.
     #[must_use]
     pub const fn is_of_checkpoints(self) -> bool {
-        !matches!(self, Self::Groups | Self::Launch | Self::Freeze | Self::Thaw | Self::CleanUp)
+        !matches!(
+            self,
+            Self::Groups | Self::Launch | Self::Jail | Self::Freeze | Self::Thaw | Self::CleanUp
+        )
     }
 
     /// Whether only programs with habits that the built-in tasks don't have need it.

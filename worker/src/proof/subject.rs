@@ -74,6 +74,43 @@ impl<'a> Subject<'a> {
         self.page.read().map_err(|e| explain(&e))
     }
 
+    /// What confines it, by what the kernel says of it; where it has less than its jail should have, that.
+    pub(super) fn confinement(&self) -> Result<String, String> {
+        let Some(cell) = self.room.vm.cell() else {
+            return Ok("there is none: --jail none".to_owned());
+        };
+        let user = cell.user(&self.directory()).map_err(|e| explain(&e))?;
+        let read = |pid: &str, what: &str| {
+            let path = format!("/proc/{pid}/{what}");
+            fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))
+        };
+        let pid = self.task.pid().to_string();
+        let status = read(&pid, "status")?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            line.map(|text| text.split_whitespace().next().unwrap_or_default()).unwrap_or_default()
+        };
+        let is_apart = |space: &str| {
+            let of = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/{space}")).ok();
+            of(&pid) != of("self")
+        };
+        let nothing = "0000000000000000";
+        let parts = [
+            ("user", user.is_some_and(|user| field("Uid:") == user.to_string())),
+            ("capabilities", field("CapEff:") == nothing && field("CapPrm:") == nothing),
+            ("no new privileges", field("NoNewPrivs:") == "1"),
+            ("system calls", field("Seccomp:") == "2"),
+            ("mounts", is_apart("mnt")),
+            ("network", is_apart("net")),
+            ("IPC", is_apart("ipc")),
+            ("processes", is_apart("pid")),
+        ];
+        match parts.iter().find(|(_, has)| !has) {
+            Some((lacking, _)) => Err(format!("its jail is not whole: {lacking}")),
+            None => Ok(format!("user {}, no capabilities, namespaces of its own", field("Uid:"))),
+        }
+    }
+
     /// Waits until it has done something more since its heart had beaten so often. Its end is as good.
     pub(super) fn await_beat(&self, before: u64) -> Result<Page, String> {
         let begun = Instant::now();

@@ -1,25 +1,36 @@
 //! A complete checkpoint.
 
 use std::{
-    fs,
+    fs::{self, DirBuilder},
+    os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
 };
 
+use blake3::Hash;
+
 use super::{
-    Error, Manifest, Result, checksum,
+    Error, FileEntry, Manifest, Result, checksum,
     draft::{FILES, IMAGES},
 };
+use crate::directory::{self, Objects};
 
 /// A complete checkpoint in the store.
 #[derive(Debug, Clone)]
 pub struct Checkpoint {
     directory: PathBuf,
-    manifest: Manifest,
+    manifest: Box<Manifest>,
+    /// The manifest as it was sealed, and its seal.
+    sealed: (Vec<u8>, Hash),
 }
 
 impl Checkpoint {
-    pub(crate) fn new(directory: PathBuf, manifest: Manifest) -> Self {
-        Self { directory, manifest }
+    pub(crate) fn new(directory: PathBuf, manifest: Manifest, sealed: (Vec<u8>, Hash)) -> Self {
+        Self { directory, manifest: Box::new(manifest), sealed }
+    }
+
+    /// The manifest as it was sealed, and its seal.
+    pub(super) fn sealed(&self) -> (&[u8], &[u8; 32]) {
+        (&self.sealed.0, self.sealed.1.as_bytes())
     }
 
     /// The checkpoint's description, as it is stored beside its images.
@@ -62,7 +73,9 @@ impl Checkpoint {
                 checksum::verify(&self.images(), entry)?;
             }
         }
-        self.manifest.files.iter().try_for_each(|entry| checksum::verify(&self.files(), entry))
+        let contents = self.manifest.contents().into_iter();
+        let mut entries = contents.map(|(digest, size)| FileEntry::content(digest, size));
+        entries.try_for_each(|entry| checksum::verify(&self.files(), &entry))
     }
 
     /// The contents of the task's memory.
@@ -71,27 +84,18 @@ impl Checkpoint {
         pages.try_for_each(|entry| checksum::verify(&self.images(), entry))
     }
 
-    /// Makes the files in the task's directory what they were, and checks that the others it
-    /// had open still are.
+    /// Makes the task's directory what it was, all of it that of whoever owns it, and checks that the other
+    /// files it had open still are. The directory must be one that nobody uses.
     ///
     /// # Errors
     /// Where a file cannot be written, or one outside the directory has changed.
     pub fn restore_files(&self, task_directory: &Path) -> Result<()> {
-        fs::create_dir_all(task_directory).map_err(Error::file("create", task_directory))?;
-        for name in checksum::regular_files(task_directory)? {
-            // Written after the checkpoint: from a future that did not happen.
-            if !self.manifest.files.iter().any(|f| f.name == name) {
-                let path = task_directory.join(&name);
-                fs::remove_file(&path).map_err(Error::file("remove", &path))?;
-            }
-        }
-        for entry in &self.manifest.files {
-            let (from, to) = (self.files().join(&entry.name), task_directory.join(&entry.name));
-            if let Some(parent) = to.parent() {
-                fs::create_dir_all(parent).map_err(Error::file("create", parent))?;
-            }
-            fs::copy(&from, &to).map_err(Error::file("restore", &to))?;
-        }
+        // As the worker makes it for a task that begins.
+        let mut make = DirBuilder::new();
+        let made = make.recursive(true).mode(0o700).create(task_directory);
+        made.map_err(Error::file("create", task_directory))?;
+        let objects = Objects::new(self.files(), Vec::new());
+        directory::restore(task_directory, &self.manifest.files, &objects)?;
         for file in &self.manifest.open_files {
             if file.path.starts_with(task_directory) {
                 continue;

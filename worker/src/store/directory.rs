@@ -5,7 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Checkpoint, Draft, Error, HeldFull, Manifest, Result, draft::MANIFEST, full::Full};
+use blake3::Hash;
+
+use super::{
+    Checkpoint, Draft, Error, HeldFull, ImageKey, Manifest, Result,
+    draft::{MANIFEST, SEAL},
+    full::Full,
+};
 use crate::workspace::TaskName;
 
 /// How many complete checkpoints a task keeps.
@@ -17,6 +23,7 @@ const KEPT: usize = 3;
 pub struct Store {
     root: PathBuf,
     full: Full,
+    key: ImageKey,
 }
 
 /// A checkpoint that cannot be used.
@@ -38,14 +45,26 @@ pub struct Latest {
 }
 
 impl Store {
-    /// The store in the directory `root`, which is made if need be.
+    /// The store in the directory `root`, which is made if need be. Its checkpoints are sealed by a key
+    /// that nobody else has, until [`Store::with_key`].
     ///
     /// # Errors
     /// Where it cannot be made.
     pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
         fs::create_dir_all(&root).map_err(Error::file("create", &root))?;
-        Ok(Self { root, full: Full::default() })
+        let key = ImageKey::draw().map_err(Error::file("draw a key for", &root))?;
+        Ok(Self { root, full: Full::default(), key })
+    }
+
+    /// The same store, whose checkpoints are sealed by this key, here and wherever they come from.
+    #[must_use]
+    pub fn with_key(&self, key: ImageKey) -> Self {
+        Self { key, ..self.clone() }
+    }
+
+    pub(super) fn key(&self) -> &ImageKey {
+        &self.key
     }
 
     /// Leaves no room for new checkpoints until what this returns is dropped, as a full disk would; those
@@ -68,14 +87,21 @@ impl Store {
     /// Where its directory cannot be made.
     pub fn begin(&self, task: &TaskName) -> Result<Draft> {
         let sequence = self.sequences(task)?.last().map_or(1, |last| last + 1);
-        Draft::create(self.place(task, sequence), task.clone(), sequence, self.full.is_held())
+        self.draft(task, sequence)
     }
 
     /// Makes room for a checkpoint that comes from elsewhere and keeps its number.
     pub(crate) fn begin_as(&self, task: &TaskName, sequence: u64) -> Result<Draft> {
+        remove(&self.place(task, sequence))?;
+        self.draft(task, sequence)
+    }
+
+    fn draft(&self, task: &TaskName, sequence: u64) -> Result<Draft> {
         let place = self.place(task, sequence);
-        remove(&place)?;
-        Draft::create(place, task.clone(), sequence, self.full.is_held())
+        let complete = self.complete(task)?.into_iter().rev();
+        let earlier = complete.map(|number| self.place(task, number)).collect();
+        let (full, key) = (self.full.is_held(), self.key.clone());
+        Draft::create(place, task.clone(), sequence, (full, key), earlier)
     }
 
     /// Removes all complete checkpoints of a task but the three newest.
@@ -137,6 +163,12 @@ impl Store {
         let directory = self.place(task, sequence);
         let path = directory.join(MANIFEST);
         let json = fs::read(&path).map_err(Error::file("read", &path))?;
+        let sealed = directory.join(SEAL);
+        let seal = fs::read_to_string(&sealed).map_err(Error::file("read", &sealed))?;
+        let seal = Hash::from_hex(seal.trim()).map_err(|_| Error::Seal { path: path.clone() })?;
+        if !self.key.fits(&json, seal.as_bytes()) {
+            return Err(Error::Seal { path });
+        }
         let manifest = Manifest::parse(&json, &path)?;
         if manifest.task != *task || manifest.sequence != sequence {
             return Err(Error::Damaged {
@@ -144,7 +176,7 @@ impl Store {
                 what: format!("is of {}, number {}", manifest.task, manifest.sequence),
             });
         }
-        Ok(Checkpoint::new(directory, manifest))
+        Ok(Checkpoint::new(directory, manifest, (json, seal)))
     }
 
     /// Removes all checkpoints of a task, which is done or will never be continued here.
@@ -230,7 +262,13 @@ mod tests {
         fs::write(draft.images().join("pages-1.img"), content).unwrap();
         fs::write(draft.images().join("core-1.img"), "core").unwrap();
         let checkpoint = draft
-            .commit(Progress::default(), vec![], "4.1.1".to_owned(), &BTreeMap::new())
+            .commit(
+                String::new(),
+                Progress::default(),
+                (vec![], vec![]),
+                "4.1.1".to_owned(),
+                &BTreeMap::new(),
+            )
             .unwrap();
         store.prune(&name()).unwrap();
         checkpoint
@@ -264,7 +302,28 @@ mod tests {
         let damaged: Vec<u64> = latest.damaged.iter().map(|d| d.sequence).collect();
         assert_eq!(damaged, [3, 2]);
         assert!(matches!(latest.damaged[0].error, Error::Damaged { .. }));
-        assert!(matches!(latest.damaged[1].error, Error::Manifest { .. }));
+        assert!(matches!(latest.damaged[1].error, Error::Seal { .. }));
+    }
+
+    #[test]
+    fn one_that_was_forged_with_all_its_checksums_right_gives_way_to_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        take(&store, "one");
+        let forged = take(&store, "two");
+        let at = |file: &str| forged.directory().join(file);
+        fs::write(at("images/core-1.img"), "evil").unwrap();
+        let mut manifest = forged.manifest().clone();
+        let (size, blake3) = super::super::checksum::digest(&at("images/core-1.img")).unwrap();
+        let entry = manifest.images.iter_mut().find(|entry| entry.name == "core-1.img").unwrap();
+        (entry.size, entry.blake3) = (size, blake3);
+        fs::write(at(MANIFEST), serde_json::to_vec(&manifest).unwrap()).unwrap();
+        // Sealed by somebody who has another key.
+        let seal = ImageKey::new(&[1; 32]).unwrap().seal(&fs::read(at(MANIFEST)).unwrap());
+        fs::write(at(SEAL), seal.to_hex().as_str()).unwrap();
+        let latest = store.latest_valid(&name()).unwrap();
+        assert_eq!(latest.checkpoint.unwrap().manifest().sequence, 1);
+        assert!(matches!(latest.damaged[0].error, Error::Seal { .. }));
     }
 
     #[test]
@@ -282,26 +341,5 @@ mod tests {
         assert_eq!(store.complete(&name()).unwrap(), [1]);
         assert_eq!(store.remove_all().unwrap(), [dir.path().join("run")]);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn files_of_a_task_go_back_to_what_they_were() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path().join("store")).unwrap();
-        let task = dir.path().join("task");
-        fs::create_dir_all(task.join("sub")).unwrap();
-        fs::write(task.join("stdout"), "half").unwrap();
-        fs::write(task.join("sub/progress"), "50").unwrap();
-        let draft = store.begin(&name()).unwrap();
-        draft.save_files(&task).unwrap();
-        let checkpoint =
-            draft.commit(Progress::default(), vec![], String::new(), &BTreeMap::new()).unwrap();
-        fs::write(task.join("stdout"), "half and more").unwrap();
-        fs::write(task.join("result"), "from the future").unwrap();
-        fs::remove_file(task.join("sub/progress")).unwrap();
-        checkpoint.restore_files(&task).unwrap();
-        assert_eq!(fs::read_to_string(task.join("stdout")).unwrap(), "half");
-        assert_eq!(fs::read_to_string(task.join("sub/progress")).unwrap(), "50");
-        assert!(!task.join("result").exists());
     }
 }

@@ -8,12 +8,17 @@ use std::{
 };
 
 use super::{
-    Checkpoint, Error, Manifest, OpenFile, Progress, Result, checksum,
+    Checkpoint, Error, ImageKey, Manifest, OpenFile, Progress, Result, checksum,
     full::{NoRoom, no_space},
 };
-use crate::workspace::TaskName;
+use crate::{
+    directory::{self, Node, Objects},
+    workspace::TaskName,
+};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
+/// The seal of the manifest, in hexadecimal.
+pub(crate) const SEAL: &str = "manifest.seal";
 pub(crate) const IMAGES: &str = "images";
 pub(crate) const FILES: &str = "files";
 
@@ -24,6 +29,9 @@ pub struct Draft {
     task: TaskName,
     sequence: u64,
     committed: bool,
+    key: ImageKey,
+    /// Directories of earlier checkpoints of the task, newest first.
+    earlier: Vec<PathBuf>,
     /// Laid over its images, where the store is full.
     no_room: Option<NoRoom>,
 }
@@ -33,13 +41,14 @@ impl Draft {
         directory: PathBuf,
         task: TaskName,
         sequence: u64,
-        is_full: bool,
+        (is_full, key): (bool, ImageKey),
+        earlier: Vec<PathBuf>,
     ) -> Result<Self> {
         for path in [directory.join(IMAGES), directory.join(FILES)] {
             fs::create_dir_all(&path).map_err(Error::file("create", &path))?;
         }
         let no_room = is_full.then(|| NoRoom::over(&directory.join(IMAGES))).transpose()?;
-        Ok(Self { directory, task, sequence, committed: false, no_room })
+        Ok(Self { directory, task, sequence, committed: false, key, earlier, no_room })
     }
 
     /// The checkpoint's directory, for logs.
@@ -58,26 +67,27 @@ impl Draft {
         self.directory.join(FILES)
     }
 
-    /// Saves the directory of the task, which must stand still.
-    ///
-    /// # Errors
-    /// Where a file cannot be read or written.
-    pub fn save_files(&self, task_directory: &Path) -> Result<()> {
-        for name in checksum::regular_files(task_directory)? {
-            let (from, to) = (task_directory.join(&name), self.files().join(&name));
-            if let Some(parent) = to.parent() {
-                fs::create_dir_all(parent).map_err(Error::file("create", parent))?;
-            }
-            fs::copy(&from, &to).map_err(Error::file("save a copy of", from))?;
-        }
-        Ok(())
+    /// The contents of the task's files, shared with earlier checkpoints where they have not changed.
+    pub(super) fn objects(&self) -> Objects {
+        let earlier = self.earlier.iter().map(|directory| directory.join(FILES)).collect();
+        Objects::new(self.files(), earlier)
     }
 
-    /// Completes the checkpoint. `known` holds digests of images that need not be read again.
+    /// Saves the directory of the task, which must stand still: what is in it, for [`Draft::commit`].
+    ///
+    /// # Errors
+    /// Where it has something that cannot be saved, or a file cannot be read or written.
+    pub fn save_files(&self, task_directory: &Path) -> Result<Vec<Node>> {
+        Ok(directory::snapshot(task_directory, &self.objects())?)
+    }
+
+    /// Completes the checkpoint, with the task's files as they were saved. `known` holds digests of images that need
+    /// not be read again.
     pub(crate) fn commit(
         self,
+        program: String,
         progress: Progress,
-        open_files: Vec<OpenFile>,
+        (files, open_files): (Vec<Node>, Vec<OpenFile>),
         criu: String,
         known: &BTreeMap<String, (u64, String)>,
     ) -> Result<Checkpoint> {
@@ -85,6 +95,7 @@ impl Draft {
             format: Manifest::FORMAT,
             task: self.task.clone(),
             sequence: self.sequence,
+            program,
             progress,
             taken_unix_ms: SystemTime::now()
                 .duration_since(UNIX_EPOCH)
@@ -94,25 +105,28 @@ impl Draft {
                 .map(|u| u.release().to_string_lossy().into_owned())
                 .unwrap_or_default(),
             open_files,
-            files: checksum::list(&self.files(), &BTreeMap::new())?,
+            files,
             images: checksum::list(&self.images(), known)?,
         };
-        self.seal(manifest)
+        let json = serde_json::to_vec_pretty(&manifest)
+            .map_err(|source| Error::Manifest { path: self.directory.clone(), source })?;
+        self.seal(manifest, json)
     }
 
-    /// Renames the manifest into place: from here on the checkpoint exists.
-    pub(crate) fn seal(mut self, manifest: Manifest) -> Result<Checkpoint> {
+    /// Renames the manifest, which is `json`, into place: from here on the checkpoint exists.
+    pub(crate) fn seal(mut self, manifest: Manifest, json: Vec<u8>) -> Result<Checkpoint> {
         let path = self.directory.join(MANIFEST);
         if self.no_room.is_some() {
             return Err(Error::file("write", &path)(no_space()));
         }
+        let seal = self.key.seal(&json);
+        let sealed = self.directory.join(SEAL);
+        fs::write(&sealed, seal.to_hex().as_str()).map_err(Error::file("write", &sealed))?;
         let partial = path.with_extension("partial");
-        let json = serde_json::to_vec_pretty(&manifest)
-            .map_err(|source| Error::Manifest { path: path.clone(), source })?;
-        fs::write(&partial, json).map_err(Error::file("write", &partial))?;
+        fs::write(&partial, &json).map_err(Error::file("write", &partial))?;
         fs::rename(&partial, &path).map_err(Error::file("create", &path))?;
         self.committed = true;
-        Ok(Checkpoint::new(std::mem::take(&mut self.directory), manifest))
+        Ok(Checkpoint::new(std::mem::take(&mut self.directory), manifest, (json, seal)))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use crate::{contents::ContentError, directory};
+
 /// The result of an operation on the checkpoint store.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -18,6 +20,18 @@ pub enum Error {
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
+    },
+    /// The directory of the task.
+    #[error(transparent)]
+    Directory(#[from] directory::Error),
+    /// A content that came is not the one that was asked for, or did not come whole.
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    /// A content that a checkpoint refers to and that has not come.
+    #[error("the checkpoint is not whole: the content {digest} has not come")]
+    Missing {
+        /// BLAKE3 of the content, in hexadecimal.
+        digest: String,
     },
     /// A manifest that cannot be understood.
     #[error("the manifest {} is damaged", path.display())]
@@ -43,6 +57,18 @@ pub enum Error {
         /// The path of the file.
         path: PathBuf,
         /// What is wrong with it.
+        what: String,
+    },
+    /// A manifest that nobody made who has the key of the run.
+    #[error("the checkpoint is not this run's: the seal of {} does not fit", path.display())]
+    Seal {
+        /// The path of the manifest.
+        path: PathBuf,
+    },
+    /// A checkpoint that is another than was asked for.
+    #[error("what came is another checkpoint than was asked for: it is {what}")]
+    Another {
+        /// What it is, and what was asked for.
         what: String,
     },
     /// A path in a manifest that leads out of the checkpoint.

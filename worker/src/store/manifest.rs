@@ -1,11 +1,17 @@
 //! What a checkpoint is.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Error, Result};
-use crate::workspace::TaskName;
+use crate::{
+    directory::{self, Node, Wrong},
+    workspace::TaskName,
+};
 
 /// How far a task had come.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,12 +36,19 @@ pub struct OpenFile {
 /// A file of the checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// The file's path, relative to `images/` or `files/`.
+    /// The file's path, relative to `images/`.
     pub name: String,
     /// The file's size, in bytes.
     pub size: u64,
     /// The BLAKE3 digest of its contents, in hexadecimal.
     pub blake3: String,
+}
+
+impl FileEntry {
+    /// The file of a content in `files/`, where it has its digest as its name.
+    pub(super) fn content(digest: String, size: u64) -> Self {
+        Self { name: digest.clone(), size, blake3: digest }
+    }
 }
 
 /// What a checkpoint is, written when it is complete.
@@ -48,6 +61,8 @@ pub struct Manifest {
     pub task: TaskName,
     /// The checkpoint's number, counted per task.
     pub sequence: u64,
+    /// The kind of program that the task is.
+    pub program: String,
     /// How far the task had come.
     pub progress: Progress,
     /// When it was taken, in milliseconds since 1970.
@@ -58,15 +73,15 @@ pub struct Manifest {
     pub kernel: String,
     /// The task's open regular files.
     pub open_files: Vec<OpenFile>,
-    /// The task's directory.
-    pub files: Vec<FileEntry>,
+    /// The task's directory, whose contents are in `files/`.
+    pub files: Vec<Node>,
     /// The files that CRIU wrote.
     pub images: Vec<FileEntry>,
 }
 
 impl Manifest {
     /// The version of the format written and read here.
-    pub const FORMAT: u32 = 1;
+    pub const FORMAT: u32 = 3;
 
     /// Reads a manifest that came from `origin`, and checks what does not need the files.
     pub(crate) fn parse(json: &[u8], origin: &Path) -> Result<Self> {
@@ -79,7 +94,14 @@ impl Manifest {
                 expected: Self::FORMAT,
             });
         }
-        for entry in manifest.files.iter().chain(&manifest.images) {
+        directory::check(&manifest.files).map_err(|wrong| match wrong {
+            Wrong::Path(name) => Error::Path { name },
+            Wrong::Digest(digest) => Error::Damaged {
+                path: origin.to_owned(),
+                what: format!("names the content {digest:?}, which cannot be"),
+            },
+        })?;
+        for entry in &manifest.images {
             let mut components = Path::new(&entry.name).components();
             let plain = components.all(|c| matches!(c, Component::Normal(_)));
             if entry.name.is_empty() || !plain {
@@ -92,7 +114,14 @@ impl Manifest {
     /// Size of all files, in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.files.iter().chain(&self.images).map(|f| f.size).sum()
+        let files = self.files.iter().filter_map(Node::content).map(|(_, bytes)| bytes);
+        files.chain(self.images.iter().map(|f| f.size)).fold(0, u64::saturating_add)
+    }
+
+    /// The contents of the task's files and their sizes in bytes, each of them once, in the order of their digests.
+    pub(crate) fn contents(&self) -> BTreeMap<String, u64> {
+        let contents = self.files.iter().filter_map(Node::content);
+        contents.map(|(digest, bytes)| (digest.to_owned(), bytes)).collect()
     }
 }
 
@@ -100,19 +129,21 @@ impl Manifest {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
+    use crate::directory::Kind;
 
     fn manifest() -> Manifest {
         Manifest {
             format: Manifest::FORMAT,
             task: TaskName::new("r", "t").unwrap(),
             sequence: 3,
+            program: "vector".to_owned(),
             progress: Progress::default(),
             taken_unix_ms: 1,
             criu: "4.1.1".to_owned(),
             kernel: "6.18".to_owned(),
             open_files: vec![],
-            files: vec![FileEntry { name: "a/b".to_owned(), size: 1, blake3: String::new() }],
-            images: vec![],
+            files: vec![Node { path: "a".to_owned(), kind: Kind::Directory { mode: 0o700 } }],
+            images: vec![FileEntry { name: "a/b".to_owned(), size: 1, blake3: String::new() }],
         }
     }
 
@@ -126,21 +157,25 @@ mod tests {
     fn paths_that_lead_out_are_refused() {
         for name in ["../x", "/etc/passwd", "", "a/../../b", "./a"] {
             let mut manifest = manifest();
-            name.clone_into(&mut manifest.files[0].name);
-            let json = serde_json::to_vec(&manifest).unwrap();
-            let error = Manifest::parse(&json, Path::new("m")).unwrap_err();
-            assert!(matches!(error, Error::Path { .. }), "{name}: {error}");
+            let mut other = manifest.clone();
+            name.clone_into(&mut manifest.images[0].name);
+            name.clone_into(&mut other.files[0].path);
+            for wrong in [manifest, other] {
+                let json = serde_json::to_vec(&wrong).unwrap();
+                let error = Manifest::parse(&json, Path::new("m")).unwrap_err();
+                assert!(matches!(error, Error::Path { .. }), "{name}: {error}");
+            }
         }
     }
 
     #[test]
     fn other_formats_and_nonsense_are_refused() {
         let mut other = manifest();
-        other.format = 2;
+        other.format = 1;
         let json = serde_json::to_vec(&other).unwrap();
         assert!(matches!(
             Manifest::parse(&json, Path::new("m")),
-            Err(Error::Format { found: 2, .. })
+            Err(Error::Format { found: 1, .. })
         ));
         assert!(matches!(
             Manifest::parse(&json[..40], Path::new("m")),

@@ -3,10 +3,16 @@
 //! ```text
 //! <root>/<run>/<task>/<sequence>/
 //!     manifest.json      what the checkpoint is; there only when it is complete
+//!     manifest.seal      a keyed hash of that file
 //!     images/            CRIU's files
-//!     files/             the task's directory as it was
+//!     files/             the contents of the task's directory as it was, each under its digest
 //!     dump.log           CRIU's log
 //! ```
+//!
+//! CRIU sees the files of a checkpoint only once its manifest fits its seal, by the key of the run, and they the
+//! digests in the manifest; of the pages that is found out while CRIU reads them, before the task runs.
+//!
+//! A content that has not changed since an earlier checkpoint of the task is the same file as there, by a hard link.
 //!
 //! A checkpoint is complete once its manifest has been renamed into place. Nothing is synced:
 //! after a power cut the checksums tell, and the checkpoint before is used. Each task keeps its three newest.
@@ -20,14 +26,21 @@ mod checksum;
 mod directory;
 mod draft;
 mod error;
+mod expected;
 mod full;
 mod manifest;
+mod seal;
 mod transfer;
+mod unaided;
 
 pub use checkpoint::Checkpoint;
 pub(crate) use checksum::follow_pages;
 pub use directory::{Damaged, Latest, Store};
 pub use draft::Draft;
 pub use error::{Error, Result};
+pub use expected::Expected;
 pub use full::HeldFull;
 pub use manifest::{FileEntry, Manifest, OpenFile, Progress};
+pub use seal::ImageKey;
+pub use transfer::Arrival;
+pub use unaided::DIRECTORY;

@@ -45,6 +45,18 @@ pub enum Error {
         /// The path of the directory.
         path: PathBuf,
     },
+    /// A worker's directory that somebody else may change.
+    #[error(
+        "{} cannot be a worker's directory: {what}; give --root a directory that is this user's own, or \
+         does not exist yet",
+        path.display()
+    )]
+    NotOwn {
+        /// The path of the directory.
+        path: PathBuf,
+        /// Why it is not the worker's own.
+        what: String,
+    },
     /// A mount namespace must be entered before there are threads.
     #[error(
         "the worker's mount namespace must be entered before its threads; there are {threads} already"

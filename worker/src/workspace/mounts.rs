@@ -8,7 +8,7 @@ use std::{
 };
 
 use nix::{
-    mount::{MsFlags, mount},
+    mount::{MntFlags, MsFlags, mount, umount2},
     sched::{CloneFlags, unshare},
 };
 
@@ -51,6 +51,40 @@ pub fn private_run_tmpfs(root: &Path, at: &Path) -> Result<()> {
         bind(&fd, &dir)?;
     }
     Ok(())
+}
+
+/// Puts the directories of tasks into memory: on a disk nothing would keep a task from filling it. What is mounted
+/// in it later is seen in the namespaces that are made from this one, too.
+pub(super) fn tmpfs_for_tasks(at: &Path, bytes: u64) -> Result<()> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    let options = format!("mode=711,size={bytes},nr_inodes=65536");
+    mount(Some("dormouse-tasks"), at, Some("tmpfs"), flags, Some(options.as_str()))
+        .map_err(failed("mount a tmpfs on", at))?;
+    mount(none(), at, none(), MsFlags::MS_SHARED, none()).map_err(failed("share the mounts in", at))
+}
+
+/// Lays memory of so many bytes over the directory of one task, as what it may hold, with this owner. Programs in it
+/// can be run.
+pub(super) fn tmpfs_for_task(at: &Path, bytes: u64, (user, group): (u32, u32)) -> Result<()> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    let options = format!("mode=700,uid={user},gid={group},size={bytes},nr_inodes=65536");
+    mount(Some("dormouse-task"), at, Some("tmpfs"), flags, Some(options.as_str()))
+        .map_err(failed("mount a tmpfs on", at))
+}
+
+/// Takes away what is laid over a directory, if anything is; whoever still uses it keeps it.
+pub(super) fn take_away(at: &Path) -> Result<()> {
+    use nix::errno::Errno;
+    loop {
+        match umount2(at, MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW) {
+            Ok(()) => {}
+            // It is no mount, or not there.
+            Err(Errno::EINVAL | Errno::ENOENT) => return Ok(()),
+            // Whoever may not unmount has mounted nothing.
+            Err(Errno::EPERM) => return Ok(()),
+            Err(error) => return Err(failed("unmount", at)(error)),
+        }
+    }
 }
 
 /// Enters a new mount namespace, of which nothing is seen outside.

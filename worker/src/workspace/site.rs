@@ -1,9 +1,9 @@
 //! A worker's directory, under its canonical path.
 
 use std::{
-    fs::{self, OpenOptions},
+    fs::{self, DirBuilder, OpenOptions},
     io,
-    os::unix::fs::PermissionsExt,
+    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown},
     path::{Path, PathBuf},
 };
 
@@ -12,9 +12,19 @@ use super::{
     lock::{Lock, Tried, try_lock},
     mounts,
 };
+use crate::jail::{Layout, Users};
 
 /// The file in a worker's directory on which it holds a lock.
 pub(super) const LOCK: &str = "lock";
+
+/// For its owner alone.
+const OWN: u32 = 0o700;
+/// For whoever knows what is in it.
+const LISTED_BY_NOBODY: u32 = 0o711;
+/// What the files of all tasks of a worker may take, in bytes.
+const TASK_FILES_BYTES: u64 = 512 << 20;
+/// The least that a task's directory can hold, in bytes: a page.
+const LEAST_TASK_BYTES: u64 = 4096;
 
 /// Where every worker sees its own directory.
 pub const ROOT: &str = "/run/dormouse";
@@ -23,6 +33,8 @@ pub const ROOT: &str = "/run/dormouse";
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
+    /// To whom the directories of tasks belong, where that is not the worker's user.
+    users: Option<Users>,
     /// Held as long as the workspace is: its end, however it comes, unlocks.
     _lock: Lock,
 }
@@ -31,12 +43,37 @@ impl Workspace {
     /// Creates the directory if need be, locks it, and enters the mount namespace in which it
     /// is [`ROOT`]. To be called once, before any thread is started.
     ///
+    /// The directories of tasks are in memory: what a task writes counts as its VM's memory, and is gone
+    /// with the worker.
+    ///
     /// # Errors
-    /// Where the directory cannot be made, another worker uses it, or mounts do not work.
+    /// Where the directory cannot be made, is somebody else's or a link, another worker uses it, or
+    /// mounts do not work.
     pub fn enter(directory: &Path) -> Result<Self> {
         let lock = lock(directory)?;
         mounts::private_run_tmpfs(directory, Path::new(ROOT))?;
-        Self::laid_out(PathBuf::from(ROOT), lock)
+        let workspace = Self::laid_out(PathBuf::from(ROOT), lock)?;
+        // Those of a worker from before they were in memory.
+        workspace.remove_all_tasks()?;
+        mounts::tmpfs_for_tasks(&workspace.tasks(), TASK_FILES_BYTES)?;
+        Ok(workspace)
+    }
+
+    /// The same, whose directories of tasks belong to these users.
+    #[must_use]
+    pub fn with_users(self, users: Option<Users>) -> Self {
+        Self { users, ..self }
+    }
+
+    /// What of it a jail shows to tasks.
+    #[must_use]
+    pub fn jail_layout(&self, criu: Option<&Path>) -> Layout {
+        Layout {
+            mount_point: self.root.join("jail"),
+            tasks: self.tasks(),
+            programs: self.root.join("programs"),
+            criu: criu.map(Path::to_owned),
+        }
     }
 
     /// Uses the directory where it is, without a mount namespace: for tests, and for
@@ -50,9 +87,17 @@ impl Workspace {
     }
 
     fn laid_out(root: PathBuf, lock: Lock) -> Result<Self> {
-        let workspace = Self { root, _lock: lock };
-        for directory in ["tasks", "programs", "checkpoints"] {
-            create(&workspace.root.join(directory))?;
+        let workspace = Self { root, users: None, _lock: lock };
+        // Tasks find their own directories and programs; checkpoints hold the memory of all.
+        for (directory, mode) in [
+            ("tasks", LISTED_BY_NOBODY),
+            ("programs", 0o755),
+            ("checkpoints", OWN),
+            ("contents", OWN),
+        ] {
+            let path = workspace.root.join(directory);
+            create(&path)?;
+            allow(&path, mode)?;
         }
         Ok(workspace)
     }
@@ -75,13 +120,52 @@ impl Workspace {
         self.root.join("checkpoints")
     }
 
-    /// Makes the directory of a task, if need be.
+    /// Where the contents are with which tasks begin.
+    #[must_use]
+    pub fn contents(&self) -> PathBuf {
+        self.root.join("contents")
+    }
+
+    /// Gives the directory of a task, which is there, memory of its own, so that it can hold so many bytes and no
+    /// more; what it held is hidden. The programs that it holds can be run.
+    ///
+    /// # Errors
+    /// Where the mount is refused.
+    pub fn bound_task(&self, name: &TaskName, bytes: u64) -> Result<()> {
+        let path = self.task(name);
+        let owner = fs::symlink_metadata(&path).map_err(|source| Error::File {
+            action: "look at",
+            path: path.clone(),
+            source,
+        })?;
+        mounts::take_away(&path)?;
+        // A tmpfs without a size would have half of the host's memory.
+        mounts::tmpfs_for_task(&path, bytes.max(LEAST_TASK_BYTES), (owner.uid(), owner.gid()))
+    }
+
+    /// Makes the directory of a task, if need be, and gives it to the task's user.
     ///
     /// # Errors
     /// Where it cannot be made.
     pub fn create_task(&self, name: &TaskName) -> Result<PathBuf> {
         let path = self.task(name);
         create(&path)?;
+        if let Some(run) = path.parent() {
+            allow(run, LISTED_BY_NOBODY)?;
+        }
+        let fail = |action| {
+            let path = path.clone();
+            move |source| Error::File { action, path, source }
+        };
+        if let Some(users) = self.users {
+            let user = users.of(name.task());
+            // It may be there already, and is the user's then.
+            let owner = fs::symlink_metadata(&path).map_err(fail("look at"))?.uid();
+            if owner != user {
+                allow(&path, OWN)?;
+                chown(&path, Some(user), Some(user)).map_err(fail("give its user"))?;
+            }
+        }
         Ok(path)
     }
 
@@ -90,7 +174,28 @@ impl Workspace {
     /// # Errors
     /// Where something in it cannot be removed.
     pub fn remove_task(&self, name: &TaskName) -> Result<()> {
-        remove(&self.task(name))
+        let path = self.task(name);
+        mounts::take_away(&path)?;
+        remove(&path)
+    }
+
+    /// Removes the directories of all tasks of a run, which is over here.
+    ///
+    /// # Errors
+    /// Where something in them cannot be removed.
+    pub fn remove_run(&self, run: &str) -> Result<()> {
+        // Any name of a task is good to have its run's checked.
+        let path = self.task(&TaskName::new(run, "0")?);
+        let Some(folder) = path.parent() else { return Ok(()) };
+        let tasks = match fs::read_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            tasks => tasks,
+        };
+        let fail = |source| Error::File { action: "list", path: folder.to_owned(), source };
+        for task in tasks.map_err(fail)? {
+            mounts::take_away(&task.map_err(fail)?.path())?;
+        }
+        remove(folder)
     }
 
     /// Removes the directories of all tasks: at a worker's start none of them runs.
@@ -98,8 +203,13 @@ impl Workspace {
     /// # Errors
     /// Where something cannot be removed.
     pub fn remove_all_tasks(&self) -> Result<()> {
-        remove(&self.tasks())?;
-        create(&self.tasks())
+        // What is in it and not itself, which may be a mount.
+        let tasks = self.tasks();
+        let fail = |source| Error::File { action: "list", path: tasks.clone(), source };
+        for run in fs::read_dir(&tasks).map_err(fail)? {
+            remove(&run.map_err(fail)?.path())?;
+        }
+        Ok(())
     }
 
     /// Copies a program in and returns the path to start it by, which is the same on every
@@ -121,6 +231,7 @@ impl Workspace {
             return Ok(installed);
         }
         create(&directory)?;
+        allow(&directory, 0o755)?;
         // Never half a program under its name, and never "text file busy" for one being run.
         let partial = directory.join(format!(".{}.partial", std::process::id()));
         fs::write(&partial, &contents).map_err(file("write", &partial))?;
@@ -137,7 +248,10 @@ fn lock(directory: &Path) -> Result<Lock> {
     let fail = |source| Error::File { action: "lock", path: path.clone(), source };
     loop {
         create(directory)?;
-        match OpenOptions::new().create(true).append(true).open(&path) {
+        make_own(directory)?;
+        let mut options = OpenOptions::new();
+        options.create(true).append(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        match options.open(&path) {
             // It has just been removed as an abandoned one.
             Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
             made => made.map_err(fail)?,
@@ -150,8 +264,47 @@ fn lock(directory: &Path) -> Result<Lock> {
     }
 }
 
+/// Refuses a directory that is a link or another user's, and closes one that others may look into: it
+/// holds checkpoints, which are the memory of tasks.
+fn make_own(directory: &Path) -> Result<()> {
+    let fail = |action| move |source| Error::File { action, path: directory.to_owned(), source };
+    let found = fs::symlink_metadata(directory).map_err(fail("look at"))?;
+    let owner = found.uid();
+    if found.is_symlink() || !found.is_dir() {
+        return Err(Error::NotOwn { path: directory.to_owned(), what: "it is a link".to_owned() });
+    }
+    if owner != nix::unistd::geteuid().as_raw() {
+        let what = format!("it belongs to user {owner}");
+        return Err(Error::NotOwn { path: directory.to_owned(), what });
+    }
+    refuse_others_files(directory)?;
+    if found.mode() & 0o077 != 0 {
+        allow(directory, OWN)?;
+    }
+    Ok(())
+}
+
+/// Refuses a directory that holds something and has never been a worker's: a worker removes what it finds.
+fn refuse_others_files(directory: &Path) -> Result<()> {
+    let fail = |source| Error::File { action: "list", path: directory.to_owned(), source };
+    let is_empty = fs::read_dir(directory).map_err(fail)?.next().is_none();
+    if is_empty || directory.join(LOCK).symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    let what = "it holds files that are no worker's".to_owned();
+    Err(Error::NotOwn { path: directory.to_owned(), what })
+}
+
+fn allow(path: &Path, mode: u32) -> Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(|source| Error::File {
+        action: "set the permissions of",
+        path: path.to_owned(),
+        source,
+    })
+}
+
 fn create(path: &Path) -> Result<()> {
-    fs::create_dir_all(path).map_err(|source| Error::File {
+    DirBuilder::new().recursive(true).mode(OWN).create(path).map_err(|source| Error::File {
         action: "create the directory",
         path: path.to_owned(),
         source,
@@ -173,12 +326,106 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_folder_with_files_of_others_is_no_workers_directory() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("tasks")).unwrap();
+        fs::write(dir.path().join("tasks/source"), "of a user").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode();
+        allow(dir.path(), 0o755).unwrap();
+        let before = mode(dir.path());
+        let refused = Workspace::in_place(dir.path()).unwrap_err();
+        assert!(matches!(refused, Error::NotOwn { .. }), "{refused}");
+        assert!(dir.path().join("tasks/source").exists());
+        assert_eq!(mode(dir.path()), before);
+        // One that was a worker's is taken again, whatever the worker before left in it.
+        let used = tempfile::tempdir().unwrap();
+        drop(Workspace::in_place(used.path()).unwrap());
+        fs::write(used.path().join("tasks/left"), "").unwrap();
+        drop(Workspace::in_place(used.path()).unwrap());
+    }
+
+    #[test]
     fn a_directory_serves_one_worker_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let first = Workspace::in_place(dir.path()).unwrap();
         assert!(matches!(Workspace::in_place(dir.path()), Err(Error::InUse { .. })));
         drop(first);
         Workspace::in_place(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn a_root_of_others_is_refused_and_one_that_others_see_is_closed() {
+        let dir = tempfile::tempdir().unwrap();
+        let precious = dir.path().join("precious");
+        fs::create_dir(&precious).unwrap();
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&precious, &link).unwrap();
+        assert!(matches!(Workspace::in_place(&link), Err(Error::NotOwn { .. })));
+        assert_eq!(fs::read_dir(&precious).unwrap().count(), 0, "nothing was written there");
+        let open = dir.path().join("open");
+        fs::create_dir(&open).unwrap();
+        allow(&open, 0o755).unwrap();
+        let workspace = Workspace::in_place(&open).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!(mode(&open), 0o700);
+        assert_eq!(mode(&workspace.checkpoints()), 0o700);
+        assert_eq!(mode(&open.join(LOCK)), 0o600);
+        if nix::unistd::geteuid().is_root() {
+            let theirs = dir.path().join("theirs");
+            fs::create_dir(&theirs).unwrap();
+            chown(&theirs, Some(12_345), None).unwrap();
+            let refused = Workspace::in_place(&theirs).unwrap_err().to_string();
+            assert!(refused.contains("belongs to user 12345"), "{refused}");
+            let workspace = workspace.with_users(Some("70-79".parse().unwrap()));
+            let task = workspace.create_task(&TaskName::new("run", "13").unwrap()).unwrap();
+            let found = fs::metadata(&task).unwrap();
+            assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (73, 73, 0o700));
+        }
+    }
+
+    /// This needs root, for the mount.
+    #[test]
+    fn a_task_of_a_quota_can_hold_no_more_and_run_what_it_holds() {
+        if !nix::unistd::geteuid().is_root() {
+            assert!(std::env::var("CI").is_err(), "in CI nothing is skipped");
+            eprintln!("skipped: mounts need root");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let workspace = Workspace::in_place(dir.path()).unwrap();
+        let workspace = workspace.with_users(Some("70-79".parse().unwrap()));
+        let name = TaskName::new("run", "13").unwrap();
+        for round in 0..2 {
+            let task = workspace.create_task(&name).unwrap();
+            workspace.bound_task(&name, 64 << 10).unwrap();
+            let found = fs::metadata(&task).unwrap();
+            assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (73, 73, 0o700));
+            assert_eq!(fs::read_dir(&task).unwrap().count(), 0, "round {round}");
+            let solve = task.join("solve");
+            fs::write(&solve, "#!/bin/sh\nexit 7\n").unwrap();
+            allow(&solve, 0o755).unwrap();
+            let status = std::process::Command::new(&solve).status().unwrap();
+            assert_eq!(status.code(), Some(7));
+            assert!(!crate::directory::is_full(&task).unwrap());
+            let error = fs::write(task.join("much"), vec![1; 65 << 10]).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+            assert!(crate::directory::is_full(&task).unwrap());
+            match round {
+                0 => workspace.remove_task(&name).unwrap(),
+                _ => workspace.remove_run("run").unwrap(),
+            }
+            assert!(!task.exists());
+        }
+    }
+
+    #[test]
+    fn a_link_in_place_of_the_lock_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = dir.path().join("victim");
+        fs::create_dir(dir.path().join("w")).unwrap();
+        std::os::unix::fs::symlink(&victim, dir.path().join("w").join(LOCK)).unwrap();
+        Workspace::in_place(&dir.path().join("w")).unwrap_err();
+        assert!(!victim.exists());
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! 4 a file cannot be written, 5 a process of a parallel job is lost, 143 ended by SIGTERM (also as PID 1 of a PID namespace, where
 //! the kernel would drop a signal without a handler).
 
-mod arguments;
+pub(crate) mod arguments;
 mod report;
 
 use std::error::Error;
@@ -19,8 +19,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use self::arguments::Request;
+pub use self::arguments::{RemoteError, check_remote};
 use crate::probe;
 use crate::run::RunError;
+use crate::supervisor;
 
 const NOT_VERIFIED: u8 = 1;
 const BAD_USAGE: u8 = 2;
@@ -28,6 +30,9 @@ const NO_REFERENCE: u8 = 3;
 const NO_FILE: u8 = 4;
 /// The status with which a parallel job ends that has lost a process.
 pub const NO_TEAM: u8 = 5;
+
+/// The status with which the supervisor of a program ends that it can't start, as shells have it.
+const NOT_STARTED: u8 = 127;
 
 /// Runs one task as the arguments (without the program's name) say.
 #[must_use]
@@ -38,6 +43,13 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error @ probe::ProbeError::Usage) => fail(&error, BAD_USAGE),
             Err(error) => fail(&error, NOT_VERIFIED),
+        };
+    }
+    if arguments.next_if(|kind| kind == supervisor::KIND).is_some() {
+        return match supervisor::run(arguments) {
+            Ok(status) => ExitCode::from(status),
+            Err(error @ supervisor::SupervisorError::Usage) => fail(&error, BAD_USAGE),
+            Err(error) => fail(&error, NOT_STARTED),
         };
     }
     let job = match arguments::parse(arguments) {

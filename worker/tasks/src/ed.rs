@@ -18,6 +18,11 @@ pub(crate) fn task(class: Class, id: u32) -> Sp {
     Sp::variant(class, density, Initial::Trilinear, reference::norms(class, id))
 }
 
+/// The figures of task `id` of a class, to be computed.
+pub(crate) fn references(class: Class, id: u32) -> Vec<crate::result::Figure> {
+    crate::nas::sp::figures(reference::norms(class, id))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,18 +7,24 @@
 //! * [`progress`]: the page through which a running task says how far it is;
 //! * [`result`](mod@result): the file a finished task leaves behind.
 //!
-//! An experiment says by a [`BagProgram`] which of them the tasks of its bag are.
+//! An experiment says by a [`BagProgram`] which of them the tasks of its bag are. A task may be a program of the
+//! user's own, too: a [`OwnProgram`](own::OwnProgram).
 //!
 //! The rest is the program itself: [`cli`] is its command line, `meter` counts work and CPU
 //! time, `nas`, `ed`, `vector` and `parallel` compute. By the programs of `probe` a host is proved.
 
+pub mod answer;
 pub mod cli;
+pub mod left;
+pub mod own;
 pub mod progress;
 pub mod result;
+pub mod supervisor;
 
 mod amount;
 mod class;
 mod clock;
+mod digest;
 mod ed;
 mod meter;
 mod nas;

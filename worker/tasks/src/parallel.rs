@@ -58,6 +58,31 @@ impl Plan {
     }
 }
 
+/// Most numbers of blocks that a result holds: with them it stays below the 4 KiB of a report's text.
+const MOST_TOLD: usize = 400;
+
+/// The phases of which a result says how many blocks of work each rank did: all or none.
+fn told(ranks: usize, phases: u32) -> u32 {
+    if ranks * phases as usize <= MOST_TOLD { phases } else { 0 }
+}
+
+/// What the ranks of a job with this plan and nonce come to, given the blocks of work of each, phase by
+/// phase: the sum of their last results, by the closed form. `None`: the plan is another one.
+pub(crate) fn expected_sum(plan: &Plan, nonce: u64, blocks: &[u64]) -> Option<u64> {
+    let ranks = plan.ranks();
+    let is_all = blocks.len() == ranks * plan.phases as usize;
+    let mut states: Vec<u64> =
+        (0..ranks).map(|rank| kernel::start(plan.seed ^ nonce, rank)).collect();
+    for of_phase in blocks.chunks(ranks) {
+        let of_rank = |(rank, blocks): (usize, &u64)| {
+            let begun = kernel::join(states[rank], states[(rank + 1) % ranks]);
+            kernel::result(begun, *blocks)
+        };
+        states = of_phase.iter().enumerate().map(of_rank).collect();
+    }
+    is_all.then(|| states.into_iter().fold(0, u64::wrapping_add))
+}
+
 /// Why there is no team, or no longer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TeamError {
@@ -76,6 +101,10 @@ pub(crate) struct Finished {
     pub(crate) figures: Vec<Figure>,
     /// Phases that are over.
     pub(crate) phases: u64,
+    /// The sum of all ranks' last results.
+    pub(crate) sum: u64,
+    /// Blocks of work of each rank, phase by phase; empty where they are too many to be told.
+    pub(crate) blocks: Vec<u64>,
     /// CPU time of each rank.
     pub(crate) cpu: Vec<Duration>,
     /// What it took in all.
@@ -98,11 +127,13 @@ impl Team {
     pub(crate) fn fork(
         plan: &Plan,
         amount: Amount,
+        nonce: u64,
         page: Option<&ProgressWriter>,
     ) -> Result<Self, TeamError> {
-        let region = Region::new(plan.ranks()).map_err(TeamError::Memory)?;
+        let told = told(plan.ranks(), plan.phases);
+        let region = Region::new(plan.ranks(), told).map_err(TeamError::Memory)?;
         for rank in 0..plan.ranks() {
-            region.begin_at(rank, kernel::start(plan.seed, rank));
+            region.begin_at(rank, kernel::start(plan.seed ^ nonce, rank));
         }
         let mut team = Self { region, plan: plan.clone(), amount, pids: Vec::new() };
         let parent = std::process::id();
@@ -141,6 +172,8 @@ impl Team {
         Ok(Finished {
             figures: self.figures(),
             phases: u64::from(self.region.checked().phases),
+            sum: self.region.checked().sum,
+            blocks: self.region.blocks(),
             cpu: (0..self.plan.ranks()).map(|rank| self.region.cpu(rank)).collect(),
             meter: Meter::of(totals.cpu, totals.units, totals.beats, page),
         })

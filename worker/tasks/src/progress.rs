@@ -156,6 +156,18 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_its_task_has_made_a_link_is_neither_written_nor_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, victim) = (dir.path().join("progress"), dir.path().join("victim"));
+        std::fs::write(&victim, [0; PAGE_BYTES]).unwrap();
+        std::os::unix::fs::symlink(&victim, &path).unwrap();
+        assert!(set_clock(&path, Clock { own: 7, foreign: 7 }).is_err());
+        assert!(let_go(&path).is_err() && create_held(&path).is_err());
+        assert!(ProgressReader::open(&path).is_err());
+        assert_eq!(std::fs::read(&victim).unwrap(), [0; PAGE_BYTES]);
+    }
+
+    #[test]
     fn a_page_that_is_not_set_up_is_starting() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("progress");

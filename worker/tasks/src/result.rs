@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::left;
+
 /// One computed figure beside its reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
@@ -23,6 +25,11 @@ pub struct Figure {
 impl Figure {
     pub(crate) fn new(name: &str, computed: f64, reference: Option<f64>, tolerance: f64) -> Self {
         Self { name: name.to_owned(), computed, reference, tolerance }
+    }
+
+    /// A figure that nobody has computed yet.
+    pub(crate) fn expected(name: &str, reference: Option<f64>, tolerance: f64) -> Self {
+        Self::new(name, f64::NAN, reference, tolerance)
     }
 
     /// |computed − reference| / |reference|, or the absolute error where the reference is 0.
@@ -67,6 +74,13 @@ pub struct TaskResult {
     pub rank_cpu_seconds: Vec<f64>,
     /// Units of work done, an unfinished last repetition included.
     pub units: u64,
+    /// Hash of all values that were computed, which begins with the task's nonce: see
+    /// [`answer`](crate::answer).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Blocks of work of each rank of a parallel job, phase by phase; empty where they are too many.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<u64>,
 }
 
 /// Why a result cannot be written or read.
@@ -91,6 +105,9 @@ pub enum ResultError {
         source: serde_json::Error,
     },
 }
+
+/// More bytes than any result has.
+const MOST: u64 = 64 << 10;
 
 impl TaskResult {
     /// Writes the result to `path` in one rename: it is there whole or not at all.
@@ -119,12 +136,12 @@ impl TaskResult {
     ///
     /// [`ResultError::Io`] when there is none, [`ResultError::Malformed`] when it is not one.
     pub fn read(path: &Path) -> Result<Self, ResultError> {
-        let text = fs::read_to_string(path).map_err(|source| ResultError::Io {
+        let text = left::read(path, MOST).map_err(|source| ResultError::Io {
             path: path.to_path_buf(),
             what: "read",
             source,
         })?;
-        serde_json::from_str(&text)
+        serde_json::from_slice(&text)
             .map_err(|source| ResultError::Malformed { path: path.to_path_buf(), source })
     }
 }
@@ -151,6 +168,8 @@ mod tests {
             cpu_seconds_wanted: None,
             rank_cpu_seconds: Vec::new(),
             units: 12,
+            digest: None,
+            blocks: Vec::new(),
         }
     }
 

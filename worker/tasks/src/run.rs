@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::amount::Amount;
 use crate::class::Class;
 use crate::clock::thread_cpu_time;
+use crate::digest;
 use crate::ed;
 use crate::meter::{Goal, Meter};
 use crate::nas::Kernel;
@@ -52,6 +53,8 @@ pub(crate) enum Program {
 pub(crate) struct Job {
     pub(crate) program: Program,
     pub(crate) amount: Amount,
+    /// What the digest of its answer begins with.
+    pub(crate) nonce: u64,
     pub(crate) progress: Option<PathBuf>,
     pub(crate) result: Option<PathBuf>,
 }
@@ -73,13 +76,17 @@ pub(crate) enum RunError {
 struct Outcome {
     figures: Vec<Figure>,
     repetitions: u64,
+    /// Hash of all that was computed.
+    digest: u64,
     /// CPU time of each rank, where there are ranks.
     ranks: Vec<Duration>,
+    /// Blocks of work of each rank, phase by phase.
+    blocks: Vec<u64>,
 }
 
 impl Outcome {
-    fn of_one_process(figures: Vec<Figure>, repetitions: u64) -> Self {
-        Self { figures, repetitions, ranks: Vec::new() }
+    fn of_one_process(figures: Vec<Figure>, repetitions: u64, digest: u64) -> Self {
+        Self { figures, repetitions, digest, ranks: Vec::new(), blocks: Vec::new() }
     }
 }
 
@@ -90,7 +97,9 @@ impl Job {
         let page = self.progress.as_deref().map(ProgressWriter::create).transpose()?;
         // Ranks are there, and can be moved, before the work may begin.
         let team = match &self.program {
-            Program::Parallel(plan) => Some(Team::fork(plan, self.amount, page.as_ref())?),
+            Program::Parallel(plan) => {
+                Some(Team::fork(plan, self.amount, self.nonce, page.as_ref())?)
+            }
             _ => None,
         };
         if let Some(page) = &page {
@@ -128,7 +137,7 @@ impl Job {
             Program::Vector { bytes } => self.pass_over(bytes, page),
             // The ranks of a parallel job compute, not this process.
             Program::Parallel(_) | Program::Noop => (
-                Outcome::of_one_process(Vec::new(), 1),
+                Outcome::of_one_process(Vec::new(), 1, self.nonce),
                 self.start(Goal { due: 0, cpu_time: None }, page),
             ),
         }
@@ -147,9 +156,10 @@ impl Job {
             Amount::CpuTime(time) => Goal { due: kernel.units(), cpu_time: Some(time) },
         };
         let mut meter = self.start(goal, page);
-        let mut outcome = Outcome::of_one_process(Vec::new(), 0);
+        let mut outcome = Outcome::of_one_process(Vec::new(), 0, self.nonce);
         while let Ok(figures) = kernel.run(&mut meter) {
             outcome.repetitions += 1;
+            outcome.digest = digest::fold(outcome.digest, &figures);
             outcome.figures = figures;
             if meter.is_enough() || verdict(&outcome.figures) == Some(false) {
                 break;
@@ -160,7 +170,7 @@ impl Job {
 
     /// Passes over memory until that is enough; then checks all of it.
     fn pass_over(&self, bytes: usize, page: Option<ProgressWriter>) -> (Outcome, Meter) {
-        let mut vector = Vector::new(bytes);
+        let mut vector = Vector::new(bytes, self.nonce);
         // Besides the passes there is one round to set up and one to check.
         let (rounds, cpu_time, passes) = match self.amount {
             Amount::Repetitions(n) => (n.saturating_add(2), None, n),
@@ -169,8 +179,8 @@ impl Job {
         let due = vector.units().saturating_mul(rounds);
         let mut meter = self.start(Goal { due, cpu_time }, page);
         vector.run(passes, &mut meter);
-        let figures = vector.check(&mut meter);
-        (Outcome::of_one_process(figures, vector.passes()), meter)
+        let (figures, sum) = vector.check(&mut meter);
+        (Outcome::of_one_process(figures, vector.passes(), sum), meter)
     }
 
     fn report(&self, outcome: Outcome, verified: Option<bool>, meter: &Meter) -> TaskResult {
@@ -200,6 +210,8 @@ impl Job {
             },
             rank_cpu_seconds: outcome.ranks.iter().map(Duration::as_secs_f64).collect(),
             units: meter.units(),
+            digest: Some(digest::text(outcome.digest)),
+            blocks: outcome.blocks,
         }
     }
 }
@@ -232,8 +244,8 @@ impl NasKernel {
 }
 
 fn run_team(team: Team, page: Option<ProgressWriter>) -> Result<(Outcome, Meter), TeamError> {
-    let Finished { figures, phases, cpu, meter } = team.run(page)?;
-    Ok((Outcome { figures, repetitions: phases, ranks: cpu }, meter))
+    let Finished { figures, phases, sum, blocks, cpu, meter } = team.run(page)?;
+    Ok((Outcome { figures, repetitions: phases, digest: sum, ranks: cpu, blocks }, meter))
 }
 
 /// Whether all figures that have a reference verify; `None` when there are figures and none

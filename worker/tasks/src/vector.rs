@@ -13,7 +13,7 @@ use crate::result::Figure;
 const A: u64 = 0x9E37_79B9_7F4A_7C15;
 const B: u64 = 0xD1B5_4A32_D192_ED03;
 
-/// Start: x = slope·i + offset, and the same for y.
+/// Start: x = slope·i + offset, and the same for y; the task's nonce is added to the offsets.
 const START_X: Linear = Linear { slope: 0xBF58_476D_1CE4_E5B9, offset: 0x94D0_49BB_1331_11EB };
 const START_Y: Linear = Linear { slope: 0xC2B2_AE3D_27D4_EB4F, offset: 0x1656_67B1_9E37_79F9 };
 
@@ -24,6 +24,7 @@ const BYTES_PER_INDEX: usize = 16;
 
 /// The task of vector operations over its memory.
 pub(crate) struct Vector {
+    start: Start,
     x: Vec<u64>,
     y: Vec<u64>,
     /// Passes that went over all blocks.
@@ -33,10 +34,12 @@ pub(crate) struct Vector {
 }
 
 impl Vector {
-    /// A task that fills `bytes` of memory, rounded up to one element of each vector.
-    pub(crate) fn new(bytes: usize) -> Self {
+    /// A task that fills `bytes` of memory, rounded up to one element of each vector, from values that
+    /// its nonce shifts.
+    pub(crate) fn new(bytes: usize, nonce: u64) -> Self {
         let length = bytes.div_ceil(BYTES_PER_INDEX);
-        Self { x: vec![0; length], y: vec![0; length], passes: 0, ahead: 0 }
+        let start = Start::of(nonce);
+        Self { start, x: vec![0; length], y: vec![0; length], passes: 0, ahead: 0 }
     }
 
     /// Units of one pass; setting up and checking take as many each.
@@ -60,7 +63,7 @@ impl Vector {
     }
 
     fn set_up(&mut self, meter: &mut Meter) {
-        let (mut x_next, mut y_next) = (START_X.values(), START_Y.values());
+        let (mut x_next, mut y_next) = (self.start.x.values(), self.start.y.values());
         for (x, y) in self.x.chunks_mut(BLOCK).zip(self.y.chunks_mut(BLOCK)) {
             x.fill_with(&mut x_next);
             y.fill_with(&mut y_next);
@@ -85,12 +88,12 @@ impl Vector {
         Ok(())
     }
 
-    /// Compares all of the memory with the closed form.
-    pub(crate) fn check(&self, meter: &mut Meter) -> Vec<Figure> {
+    /// Compares all of the memory with the closed form; the figures, and the sum of all elements.
+    pub(crate) fn check(&self, meter: &mut Meter) -> (Vec<Figure>, u64) {
         let (mut wrong, mut sum, mut expected_sum) = (0_u64, 0_u64, 0_u64);
         for (block, (x, y)) in self.x.chunks(BLOCK).zip(self.y.chunks(BLOCK)).enumerate() {
             let passes = self.passes + u64::from(block < self.ahead);
-            let (at_x, at_y) = Matrix::PASS.power(passes).apply(START_X, START_Y);
+            let (at_x, at_y) = Matrix::PASS.power(passes).apply(self.start.x, self.start.y);
             let (mut x_next, mut y_next) =
                 (at_x.from(block * BLOCK).values(), at_y.from(block * BLOCK).values());
             for (x, y) in x.iter().zip(y) {
@@ -102,11 +105,46 @@ impl Vector {
             }
             meter.tell(1);
         }
-        vec![
+        let figures = vec![
             Figure::new("wrong elements", wrong as f64, Some(0.0), 0.0),
             // The upper bits, as many as a figure holds exactly.
             Figure::new("checksum", (sum >> 12) as f64, Some((expected_sum >> 12) as f64), 0.0),
-        ]
+        ];
+        (figures, sum)
+    }
+}
+
+/// The sum of all elements of a task of so many bytes and this nonce that has done so many units of work,
+/// set-up and check included, of which so many are complete passes: by the closed form. `None`: no task comes
+/// to that.
+pub(crate) fn expected_sum(bytes: usize, nonce: u64, passes: u64, units: u64) -> Option<u64> {
+    let length = bytes.div_ceil(BYTES_PER_INDEX);
+    let blocks = length.div_ceil(BLOCK) as u64;
+    let done = passes.checked_add(2)?.checked_mul(blocks)?;
+    let ahead = units.checked_sub(done).filter(|ahead| *ahead < blocks.max(1))?;
+    let start = Start::of(nonce);
+    // All blocks that have had as many passes are one piece.
+    let piece = |passes: u64, from: usize, until: usize| {
+        let (x, y) = Matrix::PASS.power(passes).apply(start.x, start.y);
+        let sum = |line: Linear| line.from(from).sum(until - from);
+        sum(x).wrapping_add(sum(y))
+    };
+    let border = length.min(usize::try_from(ahead).ok()?.checked_mul(BLOCK)?);
+    Some(piece(passes + 1, 0, border).wrapping_add(piece(passes, border, length)))
+}
+
+/// Where a task begins.
+#[derive(Clone, Copy, Debug)]
+struct Start {
+    x: Linear,
+    y: Linear,
+}
+
+impl Start {
+    fn of(nonce: u64) -> Self {
+        let shifted =
+            |line: Linear, by: u64| Linear { offset: line.offset.wrapping_add(by), ..line };
+        Self { x: shifted(START_X, nonce), y: shifted(START_Y, nonce.rotate_left(32)) }
     }
 }
 
@@ -201,11 +239,28 @@ mod tests {
     const BYTES: usize = 3 * BLOCK * BYTES_PER_INDEX + 400;
 
     fn verified(vector: &Vector) -> bool {
-        vector.check(&mut Meter::unlimited()).iter().all(|f| f.verified() == Some(true))
+        let (figures, _) = vector.check(&mut Meter::unlimited());
+        figures.iter().all(|f| f.verified() == Some(true))
+    }
+
+    #[test]
+    fn the_sum_is_known_without_the_work_and_is_another_for_another_nonce() {
+        for (nonce, passes) in [(0, 0), (7, 3), (u64::MAX - 9, 11)] {
+            let mut vector = Vector::new(BYTES, nonce);
+            let mut meter = Meter::unlimited();
+            vector.run(passes, &mut meter);
+            let (_, sum) = vector.check(&mut meter);
+            let units = meter.units();
+            let expected = expected_sum(BYTES, nonce, passes, units);
+            assert_eq!(expected, Some(sum), "{nonce} {passes}");
+            assert_ne!(expected_sum(BYTES, nonce + 1, passes, units), expected);
+            assert_ne!(expected_sum(BYTES, nonce, passes, units + 1), expected);
+            assert_eq!(expected_sum(BYTES, nonce, passes + 1, units), None);
+        }
     }
 
     fn after(passes: u64) -> Vector {
-        let mut vector = Vector::new(BYTES);
+        let mut vector = Vector::new(BYTES, 5);
         vector.run(passes, &mut Meter::unlimited());
         assert_eq!(vector.passes(), passes);
         vector
@@ -227,10 +282,12 @@ mod tests {
             now
         };
         let goal = Goal { due: 8, cpu_time: Some(Duration::from_millis(12)) };
-        let mut vector = Vector::new(BYTES);
+        let mut vector = Vector::new(BYTES, 5);
         let mut meter = Meter::start(Box::new(clock), goal, None);
         vector.run(u64::MAX, &mut meter);
         assert_eq!((vector.passes, vector.ahead, meter.units()), (1, 2, 10));
+        let (_, sum) = vector.check(&mut meter);
+        assert_eq!(expected_sum(BYTES, 5, 1, meter.units()), Some(sum));
         assert!(verified(&vector));
     }
 
@@ -257,8 +314,8 @@ mod tests {
 
     #[test]
     fn fills_the_memory_it_was_given() {
-        let vector = Vector::new(10_060_000);
+        let vector = Vector::new(10_060_000, 5);
         assert_eq!((vector.x.len() + vector.y.len()) * 8, 10_060_000);
-        assert_eq!(Vector::new(1).x.len(), 1);
+        assert_eq!(Vector::new(1, 5).x.len(), 1);
     }
 }

@@ -9,11 +9,16 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::coordinator::token;
+use dormouse_identity::Token;
 use dormouse_worker::agent::{self, Config};
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
+
+/// Names the token of the tests' coordinator.
+const TOKEN: &str = "DORMOUSE_TEST_TOKEN";
 
 /// This program in the role of the worker.
 pub(crate) fn main(address: &str, name: &str, root: &str) -> ExitCode {
@@ -34,9 +39,9 @@ pub(crate) fn main(address: &str, name: &str, root: &str) -> ExitCode {
 }
 
 fn config(address: &str, name: &str, root: &str) -> Config {
-    // The coordinator of these tests asks for none.
-    let secret = dormouse_proto::Secret::new([1; 32]);
-    Config::new(address, secret, name, root, PathBuf::from(env::var_os("DORMOUSE_TASK").unwrap()))
+    let line = env::var(TOKEN).ok();
+    let token = line.map_or_else(Token::of_nobody, |line| line.parse().unwrap());
+    Config::new(address, token, name, root, PathBuf::from(env::var_os("DORMOUSE_TASK").unwrap()))
 }
 
 /// A worker process, killed when dropped.
@@ -76,7 +81,7 @@ impl Agent {
 
     fn start_as(mut command: Command, address: &str, name: &str, program: &Path) -> Self {
         let root = tempfile::tempdir().unwrap();
-        command.args(["agent", address, name]).arg(root.path());
+        command.args(["agent", address, name]).arg(root.path()).env(TOKEN, token().line());
         command.env("DORMOUSE_TASK", program).stdin(Stdio::null());
         Self { child: command.spawn().unwrap(), root }
     }

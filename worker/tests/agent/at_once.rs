@@ -30,13 +30,21 @@ struct SlowCriu(tempfile::TempDir);
 impl SlowCriu {
     fn new() -> Self {
         let criu = Self(tempfile::tempdir().unwrap());
-        let (hold, held) = (criu.path("hold"), criu.path("held"));
+        let real = dormouse_worker::agent::find_criu().unwrap();
+        // In the jail of tasks there is its own folder, and /usr.
+        let real = match real.starts_with("/usr") {
+            true => real.display().to_string(),
+            false => {
+                let mut copied = std::process::Command::new("cp");
+                copied.arg("-r").arg(real.parent().unwrap());
+                assert!(copied.arg(criu.path("real")).status().unwrap().success());
+                // A shell that is root for another user stays so with -p.
+                "/bin/sh -p $here/real/criu".to_owned()
+            }
+        };
         let script = format!(
-            "#!/bin/sh\nif [ -e {hold} ]; then\n  : > {held}\n  while [ -e {hold} ]; do sleep .01; \
-             done\nfi\nexec {real} \"$@\"\n",
-            hold = hold.display(),
-            held = held.display(),
-            real = dormouse_worker::agent::find_criu().unwrap().display(),
+            "#!/bin/sh\nhere=${{0%/*}}\nif [ -e $here/hold ]; then\n  : > $here/held\n  while [ -e \
+             $here/hold ]; do sleep .01; done\nfi\nexec {real} \"$@\"\n",
         );
         fs::write(criu.path("criu"), script).unwrap();
         fs::set_permissions(criu.path("criu"), fs::Permissions::from_mode(0o755)).unwrap();
@@ -52,9 +60,13 @@ impl SlowCriu {
         fs::write(self.path("hold"), "").unwrap();
     }
 
-    /// Waits until one does not begin.
-    fn await_held(&self) {
-        until("a CRIU that waits", SOON, || self.path("held").exists());
+    /// Waits until one does not begin. The coordinator is heard of meanwhile: in an emulated machine it takes
+    /// longer to come to CRIU than a worker bears silence.
+    fn await_held(&self, seat: &mut Seat<'_>) {
+        until("a CRIU that waits", SOON, || {
+            seat.listen(Duration::from_millis(20));
+            self.path("held").exists()
+        });
     }
 
     fn let_go(&self) {
@@ -150,7 +162,7 @@ pub(crate) fn destroy_waits_for_no_dump() {
     await_report!(seat, TaskStarted);
     criu.hold();
     seat.command(Command::StopTask(KEEP));
-    criu.await_held();
+    criu.await_held(&mut seat);
     destroy(&mut seat);
     criu.let_go();
     over(agent, &seat);
@@ -164,7 +176,7 @@ pub(crate) fn destroy_waits_for_no_restore() {
     run_on(&mut seat);
     criu.hold();
     seat.command(Command::StartTask(restored(1, 2, kept.done_ppm)));
-    criu.await_held();
+    criu.await_held(&mut seat);
     destroy(&mut seat);
     // It is not brought to life behind the VM's back.
     criu.let_go();
@@ -182,7 +194,7 @@ pub(crate) fn destroy_waits_for_no_move() {
     await_report!(seat, TaskStarted);
     criu.hold();
     seat.command(Command::MoveTask(MoveTask { task: Some(job), vcpus: vec![1] }));
-    criu.await_held();
+    criu.await_held(&mut seat);
     destroy(&mut seat);
     criu.let_go();
     over(agent, &seat);
@@ -217,7 +229,7 @@ pub(crate) fn freeze_waits_for_no_dump() {
         ..vector(1, 7, 1, 60)
     };
     seat.command(Command::StartTask(order));
-    criu.await_held();
+    criu.await_held(&mut seat);
     freeze(&agent, &mut seat);
     // CRIU finds a frozen VM, and does not touch the task.
     criu.let_go();
@@ -238,7 +250,7 @@ pub(crate) fn freeze_waits_for_no_restore() {
     run_on(&mut seat);
     criu.hold();
     seat.command(Command::StartTask(restored(1, 2, kept.done_ppm)));
-    criu.await_held();
+    criu.await_held(&mut seat);
     freeze(&agent, &mut seat);
     criu.let_go();
     nothing_began(&mut seat, Duration::from_millis(300));
@@ -283,7 +295,7 @@ pub(crate) fn a_restore_uses_credits_as_its_work_would() {
     criu.hold();
     let (asked, from) = (Instant::now(), restored(1, 2, stopped.done_ppm).from);
     seat.command(Command::StartTask(burst(StartTask { from, ..vector(1, 7, 2, 600) })));
-    criu.await_held();
+    criu.await_held(&mut seat);
     let held = Instant::now();
     seat.listen(Duration::from_millis(500));
     let held = held.elapsed();
@@ -328,7 +340,7 @@ pub(crate) fn a_stop_of_a_frozen_launch() {
     run_on(&mut seat);
     criu.hold();
     seat.command(Command::StartTask(restored(1, 2, kept.done_ppm)));
-    criu.await_held();
+    criu.await_held(&mut seat);
     freeze(&agent, &mut seat);
     seat.command(Command::StopTask(stop(1, 7, 2, false)));
     let stopped: TaskStopped = await_report!(seat, TaskStopped);

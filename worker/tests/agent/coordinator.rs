@@ -4,15 +4,16 @@ use std::{
     collections::BTreeMap,
     net::SocketAddr,
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
+        Arc, LazyLock, Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
+use dormouse_identity::{Authority, Role, TOKEN_KEY, Token, WorkerLife, server_config};
 use dormouse_proto::v1::{
     CheckpointChunk, CheckpointReceipt, CheckpointRef, Command, Commands, FromWorker, Goodbye,
-    Heartbeat, Hello, Report, ToWorker, Welcome, command,
+    Heartbeat, Hello, JoinReply, JoinRequest, Report, ToWorker, Welcome, command,
     coordinator_server::{Coordinator, CoordinatorServer},
     from_worker, report, to_worker,
 };
@@ -21,6 +22,7 @@ use tokio::{
     sync::{mpsc, watch},
     time::timeout,
 };
+use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::{ReceiverStream, TcpListenerStream};
 use tonic::{Request, Response, Status, Streaming};
 
@@ -46,8 +48,48 @@ struct Shared {
 
 struct Service(Arc<Shared>);
 
+fn authority() -> &'static Authority {
+    static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| Authority::generate().unwrap());
+    &AUTHORITY
+}
+
+/// The token by which workers join the coordinators of these tests.
+pub(crate) fn token() -> &'static Token {
+    static TOKEN: LazyLock<Token> = LazyLock::new(|| {
+        let day = Duration::from_secs(86_400);
+        Token::generate(Role::Worker, authority().fingerprint(), day).unwrap()
+    });
+    &TOKEN
+}
+
+/// TLS, before a server that has none.
+async fn secure(outside: tokio::net::TcpListener, plain: SocketAddr) {
+    let acceptor = TlsAcceptor::from(server_config(authority()).unwrap());
+    while let Ok((stream, _)) = outside.accept().await {
+        let _ = stream.set_nodelay(true);
+        let acceptor = acceptor.clone();
+        tokio::spawn(async move {
+            let Ok(mut near) = acceptor.accept(stream).await else { return };
+            let Ok(mut far) = tokio::net::TcpStream::connect(plain).await else { return };
+            let _ = far.set_nodelay(true);
+            let _ = tokio::io::copy_bidirectional(&mut near, &mut far).await;
+        });
+    }
+}
+
 #[tonic::async_trait]
 impl Coordinator for Service {
+    async fn join(&self, request: Request<JoinRequest>) -> Result<Response<JoinReply>, Status> {
+        static INCARNATION: AtomicU64 = AtomicU64::new(1);
+        let carried = request.metadata().get(TOKEN_KEY).map(|carried| carried.as_bytes().to_vec());
+        assert!(token().is(&carried.unwrap()), "a worker joins with the token that it was given");
+        let JoinRequest { worker, public_key } = request.into_inner();
+        let incarnation = INCARNATION.fetch_add(1, Ordering::Relaxed);
+        let life = WorkerLife { run: "test".to_owned(), worker, incarnation };
+        let certificate = authority().certify(&life, &public_key).unwrap().into();
+        Ok(Response::new(JoinReply { certificate, incarnation }))
+    }
+
     type SessionStream = ReceiverStream<Result<ToWorker, Status>>;
     type GetCheckpointStream = ReceiverStream<Result<CheckpointChunk, Status>>;
 
@@ -129,7 +171,10 @@ impl Fake {
         let shared = Arc::new(Shared::default());
         let service = CoordinatorServer::new(Service(Arc::clone(&shared)));
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
-        let address = listener.local_addr().unwrap();
+        let plain = listener.local_addr().unwrap();
+        let outside = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = outside.local_addr().unwrap();
+        runtime.spawn(secure(outside, plain));
         runtime.spawn(
             tonic::transport::Server::builder()
                 .add_service(service)
@@ -205,6 +250,7 @@ pub(crate) fn welcome() -> Welcome {
         lost_after_ms: 3_000,
         protocol: dormouse_proto::PROTOCOLS.newest,
         hold_checkpoints: true,
+        image_key: vec![7; 32].into(),
         ..Welcome::default()
     }
 }

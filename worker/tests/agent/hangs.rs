@@ -18,15 +18,16 @@ use crate::{
 /// What a task is given with half a core.
 const GIVEN: Duration = Duration::from_secs(30);
 
-/// A program that says once that it is at work, and then computes or sleeps and says nothing more.
+/// A program that says once that it is at work, and then computes (as `ep`), sleeps (as `is`) or ends (as
+/// `cg`) and says nothing more.
 const PROGRAM: &str = r#"#!/bin/sh
 does=$1
 while [ "$1" != --progress ]; do shift; done
 zero='\0\0\0\0\0\0\0'
 printf "DORMPROG\\1$zero\\1$zero\\0$zero\\0$zero\\0$zero\\1$zero" 1<>"$2"
 case $does in
-    compute) while :; do :; done ;;
-    sleep) exec sleep 3600 ;;
+    ep) while :; do :; done ;;
+    is) exec sleep 3600 ;;
 esac
 "#;
 
@@ -63,7 +64,7 @@ fn hang(seat: &mut Seat<'_>, tasks: &[(u32, &str)]) -> Instant {
 
 /// Nobody is left in a seat: the next task ends there at once, and without a result.
 fn await_free(seat: &mut Seat<'_>, tasks: &[u32]) {
-    seat.commands(tasks.iter().map(|task| hanging(*task, "end")).collect());
+    seat.commands(tasks.iter().map(|task| hanging(*task, "cg")).collect());
     for task in tasks {
         let failed: TaskFailed = await_report!(seat, TaskFailed, f => of(f.task, *task));
         assert!(failed.why.contains("no result"), "{failed:?}");
@@ -73,7 +74,7 @@ fn await_free(seat: &mut Seat<'_>, tasks: &[u32]) {
 pub(crate) fn a_hang_is_noticed() {
     let fake = Fake::start();
     let (agent, mut seat) = with_vm(&fake);
-    let begun = hang(&mut seat, &[(7, "compute"), (8, "sleep")]);
+    let begun = hang(&mut seat, &[(7, "ep"), (8, "is")]);
     seat.listen(Duration::from_secs(28).saturating_sub(begun.elapsed()));
     for task in [7, 8] {
         let failed: TaskFailed = await_report!(seat, TaskFailed, f => of(f.task, task));
@@ -90,7 +91,7 @@ pub(crate) fn a_hang_is_noticed() {
 pub(crate) fn a_hang_that_does_not_die_is_reported() {
     let fake = Fake::start();
     let (agent, mut seat) = with_vm(&fake);
-    let begun = hang(&mut seat, &[(7, "compute")]);
+    let begun = hang(&mut seat, &[(7, "ep")]);
     let states = agent.groups().into_iter().map(|group| group.join("vm1/freezer.state"));
     let Some(state) = states.into_iter().find(|state| state.exists()) else {
         println!("  not with version 2 of control groups, where the frozen die");

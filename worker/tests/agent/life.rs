@@ -18,8 +18,14 @@ const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
 pub(crate) fn a_task_moves() {
     let fake = Fake::start();
-    let (one, mut first) = with_vm(&fake);
-    let mut second = fake.seat("w2", welcome());
+    // Each is unheard while the other has its part.
+    let patient = || Welcome { lost_after_ms: 20_000, ..welcome() };
+    let mut first = fake.seat("w1", patient());
+    let one = Agent::start(&fake.address.to_string(), "w1");
+    first.ready();
+    first.command(create(1, 2));
+    await_report!(first, VmCreated);
+    let mut second = fake.seat("w2", patient());
     let two = Agent::start(&fake.address.to_string(), "w2");
     second.ready();
     second.command(create(2, 1));

@@ -8,6 +8,7 @@
 
 mod agent;
 mod at_once;
+mod attacks;
 mod bench;
 mod coordinator;
 mod hangs;
@@ -117,6 +118,8 @@ const TESTS: &[Test] = &[
     ),
     Test("no_job_goes_nowhere", &[Cgroup], parallel::places_that_are_not_there_are_refused),
     Test("kill_9_leaves_no_job", &[Cgroup], parallel::kill_9_leaves_no_job),
+    Test("arguments_reach_no_files", &[Cgroup], attacks::arguments_reach_no_files),
+    Test("a_worker_has_bounds_of_its_own", &[Cgroup], attacks::a_worker_has_bounds_of_its_own),
     Test("shares_are_kept", &[Cgroup], bench::shares_are_kept),
 ];
 

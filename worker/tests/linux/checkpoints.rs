@@ -12,6 +12,7 @@ use dormouse_worker::{
     cgroup::Slot,
     checkpointer,
     criu::{self, AfterDump},
+    jail::Demand,
     process::{Ended, await_stop, resume},
     store::Progress,
 };
@@ -92,6 +93,43 @@ pub(crate) fn dump_and_stop_then_restore() {
     assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
     assert!(two.slot_cpu_ns(1, Slot::B).unwrap() > 0);
     assert_eq!(outcome(&worker, "t"), expected);
+    no_criu_left();
+}
+
+/// The directory of the task is memory of its own, laid over in the worker's namespace and seen in the jail's.
+pub(crate) fn a_task_of_a_quota_moves() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
+    let expected = reference(&mut worker, "4", STEPS);
+    let (one, two) = (worker.vm(1), worker.vm(1));
+    let name = name("7");
+    let lay_over = || {
+        worker.workspace.create_task(&name).unwrap();
+        worker.workspace.bound_task(&name, 1 << 20).unwrap();
+    };
+    lay_over();
+    let task = worker.start_held(&name, &one, "4", STEPS);
+    worker.await_step(&name, 1200);
+    let work = worker.workspace.task(&name).join("work");
+    fs::create_dir(&work).unwrap();
+    fs::write(work.join("half"), "done").unwrap();
+    let (checkpointer, at) = (worker.checkpointer(), (&one, 0, Slot::A));
+    let mut nothing = |_| Ok(());
+    let progress = || Progress { attempt: 1, ..Progress::default() };
+    checkpointer
+        .take(&name, task.pid(), at, AfterDump::Kill, SOON, &mut nothing, progress)
+        .unwrap();
+    assert_eq!(task.wait(SOON).unwrap(), Some(Ended::Killed(9)));
+    worker.workspace.remove_task(&name).unwrap();
+    lay_over();
+    let restored = checkpointer.restore(&name, &two, 0, Slot::A, SOON).unwrap();
+    assert!(restored.damaged.is_empty());
+    assert_eq!(fs::read_to_string(work.join("half")).unwrap(), "done");
+    resume(restored.task.pid()).unwrap();
+    worker.let_go(&name);
+    assert_eq!(restored.task.wait(SOON).unwrap(), Some(Ended::Exited(0)));
+    assert_eq!(outcome(&worker, "7"), expected);
+    worker.workspace.remove_task(&name).unwrap();
     no_criu_left();
 }
 
@@ -213,6 +251,7 @@ pub(crate) fn a_refused_restore() {
             &vm,
             0,
             Slot::A,
+            None,
             deadline,
             &mut || Ok(()),
         )
@@ -254,6 +293,7 @@ pub(crate) fn deadline() {
             &vm,
             0,
             Slot::A,
+            None,
             Duration::from_millis(millis),
             &mut || Ok(()),
         );

@@ -136,12 +136,12 @@ pub(crate) fn a_start_in_another_namespace() {
     assert!(swept.status.success() && swept.stdout == b"0\n", "{swept:?}");
     assert!(everybody.iter().all(Identity::is_alive));
     assert!(!trees_of(child.0.id()).is_empty());
-    assert!(folder.join("local-0/tasks/test/running").exists());
+    assert!(folder.join("local-0/lock").exists());
     assert!(folder.join("local-0/checkpoints/test/restored/00000001").exists());
     // Nor is its root.
     let refused = sweep(folder.join("local-0").to_str().unwrap());
     assert!(!refused.status.success(), "{refused:?}");
-    assert!(folder.join("local-0/tasks/test/running").exists());
+    assert!(folder.join("local-0/lock").exists());
     child.end();
     let swept = sweep(root);
     assert!(swept.status.success() && swept.stdout == b"1\n", "{swept:?}");

@@ -39,6 +39,9 @@ pub(crate) fn quota_is_what_the_task_gets() {
     let slot = vm.slot_cpu_ns(0, Slot::A).unwrap();
     assert!(vm.vcpu_cpu_ns(0).unwrap() >= slot);
     assert_eq!(vm.slot_cpu_ns(0, Slot::B).unwrap(), 0);
+    assert_eq!(vm.slot_pids(0, Slot::A).unwrap().into_iter().collect::<Vec<_>>(), [task.pid()]);
+    assert_eq!(vm.slot_threads(0, Slot::A).unwrap(), [task.pid()]);
+    assert!(vm.slot_pids(0, Slot::B).unwrap().is_empty());
     task.kill().unwrap();
     assert_eq!(task.wait(SOON).unwrap(), KILLED);
 }
@@ -163,7 +166,10 @@ pub(crate) fn failures_to_start_say_why() {
         "{said}"
     );
     let said = start(Program::new("/bin/true", "/nowhere"));
-    assert!(said.starts_with("cannot open /nowhere for a task: No such file"), "{said}");
+    assert!(
+        said.starts_with("cannot start /bin/true: entering its directory failed: No such file"),
+        "{said}"
+    );
     let said = start(Program::new("/bin/true", directory.path()).arg("a\0b"));
     assert!(said.starts_with("cannot start /bin/true: an argument holds a NUL byte"), "{said}");
     assert!(vm.pids().unwrap().is_empty());

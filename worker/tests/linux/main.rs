@@ -11,10 +11,12 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod bench;
+mod captive;
 mod checkpoints;
 mod deaths;
 mod groups;
 mod harness;
+mod jail;
 mod mounts;
 mod parallel;
 mod task;
@@ -43,6 +45,7 @@ const TESTS: &[Test] = &[
     Test("a_late_start_is_given_up", &[Cgroup], groups::a_late_start_is_given_up),
     Test("memory_counts_against_the_vm", &[Cgroup], groups::memory_counts_against_the_vm),
     Test("dump_and_stop_then_restore", &[Cgroup, Criu], checkpoints::dump_and_stop_then_restore),
+    Test("a_task_of_a_quota_moves", &[Cgroup, Criu], checkpoints::a_task_of_a_quota_moves),
     Test("roll_back_to_a_running_checkpoint", &[Cgroup, Criu], checkpoints::roll_back),
     Test("damaged_images_fall_back", &[Cgroup, Criu], checkpoints::damaged_images_fall_back),
     Test("a_refused_restore_leaves_nothing", &[Cgroup, Criu], checkpoints::a_refused_restore),
@@ -52,6 +55,8 @@ const TESTS: &[Test] = &[
     Test("checkpoints_at_the_same_time", &[Cgroup, Criu], checkpoints::at_the_same_time),
     Test("another_worker_restores", &[Cgroup, Criu], checkpoints::another_worker_restores),
     Test("a_container_s_mounts_are_made_writable", &[Cgroup, Criu], mounts::read_only_mounts),
+    Test("a_captive_gets_nowhere", &[Cgroup, Criu], jail::a_captive_gets_nowhere),
+    Test("without_a_jail_it_gets_far", &[Cgroup, Criu], jail::without_a_jail_it_gets_far),
     Test("ranks_run_on_processors_of_their_own", &[Cgroup], parallel::ranks_have_processors),
     Test("a_parallel_job_moves", &[Cgroup, Criu], parallel::a_parallel_job_moves),
     Test("kill_9_leaves_nothing", &[Cgroup, Criu], deaths::kill_9_leaves_nothing),

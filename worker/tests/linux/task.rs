@@ -5,6 +5,8 @@ use std::{
     process::ExitCode, thread, time::Duration,
 };
 
+use crate::captive;
+
 /// The file in its directory that keeps a task from its end.
 pub(crate) const HELD: &str = "held";
 
@@ -32,6 +34,7 @@ pub(crate) fn run(mode: &str, args: &[&str]) -> ExitCode {
             let line = ["parallel"].iter().chain(args).map(OsString::from);
             dormouse_tasks::cli::main(line)
         }
+        ("captive", [port, pid, other]) => captive::run([port, pid, other]),
         ("count", [mib, steps]) => count(mib.parse().unwrap(), steps.parse().unwrap()),
         _ => ExitCode::FAILURE,
     }

@@ -14,8 +14,9 @@ use dormouse_worker::{
     cleanup,
     criu::{AfterDump, Version},
     guardian::Guardian,
+    jail::{Demand, Jail, Request},
     process::{Identity, Program, Task, pid_namespace, resume},
-    store::{Progress, Store},
+    store::{Expected, ImageKey, Progress, Store},
     workspace::{TaskName, Workspace, make_kernel_files_writable, remove_abandoned},
 };
 
@@ -41,7 +42,15 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// The start of a worker, in the order a worker does it.
+    /// Its tasks are jailed as `$DORMOUSE_JAIL` says, which is not at all by default: most tests look
+    /// at what is the same with a jail and without.
     pub(crate) fn start(directory: &Path) -> Self {
+        let demand = env::var("DORMOUSE_JAIL").unwrap_or_else(|_| "none".to_owned());
+        Self::start_jailed(directory, demand.parse().unwrap())
+    }
+
+    /// The same, whose tasks are jailed as is demanded.
+    pub(crate) fn start_jailed(directory: &Path, demand: Demand) -> Self {
         let hierarchy = Hierarchy::detect().unwrap();
         let name = InstanceName {
             pid_namespace: pid_namespace().unwrap(),
@@ -51,10 +60,20 @@ impl Worker {
         let guardian = Guardian::start(&hierarchy, name).unwrap();
         let program = env::current_exe().unwrap();
         let workspace = Workspace::enter(directory).unwrap();
-        let store = Store::open(workspace.checkpoints()).unwrap();
+        // Checkpoints of one process are finished by another.
+        let key = ImageKey::new(&[9; 32]).unwrap();
+        let store = Store::open(workspace.checkpoints()).unwrap().with_key(key);
         let cleaned = cleanup::clean_up(&hierarchy, &workspace, &store, SOON).unwrap();
         let program = workspace.install_program(&program).unwrap();
         let tree = Tree::create(hierarchy, name, CpuQuota::DEFAULT_PERIOD_US).unwrap();
+        let wanted = Request { demand, ..Request::default() };
+        let layout = workspace.jail_layout(Some(&harness::criu_program()));
+        let jail = Jail::build(&wanted, &layout).unwrap();
+        if let Some(jail) = &jail {
+            harness::criu().settle_in(&jail.cell().unwrap(), SOON).unwrap();
+        }
+        let workspace = workspace.with_users(jail.as_ref().and_then(|jail| jail.users()));
+        let tree = tree.with_jail(jail);
         Self { guardian, workspace, tree, store, cleaned, program, next_vm: 1 }
     }
 
@@ -207,7 +226,14 @@ fn finish(directory: &Path) -> ExitCode {
     let vm = worker.vm(1);
     let mut stream = Vec::new();
     std::io::stdin().lock().read_to_end(&mut stream).unwrap();
-    let arrived = worker.store.import(&mut stream.as_slice()).unwrap();
+    let expected = Expected {
+        task: name("traveller"),
+        sequence: 1,
+        attempt: 1,
+        program: "task".to_owned(),
+        bytes: 1 << 30,
+    };
+    let arrived = worker.store.import(&mut stream.as_slice(), &expected).unwrap();
     assert_eq!(arrived.manifest().progress.progress_ppm, 250_000);
     let restored =
         worker.checkpointer().restore(&name("traveller"), &vm, 0, Slot::B, SOON).unwrap();

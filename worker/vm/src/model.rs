@@ -291,6 +291,13 @@ impl Model {
         self.change(self.now, task, attempt, |running| running.set_done(done));
     }
 
+    /// A task turns out to have this much more to do than was said, as time at full speed.
+    pub fn extend(&mut self, now: Time, task: TaskId, attempt: Attempt, more: Span) {
+        self.pass(now);
+        self.untell_end(task, attempt);
+        self.change(now, task, attempt, |running| running.extend(more));
+    }
+
     /// A background task comes to the foreground of its vCPUs; whether it was there and that is
     /// free.
     pub fn promote(&mut self, now: Time, task: TaskId, attempt: Attempt) -> bool {

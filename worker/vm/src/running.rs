@@ -215,6 +215,14 @@ impl Running {
         self.planned = false;
     }
 
+    /// It has this much more to do than was said.
+    pub(crate) fn extend(&mut self, more: Span) {
+        self.runtime += more;
+        self.left += fine(more, Ppm::ONE);
+        self.ended = None;
+        self.planned = false;
+    }
+
     /// Nothing holds it any more.
     pub(crate) fn go_on(&mut self) {
         (self.stands, self.dumped, self.asked) = (None, false, None);

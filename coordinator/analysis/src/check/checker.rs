@@ -13,6 +13,7 @@ use super::bounds::Bounds;
 use super::vm::{Followed, Life};
 use super::{CapacityChecker, Violation};
 
+mod due;
 mod places;
 mod room;
 mod taken;
@@ -44,7 +45,8 @@ struct Task {
 
 /// Follows a run and notes every rule that is broken. There must not be:
 ///
-/// - a task on two VMs, or started after it was finished or before it is submitted;
+/// - a task on two VMs, or started after it was finished, before it is submitted, or before all are
+///   finished that it follows;
 /// - more tasks on a VM than vCPUs, or than its memory holds;
 /// - a hibernated, booting or ended VM that does something;
 /// - an effect before its cause, or time that runs backwards;
@@ -411,10 +413,7 @@ impl<'a> Checker<'a> {
         let memory = spec.memory;
         let state = self.tasks[task.get() as usize].clone();
         self.require(!state.finished, || format!("{task} is started though it is finished"));
-        let submitted = self.setup.submitted(task);
-        self.require(submitted <= self.now, || {
-            format!("{task} is started before it is submitted, at {submitted}")
-        });
+        self.due(task, spec);
         if let Some(open) = &state.open {
             self.wrong(format!("{task} is started on {vm} while on {}", open.vm));
         }
@@ -482,7 +481,7 @@ impl<'a> Checker<'a> {
                         .then(|| format!("it starts at {done}, not at {from}"))
                 });
             }
-            Report::TaskFinished { vm, task, attempt, verified, .. } => {
+            Report::TaskFinished { vm, task, attempt, verified, program_failed, .. } => {
                 self.awake(vm, "finishes a task");
                 let too_soon = self.too_soon(vm, task);
                 self.current(vm, task, attempt, "finishes", |open| {
@@ -493,8 +492,8 @@ impl<'a> Checker<'a> {
                 });
                 self.leave(task, vm);
                 if let Some(state) = self.tasks.get_mut(task.get() as usize) {
-                    state.finished = verified;
-                    if !verified {
+                    state.finished = verified || program_failed;
+                    if !state.finished {
                         state.stored.clear();
                     }
                 }

@@ -1,7 +1,7 @@
 //! Why a task of a bag ran where and when it did, and what became of a VM: from the log alone.
 
 use dormouse_cloud::Action;
-use dormouse_model::{Decision, EndReason, Notice, Setup, StartReason, Step, VmEnd};
+use dormouse_model::{Decision, EndReason, Notice, Setup, StartReason, Step, Task, VmEnd};
 use dormouse_units::{Span, TaskId, Time, VmId};
 
 use super::explanation::{Explanation, seconds};
@@ -60,6 +60,7 @@ impl<'a> Explainer<'a> {
             let never = "It was never started: no decision of the scheduler names it.";
             told.came_to.push(never.to_owned());
         }
+        self.follows(&mut told, spec);
         for (n, attempt) in task.attempts.iter().enumerate() {
             let before = n.checked_sub(1).and_then(|n| task.attempts.get(n));
             self.attempt(&mut told, id, attempt, before);
@@ -70,6 +71,34 @@ impl<'a> Explainer<'a> {
         });
         told.came_to.push(format!("{done} Work lost: {}.", seconds(lost)));
         told
+    }
+
+    /// Tells the tasks that one follows, and when the last of them was done or which are not.
+    fn follows(&self, told: &mut Explanation, spec: Option<&Task>) {
+        let after = spec.map(|spec| spec.after.as_slice()).unwrap_or_default();
+        let Some(submitted) = spec.map(|spec| spec.submitted).filter(|_| !after.is_empty()) else {
+            return;
+        };
+        let name = |task: &TaskId| {
+            let spec = self.setup.bag.tasks.get(task.get() as usize);
+            spec.map_or_else(|| task.to_string(), |spec| spec.name.clone())
+        };
+        let names = |tasks: &mut dyn Iterator<Item = &TaskId>| {
+            tasks.map(name).collect::<Vec<_>>().join(", ")
+        };
+        let end = |task: &TaskId| self.record.tasks.get(task.get() as usize)?.finished;
+        let open = names(&mut after.iter().filter(|task| end(task).is_none()));
+        let follows = names(&mut after.iter());
+        let last = after.iter().filter_map(end).max().unwrap_or_default();
+        match open.as_str() {
+            "" => {
+                let due = last.max(Time::ZERO + submitted);
+                told.say(due, format!("came due: it follows {follows}"));
+            }
+            open => {
+                told.came_to.push(format!("It follows {follows}. Not done of these: {open}."));
+            }
+        }
     }
 
     fn lost(&self, attempt: &AttemptHistory) -> Span {
@@ -164,6 +193,7 @@ impl<'a> Explainer<'a> {
             (StartReason::Migrated, Some(before)) => format!("it had to leave {}", before.vm),
             (StartReason::Migrated, None) => "the VM it was planned on was taken away".to_owned(),
             (StartReason::Retried, _) => "the attempt before had failed".to_owned(),
+            (StartReason::Due, _) => "all that it follows was done, and a vCPU was free".to_owned(),
             (StartReason::Reused { job, age, expected }, _) => {
                 let age = seconds(age);
                 let why = match expected {

@@ -183,6 +183,7 @@ fn decided(decision: &Decision, name: &dyn Fn(TaskId) -> String) -> Option<Strin
         | StartReason::Migrated
         | StartReason::Stolen
         | StartReason::Retried
+        | StartReason::Due
         | StartReason::Reused { .. }
         | StartReason::NewVm { .. } => return Some(did.to_owned()),
     };

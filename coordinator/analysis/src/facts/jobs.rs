@@ -22,8 +22,12 @@ pub struct JobFacts {
     pub ledgers: Vec<(TaskId, JobLedger)>,
     /// How much later than it was heard of each job ended; below zero: earlier.
     pub late_us: BTreeMap<TaskId, i64>,
-    /// Jobs whose answer was right.
+    /// Jobs that ended well.
     pub verified: u64,
+    /// Jobs that ended well by their workers' word alone.
+    pub reported: u64,
+    /// Jobs that ended well and of which no account says what they were due and got.
+    pub unjudged: Vec<TaskId>,
     /// Jobs whose answer was wrong, each time it was: they were started again.
     pub wrong: Vec<TaskId>,
     /// The account that came last, of an attempt whose end is reported next.
@@ -96,13 +100,19 @@ impl JobFacts {
                     self.uses.extend(account.uses.into_iter().map(|of| (*task, of)));
                 }
             }
-            Report::TaskFinished { task, attempt, verified, .. } => {
+            Report::TaskFinished { task, attempt, verified, reported, .. } => {
+                let is_right = *verified && !stale;
+                self.reported += u64::from(is_right && *reported);
+                let known = self.ledgers.len();
                 if let Some(account) = self.account_of(*task, *attempt) {
                     self.uses.extend(account.uses.into_iter().map(|of| (*task, of)));
                     if !stale {
                         self.ledgers.extend(account.ledger.map(|ledger| (*task, ledger)));
                         self.late_us.insert(*task, account.real_late_us);
                     }
+                }
+                if is_right && self.ledgers.len() == known {
+                    self.unjudged.push(*task);
                 }
                 if !verified && !stale {
                     self.wrong.push(*task);

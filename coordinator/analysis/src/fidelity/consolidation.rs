@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::figures::{mean, percent, ratio, seconds};
 use super::{Fidelity, Kept};
-use crate::LiveFacts;
+use crate::{JobFacts, LiveFacts};
 
 /// A process that wanted to compute for less real time than this says nothing about speeds: a tick
 /// of the kernel's clock, by which a measurement may be off, is 40 ms on a tenth of a core.
@@ -170,6 +170,14 @@ impl Consolidation {
         for lost in facts.jobs.moves.iter().filter(|m| !m.lost.is_empty()) {
             let (job, why) = (lost.job.get(), &lost.lost);
             notes.push(format!("job{job} was moved without its progress: {why}"));
+        }
+        let JobFacts { verified, unjudged, .. } = &facts.jobs;
+        if !unjudged.is_empty() {
+            let judged = verified.saturating_sub(unjudged.len() as u64);
+            notes.push(format!(
+                "judged {judged} of {verified} jobs: of the others no worker gave an account of what \
+                 they got"
+            ));
         }
         for job in &facts.jobs.wrong {
             notes.push(format!("the answer of job{} is wrong", job.get()));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dormouse_engine::Counts;
 use dormouse_model::Setup;
-use dormouse_units::Span;
+use dormouse_units::{HostId, Span};
 
 use super::Allowed;
 use crate::facts::Kill;
@@ -35,6 +35,7 @@ pub fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> 
         notes.push(format!("the run was ended before its time: {why}"));
     }
     notes.extend(outages(facts));
+    notes.extend(unbelieved(facts));
     if let Some(why) = &facts.last_refusal {
         notes.push(format!("{} launches were refused, the last: {why}", facts.refusals));
     }
@@ -51,6 +52,24 @@ pub fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> 
     notes
 }
 
+/// Hosts whose measurements can't be, and hosts that are there to the end and say nothing of what else
+/// they did: what is not known is not taken for nothing.
+fn unbelieved(facts: &LiveFacts) -> Vec<String> {
+    let disbelieved = facts.disbelieved.iter();
+    let mut notes: Vec<_> =
+        disbelieved.map(|(host, why)| format!("{host} is not believed: {why}")).collect();
+    let is_silent =
+        |host: &HostId| !facts.loads.contains_key(host) && !facts.disbelieved.contains_key(host);
+    let hosts = facts.hosts.iter().filter(|host| host.lost.is_none());
+    let silent: Vec<_> =
+        hosts.filter(|it| is_silent(&it.host)).map(|it| it.name.as_str()).collect();
+    if !silent.is_empty() {
+        let names = silent.join(", ");
+        notes.push(format!("what else their hosts did, these workers did not say: {names}"));
+    }
+    notes
+}
+
 /// A run whose coordinator was away: nobody decided anything meanwhile, and what was measured
 /// before is not known.
 fn outages(facts: &LiveFacts) -> Option<String> {
@@ -62,7 +81,7 @@ fn outages(facts: &LiveFacts) -> Option<String> {
         format!(
             "the run was resumed {times}: its coordinator was away for up to {:.1} s, in which \
              {:.0} s passed for its VMs without a decision; how late its clock and its journal were \
-             before, and what else its hosts did, is not known",
+             before is not known",
             away_us as f64 / 1e6,
             passed.as_secs_f64()
         )

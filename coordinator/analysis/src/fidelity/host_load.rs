@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::HostLoad;
+use dormouse_model::HostLoad;
 
 /// Load of one machine, which may carry several workers: times in microseconds.
 #[derive(Clone, Copy, Debug, Default)]

@@ -13,6 +13,7 @@ mod submitted;
 mod task_times;
 #[cfg(test)]
 mod testing;
+mod twin_distance;
 mod utilisation;
 mod verdict;
 
@@ -25,5 +26,6 @@ pub use pace::{PHASE, Pace};
 pub use promises::{Life, Promise, promises};
 pub use submitted::{Submitted, expected, jobs_in};
 pub use task_times::{TaskTime, TaskTimes, owed, span_of, task_times};
+pub use twin_distance::TwinDistance;
 pub use utilisation::{measured_sharing, utilisations};
 pub use verdict::{Allowed, Fidelity};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::figures::{note_first, percent, ratio, seconds};
 use super::{Allowed, background};
-use crate::{AttemptEnd, AttemptHistory, Record, VmHistory, cut_short};
+use crate::{AttemptEnd, AttemptHistory, LATEST, Record, VmHistory, cut_short};
 
 /// What the worker promised may differ from what the experiment says, and what it measured from
 /// what the log has, by this part …
@@ -45,6 +45,14 @@ impl TaskTime {
     pub fn error(&self) -> f64 {
         self.took.as_secs_f64() / self.promised.as_secs_f64().max(1e-6) - 1.0
     }
+
+    /// The part by which it took longer than promised and this much more, or shorter and this much less.
+    fn error_beyond(&self, slack: Span) -> f64 {
+        let (promised, took) = (self.promised, self.took);
+        let nearest = took.max(promised.saturating_sub(slack)).min(promised + slack);
+        let beyond = took.as_secs_f64() - nearest.as_secs_f64();
+        beyond / promised.as_secs_f64().max(1e-6)
+    }
 }
 
 /// How far a run's tasks were from what their VMs promised them. Errors are parts of a task's
@@ -52,7 +60,9 @@ impl TaskTime {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskTimes {
-    /// Attempts that finished, whose time is judged.
+    /// Attempts that finished.
+    pub tasks_finished: usize,
+    /// Attempts that finished and have an account, whose time is judged.
     pub tasks_judged: usize,
     /// Attempts that did not, whose work up to then is judged.
     pub attempts_unfinished: usize,
@@ -136,13 +146,16 @@ impl TaskTimes {
         let mut errors = Vec::new();
         let (mut unlike, mut ahead, mut interrupted) = (Vec::new(), Vec::new(), Vec::new());
         for (task, attempt, vm) in attempts(record) {
+            let is_finished = matches!(attempt.ended, Some((_, AttemptEnd::Finished)));
+            times.tasks_finished += usize::from(is_finished);
             let Some(ledger) = attempt.ledger else { continue };
             times.add_cpu(&ledger);
             let whole = ledger.real_whole_work_us;
             times.worst_ahead = times.worst_ahead.max(ratio(ledger.real_ahead_us, whole));
             let bearable =
                 allowed.worst_error * whole_f64(whole) + SLICES * ledger.real_slice_us as f64;
-            if ledger.real_ahead_us as f64 > bearable {
+            // What a program of the user's own is promised is less once it is known that it waited.
+            if attempt.own.is_none() && ledger.real_ahead_us as f64 > bearable {
                 ahead.push(format!(
                     "{task} was {} of its work ahead of its promise for a while",
                     percent(ratio(ledger.real_ahead_us, whole))
@@ -151,7 +164,9 @@ impl TaskTimes {
             times.worst_behind = times.worst_behind.max(ratio(ledger.real_behind_us, whole));
             match time_of(record, task, attempt, vm) {
                 Some(time) => {
-                    if let Some(owed) = owed(setup, task, attempt, vm)
+                    // What a program of the user's own is owed is what it computes, which nobody knew before.
+                    if attempt.own.is_none()
+                        && let Some(owed) = owed(setup, task, attempt, vm)
                         && !agrees(time.promised, owed, allowed.speedup)
                     {
                         unlike.push(format!(
@@ -167,7 +182,12 @@ impl TaskTimes {
                             time.logged.as_secs_f64()
                         ));
                     }
-                    errors.push((time.error(), task));
+                    // Nobody steers the end of a program of the user's own, which begins a little late.
+                    let slack = match attempt.own {
+                        Some(_) => allowed.speedup.emulated(LATEST),
+                        None => Span::ZERO,
+                    };
+                    errors.push((time.error_beyond(slack), task));
                 }
                 None => {
                     times.attempts_unfinished += 1;
@@ -220,8 +240,14 @@ impl TaskTimes {
             let (low, high) = (at(0.0), at(1.0));
             self.worst_task_error = if -low > high { low } else { high };
         }
-        if errors.is_empty() {
+        if self.tasks_finished == 0 {
             notes.push("no task finished: there is no time to be judged".to_owned());
+        }
+        if self.tasks_judged < self.tasks_finished {
+            let (judged, of) = (self.tasks_judged, self.tasks_finished);
+            notes.push(format!(
+                "judged {judged} of {of}: of the others no worker gave an account of what they got"
+            ));
         }
         if self.mean_task_error.abs() > mean {
             notes.push(format!(

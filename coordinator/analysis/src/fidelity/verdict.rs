@@ -1,9 +1,10 @@
 //! How faithful a live run was.
 
-use dormouse_model::Setup;
+use dormouse_model::{Setup, VmEnd};
 use dormouse_units::{Speedup, VmId};
 use serde::{Deserialize, Serialize};
 
+use super::TwinDistance;
 use super::task_times::{TaskTimes, vm_slices_us};
 use crate::{Record, VmHistory};
 
@@ -50,6 +51,9 @@ pub struct Fidelity {
     /// that is not known.
     #[serde(default)]
     pub other_load: Option<f64>,
+    /// How far it is from its twin in virtual time; `None`: it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub twin: Option<TwinDistance>,
 }
 
 impl Fidelity {
@@ -70,6 +74,7 @@ impl Fidelity {
         });
         let mut notes = Vec::new();
         let tasks = TaskTimes::of(setup, allowed, record, &mut notes);
+        notes.extend(shareless(record));
         notes.extend(noticed);
         Self { tasks, ..Self::judge(shares, notes) }.beside(other_load)
     }
@@ -96,6 +101,16 @@ impl Fidelity {
         if let Some(load) = other_load {
             self.blame(load);
         }
+        self
+    }
+
+    /// The same beside its twin in virtual time, if it has one.
+    #[must_use]
+    pub fn beside_twin(mut self, twin: Option<TwinDistance>, allowed: &Allowed) -> Self {
+        self.twin = twin;
+        let notes = twin.map(|twin| twin.notes(allowed)).unwrap_or_default();
+        self.faithful &= notes.is_empty();
+        self.notes.extend(notes);
         self
     }
 
@@ -139,6 +154,19 @@ impl Fidelity {
             ..Self::default()
         }
     }
+}
+
+/// VMs on which work was finished, that were there until they were given back or taken, and of which no
+/// worker said what they received.
+fn shareless(record: &Record) -> Option<String> {
+    let is_of_use = |vm: &VmId| record.finished_on(*vm) > 0;
+    let is_whole = |vm: &VmHistory| {
+        vm.share.is_none()
+            && matches!(vm.ended, Some((_, why, _)) if !matches!(why, VmEnd::HostLost | VmEnd::Failed))
+    };
+    let vms = record.vms.values().filter(|vm| is_whole(vm)).map(|vm| vm.id).filter(is_of_use);
+    let vms: Vec<_> = vms.map(|vm| vm.to_string()).collect();
+    (!vms.is_empty()).then(|| format!("no worker said what these VMs received: {}", vms.join(", ")))
 }
 
 /// What a VM that was promised so much, real microseconds, may get after its end.

@@ -1,34 +1,147 @@
 //! The CPU credits of a burstable VM over its life.
 
-use dormouse_cloud::Catalogue;
-use dormouse_units::{Credits, Time, VmId};
+use dormouse_cloud::{Burstable, Catalogue};
+use dormouse_units::{Credits, Mode, Span, Time, VmId};
 
-use super::{AttemptHistory, Record, VmHistory};
+use super::{AttemptHistory, Hibernation, Record, VmHistory};
+
+/// Microseconds of an hour.
+const HOUR: i128 = 3_600_000_000;
+
+/// A balance at an instant.
+type Balance = (Time, Credits);
 
 impl Record {
-    /// A VM's balance whenever it was reported, and at its end: if it was idle since the last report,
-    /// with what it earned meanwhile. Nothing of a VM that is not burstable.
+    /// Balance of a VM from its launch to its end, or to the end of the record: a point at its launch, at each
+    /// report, and at its end. Before the first report and after the last one the balance is computed: the VM
+    /// earns what its type does, and its tasks spend what their modes do; a hibernated VM does neither. Between
+    /// two points the balance changes evenly. No points for a VM that is not burstable.
     #[must_use]
-    pub fn credits(&self, vm: VmId, catalogue: &Catalogue) -> Vec<(Time, Credits)> {
-        let Some((vm, &(_, last))) =
-            self.vms.get(&vm).and_then(|vm| Some((vm, vm.credits.last()?)))
-        else {
-            return Vec::new();
-        };
+    pub fn credits(&self, vm: VmId, catalogue: &Catalogue) -> Vec<Balance> {
+        let Some(vm) = self.vms.get(&vm) else { return Vec::new() };
         let end = vm.end_or(self.end());
-        let at_end = self.earned_by(vm, end, catalogue).unwrap_or(last);
-        vm.credits.iter().copied().chain([(end, at_end)]).collect()
+        let burstable = catalogue.types.get(&vm.kind).and_then(|kind| kind.burstable);
+        let Some(burstable) = burstable else { return vm.credits.clone() };
+        let begun = (vm.launched, burstable.initial.min(burstable.cap));
+        // A VM has no task before its first report, which comes with the first task.
+        let before = vm.credits.first().map_or(Vec::new(), |&(first, _)| {
+            let mut idle = extrapolate(&vm.hibernations, (begun, first), (&burstable, 0));
+            idle.retain(|(at, _)| *at < first);
+            idle
+        });
+        let last = vm.credits.last().copied().unwrap_or(begun);
+        let spent = self.spent_at(vm, last.0, &burstable);
+        // Spending of surplus credits follows another law, and is always reported.
+        let after = match burstable.surplus.is_some() && spent > 0 {
+            true => vec![(end, last.1)],
+            false => extrapolate(&vm.hibernations, (last, end), (&burstable, spent)),
+        };
+        let later = |than: Time| move |(at, _): &Balance| *at > than;
+        let before = before.into_iter().filter(later(begun.0));
+        let after = after.into_iter().filter(later(last.0));
+        let told = vm.credits.iter().copied();
+        [begun].into_iter().chain(before).chain(told).chain(after).collect()
     }
 
-    /// The balance at the end of a VM that was idle since its last report.
-    fn earned_by(&self, vm: &VmHistory, end: Time, catalogue: &Catalogue) -> Option<Credits> {
-        let &(last, balance) = vm.credits.last()?;
-        let burstable = catalogue.types.get(&vm.kind)?.burstable?;
-        let is_busy = |a: &AttemptHistory| a.vm == vm.id && a.end_or(self.end()) > last;
-        let rate = u128::from(burstable.earned_per_hour.as_vcpu_micros());
-        let earned = rate * u128::from(vm.awake(last, end).as_micros()) / 3_600_000_000;
-        let earned = Credits::from_vcpu_micros(u64::try_from(earned).unwrap_or(u64::MAX));
-        let is_idle = !self.attempts().any(is_busy);
-        is_idle.then(|| (balance + earned).min(burstable.cap.max(balance)))
+    /// Processor time that a VM's tasks spend from `at` on, in millionths of a vCPU.
+    fn spent_at(&self, vm: &VmHistory, at: Time, burstable: &Burstable) -> u64 {
+        let is_busy = |a: &&AttemptHistory| {
+            a.vm == vm.id && a.started.is_some() && a.sent <= at && a.end_or(self.end()) > at
+        };
+        let mode = |a: &AttemptHistory| {
+            let mode = a.modes.iter().rev().find(|(from, _)| *from <= at);
+            mode.map_or(a.first_mode(), |(_, mode)| *mode)
+        };
+        let spent = |a: &AttemptHistory| match mode(a) {
+            Mode::Burst => 1_000_000,
+            Mode::Baseline => u64::from(burstable.baseline.get()),
+        };
+        self.attempts().filter(is_busy).map(spent).sum()
+    }
+}
+
+/// The balance at each change of its slope until `until`, this instant among them, at a constant use in
+/// millionths of a vCPU.
+fn extrapolate(
+    hibernations: &[Hibernation],
+    ((from, balance), until): (Balance, Time),
+    (burstable, spent): (&Burstable, u64),
+) -> Vec<Balance> {
+    // Per hour, in vCPU-microseconds.
+    let earned = i128::from(burstable.earned_per_hour.as_vcpu_micros());
+    let slope = earned - i128::from(spent) * 3_600;
+    let cap = i128::from(burstable.cap.max(balance).as_vcpu_micros());
+    let mut is = i128::from(balance.as_vcpu_micros());
+    let credits = |is: i128| Credits::from_vcpu_micros(u64::try_from(is).unwrap_or(0));
+    let (mut at, mut points) = (from, Vec::new());
+    let frozen = hibernations.iter().map(|h| (h.frozen, h.resumed.map_or(until, |(_, at)| at)));
+    for (stands, goes) in frozen.chain([(until, until)]) {
+        let (stands, goes) = (stands.clamp(at, until), goes.clamp(at, until));
+        let then = is + slope * i128::from(stands.since(at).as_micros()) / HOUR;
+        // It stays where it is full, or empty.
+        let bound = if then > cap { Some(cap) } else { (then < 0).then_some(0) };
+        if let Some(bound) = bound.filter(|bound| *bound != is) {
+            let after = u64::try_from((bound - is) * HOUR / slope).unwrap_or(0);
+            points.push((at + Span::from_micros(after), credits(bound)));
+        }
+        is = bound.unwrap_or(then);
+        points.extend([(stands, credits(is)), (goes, credits(is))]);
+        at = goes;
+    }
+    points.dedup();
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::Ppm;
+
+    use super::*;
+
+    /// A type that earns a credit a minute, begins with two and holds ten.
+    fn burstable() -> Burstable {
+        let [initial, cap] = [2, 10].map(Credits::whole);
+        let of = Burstable::new(Ppm::new(200_000), Credits::whole(60));
+        Burstable { initial, cap, ..of }
+    }
+
+    /// The points from minute 0, with two credits, until minute `until`, as minutes and credits.
+    fn points(hibernations: &[(u64, Option<u64>)], until: u64, spent: u64) -> Vec<(u64, u64)> {
+        let minute = |n: u64| Time::from_secs(n * 60);
+        let hibernations: Vec<_> = hibernations
+            .iter()
+            .map(|(from, to)| Hibernation {
+                asked: minute(*from),
+                frozen: minute(*from),
+                resumed: to.map(|to| (minute(to), minute(to))),
+            })
+            .collect();
+        let begun = (Time::ZERO, Credits::whole(2));
+        let points = extrapolate(&hibernations, (begun, minute(until)), (&burstable(), spent));
+        let whole = Credits::whole(1).as_vcpu_micros();
+        let in_minutes = |(at, credits): &Balance| {
+            (at.as_micros() / 60_000_000, credits.as_vcpu_micros() / whole)
+        };
+        points.iter().map(in_minutes).collect()
+    }
+
+    #[test]
+    fn an_idle_vm_earns_until_it_is_full_and_not_while_it_is_hibernated() {
+        assert_eq!(points(&[], 5, 0), [(5, 7)]);
+        assert_eq!(points(&[], 20, 0), [(8, 10), (20, 10)]);
+        let slept = [(3, Some(6))];
+        assert_eq!(points(&slept, 9, 0), [(3, 5), (6, 5), (9, 8)]);
+        assert_eq!(points(&[(3, None)], 9, 0), [(3, 5), (9, 5)]);
+        // One that was over before does not count.
+        assert_eq!(points(&[(0, Some(0))], 5, 0), [(0, 2), (5, 7)]);
+    }
+
+    #[test]
+    fn a_busy_vm_spends_what_its_tasks_compute() {
+        // Two bursting tasks spend two credits a minute, one in baseline mode a fifth.
+        assert_eq!(points(&[], 1, 2_000_000), [(1, 1)]);
+        assert_eq!(points(&[], 5, 2_000_000), [(2, 0), (5, 0)]);
+        assert_eq!(points(&[], 5, 200_000), [(5, 6)]);
+        assert_eq!(points(&[], 5, 1_000_000), [(5, 2)]);
     }
 }

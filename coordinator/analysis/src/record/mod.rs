@@ -2,6 +2,7 @@
 
 mod credits;
 mod faults;
+mod figures;
 mod holds;
 mod losses;
 mod reasons;

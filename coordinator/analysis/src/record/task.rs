@@ -1,6 +1,8 @@
 //! What became of a task.
 
-use dormouse_model::{Ledger, StartReason, VmEnd};
+use std::sync::Arc;
+
+use dormouse_model::{Ledger, OwnEnd, StartReason, VmEnd};
 use dormouse_units::Mode;
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Ppm, Span, Time, VmId};
 
@@ -11,8 +13,12 @@ use super::VmHistory;
 pub struct TaskHistory {
     /// The attempts, in order.
     pub attempts: Vec<AttemptHistory>,
-    /// When it was finished, verified.
+    /// When it was finished, verified or reported.
     pub finished: Option<Time>,
+    /// It was finished by its worker's word alone: nobody could check its answer.
+    pub reported: bool,
+    /// It is over, and its program did not end well, or its answer is wrong.
+    pub program_failed: bool,
 }
 
 /// One attempt at a task, on one VM.
@@ -50,6 +56,8 @@ pub struct AttemptHistory {
     pub real_start_us: u64,
     /// What it was promised and got, once it is over; of live runs.
     pub ledger: Option<Ledger>,
+    /// How the program of the user's own ended that it ran, if it ran one.
+    pub own: Option<Arc<OwnEnd>>,
 }
 
 /// A complete checkpoint.
@@ -150,6 +158,12 @@ impl TaskHistory {
     #[must_use]
     pub fn last(&self) -> Option<&AttemptHistory> {
         self.attempts.last()
+    }
+
+    /// Whether it ran a program of the user's own: how long that takes is what its user said.
+    #[must_use]
+    pub fn is_own_program(&self) -> bool {
+        self.attempts.iter().any(|attempt| attempt.own.is_some())
     }
 
     pub(super) fn current(&mut self, attempt: Attempt) -> Option<&mut AttemptHistory> {

@@ -56,9 +56,9 @@ pub struct Record {
     billing: Billing,
     /// What the batch service made of it.
     pub service: ServiceTally,
-    digest: DecisionDigest,
+    pub(super) digest: DecisionDigest,
     /// Tasks that are finished: asked for after every step.
-    finished: usize,
+    pub(super) finished: usize,
 }
 
 /// One host, from when it joined.
@@ -192,42 +192,6 @@ impl Record {
         }
     }
 
-    /// When the last task was finished, if all are.
-    #[must_use]
-    pub fn makespan(&self) -> Option<Time> {
-        self.tasks.iter().map(|t| t.finished).try_fold(Time::ZERO, |latest, t| Some(latest.max(t?)))
-    }
-
-    /// When the last task finished so far was.
-    #[must_use]
-    pub fn last_finish(&self) -> Time {
-        self.tasks.iter().filter_map(|t| t.finished).max().unwrap_or(Time::ZERO)
-    }
-
-    /// What all VMs cost.
-    #[must_use]
-    pub fn cost(&self) -> Money {
-        self.vms.values().map(VmHistory::cost).sum()
-    }
-
-    /// How many tasks are finished.
-    #[must_use]
-    pub const fn finished(&self) -> usize {
-        self.finished
-    }
-
-    /// The digest of all decisions, in hexadecimal.
-    #[must_use]
-    pub fn digest(&self) -> String {
-        self.digest.hex()
-    }
-
-    /// When everything is drawn to end.
-    #[must_use]
-    pub fn end(&self) -> Time {
-        self.over.map_or(self.now, |(at, _)| at)
-    }
-
     fn task(&mut self, id: TaskId) -> Option<&mut TaskHistory> {
         self.tasks.get_mut(id.get() as usize)
     }
@@ -297,6 +261,9 @@ impl Record {
             | Event::Interrupt { .. }
             | Event::Fault { .. }
             | Event::FaultFelt { .. }
+            | Event::HostLoad { .. }
+            | Event::Disbelieved { .. }
+            | Event::CoordinatorLoad { .. }
             | Event::Begin
             | Event::Tick
             | Event::Clock { .. }
@@ -317,9 +284,10 @@ impl Record {
     }
 
     fn report(&mut self, now: Time, report: &Report, stale: bool) {
-        if let Report::Ledger { task, attempt, ref ledger, .. } = *report {
+        if let Report::Ledger { task, attempt, ref ledger, ref own, .. } = *report {
             if let Some(attempt) = self.task(task).and_then(|t| t.current(attempt)) {
                 attempt.ledger = Some(**ledger);
+                attempt.own.clone_from(own);
             }
             return;
         }
@@ -365,10 +333,25 @@ impl Record {
                     attempt.real_start_us = *real_took_us;
                 }
             }
-            Report::TaskFinished { task, verified: true, .. } => {
+            Report::TaskFinished { task, verified: true, reported, .. } => {
                 self.end_attempt(now, *task, AttemptEnd::Finished);
                 let task = self.tasks.get_mut(task.get() as usize);
-                let before = task.map(|task| task.finished.replace(now));
+                let before = task.map(|task| {
+                    task.reported = *reported;
+                    task.finished.replace(now)
+                });
+                self.finished += usize::from(before == Some(None));
+            }
+            Report::TaskFinished { task, program_failed: true, .. } => {
+                self.counts.attempts_failed += 1;
+                let own = self.task(*task).and_then(|it| it.open()?.own.clone());
+                let how = own.map_or_else(|| "came to nothing".to_owned(), |own| own.in_words());
+                self.end_attempt(now, *task, AttemptEnd::Failed(format!("its program {how}")));
+                let task = self.tasks.get_mut(task.get() as usize);
+                let before = task.map(|task| {
+                    task.program_failed = true;
+                    task.finished.replace(now)
+                });
                 self.finished += usize::from(before == Some(None));
             }
             Report::TaskFinished { task, verified: false, .. } => {
@@ -538,6 +521,7 @@ impl Record {
                     real_cpu_us: 0,
                     real_start_us: 0,
                     ledger: None,
+                    own: None,
                 };
                 if let Some(task) = self.task(*task) {
                     task.attempts.push(history);

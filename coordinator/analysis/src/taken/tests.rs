@@ -137,7 +137,16 @@ fn one_that_is_given_back_in_its_notice_is_not_said_to_be_killed() {
         reported(
             &mut record,
             110,
-            Report::TaskFinished { vm: VM, task, attempt, verified: true, real_cpu_us: 0 },
+            Report::TaskFinished {
+                vm: VM,
+                task,
+                attempt,
+                verified: true,
+                reported: false,
+                program_failed: false,
+                result: None,
+                real_cpu_us: 0,
+            },
         );
     }
     effects(&mut record, 110, ended(VmEnd::Terminated));

@@ -73,7 +73,10 @@ fn side_by_side(
             let id = TaskId::new(number);
             let sides = Both { live: side(id, one, &live), twin: side(id, other, &twin) };
             let fates = Both { live: fate(one, &live), twin: fate(other, &twin) };
-            let standing = Standing::of(fates, |_| Standing::Undisturbed, "on another type of VM");
+            let standing = match one.is_own_program() {
+                true => Standing::Disturbed("a program of the user's own live".to_owned()),
+                false => Standing::of(fates, |_| Standing::Undisturbed, "on another type of VM"),
+            };
             TaskRow::new(number.into(), task.name.clone(), sides, standing)
         })
         .collect();
@@ -82,6 +85,7 @@ fn side_by_side(
         about,
         interruptions,
         migration: None,
+        has_own_programs: live.tasks.iter().any(TaskHistory::is_own_program),
         makespan: Both { live: makespan(&live), twin: makespan(&twin) },
         cost: Some(Both { live: live.cost(), twin: twin.cost() }),
         ended_early: Both { live: live.cancelled.clone(), twin: twin.cancelled.clone() },

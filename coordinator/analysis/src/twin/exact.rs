@@ -222,6 +222,7 @@ impl World for TwoTier {
             Command::FreezeVm { .. }
             | Command::ThawVm { .. }
             | Command::SetMode { .. }
+            | Command::Announce { .. }
             | Command::Fault { .. }
             | Command::SetSupply { .. } => {}
         }
@@ -267,7 +268,16 @@ impl World for TwoTier {
             }
             ideal.apply(Change::Kill(task));
             let (verified, real_cpu_us) = (true, 0);
-            let finished = Report::TaskFinished { vm, task, attempt, verified, real_cpu_us };
+            let finished = Report::TaskFinished {
+                vm,
+                task,
+                attempt,
+                verified,
+                reported: false,
+                program_failed: false,
+                result: None,
+                real_cpu_us,
+            };
             out.push_back((host, finished));
             false
         });
@@ -313,6 +323,7 @@ mod tests {
             host: HOST,
             vm: VM,
             kind: "processors".into(),
+            market: dormouse_cloud::Market::OnDemand,
             vcpus: 4,
             memory: Bytes::ZERO,
             burstable: None,

@@ -37,6 +37,9 @@ impl Given {
                 // What it did to hosts is among what comes from outside.
                 | Event::Fault { .. }
                 | Event::FaultFelt { .. }
+                | Event::HostLoad { .. }
+                | Event::Disbelieved { .. }
+                | Event::CoordinatorLoad { .. }
                 | Event::Clock { .. }
                 | Event::Resumed { .. } => {}
             }

@@ -150,6 +150,7 @@ pub fn twin_of_jobs(about: About, steps: &Both<Vec<Step>>, migration: Option<Spa
         about,
         interruptions: 0,
         migration,
+        has_own_programs: false,
         makespan: Both {
             live: makespan(&live, &ended_early.live),
             twin: makespan(&twin, &ended_early.twin),

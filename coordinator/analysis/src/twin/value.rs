@@ -6,6 +6,7 @@ use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Serialize, Serializer};
 
 use super::{Divergence, Spread};
+use crate::fidelity::TwinDistance;
 use crate::{Mode, in_seconds};
 
 /// The same of a run and of its twin.
@@ -58,6 +59,9 @@ pub struct Twin {
     /// live. In the twin each move takes as long as it did in the run.
     #[serde(rename = "migration_s", serialize_with = "in_seconds::maybe_span")]
     pub migration: Option<Span>,
+    /// Whether tasks are programs of the user's own: the twin knows of their times what the user said.
+    #[serde(skip)]
+    pub has_own_programs: bool,
     /// Until the last task or job was done, by the log, which has an end when it was due; `None` if
     /// some were left.
     #[serde(rename = "makespan_s", serialize_with = "makespan")]
@@ -92,6 +96,22 @@ impl Twin {
         let mut rows: Vec<_> = self.tasks.iter().filter(compared).collect();
         rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
         rows
+    }
+
+    /// How far the run is from its twin, in a few figures.
+    #[must_use]
+    pub fn distance(&self) -> TwinDistance {
+        let furthest = |of: &Spread| {
+            let (short, long) = (of.shortest(), of.longest());
+            if -short > long { short } else { long }
+        };
+        TwinDistance {
+            diverged: self.divergence.is_some(),
+            makespan: self.makespan_difference().filter(|_| !self.has_own_programs),
+            cost: self.cost_difference().filter(|_| !self.has_own_programs),
+            undisturbed_mean: self.undisturbed.as_ref().map(Spread::mean),
+            undisturbed_worst: self.undisturbed.as_ref().map(furthest),
+        }
     }
 
     /// The makespan relative to the twin's; `None` if tasks were left.

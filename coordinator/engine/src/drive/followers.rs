@@ -168,7 +168,16 @@ mod tests {
 
     fn ends(at: u64, task: u32, verified: bool) -> Step {
         let (vm, task, attempt) = (VmId::new(0), TaskId::new(task), Attempt::new(1));
-        let report = Report::TaskFinished { vm, task, attempt, verified, real_cpu_us: 0 };
+        let report = Report::TaskFinished {
+            vm,
+            task,
+            attempt,
+            verified,
+            reported: false,
+            program_failed: false,
+            result: None,
+            real_cpu_us: 0,
+        };
         step(at, Event::Machine { host: HostId::new(0), number: 0, report })
     }
 

@@ -108,9 +108,16 @@ impl World for Modelled {
             let report = match event {
                 // Nobody tells a modelled task when to stand still.
                 WorkEvent::Due { .. } => continue,
-                WorkEvent::Finished { task, attempt } => {
-                    Report::TaskFinished { vm, task, attempt, verified: true, real_cpu_us: 0 }
-                }
+                WorkEvent::Finished { task, attempt } => Report::TaskFinished {
+                    vm,
+                    task,
+                    attempt,
+                    verified: true,
+                    reported: false,
+                    program_failed: false,
+                    result: None,
+                    real_cpu_us: 0,
+                },
                 WorkEvent::Checkpointed { task, attempt, done, memory } => {
                     Report::CheckpointTaken {
                         vm,
@@ -175,8 +182,9 @@ impl World for Modelled {
             Command::SetMode { vm, task, attempt, mode, .. } => {
                 self.change(vm, out, |model| model.set_mode(now, task, attempt, mode));
             }
-            // In virtual time nobody asks for one: there is neither a network nor a disk.
-            Command::Fault { .. } => {}
+            // In virtual time nobody asks for a fault, as there is neither a network nor a disk, and no program
+            // runs that could be told anything.
+            Command::Fault { .. } | Command::Announce { .. } => {}
             Command::SetSupply { vm, vcpu, share, .. } => {
                 // It makes use of a part of what it is left, as jobs do.
                 let TwoTierLaw { sharing, seed, .. } = self.law;

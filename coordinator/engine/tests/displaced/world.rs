@@ -41,7 +41,13 @@ pub(crate) fn setup(preemption: Preemption, interruptions: Vec<InterruptionModel
     let large =
         InstanceType { name: "large".into(), vcpus: 2, memory: Bytes::new(300), ..kind.clone() };
     let runtime = BTreeMap::from([(kind.name.clone(), Span::from_secs(100))]);
-    let task = Task { name: "a".into(), memory: Bytes::new(40), runtime, submitted: Span::ZERO };
+    let task = Task {
+        name: "a".into(),
+        memory: Bytes::new(40),
+        runtime,
+        submitted: Span::ZERO,
+        after: Vec::new(),
+    };
     let placement = Placement::Named(PlacerName::Preempting);
     Setup {
         seed: 1,

@@ -40,6 +40,7 @@ fn setup_of(tasks: usize, work: Span, checkpoint: Span, prices: &PriceTrace, bid
         memory: Bytes::new(1),
         runtime: [(KIND.into(), work)].into(),
         submitted: Span::ZERO,
+        after: Vec::new(),
     };
     let bag = Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(30 * 86_400) };
     let checkpoints = CheckpointConfig {
@@ -48,6 +49,8 @@ fn setup_of(tasks: usize, work: Span, checkpoint: Span, prices: &PriceTrace, bid
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,
         at_hibernation: false,
+        at_notice: false,
+        never: false,
     };
     let mut setup = setup(&bag, &ec2(0, Ppm::new(200_000)), &checkpoints, &[], 1);
     setup.terms.tariff = TariffName::Hour;

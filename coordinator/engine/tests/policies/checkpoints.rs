@@ -28,6 +28,7 @@ fn bag(tasks: usize) -> Bag {
         memory: Bytes::new(1),
         runtime: runtime.into(),
         submitted: Span::ZERO,
+        after: Vec::new(),
     };
     Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(6_000) }
 }
@@ -39,6 +40,8 @@ fn checkpoints(scheme: Scheme) -> CheckpointConfig {
         per_megabyte: Span::ZERO,
         on: CheckpointOn::All,
         at_hibernation: false,
+        at_notice: false,
+        never: false,
     }
 }
 
@@ -326,4 +329,37 @@ fn a_scheme_hears_of_prices_when_they_change() {
     // It rises at 200 s and at 950 s. In between 760 s is said, which is before 950 s.
     assert_eq!(kept(&steps), [(210, 140), (770, 690), (960, 870)]);
     assert_eq!((outcome.finished, asked(&steps)), (1, 3));
+}
+
+/// A run of one task on a spot VM that is preempted in the middle of its work, without a scheme.
+fn taken_away(how: impl FnOnce(&mut CheckpointConfig)) -> (Vec<Step>, Outcome) {
+    let mut setup = setup_of(1, Scheme::None {}, &[(500, Action::Preempt)]);
+    how(&mut setup.checkpoint);
+    run(setup, &config(BagSchedulerName::Fifo, Market::Spot))
+}
+
+#[test]
+fn a_vm_that_is_given_notice_takes_a_checkpoint_where_that_is_wanted() {
+    let (steps, _) = taken_away(|checkpoint| checkpoint.at_notice = true);
+    assert_eq!(asked(&steps), 1);
+    let (steps, _) = taken_away(|_| ());
+    assert_eq!(asked(&steps), 0);
+}
+
+/// The scheduler stops the task with its work at the notice: there is no checkpoint of it all the same.
+#[test]
+fn a_task_whose_work_nothing_keeps_begins_anew() {
+    let from = |steps: &[Step]| {
+        let sent = |effect: &Effect| match effect {
+            Effect::TaskSent { from, .. } => Some(from.is_some()),
+            _ => None,
+        };
+        let all = steps.iter().flat_map(|step| &step.effects).filter_map(sent);
+        all.collect::<Vec<_>>()
+    };
+    let (steps, _) = taken_away(|_| ());
+    assert_eq!(from(&steps), [false, true]);
+    let (steps, _) = taken_away(|checkpoint| checkpoint.never = true);
+    assert_eq!(from(&steps), [false, false]);
+    assert!(kept(&steps).is_empty());
 }

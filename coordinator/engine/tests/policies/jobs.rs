@@ -43,6 +43,7 @@ fn task(i: usize, memory: u64, seconds: [u64; 4]) -> Task {
         memory: Bytes::new(memory),
         runtime: runtime.collect(),
         submitted: Span::ZERO,
+        after: Vec::new(),
     }
 }
 
@@ -91,5 +92,7 @@ pub(crate) fn budget() -> CheckpointConfig {
         per_megabyte: Span::from_micros(40_000),
         on: CheckpointOn::All,
         at_hibernation: false,
+        at_notice: false,
+        never: false,
     }
 }

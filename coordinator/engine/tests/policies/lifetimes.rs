@@ -63,6 +63,7 @@ fn run(seed: u64) -> (Attempts, u32) {
         memory: Bytes::new(1),
         runtime: runtime.into(),
         submitted: Span::ZERO,
+        after: Vec::new(),
     };
     let bag = Bag { tasks: vec![task; 6].into(), deadline: minutes(60 * 24) };
     let plans = LifetimePlans {
@@ -78,6 +79,8 @@ fn run(seed: u64) -> (Attempts, u32) {
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,
         at_hibernation: false,
+        at_notice: false,
+        never: false,
     };
     let model = InterruptionModel::Lifetime { kind: None, lifetimes: law() };
     let mut setup = setup(&bag, &catalogue, &checkpoint, &[model], seed);

@@ -13,3 +13,4 @@ mod properties;
 mod rules;
 mod tables;
 mod trouble;
+mod workflows;

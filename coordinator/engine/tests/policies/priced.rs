@@ -65,6 +65,7 @@ fn setup_of(scheme: Scheme, trace: &PriceTrace) -> Setup {
         memory: Bytes::new(1),
         runtime: BTreeMap::from([(KIND.into(), WORK)]),
         submitted: Span::ZERO,
+        after: Vec::new(),
     };
     let bag = Bag { tasks: [task].into(), deadline: Span::from_secs(1_000_000) };
     let checkpoint = CheckpointConfig {
@@ -73,6 +74,8 @@ fn setup_of(scheme: Scheme, trace: &PriceTrace) -> Setup {
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,
         at_hibernation: false,
+        at_notice: false,
+        never: false,
     };
     let mut setup = setup(&bag, &catalogue, &checkpoint, &[], 1);
     setup.preemption_notice = Span::ZERO;

@@ -22,17 +22,17 @@ use crate::played::{played, setup};
 use crate::trouble::Trouble;
 
 #[derive(Clone, Debug)]
-struct Case {
-    bag: Bag,
-    catalogue: Catalogue,
-    acts: Vec<Interruption>,
-    trouble: Trouble,
-    name: BagSchedulerName,
+pub(crate) struct Case {
+    pub(crate) bag: Bag,
+    pub(crate) catalogue: Catalogue,
+    pub(crate) acts: Vec<Interruption>,
+    pub(crate) trouble: Trouble,
+    pub(crate) name: BagSchedulerName,
     steal: StealMoment,
     burst_on: BurstOn,
     on_notice: OnNotice,
-    checkpoint: CheckpointConfig,
-    seed: u64,
+    pub(crate) checkpoint: CheckpointConfig,
+    pub(crate) seed: u64,
 }
 
 fn type_name(n: usize) -> String {
@@ -77,7 +77,13 @@ fn task() -> impl Strategy<Value = Task> {
                 (name.as_str().into(), Span::from_micros(seconds * percent * 10_000))
             });
             let memory = Bytes::new(memory * 1_000_000);
-            Task { name: String::new(), memory, runtime: runtimes.collect(), submitted: Span::ZERO }
+            Task {
+                name: String::new(),
+                memory,
+                runtime: runtimes.collect(),
+                submitted: Span::ZERO,
+                after: Vec::new(),
+            }
         },
     )
 }
@@ -172,10 +178,12 @@ fn checkpoint() -> impl Strategy<Value = CheckpointConfig> {
         per_megabyte: Span::ZERO,
         on,
         at_hibernation: false,
+        at_notice: false,
+        never: false,
     })
 }
 
-fn case() -> impl Strategy<Value = Case> {
+pub(crate) fn case() -> impl Strategy<Value = Case> {
     let types = (instance_type(0), instance_type(1), instance_type(2), burstable(), 1_usize..5);
     let catalogue = (types, 1_u64..200).prop_map(|((a, b, c, d, n), boot)| Catalogue {
         types: [a, d, b, c].into_iter().take(n).map(|t| (t.name.clone(), t)).collect(),
@@ -217,7 +225,7 @@ fn case() -> impl Strategy<Value = Case> {
         })
 }
 
-fn config(case: &Case) -> BagSchedulerConfig {
+pub(crate) fn config(case: &Case) -> BagSchedulerConfig {
     let fleet = case.catalogue.types.values().map(|kind| Fleet {
         kind: kind.name.clone(),
         market: if kind.spot.is_some() {

@@ -39,6 +39,7 @@ pub(crate) fn setup(seed: u64, runtimes: impl IntoIterator<Item = u64>, boot: Sp
         memory: Bytes::new(10),
         runtime: BTreeMap::from([(KIND.into(), Span::from_secs(runtime))]),
         submitted: Span::ZERO,
+        after: Vec::new(),
     };
     Setup {
         seed,

@@ -208,6 +208,8 @@ mod tests {
             per_megabyte: Span::from_micros(40_000),
             on: CheckpointOn::Spot,
             at_hibernation: false,
+            at_notice: false,
+            never: false,
         }
     }
 

@@ -35,6 +35,8 @@ pub(crate) struct Progress {
     pub(crate) failures: u32,
     /// Whether the task is finished or given up.
     pub(crate) settled: bool,
+    /// Whether the task has to wait until others are done.
+    pub(crate) waits: bool,
     /// The VM in whose queue or on whose vCPU the task is.
     pub(crate) on: Option<VmId>,
     /// The VM on which an attempt is still being stopped; no other attempt may start before.
@@ -57,12 +59,15 @@ pub(crate) struct Floor {
 impl Floor {
     pub(crate) fn new(problem: Problem, burst_on: BurstOn) -> Self {
         let n = problem.tasks();
+        let progress =
+            |task| Progress { waits: !problem.is_due_at_once(task), ..Progress::default() };
+        let tasks = (0_u32..).take(n).map(TaskId::new).map(progress).collect();
         Self {
             problem: Arc::new(problem),
             burst_on,
             machines: ById::new(),
             refused: BTreeSet::new(),
-            tasks: vec![Progress::default(); n],
+            tasks,
             unsettled: n,
             next_vm: VmId::new(0),
         }
@@ -85,6 +90,11 @@ impl Floor {
         Time::ZERO + self.problem.deadline
     }
 
+    /// By when a task has to be done, so that those that follow it can be by the deadline.
+    pub(crate) fn limit(&self, task: TaskId) -> Time {
+        Time::ZERO + self.problem.limit(task)
+    }
+
     /// Whether every task is finished or given up.
     pub(crate) fn all_settled(&self) -> bool {
         self.unsettled == 0
@@ -96,6 +106,17 @@ impl Floor {
         progress.settled = true;
         self.unsettled -= 1;
         true
+    }
+
+    /// Gives a task up, and with it all that follow it.
+    pub(crate) fn give_up(&mut self, task: TaskId) {
+        let problem = self.problem.clone();
+        let mut given_up = vec![task];
+        while let Some(task) = given_up.pop() {
+            if self.settle(task) {
+                given_up.extend(problem.followers().of_task(task));
+            }
+        }
     }
 
     /// Time that a task still takes on a type in this mode; `None` if it can't run there.
@@ -188,7 +209,8 @@ impl Floor {
     }
 
     /// Starts the tasks that can start on a VM: those of its queue in order, one per free vCPU, as
-    /// long as there is memory for the next. A task that is held elsewhere lets others pass.
+    /// long as there is memory for the next. A task that is held elsewhere, or waits for others to be
+    /// done, lets others pass.
     pub(crate) fn dispatch(&mut self, turn: &mut Turn<'_>, vm: VmId) {
         while let Some((index, ends)) = self.next_to_start(turn.now, vm) {
             let Some(machine) = self.machines.get_mut(&vm) else { return };
@@ -204,7 +226,10 @@ impl Floor {
         if machine.running.len() + machine.leaving.len() >= kind.vcpus {
             return None;
         }
-        let free = |q: &Queued| self.task(q.task).held.is_none();
+        let free = |q: &Queued| {
+            let Progress { held, waits, .. } = self.task(q.task);
+            held.is_none() && !waits
+        };
         let index = machine.queue.iter().position(free)?;
         let Queued { task, mode, .. } = machine.queue[index];
         let there = machine.running.iter().map(|r| r.task).chain(machine.leaving.iter().copied());

@@ -82,6 +82,8 @@ pub(crate) struct Foresight<'a> {
     tasks: Vec<Burden>,
     /// The tasks, those with most work left first.
     by_left: Vec<Burden>,
+    /// D, or the earliest time by which any of the tasks has to be done.
+    horizon: Time,
     /// On-demand VMs that are there and all that could be launched.
     rescuers: Vec<Site>,
     /// The moments at which a hibernation would undo most: just before a task ends.
@@ -131,8 +133,11 @@ impl<'a> Foresight<'a> {
         let tasks: Vec<_> = floor.problem.by_length().iter().filter_map(known).collect();
         let by_left = by_left(floor, &tasks);
         let work_from = work_from(&tasks);
+        let limits = tasks.iter().map(|burden| floor.limit(burden.task));
+        let horizon = limits.min().unwrap_or_else(|| floor.deadline());
         Self {
             floor,
+            horizon,
             tasks,
             by_left,
             rescuers,
@@ -218,7 +223,8 @@ impl<'a> Foresight<'a> {
         whose: Whose,
         kept: impl Fn(Placed) -> K,
     ) -> Option<All> {
-        if self.work_left(at, whose).least > self.room(&self.free_at(at, sites, false)) {
+        let free = self.free_at(at, sites, false);
+        if self.work_left(at, whose).least > room(&free, self.floor.deadline()) {
             return None;
         }
         self.count();
@@ -247,10 +253,10 @@ impl<'a> Foresight<'a> {
     /// Then no vCPU is free sooner than if each task goes where it ends first, whatever it takes
     /// there; and neither more tasks nor later vCPUs ever make a vCPU free sooner.
     fn certain(&self, from: Time, at: Time, sites: &[Site], whose: Whose) -> bool {
-        let deadline = self.floor.deadline();
+        let deadline = self.horizon;
         let mut free = self.free_at(at, sites, true);
         free.retain(|&free| free < deadline);
-        let room = self.room(&free);
+        let room = room(&free, deadline);
         let Some(&soonest) = free.iter().min() else {
             return !self.by_left.iter().any(|b| b.is_left(from, whose));
         };
@@ -296,11 +302,6 @@ impl<'a> Foresight<'a> {
         }
     }
 
-    /// The time until D of vCPUs that are free from these times on, in microseconds.
-    fn room(&self, free: &[Time]) -> u128 {
-        free.iter().map(|&f| u128::from(self.floor.deadline().since(f).as_micros())).sum()
-    }
-
     /// Counts a question for which all tasks are looked at.
     fn count(&self) {
         #[cfg(test)]
@@ -332,6 +333,11 @@ impl<'a> Foresight<'a> {
         }
         free
     }
+}
+
+/// The time until `end` of vCPUs that are free from these times on, in microseconds.
+fn room(free: &[Time], end: Time) -> u128 {
+    free.iter().map(|&free| u128::from(end.since(free).as_micros())).sum()
 }
 
 fn work_from(tasks: &[Burden]) -> Vec<(Time, [Work; 2])> {
@@ -413,7 +419,7 @@ impl Foresight<'_> {
             tasks.iter().all(|&(task, _)| {
                 let Some(choice) = self.floor.choose(&sites, task, way) else { return false };
                 self.floor.settle_in(&mut sites, task, &choice);
-                choice.slot.end <= self.floor.deadline()
+                choice.slot.end <= self.floor.limit(task)
             })
         })
     }

@@ -42,7 +42,7 @@ impl BagScheduler {
     /// Finds a place for each task, also among spot VMs if `spot`, and starts the tasks that can
     /// start at once.
     pub(crate) fn migrate(&mut self, turn: &mut Turn<'_>, affected: Vec<Affected>, spot: bool) {
-        let way = Attempts { burst: self.parts.burst, spot, soonest: false };
+        let way = Attempts { burst: self.parts.burst, spot, soonest: false, arrival: None };
         self.migrate_by(turn, affected, way, &BTreeSet::new());
     }
 
@@ -112,7 +112,7 @@ impl BagScheduler {
             return self.place_unplaced(turn);
         }
         for a in std::mem::take(&mut self.unplaced) {
-            self.floor.settle(a.task);
+            self.floor.give_up(a.task);
         }
         self.end_if_settled(turn);
     }

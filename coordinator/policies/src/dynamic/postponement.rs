@@ -19,9 +19,9 @@ const GRAIN: Span = Span::from_secs(1);
 
 /// Ways to place migrated tasks, in the order in which they are tried.
 pub(crate) const WAYS: [Attempts; 3] = [
-    Attempts { burst: false, spot: true, soonest: false },
-    Attempts { burst: false, spot: false, soonest: false },
-    Attempts { burst: false, spot: false, soonest: true },
+    Attempts { burst: false, spot: true, soonest: false, arrival: None },
+    Attempts { burst: false, spot: false, soonest: false, arrival: None },
+    Attempts { burst: false, spot: false, soonest: true, arrival: None },
 ];
 
 impl BagScheduler {
@@ -122,7 +122,7 @@ impl BagScheduler {
 /// Whether on-demand VMs end all their tasks by D.
 fn in_time(floor: &Floor, now: Time) -> bool {
     let mut stay = floor.machines.values().filter(|m| m.market == Market::OnDemand);
-    stay.all(|m| !m.has_work() || floor.packing(now, m).last_end() <= floor.deadline())
+    stay.all(|m| ends(floor, now, m).iter().all(|&(task, end, _)| end <= floor.limit(task)))
 }
 
 /// Whether every task could still be saved if all spot VMs hibernated, whenever they do.
@@ -163,9 +163,9 @@ pub(crate) fn late_tasks(floor: &Floor, now: Time, machine: &Machine) -> Vec<Tas
         return Vec::new();
     }
     let longest = machine.tasks().map(|t| floor.problem.longest(t)).max().unwrap_or(Span::ZERO);
-    let limit = floor.deadline() - (longest + floor.problem.boot);
+    let is_late = |task, end| end > floor.limit(task) - (longest + floor.problem.boot);
     let ends = ends(floor, now, machine).into_iter();
-    ends.filter(|&(_, end, _)| end > limit).map(|(task, ..)| task).collect()
+    ends.filter(|&(task, end, _)| is_late(task, end)).map(|(task, ..)| task).collect()
 }
 
 fn is_waiting(floor: &Floor, now: Time, machine: &Machine) -> bool {

@@ -160,7 +160,7 @@ impl<'a> Rescue<'a> {
             let new = of.new.last().map(|&site| (of.booted, site, true));
             for (start, site, new) in [busy, new].into_iter().flatten() {
                 let end = start + length;
-                if end > self.floor.deadline() {
+                if end > self.floor.limit(task) {
                     continue;
                 }
                 let key = match order {

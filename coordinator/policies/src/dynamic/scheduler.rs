@@ -1,11 +1,15 @@
 //! Burst-HADS, HADS and ILS on-demand at run time: one state machine, with parts that can be off.
 
+use std::collections::BTreeSet;
+
+use dormouse_cloud::Market;
 use dormouse_model::{Decision, Notice, StartReason};
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::floor::{Floor, Turn};
 use super::machine::{Machine, Phase, Queued, Running};
 use super::migration::Affected;
+use super::sites::Attempts;
 use super::stealing::Stealing;
 use super::token::Purpose;
 use crate::given::Given;
@@ -21,6 +25,8 @@ pub(crate) struct Parts {
     /// Whether migrations are postponed as long as the deadline allows.
     pub(crate) postpone: bool,
     pub(crate) stealing: Stealing,
+    /// The market of the VMs that are launched for tasks that come due during the run.
+    pub(crate) market: Market,
     /// Length of the cycles to whose end idle VMs are kept; `None`: they are given back at once.
     pub(crate) keep_idle: Option<Span>,
     /// Whether no idle VM is kept once no spot VM works.
@@ -34,6 +40,7 @@ impl Parts {
         burst: false,
         postpone: false,
         stealing: Stealing::Never,
+        market: Market::OnDemand,
         keep_idle: None,
         only_beside_spot: false,
     };
@@ -219,6 +226,28 @@ impl BagScheduler {
         self.reconsider(turn);
     }
 
+    /// Handles a task that others need not be waited for any longer: it starts where the plan has it, or
+    /// gets a place.
+    fn task_due(&mut self, turn: &mut Turn<'_>, task: TaskId) {
+        let Some(progress) = self.floor.task_mut(task).filter(|p| p.waits && !p.settled) else {
+            return;
+        };
+        progress.waits = false;
+        match progress.on {
+            Some(vm) => self.floor.dispatch(turn, vm),
+            None => {
+                let arrived = Affected { task, ran: false, reason: StartReason::Due };
+                self.migrate_by(
+                    turn,
+                    vec![arrived],
+                    Attempts::of_arrival(self.parts.market),
+                    &BTreeSet::new(),
+                );
+            }
+        }
+        self.reconsider(turn);
+    }
+
     fn task_started(&mut self, task: TaskId, vm: VmId, done: Ppm, since: Time) {
         let Some(progress) = self.floor.task_mut(task).filter(|p| p.on == Some(vm)) else { return };
         progress.done = done;
@@ -275,7 +304,7 @@ impl BagScheduler {
         let Some(progress) = self.floor.task_mut(task) else { return };
         progress.failures += 1;
         if progress.failures >= self.max_failures {
-            self.floor.settle(task);
+            self.floor.give_up(task);
             if self.end_if_settled(turn) {
                 return;
             }
@@ -345,6 +374,7 @@ impl BagScheduler {
             Notice::TaskStarted { task, vm, done, since } => {
                 self.task_started(task, vm, done, since);
             }
+            Notice::TaskDue { task } => self.task_due(turn, task),
             Notice::TaskFinished { task, vm } => self.task_finished(turn, task, vm),
             Notice::TaskFailed { task, vm, .. } => self.task_failed(turn, task, vm),
             Notice::TaskStopped { task, vm, done } => {

@@ -37,6 +37,17 @@ pub(crate) struct Attempts {
     pub(crate) spot: bool,
     /// Instead of the four attempts: the regular on-demand VM on which the task ends first.
     pub(crate) soonest: bool,
+    /// For a task that comes due during the run: the market in which a VM is launched for it, after
+    /// attempts 2 and 3 and before attempt 4. Without spot VMs it is on demand alone.
+    pub(crate) arrival: Option<Market>,
+}
+
+impl Attempts {
+    /// The attempts for a task that comes due during the run, to which VMs of this market are launched.
+    pub(crate) fn of_arrival(market: Market) -> Self {
+        let spot = market == Market::Spot;
+        Self { burst: false, spot, soonest: false, arrival: Some(market) }
+    }
 }
 
 /// A VM, there or to be launched, and the future use of its vCPUs.
@@ -141,16 +152,16 @@ impl Floor {
         self.safe(site, task, slot).then_some((slot, length))
     }
 
-    /// Whether a task in this slot ends by D and, on a spot VM, leaves time to save the work that
+    /// Whether a task in this slot ends by D, or early enough before it for those that follow it, and, on a spot VM, leaves time to save the work that
     /// another hibernation would hit: more than a boot and the longest task. (The text asks for the
     /// longest task only; a migration that has to launch a VM would then be late.)
     pub(crate) fn safe(&self, site: &Site, task: TaskId, slot: Slot) -> bool {
         let longest = site.longest.max(self.problem.longest(task));
         match site.market {
-            Market::OnDemand => slot.end <= self.deadline(),
+            Market::OnDemand => slot.end <= self.limit(task),
             Market::Spot => {
                 let end = slot.end.max(site.packing.last_end());
-                self.deadline().since(end) > longest + self.problem.boot
+                self.limit(task).since(end) > longest + self.problem.boot
             }
         }
     }
@@ -171,32 +182,41 @@ impl Floor {
         &self,
         sites: &[Site],
         task: TaskId,
-        Attempts { burst, spot, soonest }: Attempts,
+        Attempts { burst, spot, soonest, arrival }: Attempts,
     ) -> Option<Choice> {
         let choice = |site, mode, (slot, length): (Slot, Span)| Choice { site, mode, slot, length };
+        let is_regular = |s: &Site| self.problem.kinds[s.kind].burstable.is_none();
         let attempt = |class: Class| {
-            let open = |s: &Site| s.class == class && (spot || s.market == Market::OnDemand);
+            let open = |s: &Site| {
+                let is_new_spot = || s.vm.is_none() && s.market == Market::Spot && is_regular(s);
+                s.class == class
+                    && (spot || s.market == Market::OnDemand)
+                    && (class != Class::Other || is_new_spot())
+            };
             let of_class = sites.iter().enumerate().filter(|(_, s)| open(s));
             let able = of_class.filter_map(|(i, site)| {
                 let (slot, length) = self.in_time(site, task, Mode::Burst)?;
                 let enough = class != Class::Burstable || site.credits > needed(length);
                 let price = self.problem.kinds[site.kind].price(site.market);
                 let key = match class {
-                    Class::New => (0, price, slot.end),
+                    Class::New | Class::Other => (0, price, slot.end),
                     _ => (u8::from(site.market == Market::OnDemand), None, slot.end),
                 };
                 enough.then_some((key, choice(i, Mode::Burst, (slot, length))))
             });
             able.min_by_key(|(key, c)| (*key, c.site)).map(|(_, c)| c)
         };
-        let attempts = [Class::Burstable, Class::Idle, Class::Busy, Class::New];
-        let from = if soonest { attempts.len() } else { usize::from(!burst) };
-        attempts[from..].iter().find_map(|&class| attempt(class)).or_else(|| {
-            // Any VM will do, unless `soonest` asks otherwise: a late task is still a result.
-            let open = |s: &Site| {
-                let regular = self.problem.kinds[s.kind].burstable.is_none();
-                !soonest || (regular && s.market == Market::OnDemand)
-            };
+        let attempts: &[Class] = match (arrival, soonest, burst) {
+            (Some(_), ..) => &[Class::Idle, Class::Busy, Class::Other, Class::New],
+            (None, true, _) => &[],
+            (None, false, true) => &[Class::Burstable, Class::Idle, Class::Busy, Class::New],
+            (None, false, false) => &[Class::Idle, Class::Busy, Class::New],
+        };
+        let on_demand_only = soonest || arrival == Some(Market::OnDemand);
+        attempts.iter().find_map(|&class| attempt(class)).or_else(|| {
+            // Any VM will do, unless on-demand ones are asked for: a late task is still a result.
+            let open =
+                |s: &Site| !on_demand_only || (is_regular(s) && s.market == Market::OnDemand);
             let open = sites.iter().enumerate().filter(|(_, s)| open(s));
             let any = open.filter_map(|(i, site)| {
                 let burstable = self.problem.kinds[site.kind].burstable.is_some();

@@ -41,7 +41,7 @@ fn last_round(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
 /// One VM's share of the tasks: ceil(|B| / on-demand limit).
 fn share(problem: &Problem, rescuers: &[Rescuer<'_>]) -> usize {
     let limit: usize = rescuers.iter().map(|(_, kind, market)| kind.limit(*market) as usize).sum();
-    problem.tasks().div_ceil(limit.max(1))
+    problem.by_length().len().div_ceil(limit.max(1))
 }
 
 fn longest(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {

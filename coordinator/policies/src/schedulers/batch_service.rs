@@ -80,6 +80,10 @@ impl Scheduling for BatchService {
         true
     }
 
+    fn takes_workflows(&self) -> bool {
+        false
+    }
+
     fn markets(&self, config: &BagSchedulerConfig) -> Vec<Market> {
         let own: Result<ServiceConfig, _> = config.own.read();
         own.map_or_else(|_| Vec::new(), |own| vec![own.market])

@@ -30,7 +30,14 @@ impl Scheduling for BurstHads {
             StealIf::InTime => Stealing::IfInTime,
         };
         let only_beside_spot = given.config.keep_idle == KeepIdle::WhileSpotWorks;
-        let parts = Parts { burst: true, postpone: false, stealing, keep_idle, only_beside_spot };
+        let parts = Parts {
+            burst: true,
+            postpone: false,
+            stealing,
+            market: Market::Spot,
+            keep_idle,
+            only_beside_spot,
+        };
         BagScheduler::boxed(given, plan, parts)
     }
 

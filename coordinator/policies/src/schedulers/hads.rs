@@ -28,7 +28,14 @@ impl Scheduling for Hads {
         let postpone = given.config.migrate == MigrateMoment::Late;
         let stealing = Stealing::OffOnDemand;
         let only_beside_spot = given.config.keep_idle == KeepIdle::WhileSpotWorks;
-        let parts = Parts { burst: false, postpone, stealing, keep_idle, only_beside_spot };
+        let parts = Parts {
+            burst: false,
+            postpone,
+            stealing,
+            market: Market::Spot,
+            keep_idle,
+            only_beside_spot,
+        };
         BagScheduler::boxed(given, plan, parts)
     }
 

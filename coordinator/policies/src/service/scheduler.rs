@@ -381,6 +381,7 @@ impl Service {
             | Notice::TaskStarted { .. }
             | Notice::TaskStopped { .. }
             | Notice::Credits { .. }
+            | Notice::TaskDue { .. }
             | Notice::Rejected { .. } => {}
         }
     }

@@ -58,6 +58,7 @@ fn tens(n: usize, deadline: u64) -> Bag {
         memory: Bytes::new(1),
         runtime: runtime.into(),
         submitted: Span::ZERO,
+        after: Vec::new(),
     };
     Bag { tasks: vec![task; n].into(), deadline: Span::from_secs(deadline) }
 }

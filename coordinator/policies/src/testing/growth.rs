@@ -37,6 +37,7 @@ fn hads(vms: u32) -> BagScheduler {
             memory: Bytes::new(1),
             runtime: runtime.into(),
             submitted: Span::ZERO,
+            after: Vec::new(),
         }
     };
     let bag = Bag { tasks: (0..10 * vms).map(task).collect(), deadline: Span::from_secs(145) };
@@ -64,6 +65,7 @@ fn hads(vms: u32) -> BagScheduler {
         burst: false,
         postpone: true,
         stealing: Stealing::OffOnDemand,
+        market: Market::Spot,
         keep_idle: Some(config.allocation_cycle),
         only_beside_spot: false,
     };

@@ -24,6 +24,8 @@ fn no_budget() -> CheckpointConfig {
         per_megabyte: Span::from_micros(40_000),
         on: CheckpointOn::All,
         at_hibernation: false,
+        at_notice: false,
+        never: false,
     }
 }
 

@@ -24,7 +24,13 @@ fn bag(job: &Value) -> Bag {
             (kind.as_str().into(), Span::from_secs_f64(s.as_f64().unwrap()).unwrap())
         });
         let memory = Bytes::new((task["memory"].as_f64().unwrap() * 1e6) as u64);
-        Task { name: id.to_string(), memory, runtime: runtime.collect(), submitted: Span::ZERO }
+        Task {
+            name: id.to_string(),
+            memory,
+            runtime: runtime.collect(),
+            submitted: Span::ZERO,
+            after: Vec::new(),
+        }
     };
     Bag { tasks: ids.into_iter().map(task).collect(), deadline: Span::from_secs(2_700) }
 }

@@ -77,5 +77,6 @@ fn task_of(number: usize, task: &JobTask) -> Task {
         memory: rounded(task.memory * 1e6),
         runtime,
         submitted: Span::ZERO,
+        after: Vec::new(),
     }
 }

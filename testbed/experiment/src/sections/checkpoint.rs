@@ -61,6 +61,12 @@ pub(crate) struct CheckpointSection {
     /// Whether a VM that is told to hibernate first takes one of every task that runs there, and freezes
     /// once they are there: so do the authors of Burst-HADS. Not of parallel jobs.
     pub(crate) at_hibernation: bool,
+    /// Whether a VM that is given notice takes one of every task that runs there: so do programs that save
+    /// their work then. Not of parallel jobs.
+    pub(crate) at_notice: bool,
+    /// Whether nothing of a task's work can be kept, whoever asks for it: a scheduler that moves a task has it
+    /// begin anew. Only of policy `none`, and not of parallel jobs.
+    pub(crate) never: bool,
 }
 
 impl Default for CheckpointSection {
@@ -85,6 +91,8 @@ impl Default for CheckpointSection {
             per_megabyte: Span::from_micros(40_000),
             on: None,
             at_hibernation: false,
+            at_notice: false,
+            never: false,
         }
     }
 }

@@ -58,6 +58,10 @@ pub(crate) struct CloudSection {
     /// price while its notice runs.
     #[schemars(range(min = 0.001, max = 100.0), example = 1.0)]
     pub(crate) default_bid: Option<Ppm>,
+    /// How long before an interruption it is recommended to replace the spot VMs that it will hit, where it is known beforehand
+    /// (`[[interruption]]`, but no price and no availability); such VMs hear nothing where it is not given.
+    #[schemars(example = "5m")]
+    pub(crate) rebalance_lead: Option<Span>,
     /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or `6000,0.425` (seconds, dollars
     /// an hour), or with a heading that names a time and a price; what the EC2 price-history call answers, as JSON or text; or
     /// the rows themselves, such as `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Records with dates are of
@@ -102,6 +106,7 @@ impl Default for CloudSection {
             bill_boot: false,
             bill_frozen: false,
             default_bid: None,
+            rebalance_lead: None,
             prices: BTreeMap::new(),
             generated_prices: BTreeMap::new(),
             availability: BTreeMap::new(),

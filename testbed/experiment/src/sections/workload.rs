@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use super::BurstableSection;
 use super::cloud::one;
+use super::own::{SavesSection, VerifySection};
 use crate::cloud::burstable_of;
 
 /// What is to be run.
@@ -20,7 +21,7 @@ use crate::cloud::burstable_of;
 #[serde(rename = "kind", rename_all = "kebab-case")]
 #[schemars(rename = "Workload", tag = "kind")]
 pub(crate) enum WorkloadSection {
-    /// A bag of independent tasks with a deadline.
+    /// A bag of tasks with a deadline; a workflow where some follow others.
     Bag(BagSection),
     /// Parallel jobs of a log: in the Standard Workload Format, of Batsim, or of Slurm's sacct.
     Swf(SwfSection),
@@ -74,7 +75,7 @@ pub(crate) struct RequestsSection {
     pub(crate) model: Option<RequestModel>,
 }
 
-/// A bag of independent tasks with a deadline: one of `name`, `job` and `task` says which.
+/// A bag of tasks with a deadline: one of `name`, `job` and `task` says which.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct BagSection {
@@ -85,8 +86,29 @@ pub(crate) struct BagSection {
     pub(crate) job: Option<String>,
     /// An `env.json` of the paper's artifact, whose instance types take the place of a catalogue's.
     pub(crate) env: Option<String>,
+    /// A workflow, relative to the experiment's file; its content tells the format: HTCondor's DAGMan, whose
+    /// submit files are read beside it, or WfCommons' JSON (WfFormat 1.4 and 1.5).
+    #[schemars(example = "diamond.dag")]
+    pub(crate) workflow: Option<String>,
+    /// How long a task of `workflow` computes at full speed on every type where that does not say.
+    #[schemars(example = "2m", extend("least" = "1us"))]
+    pub(crate) runtime: Option<Span>,
+    /// The memory of a task of `workflow` where that does not say.
+    #[schemars(example = "64 MiB")]
+    pub(crate) memory: Option<Bytes>,
     /// The tasks themselves.
     pub(crate) task: Vec<TaskSection>,
+    /// A table of tasks, CSV or JSON lines, relative to the experiment's file: a row each, with columns
+    /// called as the keys of `task`, of which `command` is split as a shell does; what other columns hold
+    /// stands for their heading in braces.
+    #[schemars(example = "bag.csv")]
+    pub(crate) tasks: Option<String>,
+    /// What each task of a bag with a `name`, `job` or `workflow` runs, by the keys of a `task` with a
+    /// `command`; its tasks keep their run times and memory.
+    pub(crate) program: Option<Box<TaskSection>>,
+    /// What `dormouse measure` wrote of the tasks, for those whose `runtime` is `measured`.
+    #[schemars(example = "measured.json")]
+    pub(crate) measured: Option<String>,
     /// When all has to be done, from the beginning; 45 minutes where it is not given, the paper's, but
     /// tasks that are written here need one.
     #[schemars(extend("least" = "1us"))]
@@ -108,30 +130,81 @@ pub(crate) struct NoiseSection {
 }
 
 /// A task, or several that are alike.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct TaskSection {
-    /// Its name; several have numbers behind it.
-    #[serde(default = "task")]
-    pub(crate) name: String,
+    /// The name; several have numbers behind it, and those of `each` the names of their files where it is
+    /// not given; else it is `task`.
+    #[serde(default)]
+    #[schemars(example = &"task")]
+    pub(crate) name: Option<String>,
     /// How many there are of these.
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub(crate) count: u32,
-    /// The memory that it needs.
+    /// The memory that it needs; with a `command` what was measured where it is not given, and
+    /// 512 MiB where nothing was.
     #[serde(default)]
-    pub(crate) memory: Bytes,
-    /// How long it computes at full speed: everywhere, or by instance type.
-    pub(crate) runtime: Runtime,
-    /// When it is submitted, from the beginning. Only the scheduler `batch-service` takes tasks that come later:
-    /// to it those of one time are a bag.
+    pub(crate) memory: Option<Bytes>,
+    /// How long it computes at full speed: everywhere, or by instance type. With a `command` also `unknown`,
+    /// which it is where nothing is given, or `measured`, as the file `measured` of the workload has it.
+    #[serde(default)]
+    pub(crate) runtime: Option<Runtime>,
+    /// A program of your own that it runs, and its arguments; without, it runs what `live.tasks` says. A word
+    /// that is the relative path of a file is one of its `inputs` as well. In it and the keys below `{input}`
+    /// or `{}` stands for the file of `each`, `{stem}` for its name without an ending, `{name}` and `{n}` for
+    /// the task's name and number from 0, `{output}` for the first of `outputs`; `{{` stands for a brace.
+    #[serde(default)]
+    #[schemars(length(min = 1), example = ["./solve", "--in", "{input}"])]
+    pub(crate) command: Option<Vec<String>>,
+    /// A task for each file that this names, relative to the experiment's: `*` stands for any letters but
+    /// slashes, `**` for any folders.
+    #[serde(default)]
+    #[schemars(example = "data/*.csv")]
+    pub(crate) each: Option<String>,
+    /// A task for each row of this table, CSV or JSON lines: its columns are as those of `workload.tasks`, and
+    /// take the place of the keys here.
+    #[serde(default)]
+    #[schemars(example = "bag.csv")]
+    pub(crate) rows: Option<String>,
+    /// The most processes and threads that its program may have at once; 256 where it is not given.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 30_000))]
+    pub(crate) threads: Option<u32>,
+    /// What its program has in its environment beside what every task has.
+    #[serde(default)]
+    #[schemars(example = r#"{ OMP_NUM_THREADS = "1" }"#)]
+    pub(crate) env: BTreeMap<String, String>,
+    /// Files and folders that its directory holds when it begins, relative to the experiment's, also with `*`
+    /// as in `each`; those outside of the experiment's folder are there by their names alone.
+    #[serde(default)]
+    #[schemars(example = ["solve", "lib/*.py"])]
+    pub(crate) inputs: Vec<String>,
+    /// The files of its directory that are kept in the run's folder, as paths in it, in which `*` stands for
+    /// any letters but slashes.
+    #[serde(default)]
+    #[schemars(example = ["*.out"])]
+    pub(crate) outputs: Vec<String>,
+    /// The most that its directory may hold; 1 GiB where it is not given.
+    #[serde(default)]
+    #[schemars(extend("least" = "1 B"), example = "1 GiB")]
+    pub(crate) directory: Option<Bytes>,
+    /// By what its answer is checked; without, a run that ended with status 0 is reported, not verified.
+    #[serde(default)]
+    pub(crate) verify: Option<VerifySection>,
+    /// What saves its work when its VM is taken away; `criu` where it is not given.
+    #[serde(default)]
+    pub(crate) saves: Option<SavesSection>,
+    /// When it is submitted, from the beginning. Without `after` on any task only the scheduler
+    /// `batch-service` takes tasks that come later: to it those of one time are a bag.
     #[serde(default)]
     #[schemars(example = "75m")]
     pub(crate) submitted: Span,
-}
-
-fn task() -> String {
-    "task".to_owned()
+    /// The tasks that it follows, by name: it starts once all of them are done. A name that stands for
+    /// several means all of them, and the name of one of these that one.
+    #[serde(default)]
+    #[schemars(example = ["split"])]
+    pub(crate) after: Vec<String>,
 }
 
 /// How long a task computes at full speed.
@@ -139,7 +212,10 @@ fn task() -> String {
 #[serde(untagged)]
 pub(crate) enum Runtime {
     /// Everywhere as long.
-    Everywhere(#[schemars(with = "Span", example = "200s", extend("least" = "1us"))] String),
+    Everywhere(
+        #[schemars(with = "Span", example = "200s", extend("least" = "1us", "words" = ["unknown", "measured"]))]
+         String,
+    ),
     /// By instance type.
     ByType(#[schemars(with = "BTreeMap<TypeName, Length>")] BTreeMap<TypeName, String>),
 }

@@ -115,11 +115,13 @@ class Task:
     """Run time on one vCPU of each instance type, by the type's name."""
     submitted: int
     """Time before which the task cannot be started."""
+    after: tuple[int, ...] = ()
+    """The tasks that must be done before it can be started: `task_due` says when they are."""
 
 
 @dataclass(frozen=True)
 class Bag:
-    """Independent tasks with one deadline."""
+    """Tasks with one deadline."""
 
     tasks: tuple[Task, ...]
     """All tasks; a task's place in the tuple is its `id`."""
@@ -129,7 +131,14 @@ class Bag:
     def from_json(cls, value: Mapping[str, Any]) -> Bag:
         """The bag that this JSON object describes."""
         tasks = (
-            Task(number, task["name"], task["memory"], task["runtime"], task.get("submitted", 0))
+            Task(
+                number,
+                task["name"],
+                task["memory"],
+                task["runtime"],
+                task.get("submitted", 0),
+                tuple(task.get("after", ())),
+            )
             for number, task in enumerate(value["tasks"])
         )
         return cls(tuple(tasks), value["deadline"])

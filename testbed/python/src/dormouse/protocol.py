@@ -34,6 +34,7 @@ _NOTICES: dict[str, tuple[str, tuple[str, ...]]] = {
     "vm-preempting": ("vm_preempting", ("vm", "at")),
     "vm-rebalance": ("vm_rebalance", ("vm",)),
     "vm-lost": ("vm_lost", ("vm",)),
+    "task-due": ("task_due", ("task",)),
     "task-started": ("task_started", ("task", "vm", "done", "since")),
     "task-finished": ("task_finished", ("task", "vm")),
     "task-failed": ("task_failed", ("task", "vm", "why")),

@@ -95,6 +95,9 @@ class Scheduler:
     def vm_lost(self, now: int, vm: int) -> None:
         """A VM is gone for good though nobody asked: it was preempted, or its host was lost."""
 
+    def task_due(self, now: int, task: int) -> None:
+        """All is done that a task follows: it can start. The end of the last of these is heard next."""
+
     def task_started(self, now: int, task: int, vm: int, done: int, since: int) -> None:
         """A started task runs, from `done` millionths of its work; it was sent to the VM at `since`."""
 

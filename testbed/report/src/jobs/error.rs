@@ -26,6 +26,15 @@ pub enum JobsError {
     Output(#[from] OutputError),
 }
 
+/// The system refused to do this with a path.
+pub(crate) fn refused_io(
+    what: &'static str,
+    path: &std::path::Path,
+) -> impl FnOnce(std::io::Error) -> JobsError {
+    let path = path.to_owned();
+    move |error| OutputError::io(what, &path, error).into()
+}
+
 impl JobsError {
     /// Whether it is the user's input that has to change.
     #[must_use]

@@ -5,6 +5,7 @@ mod outcome;
 mod recording;
 
 pub use error::JobsError;
+pub(crate) use error::refused_io;
 pub use outcome::JobsOutcome;
 pub use recording::JobsRecording;
 pub(crate) use recording::refused;

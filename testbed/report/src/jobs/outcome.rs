@@ -24,8 +24,10 @@ pub struct JobsOutcome<'a> {
     pub most_in_system: usize,
     /// What was left out of the log it ran.
     pub skipped: Option<Skipped>,
-    /// Jobs whose answer was right; nothing has one in virtual time.
+    /// Jobs whose answer was checked and right; nothing has one in virtual time.
     pub verified: u64,
+    /// Jobs that ended well by their workers' word alone.
+    pub reported: u64,
     /// Jobs that did not end.
     pub failed: u64,
     /// Why the run was ended before its time, if it was.

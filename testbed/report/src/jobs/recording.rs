@@ -89,6 +89,7 @@ impl<'a> JobsRecording<'a> {
             most_in_system,
             skipped: None,
             verified: 0,
+            reported: 0,
             failed: left as u64,
             cancelled: None,
             checkpoints,

@@ -9,6 +9,7 @@ use dormouse_worker::workspace::{Roots, remove_abandoned};
 
 use dormouse_analysis::Mode;
 
+use super::ownership::{make_folder, make_private, refuse_others};
 use super::{Header, OutputError, read_header};
 use dormouse_experiment::command_line;
 
@@ -94,7 +95,14 @@ impl Staging {
                 .map_err(|error| OutputError::io("move aside", &target, error))?;
             staging.aside = Some(former);
         }
-        staging.make(&target)?;
+        if let Some(parent) = target.parent() {
+            staging.make(parent)?;
+        }
+        if !target.exists() {
+            // Memory of tasks and what lets workers join come to be in it.
+            make_private(&target).map_err(|error| OutputError::io("make", &target, error))?;
+            staging.made.push(target.clone());
+        }
         let entries =
             fs::read_dir(&target).map_err(|error| OutputError::io("look into", &target, error))?;
         staging.others = entries.flatten().map(|entry| entry.file_name()).collect();
@@ -103,6 +111,7 @@ impl Staging {
 
     /// The folder of a live run that goes on, unless one is under way in it.
     pub fn go_on(target: &Path) -> Result<Self, OutputError> {
+        refuse_others(target)?;
         under_way(target)?;
         let mut staging = Self::of(target, true)?;
         staging.settle();
@@ -234,12 +243,13 @@ fn held(parent: &Path, prefix: &str) -> Result<Roots, OutputError> {
 
 /// Writes a file into a folder, which is made if it is not there.
 pub fn write_in(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<(), OutputError> {
-    fs::create_dir_all(folder).map_err(|error| OutputError::io("make", folder, error))?;
+    make_folder(folder)?;
     let path = folder.join(name);
     fs::write(&path, content).map_err(|error| OutputError::io("write", &path, error))
 }
 
 fn check(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
+    refuse_others(target)?;
     under_way(target)?;
     match fs::metadata(target) {
         Ok(found) if !found.is_dir() => Err(OutputError::is_a_file(target)),
@@ -272,7 +282,9 @@ fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError>
     if let (Replaces::TheSame(header), Some(former)) = (replaces, &former) {
         // However it was typed, and made of the same files.
         let (command, inputs) = (header.command.clone(), header.inputs.clone());
-        let is_alike = Header { command, inputs, ..former.clone() } == *header;
+        // Older versions had no hashes in it.
+        let (chain, submitted) = (header.chain.clone(), header.submitted.clone());
+        let is_alike = Header { command, inputs, chain, submitted, ..former.clone() } == *header;
         if is_alike && header.mode == Mode::Virtual {
             let of = |file: &Path| former.inputs.iter().find(|then| then.file == *file);
             let is_changed = |now: &&Input| of(&now.file).is_some_and(|then| then != *now);

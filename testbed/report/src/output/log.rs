@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use dormouse_analysis::fidelity::PHASE;
 use dormouse_analysis::{Mode, Record};
 use dormouse_host::calibration::SpeedupChoice;
-use dormouse_log::{FORMAT, Input, LogReader, LogWriter};
+use dormouse_log::{FORMAT, Head, Input, LogReader, LogWriter, Seal};
 use dormouse_model::{Calendar, Event, Step};
 
 use serde::de::IgnoredAny;
@@ -38,6 +39,12 @@ pub struct Header {
     /// What its clock is beside dates and the times of its jobs' log.
     #[serde(default, skip_serializing_if = "Calendar::is_unknown")]
     pub calendar: Calendar,
+    /// The hash of the chain over the log's lines; `None`: a log of an older version has no chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<String>,
+    /// The hash of the experiment as it was submitted, with everything resolved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted: Option<String>,
     /// What is not in the log, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
@@ -62,7 +69,27 @@ impl Header {
         let files = experiment.streamed().chain(programs.iter().map(PathBuf::as_path));
         let inputs = files.filter_map(|file| Input::read(file).ok()).collect();
         let calendar = experiment.calendar();
-        Self { format, dormouse, mode, command, experiment, speedup, inputs, calendar, left_out }
+        let chain = Some("blake3".to_owned());
+        let submitted = Some(hash_of(&experiment));
+        Self {
+            format,
+            dormouse,
+            mode,
+            command,
+            experiment,
+            speedup,
+            inputs,
+            calendar,
+            chain,
+            submitted,
+            left_out,
+        }
+    }
+
+    /// The hash of the experiment that it holds, as [`Header::submitted`] has it.
+    #[must_use]
+    pub fn hash_of_experiment(&self) -> String {
+        hash_of(&self.experiment)
     }
 
     /// Refuses a run of which a file holds something else by now than it was made of: what would be
@@ -111,6 +138,49 @@ impl Header {
             Mode::Live => record.at(self.experiment.live.speedup),
         }
     }
+}
+
+fn hash_of(experiment: &Experiment) -> String {
+    // Text and numbers: this can't fail.
+    Seal::hash_of(&serde_json::to_vec(experiment).unwrap_or_default())
+}
+
+/// What only the header of a live run's log says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct LiveHeader {
+    /// Share of a host core per vCPU of the reference speed.
+    pub share_ppm: u32,
+    /// How long a parallel job's processes compute between two barriers, real microseconds.
+    pub phase_us: Option<u64>,
+    /// The secret number from which each task has its nonce, in hexadecimal digits.
+    pub answer_seed: Option<String>,
+}
+
+impl LiveHeader {
+    /// The secret number from which each task has its nonce.
+    #[must_use]
+    pub fn answer_seed(&self) -> u64 {
+        let hex = self.answer_seed.as_deref();
+        hex.and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or_default()
+    }
+
+    /// How long a parallel job's processes compute between two barriers, real time.
+    #[must_use]
+    pub fn phase(&self) -> Duration {
+        self.phase_us.map_or(PHASE, Duration::from_micros)
+    }
+}
+
+/// Reads what only the header of a live run's log says.
+pub fn live_header(folder: &Path) -> Result<LiveHeader, OutputError> {
+    #[derive(Deserialize)]
+    struct First {
+        #[serde(default)]
+        live: LiveHeader,
+    }
+    let First { live } = open_log(folder)?.header_as()?;
+    Ok(live)
 }
 
 /// The log of a run in virtual time, being written.
@@ -211,12 +281,12 @@ impl RunLogWriter {
         Ok(self.log.line(&self.header)?)
     }
 
-    /// Writes out what is left.
+    /// Writes out what is left; the head of the chain over all lines.
     ///
     /// # Errors
     ///
     /// The system refuses.
-    pub fn finish(self) -> Result<(), OutputError> {
+    pub fn finish(self) -> Result<Head, OutputError> {
         Ok(self.log.finish()?)
     }
 }

@@ -3,7 +3,11 @@
 mod directory;
 mod error;
 mod log;
+mod ownership;
 
 pub use directory::{Replaces, Staging, is_unfinished, write_in};
 pub use error::OutputError;
-pub use log::{Header, RunLog, RunLogWriter, has_steps, open_log, read_header};
+pub use log::{
+    Header, LiveHeader, RunLog, RunLogWriter, has_steps, live_header, open_log, read_header,
+};
+pub use ownership::make_folder;

@@ -1,13 +1,15 @@
 //! The view of a run with a bag, which parallel jobs may share.
 
-use dormouse_analysis::fidelity::Background;
+use dormouse_analysis::fidelity::{Background, TaskTimes};
 use dormouse_engine::Counts;
-use dormouse_view::{Block, Card, Page, Tone};
+use dormouse_units::Time;
+use dormouse_view::{Block, Card, Page, TimeUnit, Tone};
 
 use super::outcome::OfBag;
 use super::{Line, RunView};
 use super::{
-    emulation, faults, jobs, machine, prices, requests, sections, summary, tables, taken, vms,
+    emulation, faults, jobs, machine, prices, requests, sections, summary, tables, taken, times,
+    vms,
 };
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
@@ -41,7 +43,10 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         format!("(planned {:.1} s, ${:.4})", plan.makespan.as_secs_f64(), plan.cost.as_usd())
     });
     let met = if is_met { "deadline met" } else { "DEADLINE MISSED" };
-    let (finished, completed, c) = (record.finished(), header.mode.completed(), &record.counts);
+    let failed = record.programs_failed();
+    let finished = record.finished() - failed;
+    let (completed, c) = (header.mode.completed(), &record.counts);
+    let completed = jobs::completed_as(completed, record.reported() as u64);
     let mut lines = vec![
         Line::plain("experiment", header.in_words()),
         Line::plain("makespan", makespan).and(Tone::verdict(is_met), met),
@@ -49,12 +54,16 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
             .and(Tone::Dim, planned.unwrap_or_default()),
         Line::verdict("tasks", finished == total, format!("{finished} of {total} {completed}")),
     ];
-    lines.extend(
-        of.of
-            .jobs
-            .as_ref()
-            .map(|own| Line::verdict("jobs", jobs::is_complete(own), jobs::line(own))),
-    );
+    if failed > 0 {
+        let them = if failed == 1 { "program" } else { "programs" };
+        let what = format!(
+            "{failed} {them} did not end well: see exit in tasks.csv, and stderr in tasks/"
+        );
+        lines.push(Line::verdict("failed", false, what));
+    }
+    lines.extend(of.of.jobs.as_ref().map(|own| {
+        Line::verdict("jobs", jobs::is_complete(own), jobs::line(own, TimeUnit::Second))
+    }));
     lines.extend(of.of.requests.iter().flat_map(requests::lines));
     let Counts { vms_launched: launched, hibernations, resumes, preemptions, .. } = c;
     let machines = format!(
@@ -91,8 +100,13 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         lines.push(Line::verdict("", false, format!("{what}: {}", sections::names(&never))));
     }
     if let Some(fidelity) = &of.of.fidelity {
+        let TaskTimes { tasks_judged, tasks_finished, .. } = fidelity.tasks;
+        let judged = match tasks_judged == tasks_finished {
+            true => String::new(),
+            false => format!("judged {tasks_judged} of {tasks_finished}; "),
+        };
         let errors = format!(
-            "tasks {:+.1} % on average, {:+.1} % at worst; ",
+            "{judged}tasks {:+.1} % on average, {:+.1} % at worst; ",
             fidelity.tasks.mean_task_error * 100.0,
             fidelity.tasks.worst_task_error * 100.0
         );
@@ -106,8 +120,11 @@ fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     let mut page = of.of.page(&of.of.header.experiment.scheduler_name(), cards(of), gantt);
     if let Some(own) = &of.of.jobs {
         let background = Background::of(record).map(|it| Block::text(it.sentence()));
-        let about = [Block::text(format!("{}.", jobs::line(own)))];
-        page.section("Parallel jobs", about.into_iter().chain(background).chain(jobs::load(own)));
+        let about = [Block::text(format!("{}.", jobs::line(own, of.of.time_unit())))];
+        page.section(
+            "Parallel jobs",
+            about.into_iter().chain(background).chain(jobs::load(of.of, own)),
+        );
     }
     of.of.requests.iter().for_each(|own| page.section("Requests", requests::section(of.of, own)));
     page.section("The bill", sections::bill(of));
@@ -129,11 +146,13 @@ fn cards(of: &OfBag<'_>) -> Vec<Card> {
     let made = record.makespan();
     let met = of.deadline_met();
     let word = if met { "met" } else { "MISSED" };
-    let due = format!("deadline {:.0} s {word}", of.deadline().as_secs_f64());
-    let (done, total) = (record.finished(), record.tasks.len());
+    let unit = of.of.time_unit();
+    let s = |span| times::round(unit, span);
+    let due = format!("deadline {} {word}", s(of.deadline()));
+    let (done, total) = (record.finished() - record.programs_failed(), record.tasks.len());
     let c = &record.counts;
-    let makespan = made.map_or("unfinished".to_owned(), |t| format!("{:.0} s", t.as_secs_f64()));
-    let lost = format!("{:.0} s", record.work_lost().as_secs_f64());
+    let makespan = made.map_or("unfinished".to_owned(), |end| s(end.since(Time::ZERO)));
+    let lost = s(record.work_lost());
     let completed = of.of.header.mode.completed();
     let restored = format!("{} from checkpoints", c.restores);
     let mut cards = vec![

@@ -2,6 +2,7 @@
 
 use dormouse_model::Calendar;
 use dormouse_units::Span;
+use dormouse_view::TimeUnit;
 use dormouse_view::plot::{Axis, Scale};
 use serde_json::json;
 
@@ -26,8 +27,8 @@ pub(super) fn from_date(calendar: Calendar) -> String {
 }
 
 /// The axis of a figure over the time of a run.
-pub(super) fn time_axis(calendar: Calendar) -> Axis {
-    Axis::new(calendar.time_axis(), Scale::Time)
+pub(super) fn time_axis(calendar: Calendar, unit: TimeUnit) -> Axis {
+    Axis::new(calendar.time_axis(), Scale::Time(unit))
 }
 
 /// Adds to the lines and to the summary when the run begins.

@@ -31,8 +31,7 @@ pub(super) fn verdict(fidelity: &Fidelity) -> String {
     format!("The emulation was {}faithful", if fidelity.faithful { "" } else { "NOT " })
 }
 
-/// "Fidelity" of a run with a bag: the verdict, the tasks' times, what their CPU time went into,
-/// shares.
+/// "Fidelity" of a run with a bag: the verdict, the tasks' times, what their CPU time went into, shares.
 pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
     let Some(fidelity) = &of.of.fidelity else { return Vec::new() };
     let mut blocks = vec![Block::text(format!("{}.", verdict(fidelity)))];
@@ -58,28 +57,35 @@ fn times(of: &OfBag<'_>, fidelity: &Fidelity) -> Vec<Block> {
     let live = &of.of.header.experiment.live;
     let [low, middle, high] = tasks.task_error_quantiles.map(signed);
     let rows = [
-        ("tasks judged by their time", tasks.tasks_judged.to_string()),
-        ("mean error, the bias", signed(tasks.mean_task_error)),
-        ("at most allowed", percent(live.mean_error)),
+        ("tasks that finished", tasks.tasks_finished.to_string()),
+        ("finished tasks whose time was compared", tasks.tasks_judged.to_string()),
+        ("mean error (the bias)", signed(tasks.mean_task_error)),
+        ("mean error allowed", percent(live.mean_error)),
         ("worst error", signed(tasks.worst_task_error)),
-        ("at most allowed", percent(live.worst_error)),
-        ("errors at 5, 50 and 95 % of the tasks", format!("{low}, {middle}, {high}")),
+        ("worst error allowed", percent(live.worst_error)),
+        ("error that 5, 50 and 95 % of the tasks stay below", format!("{low}, {middle}, {high}")),
         (
-            "attempts that did not finish, judged by their work",
+            "attempts that did not finish, compared by the work that they did",
             tasks.attempts_unfinished.to_string(),
         ),
-        ("their worst error", signed(tasks.worst_unfinished_error)),
-        ("most that a task's work was ahead of its promise", percent(tasks.worst_ahead)),
-        ("most that it was behind", percent(tasks.worst_behind)),
-        ("checkpoints that came after a task's end", tasks.checkpoints_missed.to_string()),
+        ("worst error of these", signed(tasks.worst_unfinished_error)),
+        ("furthest that a task's work was ahead of its promise", percent(tasks.worst_ahead)),
+        ("furthest that a task's work was behind it", percent(tasks.worst_behind)),
+        (
+            "checkpoints that came too late, after the end of their task",
+            tasks.checkpoints_missed.to_string(),
+        ),
     ];
     let table = Table::of(rows)
-        .column(Column::text(""), |(what, _)| *what)
-        .column(Column::text("of the time or work promised"), |(_, value)| value.clone());
-    let about = "Each task's time against the time its VM promised it: its work at that speed and \
-                 its holds, from the command on, without the time its VM was hibernated.";
-    let every =
-        Block::Folded("Every task, the worst first".to_owned(), vec![Block::Table(every_task(of))]);
+        .column(Column::text("tasks against their promises"), |(what, _)| *what)
+        .column(Column::text("count, or part of what was promised"), |(_, value)| value.clone());
+    let about = "A task's error is by how much longer it took than its VM had promised. The promise is its \
+                 work at the VM's speed and the pauses for its checkpoints, counted from the command \
+                 to start it, without the time that its VM was hibernated.";
+    let every = Block::Folded(
+        "Every task, the largest error first".to_owned(),
+        vec![Block::Table(every_task(of))],
+    );
     vec![Block::text(about), Block::Table(table.into()), every]
 }
 
@@ -99,13 +105,13 @@ fn cpu(fidelity: &Fidelity) -> Table {
     let of = &fidelity.tasks;
     let parts = [
         ("the tasks' own work", of.worked_s),
-        ("their births", of.births_s),
-        ("CRIU, in and around them", of.criu_s),
-        ("the rest: ends, waits, results", of.rest_s),
+        ("starting their processes", of.births_s),
+        ("CRIU: checkpoints and restores", of.criu_s),
+        ("the rest: ending, waiting, reporting results", of.rest_s),
     ];
     Table::of(parts)
         .column(Column::text("CPU time charged for tasks"), |(what, _)| *what)
-        .column(Column::seconds("real").digits(3), |(_, seconds)| *seconds)
+        .column(Column::number("real, s").digits(3), |(_, seconds)| *seconds)
         .into()
 }
 
@@ -119,25 +125,27 @@ fn shares_text(fidelity: &Fidelity) -> Block {
 }
 
 fn shares(of: &OfBag<'_>) -> Table {
+    // The hosts' clock, whatever the unit of emulated times.
+    let real = |heading| Column::number(heading).digits(3);
+    let seconds = |us: u64| Span::from_micros(us).as_secs_f64();
     Table::of(of.record.vms.values().filter_map(|vm| Some((vm, vm.share?))))
         .column(Column::text("VM"), |(vm, _)| vm.id.to_string())
         .column(Column::text("type"), |(vm, _)| vm.kind.as_str())
-        .column(Column::seconds("promised").digits(3), |(_, share)| Span::from_micros(share.0))
-        .column(Column::seconds("received").digits(3), |(_, share)| Span::from_micros(share.1))
+        .column(real("CPU time promised, real s"), |(_, share)| seconds(share.0))
+        .column(real("received, real s"), |(_, share)| seconds(share.1))
         .into()
 }
 
-/// "Speed-up": why a live run had its own, and what its host was measured to do; nothing where
-/// nobody asked.
+/// "Speed-up": why a live run had its own, and what its host was measured to do; nothing where nobody asked.
 pub(super) fn speedup(header: &Header) -> Vec<Block> {
     let Some(choice) = &header.speedup else { return Vec::new() };
     let mut blocks = vec![Block::text(format!("It ran at {choice}."))];
     let Some(calibration) = &choice.calibration else { return blocks };
     let host = &calibration.host;
     blocks.push(Block::text(format!(
-        "Tasks against their virtual twins, as measured on this host by dormouse calibrate until \
-         {} ({} cores, kernel {}): (live − virtual) / virtual of their times. A load is the vCPUs \
-         busy at once as a part of those that the host holds at 1/24 of a core each.",
+        "How far tasks were from their twins in virtual time, (live − virtual) / virtual of their times, \
+         as dormouse calibrate measured it on this host until {} ({} cores, kernel {}). The load is the \
+         part of the host's vCPUs that are busy at once; the host has 24 of them a core.",
         calibration.made,
         f64::from(host.millicores) / 1e3,
         host.kernel

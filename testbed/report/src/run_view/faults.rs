@@ -109,15 +109,15 @@ pub(super) fn table(faults: &[Faulted<'_>]) -> Option<Table> {
         .column(Column::text("what"), |it| what(it.asked.kind))
         .column(Column::text("meant for").named("meant_for"), |it| it.asked.on.to_string())
         .column(Column::text("hosts"), Faulted::hosts)
-        .column(Column::seconds("due").named("due_s"), |it| it.asked.at)
+        .column(Column::seconds("due at").named("due_s"), |it| it.asked.at)
         .column(Column::seconds("lasts").named("lasts_s"), |it| it.asked.lasts)
-        .column(Column::seconds("asked for").named("asked_s"), Faulted::asked)
+        .column(Column::seconds("asked for at").named("asked_s"), Faulted::asked)
         .column(
             Column::seconds("took effect after, real").named("took_real_s").digits(3),
             Faulted::took,
         )
-        .column(Column::seconds("over").named("over_s"), Faulted::over)
-        .column(Column::text("came to").named("came_to"), Faulted::became)
+        .column(Column::seconds("over at").named("over_s"), Faulted::over)
+        .column(Column::text("outcome").named("came_to"), Faulted::became)
         .column(Column::count("hosts lost").named("hosts_lost"), |it| it.cost().hosts_lost)
         .column(Column::count("VMs lost").named("vms_lost"), |it| it.cost().vms_lost)
         .column(Column::count("attempts lost").named("attempts_lost"), |it| it.cost().attempts_lost)
@@ -174,8 +174,8 @@ pub(super) fn section(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Bloc
             not_in_virtual_time(faults.len())
         ))];
     }
-    let about = "What happened on a fault's hosts from when it was asked for until it was over is laid to its \
-                 charge; where two are in effect on a host, to that of both. Tasks are late by what their attempts took longer \
+    let about = "A fault counts what happened on its hosts from when it was asked for until it was over; where two \
+                 are in effect on a host at once, both count it. Tasks are late by how much longer their attempts took \
                  than their VMs had promised.";
     vec![Block::Table(table), Block::text(about)]
 }

@@ -5,10 +5,8 @@ use dormouse_analysis::fidelity::Consolidation;
 use dormouse_analysis::jobs::{Figures, Quantity};
 use dormouse_engine::Work;
 use dormouse_policies::batch::Algorithm;
-use dormouse_units::Span;
-use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
-use dormouse_view::{Block, Card, Column, Page, Table};
+use dormouse_view::{Block, Card, Column, Page, Table, TimeUnit};
 use dormouse_workload::Skipped;
 use serde_json::{Value, json};
 
@@ -24,7 +22,7 @@ const VARIANT: &str =
     "extra nodes; estimates as given; no kill at the estimate; ties by order of submission";
 
 pub(super) fn view(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> RunView {
-    let mut gantt = Gantt::default();
+    let mut gantt = Gantt { unit: run.time_unit(), ..Gantt::default() };
     machine::add(&mut gantt, jobs);
     let faulted = faults::of(run);
     if let Some(record) = &run.of_hosts {
@@ -43,7 +41,7 @@ pub(super) fn view(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> RunView {
 /// Jobs whose work is done: live, those whose answer was right.
 fn done(jobs: &JobsOutcome<'_>) -> u64 {
     match jobs.header.mode {
-        Mode::Live => jobs.verified,
+        Mode::Live => jobs.verified + jobs.reported,
         Mode::Virtual => jobs.figures.jobs(),
     }
 }
@@ -53,16 +51,16 @@ pub(super) fn is_complete(jobs: &JobsOutcome<'_>) -> bool {
     done(jobs) == jobs.total()
 }
 
-/// The jobs of a shared run, in a line.
-pub(super) fn line(jobs: &JobsOutcome<'_>) -> String {
+/// The jobs of a shared run, in a line; times in `unit`.
+pub(super) fn line(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> String {
     let of_log = jobs.skipped.filter(Skipped::is_worth_telling);
     let of_log = of_log.map(|skipped| format!("; of their log: {skipped}"));
     format!(
-        "{} under {} on {} processors: {:.1} s to the end of each, slowdown {:.2} (means){}",
+        "{} jobs under {} on {} processors: mean response {}, mean slowdown {:.2}{}",
         jobs.figures.jobs(),
         jobs.batch.scheduler_name(),
         jobs.machine(),
-        jobs.figures.response.mean(),
+        unit.words(jobs.figures.response.mean(), 1),
         jobs.figures.slowdown.mean(),
         of_log.unwrap_or_default(),
     )
@@ -86,6 +84,7 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
             "total": jobs.total(),
             "completed": figures.jobs(),
             "verified": jobs.verified,
+            "reported": jobs.reported,
             "failed": jobs.failed,
         },
         "mean_response_s": figures.response.mean(),
@@ -156,11 +155,20 @@ pub(super) fn part_of_summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Valu
     summary
 }
 
+/// What is said of work that is done, with how much of that nobody but its workers has checked.
+pub(super) fn completed_as(completed: &str, reported: u64) -> String {
+    match reported {
+        0 => completed.to_owned(),
+        n => format!("{completed}, {n} of them by their workers' word alone"),
+    }
+}
+
 fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
     let (header, figures) = (jobs.header, &jobs.figures);
     let Figures { swaps, kills, migrations, background_only, .. } = figures;
     let (done, total, completed) = (done(jobs), jobs.total(), header.mode.completed());
     let (machine, makespan) = (jobs.machine(), figures.makespan().as_secs_f64());
+    let completed = completed_as(completed, jobs.reported);
     let rate = format!("{:.1} processors' worth of work on {machine}", figures.work_rate());
     let promotions = format!(
         "{swaps} swaps, {kills} kills, {migrations} migrations; {background_only} jobs ended in the \
@@ -191,8 +199,8 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
 }
 
 fn page(run: &Results<'_>, jobs: &JobsOutcome<'_>, gantt: &Gantt) -> Page {
-    let mut page = run.page(&jobs.batch.scheduler_name(), cards(jobs), gantt);
-    page.section("Load over time", load(jobs));
+    let mut page = run.page(&jobs.batch.scheduler_name(), cards(jobs, run.time_unit()), gantt);
+    page.section("Load over time", load(run, jobs));
     page.section("The longest waits", waits(jobs));
     run.requests.iter().for_each(|own| page.section("Requests", requests::section(run, own)));
     page.section("Fidelity", fidelity(jobs));
@@ -200,16 +208,20 @@ fn page(run: &Results<'_>, jobs: &JobsOutcome<'_>, gantt: &Gantt) -> Page {
     page
 }
 
-fn cards(jobs: &JobsOutcome<'_>) -> Vec<Card> {
+fn cards(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> Vec<Card> {
     let f = &jobs.figures;
-    let seconds = |s: f64| format!("{s:.0} s");
-    let wait = format!("of which {:.0} s waiting", f.wait.mean());
+    let time = |s: f64| unit.words(s, 0);
+    let wait = format!("of which {} waiting", time(f.wait.mean()));
     let completed = jobs.header.mode.completed();
-    let background = format!("{} ended in the background", f.background_only);
-    let on = format!("processors' worth, on {}", jobs.machine());
+    let background = format!("{} jobs ended in the background", f.background_only);
+    let on = format!("processors' worth on average, of {}", jobs.machine());
     let mut cards = vec![
-        Card::new("Mean response", seconds(f.response.mean()), wait),
-        Card::new("Mean slowdown", format!("{:.2}", f.slowdown.mean()), "bounded, 10 s"),
+        Card::new("Mean response", time(f.response.mean()), wait),
+        Card::new(
+            "Mean slowdown",
+            format!("{:.2}", f.slowdown.mean()),
+            "bounded: shorter jobs count as 10 s",
+        ),
         Card::new("Jobs", format!("{} / {}", done(jobs), jobs.total()), completed)
             .verdict(is_complete(jobs)),
         Card::new("Makespan", time(f.makespan().as_secs_f64()), ""),
@@ -226,7 +238,7 @@ fn cards(jobs: &JobsOutcome<'_>) -> Vec<Card> {
 }
 
 /// "Load over time": processors that were busy, and jobs that waited.
-pub(super) fn load(jobs: &JobsOutcome<'_>) -> Vec<Block> {
+pub(super) fn load(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Block> {
     let all = &jobs.figures.series;
     let series = |name: &str, colour: usize, quantity| Series {
         name: name.to_owned(),
@@ -236,7 +248,7 @@ pub(super) fn load(jobs: &JobsOutcome<'_>) -> Vec<Block> {
     };
     let panel = |title: &str, series| Panel {
         title: title.to_owned(),
-        x: dates::time_axis(jobs.header.calendar),
+        x: dates::time_axis(jobs.header.calendar, run.time_unit()),
         y: Axis::new("", Scale::FromZero),
         series,
         ..Panel::default()
@@ -251,7 +263,8 @@ pub(super) fn load(jobs: &JobsOutcome<'_>) -> Vec<Block> {
     let mut blocks = vec![
         Block::Plots(Chart { title: String::new(), panels }.to_markup()),
         Block::text(format!(
-            "Means over equal parts of the run. At most {most} jobs were in the system at once."
+            "A point is the mean over one of the equal parts that the run is cut into. At most {most} jobs \
+             were in the system at once."
         )),
     ];
     blocks.extend(jobs.skipped.map(|skipped| Block::text(format!("Of the log: {skipped}."))));
@@ -259,13 +272,13 @@ pub(super) fn load(jobs: &JobsOutcome<'_>) -> Vec<Block> {
 }
 
 fn waits(jobs: &JobsOutcome<'_>) -> Vec<Block> {
-    let round = |span: Span| Span::from_secs((span.as_micros() + 500_000) / 1_000_000).to_string();
+    let seconds = |heading| Column::seconds(heading).digits(0);
     let table = Table::of(jobs.figures.longest_waits())
         .column(Column::text("job"), |job| format!("job {}", job.number.0))
         .column(Column::count("processes"), |job| job.processes)
-        .column(Column::text("estimate"), |job| job.estimate.to_string())
-        .column(Column::text("wait"), |job| round(job.wait))
-        .column(Column::text("response"), |job| round(job.response));
+        .column(seconds("estimate"), |job| job.estimate)
+        .column(seconds("wait"), |job| job.wait)
+        .column(seconds("response"), |job| job.response);
     let about = "dormouse explain DIR NUMBER says what a job waited for, and why it moved.";
     vec![Block::Table(table.into()), Block::text(about)]
 }

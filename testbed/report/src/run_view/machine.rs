@@ -1,13 +1,13 @@
-//! The machine of parallel jobs as a lane: a row a processor, each with its foreground above its
-//! background.
+//! The machine of parallel jobs as a lane: a row a processor, each with its foreground above its background.
 
 use std::ops::Range;
 
 use dormouse_analysis::jobs::{JobHistory, Spell, SpellEnd};
 use dormouse_units::{Tier, Time};
+use dormouse_view::TimeUnit;
 use dormouse_view::plot::{Bar, COLOURS, Fill, Gantt, Lane, Link, Mark, MarkKind, Place};
 
-use super::dates;
+use super::{dates, times};
 use crate::jobs::JobsOutcome;
 
 /// Rows at most.
@@ -22,12 +22,12 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
         let experiment = &jobs.header.experiment;
         gantt.title = format!("{} · {}", experiment.name, jobs.batch.scheduler_name());
         gantt.lead = format!(
-            "{} · seed {} · {} jobs on {} processors · mean response {:.0} s{}",
+            "{} · seed {} · {} jobs on {} processors · mean response {}{}",
             jobs.header.mode,
             experiment.setup.seed,
             jobs.figures.jobs(),
             jobs.machine(),
-            jobs.figures.response.mean(),
+            gantt.unit.words(jobs.figures.response.mean(), 0),
             dates::from_date(jobs.header.calendar)
         );
         gantt.window = (from, until.max(from + dormouse_units::Span::from_secs(1)));
@@ -92,7 +92,7 @@ fn bars(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, spell: &Spell, fi
         return;
     }
     let is_lost = matches!(spell.until, Some((_, SpellEnd::Killed | SpellEnd::Failed)));
-    let (label, title) = (job.number.to_string(), title(job, spell, until));
+    let (label, title) = (job.number.to_string(), title(job, spell, until, gantt.unit));
     let bar = Bar { place, from, until, fill, label, title };
     let lost = is_lost.then(|| Bar { fill: Fill::Lost, label: String::new(), ..bar.clone() });
     gantt.bars.extend([bar].into_iter().chain(lost));
@@ -111,7 +111,7 @@ fn promotion(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, was: &Spell,
         SpellEnd::Migrated => "it migrated",
         SpellEnd::Done | SpellEnd::Failed => return,
     };
-    let title = format!("job {} at {when}: {what}", job.number);
+    let title = format!("job {} at {}: {what}", job.number, times::at(gantt.unit)(when));
     if why == SpellEnd::Swapped {
         gantt.marks.push(Mark { place: to, at: when, kind: MarkKind::Swapped, title });
     } else {
@@ -119,7 +119,7 @@ fn promotion(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, was: &Spell,
     }
 }
 
-fn title(job: &JobHistory, spell: &Spell, until: Time) -> String {
+fn title(job: &JobHistory, spell: &Spell, until: Time, unit: TimeUnit) -> String {
     let tier = match spell.tier {
         Tier::Foreground => "foreground",
         Tier::Background => "background",
@@ -132,8 +132,14 @@ fn title(job: &JobHistory, spell: &Spell, until: Time) -> String {
         Some(SpellEnd::Migrated) => ", then migrated to the foreground",
         Some(SpellEnd::Failed) => ", then lost, to begin again",
     };
+    let at = times::at(unit);
     format!(
-        "job {} ({} processes, estimated {}, submitted {}) in the {tier}: {} to {until}{end}",
-        job.number, job.processes, job.estimate, job.submitted, spell.from
+        "job {} ({} processes, estimated {}, submitted {}) in the {tier}: {} to {}{end}",
+        job.number,
+        job.processes,
+        times::round(unit, job.estimate),
+        at(job.submitted),
+        at(spell.from),
+        at(until)
     )
 }

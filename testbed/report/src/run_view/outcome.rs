@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_analysis::{Record, TaskHistory, VmHistory};
 use dormouse_engine::{Work, is_of};
+use dormouse_log::Head;
 use dormouse_model::{PlannedTask, PlannedVm, Task};
 use dormouse_policies::Plan;
 use dormouse_units::{Money, Span, TaskId, Time};
@@ -32,6 +33,8 @@ pub struct Results<'a> {
     pub jobs: Option<JobsOutcome<'a>>,
     /// What came of the VMs that were requested, if any were.
     pub requests: Option<RequestsOutcome>,
+    /// The head of the chain over its log's lines; `None`: that is not known.
+    pub log: Option<Head>,
     /// Real seconds it took: the one thing that differs between equal runs.
     pub wall_s: f64,
 }
@@ -61,7 +64,8 @@ impl<'a> Results<'a> {
     #[must_use]
     pub const fn of(header: &'a Header) -> Self {
         let (record, plan, fidelity, jobs, requests) = (None, None, None, None, None);
-        Self { header, record, of_hosts: None, plan, fidelity, jobs, requests, wall_s: 0.0 }
+        let (of_hosts, log, wall_s) = (None, None, 0.0);
+        Self { header, record, of_hosts, plan, fidelity, jobs, requests, log, wall_s }
     }
 
     /// Why the run was ended with work left, if it was.
@@ -78,6 +82,9 @@ impl<'a> Results<'a> {
     pub fn view(&self) -> RunView {
         let mut view = self.undated();
         dates::add(&mut view, self.header.calendar);
+        if let (Some(head), Some(summary)) = (&self.log, view.summary.as_object_mut()) {
+            summary.insert("log".to_owned(), serde_json::json!(head));
+        }
         view
     }
 
@@ -98,14 +105,14 @@ impl<'a> Results<'a> {
         let experiment = &self.header.experiment;
         let how = match self.header.live_speedup() {
             None => "in virtual time".to_owned(),
-            Some(x) => format!("live, {x} emulated seconds a second"),
+            Some(x) => format!("live, {x} emulated seconds in each real second"),
         };
         let title = format!("{} · {scheduler}", experiment.name);
         let seed = experiment.setup.seed;
         let begins = dates::begins(self.header.calendar);
         let begins = begins.map(|begins| format!(" It begins {begins}.")).unwrap_or_default();
         let lead = format!("{}. Run {how}, seed {seed}.{begins}", experiment.description);
-        Page { cards, ..Page::new(title, lead) }
+        Page { cards, time_unit: self.time_unit(), ..Page::new(title, lead) }
     }
 
     /// The same with its chart.
@@ -113,7 +120,7 @@ impl<'a> Results<'a> {
         let mut page = self.lead(scheduler, cards);
         let left_out = self.jobs.as_ref().and_then(machine::left_out).map(|what| {
             Block::text(format!(
-                "Not all of it is in the figure; {what}. jobs.csv and allocations.csv have all; \
+                "The figure does not show all; {what}. jobs.csv and allocations.csv have all; \
                  dormouse export DIR --as svg --from TIME --until TIME draws another window."
             ))
         });
@@ -122,14 +129,13 @@ impl<'a> Results<'a> {
         page
     }
 
-    /// How the run is made again: its command, what made it and how, and the digest of its
-    /// decisions.
+    /// The way to make the run again: its command, what made it and how, and the digest of its decisions.
     pub(super) fn reproduce(&self, how: &str, digest: &str) -> [Block; 3] {
         let header = self.header;
         [
             Block::Command(header.command.clone()),
             Block::text(format!(
-                "Made by dormouse {}{how}. Digest of the decisions, equal for equal runs:",
+                "Made by dormouse {}{how}. The digest of the decisions below is the same for every run that decides the same:",
                 header.dormouse
             )),
             Block::Command(digest.to_owned()),

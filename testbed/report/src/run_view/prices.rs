@@ -2,24 +2,25 @@
 
 use dormouse_analysis::VmHistory;
 use dormouse_units::Time;
-use dormouse_view::{Block, Column, Table};
+use dormouse_view::{Block, Column, Table, TimeUnit};
 use serde_json::{Value, json};
 
-use super::Line;
 use super::outcome::Results;
+use super::{Line, times};
 use dormouse_experiment::PriceFile;
 
 /// `prices` of a summary; `None`: none were recorded.
 pub(super) fn summary(run: &Results<'_>) -> Option<Value> {
     let files = &run.header.experiment.price_files;
-    let of = |file: &PriceFile| json!({ "type": file.kind, "file": file.file, "notes": notes(run, file) });
+    let of = |file: &PriceFile| json!({ "type": file.kind, "file": file.file, "notes": notes(run, file, TimeUnit::Second) });
     (!files.is_empty()).then(|| files.iter().map(of).collect())
 }
 
 /// A line for each record that the run went beyond. What is odd about one was said as it was read.
 pub(super) fn lines(run: &Results<'_>) -> impl Iterator<Item = Line> {
-    let said =
-        |file: &PriceFile| Some(format!("{}, {}: {}", file.kind, file.file, beyond(run, file)?));
+    let said = |file: &PriceFile| {
+        Some(format!("{}, {}: {}", file.kind, file.file, beyond(run, file, TimeUnit::Second)?))
+    };
     let files = run.header.experiment.price_files.iter();
     files.filter_map(said).map(|note| Line::plain("prices", note))
 }
@@ -30,25 +31,26 @@ pub(super) fn section(run: &Results<'_>) -> Vec<Block> {
     if files.is_empty() {
         return Vec::new();
     }
+    let unit = run.time_unit();
     let table = Table::of(files)
         .column(Column::text("type"), |file| file.kind.as_str())
         .column(Column::text("file"), |file| file.file.as_str())
-        .column(Column::text("to be noted"), |file| notes(run, file).join("; "));
+        .column(Column::text("remarks"), |file| notes(run, file, unit).join("; "));
     vec![Block::Table(table.into())]
 }
 
-fn notes(run: &Results<'_>, file: &PriceFile) -> Vec<String> {
-    file.notes.iter().cloned().chain(beyond(run, file)).collect()
+fn notes(run: &Results<'_>, file: &PriceFile, unit: TimeUnit) -> Vec<String> {
+    file.notes.iter().cloned().chain(beyond(run, file, unit)).collect()
 }
 
 /// A note that the run went on after the last price of a record; `None`: it didn't.
-fn beyond(run: &Results<'_>, file: &PriceFile) -> Option<String> {
+fn beyond(run: &Results<'_>, file: &PriceFile, unit: TimeUnit) -> Option<String> {
     let (last, end) = (run.header.experiment.prices_end(file), end(run));
     (end > last).then(|| {
         let (last, after) = (last.since(Time::ZERO), end.since(last));
-        let (last, after) = (last.as_secs_f64(), after.as_secs_f64());
+        let (last, after) = (times::round(unit, last), times::round(unit, after));
         format!(
-            "its last price is of {last:.0} s; the run went on for {after:.0} s after that, in which this price held"
+            "its last price is of {last}; the run went on for {after} after that, in which this price held"
         )
     })
 }

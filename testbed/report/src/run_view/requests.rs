@@ -5,9 +5,8 @@ use dormouse_analysis::requests::{Bin, Figures, Flow, Lost, Tally};
 use dormouse_cloud::Market;
 use dormouse_engine::Counts;
 use dormouse_units::{Money, Time};
-use dormouse_view::number::time;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
-use dormouse_view::{Block, Card, Cell, Column, Page, Table};
+use dormouse_view::{Block, Card, Cell, Column, Page, Table, TimeUnit};
 use dormouse_workload::RequestsRead;
 use serde_json::{Map, Value, json};
 
@@ -42,7 +41,8 @@ pub(super) fn view(run: &Results<'_>, of: &RequestsOutcome) -> RunView {
     let lead = format!("{} · seed {seed}{from}", run.header.mode);
     let end = of.figures.usage.until().max(Time::from_secs(1));
     let title = title(run);
-    let gantt = Gantt { title, lead, window: (Time::ZERO, end), ..Gantt::default() };
+    let unit = run.time_unit();
+    let gantt = Gantt { title, lead, unit, window: (Time::ZERO, end), ..Gantt::default() };
     let mut lines = vec![Line::plain("experiment", run.header.in_words())];
     lines.extend(self::lines(of));
     let cancelled = of.figures.cancelled.iter();
@@ -81,7 +81,7 @@ fn summary(run: &Results<'_>, of: &RequestsOutcome) -> Value {
         "cost_usd": all.revenue.as_usd(),
         "deadline_s": null,
         "deadline_met": null,
-        "tasks": { "total": 0, "completed": 0, "verified": 0, "failed": 0 },
+        "tasks": { "total": 0, "completed": 0, "verified": 0, "reported": 0, "failed": 0 },
         "counts": of.counts,
         "requests": part_of_summary(of),
         "vms": [],
@@ -199,7 +199,7 @@ fn shares(of: &Figures) -> Option<(f64, f64)> {
 }
 
 fn page(run: &Results<'_>, of: &RequestsOutcome) -> Page {
-    let mut page = run.lead(&run.header.experiment.scheduler_name(), cards(of));
+    let mut page = run.lead(&run.header.experiment.scheduler_name(), cards(of, run.time_unit()));
     page.section("Over time", plots(run, of));
     page.section("What became of the requests", outcome(of));
     page.section("Records of prices", prices::section(run));
@@ -207,14 +207,14 @@ fn page(run: &Results<'_>, of: &RequestsOutcome) -> Page {
     page
 }
 
-fn cards(of: &RequestsOutcome) -> Vec<Card> {
+fn cards(of: &RequestsOutcome, unit: TimeUnit) -> Vec<Card> {
     let f = &of.figures;
     let (normal, spot) = (f.of(Market::OnDemand), f.of(Market::Spot));
     let failed = f.failed_share().map(percent).unwrap_or_default();
     let lost = f.lost.failed + f.lost.cut_short + f.lost.uncharged;
-    let end = time(f.last_end.as_secs_f64());
+    let end = unit.words(f.last_end.as_secs_f64(), 0);
     let mut cards = vec![
-        Card::new("Requests", f.all().requests.to_string(), format!("in {end}")),
+        Card::new("Requests", f.all().requests.to_string(), format!("the last ended at {end}")),
         Card::new("Normal requests failed", normal.refused.to_string(), failed)
             .verdict(normal.refused == 0),
         Card::new(
@@ -222,7 +222,11 @@ fn cards(of: &RequestsOutcome) -> Vec<Card> {
             spot.terminated.to_string(),
             format!("of {} granted", spot.granted),
         ),
-        Card::new("Work lost", format!("{:.1} vCPU h", f.work_lost_vcpu_h()), "not checkpointed"),
+        Card::new(
+            "Work lost",
+            format!("{:.1} vCPU h", f.work_lost_vcpu_h()),
+            "by VMs that were terminated",
+        ),
         Card::new("Revenue", f.all().revenue.to_string(), format!("{} normal", normal.revenue)),
         Card::new("Revenue lost", lost.to_string(), "failed, cut short and not charged"),
     ];
@@ -254,7 +258,7 @@ fn plots(run: &Results<'_>, of: &RequestsOutcome) -> Vec<Block> {
     };
     let panel = |title: &str, y: &str, series: Vec<Series>| Panel {
         title: title.to_owned(),
-        x: dates::time_axis(run.header.calendar),
+        x: dates::time_axis(run.header.calendar, run.time_unit()),
         y: Axis::new(y, Scale::FromZero),
         series,
         ..Panel::default()
@@ -276,7 +280,7 @@ fn plots(run: &Results<'_>, of: &RequestsOutcome) -> Vec<Block> {
         series("normal requests failed", 3, Look::Line, &count(Flow::FailedNormal)),
         series("preemptible VMs terminated", 1, Look::Line, &count(Flow::Terminations)),
     ];
-    panels.push(panel("Failures and terminations", "in each part", failed));
+    panels.push(panel("Failures and terminations", "number in each part", failed));
     let revenue = vec![
         series("normal", 0, Look::Line, &usd(Flow::NormalRevenue)),
         series("preemptible", 1, Look::Line, &usd(Flow::PreemptibleRevenue)),
@@ -286,10 +290,10 @@ fn plots(run: &Results<'_>, of: &RequestsOutcome) -> Vec<Block> {
     vec![
         Block::Plots(Chart { title: String::new(), panels }.to_markup()),
         Block::text(format!(
-            "Means and sums over equal parts of the run, of {} each. The lower line of the first plot is \
-             normal VMs, and what is between both is preemptible ones; a VM uses its vCPUs from when it \
-             is ready until it ends, and not while it is hibernated.",
-            time(part)
+            "The run is cut into equal parts of {} each: a point is the mean or the sum over one of them. In \
+             a plot of vCPUs the lower line is normal VMs, the upper one all VMs. A VM uses its vCPUs from \
+             when it is ready until it ends, and not while it is hibernated.",
+            run.time_unit().words(part, 0)
         )),
     ]
 }
@@ -309,16 +313,16 @@ fn outcome(of: &RequestsOutcome) -> Vec<Block> {
     let mut lost = Table::new([Column::text("revenue lost"), Column::dollars("dollars")]);
     let Lost { uncharged, failed, failed_preemptible, cut_short } = f.lost;
     for (what, money) in [
-        ("normal requests that failed: their durations at their prices", failed),
-        ("VMs that the provider ended: what they had yet to run", cut_short),
-        ("VMs that ran and are not charged for it, as the provider ended them", uncharged),
-        ("preemptible requests that failed: their durations at their prices", failed_preemptible),
+        ("normal requests that failed: what they would have paid", failed),
+        ("VMs that the provider ended: what the rest of their time would have paid", cut_short),
+        ("VMs that the provider ended: what they ran and are not charged for", uncharged),
+        ("preemptible requests that failed: what they would have paid", failed_preemptible),
     ] {
         lost.push([Cell::text(what), Cell::from(money)]);
     }
     let causes = Table::of(&f.terminations)
-        .column(Column::text("preemptible VMs were terminated for"), |(why, _)| **why)
-        .column(Column::count("how many"), |(_, n)| **n);
+        .column(Column::text("why preemptible VMs were terminated"), |(why, _)| **why)
+        .column(Column::count("VMs"), |(_, n)| **n);
     let mut blocks = vec![Block::Table(table.into()), Block::Table(lost)];
     if !f.terminations.is_empty() {
         blocks.push(Block::Table(causes.into()));

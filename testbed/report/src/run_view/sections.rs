@@ -3,10 +3,11 @@
 use dormouse_analysis::{AttemptEnd, Record, VmHistory};
 use dormouse_cloud::{Action, Market, Target, TariffName};
 use dormouse_model::{StartReason, VmEnd};
-use dormouse_units::{Money, Span, VmId};
+use dormouse_units::{Money, Span, Time, VmId};
 use dormouse_view::{Block, Cell, Column, Table};
 
 use super::outcome::OfBag;
+use super::times;
 
 /// "The bill": what each VM cost, and how that is reckoned.
 pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
@@ -14,9 +15,11 @@ pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
     let terms = &of.of.header.experiment.setup.terms;
     // Where prices change, what it was launched at is not what all of it cost.
     let price = if terms.prices.is_empty() { "price" } else { "price at its launch" };
+    let unit = of.of.time_unit();
     let charged = |vm: &VmHistory| {
         let charges = vm.charges().iter().map(|charge| {
-            format!("{:.0}–{:.0} s", charge.from.as_secs_f64(), charge.until.as_secs_f64())
+            let [from, until] = [charge.from, charge.until].map(Time::as_secs_f64);
+            format!("{} to {}", unit.number(from, 0), unit.words(until, 0))
         });
         let charges: Vec<_> = charges.collect();
         if charges.is_empty() { "never".to_owned() } else { charges.join(", ") }
@@ -68,9 +71,9 @@ pub(super) fn happened(of: &OfBag<'_>) -> Vec<Block> {
     if let Some(why) = &record.cancelled {
         blocks.push(Block::text(format!("The run was ended before its time: {why}.")));
     }
+    let time = times::at(of.of.time_unit());
     blocks.extend(record.rejected.iter().map(|(at, why)| {
-        let at = at.as_secs_f64();
-        Block::text(format!("A decision at {at:.1} s could not be carried out: {why}."))
+        Block::text(format!("A decision at {} could not be carried out: {why}.", time(*at)))
     }));
     if blocks.is_empty() {
         blocks.push(Block::text("Nothing out of the ordinary."));
@@ -84,28 +87,28 @@ pub(super) fn names<'a>(vms: impl IntoIterator<Item = &'a VmId>) -> String {
 
 fn interruptions(record: &Record) -> Table {
     Table::of(&record.interruptions)
-        .column(Column::text("provider"), |i| match i.action {
+        .column(Column::text("act of the provider"), |i| match i.action {
             Action::Hibernate => "hibernate",
             Action::Resume => "resume",
             Action::Preempt => "preempt",
             Action::Rebalance => "rebalance",
         })
-        .column(Column::text("target"), |i| match &i.target {
+        .column(Column::text("meant for"), |i| match &i.target {
             Target::Type(kind) => format!("all spot {kind}"),
             Target::Vm(vm) => vm.to_string(),
             Target::Zone(zone) => format!("all spot VMs of {zone}"),
             Target::All => "all spot VMs".to_owned(),
         })
-        .column(Column::text("hit"), |i| match i.vms.as_slice() {
+        .column(Column::text("VMs hit"), |i| match i.vms.as_slice() {
             [] => "none: no such VM ran".to_owned(),
             hit => names(hit),
         })
-        .column(Column::text("by"), |i| match &i.asked_by {
+        .column(Column::text("asked for by"), |i| match &i.asked_by {
             None => "the provider".to_owned(),
-            Some(why) => format!("somebody who looked on: {why}"),
+            Some(why) => format!("a person who watched: {why}"),
         })
-        .column(Column::seconds("asked for"), |i| i.asked)
-        .column(Column::seconds("took effect"), |i| record.took_effect(i))
+        .column(Column::seconds("asked for at"), |i| i.asked)
+        .column(Column::seconds("took effect at"), |i| record.took_effect(i))
         .column(Column::seconds("work lost"), |i| record.lost_by(i))
         .into()
 }
@@ -123,15 +126,14 @@ fn hosts(record: &Record) -> Table {
         .column(Column::text("host lost"), |(name, ..)| name.clone())
         .column(Column::text("why"), |(.., why)| why.as_str())
         .column(Column::text("VMs on it"), |(_, gone, ..)| names(gone))
-        .column(Column::seconds("at"), |(_, _, at, _)| *at)
+        .column(Column::seconds("lost at"), |(_, _, at, _)| *at)
         .column(Column::seconds("work lost"), |(_, gone, at, _)| {
             gone.iter().map(|&vm| record.lost_on(vm, *at, *at)).sum::<Span>()
         })
         .into()
 }
 
-/// A row for each migration that is counted: also of tasks that had not begun where they were to
-/// run.
+/// A row for each migration that is counted: also of tasks that had not begun where they were to run.
 fn migrations(of: &OfBag<'_>) -> Table {
     let mut all: Vec<_> = of
         .tasks()
@@ -144,9 +146,9 @@ fn migrations(of: &OfBag<'_>) -> Table {
         .collect();
     all.sort_by_key(|(.., is)| is.sent);
     Table::of(all)
-        .column(Column::text("migrated"), |(task, ..)| task.name())
+        .column(Column::text("task that migrated"), |(task, ..)| task.name())
         .column(Column::text("from"), |(_, was, _)| {
-            was.map_or("its queue".to_owned(), |was| was.vm.to_string())
+            was.map_or("nowhere: it had not begun".to_owned(), |was| was.vm.to_string())
         })
         .column(Column::text("to"), |(.., is)| is.vm.to_string())
         .column(Column::seconds("left at"), |(_, was, _)| Some(was.as_ref()?.ended.as_ref()?.0))
@@ -168,19 +170,18 @@ fn failures(record: &Record) -> Table {
         })
     });
     Table::of(failed)
-        .column(Column::text("attempt failed"), |(n, ..)| format!("task{n}"))
-        .column(Column::text("on"), |(_, attempt, ..)| attempt.vm.to_string())
+        .column(Column::text("task whose attempt failed"), |(n, ..)| format!("task{n}"))
+        .column(Column::text("on VM"), |(_, attempt, ..)| attempt.vm.to_string())
         .column(Column::text("why"), |(.., why)| why.as_str())
-        .column(Column::seconds("at"), |(_, _, at, _)| *at)
+        .column(Column::seconds("failed at"), |(_, _, at, _)| *at)
         .column(Column::seconds("work lost"), |(_, attempt, ..)| record.lost(attempt))
         .into()
 }
 
-/// "Plan and outcome": what the scheduler had planned, beside what came out; nothing where nothing
-/// was planned.
+/// "Plan and outcome": what the scheduler had planned, beside what came out; nothing where nothing was planned.
 pub(super) fn plan(of: &OfBag<'_>) -> Vec<Block> {
     let Some(plan) = &of.of.plan else { return Vec::new() };
-    let columns = ["", "planned", "came out", "difference"].map(Column::text);
+    let columns = ["figure", "planned", "actual", "difference"].map(Column::text);
     let mut table = Table::new(columns);
     let mut row = |name: &str, words: &dyn Fn(f64) -> String, was: f64, now: Option<f64>| {
         let change = now.filter(|_| was != 0.0).map(|now| (now / was - 1.0) * 100.0);
@@ -192,16 +193,17 @@ pub(super) fn plan(of: &OfBag<'_>) -> Vec<Block> {
         ]);
     };
     let made = of.record.makespan().map(|at| at.as_secs_f64());
-    row("makespan", &|s| format!("{s:.1} s"), plan.makespan.as_secs_f64(), made);
+    let unit = of.of.time_unit();
+    row("makespan", &|s| unit.words(s, 1), plan.makespan.as_secs_f64(), made);
     let spent = of.record.cost().as_usd();
     row("cost", &|usd| format!("${usd:.4}"), plan.cost.as_usd(), Some(spent));
     #[expect(clippy::cast_precision_loss, reason = "some VMs")]
     let count = |n: usize| n as f64;
     row("VMs", &|n| format!("{n:.0}"), count(plan.vms.len()), Some(count(of.record.vms.len())));
     let about = format!(
-        "The primary schedule wanted the spot VMs done by {:.0} s (D_spot), and took {} fitness \
+        "The plan has all tasks on spot VMs done by {} (D_spot). Finding it took {} fitness \
          evaluations.",
-        plan.spot_limit.as_secs_f64(),
+        times::round(unit, plan.spot_limit),
         plan.evaluations
     );
     let every = vec![Block::Table(every_task(of))];
@@ -222,7 +224,7 @@ fn every_task(of: &OfBag<'_>) -> Table {
         .column(seconds("first start"), |(task, ..)| task.started())
         .column(seconds("planned end"), |(.., plan)| plan.end)
         .column(seconds("end"), |(task, ..)| task.is.finished)
-        .column(seconds("later by"), |(task, _, plan)| {
+        .column(seconds("later than planned by"), |(task, _, plan)| {
             task.is.finished.map(|at| at.as_secs_f64() - plan.end.as_secs_f64())
         })
         .into()

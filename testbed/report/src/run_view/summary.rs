@@ -127,12 +127,15 @@ fn of_bag(of: &OfBag<'_>) -> Value {
 
 /// How many tasks there were. In virtual time nothing is computed, so that no answer is verified.
 fn tasks(of: &OfBag<'_>) -> Value {
-    let (total, finished) = (of.record.tasks.len(), of.record.finished());
-    let verified = if of.of.header.mode == Mode::Live { finished } else { 0 };
+    let total = of.record.tasks.len();
+    let finished = of.record.finished() - of.record.programs_failed();
+    let reported = of.record.reported();
+    let verified = if of.of.header.mode == Mode::Live { finished - reported } else { 0 };
     json!({
         "total": total,
         "completed": finished,
         "verified": verified,
+        "reported": reported,
         "failed": total - finished,
     })
 }

@@ -2,8 +2,9 @@
 
 use dormouse_analysis::{Record, TaskHistory, VmHistory};
 use dormouse_cloud::Charge;
-use dormouse_model::StartReason;
-use dormouse_units::Span;
+use dormouse_model::{OwnEnd, ProgramExit, StartReason};
+use dormouse_tasks::own::folder_of;
+use dormouse_units::{Span, TaskId};
 use dormouse_view::{Column, Table};
 
 use super::outcome::{OfBag, TaskOf};
@@ -22,15 +23,20 @@ pub(super) fn tasks(of: &OfBag<'_>) -> Table {
     };
     let kept = |t: &TaskOf<'_>| t.is.attempts.iter().map(|a| a.checkpoints.len()).sum::<usize>();
     let lost = |t: &TaskOf<'_>| t.is.attempts.iter().map(|a| record.lost(a)).sum::<Span>();
+    let spec = |task: &TaskId| of.of.header.experiment.setup.bag.tasks.get(task.get() as usize);
+    let name = |task: &TaskId| spec(task).map(|spec| spec.name.as_str());
+    let names = |after: &[TaskId]| after.iter().filter_map(name).collect::<Vec<_>>().join(" ");
     let used = |t: &TaskOf<'_>| t.is.attempts.iter().map(|a| a.real_cpu_us).sum();
     let status = |task: &TaskHistory| match (task.finished, of.of.header.mode) {
+        (Some(_), Mode::Live) if task.program_failed => "failed",
+        (Some(_), Mode::Live) if task.reported => "reported",
         (Some(_), Mode::Live) => "verified",
         // A model has no answer that could be verified.
         (Some(_), Mode::Virtual) => "completed",
         (None, _) if task.attempts.is_empty() => "never-started",
         (None, _) => "unfinished",
     };
-    Table::of(of.tasks())
+    let table = Table::of(of.tasks())
         .column(Column::count("task"), |t| t.n)
         .column(Column::text("name"), |t| t.spec.name.clone())
         .column(Column::count("memory, bytes").named("memory_bytes"), |t| t.spec.memory.get())
@@ -59,7 +65,39 @@ pub(super) fn tasks(of: &OfBag<'_>) -> Table {
         .column(Column::seconds("promised").named("promised_s"), |t| time(t).map(|t| t.promised))
         .column(Column::seconds("took").named("took_s"), |t| time(t).map(|t| t.took))
         .column(Column::seconds("submitted").named("submitted_s"), |t| t.spec.submitted)
+        .column(Column::text("after"), |t| names(&t.spec.after));
+    if of.of.header.experiment.own_programs.is_empty() {
+        return table.into();
+    }
+    table
+        .column(Column::text("exit"), |t| own_end(t).and_then(|end| end.exit.map(exit)))
+        .column(Column::seconds("waited, real").named("waited_real_s"), |t| {
+            own_end(t).map(|end| Span::from_micros(end.real_waited_us))
+        })
+        .column(Column::count("peak memory, bytes").named("peak_memory_bytes"), |t| {
+            own_end(t).map(|end| end.memory.get())
+        })
+        .column(Column::count("directory, bytes").named("directory_bytes"), |t| {
+            own_end(t).map(|end| end.directory.get())
+        })
+        .column(Column::text("folder"), |t| {
+            let id = u32::try_from(t.n).ok().map(TaskId::new)?;
+            own_end(t).map(|_| folder_of(id))
+        })
         .into()
+}
+
+/// How a program came to its end: its status, or the signal.
+fn exit(how: ProgramExit) -> String {
+    match how {
+        ProgramExit::Status(status) => status.to_string(),
+        ProgramExit::Signal(signal) => format!("signal {signal}"),
+    }
+}
+
+/// How the program of the user's own ended that a task ran last, if it ran one to its end.
+fn own_end<'a>(task: &TaskOf<'a>) -> Option<&'a OwnEnd> {
+    task.is.attempts.iter().rev().find_map(|attempt| attempt.own.as_deref())
 }
 
 /// A row a VM.

@@ -42,19 +42,25 @@ impl All<'_> {
             .column(Column::seconds("told at").named("told_s"), |it| it.at)
             .column(Column::count("VM"), |it| it.vm.id.get())
             .column(Column::text("type"), |it| it.vm.kind.as_str())
-            .column(Column::text("of").named("owner"), |it| it.owner.work.name())
-            .column(Column::text("for").named("taker"), |it| whose(&it.taker))
-            .column(Column::count("its VM").named("by_vm"), |it| it.by.id.get())
-            .column(Column::text("its type").named("by_type"), |it| it.by.kind.as_str())
-            .column(Column::text("end"), |it| it.ending.words())
+            .column(Column::text("taken from").named("owner"), |it| it.owner.work.name())
+            .column(Column::text("taken for").named("taker"), |it| whose(&it.taker))
+            .column(Column::count("VM in its place").named("by_vm"), |it| it.by.id.get())
+            .column(Column::text("type of that VM").named("by_type"), |it| it.by.kind.as_str())
+            .column(Column::text("how it ended").named("end"), |it| it.ending.words())
             .column(Column::seconds("gone at").named("gone_s"), |it| it.ending.at())
             .column(Column::text("tasks on it").named("tasks"), |it| tasks(it))
             .column(Column::seconds("work lost").named("work_lost_s"), |it| it.lost())
-            .column(Column::dollars("paid for that").digits(6).named("lost_usd"), |it| it.charged())
-            .column(Column::seconds("tasks stood").named("stood_s"), |it| it.stood())
-            .column(Column::seconds("taker ready at").named("by_ready_s"), |it| it.by.ready)
-            .column(Column::seconds("after").named("by_waited_s"), |it| it.waited())
-            .column(Column::dollars("it paid").digits(6).named("by_paid_usd"), |it| it.by.cost())
+            .column(Column::dollars("cost of the lost work").digits(6).named("lost_usd"), |it| {
+                it.charged()
+            })
+            .column(Column::seconds("tasks stood still for").named("stood_s"), |it| it.stood())
+            .column(Column::seconds("VM in its place ready at").named("by_ready_s"), |it| {
+                it.by.ready
+            })
+            .column(Column::seconds("after a wait of").named("by_waited_s"), |it| it.waited())
+            .column(Column::dollars("cost of that VM").digits(6).named("by_paid_usd"), |it| {
+                it.by.cost()
+            })
             .into()
     }
 
@@ -64,38 +70,40 @@ impl All<'_> {
         Table::of(all)
             .column(Column::text("task"), |(_, task)| task.task.to_string())
             .column(Column::text("was on"), |(it, _)| it.vm.id.to_string())
-            .column(Column::seconds("until"), |(_, task)| task.left)
+            .column(Column::seconds("left at"), |(_, task)| task.left)
             .column(Column::text("work kept"), |(_, task)| task.kept.to_string())
             .column(Column::seconds("work lost"), |(_, task)| task.lost)
-            .column(Column::dollars("paid for that").digits(6), |(_, task)| task.charged)
-            .column(Column::text("went on, on"), |(_, task)| {
+            .column(Column::dollars("cost of the lost work").digits(6), |(_, task)| task.charged)
+            .column(Column::text("continued on"), |(_, task)| {
                 went_on(task).map_or("nowhere".to_owned(), |(vm, _)| vm.to_string())
             })
-            .column(Column::seconds("at"), |(_, task)| went_on(task).map(|(_, at)| at))
-            .column(Column::seconds("stood for"), |(_, task)| task.stood())
+            .column(Column::seconds("continued at"), |(_, task)| went_on(task).map(|(_, at)| at))
+            .column(Column::seconds("stood still for"), |(_, task)| task.stood())
             .into()
     }
 
     /// "VMs that were taken": whose request took which, and what that cost whom.
     pub(super) fn section(&self) -> Vec<Block> {
         if self.taken.is_empty() {
-            return vec![Block::text("Everybody had room: no VM was taken for another.")];
+            return vec![Block::text("No VM was taken for another: there was room for all.")];
         }
         let by_tenant: Table = Table::of(&self.tolls)
             .column(Column::text("tenant"), |toll| toll.work.name())
             .column(Column::count("VMs taken from it"), |toll| toll.vms_lost)
             .column(Column::count("tasks on them"), |toll| toll.tasks)
-            .column(Column::count("from checkpoints"), |toll| toll.from_checkpoints)
+            .column(Column::count("of these, continued from checkpoints"), |toll| {
+                toll.from_checkpoints
+            })
             .column(Column::seconds("work lost"), |toll| toll.work_lost)
-            .column(Column::dollars("paid for that").digits(6), |toll| toll.charged)
-            .column(Column::seconds("tasks stood"), |toll| toll.stood)
+            .column(Column::dollars("cost of the lost work").digits(6), |toll| toll.charged)
+            .column(Column::seconds("tasks stood still for"), |toll| toll.stood)
             .column(Column::count("VMs taken for it"), |toll| toll.vms_taken)
-            .column(Column::seconds("it waited at most"), |toll| toll.waited)
-            .column(Column::dollars("it paid for those").digits(6), |toll| toll.paid)
+            .column(Column::seconds("longest wait for one of them"), |toll| toll.waited)
+            .column(Column::dollars("cost of those").digits(6), |toll| toll.paid)
             .into();
-        let how = "A task stands from when it stopped, froze or was gone with its VM until it runs \
-                   again. Work is lost that it had done since its last checkpoint; what is paid for \
-                   that is its vCPU's part of the price of its VM.";
+        let how = "A task stands still from when it stopped, froze or was gone with its VM until it runs \
+                   again. Lost work is what it had done since its last checkpoint; its cost is the \
+                   vCPU's part of the price of the VM.";
         let tasks = Block::Folded(
             "Every task that was on them".to_owned(),
             vec![Block::Table(self.tasks())],

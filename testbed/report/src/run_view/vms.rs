@@ -10,8 +10,8 @@ use dormouse_view::plot::{
     Bar, COLOURS, Fill, Gantt, Lane, Limit, Link, Mark, MarkKind, Measure, Place,
 };
 
-use super::dates;
 use super::outcome::{OfBag, TaskOf};
+use super::{dates, times};
 use dormouse_analysis::{AttemptEnd, AttemptHistory, VmHistory};
 
 /// Kinds of tasks, by the part of their name before the number, and their colours.
@@ -48,9 +48,10 @@ pub(super) fn gantt(of: &OfBag<'_>) -> Gantt {
 
 /// Title, figures, window, colours and the times that matter.
 fn frame(of: &OfBag<'_>, kinds: &Kinds<'_>) -> Gantt {
-    let (header, record) = (of.of.header, of.record);
+    let (header, record, unit) = (of.of.header, of.record, of.of.time_unit());
     let experiment = &header.experiment;
     let made = record.makespan();
+    let s = times::at(unit);
     let lead = format!(
         "{} · seed {} · {} · ${:.4} · {} of {} tasks{}",
         header.mode,
@@ -78,6 +79,7 @@ fn frame(of: &OfBag<'_>, kinds: &Kinds<'_>) -> Gantt {
         title: format!("{} · {}", experiment.name, experiment.scheduler_name()),
         lead,
         window: (Time::ZERO, record.end().max(Time::from_secs(1))),
+        unit,
         colours: names.into_iter().map(|(kind, _)| format!("task '{kind}'")).collect(),
         limits: limits.into_iter().filter_map(limit).collect(),
         ..Gantt::default()
@@ -86,10 +88,6 @@ fn frame(of: &OfBag<'_>, kinds: &Kinds<'_>) -> Gantt {
 
 fn kind_of(name: &str) -> &str {
     name.rsplit_once('-').map_or(name, |(kind, _)| kind)
-}
-
-fn s(at: Time) -> String {
-    format!("{:.1} s", at.as_secs_f64())
 }
 
 impl Lanes<'_> {
@@ -108,7 +106,7 @@ impl Lanes<'_> {
 
     /// A VM's lane, boot and credits.
     fn vm(&mut self, vm: &VmHistory) {
-        let record = self.of.record;
+        let (record, s) = (self.of.record, times::at(self.gantt.unit));
         let end = vm.end_or(record.end());
         let used = record.tasks.iter().flat_map(|task| &task.attempts);
         let used = used.filter(|a| a.vm == vm.id).map(|a| a.lane + 1).max().unwrap_or(0);
@@ -116,12 +114,12 @@ impl Lanes<'_> {
         let gone = vm
             .ended
             .map_or("still there".to_owned(), |(at, why, _)| format!("{} {}", why.word(), s(at)));
-        let market = match (vm.market, vm.credits.is_empty()) {
+        let points = record.credits(vm.id, &self.of.of.header.experiment.setup.catalogue);
+        let market = match (vm.market, points.is_empty()) {
             (Market::Spot, _) => "spot",
             (Market::OnDemand, true) => "on-demand",
             (Market::OnDemand, false) => "burstable",
         };
-        let points = record.credits(vm.id, &self.of.of.header.experiment.setup.catalogue);
         let points: Vec<_> = points.into_iter().map(|(at, c)| (at, c.as_f64())).collect();
         let name = "CPU credits".to_owned();
         let measure = (!points.is_empty()).then_some(Measure { name, points });
@@ -152,7 +150,7 @@ impl Lanes<'_> {
     }
 
     fn hibernations(&mut self, vm: &VmHistory) {
-        let end = vm.end_or(self.of.record.end());
+        let (end, s) = (vm.end_or(self.of.record.end()), times::at(self.gantt.unit));
         let lane = self.lane(vm.id);
         let rows = self.gantt.lanes.get(lane).map_or(1, |lane| lane.rows);
         for h in &vm.hibernations {
@@ -169,6 +167,7 @@ impl Lanes<'_> {
     /// Every attempt at a task.
     fn task(&mut self, task: &TaskOf<'_>) {
         let (id, name) = (task.id(), &task.spec.name);
+        let s = times::at(self.gantt.unit);
         let colour = self.kinds.get(kind_of(name)).copied().unwrap_or(0);
         for attempt in &task.is.attempts {
             let until = attempt.end_or(self.of.record.end());
@@ -258,6 +257,7 @@ const fn started(why: &StartReason) -> &'static str {
         StartReason::Migrated => "migrated",
         StartReason::Stolen => "stolen",
         StartReason::Retried => "retried",
+        StartReason::Due => "came due",
         StartReason::FirstInLine => "first in line",
         StartReason::EndsBeforeShadow { .. } | StartReason::OnExtra { .. } => "backfilled",
         StartReason::ShortestWaiting => "shortest waiting",

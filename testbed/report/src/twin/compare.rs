@@ -1,10 +1,9 @@
 //! From the folder of a run to its comparison with its twin.
 
 use std::path::Path;
-use std::time::Duration;
 
 use dormouse_analysis::Mode;
-use dormouse_analysis::fidelity::{Pace, expected, jobs_in};
+use dormouse_analysis::fidelity::{Pace, TwinDistance, expected, jobs_in};
 use dormouse_analysis::twin::{
     About, Both, Given, Measured, Twin, TwoTier, decided_again, has_begun, twin_of_bag,
     twin_of_jobs,
@@ -13,11 +12,10 @@ use dormouse_engine::Run;
 use dormouse_engine::drive::{PlayError, World};
 use dormouse_model::{Setup, Step, Submission};
 use dormouse_workload::WorkloadError;
-use serde::Deserialize;
 
 use super::TwinError;
 use crate::jobs::JobsError;
-use crate::output::{Header, OutputError, RunLog, open_log};
+use crate::output::{Header, LiveHeader, RunLog, live_header};
 use crate::virtual_run::{limit, model, play_out};
 use dormouse_experiment::Experiment;
 
@@ -35,8 +33,31 @@ pub fn twin_of(dir: &Path) -> Result<Twin, TwinError> {
     let steps = steps.ok_or_else(|| TwinError::NoSteps(dir.to_owned()))?;
     match header.experiment.scheduler {
         Some(_) => of_bag(&header, steps, dir),
-        None => of_jobs(&header, steps, dir),
+        None => {
+            let pace = pace(&header, dir)?;
+            of_jobs(&header, steps, (dir, pace))
+        }
     }
+}
+
+/// How far a live run with these steps is from its twin; `None`: it has none, or is shared.
+pub(crate) fn distance_of(
+    header: &Header,
+    live: &LiveHeader,
+    steps: &[Step],
+) -> Option<TwinDistance> {
+    let (steps, dir) = (steps.to_vec(), Path::new(dormouse_log::FILE));
+    let experiment = &header.experiment;
+    if experiment.requests.is_some() {
+        return None;
+    }
+    let pace = Pace { phase: live.phase(), ..Pace::at(experiment.live.speedup) };
+    let twin = match experiment.scheduler {
+        Some(_) => of_bag(header, steps, dir),
+        None => of_jobs(header, steps, (dir, pace)),
+    };
+    // One that never began, or whose decisions come out otherwise, has no twin: others say so.
+    twin.ok().map(|twin| twin.distance())
 }
 
 fn about(header: &Header) -> About {
@@ -80,7 +101,11 @@ fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<Twin, TwinErr
 
 /// A live run is played on the processors by which its jobs are judged, one of virtual time by its own
 /// model.
-fn of_jobs(header: &Header, live: Vec<Step>, dir: &Path) -> Result<Twin, TwinError> {
+fn of_jobs(
+    header: &Header,
+    live: Vec<Step>,
+    (dir, pace): (&Path, Pace),
+) -> Result<Twin, TwinError> {
     if !has_begun(&live) {
         return Err(TwinError::NeverBegan(dir.to_owned()));
     }
@@ -89,7 +114,7 @@ fn of_jobs(header: &Header, live: Vec<Step>, dir: &Path) -> Result<Twin, TwinErr
     let (twin, migration) = match header.mode {
         Mode::Virtual => (played(experiment, &mut model(experiment), (header.mode, &live))?, None),
         Mode::Live => {
-            let Measured { pace, migration, moves } = Measured::of(&live, pace(header, dir)?);
+            let Measured { pace, migration, moves } = Measured::of(&live, pace);
             let modelled = experiment.simulation().map(|jobs| jobs.migration_cost);
             let cost = migration.or(modelled).unwrap_or_default();
             (
@@ -101,23 +126,10 @@ fn of_jobs(header: &Header, live: Vec<Step>, dir: &Path) -> Result<Twin, TwinErr
     Ok(twin_of_jobs(about(header), &Both { live, twin }, migration))
 }
 
-/// As much of the first line as only a live run's log has.
-#[derive(Deserialize)]
-struct First {
-    live: Option<Live>,
-}
-
-#[derive(Deserialize)]
-struct Live {
-    phase_us: Option<u64>,
-}
-
 /// How the clock of a live run went, and how long the phases of its jobs were.
 fn pace(header: &Header, dir: &Path) -> Result<Pace, JobsError> {
-    let First { live } = open_log(dir)?.header_as().map_err(OutputError::from)?;
-    let pace = Pace::at(header.experiment.live.speedup);
-    let phase = live.and_then(|live| live.phase_us).map(Duration::from_micros);
-    Ok(Pace { phase: phase.unwrap_or(pace.phase), ..pace })
+    let phase = live_header(dir)?.phase();
+    Ok(Pace { phase, ..Pace::at(header.experiment.live.speedup) })
 }
 
 /// The steps of this run in virtual time, on these machines, with the jobs that came to it from

@@ -6,6 +6,7 @@ mod csv;
 mod error;
 mod table;
 
+pub(crate) use compare::distance_of;
 pub use compare::twin_of;
 pub use csv::csv;
 pub use error::TwinError;

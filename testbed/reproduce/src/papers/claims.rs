@@ -69,7 +69,7 @@ fn measured(
         Measure::Value => Some(series),
         Measure::Worst => {
             let worst = series.each.iter().flatten().copied().reduce(f64::min)?;
-            Some(Series { each: vec![Some(worst); series.each.len()], ..series })
+            Some(Series { each: vec![Some(worst); series.each.len()], is_share: false, ..series })
         }
         Measure::Resampled => Some(spread(series)),
         Measure::Slope => {
@@ -89,7 +89,7 @@ fn spread(series: Series) -> Series {
     let n = there.len() as f64;
     let mean = there.iter().sum::<f64>() / n;
     let each = series.each.iter().map(|x| x.map(|x| mean + (x - mean) * n.sqrt())).collect();
-    Series { each, ..series }
+    Series { each, is_share: false, ..series }
 }
 
 /// The slope of `y` over `x`, in per cent of the mean of `whole`: the samples are the jackknife's. `None` where

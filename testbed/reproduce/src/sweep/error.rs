@@ -7,6 +7,7 @@ use dormouse_policies::PlanError;
 
 use dormouse_experiment::InputError;
 use dormouse_report::jobs::JobsError;
+use dormouse_report::output::OutputError;
 
 /// Why a sweep can't be made.
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +32,12 @@ pub enum SweepError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The table of runs does not fit into Apache Parquet: why.
+    #[error("samples.parquet can't be made: {0}; use samples.csv, which has the same")]
+    Parquet(String),
+    /// The folder for the results can't be used.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// A live run could not be made: of which cell and seed, and why.
     #[error("the live run of {0}; see dormouse doctor, or leave out --live")]
     Live(String),
@@ -72,8 +79,9 @@ impl SweepError {
         match self {
             Self::Run { source: RunError::Jobs(error), .. } => error.is_bad_input(),
             Self::Run { source, .. } => matches!(source, RunError::Unschedulable(_)),
+            Self::Output(error) => error.is_bad_input(),
             Self::BadInput(_) => true,
-            Self::Io { .. } | Self::Live(_) => false,
+            Self::Io { .. } | Self::Live(_) | Self::Parquet(_) => false,
         }
     }
 }

@@ -7,6 +7,8 @@ use std::ops::RangeInclusive;
 use std::path::{Component, Path, PathBuf};
 
 use dormouse_analysis::Sample;
+use dormouse_report::output::make_folder;
+use dormouse_view::Table;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -43,9 +45,7 @@ impl Folder {
     /// Opens a sweep's folder or makes one; samples that are there will be used. That of another
     /// sweep, which this one will replace, wants `force`.
     pub fn open(path: &Path, spec: &Spec, force: bool) -> Result<Self, SweepError> {
-        if !path.exists() {
-            fs::create_dir_all(path).map_err(SweepError::io("make", path))?;
-        }
+        make_folder(path)?;
         let mut entries = fs::read_dir(path).map_err(SweepError::io("read", path))?;
         let (mut earlier, named) = (BTreeSet::new(), path.join(SPEC));
         if named.is_file() {
@@ -97,7 +97,7 @@ impl Folder {
         if !results.is_empty() {
             said["results"] = serde_json::json!(results);
         }
-        self.put(SPEC, &format!("{said:#}\n"))
+        self.put(SPEC, format!("{said:#}\n").as_bytes())
     }
 
     /// A last line that was cut off is dropped: its run is made again.
@@ -167,7 +167,7 @@ impl Folder {
                 text += &line(cell, seed, sample);
             }
         }
-        self.put(SAMPLES, &text)?;
+        self.put(SAMPLES, text.as_bytes())?;
         self.part = None;
         for stale in self.earlier.difference(&self.written).map(String::as_str).chain([PART]) {
             let path = self.path.join(stale);
@@ -184,10 +184,19 @@ impl Folder {
     /// Writes a whole file of results; one that was there is replaced at once.
     pub fn write(&mut self, name: &str, content: &str) -> Result<(), SweepError> {
         self.written.insert(name.to_owned());
-        self.put(name, content)
+        self.put(name, content.as_bytes())
     }
 
-    fn put(&self, name: &str, content: &str) -> Result<(), SweepError> {
+    /// Writes a table with a row for each run: `samples.csv` and `samples.parquet`.
+    pub fn write_runs(&mut self, table: &Table) -> Result<(), SweepError> {
+        self.write("samples.csv", &table.to_csv())?;
+        let name = "samples.parquet";
+        let content = table.to_parquet().map_err(|error| SweepError::Parquet(error.to_string()))?;
+        self.written.insert(name.to_owned());
+        self.put(name, &content)
+    }
+
+    fn put(&self, name: &str, content: &[u8]) -> Result<(), SweepError> {
         let path = self.path.join(name);
         let aside = self.path.join(format!("{name}.part"));
         if let Some(parent) = path.parent() {
@@ -233,10 +242,27 @@ fn line(cell: &dyn Sampled, seed: u64, sample: &Sample) -> String {
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
+    use crate::sweep::Reproduction;
 
     fn compare(on: &str) -> Spec {
         let (schedulers, set) = (Vec::new(), Vec::new());
-        Spec::Compare { schedulers, on: vec![on.to_owned()], set, seeds: 1 }
+        Spec::Compare { schedulers, saves: Vec::new(), on: vec![on.to_owned()], set, seeds: 1 }
+    }
+
+    #[test]
+    fn what_is_made_of_other_inputs_is_another_commands() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = |inputs: &str| {
+            let what = "burst-hads/plans".to_owned();
+            let inputs = Some(PathBuf::from(inputs));
+            Spec::Reproduce(Reproduction { what, inputs, ..Reproduction::default() })
+        };
+        drop(Folder::open(dir.path(), &of("ours"), false).unwrap());
+        drop(Folder::open(dir.path(), &of("ours"), false).unwrap());
+        let refused = Folder::open(dir.path(), &of("theirs"), false).unwrap_err();
+        assert!(refused.to_string().contains("--force"), "{refused}");
+        drop(Folder::open(dir.path(), &of("theirs"), true).unwrap());
+        assert_eq!(Spec::read(dir.path()).unwrap(), of("theirs"));
     }
 
     #[test]

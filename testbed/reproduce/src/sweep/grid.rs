@@ -1,16 +1,9 @@
-//! `dormouse sweep`: one experiment over lists of values of one key or several.
+//! The cells of `dormouse sweep`: one experiment over lists of values of one key or several.
 
-use std::collections::BTreeSet;
-
-use dormouse_analysis::{METRICS, Metric, Sample, series};
-use dormouse_estimate::Estimate;
-use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
-use dormouse_view::{Block, Cell as Shown, Column, Page, Table};
-
-use super::{Cell, Samples, Shared, SweepError};
+use super::{Cell, Shared, SweepError};
 
 /// The key whose values are not run under seeds, but are seeds.
-const SEED: &str = "seed";
+pub(super) const SEED: &str = "seed";
 /// The most experiments of a sweep.
 const MOST: usize = 10_000;
 
@@ -32,8 +25,7 @@ impl Sweep {
     ///
     /// # Errors
     ///
-    /// A key has two lists, there are more than 10,000 cells, seeds are said twice, or an experiment is
-    /// wrong.
+    /// A key has two lists, there are more than 10,000 cells, seeds are said twice, or an experiment is wrong.
     pub fn of(
         experiment: &str,
         set: &[String],
@@ -83,116 +75,6 @@ impl Sweep {
         }
         Ok(Self { keys, values, cells })
     }
-
-    /// The table for people.
-    pub fn table(&self, samples: &Samples) -> Table {
-        let there = figures(samples);
-        let mut table = Table::of(self.values.iter().zip(samples));
-        for (n, key) in self.keys.iter().enumerate() {
-            table = table.column(Column::text(key), |(values, _)| values[n].clone());
-        }
-        for metric in METRICS.iter().filter(|m| m.in_table && there.contains(m.name)) {
-            let column = Column::mean(metric.heading).digits(metric.digits);
-            table = table.column(column, |(_, samples)| {
-                estimate(samples, metric.name).map(|e| Shown::mean(e.mean, e.ci95, e.n))
-            });
-        }
-        table.into()
-    }
-
-    /// `table.csv`. Several keys, and their values in the same order, are joined by semicolons.
-    pub fn csv(&self, samples: &Samples) -> String {
-        let there = figures(samples);
-        // The ones with names for people first, in their order.
-        let known = METRICS.iter().map(|metric| metric.name).filter(|name| there.contains(*name));
-        let others = there.iter().copied().filter(|name| Metric::named(name).is_none());
-        let metrics: Vec<&str> = known.chain(others).collect();
-        let lines = self.values.iter().zip(samples).flat_map(|(values, samples)| {
-            let of = |name| Some((values.join(";"), name, estimate(samples, name)?));
-            metrics.iter().copied().filter_map(of).collect::<Vec<_>>()
-        });
-        let number = |name: &str| Column::number(name).file_digits(6);
-        let table = Table::of(lines)
-            .column(Column::text("key"), |_| self.keys.join(";"))
-            .column(Column::text("value"), |(values, ..)| values.clone())
-            .column(Column::text("metric"), |(_, name, _)| *name)
-            .column(number("mean"), |(_, _, of)| of.mean)
-            .column(number("ci95_low"), |(_, _, of)| of.ci95.map(|(low, _)| low))
-            .column(number("ci95_high"), |(_, _, of)| of.ci95.map(|(_, high)| high))
-            .column(Column::count("n"), |(_, _, of)| of.n);
-        Table::from(table).to_csv()
-    }
-
-    /// `plot.svg`: one figure against another, and of each value the means with their confidence
-    /// intervals; joined where the values are numbers of one key.
-    pub fn plot(&self, samples: &Samples) -> Chart {
-        let first = self.cells.first().map(|cell| &cell.experiment);
-        let [x, y] = match first.map(|of| (of.scheduler.is_some(), of.jobs.is_some())) {
-            Some((false, true)) => ["mean_response_s", "mean_bounded_slowdown"],
-            Some((false, false)) => ["host_utilisation", "failed_normal"],
-            _ => ["makespan_s", "cost_usd"],
-        };
-        let heading = |name| Metric::named(name).map_or(name, |metric| metric.heading);
-        let name = |values: &Vec<String>| {
-            if values.is_empty() { "runs".to_owned() } else { values.join(", ") }
-        };
-        let mut series = Vec::new();
-        for (colour, (values, samples)) in self.values.iter().zip(samples).enumerate() {
-            let point = |s: &Sample| Some(Point::new(s.figure(x)?, s.figure(y)?));
-            let points = samples.iter().filter_map(point).collect();
-            series.push(Series { name: name(values), colour, look: Look::Sample, points });
-        }
-        let means = self.values.iter().zip(samples).filter_map(|(values, samples)| {
-            let (x, y) = (estimate(samples, x)?, estimate(samples, y)?);
-            let name = format!("mean of {}", name(values));
-            Some(Point { interval: y.ci95, name, ..Point::new(x.mean, y.mean) })
-        });
-        let (look, called) = match self.is_over_numbers() {
-            true => (Look::Line, "means, in order"),
-            false => (Look::Mean, "means"),
-        };
-        let points = means.collect();
-        series.push(Series { name: called.to_owned(), colour: 7, look, points });
-        let over = if self.keys.is_empty() {
-            String::new()
-        } else {
-            format!(", over {}", self.keys.join(" and "))
-        };
-        let panel = Panel {
-            title: format!("{} against {}{over}", heading(y), heading(x)),
-            x: Axis::new(heading(x), Scale::Linear),
-            y: Axis::new(heading(y), Scale::Linear),
-            series,
-            ..Panel::default()
-        };
-        Chart { title: String::new(), panels: vec![panel] }
-    }
-
-    /// The page of `report.html`.
-    pub fn page(&self, samples: &Samples, command: &str) -> Page {
-        let names: BTreeSet<&str> = self.cells.iter().map(|cell| cell.name.as_str()).collect();
-        let name = names.into_iter().collect::<Vec<_>>().join(", ");
-        let title = match self.keys.is_empty() {
-            true => name,
-            false => format!("{name} over {}", self.keys.join(" and ")),
-        };
-        let runs: usize = samples.iter().map(Vec::len).sum();
-        let lead = format!(
-            "{runs} runs in virtual time, of {} settings; means with their 95 % confidence intervals.",
-            self.cells.len()
-        );
-        let mut page = Page::new(title, lead);
-        page.section("Figures", [Block::Table(self.table(samples))]);
-        page.section("Runs", [Block::Plots(self.plot(samples).to_markup())]);
-        page.section("The same again", [Block::Command(command.to_owned())]);
-        page
-    }
-
-    /// Whether its values are on a scale: between names there is nothing.
-    fn is_over_numbers(&self) -> bool {
-        let is_number = |value: &String| value.parse::<f64>().is_ok();
-        self.keys.len() == 1 && self.values.iter().flatten().all(is_number)
-    }
 }
 
 /// Every choice of a value from each list; those of the last change first.
@@ -222,18 +104,6 @@ fn split(list: &str) -> Vec<String> {
         }
     }
     parts.into_iter().map(|p| p.trim().to_owned()).filter(|p| !p.is_empty()).collect()
-}
-
-/// The names of all figures of these samples.
-fn figures(samples: &Samples) -> BTreeSet<&str> {
-    let all = || samples.iter().flatten();
-    let (figures, batches) =
-        (all().flat_map(|s| s.figures.keys()), all().flat_map(|s| s.batches.keys()));
-    figures.chain(batches).map(String::as_str).collect()
-}
-
-fn estimate(samples: &[Sample], metric: &str) -> Option<Estimate> {
-    series(samples, metric).estimate()
 }
 
 #[cfg(test)]

@@ -4,9 +4,12 @@ mod cell;
 mod error;
 mod folder;
 mod grid;
+mod page;
+mod plots;
 mod shard;
 mod shared;
 mod spec;
+mod tables;
 mod work;
 
 pub use cell::Cell;

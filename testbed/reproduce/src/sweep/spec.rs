@@ -37,6 +37,9 @@ pub struct Reproduction {
     /// A folder of records of spot prices, for what is made of such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PathBuf>,
+    /// A folder of inputs, for what is made of such.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inputs: Option<PathBuf>,
     /// The words of the command that makes the same again.
     pub words: Vec<String>,
 }
@@ -51,6 +54,9 @@ pub enum Spec {
     Compare {
         /// Names of the schedulers; the others are compared with the first.
         schedulers: Vec<String>,
+        /// What saves the work of tasks, in the place of schedulers that are compared.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        saves: Vec<String>,
         /// Files or built-in experiments.
         on: Vec<String>,
         /// Settings of every cell, `key=value`.
@@ -109,12 +115,16 @@ impl Spec {
     pub fn command(&self) -> String {
         match self {
             Self::Reproduce(asked) => command_line(&asked.words),
-            Self::Compare { schedulers, on, set, seeds } => {
-                let (schedulers, on, seeds) =
-                    (schedulers.join(","), on.join(","), seeds.to_string());
-                let words = ["dormouse", "compare", "--schedulers", &schedulers, "--on", &on];
-                let set = set.iter().flat_map(|set| ["--set", set]);
-                command_line(words.into_iter().chain(["--seeds", &seeds]).chain(set))
+            Self::Compare { schedulers, saves, on, set, seeds } => {
+                let list =
+                    |option, list: &[String]| (!list.is_empty()).then(|| [option, list.join(",")]);
+                let lists = [("--schedulers", schedulers), ("--saves", saves), ("--on", on)];
+                let lists =
+                    lists.into_iter().filter_map(|(option, all)| list(option.to_owned(), all));
+                let words = ["dormouse", "compare"].map(str::to_owned).into_iter();
+                let seeds = ["--seeds".to_owned(), seeds.to_string()];
+                let set = set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
+                command_line(words.chain(lists.flatten()).chain(seeds).chain(set))
             }
             Self::Sweep { experiment, set, seeds } => {
                 let seeds = seeds.to_string();

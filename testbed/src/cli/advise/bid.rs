@@ -12,6 +12,7 @@ use dormouse_units::{Price, Span, Time};
 use dormouse_view::{Column, Table};
 use serde_json::json;
 
+use super::job::in_minutes;
 use super::told::{Advice, Where};
 use crate::cli::failure::Failure;
 use dormouse_experiment::{Pick, PriceSeries, price_series};
@@ -70,15 +71,16 @@ impl BidArgs {
         let best = best_type(&all);
         let verdict = match best.and_then(|n| Some((&traces[n].0, all[n].expected_s?))) {
             Some((name, s)) => format!(
-                "Bid {bid} for {name}: a job of {work} is expected to execute for {:.1} min there, waiting left out.",
+                "Bid {bid} for {name}: a job of {} is expected to run for {:.1} min there, its waits not counted.",
+                in_minutes(work),
                 s / 60.0
             ),
             None if traces.iter().all(|(.., until)| until.since(Time::ZERO) < work) => {
-                format!("No record is as long as a job of {work}: give longer ones.")
+                format!("No record is as long as a job of {}: give longer ones.", in_minutes(work))
             }
             None => format!(
-                "No type was left to a bid of {bid} for as long as a job of {work} takes: bid more, or \
-                 checkpoint it."
+                "A bid of {bid} held no type for as long as a job of {} takes: bid more, or checkpoint it.",
+                in_minutes(work)
             ),
         };
         let verdict =
@@ -89,11 +91,12 @@ impl BidArgs {
             .column(Column::number("available, %").named("available_pct").digits(1), |(_, of)| {
                 of.available * 100.0
             })
-            .column(Column::count("taken"), |(_, of)| of.taken as u64)
-            .column(Column::number("expected, min").named("expected_min").digits(1), |(_, of)| {
-                of.expected_s.map(minutes)
-            });
-        table = table.column(Column::count("jobs"), |(_, of)| of.jobs as u64);
+            .column(Column::count("times taken away").named("taken"), |(_, of)| of.taken as u64)
+            .column(
+                Column::number("expected time to run, min").named("expected_min").digits(1),
+                |(_, of)| of.expected_s.map(minutes),
+            );
+        table = table.column(Column::count("jobs tried").named("jobs"), |(_, of)| of.jobs as u64);
         for (n, scheme) in SpotScheme::ALL.into_iter().enumerate() {
             let (name, key) = (scheme.name(), scheme.name().to_lowercase());
             let usd = Column::number(format!("{name}, $")).named(format!("{key}_usd")).digits(3);
@@ -112,14 +115,13 @@ impl BidArgs {
             .iter()
             .map(|(name, trace, until)| (name.clone(), expectations(trace, *until, &job)));
         let json = json!({ "bid": bid, "type": best.map(|n| &traces[n].0), "notes": odd });
-        let words = ["bid, $ an hour", "expected execution, min"];
+        let words = ["bid, $ an hour", "expected time to run, min"];
         Advice { title: "Bid", verdict, table: table.into(), words, curves: curves.collect(), json }
             .tell(&self.to)
     }
 }
 
-/// The expected execution, in minutes, over the bid: at most 200 of them between the lowest price and the
-/// highest.
+/// The expected execution, in minutes, over the bid: at most 200 of them between the lowest price and the highest.
 fn expectations(trace: &PriceTrace, until: Time, job: &SpotJob) -> Vec<(f64, f64)> {
     let prices = || trace.steps().iter().map(|(_, price)| price.as_nanos_per_hour());
     let (Some(least), Some(most)) = (prices().min(), prices().max()) else { return Vec::new() };

@@ -10,9 +10,10 @@ use dormouse_units::Span;
 use dormouse_view::{Column, Table};
 use serde_json::json;
 
-use super::job::{Job, named};
+use super::job::{Job, in_minutes, named};
 use super::told::{Advice, Where};
 use crate::cli::failure::Failure;
+use crate::said;
 use dormouse_experiment::law;
 
 #[derive(Debug, Args)]
@@ -43,7 +44,7 @@ impl CheckpointsArgs {
         let Job { job, age, model } = &self.of;
         let mut notes = Vec::new();
         let lifetimes = law(model, &mut notes)?;
-        notes.iter().for_each(|note| eprintln!("dormouse: {note}"));
+        notes.iter().for_each(|note| said::note(note));
         let step = self.step.as_micros();
         let steps = |option: &str, span: Span| match (
             span.as_micros() % step.max(1),
@@ -85,12 +86,12 @@ impl CheckpointsArgs {
         let chosen = expected(&problem, &|left, age| plan.next(left, age)).map_err(bad)?;
         let (takes, even) = (minutes(chosen), minutes(even));
         let overhead = chosen / plan.job() as f64 - 1.0;
+        let [long, old, mttf] = [*job, *age, self.mttf].map(in_minutes);
         let mut verdict = format!(
-            "A job of {job} on a VM of age {age} is expected to take {takes:.2} min (+{:.2} %); {even:.2} min with a \
-             checkpoint after every {:.0} min of work (Young-Daly, MTTF {}).",
+            "A job of {long} on a VM of age {old} is expected to take {takes:.2} min (+{:.2} %); {even:.2} min with a \
+             checkpoint after every {:.0} min of work (Young-Daly, MTTF {mttf}).",
             100.0 * overhead,
             hours(tau) * 60.0,
-            self.mttf,
         );
         let own_sum = minutes(plan.makespan());
         if self.mode == DpMode::Artifact {
@@ -112,10 +113,11 @@ impl CheckpointsArgs {
         let ages =
             (0..=survival.last().min(first.max(day))).step_by(usize::try_from(every).unwrap_or(1));
         let alive = ages.filter(|age| survival.alive(*age) > 0.0);
-        let curve =
-            alive.filter_map(|age| Some((hours(age), minutes(plan.makespan_at(age)?)))).collect();
+        let curve = alive
+            .filter_map(|age| Some((hours(age) * 60.0, minutes(plan.makespan_at(age)?))))
+            .collect();
         let words = [
-            "VM's age at the beginning, h",
+            "VM's age at the beginning, min",
             match self.mode {
                 DpMode::Artifact => "the authors' sum, min",
                 DpMode::Conditional => "expected time, min",

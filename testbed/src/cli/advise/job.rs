@@ -2,6 +2,7 @@
 
 use clap::Args;
 use dormouse_units::Span;
+use dormouse_view::number::short;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
@@ -21,6 +22,16 @@ pub(super) struct Job {
         default_value = "bathtub = { a = 0.4137, b = \"24h\", tau1 = \"54m\", tau2 = \"45.6m\" }"
     )]
     pub(super) model: String,
+}
+
+/// A length of time in minutes, the unit of the page.
+pub(super) fn in_minutes(span: Span) -> String {
+    format!("{} min", short(span.as_secs_f64() / 60.0))
+}
+
+/// A length of time in hours, the unit of the page.
+pub(super) fn in_hours(span: Span) -> String {
+    format!("{} h", short(span.as_secs_f64() / 3_600.0))
 }
 
 /// The value of this name.

@@ -5,9 +5,10 @@ use dormouse_policies::service::ReusePolicy;
 use dormouse_view::{Column, Table};
 use serde_json::json;
 
-use super::job::{Job, named};
+use super::job::{Job, in_hours, named};
 use super::told::{Advice, Where};
 use crate::cli::failure::Failure;
+use crate::said;
 use dormouse_experiment::law;
 
 #[derive(Debug, Args)]
@@ -26,7 +27,7 @@ impl ReuseArgs {
         let Job { job, age, model } = &self.of;
         let mut notes = Vec::new();
         let lifetimes = law(model, &mut notes)?;
-        notes.iter().for_each(|note| eprintln!("dormouse: {note}"));
+        notes.iter().for_each(|note| said::note(note));
         let (work, at) = (job.as_secs_f64() / 3_600.0, age.as_secs_f64() / 3_600.0);
         let compare = |at: f64, work: f64| self.policy.compare(lifetimes.law(), at, work);
         let both = compare(at, work);
@@ -39,13 +40,16 @@ impl ReuseArgs {
         }
         let verdict = if both.here.is_finite() {
             format!(
-                "{} for a job of {job}: {:.4} on the VM of age {age}, {:.4} on a new one ({}).",
+                "{} for a job of {}: {:.4} on the VM of age {}, {:.4} on a new one ({}).",
                 if both.reuse() { "Take the VM that is there" } else { "Take a new VM" },
+                in_hours(*job),
                 both.here,
+                in_hours(*age),
                 both.anew,
                 self.policy.about(),
             )
         } else {
+            let [job, age] = [*job, *age].map(in_hours);
             format!("Take a new VM for a job of {job}: none of age {age} lives for so long.")
         };
         let hours = || (0..=48).map(|n| f64::from(n) / 2.0);
@@ -55,10 +59,12 @@ impl ReuseArgs {
         let alive: Vec<f64> = hours().filter(|at| compare(*at, work).here.is_finite()).collect();
         let table = Table::of(alive.iter().copied())
             .column(Column::number("VM's age, h").named("age_h").digits(1), |at| *at)
-            .column(Column::number("there").digits(4), |at| compare(*at, work).here)
-            .column(Column::number("new").digits(4), |_| both.anew)
+            .column(Column::number("on the VM that is there").named("there").digits(4), |at| {
+                compare(*at, work).here
+            })
+            .column(Column::number("on a new VM").named("new").digits(4), |_| both.anew)
             .column(
-                Column::number("longest job to take it for, h").named("longest_h").digits(1),
+                Column::number("longest job for which to take it, h").named("longest_h").digits(1),
                 |at| longest(*at),
             );
         let curve = |of: &dyn Fn(f64) -> f64| alive.iter().map(|at| (*at, of(*at))).collect();

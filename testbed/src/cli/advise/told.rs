@@ -1,6 +1,5 @@
 //! How advice is told: on the terminal, as JSON, as a page.
 
-use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,9 +10,11 @@ use serde_json::{Value, json};
 use crate::cli::failure::Failure;
 use crate::cli::print::show;
 use dormouse_experiment::command_line;
+use dormouse_report::output::write_in;
 
 /// Where advice goes.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Results")]
 pub(super) struct Where {
     /// Leave table.csv, plot.svg and report.html there
     #[arg(long, value_name = "DIR")]
@@ -52,18 +53,12 @@ impl Advice {
             let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
             let command = command_line(["dormouse".to_owned()].into_iter().chain(words));
             page.section("Reproduce", [Block::Command(command)]);
-            let refused =
-                |error| Failure::Broken(format!("cannot write into {}: {error}", dir.display()));
             let files = [
                 ("table.csv", table.to_csv()),
                 ("plot.svg", panel.to_svg()),
                 ("report.html", page.to_html()),
             ];
-            fs::create_dir_all(dir).map_err(refused)?;
-            files
-                .iter()
-                .try_for_each(|(name, text)| fs::write(dir.join(name), text))
-                .map_err(refused)?;
+            files.iter().try_for_each(|(name, text)| write_in(dir, name, text))?;
         }
         json["decision"] = json!(verdict);
         json["table"] = table.to_json();

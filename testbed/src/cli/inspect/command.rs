@@ -10,12 +10,14 @@ use dormouse_input::{Chosen, Source};
 
 use super::head::Head;
 use super::kind::Kind;
+use crate::cli::args::Say;
 use crate::cli::failure::Failure;
+use crate::cli::next_steps;
 use crate::cli::print::show;
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// A file of jobs, prices, lifetimes, availability, interruptions, instance types or requests for VMs, packed or not
+    /// A file of jobs, a workflow, prices, lifetimes, availability, interruptions, instance types or requests for VMs, packed or not
     pub(super) file: PathBuf,
     /// Which column is what, such as price=SpotPrice or at=3, where the file's names are not known
     #[arg(long, value_name = "NAME=HEADING")]
@@ -89,7 +91,10 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
         return Err(args.refused(what, format!("known are {}", Kind::listed())));
     };
     let found = kind.inspect(args, &head)?;
-    show(args.json, &found, || found.to_string().trim_end().to_owned())
+    show(args.json, &found, || found.to_string().trim_end().to_owned())?;
+    let say = Say { quiet: false, json: args.json };
+    next_steps::say(say, || next_steps::after_inspect(found.kind(), &args.file));
+    Ok(())
 }
 
 /// What a file is that is an input of its own, and how it is used; `None`: it is another.

@@ -66,6 +66,11 @@ impl Found {
         }
     }
 
+    /// The kind of the file, such as "spot prices".
+    pub(super) fn kind(&self) -> &'static str {
+        self.kind
+    }
+
     /// Adds something that was understood.
     pub(super) fn fact(&mut self, name: impl Into<String>, value: impl ToString) {
         self.facts.push((name.into(), value.to_string()));

@@ -10,7 +10,7 @@ use dormouse_workload::{JobsFormat, RequestFile};
 use super::command::InspectArgs;
 use super::found::Found;
 use super::head::Head;
-use super::{acts, availability, catalogue, jobs, lifetimes, prices, requests};
+use super::{acts, availability, catalogue, jobs, lifetimes, prices, requests, workflows};
 use crate::cli::failure::Failure;
 
 /// What a file is of.
@@ -28,13 +28,21 @@ pub(super) struct Kind {
 }
 
 /// All kinds, in the order in which they are asked: the first that says yes is it.
-const KINDS: [Kind; 8] = [
+const KINDS: [Kind; 9] = [
     Kind {
         name: "parallel jobs (SWF, Batsim, sacct)",
         is: |head, _| Ok(JobsFormat::of(head.bytes()).is_some()),
         keys: &[&["jobs", "profiles"], &["subtime"]],
         columns: &[],
         inspect: jobs::inspect,
+    },
+    Kind {
+        name: "workflows (DAGMan, WfCommons)",
+        is: |head, _| Ok(workflows::format_of(head).is_some()),
+        keys: &[],
+        // None: a file that is told by --column alone is another.
+        columns: &[],
+        inspect: workflows::inspect,
     },
     Kind {
         name: "lifetimes of VMs",

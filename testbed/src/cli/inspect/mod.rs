@@ -12,5 +12,6 @@ mod lifetimes;
 mod price_lines;
 mod prices;
 mod requests;
+mod workflows;
 
 pub(crate) use command::{InspectArgs, inspect};

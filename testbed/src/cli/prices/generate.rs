@@ -8,7 +8,9 @@ use dormouse_units::{Ppm, Price, Span, Stream, Time};
 use serde_json::json;
 
 use super::describe::csv;
+use crate::cli::args::Say;
 use crate::cli::failure::Failure;
+use crate::cli::next_steps;
 use crate::cli::print::{save, show};
 
 #[derive(Debug, Args)]
@@ -26,16 +28,16 @@ pub(crate) struct GenerateArgs {
     #[arg(long, default_value = "2h")]
     every: Span,
     /// Mean time from a spike to the next one
-    #[arg(long, default_value = "5d")]
+    #[arg(long, default_value = "5d", help_heading = "Spikes")]
     spike_every: Span,
     /// How long a spike lasts, in the mean; 0s: there are none
-    #[arg(long, default_value = "2h")]
+    #[arg(long, default_value = "2h", help_heading = "Spikes")]
     spike_lasts: Span,
     /// How far above the highest other price a spike is, in the mean
-    #[arg(long, default_value = "0.2")]
+    #[arg(long, default_value = "0.2", help_heading = "Spikes")]
     spike_lift: Price,
     /// The coefficient of variation of spikes' times and heights, such as 0.8
-    #[arg(long, default_value = "0.8", value_parser = spread)]
+    #[arg(long, default_value = "0.8", value_parser = spread, help_heading = "Spikes")]
     spike_spread: Ppm,
     /// For how long
     #[arg(long, default_value = "90d")]
@@ -44,10 +46,10 @@ pub(crate) struct GenerateArgs {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Where to write the record, as CSV
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", help_heading = "Results")]
     out: PathBuf,
     /// Print the figures as JSON
-    #[arg(long)]
+    #[arg(long, help_heading = "Results")]
     json: bool,
 }
 
@@ -87,6 +89,7 @@ impl GenerateArgs {
             "mean_usd": { "stated": model.mean_usd(), "drawn": drawn.mean_usd },
             "in_spikes": { "stated": model.spike_share(), "drawn": above(high) },
         });
+        let say = Say { quiet: false, json: self.json };
         show(self.json, value, || {
             format!(
                 "{} changes in {lasts}, {a_day:.2} a day (stated {:.2}); mean ${:.4} (stated {:.4}); {:.2} % of the time \
@@ -98,6 +101,8 @@ impl GenerateArgs {
                 100.0 * above(high),
                 100.0 * model.spike_share(),
             )
-        })
+        })?;
+        next_steps::say(say, || next_steps::after_prices(&self.out));
+        Ok(())
     }
 }

@@ -1,17 +1,20 @@
 "use strict";
-// Figures: what an item is, shown where the pointer is; and those to look around in: zoom, move,
-// and a filter by text. Without scripts they are still whole, with the browser's own tooltips.
+// Figures: what an item is, shown where the pointer is and by arrow keys; and those to look around in: zoom,
+// move, and a filter by text. Without scripts they are still whole, with the browser's own tooltips.
 (() => {
   const tip = document.createElement("div");
   tip.className = "tip";
   tip.hidden = true;
-  document.body.append(tip);
+  // What keys come to is read out.
+  const heard = document.createElement("div");
+  heard.className = "heard";
+  heard.setAttribute("role", "status");
+  document.body.append(tip, heard);
 
   // A title becomes our tooltip, so that the browser doesn't show it a second time.
   const texts = new WeakMap();
   for (const title of document.querySelectorAll("figure svg title")) {
     texts.set(title.parentNode, title.textContent);
-    title.parentNode.setAttribute("aria-label", title.textContent);
     title.remove();
   }
 
@@ -22,19 +25,57 @@
     return null;
   };
 
+  const show = (text, x, y) => {
+    tip.hidden = !text;
+    if (!text) return;
+    tip.textContent = text;
+    const { width, height } = tip.getBoundingClientRect();
+    const below = y + 16;
+    tip.style.left = Math.max(4, Math.min(x + 14, innerWidth - width - 6)) + "px";
+    tip.style.top = (below + height < innerHeight ? below : y - height - 12) + "px";
+  };
+
+  // The item that keys have come to, in any figure.
+  let at = null;
+  const leave = () => {
+    at?.classList.remove("at");
+    at = null;
+    show("");
+  };
+  const step = (figure, by) => {
+    const items = [...figure.querySelectorAll(".item:not(.out)")].filter((item) => texts.has(item));
+    if (!items.length) return;
+    const from = items.indexOf(at);
+    const to = from < 0 ? (by > 0 ? 0 : items.length - 1) : Math.min(items.length - 1, Math.max(0, from + by));
+    leave();
+    at = items[to];
+    at.classList.add("at");
+    at.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const { right, bottom } = at.getBoundingClientRect();
+    show(texts.get(at), right, bottom);
+    heard.textContent = texts.get(at);
+  };
+
   for (const figure of document.querySelectorAll("figure")) {
-    figure.addEventListener("pointermove", (event) => {
-      const text = textAt(event.target, figure);
-      tip.hidden = !text;
-      if (!text) return;
-      tip.textContent = text;
-      const { width, height } = tip.getBoundingClientRect();
-      const left = Math.min(event.clientX + 14, innerWidth - width - 6);
-      const below = event.clientY + 16;
-      tip.style.left = Math.max(4, left) + "px";
-      tip.style.top = (below + height < innerHeight ? below : event.clientY - height - 12) + "px";
+    figure.addEventListener("pointermove", (event) => show(textAt(event.target, figure), event.clientX, event.clientY));
+    figure.addEventListener("pointerleave", () => show(""));
+    const svg = figure.querySelector("svg");
+    const box = figure.querySelector(".view") ?? figure;
+    if (box === figure && svg?.querySelector(".item")) {
+      figure.tabIndex = 0;
+      figure.setAttribute("role", "group");
+      figure.setAttribute("aria-label", `${svg.getAttribute("aria-label")}; arrow keys go from point to point`);
+    }
+    box.addEventListener("keydown", (event) => {
+      if (event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (by) {
+        event.preventDefault();
+        step(figure, by);
+      }
+      if (event.key === "Escape") leave();
     });
-    figure.addEventListener("pointerleave", () => { tip.hidden = true; });
+    box.addEventListener("blur", leave);
   }
 
   const explore = (figure) => {
@@ -44,7 +85,7 @@
     const all = { x: whole.x, y: whole.y, w: whole.width, h: whole.height };
     let now = { ...all };
 
-    const show = (to) => {
+    const look = (to) => {
       const w = Math.min(all.w, Math.max(all.w / 64, to.w));
       const h = (w / all.w) * all.h;
       now = {
@@ -59,8 +100,17 @@
     const zoom = (factor, px = 0.5, py = 0.5) => {
       const w = Math.min(all.w, now.w * factor);
       const h = (w / all.w) * all.h;
-      show({ w, x: now.x + (now.w - w) * px, y: now.y + (now.h - h) * py });
+      look({ w, x: now.x + (now.w - w) * px, y: now.y + (now.h - h) * py });
     };
+    figure.querySelector(".view").addEventListener("keydown", (event) => {
+      const move = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[event.key];
+      if (event.altKey || event.ctrlKey || event.metaKey) return;
+      if (event.key === "+") zoom(0.7);
+      else if (event.key === "-") zoom(1 / 0.7);
+      else if (move && event.shiftKey) look({ w: now.w, x: now.x + (move[0] * now.w) / 4, y: now.y + (move[1] * now.h) / 4 });
+      else return;
+      event.preventDefault();
+    });
     const partOf = (event) => {
       const box = svg.getBoundingClientRect();
       return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
@@ -82,7 +132,7 @@
     svg.addEventListener("pointermove", (event) => {
       if (!from) return;
       const [px, py] = partOf(event);
-      show({ w: now.w, x: from.x - (px - from.at[0]) * now.w, y: from.y - (py - from.at[1]) * now.h });
+      look({ w: now.w, x: from.x - (px - from.at[0]) * now.w, y: from.y - (py - from.at[1]) * now.h });
     });
     for (const end of ["pointerup", "pointercancel"]) {
       svg.addEventListener(end, () => { from = null; });
@@ -111,7 +161,7 @@
     for (const [name, about, act] of [
       ["+", "zoom in", () => zoom(0.7)],
       ["−", "zoom out", () => zoom(1 / 0.7)],
-      ["all", "show all of it", () => { input.value = ""; filter(""); show(all); }],
+      ["all", "show all of it", () => { input.value = ""; filter(""); look(all); }],
     ]) {
       const button = document.createElement("button");
       button.textContent = name;
@@ -119,7 +169,10 @@
       button.addEventListener("click", act);
       tools.append(button);
     }
-    tools.append("Ctrl and the wheel zoom, dragging moves");
+    const hint = document.createElement("span");
+    hint.className = "hint";
+    hint.textContent = "Ctrl and the wheel or + and − zoom; dragging, or Shift and arrow keys, moves; arrow keys go from item to item";
+    tools.append(hint);
     figure.prepend(tools);
   };
   document.querySelectorAll("figure.explore").forEach(explore);

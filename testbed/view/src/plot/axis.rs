@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::svg::{line, text};
 use super::text::width;
 use crate::number::fixed;
+use crate::time_unit::TimeUnit;
 
 /// Font size of tick labels, in pixels.
 pub(super) const SIZE: f64 = 11.0;
@@ -23,8 +24,8 @@ pub enum Scale {
     Logarithmic,
     /// Values are exponents of two, and the labels the powers.
     PowersOfTwo,
-    /// Seconds, with labels in the unit that people would count them in.
-    Time,
+    /// Seconds, with labels in this unit.
+    Time(TimeUnit),
 }
 
 /// An axis of a panel: its label and its scale.
@@ -74,8 +75,8 @@ impl Laid {
                 let step = nice_step(if high > low { (high - low) / 5.0 } else { 1.0 });
                 ((low / step).floor() * step, (high / step).ceil().max(1.0) * step)
             }
-            Scale::Time if high > low => (low, high),
-            Scale::Linear | Scale::Time => {
+            Scale::Time(_) if high > low => (low, high),
+            Scale::Linear | Scale::Time(_) => {
                 // There is a unit to both sides if all values are zero.
                 let room = ((high - low) * 0.06).max(high.abs() * 0.01);
                 let room = if room > 0.0 { room } else { 1.0 };
@@ -168,9 +169,9 @@ impl Laid {
                 let ticks = even(low, high, step).into_iter().filter(|t| t.fract() == 0.0);
                 ticks.map(|tick| (tick, crate::number::short(libm::exp2(tick)))).collect()
             }
-            Scale::Time => {
-                let step = time_step((high - low) / count);
-                even(low, high, step).into_iter().map(|t| (t, time_label(t, step))).collect()
+            Scale::Time(unit) => {
+                let step = time_step((high - low) / count, unit);
+                even(low, high, step).into_iter().map(|t| (t, time_label(t, step, unit))).collect()
             }
             Scale::Linear | Scale::FromZero => {
                 let step = nice_step((high - low) / count);
@@ -201,29 +202,26 @@ fn nice_step(rough: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// The next step that people count time in, in seconds.
-fn time_step(rough: f64) -> f64 {
-    const STEPS: [f64; 20] = [
+/// The next step that people count time in, in seconds, that comes to short numbers of this unit.
+fn time_step(rough: f64, unit: TimeUnit) -> f64 {
+    const STEPS: [f64; 18] = [
         1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0, 1_800.0, 3_600.0,
-        7_200.0, 14_400.0, 21_600.0, 43_200.0, 86_400.0, 172_800.0, 432_000.0,
+        7_200.0, 14_400.0, 21_600.0, 43_200.0, 86_400.0,
     ];
-    if rough < 1.0 {
-        return nice_step(rough);
+    let own = unit.seconds();
+    let nice = nice_step(rough / own) * own;
+    if rough < own {
+        return nice;
     }
-    let step = STEPS.into_iter().find(|step| *step >= rough);
-    step.unwrap_or_else(|| nice_step(rough / 86_400.0) * 86_400.0)
+    let whole = STEPS.into_iter().filter(|step| *step >= own);
+    whole.into_iter().find(|step| *step >= rough).unwrap_or(nice)
 }
 
 /// The label of a tick at `at` seconds, where ticks are `step` seconds apart.
-fn time_label(at: f64, step: f64) -> String {
-    let (unit, name) = match step {
-        s if s < 60.0 => (1.0, "s"),
-        s if s < 3_600.0 => (60.0, "min"),
-        s if s < 86_400.0 => (3_600.0, "h"),
-        _ => (86_400.0, "d"),
-    };
-    let digits = if (step / unit).fract() == 0.0 { 0 } else { 1 };
-    format!("{} {name}", fixed(at / unit, digits))
+fn time_label(at: f64, step: f64, unit: TimeUnit) -> String {
+    let step = step / unit.seconds();
+    let digits = (-libm::floor(libm::log10(step) + 1e-9)).clamp(0.0, 9.0);
+    format!("{} {}", fixed(at / unit.seconds(), digits as usize), unit.symbol())
 }
 
 #[cfg(test)]
@@ -246,7 +244,8 @@ mod tests {
     #[test]
     fn labels_across_do_not_touch_and_name_their_unit() {
         for length in [3.0, 95.0, 2_700.0, 40_000.0, 3e6, 4e8] {
-            let axis = Laid::exactly(Scale::Time, (0.0, length), (0.0, 320.0));
+            let unit = TimeUnit::for_longest(length);
+            let axis = Laid::exactly(Scale::Time(unit), (0.0, length), (0.0, 320.0));
             let ticks = axis.ticks_across();
             assert!((2..=12).contains(&ticks.len()), "{length}: {ticks:?}");
             for pair in ticks.windows(2) {
@@ -255,13 +254,22 @@ mod tests {
                 assert_ne!(pair[0].1, pair[1].1, "{length}");
             }
         }
-        let axis = Laid::exactly(Scale::Time, (0.0, 2_700.0), (0.0, 900.0));
-        assert_eq!(axis.ticks_across()[1].1, "5 min");
+        for (unit, length, second) in [
+            (TimeUnit::Second, 2_700.0, "300 s"),
+            (TimeUnit::Second, 3.0, "0.5 s"),
+            (TimeUnit::Hour, 2_700.0, "0.1 h"),
+            (TimeUnit::Hour, 604_800.0, "24 h"),
+        ] {
+            let axis = Laid::exactly(Scale::Time(unit), (0.0, length), (0.0, 900.0));
+            assert_eq!(axis.ticks_across()[1].1, second);
+        }
     }
 
     #[test]
     fn nothing_but_zeros_has_an_axis() {
-        for scale in [Scale::FromZero, Scale::Linear, Scale::Time, Scale::PowersOfTwo] {
+        for scale in
+            [Scale::FromZero, Scale::Linear, Scale::Time(TimeUnit::Second), Scale::PowersOfTwo]
+        {
             let axis = Laid::over(scale, [0.0, 0.0].into_iter(), (200.0, 0.0));
             let mut labels: Vec<_> = axis.ticks_up().into_iter().map(|tick| tick.1).collect();
             let all = labels.len();

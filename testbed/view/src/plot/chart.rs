@@ -15,7 +15,7 @@ use crate::number::short;
 pub struct Chart {
     /// Title above all panels; empty for none.
     pub title: String,
-    /// Panels from left to right.
+    /// Panels from left to right; in a file, three to a line.
     pub panels: Vec<Panel>,
 }
 
@@ -65,13 +65,15 @@ pub struct Point {
     pub label: String,
 }
 
-/// Measures of a panel: its width, the room that is free at its right, and the height between its
-/// axes.
+/// Measures of a panel: its width, the room that is free at its right, and the height between its axes.
 const WIDTH: f64 = 500.0;
 const RIGHT: f64 = 16.0;
 const PLOT_HEIGHT: f64 = 230.0;
-/// The height of a row.
+/// The height of a row, and of a bar on it.
 const ROW: f64 = 22.0;
+const BAR: f64 = 12.0;
+/// The most panels side by side in a file.
+const ABREAST: usize = 3;
 
 impl Point {
     /// A point without interval and name.
@@ -86,14 +88,21 @@ impl Chart {
     #[must_use]
     pub fn to_svg(&self) -> String {
         let panels: Vec<_> = self.panels.iter().map(Panel::draw).collect();
-        let top = if self.title.is_empty() { 0.0 } else { 26.0 };
-        let height = panels.iter().map(|p| p.height).fold(0.0, f64::max) + top;
+        let mut height = if self.title.is_empty() { 0.0 } else { 26.0 };
+        let mut placed = Vec::new();
+        for line in panels.chunks(ABREAST) {
+            #[expect(clippy::cast_precision_loss, reason = "a few panels")]
+            let places =
+                line.iter().enumerate().map(|(n, panel)| (panel, WIDTH * n as f64, height));
+            placed.extend(places);
+            height += line.iter().map(|p| p.height).fold(0.0, f64::max);
+        }
         #[expect(clippy::cast_precision_loss, reason = "a few panels")]
-        let width = WIDTH * panels.len().max(1) as f64;
+        let width = WIDTH * panels.len().clamp(1, ABREAST) as f64;
         let content = html! {
             @if !self.title.is_empty() { (text((width / 2.0, 18.0), "mid title", &self.title)) }
-            @for (n, panel) in panels.iter().enumerate() {
-                g transform={ "translate(" (Px(WIDTH * n as f64)) " " (Px(top)) ")" } { (panel.content) }
+            @for (panel, left, top) in &placed {
+                g transform={ "translate(" (Px(*left)) " " (Px(*top)) ")" } { (panel.content) }
             }
         };
         Drawing { width, height, label: self.title.clone(), content }.file()
@@ -174,7 +183,25 @@ impl Panel {
             @for series in &self.series { (series.draw(&across, &up, self.has_rows())) }
             (self.labels(&across, &up, &frame))
         };
-        Drawing { width: WIDTH, height: bottom + 42.0, label: self.title.clone(), content }
+        Drawing { width: WIDTH, height: bottom + 42.0, label: self.spoken(), content }
+    }
+
+    /// Words for those who can't see the panel: its title, its axes, and its series.
+    fn spoken(&self) -> String {
+        let over = match (self.y.label.as_str(), self.x.label.as_str()) {
+            ("", x) => x.to_owned(),
+            (y, "") => y.to_owned(),
+            (y, x) => format!("{y} over {x}"),
+        };
+        let mut names: Vec<&str> = Vec::new();
+        for series in self.series.iter().filter(|series| !series.points.is_empty()) {
+            if !series.name.is_empty() && !names.contains(&series.name.as_str()) {
+                names.push(&series.name);
+            }
+        }
+        let parts = [self.title.clone(), over, names.join(", ")];
+        let said: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        if said.is_empty() { "Plot".to_owned() } else { said.join("; ") }
     }
 
     fn entries(&self) -> Vec<Entry> {
@@ -265,6 +292,17 @@ impl Series {
                     (line(at(&pair[0]), at(&pair[1]), &format!("thin {k}")))
                 }
             },
+            Look::Column if on_rows => {
+                let base = across.at(0.0);
+                html! {
+                    @for p in points() {
+                        @let (x, y) = at(p);
+                        rect class={ "item solid " (k) } x=(Px(x.min(base))) y=(Px(y - BAR / 2.0))
+                            width=(Px((x - base).abs())) height=(Px(BAR)) { (title(&words(p))) }
+                    }
+                    (whiskers)
+                }
+            }
             Look::Column => {
                 let xs: Vec<f64> = points().map(|p| across.at(p.x)).collect();
                 let apart = xs.windows(2).map(|w| w[1] - w[0]).fold(60.0, f64::min).max(1.0);
@@ -346,5 +384,39 @@ mod tests {
         assert!(svg.contains("the paper's: 14") && svg.contains("deadline"));
         // One more sample is in the legend.
         assert_eq!(svg.matches("class=\"item faint").count(), 3, "{svg}");
+    }
+
+    #[test]
+    fn a_bar_on_a_row_begins_at_zero() {
+        let bar = |row: f64, x| {
+            let points = vec![Point { interval: Some((x - 1.0, x + 1.0)), ..Point::new(x, row) }];
+            Series { name: "mean".into(), colour: 0, look: Look::Column, points }
+        };
+        let panel = Panel {
+            x: Axis::new("cost, $", Scale::FromZero),
+            rows: vec!["easy".into(), "measy".into()],
+            series: vec![bar(0.0, 4.0), bar(1.0, 8.0)],
+            ..Panel::default()
+        };
+        let svg = panel.to_svg();
+        let bars: Vec<_> = svg.split("<rect class=\"item solid").skip(1).collect();
+        let number = |bar: &str, name: &str| -> f64 {
+            let (_, rest) = bar.split_once(&format!(" {name}=\"")).expect("an attribute");
+            rest.split('"').next().and_then(|x| x.parse().ok()).expect("a number")
+        };
+        let [easy, measy] = bars[..] else { panic!("two bars: {svg}") };
+        assert!((number(easy, "x") - number(measy, "x")).abs() < 0.01);
+        let ratio = number(measy, "width") / number(easy, "width");
+        assert!((ratio - 2.0).abs() < 0.01, "{ratio}");
+        assert!(svg.contains("mean: 8 (95 % interval 7 to 9)"), "{svg}");
+    }
+
+    #[test]
+    fn a_file_has_three_panels_to_a_line() {
+        let panel = Panel { x: Axis::new("load", Scale::Linear), ..Panel::default() };
+        let svg = |n: usize| Chart { title: "t".into(), panels: vec![panel.clone(); n] }.to_svg();
+        assert!(svg(1).contains("width=\"500\""), "{}", svg(1));
+        assert!(svg(4).contains("width=\"1500\""), "{}", svg(4));
+        assert_eq!(svg(4).matches("translate(0 ").count(), 2, "the fourth begins a line");
     }
 }

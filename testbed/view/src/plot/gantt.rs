@@ -9,6 +9,7 @@ use std::ops::Range;
 use dormouse_units::{Tier, Time};
 
 use super::limits::Limit;
+use crate::time_unit::TimeUnit;
 
 /// Lanes over time, what ran on them, and what moved between them.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +20,8 @@ pub struct Gantt {
     pub lead: String,
     /// The first and the last time that are shown.
     pub window: (Time, Time),
+    /// Unit of the times on its axis and of its limits.
+    pub unit: TimeUnit,
     /// Lanes from top to bottom.
     pub lanes: Vec<Lane>,
     /// Bars for what ran, in the order in which they are drawn.
@@ -29,8 +32,7 @@ pub struct Gantt {
     pub links: Vec<Link>,
     /// Times in seconds that matter to all lanes; one after the window is named in words only.
     pub limits: Vec<Limit>,
-    /// The names of the colours of work, in their order; other fills and marks have names of their
-    /// own.
+    /// The names of the colours of work, in their order; other fills and marks have names of their own.
     pub colours: Vec<String>,
 }
 

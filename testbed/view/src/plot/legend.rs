@@ -26,7 +26,7 @@ pub(super) fn legend(entries: &[Entry], (left, top): (f64, f64), right: f64) -> 
         }
         let y = top + row * ROW + ROW / 2.0;
         drawn.0 += &html! {
-            g transform={ "translate(" (Px(x)) " " (Px(y)) ")" } { (key) (text((KEY + GAP, 4.0), "dim", name)) }
+            g.key transform={ "translate(" (Px(x)) " " (Px(y)) ")" } { (key) (text((KEY + GAP, 4.0), "dim", name)) }
         }
         .0;
         x += wide + APART;

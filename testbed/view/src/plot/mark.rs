@@ -20,7 +20,7 @@ pub enum Look {
     Ring,
     /// Diamonds: live runs.
     Live,
-    /// Columns from 0, of a chart.
+    /// Columns from 0; on rows, bars from 0.
     Column,
     /// Each two points are the ends of a thin line that says they belong together.
     Tie,

@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display};
 
+use dormouse_units::printable;
 use maud::{Markup, PreEscaped, html};
 
 /// Style of all figures; a page has it once.
@@ -45,7 +46,7 @@ impl Drawing {
     /// The drawing as a file of its own.
     pub(super) fn file(&self) -> String {
         let head = html! { style { (PreEscaped(STYLE)) } (patterns()) };
-        self.element(&head).into_string() + "\n"
+        printable(&self.element(&head).into_string()).into_owned() + "\n"
     }
 
     fn element(&self, head: &Markup) -> Markup {

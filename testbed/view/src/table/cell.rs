@@ -4,6 +4,7 @@ use dormouse_units::{Money, Span, Time};
 
 use super::column::{Column, Kind};
 use crate::number::fixed;
+use crate::time_unit::TimeUnit;
 
 /// Value of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,8 +48,7 @@ pub enum Tone {
 }
 
 impl Value {
-    /// The value as a number: times in seconds, money in dollars, the mean of a mean; `None` for
-    /// text.
+    /// The value as a number: times in seconds, money in dollars, the mean of a mean; `None` for text.
     pub(crate) fn as_number(&self) -> Option<f64> {
         match self {
             Self::Missing | Self::Text(_) => None,
@@ -137,8 +137,8 @@ impl Cell {
         self.toned(Tone::verdict(is_good))
     }
 
-    /// Text of the cell for people, with its unit.
-    pub(crate) fn words(&self, column: &Column) -> String {
+    /// Text of the cell for people, with its unit; times in `unit`.
+    pub(crate) fn words(&self, column: &Column, unit: TimeUnit) -> String {
         let d = column.digits;
         let (kind, ends) = match &self.value {
             Value::Missing | Value::Text(_) | Value::Count(_) => return self.exact(column),
@@ -152,7 +152,7 @@ impl Cell {
         let number = match kind {
             Kind::Percent => format!("{} %", fixed(x * 100.0, d)),
             Kind::Dollars => format!("${}", fixed(x, d)),
-            Kind::Seconds => format!("{} s", fixed(x, d)),
+            Kind::Seconds => unit.words(x, d),
             _ => fixed(x, d),
         };
         number + &ends.unwrap_or_default()

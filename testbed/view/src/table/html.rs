@@ -3,20 +3,31 @@
 use maud::{Markup, html};
 
 use super::{Column, Table};
+use crate::time_unit::TimeUnit;
 
 impl Table {
-    /// The table as markup; one wider than the page scrolls inside.
+    /// The table as markup, with times in `unit` and a caption that is heard and not seen; one
+    /// wider than the page scrolls inside.
     #[must_use]
-    pub fn to_html(&self) -> Markup {
+    pub fn to_html(&self, caption: &str, unit: TimeUnit) -> Markup {
         html! {
-            div.scroll tabindex="0" {
+            div.scroll tabindex="0" role="region" aria-label=(caption) {
                 table {
-                    thead { tr { @for c in &self.columns { th.n[c.is_numeric()] { (c.heading) } } } }
+                    caption { span.heard { (caption) } }
+                    thead {
+                        tr {
+                            @for c in &self.columns {
+                                @if c.heading.is_empty() { td.n[c.is_numeric()] {} } @else {
+                                    th.n[c.is_numeric()] scope="col" { (c.heading) }
+                                }
+                            }
+                        }
+                    }
                     tbody {
                         @for row in &self.rows {
                             tr {
                                 @for (c, cell) in self.columns.iter().zip(row) {
-                                    td class=[class(c, cell.tone.class())] { (cell.words(c)) }
+                                    td class=[class(c, cell.tone.class())] { (cell.words(c, unit)) }
                                 }
                             }
                         }

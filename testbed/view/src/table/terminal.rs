@@ -1,6 +1,17 @@
 //! Terminals, and what they can show.
 
+use std::borrow::Cow;
+
+use dormouse_units::printable;
+
 use super::Tone;
+
+/// What begins an order to a terminal, such as one for a colour.
+const ORDER: &str = "\x1b[";
+/// The length of the longest order for a look that is passed on.
+const LONGEST_LOOK: usize = 12;
+/// The number of the look in which nothing is seen.
+const CONCEALED: &str = "8";
 
 /// The width of a terminal, and whether it shows colours. The program that owns it finds this out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +38,30 @@ impl Terminal {
         self.toned(Tone::Dim, text)
     }
 
+    /// A text as this terminal may have it: all that it would obey is escaped but for orders of how text
+    /// looks, where it may be coloured. Whatever the text quotes can do no more than colour it.
+    #[must_use]
+    pub fn shown(self, text: &str) -> Cow<'_, str> {
+        if !self.has_colour || !text.contains(ORDER) {
+            return printable(text);
+        }
+        let mut shown = String::with_capacity(text.len());
+        let mut pieces = text.split(ORDER);
+        shown.push_str(&printable(pieces.next().unwrap_or_default()));
+        for piece in pieces {
+            let look =
+                piece.find('m').filter(|end| *end <= LONGEST_LOOK && is_look(&piece[..*end]));
+            match look {
+                Some(end) => {
+                    let (look, rest) = piece.split_at(end + 1);
+                    shown.extend([ORDER, look, &printable(rest)]);
+                }
+                None => shown.extend([printable(ORDER), printable(piece)]),
+            }
+        }
+        Cow::Owned(shown)
+    }
+
     /// A text in this tone.
     #[must_use]
     pub fn toned(self, tone: Tone, text: &str) -> String {
@@ -40,5 +75,35 @@ impl Terminal {
             true => format!("\x1b[{code}m{text}\x1b[0m"),
             false => text.to_owned(),
         }
+    }
+}
+
+/// Whether these are the numbers of a look in which text is seen.
+fn is_look(numbers: &str) -> bool {
+    numbers.bytes().all(|b| b.is_ascii_digit() || b == b';')
+        && numbers.split(';').all(|number| number != CONCEALED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_has_colours_and_nothing_else_that_a_terminal_obeys() {
+        let colour = Terminal { width: None, has_colour: true };
+        let own = [colour.verdict(true, "yes"), colour.dim("and"), "plain\n".to_owned()].concat();
+        assert_eq!(colour.shown(&own), own);
+        for (bad, shown) in [
+            ("\x1b[2Jgone", "\\u001b[2Jgone"),
+            ("\x1b]0;title\x07", "\\u001b]0;title\\u0007"),
+            ("\x1b[8mhidden\x1b[0m", "\\u001b[8mhidden\x1b[0m"),
+            ("\x1b[1;31mred\x1b[1A", "\x1b[1;31mred\\u001b[1A"),
+            ("\x1b[\x1b[2Kx", "\\u001b[\\u001b[2Kx"),
+            ("\x1b[", "\\u001b["),
+        ] {
+            assert_eq!(colour.shown(bad), shown, "{bad:?}");
+        }
+        assert_eq!(Terminal::PLAIN.shown(&own), printable(&own));
+        assert!(!Terminal::PLAIN.shown(&own).contains('\x1b'));
     }
 }

@@ -1,13 +1,14 @@
 //! A table as text for a terminal.
 
 use comfy_table::{Attribute, CellAlignment, Color, ContentArrangement};
+use dormouse_units::printable;
 
 use super::terminal::Terminal;
 use super::{Column, Table, Tone};
+use crate::time_unit::TimeUnit;
 
 impl Table {
-    /// The table's lines, without a last line break; cells are broken where the terminal is too
-    /// narrow.
+    /// The table's lines, without a last line break; cells are broken where the terminal is too narrow.
     #[must_use]
     pub fn to_text(&self, terminal: Terminal) -> String {
         let mut table = comfy_table::Table::new();
@@ -26,7 +27,8 @@ impl Table {
         table.set_header(self.columns.iter().map(heading).collect::<Vec<_>>());
         for row in &self.rows {
             let cells = self.columns.iter().zip(row).map(|(c, cell)| {
-                let made = comfy_table::Cell::new(cell.words(c)).set_alignment(align(c));
+                let made = comfy_table::Cell::new(printable(&cell.words(c, TimeUnit::Second)))
+                    .set_alignment(align(c));
                 match cell.tone {
                     Tone::Plain => made,
                     Tone::Good => made.fg(Color::Green).add_attribute(Attribute::Bold),

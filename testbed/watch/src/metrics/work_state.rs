@@ -146,6 +146,10 @@ impl WorkState {
                 return is_first.then_some(began);
             }
             Report::TaskFinished { task, vm, verified: true, .. } => self.finishes(task, vm),
+            Report::TaskFinished { task, vm, program_failed: true, .. } => {
+                self.tally(task).failed += 1;
+                self.finishes(task, vm);
+            }
             Report::TaskFinished { task, vm, verified: false, .. }
             | Report::TaskFailed { task, vm, .. } => {
                 self.tally(task).failed += 1;

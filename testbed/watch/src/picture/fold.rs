@@ -9,8 +9,9 @@ use dormouse_engine::{Work as Share, whose};
 use dormouse_model::{
     Decision, Effect, Event, Notice, Promotion, Report, Setup, StartReason, Step,
 };
-use dormouse_units::{Attempt, Mode, Ppm, TaskId, Tier, Time, VmId};
+use dormouse_units::{Attempt, Credits, Mode, Ppm, TaskId, Tier, Time, VmId};
 
+use super::balances::Balances;
 use super::changes::{Changes, seconds};
 use super::machines::Machines;
 use super::work::{Placement, Tally, Work};
@@ -24,6 +25,7 @@ pub struct Picture {
     tenants: Vec<Share>,
     speedup: f64,
     machines: Machines,
+    balances: Balances,
     work: Work,
     now: Time,
     /// What was said last of how much waits, runs and is done, and of the VMs that run.
@@ -48,6 +50,7 @@ impl Picture {
             tenants,
             speedup,
             machines: Machines::new(&setup),
+            balances: Balances::new(&setup.catalogue),
             work: Work::new(&setup),
             now: Time::ZERO,
             sampled: None,
@@ -89,9 +92,11 @@ impl Picture {
         self.now = step.at;
         let t = seconds(step.at);
         while let Some((at, task)) = self.work.next_by(step.at) {
+            self.bends(at);
             let name = self.setup.bag.tasks.get(task.get() as usize).map(|task| &task.name);
             self.changes.say(("submit", seconds(at), task, task.get(), 1, name));
         }
+        self.bends(step.at);
         let is_stale = step.effects.contains(&Effect::Stale);
         match &step.event {
             Event::Machine { report, .. } if !is_stale => self.report(step.at, report, step),
@@ -115,7 +120,8 @@ impl Picture {
             match notice {
                 // A VM in unlimited mode has another balance than its machine.
                 Notice::Credits { vm, balance } => {
-                    self.changes.say(("credits", t, vm, balance.as_f64()));
+                    self.balances.told(step.at, *vm, *balance);
+                    self.credits(step.at, *vm, Some(*balance));
                 }
                 Notice::LaunchRefused { vm, .. } => self.refused(*vm),
                 _ => {}
@@ -182,7 +188,14 @@ impl Picture {
             Report::Credits { vm, balance }
                 if !step.notices.iter().any(|it| matches!(it, Notice::Credits { .. })) =>
             {
-                self.changes.say(("credits", t, vm, balance.as_f64()));
+                self.balances.told(now, *vm, *balance);
+                self.credits(now, *vm, Some(*balance));
+            }
+            Report::TaskStarted { task, attempt, .. } => {
+                let place = self.work.place(*task).filter(|place| place.attempt == *attempt);
+                if let Some(vm) = place.map(|place| place.vm) {
+                    self.balances.computes(now, vm, *task);
+                }
             }
             Report::Ledger { task, ledger, .. } => {
                 let emulated = |real_us: u64| real_us as f64 / 1e6 * self.speedup;
@@ -200,6 +213,7 @@ impl Picture {
         }
         if let Some(place) = self.work.leaves(task, how == "done") {
             self.machines.leave(place.vm, task);
+            self.balances.left(self.now, place.vm, task);
             self.changes.say(("stop", t, task, attempt, how));
         }
     }
@@ -232,6 +246,9 @@ impl Picture {
 
     fn decided(&mut self, t: f64, decision: &Decision) {
         if let Decision::SetMode { task, mode, .. } = decision {
+            if let Some(place) = self.work.place(*task) {
+                self.balances.has_mode(self.now, place.vm, *task, *mode);
+            }
             self.changes.say(("mode", t, task, mode_name(*mode)));
         }
     }
@@ -272,6 +289,8 @@ impl Picture {
                     bid,
                     tenant,
                 ));
+                let begun = self.balances.launched(now, *vm, kind);
+                self.credits(now, *vm, begun);
             }
             Effect::VmReady { vm } => {
                 self.machines.runs(now, *vm);
@@ -280,10 +299,14 @@ impl Picture {
             Effect::VmResumed { vm, .. } => {
                 self.machines.runs(now, *vm);
                 self.state(t, *vm, "running");
+                let balance = self.balances.freezes(now, *vm, false);
+                self.credits(now, *vm, balance);
             }
             Effect::VmHibernated { vm, .. } => {
                 self.machines.froze(now, *vm);
                 self.state(t, *vm, "hibernated");
+                let balance = self.balances.freezes(now, *vm, true);
+                self.credits(now, *vm, balance);
             }
             Effect::Interrupted { action, target, vms, .. } => {
                 let by = match &step.event {
@@ -313,6 +336,8 @@ impl Picture {
                     }
                 }
                 self.machines.ended(*vm, *cost);
+                let balance = self.balances.ended(now, *vm);
+                self.credits(now, *vm, balance);
                 if let Some((Share::Requests, _)) = whose(*vm, &self.tenants) {
                     self.work.served();
                 }
@@ -372,6 +397,7 @@ impl Picture {
         }
         let place = Placement { vm, attempt, cpus };
         self.work.starts(task, place.clone());
+        self.balances.sent(self.now, vm, task, mode);
         self.start(t, task, &place, (tier, reason, from, mode));
     }
 
@@ -380,6 +406,20 @@ impl Picture {
         if let Some((Share::Requests, _)) = whose(vm, &self.tenants) {
             self.work.granted();
             self.work.served();
+        }
+    }
+
+    /// Says what a VM has of credits, if it has any account.
+    fn credits(&mut self, at: Time, vm: VmId, balance: Option<Credits>) {
+        if let Some(balance) = balance {
+            self.changes.say(("credits", seconds(at), vm, balance.as_f64()));
+        }
+    }
+
+    /// Says which balances were full or empty before `now`.
+    fn bends(&mut self, now: Time) {
+        while let Some((at, vm, balance)) = self.balances.next_before(now) {
+            self.credits(at, vm, Some(balance));
         }
     }
 

@@ -1,26 +1,26 @@
-//! Who may look on, and act: whoever runs the run, from this host, and whoever shows its secret.
+//! Who may look on, and act: whoever runs the run, from this host, and whoever shows a token of it.
 
 use std::net::{IpAddr, SocketAddr};
 
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, StatusCode};
-use dormouse_proto::Secret;
+use dormouse_identity::{Role, Token};
 
 use super::peer::Peer;
 
-/// The cookie in which a browser shows the secret.
+/// The cookie in which a browser shows the token.
 pub(super) const COOKIE_NAME: &str = "dormouse";
 
 /// Who is let in.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
-    secret: Option<Secret>,
+    tokens: Vec<Token>,
 }
 
 /// Why somebody is not let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Nothing, or something wrong, was shown as the secret.
+    /// Nothing, or something wrong, was shown as the token.
     NoSecret,
     /// The name under which the page was asked for is not this host's: a page of another's sends its
     /// readers here.
@@ -34,11 +34,12 @@ impl Refusal {
     pub(super) const fn why(self) -> &'static str {
         match self {
             Self::NoSecret => {
-                "show the run's secret: it is in the file `secret` in the run's folder, and goes into \
-                 the form at / or the header `authorization: Bearer SECRET`"
+                "show a token of the run: to look on, that in the file `secret.observer` in the run's \
+                 folder, to act, that in `secret.operator`; it goes into the form at / or the header \
+                 `authorization: Bearer TOKEN`"
             }
             Self::AnotherHost => {
-                "on this host ask for the page as 127.0.0.1, [::1] or localhost, or show the run's secret"
+                "on this host ask for the page as 127.0.0.1, [::1] or localhost, or show a token of the run"
             }
             Self::AnotherPage => "what is done to a run is asked for by its own page",
         }
@@ -53,13 +54,17 @@ impl Refusal {
 }
 
 impl Access {
-    pub(super) const fn new(secret: Option<Secret>) -> Self {
-        Self { secret }
+    pub(super) const fn new(tokens: Vec<Token>) -> Self {
+        Self { tokens }
     }
 
     /// Whether whoever asks from `peer` may look on.
     pub(super) fn may_look(&self, peer: Peer, headers: &HeaderMap) -> Result<(), Refusal> {
-        if self.shows_secret(headers) {
+        self.may(Role::Observer, peer, headers)
+    }
+
+    fn may(&self, role: Role, peer: Peer, headers: &HeaderMap) -> Result<(), Refusal> {
+        if self.shows_token(role, headers) {
             return Ok(());
         }
         if !peer.address.ip().to_canonical().is_loopback() {
@@ -79,7 +84,7 @@ impl Access {
 
     /// Whether whoever asks from `peer` may act: a browser says for which page it asks.
     pub(super) fn may_act(&self, peer: Peer, headers: &HeaderMap) -> Result<(), Refusal> {
-        self.may_look(peer, headers)?;
+        self.may(Role::Operator, peer, headers)?;
         let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let is_own = origin.to_str().is_ok_and(|origin| {
@@ -88,23 +93,23 @@ impl Access {
         if is_own { Ok(()) } else { Err(Refusal::AnotherPage) }
     }
 
-    /// Whether a text is the secret.
-    pub(super) fn is_secret(&self, text: &str) -> bool {
-        let carried = text.trim().parse().ok();
-        let secret = self.secret.as_ref();
-        secret.zip(carried).is_some_and(|(secret, carried)| secret.is(&carried))
+    /// Whether a text is a token by which one may do what this role does.
+    pub(super) fn is_token(&self, role: Role, text: &str) -> bool {
+        let good = |token: &&Token| token.role.includes(role) && !token.has_expired();
+        self.tokens.iter().filter(good).any(|token| token.is(text.trim().as_bytes()))
     }
 
-    fn shows_secret(&self, headers: &HeaderMap) -> bool {
+    fn shows_token(&self, role: Role, headers: &HeaderMap) -> bool {
         let bearer = headers.get(AUTHORIZATION).and_then(|it| it.to_str().ok());
-        if bearer.and_then(|it| it.strip_prefix("Bearer ")).is_some_and(|it| self.is_secret(it)) {
+        let bearer = bearer.and_then(|it| it.strip_prefix("Bearer "));
+        if bearer.is_some_and(|it| self.is_token(role, it)) {
             return true;
         }
         let cookies = headers.get_all(COOKIE).iter().filter_map(|it| it.to_str().ok());
         let mut cookies = cookies.flat_map(|all| all.split(';'));
         cookies.any(|one| {
             let (name, value) = one.trim().split_once('=').unwrap_or_default();
-            name == COOKIE_NAME && self.is_secret(value)
+            name == COOKIE_NAME && self.is_token(role, value)
         })
     }
 }
@@ -140,12 +145,16 @@ mod tests {
             .collect()
     }
 
+    fn token(role: Role) -> Token {
+        let day = std::time::Duration::from_secs(86_400);
+        Token::generate(role, Token::of_nobody().authority, day).expect("random bytes")
+    }
+
     #[test]
-    fn loopback_is_ours_and_all_else_shows_the_secret() {
-        let secret = Secret::new([7; 32]);
-        let text = secret.line();
-        let text = text.trim();
-        let access = Access::new(Some(secret));
+    fn loopback_is_ours_and_all_else_shows_a_token() {
+        let tokens = [Role::Observer, Role::Operator].map(token);
+        let [text, operators] = tokens.each_ref().map(|token| token.line().trim().to_owned());
+        let access = Access::new(tokens.to_vec());
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let own =
             TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
@@ -164,16 +173,23 @@ mod tests {
             headers(&[("cookie", &format!("a=b; dormouse={text}"))]),
         ] {
             assert_eq!(access.may_look(Peer::at(there), &shown), Ok(()));
-            assert_eq!(Access::new(None).may_look(Peer::at(there), &shown), Err(Refusal::NoSecret));
+            assert_eq!(
+                Access::new(Vec::new()).may_look(Peer::at(there), &shown),
+                Err(Refusal::NoSecret)
+            );
         }
-        let wrong = "08".repeat(32);
+        let bearer = |text: &str| headers(&[("authorization", &format!("Bearer {text}"))]);
+        assert_eq!(access.may_act(Peer::at(there), &bearer(&operators)), Ok(()));
+        assert_eq!(access.may_look(Peer::at(there), &bearer(&operators)), Ok(()));
+        assert_eq!(access.may_act(Peer::at(there), &bearer(&text)), Err(Refusal::NoSecret));
+        let wrong = token(Role::Observer).line().trim().to_owned();
         let wrong = headers(&[("authorization", &format!("Bearer {wrong}"))]);
         assert_eq!(access.may_look(Peer::at(there), &wrong), Err(Refusal::NoSecret));
     }
 
     #[test]
     fn another_page_does_nothing_to_a_run() {
-        let access = Access::new(Some(Secret::new([7; 32])));
+        let access = Access::new(vec![token(Role::Observer)]);
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let own =
             TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");

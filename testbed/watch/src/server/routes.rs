@@ -14,6 +14,7 @@ use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use dormouse_identity::Role;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Semaphore;
@@ -84,7 +85,7 @@ async fn guard(
     next: Next,
 ) -> Response {
     let (path, is_post) = (request.uri().path(), request.method() == Method::POST);
-    // The form and what it looks like are for who has yet to show the secret.
+    // The form and what it looks like are for who has yet to show a token.
     let is_free = path == "/login" || path == "/page/page.css" || path == "/page/icon.svg";
     let may = match is_post {
         _ if is_free => Ok(()),
@@ -116,14 +117,14 @@ fn html(text: &str) -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/html; charset=utf-8")], text.to_owned())
 }
 
-/// The form that takes the secret.
+/// The form that takes the token.
 fn form(why: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><title>Dormouse</title><link rel=\"stylesheet\" \
          href=\"/page/page.css\"><link rel=\"icon\" href=\"/page/icon.svg\"><main \
          class=\"login\"><h1>Dormouse</h1><p>To look at this run, {why}.</p><form method=\"post\" \
-         action=\"/login\"><label>The run's secret <input name=\"secret\" type=\"password\" \
+         action=\"/login\"><label>A token of the run <input name=\"secret\" type=\"password\" \
          autocomplete=\"current-password\" required></label> <button>Look on</button></form></main></html>"
     )
 }
@@ -139,21 +140,26 @@ async fn asset(Path(name): Path<String>) -> Response {
     }
 }
 
-/// Takes the secret from the form, and gives it back as a cookie of this page alone.
+/// Takes the token from the form, and gives it back as a cookie of this page alone.
 async fn login(State(site): State<Site>, body: Bytes) -> Response {
     let text = String::from_utf8_lossy(&body);
     let secret = text.split('&').find_map(|field| field.strip_prefix("secret="));
-    match secret.filter(|secret| site.access.is_secret(secret)) {
+    match secret.filter(|secret| site.access.is_token(Role::Observer, secret)) {
         Some(secret) => {
             let secret = secret.trim();
             let cookie = format!("{COOKIE_NAME}={secret}; HttpOnly; SameSite=Strict; Path=/");
-            (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie.as_str()), (axum::http::header::LOCATION, "/")])
+            (
+                StatusCode::SEE_OTHER,
+                [(SET_COOKIE, cookie.as_str()), (axum::http::header::LOCATION, "/")],
+            )
                 .into_response()
         }
         None => (
             StatusCode::UNAUTHORIZED,
-            html(&form("show the run's secret: what was shown is not it. It is in the file `secret` in the \
-                        run's folder")),
+            html(&form(
+                "show a token of the run: what was shown is none. It is in the file \
+                        `secret.observer` in the run's folder, and to act in `secret.operator`",
+            )),
         )
             .into_response(),
     }

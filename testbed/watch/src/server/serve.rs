@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dormouse_coordinator::Vitals;
-use dormouse_proto::Secret;
+use dormouse_identity::Token;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
@@ -29,8 +29,9 @@ pub struct Watch {
     pub listen: SocketAddr,
     /// The run's folder.
     pub folder: PathBuf,
-    /// The secret that whoever comes from elsewhere has to show; `None`: nobody does.
-    pub secret: Option<Secret>,
+    /// Tokens of an observer and of an operator, one of which whoever comes from elsewhere has to
+    /// show; none: nobody from there is let in.
+    pub tokens: Vec<Token>,
     /// What the coordinator knows of itself, where it is in this process.
     pub vitals: Option<Vitals>,
     /// The page plays the run from its beginning, so many times as fast as its clock.
@@ -50,7 +51,7 @@ pub enum ServeError {
     },
     /// Whoever comes from elsewhere has nothing to show.
     #[error(
-        "the page can't be served at {listen}: that is for other hosts, too, and the run has no secret \
+        "the page can't be served at {listen}: that is for other hosts, too, and the run has no token \
          that they could show; listen at 127.0.0.1"
     )]
     NoSecret {
@@ -124,8 +125,8 @@ impl Drop for Serving {
 ///
 /// [`ServeError`].
 pub fn serve(watch: Watch) -> Result<Serving, ServeError> {
-    let Watch { listen, folder, secret, vitals, playback } = watch;
-    if secret.is_none() && !listen.ip().is_loopback() {
+    let Watch { listen, folder, tokens, vitals, playback } = watch;
+    if tokens.is_empty() && !listen.ip().is_loopback() {
         return Err(ServeError::NoSecret { listen });
     }
     let refused = |source| ServeError::Listen { listen, source };
@@ -141,7 +142,7 @@ pub fn serve(watch: Watch) -> Result<Serving, ServeError> {
             // A run is on time whoever looks on.
             dormouse_worker::agent::lower_priority();
             let followed = Arc::new(Followed::new(folder, vitals));
-            let site = Site::new(Arc::clone(&followed), Access::new(secret), playback);
+            let site = Site::new(Arc::clone(&followed), Access::new(tokens), playback);
             runtime.block_on(until_end(listener, site, followed, until));
             runtime.shutdown_timeout(LAST);
         })

@@ -73,7 +73,7 @@ pub(super) fn brief(why: &str) -> String {
 mod tests {
     use super::*;
 
-    const ALL: u64 = 1 << 21 | 1 << 1 | 1 << 5 | 1 << 19 | 1 << 12 | 1 << 25;
+    const ALL: u64 = 1 << 21 | 1 << 1 | 1 << 5 | 1 << 7 | 1 << 6 | 1 | 1 << 19 | 1 << 12 | 1 << 25;
 
     fn at(effective: u64, is_filtered: bool) -> Circumstances {
         let rights = Rights { is_root: true, effective, is_filtered };

@@ -43,11 +43,15 @@ fn examined(depth: Depth) -> Result<Diagnosis, String> {
         let _ = stdout.as_mut().map(|out| out.read_to_string(&mut text));
         text
     });
-    if !ends(&child) {
-        // Its guardian takes away its groups, and the next who makes a folder what it leaves there.
+    let has_ended = ends(&child);
+    if !has_ended {
+        // Its guardian takes away its groups.
         let _ = child.kill();
         let _ = child.wait();
-        drop(workers::folder());
+    }
+    // What is mounted in its folder it can't remove as long as it runs: the next who makes a folder does.
+    drop(workers::folder());
+    if !has_ended {
         return Err(format!("it did not end within {} s and was killed", DEADLINE.as_secs()));
     }
     let text = reader.join().unwrap_or_default();

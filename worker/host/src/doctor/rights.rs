@@ -16,7 +16,7 @@ struct Capability {
 /// The name of the finding.
 const CAPABILITIES_NAME: &str = "capabilities";
 
-const CAPABILITIES: [Capability; 6] = [
+const CAPABILITIES: [Capability; 9] = [
     Capability {
         name: "SYS_ADMIN",
         bit: 21,
@@ -35,6 +35,19 @@ const CAPABILITIES: [Capability; 6] = [
         what: "ending tasks of other users",
         for_checkpoints: false,
     },
+    Capability {
+        name: "SETUID",
+        bit: 7,
+        what: "tasks as users of their own",
+        for_checkpoints: false,
+    },
+    Capability {
+        name: "SETGID",
+        bit: 6,
+        what: "tasks as users of their own",
+        for_checkpoints: false,
+    },
+    Capability { name: "CHOWN", bit: 0, what: "the files of those users", for_checkpoints: false },
     Capability {
         name: "SYS_PTRACE",
         bit: 19,
@@ -160,7 +173,7 @@ mod tests {
         Rights { is_root: true, effective, is_filtered: false }
     }
 
-    const ALL: u64 = 1 << 21 | 1 << 1 | 1 << 5 | 1 << 19 | 1 << 12 | 1 << 25;
+    const ALL: u64 = 1 << 21 | 1 << 1 | 1 << 5 | 1 << 7 | 1 << 6 | 1 | 1 << 19 | 1 << 12 | 1 << 25;
 
     #[test]
     fn rights_are_read_from_the_status() {

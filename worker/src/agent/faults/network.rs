@@ -9,8 +9,10 @@ use std::{
     time::Duration,
 };
 
+use dormouse_identity::Dialled;
 use dormouse_units::Ppm;
 use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
 use tokio::{
     net::TcpStream,
     time::{Instant, sleep_until},
@@ -140,28 +142,42 @@ impl Network {
         }
     }
 
-    async fn dial(self, to: Uri) -> io::Result<TokioIo<Stream<TcpStream>>> {
+    async fn dial(self, to: Uri) -> io::Result<Stream<TcpStream>> {
         self.passable().await;
         let host = to.host().unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host);
         let stream = TcpStream::connect((host, to.port_u16().unwrap_or(80))).await?;
         stream.set_nodelay(true)?;
-        Ok(TokioIo::new(Stream::new(stream, self)))
+        Ok(Stream::new(stream, self))
     }
 
-    /// Dials the coordinator.
+    /// Dials the coordinator, and has it prove itself.
     ///
     /// # Errors
-    /// It can't be reached.
-    pub(crate) async fn connect(&self, to: &Endpoint) -> Result<Channel, tonic::transport::Error> {
+    /// It can't be reached, or does not.
+    pub(crate) async fn connect(
+        &self,
+        to: &Endpoint,
+        tls: Arc<ClientConfig>,
+    ) -> Result<Channel, tonic::transport::Error> {
         let network = self.clone();
-        to.connect_with_connector(tower::service_fn(move |uri| network.clone().dial(uri))).await
+        let connect = move |uri| network.clone().secured(uri, Arc::clone(&tls));
+        to.connect_with_connector(tower::service_fn(connect)).await
     }
 
     /// A connection that is made once it is needed, and again where it breaks.
-    pub(crate) fn connect_lazy(&self, to: &Endpoint) -> Channel {
+    pub(crate) fn connect_lazy(&self, to: &Endpoint, tls: Arc<ClientConfig>) -> Channel {
         let network = self.clone();
-        to.connect_with_connector_lazy(tower::service_fn(move |uri| network.clone().dial(uri)))
+        let connect = move |uri| network.clone().secured(uri, Arc::clone(&tls));
+        to.connect_with_connector_lazy(tower::service_fn(connect))
+    }
+
+    async fn secured(
+        self,
+        to: Uri,
+        tls: Arc<ClientConfig>,
+    ) -> io::Result<TokioIo<Dialled<Stream<TcpStream>>>> {
+        Ok(TokioIo::new(dormouse_identity::dial(tls, self.dial(to).await?).await?))
     }
 }
 

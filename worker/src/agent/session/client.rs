@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dormouse_identity::{Impostor, is_impostor};
 use dormouse_proto::v1::{
     Command, Commands, FromWorker, Heartbeat, Hello, Report, Reports, ToWorker, Welcome,
     coordinator_client::CoordinatorClient, from_worker, to_worker,
@@ -13,11 +14,15 @@ use tokio::{
 };
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_util::sync::CancellationToken;
-use tonic::{Code, Status, Streaming, transport::Endpoint};
+use tonic::{
+    Code, Status, Streaming,
+    transport::{Channel, Endpoint},
+};
 
 use super::complaints::Complaints;
 use super::credentials::Credentials;
 use super::numbering::{Inbox, Outbox};
+use super::redial::redial;
 use crate::agent::{NEWS, faults::Network, report::explain};
 
 /// Reports in one message at most: far below every message limit.
@@ -39,7 +44,11 @@ pub(crate) struct Dial {
     pub(crate) endpoint: Endpoint,
     pub(crate) network: Network,
     pub(crate) credentials: Credentials,
+    /// What is said first; its incarnation is that of the certificate, once there is one.
     pub(crate) hello: Hello,
+    /// This process has been welcomed before: somebody else where its coordinator was does not end
+    /// it.
+    pub(crate) is_known: bool,
     /// How long to try to reach the coordinator before its first welcome.
     pub(crate) patience: Duration,
     /// How long to hold the VMs without a connection; else as the coordinator says.
@@ -70,9 +79,14 @@ pub(crate) enum Heard {
 
 /// Why a connection ended.
 enum Parted {
-    Goodbye { why: String, over: bool },
+    Goodbye {
+        why: String,
+        over: bool,
+    },
     Refused(String),
     Broken(String),
+    /// It was silent, and there is another one by now.
+    Replaced(Channel),
     Stopped,
 }
 
@@ -101,6 +115,8 @@ struct Session {
     hold: Duration,
     /// When something was last heard.
     last_heard: Instant,
+    /// It has joined: it has a certificate for this life.
+    joined: bool,
     complaints: Complaints,
 }
 
@@ -120,6 +136,7 @@ pub(crate) async fn keep(
         lost_after: None,
         hold: Duration::ZERO,
         last_heard: Instant::now(),
+        joined: false,
         complaints: Complaints::default(),
     };
     let last_word = tokio::select! {
@@ -135,9 +152,10 @@ pub(crate) async fn keep(
 impl Session {
     async fn run(&mut self, stop: &CancellationToken) -> Option<Heard> {
         let mut pause = FIRST_PAUSE;
+        let mut standing = None;
         loop {
             let before = self.last_heard;
-            let parted = match self.connect().await {
+            let parted = match self.connect(standing.take()).await {
                 Ok((out, stream)) => self.talk(out, stream, stop).await,
                 Err(parted) => parted,
             };
@@ -145,6 +163,11 @@ impl Session {
                 Parted::Goodbye { why, over } => return Some(Heard::Goodbye { why, over }),
                 Parted::Refused(why) => return Some(Heard::Refused { why }),
                 Parted::Stopped => return None,
+                Parted::Replaced(channel) => {
+                    tracing::debug!("a link that was silent is replaced");
+                    standing = Some(channel);
+                    continue;
+                }
                 Parted::Broken(why) => why,
             };
             let patience = match self.lost_after {
@@ -177,30 +200,60 @@ impl Session {
         }
     }
 
-    async fn connect(&mut self) -> Result<(mpsc::Sender<FromWorker>, Streaming<ToWorker>), Parted> {
+    /// Begins a session, over this connection if there is one already.
+    async fn connect(
+        &mut self,
+        standing: Option<Channel>,
+    ) -> Result<(mpsc::Sender<FromWorker>, Streaming<ToWorker>), Parted> {
+        let limit = self.lost_after.unwrap_or(CONNECT).min(CONNECT);
         let dialled = async {
-            let broken = |e: &dyn std::error::Error| Parted::Broken(explain(e));
-            let channel =
-                self.dial.network.connect(&self.dial.endpoint).await.map_err(|e| broken(&e))?;
-            let credentials = self.dial.credentials.clone();
-            let mut client = CoordinatorClient::with_interceptor(channel, credentials)
+            if !self.joined {
+                let channel = self.dial().await?;
+                let joined = self.dial.credentials.join(channel, &self.dial.hello.worker).await;
+                self.dial.hello.incarnation = joined.map_err(|status| Parted::of(&status))?;
+                self.joined = true;
+            }
+            let channel = match standing {
+                Some(channel) => channel,
+                None => self.dial().await?,
+            };
+            let mut client = CoordinatorClient::new(channel)
                 .max_decoding_message_size(MESSAGE_LIMIT)
                 .max_encoding_message_size(MESSAGE_LIMIT);
             let (out, messages) = mpsc::channel(IN_FLIGHT);
             let hello = from_worker::Body::Hello(self.dial.hello.clone());
             out.try_send(FromWorker { ack: self.inbox.taken(), body: Some(hello) })
-                .map_err(|e| broken(&e))?;
+                .map_err(|e| Parted::Broken(explain(&e)))?;
             let response = client
                 .session(ReceiverStream::new(messages))
                 .await
                 .map_err(|status| Parted::of(&status))?;
             Ok((out, response.into_inner()))
         };
-        let limit = self.lost_after.unwrap_or(CONNECT).min(CONNECT);
         match timeout(limit, dialled).await {
             Ok(result) => result,
             Err(_) => Err(Parted::Broken(format!("no answer within {} ms", limit.as_millis()))),
         }
+    }
+
+    /// A connection on which the coordinator has proved itself.
+    async fn dial(&self) -> Result<Channel, Parted> {
+        let Dial { endpoint, network, credentials, .. } = &self.dial;
+        let tls = credentials.tls().map_err(|e| Parted::Broken(explain(&e)))?;
+        network.connect(endpoint, tls).await.map_err(|error| {
+            if !is_impostor(&error) {
+                return Parted::Broken(explain(&error));
+            }
+            // Before it was ever welcomed its token is another run's; later somebody has taken the
+            // place of its coordinator.
+            if self.dial.is_known || self.lost_after.is_some() {
+                return Parted::Broken(Impostor.to_string());
+            }
+            Parted::Refused(format!(
+                "{Impostor}; the token is not that of this run: give --secret-file with a copy of the \
+                 file `secret` in the run's folder on the coordinator's host"
+            ))
+        })
     }
 
     /// One connection, from the hello to its end.
@@ -218,9 +271,19 @@ impl Session {
         let mut beat = interval(self.silence() / BEATS);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut beat_due = false;
+        let mut heard_at = connected;
+        let Dial { endpoint, network, credentials, .. } = &self.dial;
+        let whom = (endpoint.clone(), network.clone(), credentials.clone());
+        let another = move |since, after| redial(whom.clone(), since, after);
+        let mut redialled = Box::pin(another(heard_at, self.silence()));
         loop {
             // A connection that has just come up has not been silent yet.
-            let silent_at = self.last_heard.max(connected) + self.silence();
+            let heard = self.last_heard.max(connected);
+            if heard != heard_at {
+                heard_at = heard;
+                redialled.set(another(heard, self.silence()));
+            }
+            let silent_at = heard + self.silence();
             let sendable = welcome && (self.outbox.has_news() || owed || beat_due);
             tokio::select! {
                 biased;
@@ -254,6 +317,9 @@ impl Session {
                     }
                 }
                 _ = beat.tick() => beat_due = true,
+                // What is under way on this one is said again on that one. No more is heard, or
+                // acknowledged, here: the hello on that one says how far it came.
+                channel = &mut redialled, if welcome => return Parted::Replaced(channel),
                 () = sleep_until(silent_at) => {
                     return Parted::Broken(
                         format!("nothing was heard for {} ms", self.silence().as_millis()),

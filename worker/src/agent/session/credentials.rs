@@ -1,39 +1,73 @@
-//! What every call to the coordinator carries.
+//! Who this worker is to the coordinator: what it joins with, and what it was given.
 
-use dormouse_proto::{HOST_KEY, SECRET_KEY, Secret};
-use dormouse_units::HostId;
-use tonic::service::{Interceptor, interceptor::InterceptedService};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dormouse_identity::{Credential, IdentityError, TOKEN_KEY, Token, WorkerKey, client_config};
+use dormouse_proto::v1::{JoinReply, JoinRequest, coordinator_client::CoordinatorClient};
+use rustls::ClientConfig;
 use tonic::transport::Channel;
 use tonic::{Request, Status};
 
-/// A connection whose calls carry them.
-pub(crate) type Trusted = InterceptedService<Channel, Credentials>;
+use crate::agent::report::explain;
 
-/// The run's secret, and once the coordinator has said so, which host of the run this is.
+/// The file in the worker's directory that keeps the certificate of its last life.
+const FILE: &str = "credential";
+
+/// The token of the run and the certificates of this worker's lives. Nothing of it is said to
+/// anybody who has not proved to be the coordinator of the token's run.
 #[derive(Clone, Debug)]
-pub(crate) struct Credentials {
-    secret: Secret,
-    host: Option<HostId>,
+pub(crate) struct Credentials(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    token: Token,
+    file: PathBuf,
+    /// The certificate of this life, or before it has one that of the last.
+    shown: Mutex<Option<Credential>>,
 }
 
 impl Credentials {
-    pub(crate) const fn new(secret: Secret) -> Self {
-        Self { secret, host: None }
+    /// Those of a life that begins, of a worker with this directory.
+    pub(crate) fn new(token: Token, root: &std::path::Path) -> Self {
+        let file = root.join(FILE);
+        let shown = Mutex::new(Credential::load(&file, token.authority));
+        Self(Arc::new(Shared { token, file, shown }))
     }
 
-    pub(crate) fn of_host(&self, host: u32) -> Self {
-        Self { secret: self.secret.clone(), host: Some(HostId::new(host)) }
+    /// How a connection is made: with the certificate that there is, and to nobody but the token's
+    /// coordinator.
+    ///
+    /// # Errors
+    /// TLS can't be set up.
+    pub(crate) fn tls(&self) -> Result<Arc<ClientConfig>, IdentityError> {
+        let shown = self.0.shown.lock().unwrap_or_else(PoisonError::into_inner);
+        client_config(self.0.token.authority, shown.as_ref())
     }
-}
 
-impl Interceptor for Credentials {
-    fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
-        if let Some(secret) = self.secret.header() {
-            request.metadata_mut().insert(SECRET_KEY, secret);
+    /// Joins the run over a connection: the incarnation of this life, whose certificate all further
+    /// connections show.
+    ///
+    /// # Errors
+    /// The coordinator refuses, or is gone.
+    pub(crate) async fn join(&self, channel: Channel, worker: &str) -> Result<u64, Status> {
+        let key = WorkerKey::generate().map_err(|e| Status::internal(explain(&e)))?;
+        let public_key = key.public().into();
+        let mut request = Request::new(JoinRequest { worker: worker.to_owned(), public_key });
+        if let Some(token) = self.0.token.header() {
+            request.metadata_mut().insert(TOKEN_KEY, token);
         }
-        if let Some(host) = self.host {
-            request.metadata_mut().insert(HOST_KEY, host.get().into());
+        let reply = CoordinatorClient::new(channel).join(request).await?;
+        let JoinReply { certificate, incarnation } = reply.into_inner();
+        let credential = key.certified(certificate.to_vec(), self.0.token.authority);
+        if let Err(error) = credential.save(&self.0.file) {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "started again, this worker can't show that it is the same: it is taken back once \
+                 its former life is given up"
+            );
         }
-        Ok(request)
+        *self.0.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(credential);
+        Ok(incarnation)
     }
 }

@@ -4,6 +4,7 @@ mod client;
 mod complaints;
 mod credentials;
 mod numbering;
+mod redial;
 
 pub(crate) use client::{Dial, Heard, keep};
-pub(crate) use credentials::{Credentials, Trusted};
+pub(crate) use credentials::Credentials;

@@ -1,28 +1,26 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
-use super::*;
+use super::{parcel::CHUNK, *};
 use std::{
     collections::BTreeMap,
+    io::{Read as _, Write as _},
     net::{SocketAddr, TcpListener},
     path::Path,
     pin::Pin,
     thread,
 };
 
-use dormouse_proto::{
-    Secret,
-    v1::{
-        CheckpointReceipt, FromWorker, ToWorker,
-        coordinator_server::{Coordinator, CoordinatorServer},
-    },
+use dormouse_proto::v1::{
+    CheckpointReceipt, FromWorker, JoinReply, JoinRequest, ToWorker,
+    coordinator_server::{Coordinator, CoordinatorServer},
 };
 use tokio::runtime::{Builder, Runtime};
-use tokio_stream::{Stream, wrappers::TcpListenerStream};
+use tokio_stream::{StreamExt as _, wrappers::TcpListenerStream};
 use tonic::{Request, Response, transport::Endpoint};
 
 use crate::{
-    agent::{gate::Gate, session::Credentials},
-    store::Progress,
+    agent::gate::Gate,
+    store::{ImageKey, Progress},
     workspace::TaskName,
 };
 
@@ -39,6 +37,10 @@ type Chunks<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 #[tonic::async_trait]
 impl Coordinator for Silent {
+    async fn join(&self, _: Request<JoinRequest>) -> Result<Response<JoinReply>, Status> {
+        Err(Status::unimplemented("nobody joins"))
+    }
+
     type SessionStream = Chunks<ToWorker>;
     type GetCheckpointStream = Chunks<CheckpointChunk>;
 
@@ -68,7 +70,7 @@ impl Coordinator for Silent {
         _: Request<CheckpointRef>,
     ) -> Result<Response<Self::GetCheckpointStream>, Status> {
         let Some(data) = self.gives.clone() else { return std::future::pending().await };
-        let first = CheckpointChunk { checkpoint: None, data: data.into() };
+        let first = CheckpointChunk { data: data.into(), ..CheckpointChunk::default() };
         let chunks = tokio_stream::once(Ok(first)).chain(tokio_stream::pending());
         Ok(Response::new(Box::pin(chunks)))
     }
@@ -84,8 +86,7 @@ fn silent(gives: Option<Vec<u8>>, still: Duration) -> Transfers {
     let server = tonic::transport::Server::builder().add_service(service);
     tokio::spawn(server.serve_with_incoming(incoming));
     let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
-    let trusted = Trusted::new(channel, Credentials::new(Secret::new([1; 32])));
-    Transfers { still, ..Transfers::new(trusted) }
+    Transfers { still, ..Transfers::new(channel) }
 }
 
 fn runtime(blocking: usize) -> Runtime {
@@ -101,15 +102,32 @@ fn reference() -> CheckpointRef {
     CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 1, attempt: 1 }
 }
 
+fn store(directory: &Path) -> Store {
+    Store::open(directory).unwrap().with_key(ImageKey::new(&[5; 32]).unwrap())
+}
+
+fn expected() -> Expected {
+    let program = String::new();
+    Expected { task: name(), sequence: 1, attempt: 1, program, bytes: u64::MAX }
+}
+
 fn name() -> TaskName {
     TaskName::new("r", "1").unwrap()
 }
 
 /// One of more than the wire and the chunks under way hold.
 fn checkpoint(directory: &Path) -> Checkpoint {
-    let draft = Store::open(directory).unwrap().begin(&name()).unwrap();
+    let draft = store(directory).begin(&name()).unwrap();
     std::fs::write(draft.images().join("pages-1.img"), vec![7; 4 << 20]).unwrap();
-    draft.commit(Progress::default(), vec![], String::new(), &BTreeMap::new()).unwrap()
+    draft
+        .commit(
+            String::new(),
+            Progress { attempt: 1, ..Progress::default() },
+            (vec![], vec![]),
+            String::new(),
+            &BTreeMap::new(),
+        )
+        .unwrap()
 }
 
 #[test]
@@ -128,8 +146,7 @@ fn an_upload_that_nobody_takes_is_given_up() {
 fn away() -> (Transfers, SocketAddr) {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
-    let trusted = Trusted::new(channel, Credentials::new(Secret::new([1; 32])));
-    (Transfers { still: SOON, ..Transfers::new(trusted) }, address)
+    (Transfers { still: SOON, ..Transfers::new(channel) }, address)
 }
 
 #[test]
@@ -163,12 +180,12 @@ fn a_fetch_that_stands_still_is_given_up_and_leaves_nothing() {
     let mut bytes = Vec::new();
     checkpoint(there.path()).export(&mut bytes).unwrap();
     bytes.truncate(CHUNK);
-    let store = Store::open(here.path()).unwrap();
+    let store = store(here.path());
     for gives in [None, Some(bytes)] {
         let fetched = runtime(4).block_on(async {
             let transfers = silent(gives, Duration::from_millis(100));
             let pass = Gate::new().pass();
-            timeout(SOON, transfers.fetch(&store, &pass, reference())).await
+            timeout(SOON, transfers.fetch(&store, &pass, reference(), &expected())).await
         });
         let error = fetched.expect("it hangs").unwrap_err();
         assert!(matches!(error, FetchError::Stuck(_)), "{error}");
@@ -185,7 +202,7 @@ fn a_transfer_that_gets_on_too_slowly_is_given_up() {
     let mut bytes = Vec::new();
     checkpoint(there.path()).export(&mut bytes).unwrap();
     bytes.truncate(CHUNK);
-    let store = Store::open(here.path()).unwrap();
+    let store = store(here.path());
     let (put, fetched) = runtime(4).block_on(async {
         let hour = Duration::from_secs(3_600);
         let slow = || Some(Duration::from_millis(100));
@@ -193,7 +210,8 @@ fn a_transfer_that_gets_on_too_slowly_is_given_up() {
         let fetches = Transfers { within: slow(), ..silent(Some(bytes), hour) };
         let pass = Gate::new().pass();
         let put = timeout(SOON, puts.put(&pass, reference(), checkpoint(there.path())));
-        let fetched = timeout(SOON, fetches.fetch(&store, &pass, reference()));
+        let expected = expected();
+        let fetched = timeout(SOON, fetches.fetch(&store, &pass, reference(), &expected));
         tokio::join!(put, fetched)
     });
     let why = put.expect("it hangs").unwrap_err();
@@ -231,8 +249,7 @@ fn what_is_written_arrives_in_chunks_and_reads_back() {
     let (chunks, mut written) = mpsc::channel(IN_FLIGHT);
     let (forward, chunks_out) = mpsc::channel(IN_FLIGHT);
     let reference = CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 2, attempt: 1 };
-    let mut writer =
-        ChunkWriter { chunks, reference: Some(reference.clone()), buffer: BytesMut::new() };
+    let mut writer = ChunkWriter::new(chunks, (reference.clone(), Vec::new()));
     let sent: Vec<u8> = (0..700_000_u32).map(|n| n.to_le_bytes()[0]).collect();
     let expected = sent.clone();
     let source = thread::spawn(move || {
@@ -242,12 +259,13 @@ fn what_is_written_arrives_in_chunks_and_reads_back() {
     let relay = thread::spawn(move || {
         let mut references = Vec::new();
         while let Some(chunk) = written.blocking_recv() {
+            let chunk: CheckpointChunk = chunk;
             references.push(chunk.checkpoint);
             forward.blocking_send(chunk.data).unwrap();
         }
         references
     });
-    let mut reader = ChunkReader { chunks: chunks_out, current: Bytes::new() };
+    let mut reader = ChunkReader::new(chunks_out);
     let mut arrived = Vec::new();
     reader.read_to_end(&mut arrived).unwrap();
     source.join().unwrap();

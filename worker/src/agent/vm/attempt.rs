@@ -5,14 +5,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::StartTask;
+use dormouse_proto::v1::{OwnEnd, StartTask};
 use dormouse_tasks::progress::{Progress, ProgressReader};
 use dormouse_units::{Ppm, Time};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{job::Job, launches::Born, liveness::Liveness, task::Promise};
+use super::{job::Job, last_saves::LastSave, launches::Born, liveness::Liveness, task::Promise};
 use crate::{
-    agent::{gate::Pass, report::Key, snapshot::Snapshot},
+    agent::{gate::Pass, own::OwnMeter, report::Key, snapshot::Snapshot},
     cgroup::{self, LiftedQuota},
     process::Task,
     workspace::TaskName,
@@ -86,6 +86,12 @@ pub(crate) struct Attempt {
     pub(crate) snapshot: Option<Snapshot>,
     /// Whether its answer is right, and its result, if its program gives one.
     pub(crate) answer: Option<(bool, Option<String>)>,
+    /// What it gets, if it is a program of the user's own.
+    pub(crate) own: Option<Box<OwnMeter>>,
+    /// How such a program ended, and what it left.
+    pub(crate) own_end: Option<OwnEnd>,
+    /// The save that such a program makes at a notice, once there is one.
+    pub(crate) last_save: Option<LastSave>,
     pub(crate) is_killed: bool,
     /// How many processes of its VM had been killed for want of memory when its launch began.
     pub(crate) killed_before: u64,
@@ -136,8 +142,11 @@ impl Attempt {
         self.page.as_ref().and_then(|page| page.read().ok())
     }
 
-    /// What of its work is done, in ppm, as it says itself.
+    /// What of its work is done, in ppm, as it says itself, or by what it got.
     pub(crate) fn done_ppm(&self) -> u32 {
+        if let (Some(own), Nature::Task(promise)) = (&self.own, &self.nature) {
+            return own.done_ppm(promise.ledger.whole());
+        }
         self.progress().map_or(self.from_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
     }
 
@@ -158,6 +167,9 @@ impl Attempt {
     pub(crate) fn was_frozen(&mut self, span: Duration) {
         self.frozen += span;
         self.liveness.pause();
+        if let Some(own) = &mut self.own {
+            own.pause();
+        }
         if let Some(since) = &mut self.standing {
             *since += span;
         }

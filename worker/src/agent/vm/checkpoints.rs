@@ -14,11 +14,13 @@ use tokio::task::{JoinHandle, spawn_blocking};
 use crate::{
     agent::{
         launch::Place,
+        own,
         report::{Key, key, micros, report, task},
         snapshot::{self, Snapshot, SnapshotError},
         threads::outcome,
         vm::{
             attempt::{Attempt, Pending},
+            last_saves::Request,
             owner::{Message, Owner},
         },
     },
@@ -38,6 +40,9 @@ impl Owner {
     /// A checkpoint is wanted now, whatever was planned.
     pub(crate) fn checkpoint_now(&mut self, of: TaskRef) {
         let key = key(Some(of));
+        if self.put_off(key, Request::Checkpoint(of)).is_none() {
+            return;
+        }
         self.pass();
         self.pace_now();
         let done = match self.what_is_done(key) {
@@ -54,8 +59,11 @@ impl Owner {
     /// What of its work a checkpoint of an attempt is due to hold now; why there can be none.
     fn what_is_done(&self, key: Key) -> Result<Ppm, &'static str> {
         let attempt = self.seen(key).ok_or("this attempt is not here")?;
-        if self.host.checkpointer.is_none() {
+        if !self.host.keeps(&attempt.order) {
             return Err("this worker has no CRIU that works");
+        }
+        if attempt.last_save.is_none() && !own::is_kept_while_it_runs(&attempt.order) {
+            return Err("its program has saved nothing");
         }
         let runs = matches!(self.lives.phase(key), Some(Phase::Running | Phase::Dumping))
             && !self.lives.is_stopped(key);
@@ -63,7 +71,15 @@ impl Owner {
             return self.job_done(key).filter(|_| runs).ok_or("it does not run");
         }
         let progress = self.model.progress(key.0, key.1).filter(|_| runs);
-        progress.map(|p| p.done.fraction_of(p.runtime)).ok_or("it does not run")
+        let runtime = Span::from_micros(attempt.order.emulated_runtime_us);
+        // All of it is done at its end alone, however long it takes.
+        let most = Ppm::new(Ppm::ONE.get() - 1);
+        let part = |done: Span| done.fraction_of(runtime).min(most);
+        match &attempt.own {
+            Some(_) => progress.map(|p| part(p.done)),
+            None => progress.map(|p| p.done.fraction_of(p.runtime)),
+        }
+        .ok_or("it does not run")
     }
 
     /// A checkpoint that is not taken any more costs its time all the same.
@@ -82,7 +98,13 @@ impl Owner {
             return self.dump_job(key, stopping);
         }
         let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
+        self.meter_own(key);
         let Some(attempt) = self.attempt(key) else { return };
+        let own_done = attempt.own.is_some().then(|| Ppm::new(attempt.done_ppm()));
+        if let Some(own) = &mut attempt.own {
+            own.pause();
+        }
+        let by_criu = own::is_saved_by_criu(&attempt.order);
         let permit = attempt.permit.take();
         let Some(process) = attempt.process.clone() else { return };
         let (page, name) = (attempt.page.clone(), attempt.name.clone());
@@ -93,7 +115,10 @@ impl Owner {
         attempt.liveness.pause();
         // What it will hold beyond what was due is its wait for CRIU's turn: restored, the task
         // stands still for that. One that is stopped keeps all it has.
-        let due = attempt.due.filter(|_| !stopping);
+        let due = match &attempt.last_save {
+            Some(save) => Some(save.done),
+            None => attempt.due.filter(|_| !stopping),
+        };
         let now = self.pass();
         if self.host.hold_checkpoints && !stopping {
             // From now on, whenever it was due: a busy host makes a checkpoint later, never longer.
@@ -104,7 +129,11 @@ impl Owner {
         let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
         let taking = spawn_blocking(move || {
             let pages = (&*process, page.as_deref());
-            let result = snapshot::take(&host, &place, &name, key.1, pages, due, after);
+            let done = (due, own_done);
+            let result = match by_criu {
+                true => snapshot::take(&host, &place, &name, key.1, pages, done, after),
+                false => own::take(&host, &place, &name, key.1, pages.0, done, after),
+            };
             drop(permit);
             result
         });

@@ -152,6 +152,7 @@ impl Owner {
         if let Some(attempt) = self.attempt(key) {
             attempt.permit = Some(permit);
         }
+        self.hang_up();
         self.happen(Event::Turn(key));
     }
 

@@ -51,6 +51,7 @@ impl Owner {
             return;
         };
         let came = match process.try_wait() {
+            Ok(Some(ended)) if self.own_has_ended(key, ended) => None,
             Ok(Some(ended)) => self.came_of(key, ended),
             Ok(None) => None,
             Err(error) => Some(Err(explain(&error))),
@@ -154,6 +155,7 @@ impl Owner {
             Nature::Job(job) => job.due.map(|due| Due::EmulatedAtUs(due.at_us)),
         };
         let (verified, result) = attempt.answer.unwrap_or_default();
+        let own = attempt.own_end;
         self.host.report(report(report::Report::TaskFinished(TaskFinished {
             task: task(self.id, attempt.key),
             verified,
@@ -162,6 +164,7 @@ impl Owner {
             ledger: of.ledger,
             job: of.job,
             due,
+            own,
         })));
     }
 
@@ -180,6 +183,7 @@ impl Owner {
             could_not_restore,
             job: of.job,
             done_ppm,
+            own: None,
         })));
     }
 

@@ -60,6 +60,7 @@ impl Owner {
         match urgent(move || groups.thaw(limit::FREEZE)).await {
             Ok(Ok(_)) => {
                 self.gate.open();
+                self.resumed();
                 let at = self.clock.decided(asked);
                 self.clock.thaw(at);
                 let now = self.pass();

@@ -56,10 +56,17 @@ impl Owner {
         let lane = self.vcpus();
         // Where the kernel does not count them, none is ever told.
         let killed_before = self.groups.kills_for_memory().unwrap_or(0);
+        let of_vm = self.own_env();
         let Some(attempt) = self.attempt(key) else { return };
         attempt.killed_before = killed_before;
         let (pass, name) = (attempt.pass.clone(), attempt.name.clone());
-        let (cpu, order) = (attempt.cpu(), attempt.order.clone());
+        let (cpu, mut order) = (attempt.cpu(), attempt.order.clone());
+        if let Some(own) = &mut order.own {
+            // What its user says of its environment counts more than what its VM does.
+            for (name, value) in of_vm {
+                own.env.entry(name).or_insert(value);
+            }
+        }
         match &mut attempt.nature {
             Nature::Task(promise) => {
                 if let Some(seat) = seats.first() {

@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{CreateVm, MoveTask, SetMode, SetSupply, StartTask, StopTask, TaskRef};
+use dormouse_proto::v1::{
+    Announce, CreateVm, MoveTask, SetMode, SetSupply, StartTask, StopTask, TaskRef,
+};
 use dormouse_units::{Bytes, Credits, Ppm, Time};
 use dormouse_vm::{
     CreditSpec, MachineSpec, Model,
@@ -21,6 +23,7 @@ use super::{
     job::{self, Leaving, Pace},
     lane::Lane,
     launches::Born,
+    metadata::VmMetadata,
     remains::Remains,
     task::Share,
 };
@@ -28,6 +31,7 @@ use crate::{
     agent::{
         gate::Gate,
         host::{Host, limit},
+        own::Kept,
         report::{Key, explain, vm_failed},
         snapshot::{Snapshot, SnapshotError},
     },
@@ -47,6 +51,7 @@ pub(crate) enum Ask {
     Promote(TaskRef),
     Move(MoveTask),
     CheckpointNow(TaskRef),
+    Announce(Announce),
 }
 
 /// What comes to an owner: commands, what its threads have done, and its own alarm.
@@ -58,6 +63,8 @@ pub(crate) enum Message {
     Launched(Key, Result<Born, LaunchError>),
     /// The process has ended.
     Ended(Key),
+    /// What a program of the user's own left is kept, as far as it can be.
+    OwnKept(Key, Kept),
     /// It is this attempt's turn at CRIU.
     DumpTurn(Key, OwnedSemaphorePermit),
     Dumped(Key, Result<Snapshot, SnapshotError>),
@@ -111,6 +118,8 @@ pub(crate) struct Owner {
     /// The CPU time, promised and received, of the attempts that are over.
     pub(crate) share: Share,
     pub(crate) frozen_at: Option<Instant>,
+    /// What its programs read of it, where it has an endpoint for that.
+    pub(crate) metadata: Option<VmMetadata>,
     failed: bool,
     is_destroyed: bool,
 }
@@ -166,12 +175,8 @@ impl Owner {
             pace,
             clock: VmClock::new(host.speedup, asked),
             remains: Arc::clone(remains),
-            groups,
             lanes: (0..vcpus).map(|_| Lane::default()).collect(),
-            lives: Lives::new(
-                vcpus,
-                Limits { kill: limit::KILL, checkpoints: host.checkpointer.is_some() },
-            ),
+            lives: Lives::new(vcpus, Limits { kill: limit::KILL, checkpoints: true }),
             made: Instant::now(),
             to_do: VecDeque::new(),
             fresh: Vec::new(),
@@ -183,6 +188,8 @@ impl Owner {
             tell: tell.clone(),
             share: Share::default(),
             frozen_at: None,
+            metadata: VmMetadata::of(host, create, asked, &groups).await,
+            groups,
             failed: false,
             is_destroyed: false,
         })
@@ -197,9 +204,12 @@ impl Owner {
                 self.happen(Event::Destroy);
             }
             Message::Ask(..) if self.is_destroyed => {}
+            // It does not wait for what else is asked: it would come too late.
+            Message::Ask(Ask::Announce(said), asked) => self.announced(&said, &asked),
             Message::Ask(ask, asked) => self.queue.push_back((ask, asked)),
             Message::Launched(key, result) => self.hear_launched(key, result),
             Message::Ended(key) => self.happen(Event::ProcessEnded(key)),
+            Message::OwnKept(key, kept) => self.hear_own_kept(key, kept),
             Message::DumpTurn(key, permit) => self.take_turn(key, permit),
             Message::Dumped(key, result) => self.hear_dumped(key, result),
             Message::Stored(key, number, result) => self.hear_stored(key, number, result),
@@ -232,8 +242,8 @@ impl Owner {
                 Ask::Promote(of) => self.obey_promote(of, &asked),
                 Ask::Move(to) => self.obey_move(to, &asked),
                 Ask::CheckpointNow(of) => self.checkpoint_now(of),
-                // It does not wait for its turn.
-                Ask::Destroy => {}
+                // They do not wait for their turn.
+                Ask::Destroy | Ask::Announce(_) => {}
             }
             self.do_all().await;
             // What is over may be due sooner now.
@@ -251,13 +261,15 @@ impl Owner {
         let lives = &self.lives;
         let looks = self.attempts.iter().filter(|a| lives.is_running(a.key));
         let looks = looks.filter_map(|a| a.look);
-        looks.chain(model).chain(self.lives_wake_at()).chain(self.jobs_wake_at()).min()
+        let wakes = looks.chain(model).chain(self.lives_wake_at()).chain(self.jobs_wake_at());
+        wakes.chain(self.put_off_until()).min()
     }
 
     fn on_time(&mut self) {
         self.let_happen();
         let now = Instant::now();
         self.happen(Event::Tick);
+        self.do_put_off(now);
         let all: Vec<Key> = self.attempts.iter().map(|a| a.key).collect();
         for key in all {
             let Some(attempt) = self.seen(key) else { continue };

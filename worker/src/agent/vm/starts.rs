@@ -20,6 +20,7 @@ use super::{
 };
 use crate::agent::{
     life::refused,
+    own,
     report::{Key, explain, key},
 };
 
@@ -81,6 +82,9 @@ impl Owner {
             born: None,
             snapshot: None,
             answer: None,
+            own: order.own.as_ref().map(|_| Box::default()),
+            own_end: None,
+            last_save: None,
             is_killed: false,
             killed_before: 0,
             pass: self.gate.pass(),
@@ -97,9 +101,9 @@ impl Owner {
         (seats, tier): (&Seats, Tier),
         asked: &Asked,
     ) -> Result<(u32, Promise), String> {
-        let checkpoints = match &self.host.checkpointer {
-            Some(_) => points(&order.checkpoints_ppm)?,
-            None => Vec::new(),
+        let checkpoints = match self.host.keeps(order) && own::is_kept_while_it_runs(order) {
+            true => points(&order.checkpoints_ppm)?,
+            false => Vec::new(),
         };
         let done = Ppm::new(order.from.map_or(0, |kept| kept.done_ppm));
         let work = Work {

@@ -7,17 +7,31 @@ use dormouse_units::{Ppm, Tier};
 use dormouse_vm::ideal::Change;
 use dormouse_vm::life::{Event, Kept};
 
-use super::{attempt::Attempt, clock::Asked, ends::Account, owner::Owner, starts::mode};
-use crate::agent::report::{Key, explain, key, report, task};
+use super::{
+    attempt::Attempt, clock::Asked, ends::Account, last_saves::Request, owner::Owner, starts::mode,
+};
+use crate::agent::{
+    own,
+    report::{Key, explain, key, report, task},
+};
 
 impl Owner {
     pub(crate) fn obey_stop(&mut self, stop: StopTask, asked: &Asked) {
         let key = key(stop.task);
+        let mut keep = stop.keep;
+        if keep && let Some(attempt) = self.seen(key) {
+            // One that does not save its work on request leaves nothing to be kept.
+            keep = self.host.keeps(&attempt.order)
+                && (attempt.last_save.is_some() || own::is_kept_while_it_runs(&attempt.order));
+            if self.put_off(key, Request::Stop(stop, *asked)).is_none() {
+                return;
+            }
+        }
         if self.seen(key).is_some_and(|a| a.job().is_some()) {
             let at = self.pace.decided(asked);
             self.pace.change(at, Change::Kill(key));
         }
-        self.happen(Event::Stop { key, keep: stop.keep });
+        self.happen(Event::Stop { key, keep });
     }
 
     /// Kills the process of an attempt, which then leaves its seat.

@@ -41,6 +41,8 @@ options:
   --cpu-time DURATION  instead of --work: go on until this much CPU time is spent,
                        as 0.39s or 250ms, but at least for one repetition; of parallel:
                        by a rank at 100 % usage, which is the job's run time
+  --nonce N            what the values of vector and parallel, and the digest of any task's
+                       answer, begin with (0)
   --progress FILE      page of memory that says how far the task is
   --result FILE        where to leave the result, as JSON
 
@@ -54,14 +56,14 @@ const DEFAULT_MEMORY: usize = 10_060_000;
 
 /// What the arguments ask for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Request {
+pub(crate) enum Request {
     Job(Job),
     Help,
 }
 
 /// Why the arguments make no job. Each message names the argument and what would be right.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub(super) enum UsageError {
+pub(crate) enum UsageError {
     #[error(
         "no task named; give ep, is, cg, mg, ft, sp, ed, vector, parallel or noop (--help says more)"
     )]
@@ -105,11 +107,14 @@ const USAGE: Spec =
     Spec { name: "--usage", right: "parts of a processor above 0 and up to 1, as .7 or .7,.5" };
 const SPEED: Spec = Spec { name: "--speed", right: "a part of a core above 0 and up to 1, as .1" };
 const SEED: Spec = Spec { name: "--seed", right: "a number from 0" };
-const SPECS: [Spec; 12] =
-    [CLASS, ID, MEMORY, PROCESSES, PHASES, USAGE, SPEED, SEED, WORK, CPU_TIME, PROGRESS, RESULT];
+const NONCE: Spec = Spec { name: "--nonce", right: "a number from 0" };
+const SPECS: [Spec; 13] = [
+    CLASS, ID, MEMORY, PROCESSES, PHASES, USAGE, SPEED, SEED, NONCE, WORK, CPU_TIME, PROGRESS,
+    RESULT,
+];
 
 /// Reads the arguments, without the program's name.
-pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, UsageError> {
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, UsageError> {
     let mut arguments = arguments.into_iter();
     let kind = arguments.next().ok_or(UsageError::NoKind)?;
     if kind == "--help" || kind == "-h" {
@@ -129,10 +134,40 @@ pub(super) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
         let option = if work.is_some() { WORK.name } else { CPU_TIME.name };
         return Err(UsageError::Inapplicable { option, kind: program.name() });
     }
+    let nonce = options.value(&NONCE, |text| text.parse().ok())?.unwrap_or(0);
     let (progress, result) = (options.file(&PROGRESS), options.file(&RESULT));
     match options.0.first() {
         Some((option, _)) => Err(UsageError::Inapplicable { option, kind: program.name() }),
-        None => Ok(Request::Job(Job { program, amount, progress, result })),
+        None => Ok(Request::Job(Job { program, amount, nonce, progress, result })),
+    }
+}
+
+/// Why arguments that came from elsewhere are not run.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoteError {
+    /// They are no program's.
+    #[error("its arguments are no program's of a run")]
+    Usage(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// They name a file, which is for the worker to do.
+    #[error("{0}: a program of a run names no files")]
+    File(&'static str),
+    /// They ask for help and not for a program.
+    #[error("--help: no program of a run")]
+    Help,
+}
+
+/// Whether arguments that came from elsewhere are a program's: its kind, its input, its amount of work.
+/// Files are named by who starts it, and programs that prove a host are no run's.
+///
+/// # Errors
+/// What else they are.
+pub fn check_remote<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<(), RemoteError> {
+    let request = parse(arguments.into_iter().map(OsString::from));
+    match request.map_err(|error| RemoteError::Usage(Box::new(error)))? {
+        Request::Help => Err(RemoteError::Help),
+        Request::Job(Job { progress: Some(_), .. }) => Err(RemoteError::File(PROGRESS.name)),
+        Request::Job(Job { result: Some(_), .. }) => Err(RemoteError::File(RESULT.name)),
+        Request::Job(_) => Ok(()),
     }
 }
 
@@ -253,6 +288,28 @@ mod tests {
             Ok(Request::Job(job)) => job,
             other => panic!("{line}: {other:?}"),
         }
+    }
+
+    #[test]
+    fn arguments_from_elsewhere_name_no_files() {
+        let check = |line: &str| check_remote(line.split_whitespace()).map_err(|e| e.to_string());
+        for fine in ["vector --memory 4MB", "parallel --processes 2 --cpu-time 1s", "noop"] {
+            assert_eq!(check(fine), Ok(()));
+        }
+        for attack in [
+            "vector --progress /etc/passwd",
+            "vector --progress=/etc/passwd",
+            "ep --class S --result /etc/cron.d/task",
+            "noop --result=x",
+            "--help",
+            "probe escape",
+            "vector /etc/passwd",
+            "",
+        ] {
+            let why = check(attack).expect_err(attack);
+            assert!(!why.is_empty(), "{attack}");
+        }
+        assert!(check("vector --progress /x").is_err_and(|why| why.contains("names no files")));
     }
 
     #[test]

@@ -4,8 +4,8 @@
 mod matrix;
 
 use self::matrix::Matrix;
-use super::Kernel;
 use super::random::SEED;
+use super::{Kernel, computed};
 use crate::class::Class;
 use crate::meter::{Enough, Meter};
 use crate::result::Figure;
@@ -34,6 +34,18 @@ fn problem(class: Class) -> Problem {
         Class::B => (75_000, 13, 75, 60.0, 22.712_745_482_631),
     };
     Problem { order, nonzeros, iterations, shift, zeta }
+}
+
+fn figures(zeta: f64) -> Vec<Figure> {
+    vec![
+        Figure::expected("zeta", Some(zeta), TOLERANCE),
+        Figure::expected("residual |x - Az|", None, 0.0),
+    ]
+}
+
+/// The figures of a class, to be computed.
+pub(crate) fn references(class: Class) -> Vec<Figure> {
+    figures(problem(class).zeta)
 }
 
 /// The CG kernel.
@@ -68,10 +80,7 @@ impl Kernel for Cg {
             let norm = 1.0 / dot(z, z).sqrt();
             x.iter_mut().zip(z).for_each(|(x, z)| *x = norm * z);
         }
-        Ok(vec![
-            Figure::new("zeta", ours, Some(zeta), TOLERANCE),
-            Figure::new("residual |x - Az|", residual, None, 0.0),
-        ])
+        Ok(computed(figures(zeta), [ours, residual]))
     }
 }
 

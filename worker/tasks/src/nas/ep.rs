@@ -1,7 +1,7 @@
 //! EP: pairs of Gaussian deviates by the polar method, counted by square annulus.
 
-use super::Kernel;
 use super::random::Random;
+use super::{Kernel, computed};
 use crate::class::Class;
 use crate::meter::{Enough, Meter};
 use crate::result::Figure;
@@ -48,6 +48,29 @@ fn problem(class: Class) -> Problem {
     }
 }
 
+impl Problem {
+    fn figures(&self) -> Vec<Figure> {
+        let Self { sums, accepted, annuli, .. } = self;
+        let mut figures = vec![
+            Figure::expected("sum of X", Some(sums[0]), TOLERANCE),
+            Figure::expected("sum of Y", Some(sums[1]), TOLERANCE),
+        ];
+        if let (Some(accepted), Some(annuli)) = (accepted, annuli) {
+            figures.push(Figure::expected("Gaussian pairs", Some(*accepted), 0.0));
+            for (l, reference) in annuli.iter().enumerate() {
+                let name = format!("pairs in annulus {l}");
+                figures.push(Figure::expected(&name, Some(*reference as f64), 0.0));
+            }
+        }
+        figures
+    }
+}
+
+/// The figures of a class, to be computed.
+pub(crate) fn references(class: Class) -> Vec<Figure> {
+    problem(class).figures()
+}
+
 /// The EP kernel.
 pub(crate) struct Ep {
     problem: Problem,
@@ -74,20 +97,10 @@ impl Kernel for Ep {
             }
             meter.work(1)?;
         }
-        let Problem { sums, accepted, annuli, .. } = &self.problem;
-        let mut figures = vec![
-            Figure::new("sum of X", tally.sums[0], Some(sums[0]), TOLERANCE),
-            Figure::new("sum of Y", tally.sums[1], Some(sums[1]), TOLERANCE),
-        ];
-        if let (Some(accepted), Some(annuli)) = (accepted, annuli) {
-            let count = tally.annuli.iter().sum::<u64>();
-            figures.push(Figure::new("Gaussian pairs", count as f64, Some(*accepted), 0.0));
-            for (l, (ours, reference)) in tally.annuli.iter().zip(annuli).enumerate() {
-                let name = format!("pairs in annulus {l}");
-                figures.push(Figure::new(&name, *ours as f64, Some(*reference as f64), 0.0));
-            }
-        }
-        Ok(figures)
+        let count = tally.annuli.iter().sum::<u64>() as f64;
+        let annuli = tally.annuli.iter().map(|ours| *ours as f64);
+        let ours = tally.sums.into_iter().chain([count]).chain(annuli);
+        Ok(computed(self.problem.figures(), ours))
     }
 }
 

@@ -1,7 +1,7 @@
 //! IS: ranks of integer keys by counting.
 
-use super::Kernel;
 use super::random::{Random, SEED};
+use super::{Kernel, computed};
 use crate::class::Class;
 use crate::meter::{Enough, Meter};
 use crate::result::Figure;
@@ -60,6 +60,14 @@ fn drift(class: Class, i: usize, it: i64) -> i64 {
         Class::B if matches!(i, 1 | 2 | 4) => it,
         _ => -it,
     }
+}
+
+/// The figures of every class, to be computed.
+pub(crate) fn references() -> Vec<Figure> {
+    vec![
+        Figure::expected("right ranks of test keys", Some(50.0), 0.0),
+        Figure::expected("keys out of order", Some(0.0), 0.0),
+    ]
 }
 
 /// The IS kernel.
@@ -169,10 +177,7 @@ impl Kernel for Is {
             right += self.right_ranks(it, &tested);
         }
         let wrong = self.out_of_order(meter)?;
-        Ok(vec![
-            Figure::new("right ranks of test keys", f64::from(right), Some(50.0), 0.0),
-            Figure::new("keys out of order", wrong as f64, Some(0.0), 0.0),
-        ])
+        Ok(computed(references(), [f64::from(right), wrong as f64]))
     }
 }
 

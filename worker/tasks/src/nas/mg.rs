@@ -5,8 +5,8 @@ mod grid;
 mod stencil;
 
 use self::grid::Grid;
-use super::Kernel;
 use super::random::SEED;
+use super::{Kernel, computed};
 use crate::class::Class;
 use crate::meter::{Enough, Meter};
 use crate::result::Figure;
@@ -35,6 +35,15 @@ fn problem(class: Class) -> Problem {
         Class::B => (8, 20, SMOOTHER_LARGE, 0.180_056_440_135_5e-5),
     };
     Problem { levels, cycles, smoother, residual_norm }
+}
+
+fn figures(norm: f64) -> Vec<Figure> {
+    vec![Figure::expected("L2 norm of r", Some(norm), TOLERANCE)]
+}
+
+/// The figures of a class, to be computed.
+pub(crate) fn references(class: Class) -> Vec<Figure> {
+    figures(problem(class).residual_norm)
 }
 
 /// The MG kernel.
@@ -114,7 +123,7 @@ impl Kernel for Mg {
             self.finest_residual(meter)?;
         }
         let norm = self.r[finest].rms(meter)?;
-        Ok(vec![Figure::new("L2 norm of r", norm, Some(self.problem.residual_norm), TOLERANCE)])
+        Ok(computed(figures(self.problem.residual_norm), [norm]))
     }
 }
 

@@ -26,6 +26,15 @@ pub(crate) trait Kernel {
     fn run(&mut self, meter: &mut Meter) -> Result<Vec<Figure>, Enough>;
 }
 
+/// These figures with what was computed, in their order.
+pub(crate) fn computed(
+    references: Vec<Figure>,
+    ours: impl IntoIterator<Item = f64>,
+) -> Vec<Figure> {
+    let both = references.into_iter().zip(ours);
+    both.map(|(figure, computed)| Figure { computed, ..figure }).collect()
+}
+
 #[cfg(test)]
 pub(crate) mod check {
     use super::*;

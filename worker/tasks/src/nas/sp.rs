@@ -15,7 +15,7 @@ use self::field::Field;
 use self::flux::Fluxes;
 use self::lines::Lines;
 use self::sweep::Factors;
-use super::Kernel;
+use super::{Kernel, computed};
 use crate::class::Class;
 use crate::meter::{Enough, Meter};
 use crate::result::Figure;
@@ -157,6 +157,23 @@ impl Sp {
     }
 }
 
+/// The figures of a run with this answer, to be computed.
+pub(crate) fn figures(reference: Option<Norms>) -> Vec<Figure> {
+    let figures = |name, reference: Option<[f64; 5]>| {
+        (0..5).map(move |m| {
+            let reference = reference.map(|norms| norms[m]);
+            Figure::expected(&format!("{name} {}", m + 1), reference, TOLERANCE)
+        })
+    };
+    let residuals = figures("residual norm", reference.map(|n| n.residual));
+    residuals.chain(figures("error norm", reference.map(|n| n.error))).collect()
+}
+
+/// The figures of a class, to be computed.
+pub(crate) fn references(class: Class) -> Vec<Figure> {
+    figures(Some(reference::norms(class)))
+}
+
 impl Kernel for Sp {
     fn units(&self) -> u64 {
         let Size { points, steps, .. } = self.size;
@@ -175,15 +192,7 @@ impl Kernel for Sp {
         }
         self.set_right_hand_side(self.size.time_step, meter)?;
         let ours = self.norms(meter)?;
-        let figures = |name, ours: [f64; 5], reference: Option<[f64; 5]>| {
-            (0..5).map(move |m| {
-                let reference = reference.map(|norms| norms[m]);
-                Figure::new(&format!("{name} {}", m + 1), ours[m], reference, TOLERANCE)
-            })
-        };
-        let residuals = figures("residual norm", ours.residual, self.reference.map(|n| n.residual));
-        let errors = figures("error norm", ours.error, self.reference.map(|n| n.error));
-        Ok(residuals.chain(errors).collect())
+        Ok(computed(figures(self.reference), ours.residual.into_iter().chain(ours.error)))
     }
 }
 

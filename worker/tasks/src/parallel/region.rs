@@ -66,17 +66,20 @@ pub(super) struct Checked {
 pub(super) struct Region {
     common: NonNull<Common>,
     ranks: usize,
+    /// Phases of which the blocks of work are kept.
+    told: u32,
 }
 
 impl Region {
-    /// Memory for so many ranks, to be shared with all processes forked from now on.
-    pub(super) fn new(ranks: usize) -> io::Result<Self> {
+    /// Memory for so many ranks, to be shared with all processes forked from now on, in which the blocks
+    /// of work of the first phases are kept.
+    pub(super) fn new(ranks: usize, told: u32) -> io::Result<Self> {
         #[expect(unsafe_code, reason = "the standard library has no mmap")]
         // SAFETY: a new mapping at an address of the kernel's choice; arguments are in range.
         let address = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                Self::bytes(ranks),
+                Self::bytes(ranks, told),
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_SHARED | libc::MAP_ANONYMOUS,
                 -1,
@@ -87,13 +90,32 @@ impl Region {
             return Err(io::Error::last_os_error());
         }
         let common = NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { common, ranks })
+        Ok(Self { common, ranks, told })
     }
 
     /// The common part fits where a desk does, so the desks begin aligned.
-    const fn bytes(ranks: usize) -> usize {
+    const fn bytes(ranks: usize, told: u32) -> usize {
         assert!(size_of::<Common>() <= size_of::<Desk>());
-        size_of::<Desk>() * (ranks + 1)
+        size_of::<Desk>() * (ranks + 1) + size_of::<AtomicU64>() * ranks * told as usize
+    }
+
+    /// The blocks of work of each rank, phase by phase, as far as they are kept.
+    fn kept(&self) -> &[AtomicU64] {
+        #[expect(unsafe_code, reason = "a mapping is a raw pointer")]
+        // SAFETY: after the desks the mapping holds so many counts, see `bytes`; they are aligned as the
+        // desks are, and zeroes are valid.
+        unsafe {
+            let desks = self.common.cast::<Desk>().add(1 + self.ranks);
+            std::slice::from_raw_parts(
+                desks.cast::<AtomicU64>().as_ptr(),
+                self.ranks * self.told as usize,
+            )
+        }
+    }
+
+    /// The same, once all ranks have ended.
+    pub(super) fn blocks(&self) -> Vec<u64> {
+        self.kept().iter().map(|blocks| blocks.load(Ordering::Relaxed)).collect()
     }
 
     fn common(&self) -> &Common {
@@ -179,7 +201,11 @@ impl Region {
         let expected = |rank: usize| self.desks()[rank].expected[old].load(Ordering::Relaxed);
         for (rank, desk) in self.desks().iter().enumerate() {
             let from = kernel::join(expected(rank), expected(self.neighbour(rank)));
-            let right = kernel::result(from, desk.blocks.load(Ordering::Relaxed));
+            let blocks = desk.blocks.load(Ordering::Relaxed);
+            if let Some(kept) = self.kept().get(phase as usize * self.ranks + rank) {
+                kept.store(blocks, Ordering::Relaxed);
+            }
+            let right = kernel::result(from, blocks);
             if desk.result[new].load(Ordering::Relaxed) != right {
                 self.common().wrong.fetch_add(1, Ordering::Relaxed);
             }
@@ -259,7 +285,7 @@ impl Drop for Region {
         #[expect(unsafe_code, reason = "the mapping ends with its owner")]
         // SAFETY: the start and the length of a mapping that nothing else refers to.
         unsafe {
-            libc::munmap(self.common.as_ptr().cast(), Self::bytes(self.ranks));
+            libc::munmap(self.common.as_ptr().cast(), Self::bytes(self.ranks, self.told));
         }
     }
 }
@@ -305,7 +331,7 @@ mod tests {
     /// Three ranks, one after the other, in five phases of some blocks of work each; `disturb`
     /// may change what a rank leaves.
     fn after_five_phases(disturb: impl Fn(usize, u32, u64) -> u64) -> Checked {
-        let region = Region::new(RANKS).unwrap();
+        let region = Region::new(RANKS, 5).unwrap();
         for rank in 0..RANKS {
             region.begin_at(rank, kernel::start(1, rank));
         }
@@ -342,7 +368,7 @@ mod tests {
     #[test]
     fn a_rank_that_went_on_without_its_neighbour_is_found() {
         // It took in what its neighbour had left before, which is as if it had left nothing.
-        let region = Region::new(1).unwrap();
+        let region = Region::new(1, 0).unwrap();
         region.begin_at(0, 5);
         region.leave(0, 0, kernel::result(5, 2), 2);
         region.meet(0, None);

@@ -1,13 +1,16 @@
 //! The words that are not the task's: who starts it, or stops it, sets them.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::FileExt;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
 use super::ProgressError;
 use super::layout::{AT_HOLD, AT_OWN, PAGE_BYTES};
+use crate::left;
 
-/// Makes a page before its task starts, which will wait before its first unit of work.
+/// Makes a page before its task starts, which will wait before its first unit of work. It belongs to
+/// the owner of its folder, who is the task's user.
 ///
 /// # Errors
 ///
@@ -15,11 +18,19 @@ use super::layout::{AT_HOLD, AT_OWN, PAGE_BYTES};
 pub fn create_held(path: &Path) -> Result<(), ProgressError> {
     let mut page = [0; PAGE_BYTES];
     page[AT_HOLD * 8] = 1;
-    std::fs::write(path, page).map_err(|source| ProgressError::Io {
-        path: path.to_path_buf(),
-        what: "created",
-        source,
-    })
+    let made = || -> io::Result<()> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o644);
+        let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
+        file.write_all_at(&page, 0)?;
+        let folder = path.parent().unwrap_or(Path::new("."));
+        let (folder, own) = (fs::metadata(folder)?, file.metadata()?);
+        if (folder.uid(), folder.gid()) != (own.uid(), own.gid()) {
+            fchown(&file, Some(folder.uid()), Some(folder.gid()))?;
+        }
+        Ok(())
+    };
+    made().map_err(|source| ProgressError::Io { path: path.to_path_buf(), what: "created", source })
 }
 
 /// Lets a held task begin its work.
@@ -29,9 +40,7 @@ pub fn create_held(path: &Path) -> Result<(), ProgressError> {
 /// [`ProgressError::Io`] when the file cannot be opened or written.
 pub fn let_go(path: &Path) -> Result<(), ProgressError> {
     let at = (AT_HOLD * 8) as u64;
-    OpenOptions::new()
-        .write(true)
-        .open(path)
+    left::open(path, OpenOptions::new().write(true))
         .and_then(|file| file.write_all_at(&[0; 8], at))
         .map_err(|source| ProgressError::Io { path: path.to_path_buf(), what: "written", source })
 }
@@ -54,9 +63,7 @@ pub fn set_clock(path: &Path, clock: Clock) -> Result<(), ProgressError> {
     let mut words = [0; 16];
     words[..8].copy_from_slice(&clock.own.to_le_bytes());
     words[8..].copy_from_slice(&clock.foreign.to_le_bytes());
-    OpenOptions::new()
-        .write(true)
-        .open(path)
+    left::open(path, OpenOptions::new().write(true))
         .and_then(|file| file.write_all_at(&words, (AT_OWN * 8) as u64))
         .map_err(|source| ProgressError::Io { path: path.to_path_buf(), what: "written", source })
 }

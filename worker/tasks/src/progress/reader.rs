@@ -1,6 +1,6 @@
 //! The agent's side.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use super::layout::{
     AT_UNITS, AT_VERSION, AT_WORK, MAGIC, MAX_RANKS, PAGE_BYTES, VERSION, WORK_UNIT,
 };
 use super::{Clock, Progress, ProgressError, State};
+use crate::left;
 
 /// The agent's side: reads the page of a running task.
 ///
@@ -32,7 +33,8 @@ impl ProgressReader {
     /// [`ProgressError::Io`] when the file cannot be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ProgressError> {
         let path = path.as_ref().to_path_buf();
-        let file = File::open(&path).map_err(|source| ProgressError::Io {
+        let opened = left::open(&path, OpenOptions::new().read(true));
+        let file = opened.map_err(|source| ProgressError::Io {
             path: path.clone(),
             what: "opened",
             source,

@@ -9,7 +9,11 @@ impl Lives {
             Phase::Early => self.push_effect(Effect::Missed(key)),
             Phase::Dying { .. } | Phase::Gone => {}
             _ => {
-                life.again = true;
+                // One waits already, as while the one before is on its way to a coordinator that does not
+                // answer: the two become one, and the task stands still for both.
+                if std::mem::replace(&mut life.again, true) {
+                    self.push_effect(Effect::Missed(key));
+                }
                 self.ask_again(key);
             }
         }
@@ -136,9 +140,9 @@ impl Lives {
     pub(super) fn work_is_done(&mut self, key: Key) {
         let Some(life) = self.life(key) else { return };
         life.phase = Phase::Early;
-        // It came too late for a checkpoint, and stands still for it all the same.
-        let (asked, again) = (std::mem::take(&mut life.asked), std::mem::take(&mut life.again));
-        if asked || again {
+        // It came too late for a checkpoint, or two, and stands still for each all the same.
+        let late = [std::mem::take(&mut life.asked), std::mem::take(&mut life.again)];
+        for _ in late.into_iter().filter(|is_late| *is_late) {
             self.push_effect(Effect::Missed(key));
         }
         self.push_effect(Effect::AwaitTime(key));
@@ -148,5 +152,36 @@ impl Lives {
         if self.phase(key) == Some(Phase::Early) {
             self.end(key, End::Finished);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use dormouse_units::{Attempt, TaskId, Tier};
+
+    use super::super::{Came, Event, Kind, Limits, Start};
+    use super::*;
+
+    /// A coordinator that stood still for 20 s had "12 of 14" checkpoints, and nothing was said of two.
+    #[test]
+    fn of_checkpoints_that_wait_for_one_on_its_way_all_but_the_last_are_said_to_be_missed() {
+        let key = (TaskId::new(1), Attempt::default().next());
+        let mut lives = Lives::new(1, Limits { kill: Duration::from_secs(10), checkpoints: true });
+        let mut handle = |event| lives.handle(Duration::ZERO, event);
+        let missed = |effects: &[Effect]| effects.contains(&Effect::Missed(key));
+        handle(Event::Start(Start { key, kind: Kind::Task, on: vec![0], tier: Tier::Foreground }));
+        handle(Event::Launched(key, Ok(Came::Alive)));
+        assert!(handle(Event::CheckpointDue(key)).contains(&Effect::Queue(key)));
+        assert!(handle(Event::Turn(key)).contains(&Effect::Dump { key, kill: false }));
+        handle(Event::Dumped(key, Dumped::Kept { number: 1 }));
+        handle(Event::GoesOn(key));
+        // It is not stored yet.
+        assert!(!missed(&handle(Event::CheckpointDue(key))));
+        assert!(missed(&handle(Event::CheckpointDue(key))));
+        assert!(missed(&handle(Event::CheckpointDue(key))));
+        let stored = handle(Event::Stored { key, number: 1, ok: true });
+        assert!(stored.contains(&Effect::Queue(key)) && !missed(&stored), "{stored:?}");
     }
 }

@@ -76,7 +76,7 @@ struct Of {
     ends: u32,
     forgotten: bool,
     /// A checkpoint was wanted of it, and none has begun since.
-    wished: bool,
+    wished: u32,
 }
 
 /// The backend, and the lives that it serves.
@@ -176,7 +176,7 @@ impl Backend {
                 let can = is_there
                     && matches!(self.lives.phase(key), Some(Phase::Running | Phase::Dumping));
                 if can && self.checkpoints && !self.lives.is_stopped(key) {
-                    self.of(key).wished = true;
+                    self.of(key).wished += 1;
                     self.happen(event);
                 }
             }
@@ -253,7 +253,7 @@ impl Backend {
                 let of = self.of(key);
                 assert!(std::mem::take(&mut of.permit), "it was not its turn");
                 assert!(of.process.is_some() && !of.killed);
-                of.wished = false;
+                of.wished = 0;
                 self.under_way.push(Work::Dump { key, kill, held: false });
             }
             Effect::Leave(key) => {
@@ -272,7 +272,10 @@ impl Backend {
                 let of = self.of(key);
                 assert_eq!((of.ends, of.stored.contains(&of.number)), (0, stored));
             }
-            Effect::Missed(key) => self.of(key).wished = false,
+            Effect::Missed(key) => {
+                let of = self.of(key);
+                of.wished = of.wished.saturating_sub(1);
+            }
             Effect::GoneFrom { key, .. } => {
                 assert!(!self.is_alive(key));
                 self.of(key).process = None;
@@ -280,7 +283,7 @@ impl Backend {
             Effect::Kill(key) => {
                 let of = self.of(key);
                 assert!(of.process.is_some(), "there is nothing to kill");
-                (of.killed, of.wished) = (true, false);
+                (of.killed, of.wished) = (true, 0);
                 self.under_way.push(Work::Death(key));
             }
             Effect::Vacate { key, seats } => {
@@ -339,7 +342,7 @@ impl Backend {
 
     /// One is wanted of it, and it does not wait for somebody else's place.
     fn is_owed_a_checkpoint(&self, key: Key) -> bool {
-        self.all[&key].wished && !matches!(self.lives.phase(key), Some(Phase::Waiting { .. }))
+        self.all[&key].wished > 0 && !matches!(self.lives.phase(key), Some(Phase::Waiting { .. }))
     }
 
     fn is_alive(&self, key: Key) -> bool {
@@ -372,7 +375,7 @@ impl Backend {
     fn report(&mut self, key: Key, end: &End) {
         let of = self.of(key);
         of.ends += 1;
-        of.wished = false;
+        of.wished = 0;
         assert_eq!(of.ends, 1, "{key:?} ends again: {end:?}");
         if let End::Stopped(Kept::Checkpoint(number)) = end {
             assert!(of.stored.contains(number), "the coordinator has no such checkpoint");

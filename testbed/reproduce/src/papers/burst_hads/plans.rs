@@ -138,7 +138,13 @@ fn loaded(
     for text in set {
         overrides.push(Override::set(text)?);
     }
-    Ok(load(&Source { experiment: None, overrides, plan, replaces_workload: true })?)
+    Ok(load(&Source {
+        experiment: None,
+        overrides,
+        plan,
+        replaces_workload: true,
+        ..Source::default()
+    })?)
 }
 
 fn run(loaded: &Loaded, case: &str) -> Result<Figures, SweepError> {

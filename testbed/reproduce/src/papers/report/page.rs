@@ -13,9 +13,10 @@ use super::{plots, tables};
 
 /// What the table of factors says and does not say.
 const TRIED: &str = "Each factor was changed alone, under the same seeds, and all figures and claims \
-    judged again; the numbers are those of the claims. A factor is a lead, and no more, unless it mends \
-    all claims that fail, breaks none, and leaves no more figures beyond their tolerance. A counterfactual says what something costs: it explains nothing. \
-    These experiments have fewer samples than the tables above, the line \"none\" included.";
+    judged again; the numbers are those of the claims. A factor explains a difference if all claims that fail \
+    without it hold with it, none fails that held, and no more figures are beyond their tolerance; else it is a lead, \
+    and no more. A counterfactual shows what something costs, and explains nothing. These experiments have fewer \
+    samples than the tables above, and so has their line \"none\".";
 
 /// What the table of readings says.
 const READ: &str = "A reading changes how the text is read in every experiment at once. No change, each \
@@ -39,12 +40,12 @@ pub(super) fn page(done: &Finished) -> Page {
     page.section("What is not here", missing);
     let plots = done.paper.plots.iter().filter_map(|plot| plots::of_cells(done, plot)).collect();
     page.section("Plots", [Block::Plots(plots)]);
-    page.section("The printed figures, and ours", figures(done));
+    page.section("Our figures beside the printed ones", figures(done));
     if done.parts().any(|part| part.own == Some(Own::HostTables)) {
         page.section("The host tables", opie::blocks());
     }
     page.section(
-        "What the paper says, and ours",
+        "The paper's claims, and whether ours bear them out",
         [Block::text(RULE), Block::Table(tables::claims(done))],
     );
     page.section("Text and code beside the paper", presets(done));
@@ -93,7 +94,7 @@ fn cards(done: &Finished) -> Vec<Card> {
     ];
     if of > 0 {
         let of = format!("of {of} printed figures");
-        cards.push(Card::new("Beyond their tolerance", off.to_string(), of));
+        cards.push(Card::new("Figures beyond tolerance", off.to_string(), of));
     }
     cards
 }
@@ -113,7 +114,10 @@ fn figures(done: &Finished) -> Vec<Block> {
         })
         .column(Column::text("tolerance"), |row| row.paper.map(|(_, t)| tables::tolerated(t)));
     vec![
-        Block::text("How many of the printed figures are further from it than their tolerance:"),
+        Block::text(
+            "How many of our figures are further from the printed ones than their tolerance. Each has the unit \
+             that the paper prints it in.",
+        ),
         Block::Table(table.into()),
         Block::Folded("Figure by figure".to_owned(), vec![Block::Table(printed)]),
     ]
@@ -167,7 +171,7 @@ fn price_records(done: &Finished) -> Vec<Block> {
     }
     let about = format!(
         "Of {} records {} are odd in some way: rows that are not in order or there twice, times of several \
-         zones, long times without a price. What was made of that stands there.",
+         zones, long times without a price. Below it is said what was done about it.",
         done.price_records.len(),
         done.odd_records().count()
     );

@@ -139,16 +139,22 @@ pub(super) fn factors(done: &Finished) -> Table {
         .column(Column::text("factor"), |trial| trial.name())
         .column(Column::text("what it changes").named("about"), |trial| trial.about());
     for metric in metrics {
-        let heading = format!("{}, off", done.paper.words_of(metric).0);
+        let heading = format!("{}: beyond tolerance", done.paper.words_of(metric).0);
         let column = Column::text(heading).named(format!("{metric}_off"));
         table = table.column(column, |trial| counts(trial, Some(metric)).unwrap_or_default());
     }
     table
-        .column(Column::text("figures off"), |trial| counts(trial, None).unwrap_or_default())
+        .column(Column::text("all figures: beyond tolerance").named("figures_off"), |trial| {
+            counts(trial, None).unwrap_or_default()
+        })
         .column(Column::text("claims that hold").named("claims_hold"), |trial| held(trial))
-        .column(Column::text("mends"), |trial| numbers(trial.mends(without)))
-        .column(Column::text("breaks"), |trial| numbers(trial.breaks(without)))
-        .column(Column::text("so it is").named("word"), |trial| trial.word(without))
+        .column(Column::text("claims that it mends").named("mends"), |trial| {
+            numbers(trial.mends(without))
+        })
+        .column(Column::text("claims that it breaks").named("breaks"), |trial| {
+            numbers(trial.breaks(without))
+        })
+        .column(Column::text("verdict").named("word"), |trial| trial.word(without))
         .into()
 }
 
@@ -169,13 +175,15 @@ pub(super) fn readings(done: &Finished) -> Table {
     Table::of(&done.read)
         .column(Column::text("reading"), |reading| named(done, reading).0)
         .column(Column::text("what it changes").named("about"), |reading| named(done, reading).1)
-        .column(Column::text("on the ground of").named("ground"), |reading| {
+        .column(Column::text("based on").named("ground"), |reading| {
             reading.ground().map_or("", Ground::words)
         })
-        .column(Column::text("near the paper's").named("within"), |reading| part_of(reading.within))
+        .column(Column::text("figures within tolerance").named("within"), |reading| {
+            part_of(reading.within)
+        })
         .column(Column::text("claims that hold").named("claims_hold"), |reading| held(reading))
         .column(Column::text("score"), |reading| reading.score().to_string())
-        .column(Column::text("all figures off").named("figures_off"), |reading| {
+        .column(Column::text("all figures: beyond tolerance").named("figures_off"), |reading| {
             part_of(beyond(&reading.rows, None))
         })
         .into()

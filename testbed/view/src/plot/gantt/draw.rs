@@ -14,7 +14,7 @@ use super::super::svg::{Drawing, Px, text, title};
 use super::super::text::width;
 use super::layout::{LABELLED, Layout, RIGHT, WIDTH};
 use super::{Bar, Fill, Gantt, Lane, Link, Mark, MarkKind, Measure, Place};
-use crate::number::{short, time};
+use crate::number::short;
 
 /// Most links that are drawn with heads; where there are more, they are thin and have none.
 const MANY_LINKS: usize = 150;
@@ -36,7 +36,8 @@ impl Gantt {
         let (keys, keys_height) = legend(&self.entries(), (14.0, 50.0), WIDTH - RIGHT);
         let end = seconds(self.window.1);
         let (shown, later): (Vec<_>, Vec<_>) = self.limits.iter().partition(|l| l.at <= end);
-        let named = |l: &Limit| Limit { name: format!("{} {}", l.name, time(l.at)), at: l.at };
+        let at = |l: &Limit| self.unit.words(l.at, 0);
+        let named = |l: &Limit| Limit { name: format!("{} {}", l.name, at(l)), at: l.at };
         let shown: Vec<_> = shown.into_iter().map(named).collect();
         let top = 58.0 + keys_height + if shown.is_empty() { 0.0 } else { NAMES };
         let layout = Layout::of(self, top);
@@ -45,7 +46,7 @@ impl Gantt {
         let lead = match later.as_slice() {
             [] => self.lead.clone(),
             later => {
-                let words = later.iter().map(|i| format!("{} at {}", i.name, time(i.at)));
+                let words = later.iter().map(|i| format!("{} at {}", i.name, at(i)));
                 format!("{} · {}", self.lead, words.collect::<Vec<_>>().join(", "))
             }
         };
@@ -61,7 +62,6 @@ impl Gantt {
             }
             g.thin-rows[layout.row < 6.0] {
                 @for bar in bars() { (self.bar(bar, &layout, &x)) }
-                @for bar in bars().filter(|bar| !bar.label.is_empty()) { (self.label(bar, &layout, &x)) }
                 @for link in self.links.iter().filter(|l| self.is_shown(l.from.1, l.to.1)) {
                     (self.link(link, &layout, &x))
                 }
@@ -69,6 +69,8 @@ impl Gantt {
             @for mark in self.marks.iter().filter(|mark| self.is_shown(mark.at, mark.at)) {
                 (self.mark(mark, &layout, &x))
             }
+            // Above links and marks, which else would run through letters.
+            @for bar in bars().filter(|bar| !bar.label.is_empty()) { (self.label(bar, &layout, &x)) }
             (limits(&shown, &x, (first + 1.0, bottom)))
         };
         let label = format!("Gantt chart: {}", self.title);
@@ -78,7 +80,7 @@ impl Gantt {
     fn axis(&self, layout: &Layout) -> Laid {
         let (from, until) = (seconds(self.window.0), seconds(self.window.1));
         let until = if until > from { until } else { from + 1.0 };
-        Laid::exactly(Scale::Time, (from, until), (layout.left, WIDTH - RIGHT))
+        Laid::exactly(Scale::Time(self.unit), (from, until), (layout.left, WIDTH - RIGHT))
     }
 
     fn is_shown(&self, from: Time, until: Time) -> bool {
@@ -143,9 +145,7 @@ impl Gantt {
         if wide <= width(&bar.label, 9.0) + 5.0 || bar.place.tier == Tier::Background {
             return Markup::default();
         }
-        // Between the parts of a job there is a gap: its own colour around the letters fills that.
-        let around = if lane.has_background { " own" } else { "" };
-        let class = format!("in{around} {}", fill_class(bar.fill));
+        let class = format!("in {}", fill_class(bar.fill));
         let (top, row) = (layout.lane(bar.place.lane).0, layout.row);
         html! {
             @for rows in &bar.place.rows {

@@ -1,13 +1,15 @@
 //! Bringing a job to life: from scratch, or from a checkpoint.
 
 use std::{
-    fs,
     sync::Arc,
     time::{Duration, Instant},
 };
 
 use dormouse_proto::v1::StartTask;
-use dormouse_tasks::progress::{self, ProgressReader};
+use dormouse_tasks::{
+    left,
+    progress::{self, ProgressReader},
+};
 use dormouse_vm::life::{LaunchError, Seat};
 
 use super::{
@@ -167,7 +169,9 @@ fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
 
 /// What a job that did not come to life wrote.
 fn last_words(host: &Host, order: &Order) -> Option<String> {
-    let words = fs::read_to_string(host.workspace().task(&order.name).join("stderr")).ok()?;
+    const MOST: u64 = 4 << 10;
+    let stderr = host.workspace().task(&order.name).join("stderr");
+    let words = String::from_utf8_lossy(&left::tail(&stderr, MOST).ok()?).into_owned();
     words.lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
 }
 

@@ -52,9 +52,12 @@ impl Owner {
         let now = Instant::now();
         let frozen = attempt.frozen + self.frozen_for(now);
         let took = now.saturating_duration_since(attempt.asked).saturating_sub(frozen);
+        // What it left is kept after its end, which is none of its time.
+        let took = attempt.own.as_ref().and_then(|own| own.took).unwrap_or(took);
         let stood = attempt.standing.map_or_else(Default::default, |at| now - at.min(now));
         let own = |ns: u64| ns.saturating_sub(of.came_with) / 1000;
-        let worked = if finished { of.ledger.whole() } else { of.worked(attempt) };
+        let is_all = finished && attempt.own.is_none();
+        let worked = if is_all { of.ledger.whole() } else { of.worked(attempt) };
         Ledger {
             real_promised_us: micros(of.promised.filter(|_| finished).unwrap_or(took)),
             real_took_us: micros(took),

@@ -27,6 +27,7 @@ impl Owner {
     /// Looks how far a task is and how far it should be, and acts accordingly.
     pub(crate) fn look(&mut self, key: Key) {
         self.pass();
+        self.meter_own(key);
         let Some(attempt) = self.seen(key) else { return };
         if attempt.promise().is_none() || !self.lives.is_running(key) || self.is_frozen() {
             return;
@@ -104,13 +105,15 @@ impl Owner {
                 return None;
             }
         } else if attempt.standing.is_none() {
-            let process = attempt.process.as_ref()?;
+            let pid = attempt.process.as_ref()?.pid();
             // One that its quota keeps from running stops when it would run next.
-            if let Err(error) = ask_to_stop(process.pid()) {
-                tracing::warn!(why = explain(&error), task = %attempt.name, "it runs on");
+            if let Err(error) = self.each_of(key, pid, ask_to_stop) {
+                tracing::warn!(why = explain(&error), task = %key.0, "it runs on");
                 return None;
             }
-            attempt.standing = Some(Instant::now());
+            if let Some(attempt) = self.attempt(key) {
+                attempt.standing = Some(Instant::now());
+            }
         }
         after
     }
@@ -124,11 +127,13 @@ impl Owner {
             attempt.owe(Duration::ZERO);
         }
         attempt.stands_no_longer(now);
-        if let Some(process) = &attempt.process
-            && let Err(error) = resume(process.pid())
+        let pid = attempt.process.as_ref().map(|process| process.pid());
+        if let Some(pid) = pid
+            && let Err(error) = self.each_of(key, pid, resume)
         {
-            tracing::error!(why = explain(&error), task = %attempt.name, "it stands still");
+            tracing::error!(why = explain(&error), task = %key.0, "it stands still");
         }
+        let Some(attempt) = self.attempt(key) else { return };
         if kept && let Some(pending) = &mut attempt.pending {
             pending.held = Some(now.saturating_duration_since(pending.stopped_at));
             self.happen(Event::GoesOn(key));

@@ -45,6 +45,9 @@ pub(crate) struct Promise {
 impl Promise {
     /// CPU time of the work that is done, in nanoseconds.
     pub(crate) fn worked(&self, attempt: &Attempt) -> u64 {
+        if let Some(own) = &attempt.own {
+            return own.worked;
+        }
         self.ledger.part(Ppm::new(attempt.done_ppm()))
     }
 }

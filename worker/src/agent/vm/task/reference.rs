@@ -48,7 +48,11 @@ impl Owner {
                 WorkEvent::Due { task, attempt, done } => {
                     self.checkpoint_is_due((task, attempt), done);
                 }
-                WorkEvent::Finished { task, attempt } => self.time_has_come((task, attempt)),
+                WorkEvent::Finished { task, attempt } => {
+                    if !self.takes_longer((task, attempt)) {
+                        self.time_has_come((task, attempt));
+                    }
+                }
                 // Holds are told, and of the turn of the credits it was heard as time passed.
                 WorkEvent::Checkpointed { .. } | WorkEvent::CreditsTurned(_) => {}
             }
@@ -69,9 +73,26 @@ impl Owner {
             return promised;
         }
         let Some(progress) = self.model.progress(task, number) else { return whole };
-        let done = u128::from(whole) * u128::from(progress.done.as_micros())
-            / u128::from(progress.runtime.as_micros().max(1));
-        u64::try_from(done).unwrap_or(whole)
+        let attempt = self.seen((task, number));
+        // One that takes longer than was said is promised CPU time at the same rate.
+        let said = attempt.filter(|it| it.own.is_some()).map(|it| it.order.emulated_runtime_us);
+        let runtime = said.unwrap_or(progress.runtime.as_micros());
+        let done =
+            u128::from(whole) * u128::from(progress.done.as_micros()) / u128::from(runtime.max(1));
+        let unwanted = attempt.and_then(|it| it.own.as_ref()).map_or(0, |own| own.unwanted);
+        u64::try_from(done).unwrap_or(whole).saturating_sub(unwanted)
+    }
+
+    /// Lets a program of the user's own go on that has not ended by the time that its user said; `false`
+    /// where the task runs none.
+    fn takes_longer(&mut self, key: Key) -> bool {
+        let now = self.pass();
+        let Some(attempt) = self.seen(key).filter(|attempt| attempt.own.is_some()) else {
+            return false;
+        };
+        let as_long_again = Span::from_micros(attempt.order.emulated_runtime_us.max(1));
+        self.model.extend(now, key.0, key.1, as_long_again);
+        true
     }
 
     /// Real time from now until an attempt is promised this much CPU time; `None`: never, as
@@ -79,6 +100,7 @@ impl Owner {
     pub(crate) fn time_to_promise(&self, attempt: &Attempt, promised: u64) -> Option<Duration> {
         let runtime = u128::from(attempt.order.emulated_runtime_us);
         let whole = attempt.promise()?.ledger.whole();
+        let promised = promised + attempt.own.as_ref().map_or(0, |own| own.unwanted);
         let done = u128::from(promised) * runtime / u128::from(whole.max(1));
         let done = Span::from_micros(u64::try_from(done).unwrap_or(u64::MAX));
         let (task, number) = attempt.key;

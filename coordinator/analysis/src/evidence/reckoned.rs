@@ -1,0 +1,78 @@
+//! All that is reckoned, step by step.
+
+use dormouse_model::{Setup, Step};
+use dormouse_units::Speedup;
+
+use super::checkpoints::DueCheckpoints;
+use super::early::EarlyEnds;
+use super::{EarlyEnd, ShortOfCheckpoints};
+
+/// What the coordinator reckons of a live run from its own log.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    ends: EarlyEnds,
+    checkpoints: DueCheckpoints,
+    early: Vec<(u64, EarlyEnd)>,
+}
+
+impl Evidence {
+    /// Nothing seen yet of a live run at this speed-up.
+    #[must_use]
+    pub fn new(speedup: Speedup) -> Self {
+        let (ends, checkpoints) = (EarlyEnds::new(speedup), DueCheckpoints::new(speedup));
+        Self { ends, checkpoints, early: Vec::new() }
+    }
+
+    /// Takes in all steps of a run of this setup.
+    #[must_use]
+    pub fn of(setup: &Setup, speedup: Speedup, steps: &[Step]) -> Self {
+        let mut evidence = Self::new(speedup);
+        for step in steps {
+            evidence.see(setup, step);
+        }
+        evidence
+    }
+
+    /// Takes in the next step of a run of this setup; the end that came too early in it, if one did.
+    pub fn see(&mut self, setup: &Setup, step: &Step) -> Option<&EarlyEnd> {
+        self.checkpoints.see(setup, step);
+        let early = self.ends.see(setup, step)?;
+        self.early.push((step.seq, early));
+        self.early.last().map(|(_, early)| early)
+    }
+
+    /// The ends that came too early, each with the number of its step.
+    #[must_use]
+    pub fn early(&self) -> &[(u64, EarlyEnd)] {
+        &self.early
+    }
+
+    /// The attempts that came to their end with fewer checkpoints than were due, and how many were due and
+    /// accounted for in all.
+    #[must_use]
+    pub fn short_of_checkpoints(&self) -> (Vec<ShortOfCheckpoints>, u32, u32) {
+        self.checkpoints.short()
+    }
+
+    /// A sentence for each kind of thing that is wrong.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some((_, first)) = self.early.first() {
+            let more = match self.early.len() {
+                1 => String::new(),
+                n => format!(" (and {} more)", n - 1),
+            };
+            notes.push(format!("{first}{more}"));
+        }
+        let (short, due, answered) = self.short_of_checkpoints();
+        if let Some(first) = short.first() {
+            notes.push(format!(
+                "checkpoints {answered} of {due} taken, given up or failed: of the others the workers \
+                 said nothing, such as of {}",
+                first.task
+            ));
+        }
+        notes
+    }
+}

@@ -1,0 +1,116 @@
+//! The hash chain over the lines of a log.
+//!
+//! The head after a line is BLAKE3 over the head before it and the line, with its line break; before the
+//! first line it is 32 zero bytes. So a head stands for every byte up to its line, whoever appends goes on
+//! from it, and a reader has it once it has read the line. The lines themselves hold nothing of it: a log of
+//! an older version reads as it did.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+/// The chain over the lines that were written or read so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Chain {
+    head: [u8; 32],
+    lines: u64,
+    bytes: u64,
+}
+
+/// The head of the chain after some line: it stands for all that is before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// The number of lines up to here, the header among them.
+    pub lines: u64,
+    /// The number of bytes up to here.
+    pub bytes: u64,
+    /// The hash, in hexadecimal digits.
+    pub blake3: String,
+}
+
+impl Chain {
+    /// The chain over the first `length` bytes of a file, which end with a line.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read.
+    pub fn of_file(path: &Path, length: u64) -> io::Result<Self> {
+        let mut chain = Self::default();
+        let mut file = BufReader::new(File::open(path)?).take(length);
+        let mut line = Vec::new();
+        while file.read_until(b'\n', &mut line)? > 0 {
+            chain.add(&line);
+            line.clear();
+        }
+        Ok(chain)
+    }
+
+    /// Goes on with the next line, with its line break.
+    pub fn add(&mut self, line: &[u8]) {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.head).update(line);
+        self.head = *hasher.finalize().as_bytes();
+        self.lines += 1;
+        self.bytes += line.len() as u64;
+    }
+
+    /// The number of bytes of the lines up to here.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The head after the last line.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        let blake3 = blake3::Hash::from(self.head).to_hex().to_string();
+        Head { lines: self.lines, bytes: self.bytes, blake3 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn over(lines: &[&str]) -> Head {
+        let mut chain = Chain::default();
+        lines.iter().for_each(|line| chain.add(line.as_bytes()));
+        chain.head()
+    }
+
+    #[test]
+    fn a_head_stands_for_every_byte_and_for_where_lines_end() {
+        let head = over(&["{}\n", "{\"seq\":0}\n"]);
+        assert_eq!((head.lines, head.bytes), (2, 13));
+        for other in [
+            &["{}\n", "{\"seq\":1}\n"][..],
+            &["{\"seq\":0}\n", "{}\n"],
+            &["{}\n{\"seq\":0}\n"],
+            &["{}\n"],
+        ] {
+            assert_ne!(over(other).blake3, head.blake3, "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_head_is_the_hash_that_others_reckon_too() {
+        // b3sum of 32 zero bytes and "{}\n".
+        let mut text = vec![0; 32];
+        text.extend(b"{}\n");
+        assert_eq!(over(&["{}\n"]).blake3, blake3::hash(&text).to_hex().to_string());
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_where_it_was_whole() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        std::fs::write(&path, "{}\n{\"seq\":0}\n{\"torn").expect("room");
+        assert_eq!(
+            Chain::of_file(&path, 13).expect("read").head(),
+            over(&["{}\n", "{\"seq\":0}\n"])
+        );
+        assert_eq!(Chain::of_file(&path, 0).expect("read"), Chain::default());
+    }
+}

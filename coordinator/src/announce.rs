@@ -1,0 +1,43 @@
+//! What VMs themselves are told of what becomes of them.
+
+use dormouse_model::{Announcement, Command, Notice};
+use dormouse_units::{HostId, Time, VmId};
+
+/// What a step at this instant announces to VMs, as commands to their hosts: what their scheduler hears of the
+/// provider. It follows from the log, so that a run that goes on counts its commands as before.
+pub(crate) fn announcements(
+    at: Time,
+    notices: &[Notice],
+    host_of: impl Fn(VmId) -> Option<HostId>,
+) -> Vec<Command> {
+    let told = notices.iter().filter_map(|notice| match *notice {
+        Notice::VmPreempting { vm, at } => Some((vm, Announcement::Terminate(at))),
+        Notice::VmHibernating { vm } => Some((vm, Announcement::Hibernate(at))),
+        Notice::VmRebalance { vm } => Some((vm, Announcement::Rebalance)),
+        _ => None,
+    });
+    told.filter_map(|(vm, what)| Some(Command::Announce { host: host_of(vm)?, vm, what })).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vm_is_told_what_its_scheduler_hears_of_the_provider() {
+        let (host, vm, gone) = (HostId::new(3), VmId::new(1), VmId::new(9));
+        let (now, later) = (Time::from_secs(100), Time::from_secs(220));
+        let notices = [
+            Notice::VmReady { vm },
+            Notice::VmRebalance { vm },
+            Notice::VmPreempting { vm, at: later },
+            Notice::VmPreempting { vm: gone, at: later },
+            Notice::VmHibernating { vm },
+        ];
+        let host_of = |of| (of == vm).then_some(host);
+        let told =
+            [Announcement::Rebalance, Announcement::Terminate(later), Announcement::Hibernate(now)];
+        let told = told.map(|what| Command::Announce { host, vm, what });
+        assert_eq!(announcements(now, &notices, host_of), told);
+    }
+}

@@ -1,0 +1,153 @@
+//! What workers measure and answer, against what can be: only what is their own, and no more than there was.
+
+use std::time::Duration;
+
+use dormouse_model::{Event, HostLoad, OwnEnd, Report};
+use dormouse_tasks::answer::{self, Verdict};
+use dormouse_tasks::own::OwnProgram;
+use dormouse_units::{HostId, TaskId, VmId};
+use dormouse_vm::ideal::phases_of;
+use nix::time::{ClockId, clock_gettime};
+
+use super::ConductorState;
+use crate::journal::JournalMsg;
+use crate::measured::{self, Room};
+use crate::outage::micros;
+use crate::roster::Standing;
+
+impl ConductorState {
+    /// The host that a VM is on, if that is another one.
+    pub(super) fn anothers(&self, host: HostId, vm: VmId) -> Option<HostId> {
+        self.host_of_vm.get(&vm).copied().filter(|other| *other != host)
+    }
+
+    /// How long a host has been there, as this coordinator's clock has it; `None`: it was welcomed by one
+    /// before this.
+    fn been_there(&self, host: HostId) -> Option<Duration> {
+        Some(self.roster.get(host)?.welcomed?.elapsed())
+    }
+
+    /// Takes in what a host did besides, if that can be.
+    pub(super) fn hear_load(&mut self, host: HostId, number: u64, load: HostLoad) {
+        if self.facts.disbelieved.contains_key(&host) {
+            return;
+        }
+        let is_joined =
+            self.roster.get(host).is_some_and(|entry| entry.standing == Standing::Joined);
+        if !self.begun || !is_joined {
+            self.early_loads.insert(host, (number, load));
+            return;
+        }
+        let before = self.facts.loads.get(&host);
+        match measured::check_load(&load, before, self.been_there(host)) {
+            Ok(()) => self.feed(self.last, Event::HostLoad { host, number, load }),
+            Err(why) => self.disbelieve(host, why),
+        }
+    }
+
+    /// Takes in what hosts said before the run had begun.
+    pub(super) fn hear_early_loads(&mut self) {
+        for (host, (number, load)) in std::mem::take(&mut self.early_loads) {
+            self.hear_load(host, number, load);
+        }
+    }
+
+    /// Whether a report can be, as far as it measures something; one that can't is left out, and its host
+    /// is not believed from then on.
+    pub(super) fn is_believable(&mut self, host: HostId, report: &Report) -> bool {
+        let vm = report.vm();
+        let Some(room) = self.room_of(host, vm) else { return true };
+        match measured::check_report(report, room) {
+            Ok(()) => true,
+            Err(why) => {
+                self.disbelieve(host, format!("{vm}: {why}"));
+                false
+            }
+        }
+    }
+
+    /// What a VM can have had at most; `None`: that is not known.
+    fn room_of(&self, host: HostId, vm: VmId) -> Option<Room> {
+        let kind = &self.run.provider().vm(vm)?.kind;
+        let kind = self.run.setup().catalogue.get(kind)?;
+        Some(Room { vcpus: kind.vcpus, there: self.been_there(host)? })
+    }
+
+    fn disbelieve(&mut self, host: HostId, why: String) {
+        if self.facts.disbelieved.contains_key(&host) {
+            return;
+        }
+        tracing::warn!(%host, why, "a worker is not believed");
+        self.feed(self.last, Event::Disbelieved { host, why });
+    }
+
+    /// Looks at the answer of a task that its worker calls right.
+    pub(super) fn check_answer(&self, report: &mut Report, end: Option<&OwnEnd>) {
+        let Report::TaskFinished { task, verified, reported, program_failed, result, .. } = report
+        else {
+            return;
+        };
+        *program_failed = !*verified && self.own_program(*task).is_some();
+        if !*verified {
+            *reported = false;
+            return;
+        }
+        match self.verdict_on(*task, result.as_deref(), end) {
+            Verdict::Right => *reported = false,
+            Verdict::Unchecked(_) => *reported = true,
+            Verdict::Wrong(why) => {
+                tracing::warn!(%task, why, "an answer is wrong, whatever its worker says");
+                (*verified, *reported) = (false, false);
+                *program_failed = self.own_program(*task).is_some();
+            }
+        }
+    }
+
+    /// Takes the end of a program of the user's own out of the account of a task that is none.
+    pub(super) fn strip_end_of_another(&self, ledger: &mut Report) {
+        if let Report::Ledger { task, own, .. } = ledger
+            && self.own_program(*task).is_none()
+        {
+            *own = None;
+        }
+    }
+
+    fn own_program(&self, task: TaskId) -> Option<&OwnProgram> {
+        let program = self.plan.programs.get(task.get() as usize)?;
+        program.own().map(|own| &**own)
+    }
+
+    fn verdict_on(&self, task: TaskId, result: Option<&str>, end: Option<&OwnEnd>) -> Verdict {
+        if let Some(own) = self.own_program(task) {
+            let unknown = Verdict::Unchecked("how its program ended is not known");
+            return end.map_or(unknown, |end| {
+                own.check(end.is_success(), end.verify_status, |path| end.output(path))
+            });
+        }
+        let Some(result) = result else { return Verdict::Unchecked("there is none") };
+        let nonce = answer::nonce(self.plan.answer_seed, task);
+        let job = self.run.tasks().get(task).and_then(|record| record.job.as_ref());
+        match (job, self.plan.phase) {
+            (Some(job), Some(phase)) => {
+                let phases = phases_of(self.plan.speedup.real(job.runtime), phase);
+                answer::check_job(job.processes, phases, (job.number, nonce), result)
+            }
+            _ => match self.plan.programs.get(task.get() as usize) {
+                Some(program) => answer::check(program.kernel(), nonce, result),
+                None => Verdict::Unchecked("its program is not known"),
+            },
+        }
+    }
+
+    /// Says in the log, at the run's end, what the coordinator measured of itself.
+    pub(super) fn say_own_load(&mut self) {
+        let (clock_late_us, journal_late_us) = self.vitals.punctuality().worst_us();
+        let cpu = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map(Duration::from);
+        let cpu_us = micros(cpu.unwrap_or_default());
+        let machine = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+        let machine = machine.unwrap_or_default().trim().to_owned();
+        let load = Event::CoordinatorLoad { clock_late_us, journal_late_us, cpu_us, machine };
+        self.feed(self.last, load);
+        let _ = self.journal.cast(JournalMsg::Append(std::mem::take(&mut self.batch)));
+    }
+}

@@ -1,0 +1,83 @@
+//! What the run hears, in the order in which it was due.
+
+use std::time::Instant;
+
+use dormouse_analysis::LATEST;
+use dormouse_model::{Effect, Event, Report};
+use dormouse_units::{Span, Time};
+
+use super::ConductorState;
+use super::inbox::Arrived;
+use super::turn::{Due, Turn};
+
+impl ConductorState {
+    /// All that was due a moment ago is heard, unless something that was decided on before is still
+    /// under way.
+    pub(super) fn hear_what_is_due(&mut self) {
+        let now = Instant::now();
+        let before = |span| self.clock.at(now.checked_sub(span).unwrap_or(now));
+        let (until, earliest) = (before(self.behind()), before(LATEST));
+        self.hear_until(until, Some(earliest));
+    }
+
+    /// Hears all reports, and of the time, up to `until` in the order in which they were due: of
+    /// the time first, as in virtual time. What is under way since `earliest` is waited for, if
+    /// that is given: nothing after it is heard.
+    pub(super) fn hear_until(&mut self, until: Time, earliest: Option<Time>) {
+        let mut ticked = None;
+        while self.broken.is_none() && self.returning.is_none() {
+            let under_way = earliest.and_then(|earliest| self.inbox.under_way_since(earliest));
+            let just_before = under_way.map(|at| at - Span::from_micros(1));
+            let until = just_before.map_or(until, |at| at.min(until));
+            let due = Due {
+                instant_over: self.instant_over(until),
+                arrival: self.next_arrival().filter(|at| *at <= until),
+                tick: self.run.next_wakeup().filter(|at| *at <= until && ticked != Some(*at)),
+                report: self.inbox.first_due(),
+            };
+            match due.first() {
+                Some(Turn::InstantOver(at)) => self.feed(at, Event::InstantOver),
+                Some(Turn::Arrival(at)) => self.arrive(at),
+                Some(Turn::Tick(at)) => {
+                    ticked = Some(at);
+                    self.feed(at, Event::Tick);
+                }
+                Some(Turn::Report) => match self.inbox.pop_due(until) {
+                    Some((due, arrived)) => self.hear(due, arrived),
+                    None => return,
+                },
+                None => return,
+            }
+        }
+    }
+
+    /// Feeds a report, after the account that belongs to it.
+    fn hear(&mut self, due: Time, arrived: Arrived) {
+        let Arrived { host, number, mut report, mut ledger } = arrived;
+        let Some(entry) = self.roster.get_mut(host).filter(|e| !e.is_lost()) else { return };
+        entry.numbers.heard(number);
+        if let Some(ledger) = &mut ledger {
+            self.strip_end_of_another(ledger);
+        }
+        let end = match &ledger {
+            Some(Report::Ledger { own, .. }) => own.clone(),
+            _ => None,
+        };
+        if let Some(report) = ledger
+            && self.is_believable(host, &report)
+        {
+            self.feed(due, Event::Machine { host, number, report });
+        }
+        if !self.is_believable(host, &report) {
+            return;
+        }
+        self.check_answer(&mut report, end.as_deref());
+        self.note(host, &report);
+        self.feed(due, Event::Machine { host, number, report });
+        let is_stale =
+            self.batch.steps.last().is_some_and(|it| it.effects.contains(&Effect::Stale));
+        if is_stale && let Some(entry) = self.roster.get_mut(host) {
+            entry.stale.count();
+        }
+    }
+}

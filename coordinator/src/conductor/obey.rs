@@ -1,0 +1,47 @@
+//! What each message to the conductor has it do.
+
+use ractor::ActorRef;
+
+use super::{ConductorState, SAY_CLOCK_EVERY, SHOW_EVERY, later};
+use crate::message::ConductorMsg;
+
+impl ConductorState {
+    /// Does what a message wants done.
+    pub(super) async fn obey(&mut self, myself: &ActorRef<ConductorMsg>, message: ConductorMsg) {
+        match message {
+            ConductorMsg::Hello { hello, ack, connection, reply } => {
+                let answer = self.hello(myself, hello, ack, connection).await;
+                let _ = reply.send(answer);
+            }
+            ConductorMsg::Heard { host, through, heard } => self.heard(host, through, heard),
+            ConductorMsg::Attached { host } => self.is_back(host),
+            ConductorMsg::Lost { host, why } => self.lose(host, why),
+            ConductorMsg::Tick => self.tick(),
+            ConductorMsg::StillStuck { since } => self.still_stuck(since),
+            ConductorMsg::Submit { asked, reply } => self.take(&asked, reply),
+            ConductorMsg::Shut(reply) => self.shut(reply),
+            ConductorMsg::Interrupt { wanted, reply } => self.interrupt(wanted, reply),
+            ConductorMsg::Cancel { why } => self.cancel(|_| why),
+            ConductorMsg::Pause { why } => self.pause(why).await,
+            ConductorMsg::Close => {
+                let vms = self.vms.len();
+                tracing::warn!(vms, "the workers did not report all VMs gone in time");
+                self.vms.clear();
+            }
+            ConductorMsg::Show => {
+                self.show();
+                later(SHOW_EVERY, myself, ConductorMsg::Show);
+            }
+            ConductorMsg::SayClock => {
+                if self.returning.is_none() {
+                    self.say_clock();
+                    self.look_for_answers();
+                }
+                later(SAY_CLOCK_EVERY, myself, ConductorMsg::SayClock);
+            }
+            ConductorMsg::Status(reply) => {
+                let _ = reply.send(self.progress());
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Digests of contents as messages have them.
+
+use blake3::Hash;
+use tonic::Status;
+
+/// How many contents a worker may ask for, or a checkpoint refer to, at once: as many as a task may have files.
+const DIGESTS: usize = 65_536;
+
+/// The digests in a message.
+///
+/// # Errors
+///
+/// One is none of BLAKE3, or there are too many.
+pub(crate) fn digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Status> {
+    if said.len() > DIGESTS {
+        let (count, most) = (said.len(), DIGESTS);
+        return Err(Status::invalid_argument(format!("{count} contents at once; {most} may be")));
+    }
+    said.iter().map(|digest| digest_of(digest.as_ref())).collect()
+}
+
+/// The digest in a message.
+///
+/// # Errors
+///
+/// It is none of BLAKE3.
+pub(crate) fn digest_of(said: &[u8]) -> Result<Hash, Status> {
+    Hash::from_slice(said).map_err(|_| {
+        Status::invalid_argument(format!(
+            "a digest of BLAKE3 has 32 bytes, and this {}",
+            said.len()
+        ))
+    })
+}

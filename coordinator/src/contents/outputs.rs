@@ -1,0 +1,255 @@
+//! What tasks leave, laid out in the run's folder.
+//!
+//! ```text
+//! tasks/<task>/stdout, stderr      what it said
+//! tasks/<task>/outputs/<path>      the files that were to be kept
+//! tasks/<task>/not-kept            why others were not, if any
+//! tasks/<task>/exit                how it ended; there once all else is
+//! tasks/<task>/failed-<attempt>/   the same of an attempt that failed
+//! ```
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use blake3::Hash;
+use dormouse_model::{AttemptEnd, KeptFile, OwnEnd, ProgramExit};
+use dormouse_tasks::own::{folder_of, folder_of_failed};
+
+use super::Contents;
+use super::pool::{copy_whole, remove_all};
+use crate::journal::OnceDurable;
+
+/// The file that is there once all else is.
+const EXIT: &str = "exit";
+const NOT_KEPT: &str = "not-kept";
+/// The files, beside its outputs, that a task may leave.
+const SAID: [&str; 2] = ["stdout", "stderr"];
+
+/// Lays out what an attempt left, once the step that says so is durable.
+#[derive(Debug)]
+pub(crate) struct LayOut {
+    pub(crate) contents: Arc<Contents>,
+    pub(crate) of: AttemptEnd,
+}
+
+impl OnceDurable for LayOut {
+    fn happen(self: Box<Self>) {
+        let contents = Arc::clone(&self.contents);
+        contents.layouts().spawn_blocking(move || {
+            if let Err(error) = self.lay_out() {
+                let (task, attempt) = (self.of.task, self.of.attempt.get());
+                tracing::warn!(%task, attempt, %error, "what a task left can't be put into the run's folder");
+            }
+        });
+    }
+}
+
+impl LayOut {
+    fn folder(&self) -> PathBuf {
+        let AttemptEnd { task, attempt, finished, .. } = &self.of;
+        let name = if *finished { folder_of(*task) } else { folder_of_failed(*task, *attempt) };
+        self.contents.run_folder().join(name)
+    }
+
+    /// Lays it out, unless it is there already: as after the step, so when a run is gone on with.
+    ///
+    /// # Errors
+    ///
+    /// There is no room, or the system refuses; what there was before is still there then. Of a content that is not
+    /// here, or is damaged, the file `not-kept` tells.
+    pub(crate) fn lay_out(&self) -> io::Result<()> {
+        let folder = self.folder();
+        if folder.join(EXIT).exists() {
+            return Ok(());
+        }
+        // Beside all folders of tasks, whose names are numbers.
+        let name = format!("tasks/.{}.{}", self.of.task.get(), self.of.attempt.get());
+        let part = self.contents.run_folder().join(name);
+        remove_all(&part)?;
+        let done = self.fill(&part).and_then(|()| self.put(&part, &folder));
+        remove_all(&part)?;
+        done
+    }
+
+    fn fill(&self, part: &Path) -> io::Result<()> {
+        fs::create_dir_all(part.join(OwnEnd::OUTPUTS))?;
+        let mut missing = self.of.end.not_kept.clone();
+        for file in &self.of.end.files {
+            if let Err(why) = self.copy(file, part)? {
+                missing.push(format!("{}: {why}", file.path));
+            }
+        }
+        if !missing.is_empty() {
+            let task = self.of.task;
+            tracing::warn!(%task, why = missing.join("; "), "not all that a task left is kept");
+            fs::write(part.join(NOT_KEPT), missing.join("\n") + "\n")?;
+        }
+        fs::write(part.join(EXIT), format!("{}\n", exit_of(&self.of.end)))
+    }
+
+    /// Copies one file to its place, or says why it can't be there.
+    fn copy(&self, file: &KeptFile, part: &Path) -> io::Result<Result<(), String>> {
+        if !is_left(&file.path) {
+            return Ok(Err("it is none of the files that a task leaves".to_owned()));
+        }
+        let Ok(digest) = Hash::from_hex(&file.digest) else {
+            return Ok(Err("its digest is none".to_owned()));
+        };
+        let to = part.join(&file.path);
+        if let Some(parent) = to.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        let from = match self.contents.open_content(&digest) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Err(format!("its content {digest} has not come")));
+            }
+            opened => opened?,
+        };
+        if !copy_whole(from, &to, &digest)? {
+            fs::remove_file(&to)?;
+            self.contents.drop_damaged(&digest)?;
+            return Ok(Err(format!("its content {digest} is damaged")));
+        }
+        let mode = if file.executable { 0o755 } else { 0o644 };
+        fs::set_permissions(&to, Permissions::from_mode(mode))?;
+        Ok(Ok(()))
+    }
+
+    /// Moves what is filled to its place, that which says that all is there at last.
+    fn put(&self, part: &Path, folder: &Path) -> io::Result<()> {
+        if !self.of.finished {
+            if let Some(parent) = folder.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            remove_all(folder)?;
+            return fs::rename(part, folder);
+        }
+        fs::create_dir_all(folder)?;
+        for name in SAID.into_iter().chain([OwnEnd::OUTPUTS, NOT_KEPT, EXIT]) {
+            let (from, to) = (part.join(name), folder.join(name));
+            if to.is_dir() {
+                remove_all(&to)?;
+            }
+            match fs::rename(from, to) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a path is that of a file that a task may leave: nothing else in its folder can be replaced by it.
+fn is_left(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));
+    let output = path.strip_prefix(OwnEnd::OUTPUTS).and_then(|rest| rest.strip_prefix('/'));
+    is_plain && (SAID.contains(&path) || output.is_some_and(|rest| !rest.is_empty()))
+}
+
+fn exit_of(end: &OwnEnd) -> String {
+    match end.exit {
+        Some(ProgramExit::Status(status)) => format!("status {status}"),
+        Some(ProgramExit::Signal(signal)) => format!("signal {signal}"),
+        None => "none: it was ended before".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use dormouse_units::{Attempt, Bytes, TaskId};
+
+    use super::*;
+    use crate::contents::pool::tests::put;
+
+    fn file(path: &str, content: &[u8], executable: bool) -> KeptFile {
+        let (path, digest) = (path.to_owned(), blake3::hash(content).to_hex().to_string());
+        KeptFile { path, digest, bytes: Bytes::new(content.len() as u64), executable }
+    }
+
+    fn end(files: Vec<KeptFile>, status: i32) -> OwnEnd {
+        let (real_waited_us, memory, directory) = (0, Bytes::ZERO, Bytes::ZERO);
+        let (exit, verify_status) = (Some(ProgramExit::Status(status)), None);
+        let not_kept = Vec::new();
+        OwnEnd { exit, verify_status, files, not_kept, real_waited_us, memory, directory }
+    }
+
+    #[test]
+    fn what_tasks_leave_is_laid_out_and_failed_attempts_are_apart() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let out = dir.path().to_owned();
+        let contents = Arc::new(Contents::open(&out.join("contents")).expect("room"));
+        for content in [&b"said"[..], b"", b"wrong", b"right", b"#!"] {
+            put(&contents, content);
+        }
+        let lay_out = |attempt, finished, end: &OwnEnd| {
+            let (task, attempt) = (TaskId::new(7), Attempt::new(attempt));
+            let (contents, end) = (Arc::clone(&contents), Arc::new(end.clone()));
+            LayOut { contents, of: AttemptEnd { task, attempt, finished, end } }
+        };
+        let mut failed =
+            end(vec![file("stdout", b"said", false), file("outputs/a", b"wrong", false)], 3);
+        failed.not_kept = vec!["outputs/b: it is a link".to_owned()];
+        lay_out(1, false, &failed).lay_out().expect("room");
+        let files = vec![
+            file("stdout", b"said", false),
+            file("stderr", b"", false),
+            file("outputs/a", b"right", false),
+            file("outputs/deep/run", b"#!", true),
+        ];
+        let done = lay_out(2, true, &end(files, 0));
+        done.lay_out().expect("room");
+        let read = |path: &str| fs::read_to_string(out.join("tasks/7").join(path)).expect(path);
+        assert_eq!([read("stdout"), read("stderr"), read("exit")], ["said", "", "status 0\n"]);
+        assert_eq!([read("outputs/a"), read("outputs/deep/run")], ["right", "#!"]);
+        let mode = fs::metadata(out.join("tasks/7/outputs/deep/run")).expect("there").mode();
+        assert_eq!(mode & 0o777, 0o755);
+        assert_eq!([read("failed-1/outputs/a"), read("failed-1/exit")], ["wrong", "status 3\n"]);
+        assert_eq!(read("failed-1/not-kept"), "outputs/b: it is a link\n");
+        // The user's own change is the user's: a run that is gone on with does not undo it.
+        fs::write(out.join("tasks/7/outputs/a"), "edited").expect("room");
+        done.lay_out().expect("room");
+        assert_eq!(read("outputs/a"), "edited");
+        let all = fs::read_dir(out.join("tasks")).expect("a folder").count();
+        assert_eq!(all, 1, "no parts are left");
+    }
+
+    #[test]
+    fn what_has_not_come_or_is_damaged_is_said_and_the_rest_is_kept() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let out = dir.path().to_owned();
+        let contents = Arc::new(Contents::open(&out.join("contents")).expect("room"));
+        let damaged = put(&contents, b"damaged");
+        put(&contents, b"whole");
+        fs::write(contents.path(&damaged), "damageD").expect("room");
+        let files = vec![
+            file("outputs/a", b"damaged", false),
+            file("outputs/b", b"whole", false),
+            file("outputs/c", b"never came", false),
+        ];
+        let (task, attempt, end) = (TaskId::new(0), Attempt::new(1), Arc::new(end(files, 0)));
+        let it = LayOut { contents, of: AttemptEnd { task, attempt, finished: true, end } };
+        it.lay_out().expect("room");
+        let said = fs::read_to_string(out.join("tasks/0/not-kept")).expect("reasons");
+        assert!(said.contains("outputs/a") && said.contains("is damaged"), "{said}");
+        assert!(said.contains("outputs/c") && said.contains("has not come"), "{said}");
+        let kept = fs::read_dir(out.join("tasks/0/outputs")).expect("a folder").count();
+        assert_eq!(kept, 1);
+        assert!(!it.contents.path(&damaged).exists());
+    }
+
+    #[test]
+    fn nothing_else_of_a_run_can_be_replaced() {
+        for path in ["stdout", "stderr", "outputs/a", "outputs/deep/a"] {
+            assert!(is_left(path), "{path}");
+        }
+        for path in ["outputs/../exit", "/stdout", "exit", "outputs", "outputs/", "outputsx/a"] {
+            assert!(!is_left(path), "{path}");
+        }
+    }
+}

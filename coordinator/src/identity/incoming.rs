@@ -1,0 +1,143 @@
+//! Connections that come in, each once its peer has shaken hands.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use dormouse_identity::WorkerLife;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpListener;
+use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::server::Connected;
+
+use super::Guard;
+use crate::candidates::{Caller, Candidates, Socket};
+
+/// Connections that have shaken hands and wait to be served.
+const READY: usize = 16;
+/// How long nothing is taken after the system could not give a connection: it has no room.
+const NO_ROOM: Duration = Duration::from_millis(50);
+
+/// A connection over TLS.
+pub(crate) struct Secured {
+    stream: TlsStream<Socket>,
+    caller: Caller,
+}
+
+impl Secured {
+    fn new(stream: TlsStream<Socket>) -> Self {
+        let (socket, session) = stream.get_ref();
+        let certificates = session.peer_certificates();
+        let life = certificates.and_then(|all| WorkerLife::of_certificate(all.first()?));
+        let caller = Caller { life: life.map(Arc::new), ..socket.connect_info() };
+        Self { stream, caller }
+    }
+}
+
+/// Takes connections until nobody wants more. None waits for another's handshake; one that stands
+/// still leaves with its candidate.
+pub(crate) fn incoming(
+    listener: TcpListener,
+    guard: &Guard,
+    acceptor: TlsAcceptor,
+) -> ReceiverStream<io::Result<Secured>> {
+    let (ready, stream) = mpsc::channel(READY);
+    let (candidates, sources) = (Candidates::default(), guard.sources.clone());
+    tokio::spawn(async move {
+        loop {
+            let came = tokio::select! {
+                () = ready.closed() => return,
+                came = listener.accept() => came,
+            };
+            let socket = match came {
+                Ok((stream, _)) => {
+                    // It is slower without, and nothing worse.
+                    let _ = stream.set_nodelay(true);
+                    candidates.add(stream)
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "a connection can't be taken");
+                    tokio::time::sleep(NO_ROOM).await;
+                    continue;
+                }
+            };
+            let (acceptor, ready, sources) = (acceptor.clone(), ready.clone(), sources.clone());
+            let from = socket.connect_info().address.map(|address| address.ip());
+            tokio::spawn(async move {
+                let wait = from.map(|from| sources.wait(from, Instant::now()));
+                tokio::time::sleep(wait.unwrap_or_default()).await;
+                let shaken = tokio::select! {
+                    () = ready.closed() => return,
+                    shaken = acceptor.accept(socket) => shaken,
+                };
+                match shaken {
+                    Ok(stream) => {
+                        let _ = ready.send(Ok(Secured::new(stream))).await;
+                    }
+                    // Whoever only looks whether somebody listens ends it without a word.
+                    Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+                    Err(error) => {
+                        tracing::debug!(%error, "a connection is no TLS of this run");
+                        if let Some(from) = from {
+                            sources.refuse(from, Instant::now());
+                        }
+                    }
+                }
+            });
+        }
+    });
+    ReceiverStream::new(stream)
+}
+
+impl Connected for Secured {
+    type ConnectInfo = Caller;
+
+    fn connect_info(&self) -> Caller {
+        self.caller.clone()
+    }
+}
+
+impl AsyncRead for Secured {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Secured {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}

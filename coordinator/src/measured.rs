@@ -1,0 +1,175 @@
+//! What a worker may measure: not more than the time that its host has been there, by the coordinator's own
+//! clock, on the cores that there are.
+
+use std::time::Duration;
+
+use dormouse_model::{HostLoad, JobLedger, Ledger, Report};
+
+/// By this much a worker's clocks may be ahead of the coordinator's: both count from the welcome, which
+/// the one sends before the other has it.
+const SLACK: Duration = Duration::from_secs(1);
+/// More cores than any host has, in thousandths.
+const MOST_MILLICORES: u32 = 4_096_000;
+/// The longest that a worker may have promised, microseconds: a promise is not bounded by what has passed.
+const MOST_PROMISED: u64 = 1 << 40;
+
+/// What a VM can have had at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// The vCPUs of the VM, each of which has a core at most.
+    pub(crate) vcpus: u32,
+    /// How long the host has been there.
+    pub(crate) there: Duration,
+}
+
+impl Room {
+    /// The most CPU time that it can have had, microseconds.
+    fn cpu_us(self) -> u64 {
+        self.wall_us().saturating_mul(u64::from(self.vcpus.max(1)))
+    }
+
+    fn wall_us(self) -> u64 {
+        us(self.there + SLACK)
+    }
+}
+
+fn us(of: Duration) -> u64 {
+    u64::try_from(of.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn most(what: &str, is: u64, most: u64) -> Result<(), String> {
+    match is > most {
+        true => Err(format!("{what} of {is} us can't be: there were {most} at most")),
+        false => Ok(()),
+    }
+}
+
+/// Refuses what a host can't have done besides; `there`: for how long it has been there, where that is
+/// known.
+///
+/// # Errors
+///
+/// What can't be, and what can.
+pub(crate) fn check_load(
+    load: &HostLoad,
+    before: Option<&HostLoad>,
+    there: Option<Duration>,
+) -> Result<(), String> {
+    let HostLoad { elapsed_us, millicores, busy_us, ours_us, machine } = load;
+    if let Some(there) = there {
+        most("a time on the host", *elapsed_us, us(there + SLACK))?;
+    }
+    if *millicores > MOST_MILLICORES {
+        return Err(format!("{millicores} thousandths of a core can't be"));
+    }
+    let slack = us(SLACK).saturating_mul(u64::from(*millicores).div_ceil(1000).max(1));
+    let all = u128::from(*elapsed_us) * u128::from(*millicores) / 1000;
+    let all = u64::try_from(all).unwrap_or(u64::MAX).saturating_add(slack);
+    most("a busy time of the host's cores", *busy_us, all)?;
+    most("a worker's part in that", *ours_us, all)?;
+    let Some(before) = before else { return Ok(()) };
+    if *elapsed_us < before.elapsed_us || machine != &before.machine {
+        return Err(
+            "it counts from another beginning, or on another machine, than before".to_owned()
+        );
+    }
+    Ok(())
+}
+
+/// Refuses what a VM can't have had.
+///
+/// # Errors
+///
+/// What can't be, and what can.
+pub(crate) fn check_report(report: &Report, room: Room) -> Result<(), String> {
+    match report {
+        &Report::Share { real_promised_us, real_received_us, .. } => {
+            most("a promise of CPU time", real_promised_us, room.cpu_us())?;
+            most("CPU time received", real_received_us, room.cpu_us())
+        }
+        Report::Ledger { ledger, .. } => check_ledger(ledger, room),
+        Report::JobAccount { account, .. } => match &account.ledger {
+            Some(ledger) => check_job(ledger, room),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+fn check_ledger(of: &Ledger, room: Room) -> Result<(), String> {
+    let (wall, cpu) = (room.wall_us(), room.cpu_us());
+    most("a time that a task took", of.real_took_us, wall)?;
+    most("a time that a task stood still", of.real_stood_us, wall)?;
+    for (what, is) in [
+        ("work", of.real_worked_us),
+        ("CPU time that was charged", of.real_charged_us),
+        ("CPU time of a birth", of.real_birth_us),
+        ("CPU time of CRIU", of.real_criu_us),
+    ] {
+        most(what, is, cpu)?;
+    }
+    most("a promised time", of.real_promised_us, MOST_PROMISED)
+}
+
+fn check_job(of: &JobLedger, room: Room) -> Result<(), String> {
+    let cpu = room.cpu_us();
+    most("CPU time received", of.received_us, cpu)?;
+    most("CPU time charged beside", of.beside_us, cpu)?;
+    most("CPU time due", of.due_us, MOST_PROMISED)
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::{Attempt, TaskId, VmId};
+
+    use super::*;
+
+    const S: u64 = 1_000_000;
+
+    fn load(elapsed_us: u64, busy_us: u64, ours_us: u64) -> HostLoad {
+        let machine = "m".to_owned();
+        HostLoad { elapsed_us, millicores: 2_000, busy_us, ours_us, machine }
+    }
+
+    #[test]
+    fn no_host_is_busy_for_longer_than_it_is_there() {
+        let there = Some(Duration::from_secs(10));
+        let check = |of: &HostLoad| check_load(of, None, there);
+        assert_eq!(check(&load(10 * S, 20 * S, 5 * S)), Ok(()));
+        for wrong in [
+            load(10 * S, 1 << 47, 5 * S),
+            load(10 * S, 20 * S, 1 << 47),
+            load(1 << 47, 20 * S, 5 * S),
+            load(10 * S, 23 * S, 5 * S),
+            HostLoad { millicores: u32::MAX, ..load(10 * S, 20 * S, 5 * S) },
+        ] {
+            let no = check(&wrong);
+            assert!(no.as_ref().is_err_and(|no| no.contains("can't be")), "{wrong:?}: {no:?}");
+        }
+        let before = load(9 * S, 2 * S, S);
+        assert!(check_load(&load(8 * S, 2 * S, S), Some(&before), there).is_err());
+        assert_eq!(check_load(&load(10 * S, 2 * S, S), Some(&before), there), Ok(()));
+    }
+
+    #[test]
+    fn no_vm_has_more_than_its_vcpus_and_the_time_that_passed() {
+        let room = Room { vcpus: 2, there: Duration::from_secs(10) };
+        let share = |real_received_us: u64| {
+            let (vm, real_promised_us) = (VmId::new(1), S);
+            check_report(&Report::Share { vm, real_promised_us, real_received_us }, room)
+        };
+        assert_eq!(share(20 * S), Ok(()));
+        assert!(share(23 * S).is_err() && share(1 << 47).is_err());
+        let ledger = |ledger: Ledger| {
+            let (vm, task, attempt) = (VmId::new(1), TaskId::new(0), Attempt::new(1));
+            check_report(
+                &Report::Ledger { vm, task, attempt, ledger: Box::new(ledger), own: None },
+                room,
+            )
+        };
+        let right = Ledger { real_took_us: 10 * S, real_charged_us: 9 * S, ..Ledger::default() };
+        assert_eq!(ledger(right), Ok(()));
+        assert!(ledger(Ledger { real_took_us: 12 * S, ..right }).is_err());
+        assert!(ledger(Ledger { real_charged_us: 1 << 47, ..right }).is_err());
+    }
+}

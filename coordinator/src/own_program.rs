@@ -1,0 +1,149 @@
+//! Programs of the user's own, between the words of an experiment, of the wire and of the log.
+
+use dormouse_model::{KeptFile, OwnEnd, ProgramExit};
+use dormouse_proto::v1;
+use dormouse_tasks::own::{FileRef, OwnProgram, Saves, Verify};
+use dormouse_units::{Bytes, one_line};
+
+/// Most files of a task that a run keeps.
+const FILES: usize = 10_000;
+/// The longest path of one, in bytes.
+const PATH_BYTES: usize = 1024;
+/// The longest sentence on a file that was not kept, in bytes.
+const WHY_BYTES: usize = 512;
+/// Most sentences on files that were not kept.
+const NOT_KEPT: usize = 16;
+
+/// A program as the wire has it.
+pub(crate) fn own_to_wire(own: &OwnProgram) -> v1::OwnProgram {
+    use v1::own_program::Saves as Wire;
+    let saves = match &own.saves {
+        Saves::Criu => Wire::ByCriu(v1::Nothing {}),
+        Saves::Own => Wire::ByItself(v1::Nothing {}),
+        Saves::None => Wire::ByNothing(v1::Nothing {}),
+        Saves::Notice { signal, file } => Wire::AtNotice(v1::SavesAtNotice {
+            signal: signal.as_deref().and_then(signal_number).unwrap_or_default(),
+            file: file.clone().unwrap_or_default(),
+        }),
+    };
+    let verify = match &own.verify {
+        Some(Verify::Command(verify)) => verify.clone(),
+        Some(Verify::Outputs(_)) | None => Vec::new(),
+    };
+    v1::OwnProgram {
+        argv: own.argv.clone(),
+        env: own.env.clone().into_iter().collect(),
+        inputs: own.inputs.iter().map(file_to_wire).collect(),
+        outputs: own.outputs.clone(),
+        directory_bytes: own.quota.get(),
+        processes: own.processes,
+        saves: Some(saves),
+        verify,
+    }
+}
+
+/// The number of a signal by its name, as `SIGUSR1`; experiments are refused that name another.
+fn signal_number(name: &str) -> Option<i32> {
+    name.parse::<nix::sys::signal::Signal>().ok().map(|signal| signal as i32)
+}
+
+fn file_to_wire(file: &FileRef) -> v1::File {
+    let FileRef { path, digest, bytes, executable } = file;
+    let digest =
+        blake3::Hash::from_hex(digest).map_or_else(|_| Vec::new(), |it| it.as_bytes().to_vec());
+    v1::File { path: path.clone(), digest: digest.into(), bytes: *bytes, executable: *executable }
+}
+
+/// How a program ended, of which a worker tells.
+///
+/// # Errors
+///
+/// What of it can't be.
+pub(crate) fn own_end(end: v1::OwnEnd) -> Result<OwnEnd, String> {
+    use v1::own_end::End;
+    if end.files.len() > FILES {
+        return Err(format!("a program left {} files, and a run keeps {FILES}", end.files.len()));
+    }
+    let files = end.files.into_iter().map(kept_file).collect::<Result<_, _>>()?;
+    let not_kept = end
+        .not_kept
+        .into_iter()
+        .take(NOT_KEPT)
+        .map(|why| one_line(&why, WHY_BYTES).into_owned())
+        .collect();
+    Ok(OwnEnd {
+        exit: end.end.map(|end| match end {
+            End::Status(status) => ProgramExit::Status(status),
+            End::Signal(signal) => ProgramExit::Signal(signal),
+        }),
+        verify_status: end.verify_status,
+        files,
+        not_kept,
+        real_waited_us: end.real_waited_us,
+        memory: Bytes::new(end.memory_bytes),
+        directory: Bytes::new(end.directory_bytes),
+    })
+}
+
+fn kept_file(file: v1::File) -> Result<KeptFile, String> {
+    let v1::File { path, digest, bytes, executable } = file;
+    let is_plain = |part: &str| !matches!(part, "" | "." | "..");
+    let is_shown_as_it_is = one_line(&path, PATH_BYTES) == path;
+    if !is_shown_as_it_is || !path.split('/').all(is_plain) {
+        return Err("the path of a file that a program left is none in its directory".to_owned());
+    }
+    let digest =
+        blake3::Hash::from_slice(&digest).map_err(|_| format!("the digest of {path} is none"))?;
+    let digest = digest.to_hex().to_string();
+    Ok(KeptFile { path, digest, bytes: Bytes::new(bytes), executable })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
+mod tests {
+    use super::*;
+
+    fn left(path: &str, digest: &[u8]) -> Result<OwnEnd, String> {
+        let file = v1::File {
+            path: path.to_owned(),
+            digest: digest.to_vec().into(),
+            ..v1::File::default()
+        };
+        own_end(v1::OwnEnd { files: vec![file], ..v1::OwnEnd::default() })
+    }
+
+    #[test]
+    fn a_file_that_is_none_of_its_directory_is_refused() {
+        let digest = [7; 32];
+        let kept = left("outputs/a/b.csv", &digest).unwrap();
+        assert_eq!(kept.files[0].digest, "07".repeat(32));
+        for path in ["", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a\0b"] {
+            assert!(left(path, &digest).is_err(), "{path:?}");
+        }
+        assert!(left("a", &digest[1..]).unwrap_err().contains("digest of a"));
+    }
+
+    #[test]
+    fn what_is_run_is_what_was_said() {
+        let own = OwnProgram {
+            argv: vec!["./solve".to_owned()],
+            env: [("A".to_owned(), "1".to_owned())].into(),
+            inputs: vec![FileRef {
+                path: "in".to_owned(),
+                digest: "07".repeat(32),
+                bytes: 3,
+                executable: true,
+            }],
+            outputs: vec!["*.csv".to_owned()],
+            quota: Bytes::new(9),
+            processes: 4,
+            saves: Saves::Notice { signal: Some("SIGUSR1".to_owned()), file: None },
+            verify: Some(Verify::Command(vec!["true".to_owned()])),
+        };
+        let wire = own_to_wire(&own);
+        assert_eq!((wire.argv, wire.verify), (own.argv, vec!["true".to_owned()]));
+        assert_eq!((&wire.inputs[0].digest[..], wire.inputs[0].executable), (&[7; 32][..], true));
+        let at_notice = v1::SavesAtNotice { signal: libc::SIGUSR1, file: String::new() };
+        assert_eq!(wire.saves, Some(v1::own_program::Saves::AtNotice(at_notice)));
+    }
+}

@@ -1,0 +1,35 @@
+//! Refusals of workers that come again: one warning for a burst of them.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A burst is over when no worker has been refused for so long.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// The last refusal, by which the first of a burst is told from those that follow.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals {
+    last: Mutex<Option<Instant>>,
+}
+
+impl Refusals {
+    /// A worker is refused at `now`; whether that begins a burst.
+    pub(crate) fn begins_burst(&self, now: Instant) -> bool {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = last.replace(now);
+        before.is_none_or(|before| now.saturating_duration_since(before) > QUIET)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_of_refusals_is_said_once() {
+        let (refusals, start) = (Refusals::default(), Instant::now());
+        let at = |s| refusals.begins_burst(start + Duration::from_secs(s));
+        assert_eq!([0, 1, 40, 99].map(at), [true, false, false, false]);
+        assert_eq!([160, 161].map(at), [true, false]);
+    }
+}

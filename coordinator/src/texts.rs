@@ -1,0 +1,76 @@
+//! Texts of a worker's reports, as they may go into the log and be shown.
+
+use std::borrow::Cow;
+
+use dormouse_proto::v1;
+use dormouse_units::one_line;
+use v1::report::Report as R;
+
+/// The longest text that says why or what, in bytes.
+const LONGEST: usize = 4 << 10;
+/// The longest result of a task, in bytes. It is JSON, so that it is refused where it is longer.
+const LONGEST_RESULT: usize = 64 << 10;
+
+/// Cuts each text of a report to [`LONGEST`], as one line with nothing in it that a terminal would obey.
+///
+/// # Errors
+///
+/// The result of a task is longer than any.
+pub(crate) fn bound(report: &mut v1::Report) -> Result<(), String> {
+    let Some(report) = &mut report.report else { return Ok(()) };
+    let text = match report {
+        R::VmFailed(it) => &mut it.why,
+        R::TaskFailed(it) => &mut it.why,
+        R::CheckpointFailed(it) => &mut it.why,
+        R::Unsupported(it) => &mut it.what,
+        R::HostLoad(it) => &mut it.machine,
+        R::FaultFelt(v1::FaultFelt { felt: Some(v1::fault_felt::Felt::Refused(why)), .. }) => why,
+        R::TaskMoved(v1::TaskMoved { lost: Some(why), .. }) => why,
+        R::TaskFinished(v1::TaskFinished { result: Some(result), .. }) => {
+            return match result.len() {
+                0..=LONGEST_RESULT => Ok(()),
+                long => Err(format!(
+                    "a result of {long} bytes can't be: none is longer than {LONGEST_RESULT}"
+                )),
+            };
+        }
+        _ => return Ok(()),
+    };
+    if let Cow::Owned(bound) = one_line(text, LONGEST) {
+        *text = bound;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_is_longer_than_it_may_be_or_moves_a_terminal() {
+        let bad = || "\u{1b}[2J".to_owned() + &"x".repeat(4_000_000);
+        let refused = Some(v1::fault_felt::Felt::Refused(bad()));
+        for report in [
+            R::VmFailed(v1::VmFailed { why: bad(), ..Default::default() }),
+            R::TaskFailed(v1::TaskFailed { why: bad(), ..Default::default() }),
+            R::CheckpointFailed(v1::CheckpointFailed { why: bad(), ..Default::default() }),
+            R::Unsupported(v1::Unsupported { what: bad(), ..Default::default() }),
+            R::HostLoad(v1::HostLoad { machine: bad(), ..Default::default() }),
+            R::FaultFelt(v1::FaultFelt { felt: refused, ..Default::default() }),
+            R::TaskMoved(v1::TaskMoved { lost: Some(bad()), ..Default::default() }),
+        ] {
+            let mut report = v1::Report { report: Some(report) };
+            bound(&mut report).expect("it is cut");
+            let text = format!("{report:?}");
+            assert!(
+                text.len() < 5_000 && text.contains("u001b[2Jxx"),
+                "{} {text:.200}",
+                text.len()
+            );
+        }
+        let result = Some("1".repeat(LONGEST_RESULT + 1));
+        let finished = R::TaskFinished(v1::TaskFinished { result, ..Default::default() });
+        let no = bound(&mut v1::Report { report: Some(finished) }).expect_err("too long");
+        assert!(no.contains("65537 bytes"), "{no}");
+    }
+}

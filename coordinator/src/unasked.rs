@@ -1,0 +1,110 @@
+//! How much a worker may say that nobody asked for.
+//!
+//! A report that answers a command is bound by the commands. One of credits, shares or load comes when its
+//! worker likes, and one of an attempt that is over changes nothing: each is a line of the log all the same,
+//! so that whoever sent them without end would fill the disk.
+
+use std::time::{Duration, Instant};
+
+use dormouse_proto::v1;
+use v1::report::Report as R;
+
+/// Reports that nobody asked for in a second, on average.
+const PER_SECOND: u32 = 1_000;
+/// So many may come at once.
+const BURST: u32 = 20_000;
+/// Reports that changed nothing, in the life of a worker: it reports what happened before it heard that an
+/// attempt is over.
+const MOST_STALE: u32 = 10_000;
+
+/// What is left of what a worker may say unasked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowance {
+    left: u32,
+    refilled: Instant,
+}
+
+impl Allowance {
+    pub(crate) const fn new(now: Instant) -> Self {
+        Self { left: BURST, refilled: now }
+    }
+
+    /// Takes one for a report that nobody asked for.
+    ///
+    /// # Errors
+    ///
+    /// It has said too much.
+    pub(crate) fn take(&mut self, report: &v1::Report, now: Instant) -> Result<(), String> {
+        if !matches!(report.report, Some(R::Credits(_) | R::VmShare(_) | R::HostLoad(_))) {
+            return Ok(());
+        }
+        let step = Duration::from_secs(1) / PER_SECOND;
+        let passed = now.saturating_duration_since(self.refilled);
+        let more = u32::try_from(passed.as_nanos() / step.as_nanos()).unwrap_or(u32::MAX);
+        self.left = self.left.saturating_add(more).min(BURST);
+        self.refilled = if more > BURST { now } else { self.refilled + step * more };
+        match self.left.checked_sub(1) {
+            Some(left) => self.left = left,
+            None => {
+                return Err(format!(
+                    "it says more than {PER_SECOND} times a second what nobody asked for"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Counts reports of a worker that changed nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Stale(u32);
+
+impl Stale {
+    /// Counts one more.
+    pub(crate) const fn count(&mut self) {
+        self.0 = self.0.saturating_add(1);
+    }
+
+    /// Why they are too many for a worker that does as it is told, if they are.
+    pub(crate) fn too_many(self) -> Option<String> {
+        (self.0 > MOST_STALE)
+            .then(|| format!("it reported {} times on what it has no part in", self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_ends_and_a_steady_stream_does_not() {
+        let report = |report| v1::Report { report: Some(report) };
+        let load = report(R::HostLoad(v1::HostLoad::default()));
+        let begun = Instant::now();
+        let mut allowance = Allowance::new(begun);
+        let said = (0..).take_while(|_| allowance.take(&load, begun).is_ok()).count();
+        assert_eq!(said, BURST as usize);
+        // What is asked for is not counted.
+        allowance.take(&report(R::VmCreated(v1::VmRef::default())), begun).expect("an answer");
+        for n in 1..=3 * BURST {
+            let now = begun + Duration::from_millis(n.into());
+            allowance.take(&load, now).expect("a thousand a second");
+        }
+        let end = begun + Duration::from_millis((3 * BURST).into());
+        let no = allowance.take(&load, end).expect_err("one too many");
+        assert!(no.contains("1000 times a second"), "{no}");
+        // However long it was silent, it may not say more at once.
+        let later = end + Duration::from_secs(1 << 40);
+        let said = (0..).take_while(|_| allowance.take(&load, later).is_ok()).count();
+        assert_eq!(said, BURST as usize);
+    }
+
+    #[test]
+    fn what_changes_nothing_is_forgiven_a_while() {
+        let mut stale = Stale::default();
+        (0..MOST_STALE).for_each(|_| stale.count());
+        assert_eq!(stale.too_many(), None);
+        stale.count();
+        assert!(stale.too_many().is_some_and(|why| why.contains("10001 times")));
+    }
+}

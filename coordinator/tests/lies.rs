@@ -1,0 +1,187 @@
+//! Workers that lie: what they say is refused or not believed, in the log and in the verdict, and the run
+//! beside them goes on.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod common;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use common::*;
+use dormouse_analysis::fidelity::{Allowed, Fidelity, notes};
+use dormouse_analysis::{Evidence, LiveFacts, Record};
+use dormouse_log::LogReader;
+use dormouse_model::{CheckpointConfig, Event, Report, Scheme, Setup, Step};
+use dormouse_proto::v1;
+use dormouse_units::{Ppm, Span, Speedup};
+use v1::report::Report as R;
+
+const SPEEDUP: Speedup = Speedup::times(30);
+
+/// What the log of a run says, and what its verdict is.
+struct Judged {
+    steps: Vec<Step>,
+    record: Record,
+    evidence: Evidence,
+    fidelity: Fidelity,
+}
+
+fn judged(log: &std::path::Path, setup: &Setup) -> Judged {
+    let steps: Vec<Step> = LogReader::open(log).unwrap().steps().unwrap();
+    let mut record = Record::new(setup).at(SPEEDUP);
+    let mut facts = LiveFacts::default();
+    for step in &steps {
+        record.see(step);
+        facts.see(step);
+    }
+    let evidence = Evidence::of(setup, SPEEDUP, &steps);
+    let allowed = Allowed { worst_error: 0.05, mean_error: 0.005, speedup: SPEEDUP };
+    let mut noticed = notes(setup, &allowed, &record, &facts);
+    noticed.extend(evidence.notes());
+    let fidelity = Fidelity::of(setup, &allowed, &record, noticed, None);
+    Judged { steps, record, evidence, fidelity }
+}
+
+impl Judged {
+    fn assert_denied(&self, words: &str) {
+        let Fidelity { faithful, notes, .. } = &self.fidelity;
+        let is_said = notes.iter().any(|note| note.contains(words));
+        assert!(!faithful && is_said, "no word of '{words}': {notes:?}");
+    }
+}
+
+fn load(busy_us: u64, ours_us: u64) -> R {
+    R::HostLoad(v1::HostLoad {
+        real_elapsed_us: 1_000,
+        millicores: 2_000,
+        real_busy_us: busy_us,
+        real_ours_us: ours_us,
+        machine: "m".to_owned(),
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_that_end_in_milliseconds_without_an_account_are_neither_verified_nor_judged() {
+    const TASKS: usize = 20;
+    let dir = tempfile::tempdir().unwrap();
+    let (coordinator, mut worker, _) = joined("liar", live(TASKS, 4, dir.path())).await;
+    worker.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    let judged = judged(&done.log, &setup(TASKS, 4));
+    assert_eq!((judged.record.finished(), judged.record.reported()), (TASKS, TASKS));
+    assert_eq!(judged.evidence.early().len(), TASKS);
+    let tasks = &judged.fidelity.tasks;
+    assert_eq!((tasks.tasks_finished, tasks.tasks_judged), (TASKS, 0));
+    judged.assert_denied("judged 0 of 20");
+    judged.assert_denied("can have been done");
+    judged.assert_denied("no worker said what these VMs received");
+    // It never said what else its host did, which is not taken for nothing.
+    judged.assert_denied("these workers did not say");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_load_that_no_host_can_have_is_refused_and_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let (coordinator, mut worker, vm) = begun("liar", live(1, 1, dir.path())).await;
+    worker.report(load(900, 500)).await;
+    worker.report(load(1_000, 1 << 47)).await;
+    worker.report(load(1_100, 600)).await;
+    worker.report(vm_created(vm)).await;
+    worker.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    let judged = judged(&done.log, &setup(1, 1));
+    let loads = judged.steps.iter().filter(|step| matches!(step.event, Event::HostLoad { .. }));
+    assert_eq!(loads.count(), 1, "none is taken after the one that can't be");
+    let said = judged.steps.iter().find_map(|step| match &step.event {
+        Event::Disbelieved { why, .. } => Some(why.as_str()),
+        _ => None,
+    });
+    assert!(said.unwrap().contains("140737488355328 us can't be"), "{said:?}");
+    judged.assert_denied("is not believed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_reports_of_anothers_vm_is_sent_away_and_the_run_goes_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = dormouse_coordinator::LiveRun { workers: 2, ..live(1, 1, dir.path()) };
+    let coordinator = Under::start(live).await;
+    let mut honest = FakeWorker::new("a", &coordinator.at);
+    let mut liar = FakeWorker::new("b", &coordinator.at);
+    honest.join().await;
+    liar.join().await;
+    let vm = created(&honest.commands().await);
+    honest.report(vm_created(vm)).await;
+    let (_, task, attempt) = started(&honest.commands().await);
+    liar.report(finished(vm, task, attempt)).await;
+    let goodbye = liar.goodbye().await;
+    assert!(goodbye.why.contains("it reports of vm"), "{goodbye:?}");
+    honest.report(finished(vm, task, attempt)).await;
+    honest.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    let steps: Vec<Step> = LogReader::open(&done.log).unwrap().steps().unwrap();
+    let finishes = steps.iter().filter_map(|step| match &step.event {
+        Event::Machine { host, report: Report::TaskFinished { .. }, .. } => Some(host.get()),
+        _ => None,
+    });
+    assert_eq!(finishes.collect::<Vec<_>>(), [0], "the lie is in no step");
+    let lost = |step: &Step| matches!(&step.event, Event::HostLost { why, .. } if why.contains("which is on host0"));
+    assert!(steps.iter().any(lost), "it is in the log why it was sent away");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_is_punctual_and_takes_no_checkpoint_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let points = (1..10).map(|n| Ppm::new(n * 100_000)).collect::<Vec<_>>();
+    let with_points = |mut setup: Setup| {
+        let scheme = Scheme::Points(Arc::from(points.clone()));
+        setup.checkpoint = CheckpointConfig { scheme, ..setup.checkpoint };
+        setup
+    };
+    let mut live = live(1, 1, dir.path());
+    live.setup = with_points(live.setup);
+    let (coordinator, mut worker, vm) = begun("idle", live).await;
+    worker.report(vm_created(vm)).await;
+    let (_, task, attempt) = started(&worker.commands().await);
+    let begun = std::time::Instant::now();
+    let of = Some(v1::TaskRef { vm, task, attempt });
+    worker.report(R::TaskStarted(v1::TaskStarted { task: of, ..Default::default() })).await;
+    // It computes nothing for as long as its work takes, and beats.
+    while begun.elapsed() < SPEEDUP.real(Span::from_secs(100)) {
+        worker.beat().await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    worker.report(finished(vm, task, attempt)).await;
+    worker.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    let judged = judged(&done.log, &with_points(setup(1, 1)));
+    assert!(judged.evidence.early().is_empty(), "it is punctual");
+    // The last ones are due so late that they may have come after the end.
+    let (short, due, answered) = judged.evidence.short_of_checkpoints();
+    assert_eq!((short.len(), due, answered), (1, 7, 0));
+    judged.assert_denied("checkpoints 0 of 7");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wrong_answer_is_wrong_whatever_its_worker_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let (coordinator, mut worker, vm) = begun("liar", live(1, 1, dir.path())).await;
+    worker.report(vm_created(vm)).await;
+    let (_, task, attempt) = started(&worker.commands().await);
+    let forged = serde_json::json!({
+        "kind": "vector", "class": null, "id": null, "memory_bytes": 10_060_000, "verified": true,
+        "figures": [], "repetitions": 9, "cpu_seconds": 1.0, "cpu_seconds_wanted": 1.0,
+        "units": 429, "digest": "0123456789abcdef",
+    });
+    let R::TaskFinished(finished) = finished(vm, task, attempt) else { panic!("it is one") };
+    let result = Some(forged.to_string());
+    worker.report(R::TaskFinished(v1::TaskFinished { result, ..finished })).await;
+    // It is to be done again.
+    let (_, again, second) = started(&worker.commands().await);
+    assert_eq!((again, second), (task, attempt + 1));
+    coordinator.cancel.cancel();
+    worker.obey().await;
+    let done = coordinator.outcome().await.unwrap();
+    let judged = judged(&done.log, &setup(1, 1));
+    assert_eq!((judged.record.finished(), judged.record.counts.attempts_failed), (0, 1));
+}

@@ -1,0 +1,150 @@
+//! A workflow, whatever its file's format.
+
+use std::collections::BTreeMap;
+
+use dormouse_documents::{InputError, Mistakes, Place, from_json};
+use dormouse_model::{Task, check_precedence};
+use dormouse_units::{Bytes, Span, TaskId, TypeName};
+
+use super::{WorkflowCommand, dagman, wfcommons};
+
+/// Shortest run time of a task: files have zeros for what was too short to be measured.
+const SHORTEST: Span = Span::from_micros(1_000);
+
+/// Tasks of which some follow others. The id of a task is its index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Workflow {
+    /// The tasks in the order of the file.
+    pub tasks: Vec<WorkflowTask>,
+    /// What of the file has no meaning here, in sentences.
+    pub left_out: Vec<String>,
+}
+
+/// A task of a workflow, as far as its file describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkflowTask {
+    /// The name of the task, which no other task of the workflow has.
+    pub name: String,
+    /// The tasks that it follows, in ascending order.
+    pub after: Vec<TaskId>,
+    /// How long it computes; `None`: the file does not say.
+    pub runtime: Option<Span>,
+    /// The memory that it needs; `None`: the file does not say.
+    pub memory: Option<Bytes>,
+    /// The number of cores that it uses; `None`: the file does not say.
+    pub cores: Option<u32>,
+    /// What it runs; `None`: the file does not say.
+    pub command: Option<WorkflowCommand>,
+    /// The files that it reads.
+    pub inputs: Vec<String>,
+    /// The files that it writes.
+    pub outputs: Vec<String>,
+}
+
+/// The format of a workflow's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkflowFormat {
+    /// The lines of HTCondor's DAGMan.
+    DagMan,
+    /// The JSON of WfCommons (WfFormat).
+    WfCommons,
+}
+
+impl WorkflowFormat {
+    /// The format of a file with this text, or its beginning; `None`: it is no workflow.
+    #[must_use]
+    pub fn of(text: &str) -> Option<Self> {
+        match text.trim_start().starts_with('{') {
+            true => text.contains("\"workflow\"").then_some(Self::WfCommons),
+            false => dagman::is_one(text).then_some(Self::DagMan),
+        }
+    }
+
+    /// The name of the format.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DagMan => "DAGMan",
+            Self::WfCommons => "WfCommons",
+        }
+    }
+}
+
+impl Workflow {
+    /// Reads a workflow from the text of the file that is called `source`. `open` has the text of a
+    /// submit file, whose path is relative to the workflow's file.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the file, or a submit file that can't be read.
+    pub fn read(
+        source: &str,
+        text: &str,
+        open: &mut dyn FnMut(&str) -> Result<String, InputError>,
+    ) -> Result<Self, InputError> {
+        let whole = Place::of(source);
+        let mut found = Mistakes::default();
+        let workflow = match WorkflowFormat::of(text) {
+            Some(WorkflowFormat::WfCommons) => {
+                wfcommons::read(&from_json(source, text)?, &mut found)
+            }
+            Some(WorkflowFormat::DagMan) => dagman::read(source, text, open, &mut found),
+            None => {
+                let what =
+                    "it is no workflow: neither DAGMan's lines nor WfCommons' JSON are in it";
+                let remedy = "begin it with JOB lines, or give an instance of WfFormat 1.4 or 1.5";
+                return Err(InputError::new(&whole, what, remedy));
+            }
+        };
+        let workflow = found.or(Some(workflow))?;
+        if workflow.tasks.is_empty() {
+            return Err(InputError::new(&whole, "there are no tasks", "give at least one"));
+        }
+        let tasks = workflow.in_order();
+        check_precedence(&tasks).map_err(|error| {
+            let remedy = "leave out one of them, so that there is a task to begin with";
+            InputError::new(&whole, error.in_words(&tasks), remedy)
+        })?;
+        Ok(workflow)
+    }
+
+    /// The tasks with their names and what they follow, and nothing else.
+    pub(super) fn in_order(&self) -> Vec<Task> {
+        let task = |task: &WorkflowTask| Task {
+            name: task.name.clone(),
+            after: task.after.clone(),
+            ..Task::default()
+        };
+        self.tasks.iter().map(task).collect()
+    }
+
+    /// The tasks of a bag that takes as long on each of these types, with this run time and memory where
+    /// the file says nothing.
+    ///
+    /// # Errors
+    ///
+    /// The name of the first task without a run time, and how many there are of those.
+    pub fn bag<'a>(
+        &self,
+        types: impl Iterator<Item = &'a TypeName>,
+        (runtime, memory): (Option<Span>, Option<Bytes>),
+    ) -> Result<Vec<Task>, (String, usize)> {
+        let types: Vec<&TypeName> = types.collect();
+        let is_unknown = |task: &&WorkflowTask| task.runtime.or(runtime).is_none();
+        let unknown: Vec<&WorkflowTask> = self.tasks.iter().filter(is_unknown).collect();
+        if let Some(first) = unknown.first() {
+            return Err((first.name.clone(), unknown.len()));
+        }
+        let everywhere = |length: Span| -> BTreeMap<TypeName, Span> {
+            types.iter().map(|&kind| (kind.clone(), length.max(SHORTEST))).collect()
+        };
+        let task = |task: &WorkflowTask| Task {
+            name: task.name.clone(),
+            memory: task.memory.or(memory).unwrap_or_default(),
+            runtime: everywhere(task.runtime.or(runtime).unwrap_or_default()),
+            submitted: Span::ZERO,
+            after: task.after.clone(),
+        };
+        Ok(self.tasks.iter().map(task).collect())
+    }
+}

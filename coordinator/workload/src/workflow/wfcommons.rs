@@ -1,0 +1,214 @@
+//! WfCommons' JSON: WfFormat 1.4, where a task has all that is known of it, and 1.5, where what it is
+//! stands apart from what came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dormouse_documents::{Mistakes, Node, Value, conform, schema_of};
+use dormouse_units::{Bytes, Span, TaskId};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Workflow, WorkflowCommand, WorkflowTask};
+
+/// What of a task is read, of either version.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+struct Entry {
+    name: Option<String>,
+    id: Option<String>,
+    parents: Vec<String>,
+    children: Vec<String>,
+    files: Vec<FileEntry>,
+    input_files: Vec<String>,
+    output_files: Vec<String>,
+    runtime_in_seconds: Option<f64>,
+    memory_in_bytes: Option<f64>,
+    cores: Option<f64>,
+    core_count: Option<f64>,
+    command: Option<CommandEntry>,
+}
+
+/// A file of a task (1.4).
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+struct FileEntry {
+    name: Option<String>,
+    id: Option<String>,
+    link: String,
+}
+
+/// What a task ran.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(default)]
+struct CommandEntry {
+    program: String,
+    arguments: Vec<String>,
+}
+
+/// The workflow of an instance; what is wrong with it goes to `found`.
+pub(super) fn read(root: &Node, found: &mut Mistakes) -> Workflow {
+    let of_1_5 = root.inside(["workflow", "specification"]);
+    let is_1_5 = root.get("workflow").is_some_and(|inside| inside.get("specification").is_some());
+    let (tasks, executed) = match (is_1_5, root.get("workflow")) {
+        (true, Some(inside)) => {
+            (of_1_5.get("tasks"), inside.get("execution").and_then(|ran| ran.get("tasks")))
+        }
+        (_, inside) => (inside.and_then(|inside| inside.get("tasks")), None),
+    };
+    let Some(tasks) = tasks else {
+        let what = "there is no list of tasks in 'workflow'";
+        found.add(&root.place, what, "give workflow.tasks, or workflow.specification.tasks of 1.5");
+        return Workflow::default();
+    };
+    let entries = entries(tasks, found);
+    let mut ran: BTreeMap<String, Entry> = BTreeMap::new();
+    for (_, entry) in executed.map(|node| self::entries(node, found)).unwrap_or_default() {
+        if let Some(id) = entry.id.clone().or_else(|| entry.name.clone()) {
+            ran.insert(id, entry);
+        }
+    }
+    let named = Names::of(&entries, found);
+    let after = after(&entries, &named, found);
+    let task = |((node, entry), after): ((&Node, Entry), BTreeSet<TaskId>)| {
+        let name = called(&entry);
+        let ran = entry.id.as_ref().and_then(|id| ran.get(id)).or_else(|| ran.get(&name));
+        task_of(node, (name, entry), ran, after, found)
+    };
+    let tasks = entries.into_iter().zip(after).map(task).collect();
+    Workflow { tasks, left_out: Vec::new() }
+}
+
+/// The entries of a list of tasks, with where each stands.
+fn entries<'a>(list: &'a Node, found: &mut Mistakes) -> Vec<(&'a Node, Entry)> {
+    let Value::List(all) = &list.value else {
+        let what = format!("a list of tasks is wanted, and this is {}", list.value.what());
+        found.add(&list.place, what, "write it in [ ]");
+        return Vec::new();
+    };
+    let schema = schema_of::<Entry>();
+    let entry = |node| {
+        conform(&schema, node, found);
+        Some((node, dormouse_documents::read(node, found)?))
+    };
+    all.iter().filter_map(entry).collect()
+}
+
+/// What a task is called: its id, which is its own, or its name where it has none.
+fn called(entry: &Entry) -> String {
+    entry.id.clone().or_else(|| entry.name.clone()).unwrap_or_default()
+}
+
+/// The tasks by their ids, and by names that only one has.
+struct Names {
+    ids: BTreeMap<String, TaskId>,
+    names: BTreeMap<String, Option<TaskId>>,
+}
+
+impl Names {
+    fn of(entries: &[(&Node, Entry)], found: &mut Mistakes) -> Self {
+        let (mut ids, mut names) = (BTreeMap::new(), BTreeMap::new());
+        for ((node, entry), task) in entries.iter().zip((0_u32..).map(TaskId::new)) {
+            let id = called(entry);
+            if id.is_empty() {
+                let what = "a task has neither an id nor a name";
+                found.add(&node.place, what, "give it an \"id\"");
+            } else if ids.insert(id.clone(), task).is_some() {
+                let what = format!("another task is called '{id}' already");
+                found.add(node.place_of("id"), what, "give each an id of its own");
+            }
+            if let Some(name) = entry.name.clone() {
+                names.entry(name).and_modify(|of| *of = None).or_insert(Some(task));
+            }
+        }
+        Self { ids, names }
+    }
+
+    fn task(&self, name: &str) -> Option<TaskId> {
+        self.ids.get(name).copied().or_else(|| self.names.get(name).copied().flatten())
+    }
+}
+
+/// What each task follows: as parents and children say, or, where no task has any, those that write the
+/// files that it reads.
+fn after(entries: &[(&Node, Entry)], named: &Names, found: &mut Mistakes) -> Vec<BTreeSet<TaskId>> {
+    let mut after = vec![BTreeSet::new(); entries.len()];
+    let ids = || (0_u32..).map(TaskId::new);
+    let is_said = entries.iter().any(|(_, e)| !(e.parents.is_empty() && e.children.is_empty()));
+    if !is_said {
+        let mut writers: BTreeMap<String, Vec<TaskId>> = BTreeMap::new();
+        for ((_, entry), task) in entries.iter().zip(ids()) {
+            for file in files(entry, "output") {
+                writers.entry(file).or_default().push(task);
+            }
+        }
+        for (((_, entry), task), after) in entries.iter().zip(ids()).zip(&mut after) {
+            let read = files(entry, "input").into_iter();
+            let before = read.filter_map(|file| writers.get(&file)).flatten().copied();
+            // One that writes over what it has read does not follow itself.
+            after.extend(before.filter(|before| *before != task));
+        }
+        return after;
+    }
+    for ((node, entry), task) in entries.iter().zip(ids()) {
+        for (key, names) in [("parents", &entry.parents), ("children", &entry.children)] {
+            for name in names {
+                let Some(other) = named.task(name) else {
+                    let what = format!("there is no task '{name}'");
+                    let remedy = "name a task by its id, or by a name that only one has";
+                    found.add(node.place_of(key), what, remedy);
+                    continue;
+                };
+                let (follower, before) =
+                    if key == "parents" { (task, other) } else { (other, task) };
+                if let Some(after) = after.get_mut(follower.get() as usize) {
+                    after.insert(before);
+                }
+            }
+        }
+    }
+    after
+}
+
+/// The files of a task with this link, `input` or `output`.
+fn files(entry: &Entry, link: &str) -> Vec<String> {
+    let named = if link == "input" { &entry.input_files } else { &entry.output_files };
+    let linked = entry.files.iter().filter(|file| file.link == link);
+    let linked = linked.filter_map(|file| file.name.clone().or_else(|| file.id.clone()));
+    named.iter().cloned().chain(linked).collect()
+}
+
+/// A task with what came of it, where that stands apart.
+fn task_of(
+    node: &Node,
+    (name, entry): (String, Entry),
+    ran: Option<&Entry>,
+    after: BTreeSet<TaskId>,
+    found: &mut Mistakes,
+) -> WorkflowTask {
+    let of = |value: fn(&Entry) -> Option<f64>| value(&entry).or_else(|| ran.and_then(value));
+    let seconds = of(|entry| entry.runtime_in_seconds);
+    let runtime = seconds.and_then(Span::from_secs_f64);
+    if let (Some(seconds), None) = (seconds, runtime) {
+        let what = format!("'{name}' took {seconds} s, which is no length of time");
+        found.add(&node.place, what, "give a number of seconds that is 0 or more");
+    }
+    let whole = |value: f64| format!("{:.0}", value.max(0.0)).parse::<u64>().ok();
+    let memory = of(|entry| entry.memory_in_bytes).and_then(whole).map(Bytes::new);
+    let cores = of(|entry| entry.cores.or(entry.core_count)).and_then(whole);
+    let command = entry.command.as_ref().or_else(|| ran.and_then(|ran| ran.command.as_ref()));
+    let command = command.filter(|command| !command.program.is_empty()).map(|command| {
+        let program = std::iter::once(&command.program);
+        let argv = program.chain(&command.arguments).cloned().collect();
+        WorkflowCommand { argv, ..WorkflowCommand::default() }
+    });
+    WorkflowTask {
+        inputs: files(&entry, "input"),
+        outputs: files(&entry, "output"),
+        name,
+        after: after.into_iter().collect(),
+        runtime,
+        memory: memory.filter(|memory| *memory > Bytes::ZERO),
+        cores: cores.and_then(|cores| u32::try_from(cores).ok()).filter(|cores| *cores > 0),
+        command,
+    }
+}

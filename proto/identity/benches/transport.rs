@@ -1,0 +1,218 @@
+//! What TLS costs: checkpoints of 64 and 512 MiB to a coordinator that throws them away, and small
+//! messages there and back, by turns in clear and encrypted, over loopback; and handshakes.
+//!
+//!     cargo bench -p dormouse-identity --bench transport [-- REPEATS]
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use dormouse_identity::{Authority, client_config, server_config};
+use dormouse_proto::v1;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio_rustls::TlsAcceptor;
+use tokio_stream::StreamExt as _;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::transport::server::Connected;
+use tonic::transport::{Channel, Endpoint, Server};
+use tonic::{Request, Response, Status, Streaming};
+use v1::coordinator_client::CoordinatorClient;
+use v1::coordinator_server::{Coordinator, CoordinatorServer};
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
+
+const CHUNK: usize = 256 << 10;
+const PINGS: u32 = 5_000;
+
+/// Throws away what it is sent, and answers every message of a session with an empty one.
+struct Sink;
+
+#[tonic::async_trait]
+impl Coordinator for Sink {
+    type SessionStream = ReceiverStream<std::result::Result<v1::ToWorker, Status>>;
+    type GetCheckpointStream = ReceiverStream<std::result::Result<v1::CheckpointChunk, Status>>;
+
+    async fn join(
+        &self,
+        _: Request<v1::JoinRequest>,
+    ) -> std::result::Result<Response<v1::JoinReply>, Status> {
+        Err(Status::unimplemented("nobody joins"))
+    }
+
+    async fn session(
+        &self,
+        request: Request<Streaming<v1::FromWorker>>,
+    ) -> std::result::Result<Response<Self::SessionStream>, Status> {
+        let mut heard = request.into_inner();
+        let (say, said) = mpsc::channel(8);
+        tokio::spawn(async move {
+            while let Ok(Some(v1::FromWorker { ack, .. })) = heard.message().await {
+                let _ = say.send(Ok(v1::ToWorker { ack, body: None })).await;
+            }
+        });
+        Ok(Response::new(ReceiverStream::new(said)))
+    }
+
+    async fn put_checkpoint(
+        &self,
+        request: Request<Streaming<v1::CheckpointChunk>>,
+    ) -> std::result::Result<Response<v1::CheckpointReceipt>, Status> {
+        let (mut chunks, mut bytes) = (request.into_inner(), 0);
+        while let Some(chunk) = chunks.message().await? {
+            bytes += chunk.data.len() as u64;
+        }
+        Ok(Response::new(v1::CheckpointReceipt { bytes }))
+    }
+
+    async fn get_checkpoint(
+        &self,
+        _: Request<v1::CheckpointRef>,
+    ) -> std::result::Result<Response<Self::GetCheckpointStream>, Status> {
+        Err(Status::unimplemented("there are none"))
+    }
+}
+
+/// A connection of either kind.
+struct Over<S>(S);
+
+impl<S> Connected for Over<S> {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) {}
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Over<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Over<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(context, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
+    }
+}
+
+/// Serves the connections that come, once each is what this makes of it.
+async fn serve<S, F>(listener: TcpListener, accept: impl Fn(TcpStream) -> F)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Future<Output = io::Result<S>>,
+{
+    let (ready, stream) = mpsc::channel(1);
+    let service = CoordinatorServer::new(Sink);
+    tokio::spawn(
+        Server::builder().add_service(service).serve_with_incoming(ReceiverStream::new(stream)),
+    );
+    while let Ok((stream, _)) = listener.accept().await {
+        let _ = stream.set_nodelay(true);
+        if let Ok(stream) = accept(stream).await {
+            let _ = ready.send(Ok::<_, io::Error>(Over(stream))).await;
+        }
+    }
+}
+
+async fn upload(channel: &Channel, bytes: usize) -> Result<Duration> {
+    let chunk =
+        v1::CheckpointChunk { data: vec![7; CHUNK].into(), ..v1::CheckpointChunk::default() };
+    let chunks = tokio_stream::iter(std::iter::repeat_n(chunk, bytes / CHUNK));
+    let begun = Instant::now();
+    let receipt = CoordinatorClient::new(channel.clone()).put_checkpoint(chunks).await?;
+    assert_eq!(receipt.into_inner().bytes, bytes as u64);
+    Ok(begun.elapsed())
+}
+
+async fn pings(channel: &Channel) -> Result<Duration> {
+    let (say, said) = mpsc::channel(8);
+    let mut client = CoordinatorClient::new(channel.clone());
+    let mut heard = client.session(ReceiverStream::new(said)).await?.into_inner();
+    let begun = Instant::now();
+    for ack in 0..u64::from(PINGS) {
+        say.send(v1::FromWorker { ack, body: None }).await?;
+        heard.next().await.ok_or("it ended")??;
+    }
+    Ok(begun.elapsed())
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn endpoint(at: SocketAddr) -> Result<Endpoint> {
+    Ok(Endpoint::from_shared(format!("http://{at}"))?.tcp_nodelay(true))
+}
+
+#[tokio::main(worker_threads = 2)]
+async fn main() -> Result<()> {
+    // cargo says `--bench`, too.
+    let repeats = std::env::args().skip(1).find_map(|arg| arg.parse().ok()).unwrap_or(7);
+    let authority = Authority::generate()?;
+    let plain = TcpListener::bind("127.0.0.1:0").await?;
+    let in_clear = plain.local_addr()?;
+    tokio::spawn(serve(plain, |stream| async { Ok(stream) }));
+    let secured = TcpListener::bind("127.0.0.1:0").await?;
+    let encrypted = secured.local_addr()?;
+    let acceptor = TlsAcceptor::from(server_config(&authority)?);
+    tokio::spawn(serve(secured, move |stream| acceptor.clone().accept(stream)));
+    let config = client_config(authority.fingerprint(), None)?;
+    let clear = endpoint(in_clear)?.connect().await?;
+    let tls = dormouse_identity::channel(&endpoint(encrypted)?, Arc::clone(&config)).await?;
+    for mib in [64, 512] {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for _ in 0..repeats {
+            before.push(upload(&clear, mib << 20).await?);
+            after.push(upload(&tls, mib << 20).await?);
+        }
+        let (before, after) = (median(before), median(after));
+        println!("{mib} MiB: {before:.0?} in clear, {after:.0?} over TLS");
+    }
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for _ in 0..repeats {
+        before.push(pings(&clear).await? / PINGS);
+        after.push(pings(&tls).await? / PINGS);
+    }
+    println!("there and back: {:.1?} in clear, {:.1?} over TLS", median(before), median(after));
+    let mut shakes = Vec::new();
+    for _ in 0..100 {
+        let begun = Instant::now();
+        let stream = TcpStream::connect(encrypted).await?;
+        dormouse_identity::dial(Arc::clone(&config), stream).await?;
+        shakes.push(begun.elapsed());
+    }
+    println!("a connection and its handshake: {:.0?}", median(shakes));
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! The authority of a run: whose certificates it believes.
+
+use std::fs;
+use std::path::Path;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PKCS_ED25519, PublicKeyData,
+    SanType, SignatureAlgorithm,
+};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
+use time::{Duration, OffsetDateTime};
+
+use crate::token::Fingerprint;
+use crate::{IdentityError, WorkerLife, make_folder, write_private};
+
+/// How long an authority and what it signs are good: longer than any run, and than a testbed that
+/// is set up once.
+const VALID: Duration = Duration::days(366);
+/// By how much hosts' clocks may differ.
+const SKEW: Duration = Duration::days(1);
+/// The name in the coordinator's certificate, whatever its address.
+pub(crate) const COORDINATOR: &str = "coordinator.dormouse";
+/// The files of an authority in its folder.
+const CERTIFICATE: &str = "authority.pem";
+const KEY: &str = "authority.key";
+
+/// An authority: its certificate, whose fingerprint is in all tokens of the run, and its key, which
+/// never leaves the coordinator's host.
+pub struct Authority {
+    certificate: CertificateDer<'static>,
+    pem: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Authority").field(&self.fingerprint()).finish()
+    }
+}
+
+fn params(name: &str) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    let now = OffsetDateTime::now_utc();
+    (params.not_before, params.not_after) = (now - SKEW, now + VALID);
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params
+}
+
+/// The parameters of every authority's certificate: nothing in them is an authority's own but its
+/// key, so that they need not be read back from it.
+fn authority_params() -> CertificateParams {
+    let mut params = params("dormouse authority");
+    // What it signs signs nothing more.
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+    params
+}
+
+/// A public key of Ed25519 that somebody sent.
+struct PublicKey<'a>(&'a [u8]);
+
+impl PublicKeyData for PublicKey<'_> {
+    fn der_bytes(&self) -> &[u8] {
+        self.0
+    }
+
+    fn algorithm(&self) -> &'static SignatureAlgorithm {
+        &PKCS_ED25519
+    }
+}
+
+impl Authority {
+    /// A new authority.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError::Certificate`].
+    pub fn generate() -> Result<Self, IdentityError> {
+        let key = KeyPair::generate_for(&PKCS_ED25519)?;
+        let signed = CertifiedIssuer::self_signed(authority_params(), key)?;
+        let (certificate, pem) = (signed.der().clone(), signed.pem());
+        // It is the same key: the certificate is kept apart from who signs with it.
+        let key = KeyPair::from_pem(&signed.key().serialize_pem())?;
+        Ok(Self { certificate, pem, issuer: Issuer::new(authority_params(), key) })
+    }
+
+    /// Keeps it in a folder of its own, for its owner alone.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError::File`].
+    pub fn save(&self, folder: &Path) -> Result<(), IdentityError> {
+        make_folder(folder).map_err(IdentityError::file(folder))?;
+        let key = self.issuer.key().serialize_pem();
+        for (file, text) in [(KEY, &key), (CERTIFICATE, &self.pem)] {
+            let path = folder.join(file);
+            write_private(&path, text.as_bytes()).map_err(IdentityError::file(&path))?;
+        }
+        Ok(())
+    }
+
+    /// The authority that a folder holds; `None`: it holds none, or one that was never whole.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError::File`], [`IdentityError::Content`].
+    pub fn load(folder: &Path) -> Result<Option<Self>, IdentityError> {
+        let (path, key_path) = (folder.join(CERTIFICATE), folder.join(KEY));
+        let read = |path: &Path| match fs::read_to_string(path) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(IdentityError::file(path)(error)),
+        };
+        // The certificate is written last.
+        let (Some(pem), Some(key)) = (read(&path)?, read(&key_path)?) else { return Ok(None) };
+        let certificate = CertificateDer::from_pem_slice(pem.as_bytes())
+            .map_err(|error| IdentityError::content(&path, error))?;
+        let key =
+            KeyPair::from_pem(&key).map_err(|error| IdentityError::content(&key_path, error))?;
+        let issuer = Issuer::new(authority_params(), key);
+        Ok(Some(Self { certificate, pem, issuer }))
+    }
+
+    /// The hash that tokens carry.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(&self.certificate)
+    }
+
+    pub(crate) const fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// A new certificate of the coordinator, followed by the authority's, and its key.
+    pub(crate) fn coordinator(
+        &self,
+    ) -> Result<(Vec<CertificateDer<'static>>, PrivatePkcs8KeyDer<'static>), IdentityError> {
+        let mut params = params("dormouse coordinator");
+        params.subject_alt_names = vec![SanType::DnsName(COORDINATOR.try_into()?)];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        let key = KeyPair::generate_for(&PKCS_ED25519)?;
+        let signed = params.signed_by(&key, &self.issuer)?;
+        let chain = vec![signed.der().clone(), self.certificate.clone()];
+        Ok((chain, PrivatePkcs8KeyDer::from(key.serialize_der())))
+    }
+
+    /// The certificate (DER) of a life of a worker that has this public key. Who shows it has to
+    /// have the other half of the key.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError::Key`], [`IdentityError::Certificate`].
+    pub fn certify(&self, life: &WorkerLife, public_key: &[u8]) -> Result<Vec<u8>, IdentityError> {
+        if public_key.len() != 32 {
+            return Err(IdentityError::Key { bytes: public_key.len() });
+        }
+        let mut params = params("dormouse worker");
+        params.subject_alt_names = vec![SanType::URI(life.uri().try_into()?)];
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        Ok(params.signed_by(&PublicKey(public_key), &self.issuer)?.der().to_vec())
+    }
+}

@@ -1,0 +1,53 @@
+//! Channels of gRPC over TLS.
+
+use std::io;
+use std::sync::Arc;
+
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tonic::transport::{Channel, Endpoint, Uri};
+
+use crate::authority::COORDINATOR;
+
+/// A connection on which the coordinator has proved itself.
+pub type Dialled<S> = tokio_rustls::client::TlsStream<S>;
+
+/// Has whoever is at the other end of a stream prove that it is the coordinator.
+///
+/// # Errors
+///
+/// It is not, or the stream breaks.
+pub async fn dial<S: AsyncRead + AsyncWrite + Unpin>(
+    config: Arc<ClientConfig>,
+    stream: S,
+) -> io::Result<Dialled<S>> {
+    // It is the same name whatever the address: who answers is told by the authority alone.
+    let name = ServerName::try_from(COORDINATOR).map_err(io::Error::other)?;
+    TlsConnector::from(config).connect(name, stream).await
+}
+
+/// Dials a coordinator by TCP, and has it prove itself.
+///
+/// # Errors
+///
+/// It can't be reached, or does not.
+pub async fn channel(
+    to: &Endpoint,
+    config: Arc<ClientConfig>,
+) -> Result<Channel, tonic::transport::Error> {
+    let connect = move |uri: Uri| {
+        let config = Arc::clone(&config);
+        async move {
+            let host = uri.host().unwrap_or_default();
+            let host = host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host);
+            let stream = TcpStream::connect((host, uri.port_u16().unwrap_or(80))).await?;
+            stream.set_nodelay(true)?;
+            Ok::<_, io::Error>(TokioIo::new(dial(config, stream).await?))
+        }
+    };
+    to.connect_with_connector(tower::service_fn(connect)).await
+}

@@ -1,0 +1,57 @@
+//! What can go wrong with identities.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why there is no identity.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentityError {
+    /// The system has no random bytes.
+    #[error("the system gives no random bytes")]
+    Chance {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A certificate can't be made.
+    #[error("a certificate can't be made")]
+    Certificate(#[from] rcgen::Error),
+    /// A key, or a certificate, does not suit TLS.
+    #[error("TLS can't be set up")]
+    Tls(#[from] rustls::Error),
+    /// The clients' certificates can't be checked.
+    #[error("TLS can't be set up")]
+    Verifier(#[from] rustls::server::VerifierBuilderError),
+    /// A key that somebody sent.
+    #[error("the public key has {bytes} bytes, where one of Ed25519 has 32")]
+    Key {
+        /// How many it has.
+        bytes: usize,
+    },
+    /// A file can't be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The path that was read or written.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file holds something else.
+    #[error("{}: {why}", path.display())]
+    Content {
+        /// The file, or the folder, that holds it.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+impl IdentityError {
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { path, source }
+    }
+
+    pub(crate) fn content(path: impl Into<PathBuf>, why: impl ToString) -> Self {
+        Self::Content { path: path.into(), why: why.to_string() }
+    }
+}

@@ -1,0 +1,23 @@
+//! Who is who in a run: its authority, the certificates that it signs, the tokens by which people
+//! and workers come to it, and TLS 1.3 by all of these. The cryptography is ring's, by way of
+//! rustls, webpki and rcgen.
+
+mod authority;
+mod channel;
+mod error;
+mod life;
+mod private;
+mod role;
+mod tls;
+mod token;
+mod worker;
+
+pub use authority::Authority;
+pub use channel::{Dialled, channel, dial};
+pub use error::IdentityError;
+pub use life::WorkerLife;
+pub use private::{make_folder, write_private};
+pub use role::Role;
+pub use tls::{Impostor, client_config, is_impostor, server_config};
+pub use token::{Fingerprint, TOKEN_KEY, Token, TokenError, now_s};
+pub use worker::{Credential, WorkerKey};

@@ -1,0 +1,174 @@
+//! TLS 1.3, with certificates of one authority on both sides.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::WebPkiClientVerifier;
+use rustls::version::TLS13;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, ServerConfig,
+    SignatureScheme,
+};
+
+use crate::{Authority, Credential, Fingerprint, IdentityError};
+
+/// The protocol that is spoken over it.
+const HTTP_2: &[u8] = b"h2";
+
+/// Whoever answers is not the coordinator of the token's run. Nothing has been said to it.
+#[derive(Debug)]
+pub struct Impostor;
+
+impl fmt::Display for Impostor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("who answers is not the coordinator of the token's run, and was told nothing")
+    }
+}
+
+impl Error for Impostor {}
+
+/// Whether a connection failed because an [`Impostor`] answered: its certificate is not believed.
+#[must_use]
+pub fn is_impostor(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if matches!(error.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))) {
+            return true;
+        }
+        // An I/O error does not name what it holds as its cause.
+        let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        if held.is_some_and(|held| is_impostor(held)) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// Believes whoever has a certificate of the one authority with this fingerprint.
+#[derive(Debug)]
+struct Pinned {
+    authority: Fingerprint,
+    algorithms: WebPkiSupportedAlgorithms,
+}
+
+impl Pinned {
+    fn check(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        chain: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Option<()> {
+        let authority = chain.iter().find(|it| Fingerprint::of(it) == self.authority)?;
+        let anchor = webpki::anchor_from_trusted_cert(authority).ok()?;
+        let certificate = webpki::EndEntityCert::try_from(end_entity).ok()?;
+        let usage = webpki::KeyUsage::server_auth();
+        certificate
+            .verify_for_usage(self.algorithms.all, &[anchor], &[], now, usage, None, None)
+            .ok()?;
+        let name = ServerName::try_from(crate::authority::COORDINATOR).ok()?;
+        certificate.verify_is_valid_for_subject_name(&name).ok()
+    }
+}
+
+impl ServerCertVerifier for Pinned {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        match self.check(end_entity, intermediates, now) {
+            Some(()) => Ok(ServerCertVerified::assertion()),
+            None => Err(CertificateError::Other(OtherError(Arc::new(Impostor))).into()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Err(rustls::PeerIncompatible::Tls12NotOffered.into())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, certificate, signature, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+/// The dialling side: it says nothing before whoever answers has proved to be of this authority, and
+/// then who it is, if it has a credential.
+///
+/// # Errors
+///
+/// [`IdentityError::Tls`].
+pub fn client_config(
+    authority: Fingerprint,
+    credential: Option<&Credential>,
+) -> Result<Arc<ClientConfig>, IdentityError> {
+    let provider = provider();
+    let algorithms = provider.signature_verification_algorithms;
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Pinned { authority, algorithms }));
+    let mut config = match credential {
+        None => builder.with_no_client_auth(),
+        Some(credential) => {
+            let (chain, key) = credential.chain();
+            builder.with_client_auth_cert(chain, PrivateKeyDer::Pkcs8(key))?
+        }
+    };
+    config.alpn_protocols = vec![HTTP_2.to_vec()];
+    config.enable_sni = false;
+    config.resumption = Resumption::disabled();
+    Ok(Arc::new(config))
+}
+
+/// The listening side: it shows a certificate of the authority, and takes those of workers. Who has
+/// none may show a token instead.
+///
+/// # Errors
+///
+/// [`IdentityError::Certificate`], [`IdentityError::Tls`], [`IdentityError::Verifier`].
+pub fn server_config(authority: &Authority) -> Result<Arc<ServerConfig>, IdentityError> {
+    let provider = provider();
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.certificate().clone())?;
+    let clients =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
+            .allow_unauthenticated()
+            .build()?;
+    let (chain, key) = authority.coordinator()?;
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13])?
+        .with_client_cert_verifier(clients)
+        .with_single_cert(chain, PrivateKeyDer::Pkcs8(key))?;
+    config.alpn_protocols = vec![HTTP_2.to_vec()];
+    // Nobody resumes a session: every connection proves itself.
+    config.send_tls13_tickets = 0;
+    Ok(Arc::new(config))
+}

@@ -1,0 +1,214 @@
+//! Tokens: one line of text that says whom to trust, and that its bearer is trusted.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use constant_time_eq::constant_time_eq;
+use sha2::{Digest as _, Sha256};
+use tonic::metadata::AsciiMetadataValue;
+
+use crate::{IdentityError, Role};
+
+/// Metadata key under which a call carries a token.
+pub const TOKEN_KEY: &str = "dormouse-token";
+/// How a token begins: the version of its text.
+const VERSION: &str = "dm1";
+
+/// SHA-256 of an authority's certificate (DER): whoever knows it knows the run's coordinator.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    /// The fingerprint of this certificate (DER).
+    #[must_use]
+    pub fn of(certificate: &[u8]) -> Self {
+        Self(Sha256::digest(certificate).into())
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&hex(&self.0))
+    }
+}
+
+/// A token of a run. As text it is `dm1.ROLE.EXPIRY.AUTHORITY.SECRET`: seconds since 1970, and 64
+/// hexadecimal digits each; one line of a file.
+#[derive(Clone)]
+pub struct Token {
+    /// What its bearer may be.
+    pub role: Role,
+    /// Fingerprint of the authority whose certificate the coordinator must show.
+    pub authority: Fingerprint,
+    /// Until when it is good, in seconds since 1970.
+    pub expires: u64,
+    secret: [u8; 32],
+}
+
+/// The text should be a token and is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// Made for a version without certificates.
+    #[error(
+        "it holds a bare secret, which can't prove a coordinator: `dormouse identity DIR` makes an \
+         identity whose file `secret` can"
+    )]
+    Bare,
+    /// The text is no token of any version.
+    #[error("it does not hold a token of a run, which is one line that begins with `dm1.`")]
+    Nonsense,
+}
+
+impl Token {
+    /// A new token that is good for so long.
+    ///
+    /// # Errors
+    ///
+    /// The system has no random bytes.
+    pub fn generate(
+        role: Role,
+        authority: Fingerprint,
+        valid: Duration,
+    ) -> Result<Self, IdentityError> {
+        let mut secret = [0; 32];
+        getrandom::fill(&mut secret)
+            .map_err(|source| IdentityError::Chance { source: source.into() })?;
+        Ok(Self { role, authority, expires: now_s().saturating_add(valid.as_secs()), secret })
+    }
+
+    /// A token that opens nothing, for whoever dials nobody.
+    #[must_use]
+    pub const fn of_nobody() -> Self {
+        Self {
+            role: Role::Worker,
+            authority: Fingerprint([0; 32]),
+            expires: u64::MAX,
+            secret: [0; 32],
+        }
+    }
+
+    fn text(&self) -> String {
+        let (authority, secret) = (hex(&self.authority.0), hex(&self.secret));
+        format!("{VERSION}.{}.{}.{authority}.{secret}", self.role, self.expires)
+    }
+
+    /// The token as the line of a file.
+    #[must_use]
+    pub fn line(&self) -> String {
+        format!("{}\n", self.text())
+    }
+
+    /// The token as the metadata of a call, marked so that libraries don't show it.
+    #[must_use]
+    pub fn header(&self) -> Option<AsciiMetadataValue> {
+        let mut value = AsciiMetadataValue::try_from(self.text()).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// Whether a text is this token. The time that this takes tells nothing of the secret.
+    #[must_use]
+    pub fn is(&self, carried: &[u8]) -> bool {
+        constant_time_eq(self.text().as_bytes(), carried)
+    }
+
+    /// Whether its time is over.
+    #[must_use]
+    pub fn has_expired(&self) -> bool {
+        now_s() >= self.expires
+    }
+}
+
+impl FromStr for Token {
+    type Err = TokenError;
+
+    fn from_str(text: &str) -> Result<Self, TokenError> {
+        let text = text.trim_ascii();
+        if unhex(text).is_some() {
+            return Err(TokenError::Bare);
+        }
+        let parts: Vec<_> = text.split('.').collect();
+        let [VERSION, role, expires, authority, secret] = parts[..] else {
+            return Err(TokenError::Nonsense);
+        };
+        let token = || {
+            Some(Self {
+                role: role.parse().ok()?,
+                authority: Fingerprint(unhex(authority)?),
+                expires: expires.parse().ok()?,
+                secret: unhex(secret)?,
+            })
+        };
+        token().ok_or(TokenError::Nonsense)
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Token({}, not shown)", self.role)
+    }
+}
+
+/// Seconds since 1970 on this host's clock.
+#[must_use]
+pub fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+fn unhex(text: &str) -> Option<[u8; 32]> {
+    unhex_bytes(text)?.try_into().ok()
+}
+
+pub(crate) fn unhex_bytes(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
+    let (pairs, []) = digits.as_ref()?.as_chunks::<2>() else { return None };
+    pairs.iter().map(|[high, low]| u8::try_from(high * 16 + low).ok()).collect()
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_reads_back_and_is_not_shown() {
+        let authority = Fingerprint::of(b"certificate");
+        let hour = Duration::from_secs(3600);
+        let token = Token::generate(Role::Observer, authority, hour).unwrap();
+        let line = token.line();
+        assert!(line.starts_with("dm1.observer.") && line.lines().count() == 1, "{line}");
+        let read: Token = line.parse().unwrap();
+        let header = token.header().unwrap();
+        assert!(read.is(header.as_bytes()) && read.authority == authority && !read.has_expired());
+        let other = Token::generate(Role::Observer, authority, hour).unwrap();
+        assert!(!other.is(header.as_bytes()));
+        let secret = line.trim().rsplit('.').next().unwrap();
+        assert!(!format!("{token:?} {header:?}").contains(secret));
+        let over = Token { expires: now_s() - 1, ..token };
+        assert!(over.has_expired() && !over.is(header.as_bytes()));
+    }
+
+    #[test]
+    fn a_bare_secret_is_told_from_nonsense() {
+        assert_eq!("a5".repeat(32).parse::<Token>().unwrap_err(), TokenError::Bare);
+        let (hash, more) = ("a5".repeat(32), "a5".repeat(33));
+        for nonsense in [
+            String::new(),
+            more.clone(),
+            "é".repeat(32),
+            format!("dm2.worker.1.{hash}.{hash}"),
+            format!("dm1.king.1.{hash}.{hash}"),
+            format!("dm1.worker.x.{hash}.{hash}"),
+            format!("dm1.worker.1.{hash}.{more}"),
+            format!("dm1.worker.1.{hash}.{hash}.{hash}"),
+        ] {
+            assert_eq!(nonsense.parse::<Token>().unwrap_err(), TokenError::Nonsense, "{nonsense}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Text of others, made fit to be shown: on a terminal, in HTML and in SVG.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// A text in which nothing acts on what shows it: characters that a terminal obeys, that XML can't hold, or
+/// that change the order in which a line is read are written as JSON escapes them, such as `\u001b`. Line
+/// ends and tabs stay.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    text.chars().for_each(|c| if acts(c) { escape(c, &mut shown) } else { shown.push(c) });
+    Cow::Owned(shown)
+}
+
+/// The same as one line of at most so many bytes, for a log: line ends and tabs are escaped, too, and of a
+/// longer text the beginning stays, with an ellipsis after it.
+#[must_use]
+pub fn one_line(text: &str, most_bytes: usize) -> Cow<'_, str> {
+    const MORE: &str = "...";
+    let acts = |c: char| acts(c) || c.is_control();
+    if text.len() <= most_bytes && !text.contains(acts) {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::new();
+    let mut good = 0;
+    for c in text.chars() {
+        if acts(c) {
+            escape(c, &mut line);
+        } else {
+            line.push(c);
+        }
+        if line.len() > most_bytes {
+            line.truncate(good);
+            line.push_str(MORE);
+            break;
+        }
+        if line.len() + MORE.len() <= most_bytes {
+            good = line.len();
+        }
+    }
+    Cow::Owned(line)
+}
+
+/// Whether a character does more than to be seen.
+const fn acts(c: char) -> bool {
+    matches!(c,
+        '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{d}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        // Marks, embeddings, overrides and isolates of the direction in which one reads.
+        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        // Separators that some take for line ends, and what is no character.
+        | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}'
+        // Tags, which nobody sees.
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+fn escape(c: char, to: &mut String) {
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        // A string has room.
+        let _ = write!(to, "\\u{unit:04x}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_acts_is_escaped_and_all_else_stays() {
+        for plain in ["", "Zürich, 日本語 🐭", "two\nlines\tand a tab"] {
+            assert!(matches!(printable(plain), Cow::Borrowed(same) if same == plain));
+        }
+        assert_eq!(printable("a\u{1b}[31mb\r\n\0"), "a\\u001b[31mb\\u000d\n\\u0000");
+        assert_eq!(printable("\u{9b}2J \u{202e}cod \u{fffe}"), "\\u009b2J \\u202ecod \\ufffe");
+        assert_eq!(printable("\u{e0041}"), "\\udb40\\udc41");
+        let json = format!("\"{}\"", printable("\u{7f}\u{e0041}"));
+        assert_eq!(serde_json::from_str::<String>(&json).expect("JSON"), "\u{7f}\u{e0041}");
+    }
+
+    #[test]
+    fn a_line_is_no_longer_than_it_may_be_and_ends_between_characters() {
+        assert_eq!(one_line("short", 5), "short");
+        assert_eq!(one_line("a\nb\tc", 99), "a\\u000ab\\u0009c");
+        assert_eq!(one_line("longer", 5), "lo...");
+        // Neither a character nor an escape is cut.
+        for most in 3..40 {
+            let line = one_line("éé\u{1b}éé\u{1b}éé\u{1b}éé", most);
+            assert!(line.len() <= most, "{most}: {line}");
+            assert!(!line.contains('\u{1b}'));
+            let whole = line.trim_end_matches("...").replace("\\u001b", "").replace('é', "");
+            assert_eq!(whole, "", "{most}: {line}");
+        }
+    }
+}

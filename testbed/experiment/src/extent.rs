@@ -1,0 +1,119 @@
+//! How much a run comes to at least, by what its experiment says: one that would never end, or fill the disk,
+//! is found before it begins.
+
+use dormouse_cloud::InterruptionModel;
+use dormouse_documents::{Mistakes, Node};
+use dormouse_model::{CheckpointConfig, Scheme, Task};
+use dormouse_units::Span;
+
+use super::Experiment;
+
+/// Events that a task has beside its checkpoints: its VM comes and goes, it starts, and it finishes.
+const EVENTS_OF_A_TASK: u64 = 6;
+/// What an event is in a log, in bytes: `j60-sc2` has 330 each.
+const BYTES_OF_AN_EVENT: u64 = 300;
+/// So many events no run is meant to have: its log would have tens of gigabytes.
+const MOST_EVENTS: u64 = 100_000_000;
+/// Schemes that look at a VM's hours do so once in each.
+const HOUR: Span = Span::from_secs(3_600);
+
+/// Least that a run comes to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Number of events.
+    pub events: u64,
+    /// Size of the log, in bytes.
+    pub bytes: u64,
+}
+
+impl Experiment {
+    /// The least that a run of it comes to, as far as that is known before: the tasks of its bag with their
+    /// checkpoints, and the interruptions while its longest task runs. Parallel jobs and requests are counted
+    /// when they come.
+    #[must_use]
+    pub fn extent(&self) -> Extent {
+        let setup = &self.setup;
+        let tasks = setup
+            .bag
+            .tasks
+            .iter()
+            .map(|task| EVENTS_OF_A_TASK.saturating_add(checkpoints(&setup.checkpoint, task)));
+        let longest = setup.bag.tasks.iter().map(shortest_runtime).max().unwrap_or_default();
+        let interruptions = setup.interruptions.iter().map(|model| match model {
+            InterruptionModel::Poisson { hibernate_every, resume_every, .. } => {
+                [hibernate_every, resume_every]
+                    .into_iter()
+                    .flatten()
+                    .fold(0_u64, |sum, every| sum.saturating_add(times(longest, *every)))
+            }
+            InterruptionModel::Schedule { acts } => acts.len() as u64,
+            InterruptionModel::Lifetime { .. } | InterruptionModel::Replay { .. } => 0,
+        });
+        let events = tasks.chain(interruptions).fold(0_u64, u64::saturating_add);
+        Extent { events, bytes: events.saturating_mul(BYTES_OF_AN_EVENT) }
+    }
+}
+
+/// Finds it where an experiment is larger than any run can be.
+pub(super) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) {
+    let Extent { events, bytes } = experiment.extent();
+    if events <= MOST_EVENTS {
+        return;
+    }
+    let what = format!(
+        "its run has at least {events} events, a log of {} GB; none may have more than {MOST_EVENTS}",
+        bytes / 1_000_000_000
+    );
+    let remedy = "make the tasks shorter, or checkpoint and interrupt them less often";
+    found.add(root.place_of("workload"), what, remedy);
+}
+
+/// How often a task is checkpointed if nothing ever happens to it.
+fn checkpoints(config: &CheckpointConfig, task: &Task) -> u64 {
+    let runtime = shortest_runtime(task);
+    let cost = config.cost(task.memory);
+    match &config.scheme {
+        Scheme::Budget(part) => times(Span::from_micros(part.of(runtime.as_micros())), cost),
+        Scheme::Every { period, .. } => times(runtime, *period),
+        Scheme::Points(points) => points.len() as u64,
+        Scheme::Hour {} | Scheme::Acc { .. } => times(runtime, HOUR),
+        Scheme::Adapt { every, .. } => times(runtime, *every),
+        // Those that follow prices, lifetimes and programs are bound by what they follow.
+        _ => 0,
+    }
+}
+
+/// The time that a task takes on the type that is fastest for it.
+fn shortest_runtime(task: &Task) -> Span {
+    task.runtime.values().copied().min().unwrap_or_default()
+}
+
+/// How many periods fit into a time; none where there is no period.
+const fn times(time: Span, period: Span) -> u64 {
+    match period.as_micros() {
+        0 => 0,
+        period => time.as_micros() / period,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Override, Source, open};
+
+    fn with(overrides: &[&str]) -> Result<super::Extent, String> {
+        let overrides = overrides.iter().map(|it| Override::set(it).expect("an override"));
+        let source =
+            Source { experiment: Some("j60"), overrides: overrides.collect(), ..Source::default() };
+        open(&source).map(|it| it.experiment.extent()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_run_without_end_is_found_before_it_begins() {
+        let usual = with(&[]).expect("it is one of ours");
+        assert!((400..20_000).contains(&usual.events), "{usual:?}");
+        assert_eq!(usual.bytes, usual.events * super::BYTES_OF_AN_EVENT);
+        let endless = ["checkpoint.policy=every", "checkpoint.period=10us", "checkpoint.of=work"];
+        let no = with(&endless).expect_err("it has no end");
+        assert!(no.contains("events") && no.contains("checkpoint and interrupt them less"), "{no}");
+    }
+}

@@ -1,0 +1,25 @@
+//! Programs of the user's own that tasks run: from what an experiment says of them to what a run has.
+
+mod commands;
+mod fill;
+mod form;
+mod inputs;
+mod measured;
+mod programs;
+mod said;
+mod saved;
+mod table;
+mod written;
+
+pub use inputs::Sources;
+pub use measured::{Measure, Measured, Measures, identity};
+pub use programs::{OwnTask, OwnTasks, RuntimeSaid};
+pub use said::OwnSaid;
+
+pub(crate) use commands::commands;
+pub(crate) use form::RuntimeGiven;
+pub(crate) use inputs::InputFiles;
+pub(crate) use measured::read_measures;
+pub(crate) use programs::Collected;
+pub(crate) use said::forget_measured;
+pub(crate) use written::{OwnWritten, written};

@@ -1,0 +1,176 @@
+//! Programs of the tasks of a workflow's file: their commands, with the files beside it that they read.
+
+use std::path::{Component, Path};
+
+use dormouse_tasks::own::{FileRef, OwnProgram, Saves};
+use dormouse_units::TaskId;
+use dormouse_workload::{Workflow, WorkflowTask};
+
+use super::form::{DIRECTORY, THREADS};
+use super::inputs::{Found, InputFiles, Sources};
+use super::programs::{Collected, RuntimeSaid};
+use super::written::bounded;
+
+/// What the tasks of a workflow run whose file lies in `folder`, and where their inputs are.
+///
+/// # Errors
+///
+/// Why the commands of the file can't be run as they are, by the first task of which it holds.
+pub(crate) fn commands(workflow: &Workflow, folder: &Path) -> Result<(Collected, Sources), String> {
+    let (mut own, mut files) = (Collected::default(), InputFiles::default());
+    for (id, task) in (0..).map(TaskId::new).zip(&workflow.tasks) {
+        let program =
+            program(task, folder, &mut files).map_err(|why| format!("{}: {why}", task.name))?;
+        // Tasks of one program are of a kind, whatever its arguments are.
+        let kind: Vec<String> = program.argv.iter().take(1).cloned().collect();
+        own.add(id, &kind, program, RuntimeSaid::Said);
+    }
+    Ok((own, files.into_sources()))
+}
+
+fn program(
+    task: &WorkflowTask,
+    folder: &Path,
+    files: &mut InputFiles,
+) -> Result<OwnProgram, String> {
+    let command = task.command.as_ref().ok_or("the file has no command of it")?;
+    let base = match &command.directory {
+        Some(directory) => folder.join(directory),
+        None => folder.to_owned(),
+    };
+    let mut argv = command.argv.clone();
+    bounded(&argv).map_err(|(what, _)| what)?;
+    if let Some(name) = command.env.keys().find(|name| name.is_empty() || name.contains('\0')) {
+        return Err(format!("'{name}' is no name of a variable"));
+    }
+    let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
+    let is_inside = |path: &str| !path.is_empty() && Path::new(path).components().all(is_name);
+    if let Some(output) = task.outputs.iter().find(|path| !is_inside(path)) {
+        return Err(format!("its output {output} is no path in a task's directory"));
+    }
+    let mut inputs = Vec::<FileRef>::new();
+    for input in &task.inputs {
+        let (file, _) = beside(input, &[&base], files)?
+            .ok_or_else(|| format!("there is no file {input} in {}", base.display()))?;
+        put(file, &mut inputs)?;
+    }
+    if let Some(first) = argv.first_mut().filter(|first| !Path::new(first).is_absolute()) {
+        match beside(first, &[&base, folder], files)? {
+            Some((file, name)) => {
+                put(FileRef { executable: true, ..file }, &mut inputs)?;
+                *first = format!("./{name}");
+            }
+            None if first.contains('/') => {
+                return Err(format!("there is no program {first} in {}", base.display()));
+            }
+            // The name of a program on the worker's PATH.
+            None => {}
+        }
+    }
+    let bytes = inputs.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
+    if bytes > DIRECTORY.get() {
+        return Err(format!("its inputs come to more than {DIRECTORY}"));
+    }
+    Ok(OwnProgram {
+        argv,
+        env: command.env.clone(),
+        inputs,
+        outputs: task.outputs.clone(),
+        quota: DIRECTORY,
+        processes: THREADS,
+        saves: Saves::default(),
+        verify: None,
+    })
+}
+
+/// The file of this path in the first of these folders that has it, with the name that it has in the task's
+/// directory: its last part, as HTCondor has it.
+fn beside(
+    path: &str,
+    folders: &[&Path],
+    files: &mut InputFiles,
+) -> Result<Option<(FileRef, String)>, String> {
+    let Some(name) = Path::new(path).file_name().and_then(|name| name.to_str()) else {
+        return Ok(None);
+    };
+    let file = folders.iter().map(|folder| folder.join(path)).find(|file| file.is_file());
+    let Some(file) = file else { return Ok(None) };
+    let found = Found { inside: name.to_owned(), file };
+    let file = files.of(&found).map_err(|(what, _)| what)?;
+    Ok(Some((file, found.inside)))
+}
+
+/// Adds an input, unless another of its name has another content.
+fn put(file: FileRef, inputs: &mut Vec<FileRef>) -> Result<(), String> {
+    match inputs.iter_mut().find(|input| input.path == file.path) {
+        Some(input) if input.digest != file.digest => {
+            Err(format!("two of its files would be {} in its directory", file.path))
+        }
+        Some(input) => {
+            input.executable |= file.executable;
+            Ok(())
+        }
+        None => {
+            inputs.push(file);
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
+mod tests {
+    use std::fs;
+
+    use dormouse_workload::WorkflowCommand;
+
+    use super::*;
+
+    fn workflow(argv: &[&str], inputs: &[&str]) -> Workflow {
+        let command = WorkflowCommand {
+            argv: argv.iter().map(|&word| word.to_owned()).collect(),
+            ..WorkflowCommand::default()
+        };
+        let task = WorkflowTask {
+            name: "a".to_owned(),
+            command: Some(command),
+            inputs: inputs.iter().map(|&input| input.to_owned()).collect(),
+            outputs: vec!["out".to_owned()],
+            ..WorkflowTask::default()
+        };
+        Workflow { tasks: vec![task], ..Workflow::default() }
+    }
+
+    #[test]
+    fn a_command_has_its_program_and_files_by_their_names() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("bin")).unwrap();
+        fs::write(folder.path().join("bin/solve"), "#!").unwrap();
+        fs::write(folder.path().join("bin/x.txt"), "x").unwrap();
+        let of = |argv: &[&str], inputs: &[&str]| {
+            commands(&workflow(argv, inputs), folder.path()).map(|(own, sources)| {
+                (own.programs.get(&TaskId::new(0)).unwrap().as_ref().clone(), sources.len())
+            })
+        };
+        let (solve, sources) = of(&["bin/solve", "x.txt"], &["bin/x.txt"]).unwrap();
+        assert_eq!((solve.argv.join(" "), sources), ("./solve x.txt".to_owned(), 2));
+        let files =
+            solve.inputs.iter().map(|file| (file.path.as_str(), file.bytes, file.executable));
+        assert_eq!(files.collect::<Vec<_>>(), [("x.txt", 1, false), ("solve", 2, true)]);
+        assert_eq!(solve.outputs, ["out"]);
+
+        let (sort, _) = of(&["sort"], &[]).unwrap();
+        assert_eq!((sort.argv.join(" "), sort.inputs.len()), ("sort".to_owned(), 0));
+        for (argv, input, why) in [
+            ("bin/none", "bin/x.txt", "a: there is no program bin/none"),
+            ("bin/solve", "left.out", "a: there is no file left.out"),
+        ] {
+            let error = of(&[argv], &[input]).unwrap_err();
+            assert!(error.starts_with(why), "{error}");
+        }
+        let mut nothing = workflow(&["sort"], &[]);
+        nothing.tasks[0].command = None;
+        let error = commands(&nothing, folder.path()).unwrap_err();
+        assert_eq!(error, "a: the file has no command of it");
+    }
+}

@@ -1,0 +1,262 @@
+//! The files that programs of the user's own begin with: found, named as in a task's directory, and hashed.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use dormouse_tasks::own::FileRef;
+use glob::{MatchOptions, Pattern};
+
+/// Most files that one experiment's tasks begin with: beyond it a slip of the hand is likelier than a wish.
+const MOST_FILES: usize = 100_000;
+/// Deepest folders that are looked into, so that links in a circle come to an end.
+const DEEPEST: usize = 32;
+
+/// The files of this host that hold the contents of inputs, by their digests: BLAKE3 in hexadecimal.
+pub type Sources = BTreeMap<String, PathBuf>;
+
+/// A file by where it is, and by its path in a task's directory.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Found {
+    /// The path in a task's directory.
+    pub(super) inside: String,
+    /// The path on this host.
+    pub(super) file: PathBuf,
+}
+
+/// What is wrong with an input, and what would be right.
+pub(super) type Flaw = (String, String);
+
+/// The contents of files that were read so far, each once.
+#[derive(Debug, Default)]
+pub(crate) struct InputFiles {
+    known: BTreeMap<PathBuf, FileRef>,
+    sources: Sources,
+}
+
+impl InputFiles {
+    /// Where the contents are, by their digests.
+    pub(crate) fn into_sources(self) -> Sources {
+        self.sources
+    }
+
+    /// The file with its content's digest.
+    pub(super) fn of(&mut self, found: &Found) -> Result<FileRef, Flaw> {
+        if let Some(known) = self.known.get(&found.file) {
+            return Ok(FileRef { path: found.inside.clone(), ..known.clone() });
+        }
+        if self.known.len() >= MOST_FILES {
+            let what = format!("the tasks begin with more than {MOST_FILES} files");
+            return Err((what, "give them fewer, or pack them into an archive".to_owned()));
+        }
+        let file =
+            read(&found.file, &found.inside).map_err(|error| unreadable(&found.file, &error))?;
+        let path = std::path::absolute(&found.file).unwrap_or_else(|_| found.file.clone());
+        self.sources.insert(file.digest.clone(), path);
+        self.known.insert(found.file.clone(), file.clone());
+        Ok(file)
+    }
+
+    /// The digest of a file that no task begins with.
+    pub(super) fn digest(&self, found: &Found) -> Result<String, Flaw> {
+        let file = read(&found.file, &found.inside);
+        file.map(|file| file.digest).map_err(|error| unreadable(&found.file, &error))
+    }
+}
+
+fn read(path: &Path, inside: &str) -> io::Result<FileRef> {
+    let file = File::open(path)?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(&file)?;
+    Ok(FileRef {
+        path: inside.to_owned(),
+        digest: hasher.finalize().to_hex().to_string(),
+        bytes: hasher.count(),
+        executable: about.permissions().mode() & 0o111 != 0,
+    })
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> Flaw {
+    let what = format!("{} can't be read: {error}", path.display());
+    (what, "give the path of a file that you can read".to_owned())
+}
+
+/// The files that `named` means, relative to the folder `base`: a file, a folder with all in it, or those that
+/// a pattern matches; in the order of their names.
+///
+/// # Errors
+///
+/// There is none, it is no pattern, or a folder can't be looked into.
+pub(super) fn find(base: &Path, named: &str) -> Result<Vec<Found>, Flaw> {
+    let mut all = Vec::new();
+    for path in named_paths(base, named)? {
+        let inside = inside(base, &path).ok_or_else(|| {
+            let what = format!("{} has no name of its own", path.display());
+            (what, "name the files in it, such as data/*".to_owned())
+        })?;
+        add(&path, inside, 0, &mut all)?;
+    }
+    if all.is_empty() {
+        let what = format!("'{named}' names no file");
+        let base = if base.as_os_str().is_empty() { Path::new(".") } else { base };
+        return Err((what, format!("name files relative to {}", base.display())));
+    }
+    all.sort();
+    all.dedup();
+    Ok(all)
+}
+
+/// The files and folders that are meant.
+fn named_paths(base: &Path, named: &str) -> Result<Vec<PathBuf>, Flaw> {
+    let plain = base.join(named);
+    // A name with a bracket in it is a name where there is such a file.
+    if plain.exists() || !named.contains(['*', '?', '[']) {
+        return Ok(if plain.exists() { vec![plain] } else { Vec::new() });
+    }
+    let no_pattern = |error: &dyn std::fmt::Display| {
+        let what = format!("'{named}' is no pattern: {error}");
+        (what, "write one such as data/*.csv".to_owned())
+    };
+    // A pattern of an absolute path stands by itself.
+    let pattern = match Path::new(named).is_absolute() || base.as_os_str().is_empty() {
+        true => named.to_owned(),
+        false => format!("{}/{named}", Pattern::escape(&base.to_string_lossy())),
+    };
+    let options = MatchOptions { require_literal_leading_dot: true, ..MatchOptions::default() };
+    let matches = glob::glob_with(&pattern, options).map_err(|error| no_pattern(&error))?;
+    let mut all = Vec::new();
+    for path in matches {
+        let path = path.map_err(|error| unreadable(error.path(), error.error()))?;
+        all.push(path);
+        if all.len() > MOST_FILES {
+            let what = format!("'{named}' names more than {MOST_FILES} files");
+            return Err((what, "name fewer".to_owned()));
+        }
+    }
+    Ok(all)
+}
+
+/// The path in a task's directory: as it is under `base`, or the last name where it is elsewhere; `None`
+/// where it has no name.
+fn inside(base: &Path, path: &Path) -> Option<String> {
+    let (base, path) = (plain(base), plain(path));
+    let outside = || path.file_name().map(Path::new);
+    let relative = path.strip_prefix(&base).ok().filter(|rest| {
+        let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
+        rest.components().next().is_some() && rest.components().all(is_name)
+    });
+    Some(relative.or_else(outside)?.to_str()?.to_owned())
+}
+
+/// The path without `.`, and without `..` where something is before it.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir
+                if plain
+                    .components()
+                    .next_back()
+                    .is_some_and(|last| matches!(last, Component::Normal(_))) =>
+            {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}
+
+fn add(path: &Path, inside: String, depth: usize, all: &mut Vec<Found>) -> Result<(), Flaw> {
+    let about = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
+    if about.is_file() {
+        all.push(Found { inside, file: path.to_owned() });
+        return Ok(());
+    }
+    if !about.is_dir() {
+        return Err(unreadable(path, &io::Error::other("it is neither a file nor a folder")));
+    }
+    if depth >= DEEPEST || all.len() > MOST_FILES {
+        let what = format!("{} has too much in it", path.display());
+        return Err((what, format!("give at most {MOST_FILES} files, {DEEPEST} folders deep")));
+    }
+    let entries = fs::read_dir(path).map_err(|error| unreadable(path, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| unreadable(path, &error))?;
+        let name = entry.file_name();
+        let name = name.to_str().ok_or_else(|| {
+            let what = format!("{} is no text in UTF-8", entry.path().display());
+            (what, "give the file another name".to_owned())
+        })?;
+        add(&entry.path(), format!("{inside}/{name}"), depth + 1, all)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+
+    fn tree() -> tempfile::TempDir {
+        let tree = tempfile::tempdir().unwrap();
+        for (name, text) in
+            [("a/x.csv", "1"), ("a/y.csv", "2"), ("a/deep/z.csv", "3"), ("b.sh", "#!")]
+        {
+            let path = tree.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        fs::set_permissions(tree.path().join("b.sh"), fs::Permissions::from_mode(0o755)).unwrap();
+        tree
+    }
+
+    fn names(base: &Path, named: &str) -> Vec<String> {
+        find(base, named).unwrap().into_iter().map(|found| found.inside).collect()
+    }
+
+    #[test]
+    fn files_folders_and_patterns_are_found_under_their_paths() {
+        let tree = tree();
+        let base = tree.path();
+        assert_eq!(names(base, "a/*.csv"), ["a/x.csv", "a/y.csv"]);
+        assert_eq!(names(base, "a/**/*.csv"), ["a/deep/z.csv", "a/x.csv", "a/y.csv"]);
+        assert_eq!(names(base, "./a"), ["a/deep/z.csv", "a/x.csv", "a/y.csv"]);
+        assert_eq!(names(&base.join("a"), "../b.sh"), ["b.sh"]);
+        assert_eq!(names(&base.join("a/deep"), "../../a"), ["a/deep/z.csv", "a/x.csv", "a/y.csv"]);
+        let absolute = base.join("a/x.csv");
+        assert_eq!(names(Path::new(""), absolute.to_str().unwrap()), ["x.csv"]);
+    }
+
+    #[test]
+    fn a_file_has_the_digest_of_its_content_and_is_read_once() {
+        let tree = tree();
+        let mut files = InputFiles::default();
+        let found = find(tree.path(), "b.sh").unwrap();
+        let file = files.of(&found[0]).unwrap();
+        assert_eq!(file.digest, blake3::hash(b"#!").to_hex().to_string());
+        assert_eq!((file.path.as_str(), file.bytes, file.executable), ("b.sh", 2, true));
+        fs::write(tree.path().join("b.sh"), "changed").unwrap();
+        assert_eq!(files.of(&found[0]).unwrap(), file);
+        assert_eq!(files.into_sources().keys().collect::<Vec<_>>(), [&file.digest]);
+    }
+
+    #[test]
+    fn what_names_nothing_is_told_with_a_remedy() {
+        let tree = tree();
+        for named in ["c.csv", "c/*", "../nothing"] {
+            let (what, remedy) = find(tree.path(), named).unwrap_err();
+            assert!(what.contains("names no file") && remedy.starts_with("name files"), "{what}");
+        }
+        assert!(find(tree.path(), "a[").unwrap_err().0.contains("no pattern"));
+        std::os::unix::fs::symlink(".", tree.path().join("a/circle")).unwrap();
+        assert!(find(tree.path(), "a").unwrap_err().0.contains("too much"));
+    }
+}

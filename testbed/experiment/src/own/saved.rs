@@ -1,0 +1,80 @@
+//! When work is kept in a bag whose programs save it by themselves at a notice alone, or never.
+
+use std::sync::Arc;
+
+use dormouse_model::{CheckpointConfig, Scheme};
+use dormouse_tasks::own::{OwnProgram, Saves};
+
+use super::programs::Collected;
+
+impl Collected {
+    /// The checkpoints of a bag of `tasks` tasks with these programs, for which `[checkpoint]` says `written`: that is
+    /// kept beside, where it is something else.
+    pub(crate) fn saved(&mut self, written: CheckpointConfig, tasks: usize) -> CheckpointConfig {
+        let is = |program: &Arc<OwnProgram>, nothing: bool| match program.saves {
+            Saves::None => nothing,
+            Saves::Notice { .. } => !nothing,
+            Saves::Criu | Saves::Own => false,
+        };
+        let at_notice = self.programs.values().filter(|program| is(program, false)).count();
+        let nothing = self.programs.values().filter(|program| is(program, true)).count();
+        let mut saved = written.clone();
+        saved.at_notice |= at_notice > 0 && !written.never;
+        // Other tasks of the bag may be kept by the clock.
+        if at_notice + nothing == tasks && tasks > 0 {
+            (saved.scheme, saved.at_hibernation) = (Scheme::None {}, false);
+            saved.never |= at_notice == 0;
+            saved.at_notice &= !saved.never;
+        }
+        self.tasks.written_checkpoint = (saved != written).then_some(written);
+        saved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use dormouse_units::{Bytes, Span, TaskId};
+
+    use super::*;
+
+    fn saved(saves: &[Saves], tasks: usize, never: bool) -> (CheckpointConfig, bool) {
+        let program = |saves: &Saves| OwnProgram {
+            argv: vec!["solve".to_owned()],
+            env: BTreeMap::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            quota: Bytes::new(1),
+            processes: 1,
+            saves: saves.clone(),
+            verify: None,
+        };
+        let programs = (0..).map(TaskId::new).zip(saves.iter().map(|it| Arc::new(program(it))));
+        let mut own = Collected::default();
+        own.programs = programs.collect();
+        let saved = own.saved(written(never), tasks);
+        (saved, own.tasks.written_checkpoint == Some(written(never)))
+    }
+
+    fn written(never: bool) -> CheckpointConfig {
+        let scheme = if never { Scheme::None {} } else { Scheme::Hour {} };
+        let fixed = Span::from_secs(7);
+        CheckpointConfig { scheme, fixed, at_hibernation: !never, never, ..CheckpointConfig::NONE }
+    }
+
+    #[test]
+    fn programs_that_save_at_a_notice_are_kept_then_and_by_the_clock_only_beside_others() {
+        let notice = Saves::Notice { signal: None, file: None };
+        let (alone, is_other) = saved(&[notice.clone(), Saves::None], 2, false);
+        assert!(is_other && alone.at_notice && !alone.never && !alone.at_hibernation);
+        assert_eq!((alone.scheme, alone.fixed), (Scheme::None {}, Span::from_secs(7)));
+        // The third task is a kernel.
+        let (beside, _) = saved(&[notice.clone(), Saves::Own], 3, false);
+        assert!(beside.at_notice && beside.at_hibernation && beside.scheme == Scheme::Hour {});
+        let (nothing, _) = saved(&[Saves::None], 1, false);
+        assert!(nothing.never && !nothing.at_notice && nothing.scheme == Scheme::None {});
+        assert_eq!(saved(&[Saves::Own], 1, false), (written(false), false));
+        assert_eq!(saved(&[notice], 1, true), (written(true), false));
+    }
+}

@@ -1,0 +1,587 @@
+//! The tasks that a section of programs of the user's own is: one, several, one a file or one a row.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Component, Path};
+
+use dormouse_documents::{Mistakes, Node, Place};
+use dormouse_tasks::own::{FileRef, OwnProgram, Verify};
+use dormouse_units::{Bytes, Span};
+
+use super::fill::{Values, mentions};
+use super::form::{Check, Form, Named, RuntimeGiven};
+use super::inputs::{Flaw, Found, InputFiles, find};
+use super::table;
+use crate::sections::TaskSection;
+
+/// Most words of a command, and most bytes of one.
+const MOST_WORDS: usize = 10_000;
+const LONGEST_WORD: usize = 100_000;
+/// Names of columns that are read, and stand for nothing in braces.
+const KEYS: [&str; 12] = [
+    "name",
+    "command",
+    "runtime",
+    "memory",
+    "inputs",
+    "outputs",
+    "verify",
+    "saves",
+    "threads",
+    "directory",
+    "submitted",
+    "after",
+];
+
+/// A task that runs a program of the user's own.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnWritten {
+    /// The name of the task.
+    pub(crate) name: String,
+    /// The memory that it needs, if anybody says.
+    pub(crate) memory: Option<Bytes>,
+    /// How long it takes, as far as anybody says.
+    pub(crate) runtime: RuntimeGiven,
+    /// When it is submitted.
+    pub(crate) submitted: Span,
+    /// The command with the braces.
+    pub(crate) kind: Vec<String>,
+    /// What it runs.
+    pub(crate) program: OwnProgram,
+    /// Where it is written.
+    pub(crate) place: Place,
+}
+
+/// One of the tasks of a section, before anything stands for what is in braces.
+struct One {
+    form: Form,
+    values: Values,
+    input: Option<Found>,
+    /// What tells it from the others of its section, if it has no name of its own.
+    stem: Option<String>,
+    /// Whether it has a name of its own.
+    is_named: bool,
+}
+
+/// The tasks of the section at `node`, which has a command or rows, or is so many tasks. What is wrong with them is in `found`.
+pub(crate) fn written(
+    (section, count): (&TaskSection, u32),
+    node: &Node,
+    files: &mut InputFiles,
+    found: &mut Mistakes,
+) -> Vec<OwnWritten> {
+    let Some(ones) = ones((section, count), node, found) else { return Vec::new() };
+    let count = ones.len();
+    let mut all = Vec::new();
+    for (n, one) in ones.into_iter().enumerate() {
+        let place = one.form.place.clone();
+        match task(one, (n, count), files) {
+            Ok(task) => all.push(task),
+            Err((at, (what, remedy))) => found.add(&at.map_or(place, |at| *at), what, remedy),
+        }
+    }
+    all
+}
+
+/// What stands for each task of a section.
+fn ones(
+    (section, count): (&TaskSection, u32),
+    node: &Node,
+    found: &mut Mistakes,
+) -> Option<Vec<One>> {
+    let form = Form::of(section, node);
+    let ways =
+        [("count", count > 1), ("each", section.each.is_some()), ("rows", section.rows.is_some())];
+    let said: Vec<&str> = ways.into_iter().filter(|(_, is)| *is).map(|(key, _)| key).collect();
+    if let [_, second, ..] = said[..] {
+        let what =
+            format!("{} are given, and each says how many tasks there are", said.join(" and "));
+        found.add(node.place_of(second), what, "keep the one that is meant");
+        return None;
+    }
+    if let Some(rows) = &section.rows {
+        let place = node.place_of("rows");
+        let rows = found.take(table::read(&place.file(rows)))?;
+        let base = place.file("");
+        let mut all = Vec::new();
+        for row in rows {
+            match form.with(&row, &base).and_then(|form| of_row(form, &row.cells, &base)) {
+                Ok(one) => all.push(one),
+                Err((what, remedy)) => found.add(&row.place, what, remedy),
+            }
+        }
+        return Some(all);
+    }
+    let Some(each) = &section.each else {
+        let one = |_| One {
+            form: form.clone(),
+            values: Values::default(),
+            input: None,
+            stem: None,
+            is_named: false,
+        };
+        return Some((0..count).map(one).collect());
+    };
+    let place = node.place_of("each");
+    match find(&place.file(""), each) {
+        Ok(files) => Some(files.into_iter().map(|file| of_file(form.clone(), file)).collect()),
+        Err((what, remedy)) => {
+            found.add(place, what, remedy);
+            None
+        }
+    }
+}
+
+fn of_file(form: Form, file: Found) -> One {
+    let mut values = Values::default();
+    let stem =
+        Path::new(&file.inside).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    values.set("input", &*file.inside);
+    values.set("stem", &*stem);
+    One { form, values, input: Some(file), stem: Some(stem), is_named: false }
+}
+
+fn of_row(form: Form, cells: &BTreeMap<String, String>, base: &Path) -> Result<One, Flaw> {
+    let mut one = match cells.get("input") {
+        None => One { form, values: Values::default(), input: None, stem: None, is_named: false },
+        Some(input) => {
+            let files = find(base, input)?;
+            let [file] = &files[..] else {
+                let what = format!("input: '{input}' names {} files", files.len());
+                return Err((what, "name one, and others under inputs".to_owned()));
+            };
+            of_file(form, file.clone())
+        }
+    };
+    one.is_named = cells.contains_key("name");
+    let others = cells.iter().filter(|(key, _)| !KEYS.contains(&key.as_str()) && *key != "input");
+    others.for_each(|(key, cell)| one.values.set(key, cell.as_str()));
+    Ok(one)
+}
+
+/// A flaw, and where it is if not where its task is.
+type PlacedFlaw = (Option<Box<Place>>, Flaw);
+
+fn task(
+    one: One,
+    (n, count): (usize, usize),
+    files: &mut InputFiles,
+) -> Result<OwnWritten, PlacedFlaw> {
+    let One { form, mut values, input, stem, is_named } = one;
+    if form.command.is_empty() {
+        let remedy = "add it, such as: command = [\"./solve\", \"{input}\"]";
+        return Err((None, ("'command' is missing".to_owned(), remedy.to_owned())));
+    }
+    values.set("n", n.to_string());
+    let name = name(form.name.as_deref(), stem, &values, (n, if is_named { 1 } else { count }))
+        .map_err(|flaw| (None, flaw))?;
+    values.set("name", &*name);
+    let outputs = filled(&form.outputs, &values)?;
+    for (output, named) in outputs.iter().zip(&form.outputs) {
+        let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
+        if output.is_empty() || !Path::new(output).components().all(is_name) {
+            let what = format!("'{output}' is no path in a task's directory");
+            let remedy = "write one relative to it, such as result.txt or out/*.csv";
+            return Err((Some(Box::new(named.place.clone())), (what, remedy.to_owned())));
+        }
+    }
+    if let Some(first) = outputs.first().filter(|first| !first.contains(['*', '?', '['])) {
+        values.set("output", first.as_str());
+    }
+    let argv = filled(&form.command, &values)?;
+    bounded(&argv)
+        .map_err(|flaw| (form.command.first().map(|word| Box::new(word.place.clone())), flaw))?;
+    let mut env = BTreeMap::new();
+    for (key, value) in &form.env {
+        if key.is_empty() || key.contains(['=', '\0']) {
+            let what = format!("'{key}' is no name of a variable");
+            return Err((
+                Some(Box::new(value.place.clone())),
+                (what, "write one such as OMP_NUM_THREADS".to_owned()),
+            ));
+        }
+        env.insert(key.clone(), fill(value, &values)?);
+    }
+    let mut inputs = Inputs { files, all: BTreeMap::new() };
+    if let Some(input) = &input {
+        inputs.add(input).map_err(|flaw| (None, flaw))?;
+    }
+    for named in &form.inputs {
+        let text = fill(named, &values)?;
+        for file in
+            find(&named.base, &text).map_err(|flaw| (Some(Box::new(named.place.clone())), flaw))?
+        {
+            inputs.add(&file).map_err(|flaw| (Some(Box::new(named.place.clone())), flaw))?;
+        }
+    }
+    inputs.add_words(&form.command, &argv)?;
+    let verify = match &form.check {
+        None => None,
+        Some(Check::Command(words)) => {
+            let argv = filled(words, &values)?;
+            inputs.add_words(words, &argv)?;
+            Some(Verify::Command(argv))
+        }
+        Some(Check::Outputs(folder)) => Some(reference(folder, &values, &outputs, inputs.files)?),
+    };
+    let inputs: Vec<FileRef> = inputs.all.into_values().map(|(file, _)| file).collect();
+    let bytes = inputs.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
+    if bytes > form.directory.get() {
+        let what = format!(
+            "its inputs come to {}, and its directory may hold {}",
+            Bytes::new(bytes),
+            form.directory
+        );
+        return Err((
+            None,
+            (what, format!("give it more: directory = \"{} MiB\"", (bytes >> 20) + 64)),
+        ));
+    }
+    let Form {
+        directory: quota, threads: processes, saves, memory, runtime, submitted, place, ..
+    } = form;
+    let kind = form.command.into_iter().map(|word| word.text).collect();
+    let program = OwnProgram { argv, env, inputs, outputs, quota, processes, saves, verify };
+    Ok(OwnWritten { name, memory, runtime, submitted, kind, program, place })
+}
+
+/// The name of a task, which tells it from the others of its section.
+fn name(
+    given: Option<&str>,
+    stem: Option<String>,
+    values: &Values,
+    (n, count): (usize, usize),
+) -> Result<String, Flaw> {
+    let Some(given) = given else {
+        return Ok(stem
+            .unwrap_or_else(|| if count == 1 { "task".to_owned() } else { format!("task-{n}") }));
+    };
+    let has_own = ["input", "stem", "n"].iter().any(|name| mentions(given, name));
+    let name = values.fill(given).map_err(|name| nothing_for(&name))?;
+    Ok(match (has_own || count == 1 || name != given, stem) {
+        (true, _) => name,
+        (false, Some(stem)) => format!("{name}-{stem}"),
+        (false, None) => format!("{name}-{n}"),
+    })
+}
+
+fn fill(named: &Named, values: &Values) -> Result<String, PlacedFlaw> {
+    values
+        .fill(&named.text)
+        .map_err(|name| (Some(Box::new(named.place.clone())), nothing_for(&name)))
+}
+
+fn filled(all: &[Named], values: &Values) -> Result<Vec<String>, PlacedFlaw> {
+    all.iter().map(|named| fill(named, values)).collect()
+}
+
+fn nothing_for(name: &str) -> Flaw {
+    let remedy = match name {
+        "output" => {
+            "name a file under outputs, such as outputs = [\"result.txt\"], or write {{output}}"
+        }
+        "name" => "give the name without it",
+        _ => "give each = \"data/*\" (with --each on the command line), or write doubled braces",
+    };
+    (format!("nothing stands for {{{name}}}"), remedy.to_owned())
+}
+
+/// What is wrong with a command, if it can't be one.
+pub(super) fn bounded(argv: &[String]) -> Result<(), Flaw> {
+    let is_short = argv.len() <= MOST_WORDS && argv.iter().all(|word| word.len() <= LONGEST_WORD);
+    let what = match argv.first() {
+        Some(first) if first.is_empty() => "the command is an empty text".to_owned(),
+        _ if argv.iter().any(|word| word.contains('\0')) => {
+            "there is a NUL in the command".to_owned()
+        }
+        _ if !is_short => {
+            format!("it has more than {MOST_WORDS} words, or one of more than {LONGEST_WORD} bytes")
+        }
+        _ => return Ok(()),
+    };
+    Err((
+        what,
+        "write the program and its arguments, such as [\"./solve\", \"{input}\"]".to_owned(),
+    ))
+}
+
+/// The inputs of a task, by their paths in its directory.
+struct Inputs<'a> {
+    files: &'a mut InputFiles,
+    all: BTreeMap<String, (FileRef, Found)>,
+}
+
+impl Inputs<'_> {
+    fn add(&mut self, found: &Found) -> Result<(), Flaw> {
+        let file = self.files.of(found)?;
+        match self.all.get(&found.inside) {
+            Some((other, was)) if other.digest != file.digest => {
+                let (a, b) = (was.file.display(), found.file.display());
+                let what =
+                    format!("{a} and {b} would both be {} in the task's directory", found.inside);
+                Err((what, "give one of them another name".to_owned()))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.all.insert(found.inside.clone(), (file, found.clone()));
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds the files that words of a command are: relative paths of what is there. A program with a slash in its
+    /// name has to be there.
+    fn add_words(&mut self, words: &[Named], argv: &[String]) -> Result<(), PlacedFlaw> {
+        for (n, (named, word)) in words.iter().zip(argv).enumerate() {
+            let placed = |flaw| (Some(Box::new(named.place.clone())), flaw);
+            let path = Path::new(word);
+            let inside = word.strip_prefix("./").unwrap_or(word);
+            if path.is_absolute() || word.is_empty() || self.all.contains_key(inside) {
+                continue;
+            }
+            let is_program = n == 0 && word.contains('/');
+            // A name alone is a program of the worker's, whatever lies about here.
+            if n == 0 && !is_program {
+                continue;
+            }
+            if named.base.join(path).is_file() {
+                let names_itself = |found: &&Found| found.inside == inside;
+                let files = find(&named.base, word).map_err(placed)?;
+                match files.iter().find(names_itself) {
+                    Some(file) => self.add(file).map_err(placed)?,
+                    None if is_program => {
+                        let what = format!("{word} is outside of the experiment's folder");
+                        let remedy = "write its absolute path if workers have it, or put it beside the experiment";
+                        return Err(placed((what, remedy.to_owned())));
+                    }
+                    None => {}
+                }
+            } else if is_program {
+                let base =
+                    if named.base.as_os_str().is_empty() { Path::new(".") } else { &named.base };
+                let what = format!("there is no file {word} in {}", base.display());
+                let remedy = "give the path of the program relative to the experiment, or its name alone if it is \
+                              on the PATH of workers";
+                return Err(placed((what, remedy.to_owned())));
+            }
+        }
+        if let Some((first, named)) = argv.first().zip(words.first()) {
+            let inside = first.strip_prefix("./").unwrap_or(first);
+            if let Some((file, found)) = self.all.get(inside).filter(|_| first.contains('/'))
+                && !file.executable
+            {
+                let what = format!("{} may not be executed", found.file.display());
+                let remedy = format!("make it so: chmod +x {}", found.file.display());
+                return Err((Some(Box::new(named.place.clone())), (what, remedy)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The digests of a reference run's outputs.
+fn reference(
+    folder: &Named,
+    values: &Values,
+    outputs: &[String],
+    files: &mut InputFiles,
+) -> Result<Verify, PlacedFlaw> {
+    let placed = |flaw| (Some(Box::new(folder.place.clone())), flaw);
+    let text = fill(folder, values)?;
+    let base = folder.base.join(&text);
+    if !fs::metadata(&base).is_ok_and(|about| about.is_dir()) {
+        let what = format!("there is no folder {}", base.display());
+        return Err(placed((what, "name the folder of a reference run's outputs".to_owned())));
+    }
+    if outputs.is_empty() {
+        let what = "no outputs are named that could be compared".to_owned();
+        return Err(placed((what, "add outputs, such as outputs = [\"*.out\"]".to_owned())));
+    }
+    let mut digests = BTreeMap::new();
+    for output in outputs {
+        for found in find(&base, output).map_err(placed)? {
+            let file = files.digest(&found).map_err(placed)?;
+            digests.insert(found.inside, file);
+        }
+    }
+    Ok(Verify::Outputs(digests))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use dormouse_documents::{from_toml, read};
+    use dormouse_tasks::own::Saves;
+
+    use super::*;
+
+    /// A folder with a program, data and a bag.
+    fn folder() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [
+            ("solve", "#!/bin/sh"),
+            ("notes", "not executable"),
+            ("data/a.csv", "1"),
+            ("data/b.csv", "2"),
+            ("other/a.csv", "3"),
+            ("reference/a.out", "right"),
+            (
+                "bag.csv",
+                "name,input,alpha,runtime\nx,data/a.csv,0.5,90s\ny,data/b.csv,0.7,unknown\n",
+            ),
+        ];
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+        }
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(folder.path().join("solve"), executable).unwrap();
+        folder
+    }
+
+    fn tasks(folder: &Path, text: &str) -> Result<Vec<OwnWritten>, String> {
+        let path = folder.join("x.toml");
+        let node = from_toml(path.to_str().unwrap(), text).unwrap();
+        let mut found = Mistakes::default();
+        let section: TaskSection = read(&node, &mut found).unwrap();
+        let count = section.count;
+        let mut files = InputFiles::default();
+        let written = written((&section, count), &node, &mut files, &mut found);
+        found.or(Some(written)).map_err(|error| error.to_string())
+    }
+
+    fn paths(task: &OwnWritten) -> Vec<&str> {
+        task.program.inputs.iter().map(|file| file.path.as_str()).collect()
+    }
+
+    #[test]
+    fn a_task_for_each_file_has_that_file_and_its_program_among_its_inputs() {
+        let folder = folder();
+        let text = "command = ['./solve', '--in={input}', '{stem}.out']\neach = 'data/*.csv'\n\
+                    outputs = ['{stem}.out']\nsaves = 'none'\nverify = ['./solve', '--check', '{output}']";
+        let all = tasks(folder.path(), text).unwrap();
+        let names: Vec<&str> = all.iter().map(|task| task.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_eq!(all[0].program.argv, ["./solve", "--in=data/a.csv", "a.out"]);
+        assert_eq!(paths(&all[1]), ["data/b.csv", "solve"]);
+        assert!(all[0].program.inputs[1].executable && !all[0].program.inputs[0].executable);
+        let check = ["./solve", "--check", "a.out"].map(str::to_owned).to_vec();
+        assert_eq!(all[0].program.verify, Some(Verify::Command(check)));
+        assert_eq!(
+            (&all[0].program.saves, &all[0].runtime),
+            (&Saves::None, &RuntimeGiven::Unknown)
+        );
+        assert_eq!(all[0].kind, ["./solve", "--in={input}", "{stem}.out"]);
+        assert_eq!(all[0].kind, all[1].kind);
+    }
+
+    #[test]
+    fn a_row_takes_the_place_of_what_its_section_says() {
+        let folder = folder();
+        let text =
+            "command = ['./solve', '{alpha}', '{}']\nrows = 'bag.csv'\nname = 'z'\nmemory = '5 MB'";
+        let all = tasks(folder.path(), text).unwrap();
+        assert_eq!(all[0].program.argv, ["./solve", "0.5", "data/a.csv"]);
+        assert_eq!((all[1].name.as_str(), all[1].memory), ("y", Some(Bytes::new(5_000_000))));
+        let runtimes = [RuntimeGiven::Everywhere(Span::from_secs(90)), RuntimeGiven::Unknown];
+        assert_eq!([all[0].runtime.clone(), all[1].runtime.clone()], runtimes);
+    }
+
+    #[test]
+    fn several_have_names_and_numbers_of_their_own() {
+        let folder = folder();
+        let all = tasks(folder.path(), "command = ['sleep', '{n}', '{name}']\ncount = 2").unwrap();
+        assert_eq!(all[1].program.argv, ["sleep", "1", "task-1"]);
+        let all =
+            tasks(folder.path(), "command = ['sleep', '1']\nname = 's-{n}-x'\ncount = 2").unwrap();
+        assert_eq!((all[0].name.as_str(), all[1].name.as_str()), ("s-0-x", "s-1-x"));
+        assert_eq!(all[0].program, all[1].program);
+    }
+
+    #[test]
+    fn outputs_of_a_reference_run_are_known_by_their_digests() {
+        let folder = folder();
+        let text =
+            "command = ['./solve']\noutputs = ['*.out']\nverify = { outputs-of = 'reference' }";
+        let all = tasks(folder.path(), text).unwrap();
+        let right = blake3::hash(b"right").to_hex().to_string();
+        let digests = BTreeMap::from([("a.out".to_owned(), right)]);
+        assert_eq!(all[0].program.verify, Some(Verify::Outputs(digests)));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_told_with_its_place_and_a_remedy() {
+        let folder = folder();
+        for (text, place, what, remedy) in [
+            ("command = ['./solv']", ":1:12: command.0", "there is no file ./solv", "on the PATH"),
+            ("command = ['./notes']", ":1:12: command.0", "may not be executed", "chmod +x"),
+            (
+                "command = ['x', '{input}']",
+                ":1:17: command.1",
+                "nothing stands for {input}",
+                "--each",
+            ),
+            (
+                "command = ['x', '{output}']\noutputs = ['*.o']",
+                ":1:17: command.1",
+                "{output}",
+                "outputs",
+            ),
+            ("command = ['x']\neach = '*.no'", ":2:1: each", "names no file", "relative to"),
+            ("command = ['x']\neach = 'data/*'\ncount = 2", "", "count and each are given", "keep"),
+            (
+                "command = ['x']\ninputs = ['data/a.csv', 'nothing']",
+                ":2:25: inputs.1",
+                "names no file",
+                "",
+            ),
+            (
+                "command = ['x']\noutputs = ['../a']",
+                ":2:12: outputs.0",
+                "no path in",
+                "relative to it",
+            ),
+            (
+                "command = ['x']\noutputs = ['/a']",
+                ":2:12: outputs.0",
+                "no path in",
+                "relative to it",
+            ),
+            ("command = ['']", ":1:12: command.0", "an empty text", "write the program"),
+            ("command = ['x']\nenv = { 'A=B' = 'c' }", ":2:1: env", "no name of a variable", "OMP"),
+            ("command = ['./solve']\ndirectory = '3 B'", "command", "its inputs come to", "MiB"),
+            ("rows = 'bag.csv'", "bag.csv:2:1", "'command' is missing", "add it"),
+            (
+                "command = ['x']\nverify = { outputs-of = 'no' }",
+                ":2:12: verify",
+                "there is no folder",
+                "name",
+            ),
+            (
+                "command = ['x']\nverify = { outputs-of = 'data' }",
+                ":2:12: verify",
+                "no outputs",
+                "add",
+            ),
+        ] {
+            let error = tasks(folder.path(), text).map(|_| ()).unwrap_err();
+            for part in [place, what, remedy] {
+                assert!(error.contains(part), "{text}\n{part}\n{error}");
+            }
+        }
+    }
+
+    /// Both would be `a.csv` in the directory.
+    #[test]
+    fn two_files_can_t_have_one_place() {
+        let folder = folder();
+        let sub = folder.path().join("sub");
+        fs::create_dir(&sub).unwrap();
+        let text = "command = ['x']\ninputs = ['../data/a.csv', '../other/a.csv']";
+        let error = tasks(&sub, text).map(|_| ()).unwrap_err();
+        assert!(error.contains("would both be a.csv"), "{error}");
+    }
+}

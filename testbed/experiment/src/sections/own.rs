@@ -1,0 +1,89 @@
+//! The keys of `[[workload.task]]` that are of programs of the user's own.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use dormouse_tasks::own::Saves;
+
+/// What saves the work of a program: a word, or how it hears of a notice.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum SavesSection {
+    /// By its name.
+    Named(SavesName),
+    /// At the notice that its VM will be taken away.
+    Notice(NoticeSection),
+}
+
+/// What saves the work of a program, by its name.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SavesName {
+    /// Checkpoints of its memory and its directory, by CRIU: it need not know of them.
+    Criu,
+    /// The program itself, into its directory, at the notice that its VM will be taken away, which it reads at
+    /// the metadata endpoint; it begins again with that directory.
+    Notice,
+    /// The program itself, into its directory, whenever it sees fit; the directory is kept at the times of
+    /// `[checkpoint]`, and it begins again with it.
+    Own,
+    /// Nothing: it begins anew.
+    None,
+}
+
+/// How a program that saves its work at a notice hears of it, beside the metadata endpoint.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct NoticeSection {
+    /// What saves its work: the notice.
+    #[expect(dead_code, reason = "it has one value, which the schema demands")]
+    pub(crate) by: NoticeName,
+    /// The signal that its processes are sent.
+    #[schemars(example = &"SIGUSR1")]
+    pub(crate) signal: Option<String>,
+    /// The file that is made in its directory, with the notice in it.
+    #[schemars(example = "notice.json")]
+    pub(crate) file: Option<String>,
+}
+
+/// The one word that a table of `saves` has.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum NoticeName {
+    /// At a notice.
+    Notice,
+}
+
+impl SavesSection {
+    /// The same as the run has it.
+    pub(crate) fn saves(&self) -> Saves {
+        match self {
+            Self::Named(SavesName::Criu) => Saves::Criu,
+            Self::Named(SavesName::Notice) => Saves::Notice { signal: None, file: None },
+            Self::Named(SavesName::Own) => Saves::Own,
+            Self::Named(SavesName::None) => Saves::None,
+            Self::Notice(NoticeSection { signal, file, .. }) => {
+                Saves::Notice { signal: signal.clone(), file: file.clone() }
+            }
+        }
+    }
+}
+
+/// By what the answer of a program is checked: a command, or the outputs of a reference run.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum VerifySection {
+    /// A command that runs in the task's directory after it, and ends with status 0 if the answer is right.
+    Command(#[schemars(example = ["./check", "{output}"])] Vec<String>),
+    /// Outputs of a reference run, with which the task's are compared byte for byte.
+    Outputs(ReferenceSection),
+}
+
+/// Where the outputs of a reference run are.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct ReferenceSection {
+    /// The folder of its outputs: those that `outputs` names are compared.
+    #[schemars(example = "reference/{name}")]
+    pub(crate) outputs_of: String,
+}

@@ -1,0 +1,74 @@
+//! Tasks of which nobody knows how long they take: what can't be done with them.
+
+use dormouse_documents::{Mistakes, Node};
+use dormouse_model::{Period, Scheme};
+use dormouse_policies::BagSchedulerName;
+use dormouse_tasks::own::Saves;
+use dormouse_units::TaskId;
+
+use super::Experiment;
+
+/// What to do where a runtime is needed.
+const REMEDY: &str = "say it (runtime = \"150s\", --runtime 150s), or measure it with `dormouse measure` (runtime = \
+                      \"measured\")";
+
+impl Experiment {
+    /// Why it can't be run in virtual time, which needs to know how long each task takes; `None`: it can.
+    #[must_use]
+    pub fn unknown_runtime(&self) -> Option<String> {
+        let task = self.own_tasks.first_unknown()?;
+        let name = self.name_of_task(task);
+        Some(format!(
+            "nobody knows how long {name} takes, and in virtual time nothing really runs; {REMEDY}, or run it \
+             with --live"
+        ))
+    }
+
+    fn name_of_task(&self, task: TaskId) -> &str {
+        let task = self.setup.bag.tasks.get(task.get() as usize);
+        task.map(|task| task.name.as_str()).unwrap_or_default()
+    }
+}
+
+/// Says what of an experiment needs to know how long tasks take of which nobody knows it.
+pub(crate) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) {
+    let Some(task) = experiment.own_tasks.first_unknown() else { return };
+    let name = experiment.name_of_task(task);
+    if let Some(scheduler) = &experiment.scheduler
+        && !does_without(scheduler.name)
+    {
+        let what = format!(
+            "{} plans by how long tasks take, and nobody knows that of {name}",
+            scheduler.name.as_str()
+        );
+        let remedy = format!("{REMEDY}, or take the scheduler fifo");
+        found.add(root.place_of("scheduler"), what, remedy);
+    }
+    let is_saved = |program: &&std::sync::Arc<dormouse_tasks::own::OwnProgram>| {
+        matches!(program.saves, Saves::Criu | Saves::Own)
+    };
+    let needs = match &experiment.setup.checkpoint.scheme {
+        Scheme::Budget(part) if part.get() > 0 => Some("budget"),
+        Scheme::Points(_) => Some("points"),
+        Scheme::Every { of: Period::Work, .. } => Some("every, of work,"),
+        Scheme::YoungDaly { .. } => Some("young-daly"),
+        Scheme::Dp(_) => Some("dp"),
+        _ => None,
+    };
+    if let Some(policy) = needs
+        && experiment.own_programs.get(&task).as_ref().is_some_and(is_saved)
+    {
+        let what = format!(
+            "checkpoints of policy {policy} are spaced over the work of a task, and nobody knows how long {name} \
+             takes"
+        );
+        let remedy =
+            format!("{REMEDY}, or take them by the clock: policy = \"every\", period = \"10m\"");
+        found.add(root.place_of("checkpoint"), what, remedy);
+    }
+}
+
+/// Whether a scheduler decides nothing by run times; a program of the user's own knows best.
+fn does_without(name: BagSchedulerName) -> bool {
+    matches!(name, BagSchedulerName::Fifo | BagSchedulerName::Program)
+}

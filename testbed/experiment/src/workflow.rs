@@ -1,0 +1,146 @@
+//! Workflows: tasks of a bag that follow others, by name or as a file has them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::Path;
+
+use dormouse_cloud::Types;
+use dormouse_documents::{InputError, Mistakes, Node, Place, instead};
+use dormouse_model::{Task, check_precedence};
+use dormouse_policies::BagSchedulerName;
+use dormouse_units::{Bytes, TaskId};
+use dormouse_workload::Workflow;
+
+use super::sections::{BagSection, TaskSection};
+use super::workload::{MEMORY, MOST_TASKS, WrittenTasks};
+use super::{files, own};
+
+/// The workflow of a file, with its submit files beside it.
+///
+/// # Errors
+///
+/// One of the files can't be read, or something is wrong in it.
+pub fn read_workflow(path: &Path) -> Result<Workflow, InputError> {
+    let text = files::read_text(path)?;
+    let folder = path.parent().unwrap_or(path);
+    let mut open = |submit: &str| files::read_text(&folder.join(submit));
+    Workflow::read(&path.display().to_string(), &text, &mut open)
+}
+
+/// The tasks of the `workflow` of a section, with what its file does not say as the section has it. They run their
+/// commands if all of them can be run as they are, and the section has no `program`.
+pub(crate) fn tasks(
+    (section, file): (&BagSection, &str),
+    node: &Node,
+    types: Option<&Types>,
+    found: &mut Mistakes,
+) -> Option<WrittenTasks> {
+    let place = node.place_of("workflow");
+    let path = place.file(file);
+    let workflow = found.take(read_workflow(&path))?;
+    if workflow.tasks.len() as u64 > MOST_TASKS {
+        let what = format!("the file has more than {MOST_TASKS} tasks");
+        found.add(place, what, "run fewer at a time");
+        return None;
+    }
+    workflow.left_out.iter().for_each(|said| found.note(format!("{file}: {said}")));
+    let several = workflow.tasks.iter().filter(|task| task.cores.is_some_and(|cores| cores > 1));
+    let several = several.count();
+    if several > 0 {
+        let said = "ask for several cores; each has one vCPU";
+        found.note(format!("{file}: {several} tasks {said}"));
+    }
+    let all = types.into_iter().flat_map(Types::keys);
+    let mut tasks = match workflow.bag(all, (section.runtime, section.memory)) {
+        Ok(tasks) => tasks,
+        Err((first, count)) => {
+            let what =
+                format!("the file does not say how long {count} tasks take, such as '{first}'");
+            found.add(place, what, "give workload.runtime, such as runtime = \"2m\"");
+            return None;
+        }
+    };
+    let has_commands = workflow.tasks.iter().any(|task| task.command.is_some());
+    if section.program.is_some() || !has_commands {
+        return Some(WrittenTasks { tasks, ..WrittenTasks::default() });
+    }
+    let (own, sources) =
+        own::commands(&workflow, path.parent().unwrap_or(&path)).unwrap_or_else(|why| {
+            let instead = "live, its tasks run what live.tasks says";
+            found.note(format!("{file}: its commands can't be run ({why}); {instead}"));
+            Default::default()
+        });
+    let commands = tasks.iter_mut().take(own.programs.len());
+    commands.filter(|task| task.memory == Bytes::ZERO).for_each(|task| task.memory = MEMORY);
+    Some(WrittenTasks { tasks, own, sources })
+}
+
+/// A section of tasks, with those that it came to.
+pub(crate) struct Entry<'a> {
+    /// What is written of them.
+    pub(crate) of: &'a TaskSection,
+    /// Where that stands.
+    pub(crate) node: &'a Node,
+    /// The places of its tasks in the bag.
+    pub(crate) tasks: Range<usize>,
+}
+
+/// Gives the tasks of all sections what they follow, by the names in their `after`.
+pub(crate) fn follow(entries: &[Entry<'_>], tasks: &mut [Task], found: &mut Mistakes) {
+    if entries.iter().all(|entry| entry.of.after.is_empty()) {
+        return;
+    }
+    let names: Vec<String> = tasks.iter().map(|task| task.name.clone()).collect();
+    let mut named: BTreeMap<&str, BTreeSet<TaskId>> = BTreeMap::new();
+    let ids = || (0_u32..).map(TaskId::new);
+    for (name, task) in names.iter().zip(ids()) {
+        named.entry(name).or_default().insert(task);
+    }
+    for Entry { of, tasks, .. } in entries {
+        let own = ids().skip(tasks.start).take(tasks.len());
+        named.entry(of.name.as_deref().unwrap_or("task")).or_default().extend(own);
+    }
+    let before = found.count();
+    for Entry { of, node, tasks: own } in entries {
+        let mut after = Vec::new();
+        for name in &of.after {
+            match named.get(name.as_str()) {
+                Some(all) => after.extend(all),
+                None => {
+                    let all: Vec<&str> = named.keys().copied().collect();
+                    let what = format!("there is no task '{name}'");
+                    found.add(node.place_of("after"), what, instead(name, &all));
+                }
+            }
+        }
+        for task in tasks.iter_mut().skip(own.start).take(own.len()) {
+            task.after.clone_from(&after);
+        }
+    }
+    if found.count() > before {
+        return;
+    }
+    if let Err(error) = check_precedence(tasks) {
+        let wrong = error.task().get() as usize;
+        let place = entries.iter().find(|entry| entry.tasks.contains(&wrong));
+        if let Some(Entry { node, .. }) = place {
+            let remedy = "take one of the names out of after";
+            found.add(node.place_of("after"), error.in_words(tasks), remedy);
+        }
+    }
+}
+
+/// Where it is said that tasks of a section, which stands at `node`, follow others.
+pub(crate) fn place(section: &BagSection, node: &Node) -> Option<Place> {
+    let of_tasks = section.task.iter().position(|task| !task.after.is_empty());
+    let of_tasks = of_tasks.map(|n| node.innermost(&format!("task.{n}.after")).place.clone());
+    of_tasks.or_else(|| section.workflow.as_ref().map(|_| node.place_of("workflow").clone()))
+}
+
+/// Says that a scheduler takes no tasks that follow others.
+pub(crate) fn refused(name: BagSchedulerName, place: &Place, found: &mut Mistakes) {
+    let all = BagSchedulerName::ALL.into_iter().filter(|name| name.takes_workflows());
+    let others: Vec<&str> = all.map(BagSchedulerName::as_str).collect();
+    let what = format!("{} takes no tasks that follow others", name.as_str());
+    found.add(place, what, format!("take one of the schedulers {}", others.join(", ")));
+}

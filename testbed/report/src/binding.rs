@@ -1,0 +1,329 @@
+//! Whether a run's folder is what its run left: its log as it was sealed, its header as it was submitted,
+//! answers as they were checked, and every other file as the log gives it.
+
+mod left_files;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use dormouse_analysis::{Evidence, Mode};
+use dormouse_engine::drive::Followers;
+use dormouse_log::{Head, LogReader, Seal};
+use dormouse_model::{Effect, Event, OwnEnd, Report, Step, Submission};
+use dormouse_tasks::answer::{self, Verdict};
+use dormouse_tasks::own::TaskProgram;
+use dormouse_units::{HostId, TaskId, VmId};
+use dormouse_vm::ideal::phases_of;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+
+use crate::jobs::{JobsError, refused_io};
+use crate::output::{Header, LiveHeader, OutputError, RunLog, Staging, live_header};
+use crate::replay::{ReplayError, replay};
+use crate::results::remade_results;
+use crate::run_view::Results;
+use crate::verdict::live_results;
+use left_files::left_files;
+
+/// Files that are not made of the log's steps alone.
+const NOT_COMPARED: [&str; 2] = [dormouse_log::SEAL, dormouse_log::FILE];
+/// How many lines name what differs in a file.
+const LONGEST: usize = 80;
+
+/// Why it can't be told whether the folder of a run is as that left it, if so.
+#[must_use]
+pub fn unsealed(log: &RunLog) -> Option<&'static str> {
+    let why = "its log has no hash chain, as those of older versions have none: whether something in it or \
+               beside it was changed since can't be told";
+    log.header.chain.is_none().then_some(why)
+}
+
+/// What is not as the run left it, a sentence each. Of a log without a chain next to nothing can be said:
+/// see [`unsealed`].
+///
+/// # Errors
+///
+/// It can't be made again, or the system refuses.
+pub fn unbound(folder: &Path, log: &RunLog, ended: bool) -> Result<Vec<String>, ReplayError> {
+    let header = &log.header;
+    let mut found = Vec::new();
+    if header.chain.is_none() {
+        let summary = summary_of(folder, ended, &mut found)?;
+        let is_named = summary.is_some_and(|summary| summary.get("log").is_some());
+        if is_named || folder.join(dormouse_log::SEAL).exists() {
+            found.push("its log has no hash chain, though there is a seal of one".to_owned());
+        }
+        return Ok(found);
+    }
+    if header.submitted.as_deref() != Some(&header.hash_of_experiment()) {
+        found.push(
+            "the experiment in the log's header is not the one that was submitted".to_owned(),
+        );
+    }
+    let summary = summary_of(folder, ended, &mut found)?;
+    sealed(folder, summary.as_ref(), ended, &mut found)?;
+    if let Some(steps) = &log.steps {
+        if header.mode == Mode::Live {
+            let live = live_header(folder).map_err(JobsError::from)?;
+            of_workers(header, &live, steps, &mut found);
+            arrivals(header, steps, &mut found)?;
+            left_files(folder, steps, ended, &mut found);
+        }
+        if let Some(difference) = replay(log)?.difference {
+            let (recorded, _) = *difference;
+            found.push(format!("step {} does not follow from what was before it", recorded.seq));
+        }
+    }
+    // With a log that was changed every file is another.
+    if let Some(summary) = summary.filter(|_| found.is_empty()) {
+        rebuilt(folder, log, &summary, &mut found)?;
+    }
+    Ok(found)
+}
+
+/// The summary of a run that came to its end.
+fn summary_of(
+    folder: &Path,
+    ended: bool,
+    found: &mut Vec<String>,
+) -> Result<Option<Value>, ReplayError> {
+    if !ended {
+        return Ok(None);
+    }
+    let path = folder.join("summary.json");
+    let text = fs::read_to_string(&path).map_err(refused_io("read", &path))?;
+    let summary = serde_json::from_str::<Value>(&text).ok();
+    if summary.is_none() {
+        found.push("summary.json is not JSON".to_owned());
+    }
+    Ok(summary)
+}
+
+/// Whether the log and the files beside it are as the seal has them.
+fn sealed(
+    folder: &Path,
+    summary: Option<&Value>,
+    ended: bool,
+    found: &mut Vec<String>,
+) -> Result<(), ReplayError> {
+    let seal = match Seal::read(folder) {
+        Ok(Some(seal)) => seal,
+        Ok(None) => {
+            found.push(format!("{} is missing", dormouse_log::SEAL));
+            return Ok(());
+        }
+        Err(error) => {
+            found.push(format!("{} can't be read: {error}", dormouse_log::SEAL));
+            return Ok(());
+        }
+    };
+    let path = folder.join(dormouse_log::FILE);
+    let damaged = |error| ReplayError::from(JobsError::from(OutputError::from(error)));
+    let mut log = LogReader::open(&path).map_err(damaged)?;
+    log.expect(seal.log.clone());
+    while log.next_step::<IgnoredAny>().map_err(damaged)?.is_some() {}
+    let (is_as_sealed, head) = (log.is_as_sealed(), log.head());
+    if !is_as_sealed || (ended && head != seal.log) {
+        let (lines, was) = (head.lines, seal.log.lines);
+        found.push(format!(
+            "events.jsonl is not as it was written: the chain over its {lines} lines does not come to the \
+             head that is sealed, of {was}"
+        ));
+    }
+    if let Some(summary) = summary {
+        let named =
+            summary.get("log").cloned().and_then(|log| serde_json::from_value::<Head>(log).ok());
+        if named.as_ref() != Some(&head) {
+            found.push("summary.json names another head of the log's chain".to_owned());
+        }
+    }
+    for (name, hash) in &seal.files {
+        let now = Seal::hash(&folder.join(name)).ok();
+        match now {
+            None => found.push(format!("{name} is missing")),
+            Some(now) if now != *hash => found.push(format!("{name} is not as it was written")),
+            Some(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// What workers said, against what the coordinator knows.
+fn of_workers(header: &Header, live: &LiveHeader, steps: &[Step], found: &mut Vec<String>) {
+    let experiment = &header.experiment;
+    let setup = experiment.whole_setup();
+    let evidence = Evidence::of(&setup, experiment.live.speedup, steps);
+    for (seq, early) in evidence.early() {
+        found.push(format!("step {seq}: {early}"));
+    }
+    // Checkpoints that are short make a run not faithful, which its summary says: no rule is broken by it.
+    let mut hosts = BTreeMap::<VmId, HostId>::new();
+    let mut jobs = BTreeMap::<TaskId, &Submission>::new();
+    let programs = experiment.programs();
+    let mut ends = BTreeMap::<TaskId, &OwnEnd>::new();
+    for step in steps {
+        match &step.event {
+            Event::Submitted { task, job, .. } => {
+                jobs.insert(*task, job);
+            }
+            Event::Machine { host, report, .. } => {
+                let vm = report.vm();
+                if hosts.get(&vm).is_some_and(|on| on != host) {
+                    found.push(format!(
+                        "step {}: {host} reports of {vm}, which is not its own",
+                        step.seq
+                    ));
+                }
+                if let Report::Ledger { task, own: Some(end), .. } = report {
+                    ends.insert(*task, end);
+                }
+                let &Report::TaskFinished {
+                    task, verified: true, reported: false, ref result, ..
+                } = report
+                else {
+                    continue;
+                };
+                let nonce = answer::nonce(live.answer_seed(), task);
+                let program = programs.get(task.get() as usize);
+                let verdict = match (program.and_then(TaskProgram::own), result, jobs.get(&task)) {
+                    (Some(own), ..) => match ends.remove(&task) {
+                        Some(end) => {
+                            own.check(end.is_success(), end.verify_status, |path| end.output(path))
+                        }
+                        None => Verdict::Unchecked("how its program ended is not known"),
+                    },
+                    (None, None, _) => Verdict::Unchecked("there is none"),
+                    (None, Some(result), Some(job)) => {
+                        let real = experiment.live.speedup.real(job.runtime);
+                        let phases = phases_of(real, live.phase());
+                        answer::check_job(job.processes, phases, (job.number, nonce), result)
+                    }
+                    (None, Some(result), None) => match program {
+                        Some(program) => answer::check(program.kernel(), nonce, result),
+                        None => Verdict::Unchecked("its program is not known"),
+                    },
+                };
+                if verdict != Verdict::Right {
+                    let seq = step.seq;
+                    found
+                        .push(format!("step {seq}: the answer of {task} is not as it was checked"));
+                }
+            }
+            _ => {}
+        }
+        for effect in &step.effects {
+            if let Effect::VmLaunched { vm, host, .. } = effect {
+                hosts.insert(*vm, *host);
+            }
+        }
+    }
+}
+
+/// Whether the jobs and requests that came are those of the experiment.
+fn arrivals(header: &Header, steps: &[Step], found: &mut Vec<String>) -> Result<(), ReplayError> {
+    let experiment = &header.experiment;
+    let own = experiment.submissions().map_err(JobsError::from)?;
+    let own = own.into_iter().flatten().collect::<Result<Vec<_>, _>>().map_err(JobsError::from)?;
+    // When a job comes that follows others is a matter of their ends, not of its trace.
+    let (followers, mut own): (Vec<_>, Vec<_>) = own.into_iter().partition(|it| it.after.is_some());
+    let mut followers: Followers = followers.into_iter().collect();
+    let requests = experiment.requests().map_err(JobsError::from)?;
+    let requests = requests.into_iter().flatten().collect::<Result<Vec<_>, _>>();
+    let requests = requests.map_err(JobsError::from)?;
+    for step in steps {
+        let seq = step.seq;
+        match &step.event {
+            Event::Submitted { key: None, job, .. } => {
+                let is_own = match &job.after {
+                    Some(_) => followers.take_again(job),
+                    None => {
+                        let place = own.iter().position(|own| *own == **job);
+                        place.map(|place| own.swap_remove(place)).is_some()
+                    }
+                };
+                if !is_own {
+                    found.push(format!(
+                        "step {seq}: job {} is none of the experiment's",
+                        job.number
+                    ));
+                }
+            }
+            Event::Requested { request, asks } => {
+                let own = requests.get(request.get() as usize);
+                if own.is_none_or(|(_, own)| own != asks) {
+                    found.push(format!("step {seq}: {request} is not the experiment's"));
+                }
+            }
+            _ => {}
+        }
+        followers.see(step);
+    }
+    Ok(())
+}
+
+/// Makes every file of the run anew from its log, and compares.
+fn rebuilt(
+    folder: &Path,
+    log: &RunLog,
+    summary: &Value,
+    found: &mut Vec<String>,
+) -> Result<(), ReplayError> {
+    let header = &log.header;
+    let scratch =
+        tempfile::tempdir().map_err(refused_io("make a folder in", &std::env::temp_dir()))?;
+    // Beside it what is in place of a former run goes.
+    let target = scratch.path().join("run");
+    let staging = Staging::begin_in_place(&target, crate::output::Replaces::Anything)
+        .map_err(JobsError::from)?;
+    let results = match header.mode {
+        Mode::Virtual => {
+            let planned = header.experiment.planned()?;
+            remade_results(header, planned, staging.path(), log.steps.clone())?
+        }
+        Mode::Live => {
+            let live = live_header(folder).map_err(JobsError::from)?;
+            let steps = log.steps.as_deref().unwrap_or_default();
+            live_results(header, &live, steps, staging.path())?.0
+        }
+    };
+    let wall_s = summary.get("wall_s").and_then(Value::as_f64).unwrap_or_default();
+    let head = summary.get("log").cloned().and_then(|log| serde_json::from_value(log).ok());
+    let head = results.log.clone().or(head);
+    let view = Results { wall_s, log: head, ..results }.view();
+    view.write(staging).map_err(JobsError::from)?;
+    let entries = fs::read_dir(&target).map_err(refused_io("look into", &target))?;
+    let mut names: Vec<_> =
+        entries.flatten().filter_map(|it| it.file_name().into_string().ok()).collect();
+    names.sort();
+    for name in names {
+        let is_log_of_live = name == dormouse_log::FILE && header.mode == Mode::Live;
+        if is_log_of_live || (NOT_COMPARED.contains(&name.as_str()) && name != dormouse_log::FILE) {
+            continue;
+        }
+        let again = fs::read(target.join(&name)).map_err(refused_io("read", &target))?;
+        match fs::read(folder.join(&name)) {
+            Err(_) => found.push(format!("{name} is missing")),
+            Ok(is) if is == again => {}
+            Ok(is) => found.push(format!(
+                "{name} is not what the log gives: {}",
+                first_difference(&is, &again)
+            )),
+        }
+    }
+    Ok(())
+}
+
+/// The first line that differs, and what it should be.
+fn first_difference(is: &[u8], should: &[u8]) -> String {
+    let lines =
+        |of: &[u8]| String::from_utf8_lossy(of).lines().map(str::to_owned).collect::<Vec<_>>();
+    let (is, should) = (lines(is), lines(should));
+    let place = is.iter().zip(&should).position(|(a, b)| a != b);
+    let place = place.unwrap_or(is.len().min(should.len()));
+    let short = |of: &[String]| {
+        of.get(place)
+            .map_or("nothing".to_owned(), |line| line.trim().chars().take(LONGEST).collect())
+    };
+    format!("line {} is `{}`, not `{}`", place + 1, short(&is), short(&should))
+}

@@ -1,0 +1,165 @@
+//! What came of a live run and how true it was, from its log alone: the same when it ends and whenever its log
+//! is read again.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::time::Duration;
+
+use dormouse_analysis::fidelity::{
+    self, Consolidation, Fidelity, Kept, Pace, Submitted, expected, jobs_in, notes, promises,
+    troubles, utilisations,
+};
+use dormouse_analysis::jobs::SeenByJobs;
+use dormouse_analysis::{Evidence, JobFacts, LiveFacts, Record};
+use dormouse_engine::drive::credit_spec;
+use dormouse_experiment::Experiment;
+use dormouse_model::{HostLoad, Step, Submission};
+use dormouse_units::{Bytes, Ppm, Span, TaskId};
+use dormouse_vm::ideal::Machine;
+use dormouse_workload::RequestStream;
+
+use crate::jobs::{JobsError, JobsOutcome, JobsRecording};
+use crate::output::{Header, LiveHeader};
+use crate::results::{own, requests_outcome};
+use crate::run_view::Results;
+use crate::twin::distance_of;
+
+/// What came of the live run whose steps these are, and what was measured in it; what is written of its jobs and requests goes into
+/// `folder`.
+///
+/// # Errors
+///
+/// Its jobs can't be had, or the system refuses.
+pub fn live_results<'a>(
+    header: &'a Header,
+    live: &LiveHeader,
+    steps: &[Step],
+    folder: &Path,
+) -> Result<(Results<'a>, LiveFacts), JobsError> {
+    let experiment = &header.experiment;
+    let setup = experiment.whole_setup();
+    let mut record = header.record();
+    let mut facts = LiveFacts { share: Ppm::new(live.share_ppm), ..LiveFacts::default() };
+    let mut evidence = Evidence::new(experiment.live.speedup);
+    for step in steps {
+        record.see(step);
+        facts.see(step);
+        evidence.see(&setup, step);
+    }
+    let reckoned = evidence.notes();
+    // Requests alone are judged as a bag without tasks.
+    let has_bag = experiment.scheduler.is_some() || experiment.jobs.is_none();
+    let of_bag = has_bag.then(|| judge(header, &record, &facts, &reckoned));
+    let mut submissions = experiment.submissions()?;
+    let all = submissions.iter_mut().flatten().collect::<Result<Vec<_>, _>>()?;
+    let skipped = submissions.and_then(|jobs| jobs.skipped());
+    let jobs = JobsRecording::begin(folder, header)?;
+    let jobs =
+        jobs.map(|jobs| judge_jobs(header, jobs, (steps, &all), (&record, &facts), &reckoned));
+    let jobs = jobs.transpose()?.map(|outcome| JobsOutcome { skipped, ..outcome });
+    let theirs = jobs.as_ref().and_then(|jobs| jobs.fidelity.clone());
+    let fidelity = match (of_bag, theirs) {
+        (Some(of_bag), Some(theirs)) => of_bag.and(theirs),
+        (one, other) => one.or(other).unwrap_or_default(),
+    };
+    // Nothing was decided while its coordinator was away, and what passed then is in no twin.
+    let twin = facts.outages.is_empty().then(|| distance_of(header, live, steps)).flatten();
+    let fidelity = fidelity.beside_twin(twin, &experiment.live.allowed());
+    let jobs = jobs.map(|jobs| match has_bag {
+        true => jobs,
+        false => JobsOutcome { fidelity: Some(fidelity.clone()), ..jobs },
+    });
+    let mut customers = experiment.requests()?;
+    customers.iter_mut().flatten().try_for_each(|request| request.map(drop))?;
+    let read = customers.as_ref().and_then(RequestStream::read).cloned();
+    let requests = requests_outcome(folder, header, &record, |see| steps.iter().try_for_each(see))?;
+    let requests = requests.map(|of| crate::run_view::RequestsOutcome { read, ..of });
+    let record = own(record, experiment);
+    let (record, of_hosts) = if has_bag { (Some(record), None) } else { (None, Some(record)) };
+    let (_, plan) = experiment.planned().map_err(|error| JobsError::Schedule(error.to_string()))?;
+    let fidelity = Some(fidelity);
+    let results =
+        Results { record, of_hosts, plan, fidelity, jobs, requests, ..Results::of(header) };
+    Ok((results, facts))
+}
+
+/// How true a run was to its bag.
+fn judge(header: &Header, record: &Record, facts: &LiveFacts, reckoned: &[String]) -> Fidelity {
+    let experiment = &header.experiment;
+    let (setup, allowed) = (&experiment.setup, experiment.live.allowed());
+    let mut noticed = notes(setup, &allowed, record, &beyond_the_hosts(experiment, facts));
+    noticed.extend_from_slice(reckoned);
+    Fidelity::of(setup, &allowed, record, noticed, other_load(facts))
+}
+
+/// What was measured, less the last launch that was refused where the experiment says what hosts the
+/// provider has: there is no room on them in virtual time, either.
+fn beyond_the_hosts<'a>(experiment: &Experiment, facts: &'a LiveFacts) -> Cow<'a, LiveFacts> {
+    match experiment.hosts.is_empty() || facts.last_refusal.is_none() {
+        true => Cow::Borrowed(facts),
+        false => Cow::Owned(LiveFacts { last_refusal: None, ..facts.clone() }),
+    }
+}
+
+/// What others than the run used of the cores of its hosts, of those that are believed.
+fn other_load(facts: &LiveFacts) -> Option<f64> {
+    let believed = facts.loads.iter().filter(|(host, _)| !facts.disbelieved.contains_key(host));
+    let loads: Vec<&HostLoad> = believed.map(|(_, load)| load).collect();
+    let (cpu, machine) = facts.coordinator.clone().unwrap_or((Duration::ZERO, String::new()));
+    fidelity::other_load(loads, (&machine, cpu))
+}
+
+/// What came of the parallel jobs of a run, and how true it was to them.
+fn judge_jobs<'a>(
+    header: &Header,
+    mut recording: JobsRecording<'a>,
+    (steps, submissions): (&[Step], &[Submission]),
+    (record, facts): (&Record, &LiveFacts),
+    reckoned: &[String],
+) -> Result<JobsOutcome<'a>, JobsError> {
+    let experiment = &header.experiment;
+    let live = &experiment.live;
+    let by_jobs = SeenByJobs::new(experiment.tenants());
+    let own: Vec<Step> = steps.iter().map(|step| by_jobs.see(step).into_owned()).collect();
+    // The facts of a run count tasks of its bag with its jobs.
+    let mut of_jobs_alone = JobFacts::default();
+    own.iter().for_each(|step| of_jobs_alone.see(step));
+    let facts = &LiveFacts { jobs: of_jobs_alone, ..facts.clone() };
+    let pace = Pace::at(live.speedup);
+    let first = experiment.setup.bag.tasks.len();
+    let first = TaskId::new(u32::try_from(first).unwrap_or(u32::MAX));
+    let all = jobs_in(&own);
+    let submitted = Submitted::after(first, &all);
+    let setup = experiment.whole_setup();
+    let credits = setup.credits_of_jobs().map(credit_spec);
+    let hold = setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(Bytes::ZERO));
+    let machine = Machine::with_credits(credits, live.speedup);
+    let promises = promises(&own, submitted, &facts.jobs, pace, machine);
+    recording.promise(promises.iter().map(|promise| (promise.job, promise.promised)));
+    for step in steps {
+        recording.see(step)?;
+    }
+    let utilisations = utilisations(&own, submitted, facts, live.speedup);
+    let kept = Kept::of(&promises, facts, &live.allowed(), hold);
+    let consolidation = Consolidation::of(facts, utilisations, kept);
+    let cancelled = record.cancelled.clone();
+    let noticed = match experiment.scheduler {
+        None => {
+            let mut noticed = troubles(cancelled.as_deref(), &record.counts, facts);
+            noticed.extend_from_slice(reckoned);
+            noticed
+        }
+        // It is said of the whole run.
+        Some(_) => Vec::new(),
+    };
+    let outcome = recording.finish(record.digest())?;
+    Ok(JobsOutcome {
+        verified: facts.jobs.verified.saturating_sub(facts.jobs.reported),
+        reported: facts.jobs.reported,
+        failed: expected(&own, submissions).saturating_sub(outcome.figures.jobs()),
+        cancelled,
+        fidelity: Some(consolidation.fidelity(facts, noticed, other_load(facts))),
+        consolidation: Some(consolidation),
+        ..outcome
+    })
+}

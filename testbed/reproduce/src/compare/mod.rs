@@ -1,0 +1,10 @@
+//! `dormouse compare`: schedulers on the same experiments under the same seeds, paired seed by seed.
+
+mod comparison;
+mod page;
+mod pair;
+mod plots;
+mod tables;
+
+pub use comparison::Comparison;
+pub use pair::Pair;

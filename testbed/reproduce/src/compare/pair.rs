@@ -1,0 +1,179 @@
+//! A scheduler's figure beside the first scheduler's, seed by seed.
+
+use dormouse_analysis::{Sample, series};
+use dormouse_estimate::{Estimate, jackknife};
+use dormouse_view::number::fixed;
+
+use super::Comparison;
+use crate::measures::Measure;
+use crate::sweep::Samples;
+
+/// A scheduler's figure on an experiment beside the first scheduler's.
+#[derive(Clone, Debug)]
+pub struct Pair<'a> {
+    /// The experiment that both ran on.
+    pub on: &'a str,
+    /// The scheduler that is compared with the first.
+    pub scheduler: &'a str,
+    /// The figure that is compared.
+    pub measure: Measure,
+    /// Mean over the runs that have the figure: one that did not finish has no makespan.
+    pub figure: Estimate,
+    /// The figure of each run, in the order of seeds; where there is one run alone, of each of its batches of jobs.
+    pub each: Vec<Option<f64>>,
+    /// Whether `each` is of batches of jobs, not of runs.
+    pub are_batches: bool,
+    /// Number of runs.
+    pub runs: usize,
+    /// Difference from the first scheduler's figure, seed by seed; empty for the first scheduler itself.
+    pub differences: Vec<Option<f64>>,
+    /// Mean of the differences; `None` where no seed has both figures.
+    pub difference: Option<Estimate>,
+    /// Mean difference as a part of the first scheduler's mean; `None` also where that mean is zero.
+    pub relative: Option<Estimate>,
+    /// Number of seeds under which the figure is lower than the first scheduler's.
+    pub lower: usize,
+}
+
+impl Comparison {
+    /// Every scheduler on every experiment by each of these figures that they have, in this order.
+    pub fn pairs(&self, samples: &Samples, measures: &[Measure]) -> Vec<Pair<'_>> {
+        let mut pairs = Vec::new();
+        for (on, samples) in self.on.iter().zip(samples.chunks(self.schedulers.len())) {
+            let Some(first) = samples.first() else { continue };
+            for measure in measures {
+                for (n, (scheduler, samples)) in self.schedulers.iter().zip(samples).enumerate() {
+                    let against = (n > 0).then_some(first.as_slice());
+                    pairs.extend(Pair::of((on, scheduler), *measure, samples, against));
+                }
+            }
+        }
+        pairs
+    }
+}
+
+impl<'a> Pair<'a> {
+    /// A figure of these samples, beside the first scheduler's; `None` where no sample has it.
+    fn of(
+        (on, scheduler): (&'a str, &'a str),
+        measure: Measure,
+        samples: &[Sample],
+        against: Option<&[Sample]>,
+    ) -> Option<Self> {
+        let name = measure.metric.name;
+        let own = series(samples, name);
+        let figure = own.estimate()?;
+        let first = against.map_or(Vec::new(), |samples| series(samples, name).each);
+        let each: Vec<_> = own.each.iter().zip(&first).map(|(a, b)| (*a).zip(*b)).collect();
+        let both = each.iter().flatten().copied();
+        let (mine, theirs): (Vec<f64>, Vec<f64>) = both.unzip();
+        let differences: Vec<f64> = mine.iter().zip(&theirs).map(|(a, b)| a - b).collect();
+        let (sum, of) = (mine.iter().sum::<f64>(), theirs.iter().sum::<f64>());
+        // The interval is as long as that of the pseudo-values, around the ratio of the means itself.
+        let parts = Estimate::of(&jackknife([&mine, &theirs], |[a, b]| a / b - 1.0));
+        let relative = parts.filter(|_| of != 0.0).map(|parts| {
+            let mean = sum / of - 1.0;
+            let ci95 =
+                parts.ci95.map(|(low, high)| (low - parts.mean + mean, high - parts.mean + mean));
+            Estimate { mean, ci95, ..parts }
+        });
+        Some(Self {
+            on,
+            scheduler,
+            measure,
+            figure,
+            each: own.each,
+            are_batches: own.are_batches,
+            runs: samples.len(),
+            differences: each.iter().map(|both| both.map(|(a, b)| a - b)).collect(),
+            difference: Estimate::of(&differences),
+            relative,
+            lower: differences.iter().filter(|d| **d < 0.0).count(),
+        })
+    }
+
+    /// Whether the interval of the difference, as it is said, leaves out 0.
+    pub fn is_shown(&self) -> bool {
+        self.relative.or(self.difference).is_some_and(|d| d.ci95.is_some() && !d.covers(0.0))
+    }
+
+    pub(super) fn figure_in_words(&self) -> String {
+        let Estimate { mean, ci95, n, .. } = self.figure;
+        let number = |x: f64| fixed(self.measure.value(x), self.measure.digits());
+        let interval = ci95.map(|(low, high)| format!(" [{}, {}]", number(low), number(high)));
+        let of = (n < self.runs).then(|| format!(", of {n} of {} runs only", self.runs));
+        format!("{}{}{}", number(mean), interval.unwrap_or_default(), of.unwrap_or_default())
+    }
+
+    /// By how much it differs, and whether that is more than chance.
+    pub fn in_words(&self) -> String {
+        let Some(difference) = self.difference else { return String::new() };
+        let digits = self.measure.digits();
+        let text = match self.relative {
+            Some(Estimate { mean, ci95: Some((low, high)), .. }) => {
+                let percent = [mean, low, high].map(|part| format!("{:+.1}", part * 100.0));
+                format!("{} % [{}, {}]", percent[0], percent[1], percent[2])
+            }
+            Some(Estimate { mean, .. }) => format!("{:+.1} %", mean * 100.0),
+            None => format!("{:+.digits$}", self.measure.value(difference.mean)),
+        };
+        match difference.ci95 {
+            None => format!("{text}, a single seed"),
+            Some((low, high)) if (low, high) == (0.0, 0.0) => "the same".to_owned(),
+            Some(_) if self.is_shown() => text,
+            Some(_) => format!("{text}, may be chance"),
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+    use crate::measures::Measures;
+
+    fn sample(makespan: f64) -> Sample {
+        let figures = [("makespan_s".to_owned(), makespan)].into();
+        Sample { figures, batches: [].into(), steps: 0, decisions: String::new() }
+    }
+
+    fn makespan() -> Measure {
+        let runs = vec![vec![sample(1.0)]];
+        Measures::of_runs(&runs, &[]).told[0]
+    }
+
+    fn pair(mine: &[f64], theirs: &[f64]) -> Pair<'static> {
+        let of = |all: &[f64]| all.iter().copied().map(sample).collect::<Vec<_>>();
+        Pair::of(("j60", "hads"), makespan(), &of(mine), Some(&of(theirs))).unwrap()
+    }
+
+    /// Means that overlap may differ under every seed.
+    #[test]
+    fn differences_are_taken_seed_by_seed() {
+        let pair = pair(&[102.0, 203.0, 302.0, 403.0], &[100.0, 200.0, 300.0, 400.0]);
+        assert!(pair.is_shown() && pair.lower == 0, "{pair:?}");
+        assert!((pair.difference.unwrap().mean - 2.5).abs() < 1e-9);
+        assert!((pair.relative.unwrap().mean - 0.01).abs() < 1e-9, "{pair:?}");
+        assert!(pair.in_words().starts_with("+1.0 % ["), "{}", pair.in_words());
+        assert!(pair.figure.covers(250.0));
+    }
+
+    /// A scheduler is not better for the runs that it did not finish.
+    #[test]
+    fn runs_without_a_figure_are_told_of() {
+        let unfinished = Sample { figures: [].into(), ..sample(0.0) };
+        let samples = [sample(100.0), unfinished, sample(102.0)];
+        let pair = Pair::of(("j60", "hads"), makespan(), &samples, None).unwrap();
+        let said = pair.figure_in_words();
+        assert!(said.starts_with("101 [") && said.ends_with(", of 2 of 3 runs only"), "{said}");
+    }
+
+    #[test]
+    fn what_may_be_chance_is_said() {
+        let chance = pair(&[90.0, 115.0, 95.0], &[100.0, 100.0, 100.0]);
+        assert!(!chance.is_shown() && chance.lower == 2);
+        assert!(chance.in_words().ends_with("may be chance"), "{}", chance.in_words());
+        assert_eq!(pair(&[5.0, 6.0], &[5.0, 6.0]).in_words(), "the same");
+        assert!(pair(&[5.0], &[4.0]).in_words().ends_with("a single seed"));
+    }
+}

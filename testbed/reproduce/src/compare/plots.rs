@@ -1,0 +1,173 @@
+//! The plots of a comparison: each seed a point, of each scheduler and of its difference from the first.
+
+use dormouse_estimate::Estimate;
+use dormouse_view::plot::{Axis, Chart, Limit, Look, Panel, Point, Scale, Series};
+
+use super::{Comparison, Pair};
+use crate::measures::Measure;
+use crate::sweep::Samples;
+
+/// Distance of a mean above the middle of its row, and of the seeds below it, in rows.
+const APART: f64 = 0.2;
+
+/// A row of a panel: its samples in the order of seeds, and their mean.
+struct Row<'a> {
+    pair: &'a Pair<'a>,
+    each: Vec<Option<f64>>,
+    mean: Estimate,
+}
+
+impl Comparison {
+    /// A chart of each figure that is not the same in all runs: the figure of each scheduler, then by how
+    /// much it differs from the first scheduler's.
+    pub fn plots(&self, samples: &Samples) -> Vec<Chart> {
+        let measures = self.measures(samples).told;
+        let pairs = self.pairs(samples, &measures);
+        let chart = |measure: &Measure| {
+            let pairs = || pairs.iter().filter(|pair| pair.measure.name() == measure.name());
+            let varies = pairs().flat_map(|pair| pair.each.iter().flatten());
+            let (low, high) =
+                varies.fold((f64::INFINITY, f64::NEG_INFINITY), |r, x| (r.0.min(*x), r.1.max(*x)));
+            if low >= high {
+                return None;
+            }
+            let panels = [Some(self.figures(measure, pairs())), self.differences(measure, pairs())];
+            let panels = panels.into_iter().flatten().collect();
+            Some(Chart { title: String::new(), panels })
+        };
+        measures.iter().filter_map(chart).collect()
+    }
+
+    /// The figure of each scheduler on each experiment.
+    fn figures<'a>(&self, measure: &Measure, pairs: impl Iterator<Item = &'a Pair<'a>>) -> Panel {
+        let rows = pairs.map(|pair| Row { pair, each: pair.each.clone(), mean: pair.figure });
+        self.panel(
+            rows.collect(),
+            |x| measure.value(x),
+            Panel {
+                title: measure.name().to_owned(),
+                x: Axis::new(measure.heading(), Scale::Linear),
+                ..Panel::default()
+            },
+        )
+    }
+
+    /// By how much each scheduler differs from the first, in per cent of the first one's mean; in the
+    /// figure's own unit where a mean is zero. `None` where nothing differs.
+    fn differences<'a>(
+        &self,
+        measure: &Measure,
+        pairs: impl Iterator<Item = &'a Pair<'a>>,
+    ) -> Option<Panel> {
+        let pairs: Vec<_> = pairs.filter(|pair| pair.difference.is_some()).collect();
+        let differ = pairs.iter().filter_map(|pair| pair.difference).any(|d| d.range != (0.0, 0.0));
+        let in_percent = pairs.iter().all(|pair| pair.relative.is_some());
+        let row = |pair: &'a Pair<'a>| {
+            let (difference, relative) = (pair.difference?, pair.relative);
+            let (mean, scale) = match relative.filter(|_| in_percent) {
+                // The mean of the seeds' parts is the relative difference of the means.
+                Some(relative) if difference.mean != 0.0 => {
+                    (relative, relative.mean / difference.mean)
+                }
+                Some(relative) => (relative, 0.0),
+                None => (difference, 1.0),
+            };
+            let each = pair.differences.iter().map(|d| d.map(|d| d * scale)).collect();
+            Some(Row { pair, each, mean })
+        };
+        let rows: Vec<_> = pairs.into_iter().filter_map(row).collect();
+        let first = self.first();
+        let (label, shown): (String, &dyn Fn(f64) -> f64) = match in_percent {
+            true => (format!("difference from {first}, %"), &|part| part * 100.0),
+            false => {
+                let unit = measure.heading();
+                (format!("difference from {first}: {unit}"), &|x| measure.value(x))
+            }
+        };
+        differ.then(|| {
+            self.panel(
+                rows,
+                shown,
+                Panel {
+                    title: format!("{}: difference from {first}", measure.name()),
+                    x: Axis::new(label, Scale::Linear),
+                    limits: vec![Limit { name: first.to_owned(), at: 0.0 }],
+                    ..Panel::default()
+                },
+            )
+        })
+    }
+
+    /// The panel `frame` with these rows in it.
+    fn panel(&self, rows: Vec<Row<'_>>, shown: impl Fn(f64) -> f64, frame: Panel) -> Panel {
+        let (mut names, mut series) = (Vec::new(), Vec::new());
+        for (n, Row { pair, each, mean }) in (0_u32..).zip(rows) {
+            let (name, row) = (format!("{} {}", pair.on, pair.scheduler), f64::from(n));
+            let colour = self.schedulers.iter().position(|name| name == pair.scheduler);
+            let colour = colour.unwrap_or(0);
+            let of = if pair.are_batches { "batch of jobs" } else { "seed" };
+            let sample = |(seed, x): (usize, &Option<f64>)| {
+                let name = format!("{name}, {of} {}", seed + 1);
+                Some(Point { name, ..Point::new(shown((*x)?), row + APART) })
+            };
+            let points = each.iter().enumerate().filter_map(sample).collect();
+            series.push(Series { name: format!("a {of}"), colour, look: Look::Sample, points });
+            let mean = Point {
+                interval: mean.ci95.map(|(low, high)| (shown(low), shown(high))),
+                name: format!("{name}, mean"),
+                ..Point::new(shown(mean.mean), row - APART)
+            };
+            let (called, look) = ("mean with its 95 % interval".to_owned(), Look::Mean);
+            series.push(Series { name: called, colour, look, points: vec![mean] });
+            names.push(name);
+        }
+        Panel { rows: names, series, ..frame }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use dormouse_analysis::Sample;
+
+    use super::*;
+    use crate::sweep::Shared;
+
+    fn sample(makespan: f64, preemptions: f64) -> Sample {
+        let figures = [("makespan_s", makespan), ("preemptions", preemptions)];
+        let figures = figures.map(|(name, figure)| (name.to_owned(), figure)).into();
+        Sample { figures, batches: [].into(), steps: 0, decisions: String::new() }
+    }
+
+    #[test]
+    fn each_seed_is_a_point_of_each_scheduler_and_of_its_difference() {
+        let [on, schedulers] = [&["j60"][..], &["burst-hads", "hads"]]
+            .map(|list| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let of = Comparison::of(&on, &schedulers, &[], &Shared::default()).unwrap();
+        let samples = vec![
+            vec![sample(100.0, 0.0), sample(200.0, 0.0)],
+            vec![sample(130.0, 2.0), sample(230.0, 0.0)],
+        ];
+        let charts = of.plots(&samples);
+        let [makespan, preemptions] = &charts[..] else { panic!("two figures vary") };
+        let points = |panel: &Panel, look| -> Vec<f64> {
+            let of_look = panel.series.iter().filter(|series| series.look == look);
+            of_look.flat_map(|series| series.points.iter().map(|point| point.x)).collect()
+        };
+        let [figures, differences] = &makespan.panels[..] else { panic!("two panels") };
+        assert_eq!(figures.rows, ["j60 burst-hads", "j60 hads"]);
+        assert_eq!(points(figures, Look::Sample), [100.0, 200.0, 130.0, 230.0]);
+        assert_eq!(points(figures, Look::Mean), [150.0, 180.0]);
+        // Each seed is 30 s later: a fifth of the first scheduler's mean.
+        for percent in [points(differences, Look::Sample), points(differences, Look::Mean)].concat()
+        {
+            assert!((percent - 20.0).abs() < 1e-9, "{percent}");
+        }
+        assert_eq!(differences.rows, ["j60 hads"]);
+        // No VM was preempted under the first scheduler, of which there is no part.
+        let [_, differences] = &preemptions.panels[..] else { panic!("two panels") };
+        assert_eq!(points(differences, Look::Sample), [2.0, 0.0]);
+        assert!(differences.x.label.ends_with(": VMs preempted"), "{}", differences.x.label);
+        assert!(figures.to_svg().contains("j60 hads, seed 2: 230"));
+    }
+}

@@ -1,0 +1,200 @@
+//! The figures of many runs that a page tells: those that every run has, and of what can happen in a run
+//! those that happened in one.
+
+use dormouse_analysis::{METRICS, Metric, Sample};
+use dormouse_view::TimeUnit;
+
+/// A figure of many runs, in the unit that its page has for times.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// The figure, with its own unit.
+    pub metric: &'static Metric,
+    unit: TimeUnit,
+}
+
+/// The figures of many runs that people are told.
+#[derive(Clone, Debug)]
+pub struct Measures {
+    /// The figures in the order in which they are reported.
+    pub told: Vec<Measure>,
+    /// Figures of what happened in no run, which are left out.
+    uneventful: Vec<&'static Metric>,
+    unit: TimeUnit,
+}
+
+impl Measure {
+    /// Length in seconds of the unit that the figure has by itself; `None`: it is no time.
+    fn own_seconds(metric: &Metric) -> Option<f64> {
+        // Work in vCPU hours is no time: two vCPUs do an hour of it in half an hour.
+        match metric.heading.rsplit_once(", ")?.1 {
+            "s" => Some(1.0),
+            "h" => Some(3_600.0),
+            _ => None,
+        }
+    }
+
+    /// Unit of the times of the figure's page.
+    #[must_use]
+    pub const fn unit(&self) -> TimeUnit {
+        self.unit
+    }
+
+    /// The figure as a number in this unit.
+    #[must_use]
+    pub fn value(&self, x: f64) -> f64 {
+        Self::own_seconds(self.metric).map_or(x, |own| x * own / self.unit.seconds())
+    }
+
+    /// Number of decimals for people.
+    #[must_use]
+    pub fn digits(&self) -> usize {
+        let digits = self.metric.digits;
+        match Self::own_seconds(self.metric) {
+            Some(1.0) => self.unit.digits(digits),
+            Some(_) if self.unit == TimeUnit::Second => 0,
+            _ => digits,
+        }
+    }
+
+    /// Name of the figure, without its unit.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        name(self.metric)
+    }
+
+    /// Name of the figure with its unit.
+    #[must_use]
+    pub fn heading(&self) -> String {
+        match Self::own_seconds(self.metric) {
+            Some(_) => format!("{}, {}", self.name(), self.unit.symbol()),
+            None if self.metric.name == "deadline_met" => {
+                format!("{}, share of runs", self.metric.heading)
+            }
+            None => self.metric.heading.to_owned(),
+        }
+    }
+}
+
+impl Measures {
+    /// The figures of these runs, cell by cell; those whose names are in `always` whatever happened.
+    #[must_use]
+    pub fn of_runs(samples: &[Vec<Sample>], always: &[&str]) -> Self {
+        let all = || samples.iter().flatten();
+        let figures = |metric: &Metric| {
+            let name = metric.name;
+            all().filter_map(move |sample| figure(sample, name))
+        };
+        let happened = |metric: &Metric| match metric.uneventful {
+            None => metric.in_table,
+            Some(usual) => figures(metric).any(|figure| figure != usual),
+        };
+        let there = || METRICS.iter().filter(|metric| figures(metric).next().is_some());
+        let is_told = |metric: &&Metric| happened(metric) || always.contains(&metric.name);
+        let told: Vec<_> = there().filter(is_told).collect();
+        let times = told.iter().filter_map(|metric| {
+            let own = Measure::own_seconds(metric)?;
+            Some(figures(metric).fold(0.0, f64::max) * own)
+        });
+        let unit = TimeUnit::for_longest(times.fold(0.0, f64::max));
+        let uneventful = there().filter(|metric| metric.uneventful.is_some() && !is_told(metric));
+        let uneventful = uneventful.collect();
+        let told = told.into_iter().map(|metric| Measure { metric, unit }).collect();
+        Self { told, uneventful, unit }
+    }
+
+    /// The figure of this name, which has to be one of [`METRICS`], told or not; the first of them for another name.
+    pub(crate) fn named(&self, name: &str) -> Measure {
+        Measure { metric: Metric::named(name).unwrap_or(&METRICS[0]), unit: self.unit }
+    }
+
+    /// The figures that files have: those that people are told, and those that tables always had.
+    #[must_use]
+    pub fn in_files(&self) -> Vec<Measure> {
+        let told = |metric: &Metric| self.told.iter().any(|it| it.metric.name == metric.name);
+        let all = METRICS.iter().filter(|metric| metric.in_table || told(metric));
+        all.map(|metric| Measure { metric, unit: TimeUnit::Second }).collect()
+    }
+
+    /// A sentence on how intervals of shares of runs are made, if there is such a share.
+    #[must_use]
+    pub fn interval_note(&self) -> Option<&'static str> {
+        let has_share = self.told.iter().any(|measure| measure.metric.is_share);
+        has_share.then_some(
+            "The interval of a share of runs is Wilson's, which stays between 0 and 1; that of a mean is Student's.",
+        )
+    }
+
+    /// A sentence or two on what is left out, as it happened in no run; `None`: nothing is.
+    #[must_use]
+    pub fn left_out(&self) -> Option<String> {
+        let (met, none): (Vec<_>, Vec<_>) =
+            self.uneventful.iter().partition(|metric| metric.name == "deadline_met");
+        let none: Vec<_> = none.into_iter().map(|metric| name(metric)).collect();
+        let none = (!none.is_empty())
+            .then(|| format!("Left out, as no run has any: {}.", none.join(", ")));
+        let met = (!met.is_empty()).then(|| "Every run met its deadline.".to_owned());
+        let all: Vec<_> = none.into_iter().chain(met).collect();
+        (!all.is_empty()).then(|| all.join(" "))
+    }
+}
+
+/// A figure of a run, or the mean over its batches.
+pub(crate) fn figure(sample: &Sample, metric: &str) -> Option<f64> {
+    dormouse_analysis::series(std::slice::from_ref(sample), metric).estimate().map(|of| of.mean)
+}
+
+/// Name of a figure without the unit at its end.
+fn name(metric: &Metric) -> &'static str {
+    match metric.heading.rsplit_once(", ") {
+        Some((name, "s" | "h" | "$" | "vCPU h" | "share")) => name,
+        _ => metric.heading,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(runs: &[&[(&str, f64)]]) -> Vec<Vec<Sample>> {
+        let sample = |run: &&[(&str, f64)]| Sample {
+            figures: run.iter().map(|(name, figure)| ((*name).to_owned(), *figure)).collect(),
+            batches: [].into(),
+            steps: 0,
+            decisions: String::new(),
+        };
+        vec![runs.iter().map(sample).collect()]
+    }
+
+    fn headings(of: &Measures) -> Vec<String> {
+        of.told.iter().map(Measure::heading).collect()
+    }
+
+    #[test]
+    fn what_happened_in_no_run_is_said_in_a_line() {
+        let quiet = [("makespan_s", 900.0), ("deadline_met", 1.0), ("preemptions", 0.0)];
+        let lost = [("makespan_s", 950.0), ("deadline_met", 1.0), ("work_lost_s", 7.0)];
+        let of = Measures::of_runs(&samples(&[&quiet, &lost]), &[]);
+        assert_eq!(headings(&of), ["makespan, s", "work lost, s"]);
+        let said = of.left_out().expect("something is left out");
+        assert_eq!(said, "Left out, as no run has any: VMs preempted. Every run met its deadline.");
+        let late = [("makespan_s", 3_000.0), ("deadline_met", 0.0), ("preemptions", 2.0)];
+        let of = Measures::of_runs(&samples(&[&quiet, &late]), &[]);
+        assert_eq!(headings(&of), ["makespan, s", "deadline met, share of runs", "VMs preempted"]);
+        assert_eq!(of.left_out(), None);
+        let of = Measures::of_runs(&samples(&[&quiet]), &["preemptions"]);
+        assert_eq!(headings(&of), ["makespan, s", "VMs preempted"]);
+    }
+
+    #[test]
+    fn all_times_have_one_unit() {
+        let short = [("makespan_s", 900.0), ("spare_h", 0.5)];
+        let of = Measures::of_runs(&samples(&[&short]), &[]);
+        assert_eq!(headings(&of), ["makespan, s", "VMs idle, s"]);
+        assert!((of.told[1].value(0.5) - 1_800.0).abs() < 1e-9);
+        let long = [("makespan_s", 90_000.0), ("spare_h", 0.5), ("work_lost_vcpu_h", 3.0)];
+        let of = Measures::of_runs(&samples(&[&short, &long]), &[]);
+        assert_eq!(headings(&of), ["makespan, h", "VMs idle, h", "work lost, vCPU h"]);
+        assert!((of.told[0].value(90_000.0) - 25.0).abs() < 1e-9);
+        assert_eq!((of.told[0].digits(), of.told[1].digits()), (2, 2));
+    }
+}

@@ -1,0 +1,301 @@
+//! The plots of a sweep: each figure against the swept number, or as bars where words are swept; then one
+//! figure against another.
+
+use dormouse_analysis::Sample;
+use dormouse_units::Span;
+use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
+
+use super::grid::SEED;
+use super::tables::estimate;
+use super::{Samples, Sweep};
+use crate::measures::{Measure, figure};
+
+/// The most cells that are drawn as bars.
+const MOST_BARS: usize = 60;
+/// Ratio of the largest number to the smallest from which on an axis is logarithmic.
+const WIDE: f64 = 50.0;
+/// Name of a mean in a legend.
+const MEAN: &str = "mean with its 95 % interval";
+
+/// A key whose values are numbers.
+#[derive(Clone, Debug, PartialEq)]
+struct NumberKey {
+    /// Place of the key among the sweep's keys.
+    n: usize,
+    /// The key's value in each cell; lengths of time in seconds.
+    values: Vec<f64>,
+    /// Unit of the values: none, per cent, or seconds.
+    unit: NumberUnit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NumberUnit {
+    Plain,
+    Percent,
+    Seconds,
+}
+
+impl NumberUnit {
+    /// The number that a value says in this unit; `None`: it says none.
+    fn read(self, value: &str) -> Option<f64> {
+        match self {
+            Self::Plain => value.parse().ok(),
+            Self::Percent => value.strip_suffix('%')?.trim().parse().ok(),
+            Self::Seconds => value.parse::<Span>().ok().map(Span::as_secs_f64),
+        }
+    }
+}
+
+impl Sweep {
+    /// `plot.svg`, and the plots of the page.
+    pub fn plot(&self, samples: &Samples) -> Chart {
+        let measures = Self::measures(samples).told;
+        let mut panels: Vec<Panel> = match self.number_key() {
+            Some(key) => measures.iter().map(|it| self.against(&key, it, samples)).collect(),
+            None if self.keys.is_empty() || self.cells.len() > MOST_BARS => Vec::new(),
+            None => measures.iter().map(|measure| self.bars(measure, samples)).collect(),
+        };
+        panels.push(self.scatter(samples));
+        Chart { title: String::new(), panels }
+    }
+
+    /// The first key all of whose values are numbers, and at least two of them different. Seeds are names.
+    fn number_key(&self) -> Option<NumberKey> {
+        let key = |(n, key): (usize, &String)| {
+            let all = |unit: NumberUnit| -> Option<Vec<f64>> {
+                let number = |values: &Vec<String>| unit.read(values[n].trim_matches('"'));
+                self.values.iter().map(number).collect()
+            };
+            let units = [NumberUnit::Plain, NumberUnit::Percent, NumberUnit::Seconds];
+            let (unit, values) = units.into_iter().find_map(|unit| Some((unit, all(unit)?)))?;
+            let differ =
+                values.iter().any(|x| *x != values[0]) && values.iter().all(|x| x.is_finite());
+            (key != SEED && differ).then_some(NumberKey { n, values, unit })
+        };
+        self.keys.iter().enumerate().find_map(key)
+    }
+
+    /// The values of a cell but for that of one key, in words; empty where there is no other key.
+    fn others(&self, cell: usize, but: usize) -> String {
+        let others = self.keys.iter().zip(&self.values[cell]).enumerate();
+        let word = |(_, (key, value)): (usize, (&String, &String))| match key.rsplit('.').next() {
+            Some("name") | None => value.clone(),
+            Some(short) => format!("{short} {value}"),
+        };
+        others.filter(|(n, _)| *n != but).map(word).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A figure against the swept number: each run, and a line through the means for each choice of the
+    /// other keys' values.
+    fn against(&self, key: &NumberKey, measure: &Measure, samples: &Samples) -> Panel {
+        let unit = measure.unit();
+        let (factor, symbol) = match key.unit {
+            NumberUnit::Plain => (1.0, None),
+            NumberUnit::Percent => (1.0, Some("%")),
+            NumberUnit::Seconds => (unit.seconds(), Some(unit.symbol())),
+        };
+        let mut lines: Vec<(String, Vec<usize>)> = Vec::new();
+        for cell in 0..self.cells.len() {
+            let name = self.others(cell, key.n);
+            match lines.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, cells)) => cells.push(cell),
+                None => lines.push((name, vec![cell])),
+            }
+        }
+        let (mut runs, mut means) = (Vec::new(), Vec::new());
+        for (colour, (name, mut cells)) in lines.into_iter().enumerate() {
+            cells.sort_by(|a, b| key.values[*a].total_cmp(&key.values[*b]));
+            let at = |cell: usize| key.values[cell] / factor;
+            let of = |cell: usize| samples.get(cell).map_or(&[][..], Vec::as_slice);
+            let run = |cell: usize| {
+                let figures = of(cell).iter().filter_map(|run| figure(run, measure.metric.name));
+                figures.map(move |y| Point::new(at(cell), measure.value(y)))
+            };
+            let points = cells.iter().flat_map(|cell| run(*cell)).collect();
+            runs.push(Series { name: "a run".to_owned(), colour, look: Look::Sample, points });
+            let mean = |cell: &usize| mean(of(*cell), measure, |y| Point::new(at(*cell), y));
+            let points = cells.iter().filter_map(mean).collect();
+            let name = if name.is_empty() { MEAN.to_owned() } else { name };
+            means.push(Series { name, colour, look: Look::Line, points });
+        }
+        let label = self.keys.get(key.n).map_or("", String::as_str);
+        let label = symbol.map_or(label.to_owned(), |symbol| format!("{label}, {symbol}"));
+        Panel {
+            title: format!("{} over {}", measure.name(), self.keys[key.n]),
+            x: Axis::new(label, scale(&key.values)),
+            y: Axis::new(measure.heading(), Scale::Linear),
+            series: runs.into_iter().chain(means).collect(),
+            ..Panel::default()
+        }
+    }
+
+    /// A figure of each cell as a bar.
+    fn bars(&self, measure: &Measure, samples: &Samples) -> Panel {
+        let mut series = Vec::new();
+        for (row, (samples, values)) in (0_u32..).zip(samples.iter().zip(&self.values)) {
+            let (row, colour, name) = (f64::from(row), row as usize, values.join(", "));
+            let bar = mean(samples, measure, |x| Point {
+                name: format!("{name}, mean"),
+                ..Point::new(x, row)
+            });
+            let points = bar.into_iter().collect();
+            series.push(Series { name: MEAN.to_owned(), colour, look: Look::Column, points });
+            let run = |x| Point { name: name.clone(), ..Point::new(measure.value(x), row + 0.3) };
+            let figures = samples.iter().filter_map(|run| figure(run, measure.metric.name));
+            let points = figures.map(run).collect();
+            series.push(Series { name: "a run".to_owned(), colour, look: Look::Sample, points });
+        }
+        Panel {
+            title: measure.name().to_owned(),
+            x: Axis::new(measure.heading(), Scale::FromZero),
+            rows: self.values.iter().map(|values| values.join(", ")).collect(),
+            series,
+            ..Panel::default()
+        }
+    }
+
+    /// One figure against another: each run, and the means with their intervals; joined where the values
+    /// are numbers of one key.
+    fn scatter(&self, samples: &Samples) -> Panel {
+        let first = self.cells.first().map(|cell| &cell.experiment);
+        let [x, y] = match first.map(|of| (of.scheduler.is_some(), of.jobs.is_some())) {
+            Some((false, true)) => ["mean_response_s", "mean_bounded_slowdown"],
+            Some((false, false)) => ["host_utilisation", "failed_normal"],
+            _ => ["makespan_s", "cost_usd"],
+        };
+        let measures = Self::measures(samples);
+        let [x, y] = [x, y].map(|name| measures.named(name));
+        let name = |values: &Vec<String>| {
+            if values.is_empty() { "runs".to_owned() } else { values.join(", ") }
+        };
+        let mut series = Vec::new();
+        for (colour, (values, samples)) in self.values.iter().zip(samples).enumerate() {
+            let at = |sample: &Sample, of: &Measure| {
+                sample.figure(of.metric.name).map(|figure| of.value(figure))
+            };
+            let point = |sample: &Sample| Some(Point::new(at(sample, &x)?, at(sample, &y)?));
+            let points = samples.iter().filter_map(point).collect();
+            series.push(Series { name: name(values), colour, look: Look::Sample, points });
+        }
+        let means = self.values.iter().zip(samples).filter_map(|(values, samples)| {
+            let along = estimate(samples, x.metric.name)?;
+            let at = x.value(along.mean);
+            let name = format!("mean of {}", name(values));
+            mean(samples, &y, |mean| Point { name, ..Point::new(at, mean) })
+        });
+        let is_line = self.keys.len() == 1 && self.number_key().is_some();
+        let (look, called) = match is_line {
+            true => (Look::Line, "means, in order"),
+            false => (Look::Mean, "means"),
+        };
+        let points = means.collect();
+        series.push(Series { name: called.to_owned(), colour: 7, look, points });
+        let over = match self.keys.is_empty() {
+            true => String::new(),
+            false => format!(", over {}", self.keys.join(" and ")),
+        };
+        Panel {
+            title: format!("{} against {}{over}", y.name(), x.name()),
+            x: Axis::new(x.heading(), Scale::Linear),
+            y: Axis::new(y.heading(), Scale::Linear),
+            series,
+            ..Panel::default()
+        }
+    }
+}
+
+/// The mean of a figure over runs as a point, with its interval; `at` places its value.
+fn mean(samples: &[Sample], measure: &Measure, at: impl FnOnce(f64) -> Point) -> Option<Point> {
+    let of = estimate(samples, measure.metric.name)?;
+    let value = |x: f64| measure.value(x);
+    let interval = of.ci95.map(|(low, high)| (value(low), value(high)));
+    Some(Point { interval, ..at(value(of.mean)) })
+}
+
+/// The scale of an axis with these numbers.
+fn scale(values: &[f64]) -> Scale {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if least > 0.0 && most >= least * WIDE { Scale::Logarithmic } else { Scale::Linear }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::super::Shared;
+    use super::*;
+
+    fn sweep(set: &[&str]) -> Sweep {
+        let set: Vec<_> = set.iter().map(|&s| s.to_owned()).collect();
+        Sweep::of("j60", &set, None, &Shared::default()).unwrap()
+    }
+
+    /// Two runs of each cell: their makespans are 100 s and 110 s times the number of the cell.
+    fn samples(of: &Sweep) -> Samples {
+        let sample = |makespan: f64| Sample {
+            figures: [("makespan_s", makespan), ("cost_usd", 1.0)]
+                .map(|(name, figure)| (name.to_owned(), figure))
+                .into(),
+            batches: [].into(),
+            steps: 0,
+            decisions: String::new(),
+        };
+        let cell = |n: u32| [100.0, 110.0].map(|s| sample(s * f64::from(n))).into();
+        (1..).take(of.cells.len()).map(cell).collect()
+    }
+
+    fn of_look(panel: &Panel, look: Look) -> Vec<(&str, Vec<(f64, f64)>)> {
+        let series = panel.series.iter().filter(|series| series.look == look);
+        let points = |series: &Series| series.points.iter().map(|p| (p.x, p.y)).collect();
+        series.map(|series| (series.name.as_str(), points(series))).collect()
+    }
+
+    #[test]
+    fn a_number_is_an_axis_and_the_other_key_the_lines() {
+        let set = ["scheduler.name=burst-hads,hads", "checkpoint.fixed=20s,5s"];
+        let of = sweep(&set);
+        let panels = of.plot(&samples(&of)).panels;
+        let titles: Vec<_> = panels.iter().map(|panel| panel.title.as_str()).collect();
+        let over = "cost against makespan, over scheduler.name and checkpoint.fixed";
+        assert_eq!(titles, ["makespan over checkpoint.fixed", "cost over checkpoint.fixed", over]);
+        assert_eq!(panels[0].x.label, "checkpoint.fixed, s");
+        assert_eq!(panels[0].y.label, "makespan, s");
+        // In order of the number, whatever the order of the list.
+        let lines = [
+            ("burst-hads", vec![(5.0, 210.0), (20.0, 105.0)]),
+            ("hads", vec![(5.0, 420.0), (20.0, 315.0)]),
+        ];
+        assert_eq!(of_look(&panels[0], Look::Line), lines);
+        assert!(
+            panels[0]
+                .series
+                .iter()
+                .all(|s| s.look == Look::Sample || s.points[0].interval.is_some())
+        );
+        assert_eq!(of_look(&panels[0], Look::Sample)[0].1.len(), 4, "each run is a point");
+    }
+
+    #[test]
+    fn words_are_bars() {
+        let of = sweep(&["scheduler.name=burst-hads,hads"]);
+        let panels = of.plot(&samples(&of)).panels;
+        assert_eq!(panels[0].rows, ["burst-hads", "hads"]);
+        let bars: Vec<_> =
+            of_look(&panels[0], Look::Column).into_iter().flat_map(|s| s.1).collect();
+        assert_eq!(bars, [(105.0, 0.0), (210.0, 1.0)]);
+        // Seeds are names of runs, however they look.
+        let of = sweep(&["seed=7,3"]);
+        assert_eq!(of.plot(&samples(&of)).panels[0].rows, ["7", "3"]);
+        assert!(sweep(&["scheduler.alpha=0.5"]).plot(&vec![Vec::new()]).panels.len() == 1);
+    }
+
+    #[test]
+    fn numbers_that_grow_tenfold_lie_by_their_logarithms() {
+        assert_eq!(scale(&[1.0, 10.0, 100.0]), Scale::Logarithmic);
+        assert_eq!(scale(&[0.0, 10.0, 100.0]), Scale::Linear);
+        assert_eq!(scale(&[0.1, 0.9]), Scale::Linear);
+        assert_eq!(NumberUnit::Percent.read("12.5%"), Some(12.5));
+        assert_eq!(NumberUnit::Seconds.read("1h30m"), Some(5_400.0));
+        assert_eq!(NumberUnit::Plain.read("hads"), None);
+    }
+}

@@ -1,0 +1,120 @@
+//! The tables of a sweep: for people, and for programs.
+
+use std::collections::BTreeSet;
+
+use dormouse_analysis::{METRICS, Metric, Sample, series};
+use dormouse_estimate::Estimate;
+use dormouse_view::{Cell as Shown, Column, Table};
+
+use super::grid::SEED;
+use super::{Sampled as _, Samples, Sweep};
+use crate::measures::{Measure, Measures};
+use crate::runs::{self, Run};
+
+impl Sweep {
+    /// The figures that people are told.
+    pub fn measures(samples: &Samples) -> Measures {
+        Measures::of_runs(samples, &[])
+    }
+
+    /// The table for people.
+    pub fn table(&self, samples: &Samples) -> Table {
+        let columns = Self::measures(samples).told.into_iter().map(|measure| {
+            let column = Column::mean(measure.heading()).digits(measure.digits());
+            (column, measure.metric.name, Some(measure))
+        });
+        self.with_means(samples, columns)
+    }
+
+    /// The same for programs, with the figures of what happened in no run; each in its own unit.
+    pub fn exact(&self, samples: &Samples) -> Table {
+        let there = figures(samples);
+        let metrics = Self::measures(samples).in_files().into_iter().map(|measure| measure.metric);
+        let columns = metrics
+            .filter(|metric| there.contains(metric.name))
+            .map(|metric| (Column::mean(metric.heading).digits(metric.digits), metric.name, None));
+        self.with_means(samples, columns)
+    }
+
+    /// A row for each cell: its values, and the means of these figures, in the unit of a measure if there is one.
+    fn with_means(
+        &self,
+        samples: &Samples,
+        columns: impl Iterator<Item = (Column, &'static str, Option<Measure>)>,
+    ) -> Table {
+        let mut table = Table::of(self.values.iter().zip(samples));
+        for (n, key) in self.keys.iter().enumerate() {
+            table = table.column(Column::text(key), |(values, _)| values[n].clone());
+        }
+        for (column, name, measure) in columns {
+            let value = |x: f64| measure.map_or(x, |measure| measure.value(x));
+            table = table.column(column, |(_, samples)| {
+                estimate(samples, name).map(|e| {
+                    let interval = e.ci95.map(|(low, high)| (value(low), value(high)));
+                    Shown::mean(value(e.mean), interval, e.n)
+                })
+            });
+        }
+        table.into()
+    }
+
+    /// `table.csv`. Several keys, and their values in the same order, are joined by semicolons.
+    pub fn csv(&self, samples: &Samples) -> String {
+        let there = figures(samples);
+        // The ones with names for people first, in their order.
+        let known = METRICS.iter().map(|metric| metric.name).filter(|name| there.contains(*name));
+        let others = there.iter().copied().filter(|name| Metric::named(name).is_none());
+        let metrics: Vec<&str> = known.chain(others).collect();
+        let lines = self.values.iter().zip(samples).flat_map(|(values, samples)| {
+            let of = |name| Some((values.join(";"), name, estimate(samples, name)?));
+            metrics.iter().copied().filter_map(of).collect::<Vec<_>>()
+        });
+        let number = |name: &str| Column::number(name).file_digits(6);
+        let table = Table::of(lines)
+            .column(Column::text("key"), |_| self.keys.join(";"))
+            .column(Column::text("value"), |(values, ..)| values.clone())
+            .column(Column::text("metric"), |(_, name, _)| *name)
+            .column(number("mean"), |(_, _, of)| of.mean)
+            .column(number("ci95_low"), |(_, _, of)| of.ci95.map(|(low, _)| low))
+            .column(number("ci95_high"), |(_, _, of)| of.ci95.map(|(_, high)| high))
+            .column(Column::count("n"), |(_, _, of)| of.n);
+        Table::from(table).to_csv()
+    }
+
+    /// Every run with its figures, a row each, with the values of its keys; seeds are 1 to `seeds`, unless
+    /// they are among the keys.
+    pub fn runs(&self, samples: &Samples, seeds: u64) -> Table {
+        let key = |(n, key): (usize, &String)| {
+            let is_number = self.values.iter().all(|values| values[n].parse::<f64>().is_ok());
+            let column = match is_number {
+                true if key == SEED => Column::count(key),
+                true => Column::number(key),
+                false => Column::text(key),
+            };
+            column.named(key)
+        };
+        let keys = self.keys.iter().enumerate().map(key);
+        let labels = [Column::text("experiment")].into_iter().chain(keys).collect();
+        let cells = self.cells.iter().zip(&self.values).zip(samples);
+        let runs = cells.flat_map(|((cell, values), samples)| {
+            cell.seeds(&(1..=seeds)).zip(samples).map(move |(seed, sample)| {
+                let labels = [&cell.name].into_iter().chain(values).cloned().collect();
+                Run { labels, seed, sample }
+            })
+        });
+        runs::table(labels, runs.collect())
+    }
+}
+
+/// The names of all figures of these samples.
+fn figures(samples: &Samples) -> BTreeSet<&str> {
+    let all = || samples.iter().flatten();
+    let (figures, batches) =
+        (all().flat_map(|s| s.figures.keys()), all().flat_map(|s| s.batches.keys()));
+    figures.chain(batches).map(String::as_str).collect()
+}
+
+/// The mean of a figure over the runs of a cell.
+pub(super) fn estimate(samples: &[Sample], metric: &str) -> Option<Estimate> {
+    series(samples, metric).estimate()
+}

@@ -1,0 +1,79 @@
+//! Examples of the commands about hosts, and of runs on several.
+
+use super::example::{Example, Examples};
+
+const ROOT: &str = "root";
+const SEVERAL: &str = "workers on other hosts";
+
+/// Examples in an order in which an identity is made before its tokens are printed.
+pub(super) const ALL: &[Examples] = &[
+    (
+        "doctor",
+        &[
+            Example::needing("root, for a good result", "dormouse doctor", "with real tasks"),
+            Example::needing(
+                "root, for a good result",
+                "dormouse doctor --quick --json",
+                "a look alone, for another program",
+            ),
+        ],
+    ),
+    (
+        "calibrate",
+        &[
+            Example::needing(ROOT, "dormouse calibrate", "the whole table, in four minutes"),
+            Example::needing(
+                ROOT,
+                "dormouse calibrate --quick --out here.json",
+                "a smaller table in a minute, into a file",
+            ),
+        ],
+    ),
+    (
+        "coordinator",
+        &[
+            Example::needing(
+                SEVERAL,
+                "dormouse coordinator j60-sc2 --listen 0.0.0.0 --workers 3 --out runs/bag",
+                "a run on three workers, which join with runs/bag/secret",
+            ),
+            Example::needing(
+                SEVERAL,
+                "dormouse coordinator j60-sc2 --out runs/bag --resume",
+                "begin it, or go on with it if it was begun",
+            ),
+        ],
+    ),
+    (
+        "worker",
+        &[
+            Example::needing(
+                ROOT,
+                "dormouse worker --coordinator lab1:7380 --secret-file secret",
+                "offer this host to the coordinator on lab1",
+            ),
+            Example::needing(
+                ROOT,
+                "dormouse worker --coordinator lab1:7380 --secret-file secret --name lab2 --wait 1h",
+                "under a name of its own, before the coordinator is there",
+            ),
+        ],
+    ),
+    (
+        "identity",
+        &[
+            Example::new("dormouse identity lab", "for runs to come: DORMOUSE_IDENTITY=lab"),
+            Example::new("dormouse identity week --valid 7d", "with tokens that are good a week"),
+        ],
+    ),
+    (
+        "token",
+        &[
+            Example::new("dormouse token lab --role worker", "for a host that is to join"),
+            Example::new(
+                "dormouse token lab --renew --valid 1d",
+                "a new one to look on with, in the place of the former",
+            ),
+        ],
+    ),
+];

@@ -1,0 +1,50 @@
+//! `dormouse identity` and `dormouse token`: who may come to a run.
+
+use std::time::Duration;
+
+use dormouse_coordinator::{make_identity, renew_token};
+use dormouse_identity::IdentityError;
+use dormouse_units::Span;
+
+use super::args::{IdentityArgs, TokenArgs};
+use super::failure::Failure;
+use super::print::print;
+
+fn real(span: Span) -> Duration {
+    Duration::from_micros(span.as_micros())
+}
+
+/// Makes an identity ahead of a run.
+pub(crate) fn identity(args: &IdentityArgs) -> Result<(), Failure> {
+    make_identity(&args.dir, real(args.valid))?;
+    let dir = args.dir.display();
+    print(&format!(
+        "give the coordinator $DORMOUSE_IDENTITY={dir}, its workers the file {dir}/secret by --secret-file \
+         or $DORMOUSE_SECRET_FILE; {dir}/secret.observer is to look on, {dir}/secret.operator to act"
+    ))
+}
+
+/// Prints a token of a run or an identity.
+pub(crate) fn token(args: &TokenArgs) -> Result<(), Failure> {
+    let TokenArgs { dir, role, renew, valid } = args;
+    if !dir.join(role.file()).exists() {
+        let why = match dir.is_dir() {
+            true => "there is no token in it: live runs have some, and identities",
+            false => "there is no such folder: give that of a live run, or of an identity",
+        };
+        let dir = dir.display();
+        return Err(Failure::BadInput(format!("{dir}: {why}; `dormouse identity DIR` makes one")));
+    }
+    let token = if *renew {
+        renew_token(dir, *role, real(*valid))?
+    } else {
+        super::worker::read_token(&dir.join(role.file()), *role)?
+    };
+    print(token.line().trim())
+}
+
+impl From<IdentityError> for Failure {
+    fn from(error: IdentityError) -> Self {
+        Self::BadInput(dormouse_experiment::chain(&error))
+    }
+}

@@ -1,0 +1,63 @@
+//! The arguments of `dormouse interrupt`: what is done to which VMs.
+
+use clap::Args;
+use dormouse_watch::WantedAction;
+
+use super::args::RunningArgs;
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("target").required(true).args(["vm", "kind", "zone", "all"])))]
+pub(crate) struct InterruptArgs {
+    #[command(flatten)]
+    pub(crate) at: RunningArgs,
+    /// What the provider is to do
+    #[arg(value_enum)]
+    pub(crate) action: ActionArg,
+    /// To one spot VM, by its number
+    #[arg(long, value_name = "N", value_parser = vm_number)]
+    pub(crate) vm: Option<u32>,
+    /// To all spot VMs of a type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub(crate) kind: Option<String>,
+    /// To all spot VMs of a zone
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) zone: Option<String>,
+    /// To all spot VMs
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Why, for the log
+    #[arg(long)]
+    pub(crate) why: Option<String>,
+}
+
+/// What the provider can be asked to do to spot VMs.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum ActionArg {
+    /// Freeze them at once and keep their memory
+    Hibernate,
+    /// Thaw those that the provider has hibernated
+    Resume,
+    /// Give notice, then take them
+    Preempt,
+    /// Recommend to replace them
+    Rebalance,
+}
+
+impl From<ActionArg> for WantedAction {
+    fn from(action: ActionArg) -> Self {
+        match action {
+            ActionArg::Hibernate => Self::Hibernate,
+            ActionArg::Resume => Self::Resume,
+            ActionArg::Preempt => Self::Preempt,
+            ActionArg::Rebalance => Self::Rebalance,
+        }
+    }
+}
+
+/// The number of a VM, also as it is called, such as vm3.
+fn vm_number(text: &str) -> Result<u32, String> {
+    let number = text.strip_prefix("vm").unwrap_or(text);
+    number
+        .parse()
+        .map_err(|_| "give a VM as the run calls it, such as vm3, or its number".to_owned())
+}

@@ -1,0 +1,217 @@
+//! The command `dormouse measure`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use dormouse_analysis::Mode;
+use dormouse_experiment::{
+    Experiment, Loaded, Measure, Measures, Override, Source, Sources, command_line,
+    identity_of_program, open, option,
+};
+use dormouse_report::output::{Header, Replaces, RunLog, Staging, live_header};
+use dormouse_units::{Ppm, TaskId};
+use dormouse_view::{Column, Table};
+
+use super::args::Say;
+use super::conduct::{ANY_PORT, Rehearsed};
+use super::experiment_name::EXPERIMENT;
+use super::failure::Failure;
+use super::own_args::OwnArgs;
+use super::print::show;
+use super::progress::Progress;
+use super::{experiment_keys, next_steps, preflight, terminal};
+use crate::live::{Conduct, conduct};
+use crate::measure::{measured, undisturbed};
+
+/// A scheduler that needs no run times stands in for the experiment's: nothing is scheduled but one task.
+const ANY: [(&str, &str); 2] = [
+    ("scheduler", "{ name = \"program\", command = [\"true\"] }"),
+    ("checkpoint", "{ policy = \"none\" }"),
+];
+
+#[derive(Debug, Args)]
+#[command(mut_arg("json", |json| json.help("Print what was measured as JSON")))]
+pub(crate) struct MeasureArgs {
+    /// A TOML file, or the name of a built-in experiment
+    #[arg(index = 1, required_unless_present = "on", value_parser = EXPERIMENT, hide_possible_values = true)]
+    experiment: Option<String>,
+    /// The experiment under whose cloud the command is measured, in the place of its tasks
+    #[arg(long, value_name = "EXPERIMENT", requires = "command", conflicts_with = "experiment", value_parser = EXPERIMENT, hide_possible_values = true)]
+    on: Option<String>,
+    /// Set any key of the experiment by its path
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    set: Vec<String>,
+    /// Every task that differs from the others, and not just one of each command
+    #[arg(long)]
+    all: bool,
+    /// Where what was measured goes
+    #[arg(long, value_name = "FILE", default_value = "measured.json")]
+    out: PathBuf,
+    #[command(flatten)]
+    own: OwnArgs,
+    #[command(flatten)]
+    say: Say,
+}
+
+pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
+    let Loaded { experiment, sources, .. } = opened(args)?;
+    let tasks = tasks(&experiment, args.all);
+    if tasks.is_empty() {
+        let why = "no task of it runs a program of yours; give [[workload.task]] a command, or one behind --";
+        return Err(Failure::BadInput(format!("{}: {why}", experiment.name)));
+    }
+    let alone = tasks.into_iter().map(|task| {
+        let alone = undisturbed(&experiment, task);
+        alone
+            .map(|alone| (task, alone))
+            .map_err(|why| Failure::BadInput(format!("{}: {why}", experiment.name)))
+    });
+    let alone = alone.collect::<Result<Vec<_>, _>>()?;
+    let needs_criu = alone.iter().any(|(_, alone)| alone.needs_criu());
+    preflight::check(&experiment.name, needs_criu, args.say)?;
+    super::log::begin(false);
+    let mut measures =
+        Measures { dormouse: env!("CARGO_PKG_VERSION").to_owned(), ..Measures::default() };
+    let mut progress = Progress::new(args.say.quiet, alone.len(), "programs");
+    for (n, (task, alone)) in alone.iter().enumerate() {
+        let (share, measure) = one(&experiment, (*task, alone), &sources)?;
+        measures.share = share;
+        measures.measures.push(measure);
+        progress.show(n as u64 + 1, measures.measures.len() as u64, "", None);
+    }
+    drop(progress);
+    write(&args.out, &measures)?;
+    if args.say.quiet {
+        return Ok(());
+    }
+    // Text and numbers: this can't fail.
+    let json = serde_json::to_value(&measures).unwrap_or_default();
+    show(args.say.json, json, || text(&measures, &experiment, &args.out))?;
+    next_steps::say(args.say, || next_steps::after_measure(words(args), &args.out));
+    Ok(())
+}
+
+/// The words that run what was measured: the command with its options, and the program.
+fn words(args: &MeasureArgs) -> (Vec<String>, Vec<String>) {
+    let mut run: Vec<_> = ["dormouse", "run"].map(str::to_owned).into();
+    run.extend(args.experiment.clone());
+    option(&mut run, "--on", &args.on);
+    option(&mut run, "--set", &args.set);
+    args.own.options(&mut run);
+    let mut program = Vec::new();
+    args.own.last_words(&mut program);
+    (run, program)
+}
+
+fn opened(args: &MeasureArgs) -> Result<Loaded, Failure> {
+    experiment_keys::check(&args.set)?;
+    let mut overrides =
+        args.set.iter().map(|text| Override::set(text)).collect::<Result<Vec<_>, _>>()?;
+    overrides.extend(ANY.map(|(path, value)| Override {
+        option: "measure",
+        path: path.to_owned(),
+        value: value.to_owned(),
+    }));
+    let experiment = args.experiment.as_deref().or(args.on.as_deref());
+    let own = args.own.said(args.on.is_some())?;
+    Ok(open(&Source { experiment, overrides, own, is_unmeasured: true, ..Source::default() })?)
+}
+
+/// The tasks that are measured: the first of each kind, or of each program.
+fn tasks(experiment: &Experiment, all: bool) -> Vec<TaskId> {
+    if !all {
+        return experiment.firsts_of_kinds().into_iter().map(|(task, _)| task).collect();
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    let programs = experiment.own_programs.iter();
+    programs.filter(|(_, it)| seen.insert(identity_of_program(it))).map(|(id, _)| *id).collect()
+}
+
+/// Runs a task by itself; what of a core its vCPU was, and what it took.
+fn one(
+    experiment: &Experiment,
+    (task, alone): (TaskId, &Experiment),
+    sources: &Sources,
+) -> Result<(Ppm, Measure), Failure> {
+    let name = experiment.setup.bag.tasks.get(task.get() as usize).map(|task| task.name.as_str());
+    let name = name.unwrap_or_default();
+    let broken = |why: String| Failure::Broken(format!("{name} can't be measured: {why}"));
+    let folder = tempfile::tempdir().map_err(|error| broken(error.to_string()))?;
+    let out = folder.path().join("run");
+    let header = Header::new(Mode::Live, command_line(["dormouse", "measure"]), alone.clone());
+    let Rehearsed { rehearsal, submissions, requests, .. } = Rehearsed::of(alone)?;
+    let staging = Staging::begin_in_place(&out, Replaces::Anything)?;
+    let conduct = Conduct {
+        header: &header,
+        scheduler: alone.scheduler()?,
+        rehearsal,
+        submissions,
+        requests,
+        listen: ANY_PORT,
+        local_workers: 1,
+        out: staging.path().to_path_buf(),
+        resume: false,
+        page: None,
+        sources: sources.clone(),
+    };
+    conduct_to_the_end(conduct)?;
+    let share = Ppm::new(live_header(staging.path())?.share_ppm);
+    let steps = RunLog::read(staging.path())?.steps.unwrap_or_default();
+    let measured =
+        measured(&steps, alone.live.speedup).map_err(|error| broken(error.to_string()))?;
+    let program = experiment.own_programs.get(&task);
+    let kind = experiment.own_tasks.tasks.get(&task);
+    let kind = kind.and_then(|task| experiment.own_tasks.kinds.get(task.kind as usize));
+    let measure = Measure {
+        task: name.to_owned(),
+        kind: kind.cloned().unwrap_or_default(),
+        program: program.map(|program| identity_of_program(program)).unwrap_or_default(),
+        measured,
+    };
+    Ok((share, measure))
+}
+
+fn conduct_to_the_end(how: Conduct<'_>) -> Result<(), Failure> {
+    conduct(how, |_| {})?;
+    Ok(())
+}
+
+fn write(path: &Path, measures: &Measures) -> Result<(), Failure> {
+    // Text and numbers: this can't fail.
+    let text = serde_json::to_string_pretty(measures).unwrap_or_default() + "\n";
+    std::fs::write(path, text)
+        .map_err(|error| Failure::BadInput(format!("--out {}: {error}", path.display())))
+}
+
+fn text(measures: &Measures, experiment: &Experiment, out: &Path) -> String {
+    let seconds = |us: u64| std::time::Duration::from_micros(us).as_secs_f64();
+    let speedup = experiment.live.speedup;
+    let share = experiment.live.share.unwrap_or(measures.share);
+    let exit = |it: &&Measure| match (it.measured.exit_status, it.measured.signal) {
+        (Some(status), _) => status.to_string(),
+        (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+    };
+    let table: Table = Table::of(measures.measures.iter())
+        .column(Column::text("task"), |it| it.task.as_str())
+        .column(Column::text("exit"), exit)
+        .column(Column::number("CPU time, s"), |it| seconds(it.measured.cpu_us))
+        .column(Column::number("waited, s"), |it| seconds(it.measured.waited_us))
+        .column(Column::number("took, s"), |it| seconds(it.measured.wall_us))
+        .column(Column::text("runtime"), |it| it.measured.runtime(share, speedup).to_string())
+        .column(Column::text("memory"), |it| it.measured.memory.to_string())
+        .column(Column::text("directory"), |it| it.measured.directory.to_string())
+        .into();
+    let mut text = table.to_text(terminal::stdout());
+    for it in &measures.measures {
+        if let Some(why) = &it.measured.not_dumped {
+            text.push_str(&format!(
+                "\n  {} can't be checkpointed by CRIU: {why}; have it save its work itself: saves = \"notice\"",
+                it.task
+            ));
+        }
+    }
+    format!(
+        "{text}\n\n  runtime = \"measured\" reads it: measured = \"{}\" under [workload], or --measured",
+        out.display()
+    )
+}

@@ -1,0 +1,67 @@
+//! What a program took and left, by the log of the run that it had to itself.
+
+use std::collections::BTreeMap;
+
+use dormouse_experiment::Measured;
+use dormouse_model::{Event, OwnEnd, ProgramExit, Report, Step};
+use dormouse_units::{Speedup, Time};
+
+/// Why nothing is known of a program.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// It never came to an end.
+    #[error("it did not come to an end: {0}")]
+    NoEnd(String),
+}
+
+/// What the only task of a run took and left, at this speed-up.
+///
+/// # Errors
+///
+/// It did not come to an end.
+pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Measured, MeasureError> {
+    let (mut began, mut ended) = (None::<Time>, None::<Time>);
+    let (mut end, mut cpu_us, mut was_kept, mut not_dumped) = (None, 0, false, None);
+    let mut why = "the run ended before".to_owned();
+    for step in steps {
+        let Event::Machine { report, .. } = &step.event else { continue };
+        match report {
+            Report::TaskStarted { .. } => began = Some(step.at),
+            Report::Ledger { own: Some(own), .. } => {
+                (end, ended) = (Some(OwnEnd::clone(own)), Some(step.at));
+            }
+            Report::TaskFinished { real_cpu_us, .. } => cpu_us = *real_cpu_us,
+            Report::TaskFailed { real_cpu_us, why: said, .. } => {
+                cpu_us = *real_cpu_us;
+                why.clone_from(said);
+            }
+            Report::CheckpointTaken { .. } => was_kept = true,
+            Report::CheckpointFailed { why, .. } => not_dumped = Some(why.clone()),
+            _ => {}
+        }
+    }
+    let (Some(end), Some(began), Some(ended)) = (end, began, ended) else {
+        return Err(MeasureError::NoEnd(why));
+    };
+    let (exit_status, signal) = match end.exit {
+        Some(ProgramExit::Status(status)) => (Some(status), None),
+        Some(ProgramExit::Signal(signal)) => (None, Some(signal)),
+        None => return Err(MeasureError::NoEnd(why)),
+    };
+    let wall = speedup.real(ended.since(began)).as_micros();
+    let outputs = end.files.iter().filter_map(|file| {
+        let path = file.path.strip_prefix(OwnEnd::OUTPUTS)?.strip_prefix('/')?;
+        Some((path.to_owned(), file.digest.clone()))
+    });
+    Ok(Measured {
+        exit_status,
+        signal,
+        wall_us: u64::try_from(wall).unwrap_or(u64::MAX),
+        cpu_us,
+        waited_us: end.real_waited_us,
+        memory: end.memory,
+        directory: end.directory,
+        outputs: outputs.collect::<BTreeMap<_, _>>(),
+        not_dumped: not_dumped.filter(|_| !was_kept),
+    })
+}

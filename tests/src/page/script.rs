@@ -1,0 +1,60 @@
+//! A page's commands as one script, and what it prints, block by block.
+
+use super::block::{Block, Kind};
+
+/// Beginning of the line after which the output of a block comes.
+const MARK: &str = "\u{1e}block ";
+
+/// The script of these blocks, for bash: all commands in order, in one shell that ends where one fails, and each file
+/// written where the page shows it. Before each block it prints a line with a mark, whatever the block before it
+/// left on the line.
+pub(super) fn script<'a>(blocks: impl IntoIterator<Item = &'a Block>) -> String {
+    let mut script = String::from("set -e\n");
+    for Block { kind, text, line, .. } in blocks {
+        match kind {
+            Kind::Commands { .. } => {
+                script.push_str(&mark(*line));
+                script.push_str(text);
+            }
+            Kind::File(name) => {
+                let file = format!("cat >{name} <<'END OF A FILE'\n{text}END OF A FILE\n");
+                script.push_str(&file);
+            }
+            Kind::Printed | Kind::Excerpt => {}
+        }
+    }
+    script.push_str(&mark(0));
+    script
+}
+
+/// The command that prints a mark.
+fn mark(line: usize) -> String {
+    format!("printf '\\n%s\\n' '{MARK}{line}'\n")
+}
+
+/// The output of a script by blocks: of each that was begun the line of its fence, and its output. Line 0 is the end.
+pub(super) fn outputs(printed: &str) -> Vec<(usize, String)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for line in printed.split_inclusive('\n') {
+        let number = line.trim_end().strip_prefix(MARK).and_then(|n| n.parse().ok());
+        match (number, found.last_mut()) {
+            (Some(number), _) => found.push((number, String::new())),
+            (None, Some((_, output))) => output.push_str(line),
+            (None, None) => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_output_has_the_line_of_its_block() {
+        let printed = format!("noise\n\n{MARK}3\nfirst\n\n{MARK}9\nhalf a line\n{MARK}0\n");
+        let first = (3, "first\n\n".to_owned());
+        let second = (9, "half a line\n".to_owned());
+        assert_eq!(outputs(&printed), [first, second, (0, String::new())]);
+    }
+}

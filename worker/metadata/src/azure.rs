@@ -1,0 +1,133 @@
+//! Azure's dialect: scheduled events, and the instance metadata service.
+
+mod items;
+
+use serde_json::{Value, json};
+
+use crate::{Method, Request, Response, Service, Taking};
+
+/// Versions of the scheduled events that are answered; all alike.
+const EVENT_VERSIONS: [&str; 6] =
+    ["2017-08-01", "2017-11-01", "2019-01-01", "2019-04-01", "2019-08-01", "2020-07-01"];
+/// Versions of the instance metadata that are answered; all alike.
+const INSTANCE_VERSIONS: [&str; 8] = [
+    "2017-04-02",
+    "2017-08-01",
+    "2017-12-01",
+    "2018-02-01",
+    "2019-06-01",
+    "2020-06-01",
+    "2021-02-01",
+    "2021-12-13",
+];
+
+/// What a request is answered.
+pub(crate) fn answer(service: &mut Service, request: &Request) -> Response {
+    if request.is_forwarded() {
+        return error(400, "Bad request. X-Forwarded-For is not allowed");
+    }
+    if request.header("metadata").is_none_or(|said| !said.eq_ignore_ascii_case("true")) {
+        return error(400, "Bad request. Required metadata header not specified");
+    }
+    match request.parts()[..] {
+        [_, "scheduledevents"] => match version(request, &EVENT_VERSIONS) {
+            Err(no) => no,
+            Ok(()) if request.method == Method::Post => approve(service, &request.body),
+            Ok(()) if request.is_reading() => Response::json(events(service).to_string()),
+            Ok(()) => error(405, "Method not allowed"),
+        },
+        [_, "instance", ref path @ ..] => match version(request, &INSTANCE_VERSIONS) {
+            Err(no) => no,
+            Ok(()) if !request.is_reading() => error(405, "Method not allowed"),
+            Ok(()) => found(&items::instance(&service.facts), path, request.query("format")),
+        },
+        [_, "versions"] => Response::json(json!({ "apiVersions": INSTANCE_VERSIONS }).to_string()),
+        _ => error(404, "Not found"),
+    }
+}
+
+fn version(request: &Request, known: &[&str]) -> Result<(), Response> {
+    match request.query("api-version") {
+        Some(version) if known.contains(&version) => Ok(()),
+        _ => {
+            let newest: Vec<_> = known.iter().rev().take(3).collect();
+            let why = "Bad request. api-version is invalid or was not specified in the request.";
+            let body = json!({ "error": why, "newest-versions": newest });
+            Err(Response::json(body.to_string()).with_status(400))
+        }
+    }
+}
+
+/// The document of scheduled events. Its number rises with each change.
+fn events(service: &Service) -> Value {
+    let event = service.notices.interruption.map(|interruption| {
+        let is_approved = service.notices.is_approved;
+        let kind = match interruption.taking {
+            Taking::Terminate | Taking::Stop => "Preempt",
+            Taking::Hibernate => "Freeze",
+        };
+        let not_before = if is_approved { String::new() } else { interruption.at.http() };
+        json!({
+            "EventId": event_id(service),
+            "EventType": kind,
+            "ResourceType": "VirtualMachine",
+            "Resources": [service.facts.name()],
+            "EventStatus": if is_approved { "Started" } else { "Scheduled" },
+            "NotBefore": not_before,
+            "Description": "",
+            "EventSource": "Platform",
+            "DurationInSeconds": -1,
+        })
+    });
+    let events: Vec<_> = event.into_iter().collect();
+    json!({ "DocumentIncarnation": service.notices.changes + 1, "Events": events })
+}
+
+fn event_id(service: &Service) -> String {
+    let at = service.notices.interruption.map_or(0, |it| it.at.as_micros());
+    service.facts.uuid(&format!("event {at}")).to_uppercase()
+}
+
+/// Takes the word that an event may begin. It begins when it was to all the same.
+fn approve(service: &mut Service, body: &[u8]) -> Response {
+    let asked: Result<Value, _> = serde_json::from_slice(body);
+    let ids = asked.ok().and_then(|asked| {
+        let requests = asked.get("StartRequests")?.as_array()?.clone();
+        requests.iter().map(|it| Some(it.get("EventId")?.as_str()?.to_owned())).collect()
+    });
+    let Some(ids): Option<Vec<String>> = ids else {
+        return error(400, "Bad request. The body has no StartRequests with an EventId each");
+    };
+    let ours = event_id(service);
+    if service.notices.interruption.is_none() || ids.iter().any(|id| *id != ours) {
+        return error(404, "There is no event of that EventId");
+    }
+    if !ids.is_empty() && !service.notices.is_approved {
+        service.notices.is_approved = true;
+        service.notices.changes += 1;
+    }
+    Response::json("")
+}
+
+/// What is at the end of a path, as JSON, or a single value as text where that is asked for.
+fn found(root: &Value, path: &[&str], format: Option<&str>) -> Response {
+    let found = path.iter().try_fold(root, |at, part| match part.parse::<usize>() {
+        Ok(place) if at.is_array() => at.get(place),
+        _ => at.get(*part),
+    });
+    match (found, format) {
+        (None, _) => error(404, "Not found"),
+        (Some(Value::String(text)), Some("text")) => Response::text(text.as_str()),
+        (Some(Value::Object(_) | Value::Array(_)), Some("text")) => {
+            error(400, "Bad request. Only a single value is text")
+        }
+        (Some(value), _) => Response::json(value.to_string()),
+    }
+}
+
+fn error(status: u16, why: &str) -> Response {
+    Response::json(json!({ "error": why }).to_string()).with_status(status)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+use super::*;
+use crate::{
+    Announcement,
+    service::tests::{service, taken},
+};
+
+const EVENTS: &str = "/metadata/scheduledevents?api-version=2020-07-01";
+
+fn ask(method: Method, target: &str) -> Request {
+    Request::new(method, target).with_header("Metadata", "true")
+}
+
+fn read(service: &mut Service, target: &str) -> Value {
+    let said = answer(service, &ask(Method::Get, target));
+    assert_eq!(said.status, 200, "{target}: {}", said.body);
+    serde_json::from_str(&said.body).expect("JSON")
+}
+
+fn approval(id: &str) -> Request {
+    let body = json!({ "StartRequests": [{ "EventId": id }] }).to_string().into_bytes();
+    Request { body, ..ask(Method::Post, EVENTS) }
+}
+
+#[test]
+fn nothing_is_scheduled_at_first() {
+    let document = read(&mut service(), EVENTS);
+    assert_eq!(document, json!({ "DocumentIncarnation": 1, "Events": [] }));
+}
+
+#[test]
+fn a_preemption_is_scheduled_and_approved() {
+    let mut service = service();
+    service.announce(taken(Taking::Terminate));
+    let document = read(&mut service, EVENTS);
+    assert_eq!(document["DocumentIncarnation"], 2);
+    let event = &document["Events"][0];
+    assert_eq!(event["EventType"], "Preempt");
+    assert_eq!(event["EventStatus"], "Scheduled");
+    assert_eq!(event["NotBefore"], "Tue, 09 Jun 2026 22:13:20 GMT");
+    assert_eq!(event["Resources"], json!(["ip-10-0-0-7"]));
+    let id = event["EventId"].as_str().expect("an id");
+    assert_eq!(answer(&mut service, &approval("another")).status, 404);
+    assert_eq!(answer(&mut service, &approval(id)).status, 200);
+    let document = read(&mut service, EVENTS);
+    assert_eq!(document["DocumentIncarnation"], 3);
+    let event = &document["Events"][0];
+    assert_eq!((&event["EventStatus"], &event["NotBefore"]), (&json!("Started"), &json!("")));
+    service.announce(Announcement::Resumed);
+    assert_eq!(read(&mut service, EVENTS)["Events"], json!([]));
+}
+
+#[test]
+fn a_hibernation_is_a_freeze() {
+    let mut service = service();
+    service.announce(taken(Taking::Hibernate));
+    assert_eq!(read(&mut service, EVENTS)["Events"][0]["EventType"], "Freeze");
+}
+
+#[test]
+fn an_instance_says_what_it_is() {
+    let mut service = service();
+    let at = |path: &str| format!("/metadata/instance{path}?api-version=2021-02-01");
+    let all = read(&mut service, &at(""));
+    assert_eq!(all["compute"]["vmSize"], "c5.large");
+    assert_eq!(all["compute"]["priority"], "Spot");
+    let address = "/network/interface/0/ipv4/ipAddress/0/privateIpAddress";
+    let text = format!("{}&format=text", at(address));
+    assert_eq!(answer(&mut service, &ask(Method::Get, &text)).body, "10.0.0.7");
+    let nothing = answer(&mut service, &ask(Method::Get, &at("/compute/nothing")));
+    assert_eq!(nothing.status, 404);
+}
+
+#[test]
+fn requests_have_a_header_and_a_version() {
+    let mut service = service();
+    let broken = Request { body: b"{}".to_vec(), ..ask(Method::Post, EVENTS) };
+    for (request, status) in [
+        (Request::new(Method::Get, EVENTS), 400),
+        (ask(Method::Get, EVENTS).with_header("X-Forwarded-For", "10.0.0.1"), 400),
+        (ask(Method::Get, "/metadata/scheduledevents"), 400),
+        (ask(Method::Get, "/metadata/scheduledevents?api-version=1999-01-01"), 400),
+        (ask(Method::Put, EVENTS), 405),
+        (broken, 400),
+        (ask(Method::Get, "/metadata/nothing?api-version=2021-02-01"), 404),
+    ] {
+        assert_eq!(answer(&mut service, &request).status, status, "{request:?}");
+    }
+}

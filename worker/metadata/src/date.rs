@@ -1,0 +1,104 @@
+//! Instants, as each dialect writes them.
+
+/// An instant of the calendar, in microseconds since 1970 (UTC).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnixTime(u64);
+
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+/// The first day of 1970 was a Thursday.
+const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+
+/// A date and a time of day, UTC.
+struct Civil {
+    weekday: &'static str,
+    year: u64,
+    /// From 1 on.
+    month: u64,
+    day: u64,
+    hour: u64,
+    minute: u64,
+    second: u64,
+}
+
+impl UnixTime {
+    /// The instant so many microseconds after the beginning of 1970.
+    #[must_use]
+    pub const fn from_micros(micros: u64) -> Self {
+        Self(micros)
+    }
+
+    /// Microseconds since the beginning of 1970.
+    #[must_use]
+    pub const fn as_micros(self) -> u64 {
+        self.0
+    }
+
+    /// Whole seconds from `earlier` to this instant; zero if it is later.
+    #[must_use]
+    pub const fn seconds_since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0) / 1_000_000
+    }
+
+    /// The instant as ISO 8601 has it, in whole seconds: `2026-09-18T08:22:00Z`.
+    #[must_use]
+    pub fn iso(self) -> String {
+        let Civil { year, month, day, hour, minute, second, .. } = self.civil();
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    }
+
+    /// The instant as HTTP has it: `Mon, 19 Sep 2026 18:29:47 GMT`.
+    #[must_use]
+    pub fn http(self) -> String {
+        let Civil { weekday, year, month, day, hour, minute, second } = self.civil();
+        let month = usize::try_from(month - 1).ok().and_then(|month| MONTHS.get(month));
+        let month = month.copied().unwrap_or_default();
+        format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
+    }
+
+    /// Years are counted from March, so that the day that some of them have more is the last.
+    fn civil(self) -> Civil {
+        let seconds = self.0 / 1_000_000;
+        let (days, of_day) = (seconds / 86_400, seconds % 86_400);
+        let since = days + 719_468;
+        let (era, of_era) = (since / 146_097, since % 146_097);
+        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let from_march = (5 * of_year + 2) / 153;
+        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+        let weekday = usize::try_from(days % 7).ok().and_then(|day| DAYS.get(day));
+        Civil {
+            weekday: weekday.copied().unwrap_or_default(),
+            year: era * 400 + year_of_era + u64::from(month <= 2),
+            month,
+            day: of_year - (153 * from_march + 2) / 5 + 1,
+            hour: of_day / 3_600,
+            minute: of_day / 60 % 60,
+            second: of_day % 60,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> UnixTime {
+        UnixTime::from_micros(seconds * 1_000_000 + 999_999)
+    }
+
+    #[test]
+    fn instants_are_those_of_the_calendar() {
+        assert_eq!(at(0).iso(), "1970-01-01T00:00:00Z");
+        assert_eq!(at(951_782_399).iso(), "2000-02-28T23:59:59Z");
+        assert_eq!(at(951_782_400).iso(), "2000-02-29T00:00:00Z");
+        assert_eq!(at(1_767_225_599).iso(), "2025-12-31T23:59:59Z");
+    }
+
+    #[test]
+    fn http_names_the_day_of_the_week() {
+        assert_eq!(at(0).http(), "Thu, 01 Jan 1970 00:00:00 GMT");
+        // The example of RFC 9110.
+        assert_eq!(at(784_111_777).http(), "Sun, 06 Nov 1994 08:49:37 GMT");
+    }
+}

@@ -1,0 +1,122 @@
+//! EC2's dialect: the instance metadata service, versions 1 and 2.
+
+mod items;
+
+use crate::{Method, Request, Response, Service, Tokens, UnixTime, token, tree::Node};
+
+const TOKEN: &str = "x-aws-ec2-metadata-token";
+const TTL: &str = "x-aws-ec2-metadata-token-ttl-seconds";
+/// The latter as it is answered.
+const TTL_OUT: &str = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds";
+/// Versions of the categories, by their dates; all are answered alike.
+const VERSIONS: [&str; 27] = [
+    "1.0",
+    "2007-01-19",
+    "2007-03-01",
+    "2007-08-29",
+    "2007-10-10",
+    "2007-12-15",
+    "2008-02-01",
+    "2008-09-01",
+    "2009-04-04",
+    "2011-01-01",
+    "2011-05-01",
+    "2012-01-12",
+    "2014-02-25",
+    "2014-11-05",
+    "2015-10-20",
+    "2016-04-19",
+    "2016-06-30",
+    "2016-09-02",
+    "2018-03-28",
+    "2018-08-17",
+    "2018-09-24",
+    "2019-10-01",
+    "2020-10-27",
+    "2021-01-03",
+    "2021-03-23",
+    "2021-07-15",
+    "2022-09-24",
+];
+const LATEST: &str = "latest";
+
+/// What a request is answered.
+pub(crate) fn answer(service: &Service, request: &Request, now: UnixTime) -> Response {
+    let answer = match request.parts()[..] {
+        [LATEST, "api", "token"] => token(service, request, now),
+        ref parts => read(service, request, parts, now),
+    };
+    answer.with("Server", "EC2ws")
+}
+
+/// Gives a token out.
+fn token(service: &Service, request: &Request, now: UnixTime) -> Response {
+    if request.method != Method::Put {
+        return error(405, "Method Not Allowed").with("Allow", "OPTIONS, PUT");
+    }
+    if request.is_forwarded() {
+        return error(403, "Forbidden");
+    }
+    let ttl = request.header(TTL).and_then(|ttl| ttl.trim().parse().ok());
+    match ttl.filter(|ttl| (1..=token::LONGEST).contains(ttl)) {
+        None => error(400, "Bad Request"),
+        Some(ttl) => {
+            let until = now.as_micros().saturating_add(ttl * 1_000_000);
+            let token = service.key.token(UnixTime::from_micros(until));
+            Response::text(token).with(TTL_OUT, ttl.to_string())
+        }
+    }
+}
+
+fn read(service: &Service, request: &Request, parts: &[&str], now: UnixTime) -> Response {
+    if !request.is_reading() {
+        return error(405, "Method Not Allowed").with("Allow", "GET, HEAD");
+    }
+    let left = match request.header(TOKEN) {
+        None if service.settings.tokens == Tokens::Required => return error(401, "Unauthorized"),
+        None => None,
+        Some(token) => match service.key.left(token, now) {
+            None => return error(401, "Unauthorized"),
+            left => left,
+        },
+    };
+    let found = found(service, parts);
+    match left {
+        Some(left) => found.with(TTL_OUT, left.to_string()),
+        None => found,
+    }
+}
+
+fn found(service: &Service, parts: &[&str]) -> Response {
+    let Some((version, path)) = parts.split_first() else {
+        let versions = VERSIONS.iter().chain([&LATEST]);
+        return Response::text(versions.copied().collect::<Vec<_>>().join("\n"));
+    };
+    if *version != LATEST && !VERSIONS.contains(version) {
+        return error(404, "Not Found");
+    }
+    if path.is_empty() {
+        return Response::text("dynamic\nmeta-data");
+    }
+    let tree = items::tree(&service.facts, &service.notices);
+    match tree.at(path) {
+        None => error(404, "Not Found"),
+        Some(Node::Value(text)) if text.starts_with(['{', '[']) => Response::json(text.as_str()),
+        Some(node) => Response::text(node.lines().join("\n")),
+    }
+}
+
+/// A page that says what is wrong, as EC2's is laid out.
+fn error(status: u16, what: &str) -> Response {
+    let title = format!("{status} - {what}");
+    let page = format!(
+        "<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Transitional//EN\"\n\t\
+         \"http://www.w3.org/TR/xhtml1/DTD/xhtml1-transitional.dtd\">\n<html xmlns=\"http://www.w3.org/1999/xhtml\" \
+         xml:lang=\"en\" lang=\"en\">\n <head>\n  <title>{title}</title>\n </head>\n <body>\n  <h1>{title}</h1>\n </body>\n\
+         </html>\n"
+    );
+    Response { content_type: "text/html", ..Response::text(page) }.with_status(status)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,152 @@
+use super::*;
+use crate::{
+    Announcement, Settings, Taking,
+    facts::tests::spot,
+    service::tests::{NOW, TAKEN, service, taken},
+};
+
+fn get(service: &Service, path: &str) -> (u16, String) {
+    let said = answer(service, &Request::new(Method::Get, path), NOW);
+    (said.status, said.body)
+}
+
+fn body(service: &Service, path: &str) -> String {
+    let (status, body) = get(service, path);
+    assert_eq!(status, 200, "{path}");
+    body
+}
+
+fn put(ttl: Option<&str>) -> Request {
+    let request = Request::new(Method::Put, "/latest/api/token");
+    match ttl {
+        Some(ttl) => request.with_header("X-aws-ec2-metadata-token-ttl-seconds", ttl),
+        None => request,
+    }
+}
+
+#[test]
+fn a_vm_says_what_it_is() {
+    let service = service();
+    for (path, value) in [
+        ("instance-type", "c5.large"),
+        ("instance-life-cycle", "spot"),
+        ("placement/availability-zone", "us-east-1a"),
+        // As botocore asks for its region.
+        ("placement/availability-zone/", "us-east-1a"),
+        ("placement/availability-zone-id", "use1-az1"),
+        ("placement/region", "us-east-1"),
+        ("local-ipv4", "10.0.0.7"),
+        ("local-hostname", "ip-10-0-0-7.ec2.internal"),
+        ("instance-id", spot().instance_id().as_str()),
+        ("events/maintenance/scheduled", "[]"),
+    ] {
+        assert_eq!(body(&service, &format!("/latest/meta-data/{path}")), value);
+    }
+    assert_eq!(body(&service, "/2021-07-15/meta-data/instance-type"), "c5.large");
+    let document = body(&service, "/latest/dynamic/instance-identity/document");
+    let document: serde_json::Value = serde_json::from_str(&document).expect("JSON");
+    assert_eq!(document["pendingTime"], "2026-05-28T20:26:40Z");
+    assert_eq!(document["instanceId"], spot().instance_id());
+}
+
+#[test]
+fn directories_are_listed_without_a_last_newline() {
+    let service = service();
+    assert!(body(&service, "/").ends_with("\n2022-09-24\nlatest"));
+    assert_eq!(body(&service, "/latest/"), "dynamic\nmeta-data");
+    assert_eq!(body(&service, "/latest/dynamic/"), "instance-identity/");
+    let placement = "availability-zone\navailability-zone-id\nregion";
+    assert_eq!(body(&service, "/latest/meta-data/placement/"), placement);
+    let all = body(&service, "/latest/meta-data/");
+    assert!(all.starts_with("ami-id\n") && all.contains("\nplacement/\n"), "{all}");
+    assert!(!all.contains("spot"), "nothing is announced: {all}");
+}
+
+#[test]
+fn what_is_not_there_is_not_found() {
+    let service = service();
+    for path in [
+        "/latest/meta-data/spot/instance-action",
+        "/latest/meta-data/spot/termination-time",
+        "/latest/meta-data/events/recommendations/rebalance",
+        "/latest/meta-data/iam/security-credentials/",
+        "/latest/meta-data/public-ipv4",
+        "/latest/user-data",
+        "/2099-01-01/meta-data/",
+        "/latest/meta-data/instance-id/more",
+    ] {
+        let (status, page) = get(&service, path);
+        assert!(status == 404 && page.contains("<h1>404 - Not Found</h1>"), "{path}: {status}");
+    }
+}
+
+#[test]
+fn a_termination_is_announced_in_both_forms() {
+    let mut service = service();
+    service.announce(taken(Taking::Terminate));
+    let action = "/latest/meta-data/spot/instance-action";
+    let said = answer(&service, &Request::new(Method::Get, action), NOW);
+    assert_eq!(said.content_type, "application/json");
+    assert_eq!(said.body, r#"{"action":"terminate","time":"2026-06-09T22:13:20Z"}"#);
+    assert_eq!(body(&service, "/latest/meta-data/spot/termination-time"), TAKEN.iso());
+    assert_eq!(body(&service, "/latest/meta-data/spot"), "instance-action\ntermination-time");
+}
+
+#[test]
+fn a_hibernation_has_no_time_of_termination() {
+    let mut service = service();
+    service.announce(taken(Taking::Hibernate));
+    let action = body(&service, "/latest/meta-data/spot/instance-action");
+    assert_eq!(action, r#"{"action":"hibernate","time":"2026-06-09T22:13:20Z"}"#);
+    assert_eq!(get(&service, "/latest/meta-data/spot/termination-time").0, 404);
+}
+
+#[test]
+fn a_recommendation_says_since_when() {
+    let mut service = service();
+    service.announce(Announcement::Rebalance(NOW));
+    service.announce(Announcement::Rebalance(TAKEN));
+    let said = body(&service, "/latest/meta-data/events/recommendations/rebalance");
+    assert_eq!(said, r#"{"noticeTime":"2026-06-09T10:13:20Z"}"#);
+}
+
+#[test]
+fn a_token_opens_what_needs_one_while_it_lasts() {
+    let mut service = service();
+    service.settings = Settings { tokens: Tokens::Required };
+    let said = answer(&service, &put(Some("60")), NOW);
+    assert_eq!((said.status, said.header(TTL_OUT)), (200, Some("60")));
+    let ask = Request::new(Method::Get, "/latest/meta-data/instance-type");
+    assert_eq!(answer(&service, &ask, NOW).status, 401);
+    let with = |token: &str| ask.clone().with_header("X-aws-ec2-metadata-token", token);
+    let after = |seconds: u64| UnixTime::from_micros(NOW.as_micros() + seconds * 1_000_000);
+    let said_then = answer(&service, &with(&said.body), after(10));
+    assert_eq!((said_then.status, said_then.header(TTL_OUT)), (200, Some("50")));
+    assert_eq!(answer(&service, &with(&said.body), after(60)).status, 401);
+    assert_eq!(answer(&service, &with("made up"), NOW).status, 401);
+}
+
+#[test]
+fn a_wrong_token_is_refused_where_none_is_needed() {
+    let ask = Request::new(Method::Get, "/latest/meta-data/");
+    let ask = ask.with_header("X-aws-ec2-metadata-token", "made up");
+    assert_eq!(answer(&service(), &ask, NOW).status, 401);
+}
+
+#[test]
+fn tokens_are_given_out_as_ec2_does() {
+    let service = service();
+    for (request, status) in [
+        (put(Some("1")), 200),
+        (put(Some("21600")), 200),
+        (put(Some("0")), 400),
+        (put(Some("21601")), 400),
+        (put(Some("soon")), 400),
+        (put(None), 400),
+        (put(Some("60")).with_header("X-Forwarded-For", "10.0.0.1"), 403),
+        (Request::new(Method::Get, "/latest/api/token"), 405),
+        (Request::new(Method::Put, "/latest/meta-data/"), 405),
+    ] {
+        assert_eq!(answer(&service, &request, NOW).status, status, "{request:?}");
+    }
+}

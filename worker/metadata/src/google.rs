@@ -1,0 +1,114 @@
+//! Google's dialect: the metadata server of Compute Engine, version 1.
+
+mod items;
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::{Answer, Request, Response, Service, tree::Node};
+
+/// The header without which nothing is answered, and which every answer has.
+pub(crate) const FLAVOR: &str = "metadata-flavor";
+const FLAVOR_OUT: &str = "Metadata-Flavor";
+const GOOGLE: &str = "Google";
+const ETAG: &str = "ETag";
+
+/// What a request is answered.
+pub(crate) fn answer(service: &Service, request: &Request) -> Answer {
+    let said = match refusal(request) {
+        Some(no) => Answer::Now(no),
+        None => read(service, request),
+    };
+    match said {
+        Answer::Now(said) => {
+            let said = said.with(FLAVOR_OUT, GOOGLE).with("Server", "Metadata Server for VM");
+            Answer::Now(said.with("X-XSS-Protection", "0").with("X-Frame-Options", "SAMEORIGIN"))
+        }
+        later @ Answer::Later { .. } => later,
+    }
+}
+
+fn refusal(request: &Request) -> Option<Response> {
+    let is_meant = request.header(FLAVOR).is_some_and(|said| said.eq_ignore_ascii_case(GOOGLE))
+        || request.header("x-google-metadata-request").is_some();
+    match () {
+        () if request.is_forwarded() => {
+            Some(error(403, "Forbidden", "X-Forwarded-For is not allowed here."))
+        }
+        () if !is_meant => {
+            Some(error(403, "Forbidden", "Missing required header: Metadata-Flavor: Google"))
+        }
+        () if !request.is_reading() => {
+            Some(error(405, "Method Not Allowed", "Metadata is only read here."))
+        }
+        () => None,
+    }
+}
+
+fn read(service: &Service, request: &Request) -> Answer {
+    let tree = items::tree(&service.facts, &service.notices);
+    let Some(node) = tree.at(&request.parts()) else {
+        return Answer::Now(error(404, "Not Found", "There is no such metadata here."));
+    };
+    let is_directory = matches!(node, Node::Directory(_));
+    if is_directory && !request.path.ends_with('/') {
+        let to = format!("{}/", request.path);
+        let moved = error(301, "Moved Permanently", "It is a directory.");
+        return Answer::Now(moved.with("Location", to));
+    }
+    let is_recursive = is_directory && request.is_set("recursive");
+    let content = written(node, is_recursive, request.query("alt"));
+    let etag = blake3::hash(content.body.as_bytes()).to_hex()[..16].to_owned();
+    if request.is_set("wait_for_change") && request.query("last_etag").is_none_or(|it| it == etag) {
+        let within = request.query("timeout_sec").and_then(|text| text.parse().ok());
+        return Answer::Later { etag, within: within.map(Duration::from_secs) };
+    }
+    Answer::Now(content.with(ETAG, etag))
+}
+
+/// A node as it is sent: a value or the names in a directory as text, all under it as JSON, unless the other is asked for.
+fn written(node: &Node, is_recursive: bool, alternative: Option<&str>) -> Response {
+    let text = |body: String| Response { content_type: "application/text", ..Response::text(body) };
+    let json = |value: &Value| Response::json(value.to_string());
+    match (node, alternative) {
+        (Node::Value(value), Some("json")) => json(&items::typed(value)),
+        (Node::Value(value), _) => text(value.clone()),
+        (_, Some("text")) if is_recursive => {
+            let mut lines = String::new();
+            in_lines(node, "", &mut lines);
+            text(lines)
+        }
+        _ if is_recursive => json(&items::value(node)),
+        _ => text(node.lines().into_iter().map(|line| line + "\n").collect()),
+    }
+}
+
+/// Every value under a node, each in a line behind its path.
+fn in_lines(node: &Node, path: &str, lines: &mut String) {
+    match node {
+        Node::Value(value) => {
+            lines.push_str(path);
+            lines.push(' ');
+            lines.push_str(value);
+            lines.push('\n');
+        }
+        Node::Directory(children) => {
+            for (name, child) in children {
+                let slash = if path.is_empty() { "" } else { "/" };
+                in_lines(child, &format!("{path}{slash}{name}"), lines);
+            }
+        }
+    }
+}
+
+fn error(status: u16, what: &str, why: &str) -> Response {
+    let page = format!(
+        "<!DOCTYPE html>\n<html lang=en>\n  <title>Error {status} ({what})</title>\n  <p><b>{status}.</b> {why}\n"
+    );
+    Response { content_type: "text/html; charset=UTF-8", ..Response::text(page) }
+        .with_status(status)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,25 @@
+//! What a program on an emulated VM reads of it and of its end, as clouds say it at 169.254.169.254.
+//!
+//! One [`Service`] is one VM's. It is told the time and what is announced, and answers requests in three dialects of the
+//! same facts: EC2's, Google's and Azure's. The server in front of it is the worker's.
+
+mod azure;
+mod date;
+mod ec2;
+mod facts;
+mod google;
+mod notices;
+mod place;
+mod request;
+mod response;
+mod service;
+mod token;
+mod tree;
+
+pub use date::UnixTime;
+pub use facts::{Announcement, Facts, Interruption, Market, Settings, Taking, Tokens};
+pub use place::Place;
+pub use request::{Method, Request};
+pub use response::{Answer, Response};
+pub use service::Service;
+pub use token::Key;

@@ -1,0 +1,72 @@
+//! Zones and regions by their names.
+
+/// Where a VM is: a zone of a region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The zone, such as `us-east-1a`.
+    pub zone: String,
+    /// The region of the zone, such as `us-east-1`.
+    pub region: String,
+}
+
+impl Place {
+    /// The place of a zone: EC2's zones are their region with a letter (`us-east-1a`), Google's have a hyphen before it
+    /// (`us-central1-a`). A zone of another form is a region of its own.
+    #[must_use]
+    pub fn of_zone(zone: &str) -> Self {
+        let region = match zone.strip_suffix(|last: char| last.is_ascii_lowercase()) {
+            Some(rest) if rest.ends_with('-') => rest.trim_end_matches('-'),
+            Some(rest) if rest.ends_with(|last: char| last.is_ascii_digit()) => rest,
+            _ => zone,
+        };
+        Self { zone: zone.to_owned(), region: region.to_owned() }
+    }
+
+    /// EC2's id of the zone, which is the same for all accounts: `use1-az1` for `us-east-1a`. Real accounts map letters to
+    /// ids each in its own way; here `a` is always 1.
+    #[must_use]
+    pub fn zone_id(&self) -> String {
+        let short: String = self
+            .region
+            .split('-')
+            .enumerate()
+            .map(|(n, part)| if n == 0 { part.to_owned() } else { abbreviated(part) })
+            .collect();
+        let letter = self.zone.bytes().last().filter(u8::is_ascii_lowercase).unwrap_or(b'a');
+        format!("{short}-az{}", letter - b'a' + 1)
+    }
+}
+
+/// A part of a region's name as ids of zones have it: directions by their first letters.
+fn abbreviated(part: &str) -> String {
+    const WORDS: [(&str, &str); 5] =
+        [("north", "n"), ("south", "s"), ("central", "c"), ("east", "e"), ("west", "w")];
+    WORDS.iter().fold(part.to_owned(), |short, (word, letter)| short.replace(word, letter))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_zone_has_its_region() {
+        for (zone, region) in [
+            ("us-east-1a", "us-east-1"),
+            ("us-central1-a", "us-central1"),
+            ("somewhere", "somewhere"),
+        ] {
+            assert_eq!(Place::of_zone(zone).region, region);
+        }
+    }
+
+    #[test]
+    fn ids_of_zones_abbreviate_their_region() {
+        for (zone, id) in [
+            ("us-east-1a", "use1-az1"),
+            ("ap-southeast-2c", "apse2-az3"),
+            ("eu-central-1b", "euc1-az2"),
+        ] {
+            assert_eq!(Place::of_zone(zone).zone_id(), id);
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! The metadata service of one VM: what has been announced to it, and who answers which request.
+
+use crate::{
+    Announcement, Answer, Facts, Interruption, Key, Request, Settings, UnixTime, azure, ec2,
+    google, notices::Notices,
+};
+
+/// The metadata service of one VM. It is told what time it is.
+#[derive(Debug)]
+pub struct Service {
+    pub(crate) facts: Facts,
+    pub(crate) settings: Settings,
+    pub(crate) key: Key,
+    pub(crate) notices: Notices,
+}
+
+impl Service {
+    /// The service of a VM of which nothing is announced.
+    #[must_use]
+    pub fn new(facts: Facts, settings: Settings, key: Key) -> Self {
+        Self { facts, settings, key, notices: Notices::default() }
+    }
+
+    /// Hears what the provider announces.
+    pub fn announce(&mut self, what: Announcement) {
+        let before = self.notices;
+        let Notices { interruption, rebalance, is_approved, .. } = &mut self.notices;
+        match what {
+            Announcement::Interruption(next) => {
+                *interruption = Some(next);
+                *is_approved = false;
+            }
+            // The first is what counts.
+            Announcement::Rebalance(since) => *rebalance = rebalance.or(Some(since)),
+            Announcement::Resumed => {
+                (*interruption, *rebalance, *is_approved) = (None, None, false);
+            }
+        }
+        if self.notices != before {
+            self.notices.changes += 1;
+        }
+    }
+
+    /// The interruption that is announced.
+    #[must_use]
+    pub const fn interruption(&self) -> Option<Interruption> {
+        self.notices.interruption
+    }
+
+    /// The notice of an interruption as a program reads it in EC2's dialect: `{"action":"terminate","time":"…"}`.
+    #[must_use]
+    pub fn notice(interruption: Interruption) -> String {
+        let Interruption { taking, at } = interruption;
+        serde_json::json!({ "action": taking.word(), "time": at.iso() }).to_string()
+    }
+
+    /// What a request is answered now, in the dialect of its path.
+    pub fn answer(&mut self, request: &Request, now: UnixTime) -> Answer {
+        match request.parts().first() {
+            Some(&"computeMetadata") => google::answer(self, request),
+            Some(&"metadata") => Answer::Now(azure::answer(self, request)),
+            // How Google's libraries find out whether they are on one of its VMs.
+            None if request.header(google::FLAVOR).is_some() => google::answer(self, request),
+            _ => Answer::Now(ec2::answer(self, request, now)),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::{Taking, facts::tests::spot};
+
+    /// The instant of tests: half a day before [`TAKEN`].
+    pub(crate) const NOW: UnixTime = UnixTime::from_micros(1_781_000_000_000_000);
+    /// When the VM of tests is taken: 2026-06-09T22:13:20Z.
+    pub(crate) const TAKEN: UnixTime = UnixTime::from_micros(1_781_043_200_000_000);
+
+    /// The service of a spot VM.
+    pub(crate) fn service() -> Service {
+        Service::new(spot(), Settings::default(), Key::new([3; 32]))
+    }
+
+    /// The notice of an interruption at [`TAKEN`].
+    pub(crate) const fn taken(taking: Taking) -> Announcement {
+        Announcement::Interruption(Interruption { taking, at: TAKEN })
+    }
+
+    #[test]
+    fn what_is_announced_is_over_after_a_hibernation() {
+        let mut service = service();
+        service.announce(Announcement::Rebalance(NOW));
+        service.announce(taken(Taking::Hibernate));
+        assert_eq!(service.interruption().map(|it| it.at), Some(TAKEN));
+        service.announce(Announcement::Resumed);
+        assert_eq!((service.interruption(), service.notices.rebalance), (None, None));
+        assert_eq!(service.notices.changes, 3);
+        service.announce(Announcement::Resumed);
+        assert_eq!(service.notices.changes, 3, "nothing has changed");
+    }
+
+    #[test]
+    fn a_notice_says_what_and_when() {
+        let notice = Service::notice(Interruption { taking: Taking::Stop, at: TAKEN });
+        assert_eq!(notice, r#"{"action":"stop","time":"2026-06-09T22:13:20Z"}"#);
+    }
+}

@@ -1,0 +1,239 @@
+//! What a coordinator can have of a worker: whoever is at the other end, a worker does not do what no
+//! run needs. `docs/bounds.md` has them in a table.
+
+use dormouse_proto::v1::{
+    CreateVm, MoveTask, OwnProgram, Program, Report, StartTask, command::Command,
+};
+use dormouse_tasks::cli::check_remote;
+
+/// VMs at the same time.
+pub(crate) const VMS: usize = 512;
+/// vCPUs of all VMs together, for each core that the worker offers, a part of one counted as one: with
+/// more of them one had less than the kernel's least quota in its longest period.
+pub(crate) const VCPUS_PER_CORE: u32 = 1024;
+/// The shares of a core that VMs of parallel jobs are promised together, as a multiple of the offer.
+pub(crate) const SHARES_PER_OFFER: u64 = 2;
+/// The vCPUs that a task or a plan names.
+const SEATS: usize = 1024;
+/// The points of its work at which a task is checkpointed.
+const CHECKPOINTS: usize = 65_536;
+/// The arguments of a program.
+const ARGUMENTS: usize = 64;
+/// The bytes of a program's arguments together.
+const ARGUMENT_BYTES: usize = 16 << 10;
+/// The arguments of a program of the user's own, and the variables of its environment.
+const OWN_WORDS: usize = 4096;
+/// The bytes of all of these together: the kernel takes two millions.
+const OWN_BYTES: usize = 1 << 20;
+/// The files that such a program begins with, and the patterns of those that it leaves.
+const OWN_FILES: usize = 10_000;
+/// The bytes of the name of a kind of VM.
+const NAME_BYTES: usize = 256;
+/// The programs that are measured before a run.
+pub(crate) const PROGRAMS: usize = 1024;
+/// The bytes of a reason that a worker reports.
+pub(crate) const WHY_BYTES: usize = 4 << 10;
+
+/// What a checkpoint may have beside its task's memory, in bytes, for each process.
+const IMAGE_MARGIN: u64 = 256 << 20;
+
+/// How many bytes a checkpoint of a task may have. What a task is said to fill is what its program is
+/// told to, roughly: twice that, and what a process has besides.
+pub(crate) fn image_bytes(order: &StartTask) -> u64 {
+    let processes = order.seats.as_ref().map_or(1, |seats| seats.vcpus.len()).max(1);
+    let margin = IMAGE_MARGIN.saturating_mul(u64::try_from(processes).unwrap_or(1));
+    let directory = order.own.as_ref().map_or(0, |own| own.directory_bytes);
+    order.memory_bytes.saturating_mul(2).saturating_add(margin).saturating_add(directory)
+}
+
+/// Whether a command is one that a run can need.
+///
+/// # Errors
+/// In words, what about it is not.
+pub(crate) fn check(command: &Command) -> Result<(), String> {
+    match command {
+        Command::CreateVm(CreateVm { kind, metadata, .. }) => {
+            let zone = metadata.as_ref().map_or(0, |of| of.zone.len());
+            most("bytes of a name", kind.len().max(zone), NAME_BYTES)
+        }
+        Command::StartTask(start) => check_start(start),
+        Command::MoveTask(MoveTask { vcpus, .. }) => most("vCPUs of a task", vcpus.len(), SEATS),
+        _ => Ok(()),
+    }
+}
+
+fn check_start(start: &StartTask) -> Result<(), String> {
+    let seats = start.seats.as_ref().map_or(0, |seats| seats.vcpus.len());
+    most("vCPUs of a task", seats, SEATS)?;
+    most("checkpoints of a task", start.checkpoints_ppm.len(), CHECKPOINTS)?;
+    let plan = start.plan.as_ref().map_or(0, |plan| plan.usage_ppm.len());
+    most("processes of a plan", plan, SEATS)?;
+    match (&start.own, &start.program) {
+        (Some(own), _) => check_own(own),
+        (None, Some(program)) => check_program(program),
+        (None, None) => Err("no program is named".to_owned()),
+    }
+}
+
+/// Whether a program of the user's own is one that a worker starts.
+fn check_own(own: &OwnProgram) -> Result<(), String> {
+    let length = |words: &[String]| words.iter().map(String::len).fold(0, usize::saturating_add);
+    let env = own.env.iter().map(|(name, value)| name.len() + value.len());
+    if own.argv.is_empty() {
+        return Err("no program is named".to_owned());
+    }
+    most("arguments of a program", own.argv.len().max(own.verify.len()), OWN_WORDS)?;
+    most("variables of an environment", own.env.len(), OWN_WORDS)?;
+    most("inputs of a program", own.inputs.len(), OWN_FILES)?;
+    most("outputs of a program", own.outputs.len(), OWN_FILES)?;
+    let words = length(&own.argv) + length(&own.verify) + length(&own.outputs);
+    let bytes = words.saturating_add(env.fold(0, usize::saturating_add));
+    most("bytes of a program's arguments and environment", bytes, OWN_BYTES)
+}
+
+/// Whether a program is one of a run.
+///
+/// # Errors
+/// In words, what else it is.
+pub(crate) fn check_program(program: &Program) -> Result<(), String> {
+    most("arguments of a program", program.args.len(), ARGUMENTS)?;
+    let bytes = program.args.iter().map(String::len).fold(0, usize::saturating_add);
+    most("bytes of a program's arguments", bytes, ARGUMENT_BYTES)?;
+    check_remote(program.args.iter().map(String::as_str)).map_err(|error| super::explain(&error))
+}
+
+fn most(what: &str, found: usize, most: usize) -> Result<(), String> {
+    match found <= most {
+        true => Ok(()),
+        false => Err(format!("{found} {what}, and a worker takes {most}")),
+    }
+}
+
+/// What the VMs of a worker take of its offer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Occupancy {
+    /// VMs that are there.
+    pub(crate) vms: usize,
+    /// The vCPUs of all those VMs.
+    pub(crate) vcpus: u64,
+    /// The shares of a core that theirs are promised, in millionths.
+    pub(crate) core_ppm: u64,
+}
+
+impl Occupancy {
+    /// What a VM takes.
+    pub(crate) fn by(create: &CreateVm) -> Self {
+        let vcpus = u64::from(create.vcpus);
+        let core_ppm = vcpus.saturating_mul(create.core_ppm.map_or(0, u64::from));
+        Self { vms: 1, vcpus, core_ppm }
+    }
+
+    /// What both take.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            vms: self.vms.saturating_add(other.vms),
+            vcpus: self.vcpus.saturating_add(other.vcpus),
+            core_ppm: self.core_ppm.saturating_add(other.core_ppm),
+        }
+    }
+
+    /// Whether a worker that offers so many thousandths of a core has room for all this.
+    ///
+    /// # Errors
+    /// In words, what there is too much of.
+    pub(crate) fn fits(self, millicores: u32) -> Result<(), String> {
+        let vcpus = u64::from(millicores.div_ceil(1000)) * u64::from(VCPUS_PER_CORE);
+        let shares = u64::from(millicores) * 1000 * SHARES_PER_OFFER;
+        let Self { vms, vcpus: asked, core_ppm } = self;
+        match self {
+            _ if vms > VMS => {
+                Err(format!("it would be VM {vms} of this worker, which takes {VMS}"))
+            }
+            _ if asked > vcpus => Err(format!(
+                "the worker's VMs would have {asked} vCPUs, and it offers {millicores} thousandths of a core, for \
+                 up to {vcpus}"
+            )),
+            _ if core_ppm > shares => Err(format!(
+                "the vCPUs of the worker's VMs would be {core_ppm} millionths of a core, and it offers \
+                 {millicores} thousandths"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A report whose reason is not longer than others take.
+pub(crate) fn shorten(mut report: Report) -> Report {
+    use dormouse_proto::v1::report::Report as Body;
+    let why = match &mut report.report {
+        Some(Body::VmFailed(failed)) => Some(&mut failed.why),
+        Some(Body::TaskFailed(failed)) => Some(&mut failed.why),
+        Some(Body::CheckpointFailed(failed)) => Some(&mut failed.why),
+        Some(Body::Unsupported(unsupported)) => Some(&mut unsupported.what),
+        _ => None,
+    };
+    if let Some(why) = why {
+        *why = shortened(std::mem::take(why));
+    }
+    report
+}
+
+/// A reason that is not longer than others take.
+fn shortened(mut why: String) -> String {
+    const MORE: &str = " [...]";
+    if why.len() > WHY_BYTES {
+        let end = (0..=WHY_BYTES - MORE.len()).rev().find(|at| why.is_char_boundary(*at));
+        why.truncate(end.unwrap_or(0));
+        why.push_str(MORE);
+    }
+    why
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_proto::v1::Seats;
+
+    use super::*;
+
+    fn create(vcpus: u32, core_ppm: Option<u32>) -> Occupancy {
+        Occupancy::by(&CreateVm { vcpus, core_ppm, ..CreateVm::default() })
+    }
+
+    #[test]
+    fn a_worker_has_room_for_what_it_offers_and_not_for_any_number() {
+        assert_eq!(create(64, None).fits(2000), Ok(()));
+        assert_eq!(create(64, Some(15_000)).fits(1000), Ok(()));
+        assert!(create(64, Some(100_000)).fits(1000).is_err_and(|why| why.contains("millionths")));
+        for vcpus in [100_000, 4_000_000_000] {
+            assert!(create(vcpus, None).fits(2000).is_err_and(|why| why.contains("vCPUs")));
+        }
+        let many = (0..=VMS).fold(Occupancy::default(), |all, _| all.and(create(1, None)));
+        assert!(many.fits(64_000).is_err_and(|why| why.contains("VM 513")));
+    }
+
+    #[test]
+    fn lists_and_texts_of_commands_are_bounded() {
+        let program = |args: &[&str]| {
+            Some(Program { args: args.iter().map(|arg| (*arg).to_owned()).collect() })
+        };
+        let start = StartTask { program: program(&["vector"]), ..StartTask::default() };
+        let refused = |start: StartTask| check(&Command::StartTask(start)).is_err();
+        assert!(!refused(start.clone()));
+        let seats = Some(Seats { vcpus: vec![0; SEATS + 1], ..Seats::default() });
+        assert!(refused(StartTask { seats, ..start.clone() }));
+        let checkpoints_ppm = vec![0; CHECKPOINTS + 1];
+        assert!(refused(StartTask { checkpoints_ppm, ..start.clone() }));
+        assert!(refused(StartTask { program: program(&["vector", "--progress", "/x"]), ..start }));
+        assert!(refused(StartTask::default()));
+        assert!(check_program(&Program { args: vec!["x".repeat(ARGUMENT_BYTES + 1)] }).is_err());
+        let kind = "k".repeat(NAME_BYTES + 1);
+        assert!(check(&Command::CreateVm(CreateVm { kind, ..CreateVm::default() })).is_err());
+    }
+
+    #[test]
+    fn a_long_reason_is_cut_between_characters() {
+        assert_eq!(shortened("short".to_owned()), "short");
+        let cut = shortened("\u{e4}".repeat(WHY_BYTES));
+        assert!(cut.len() <= WHY_BYTES && cut.ends_with("[...]"), "{}", cut.len());
+    }
+}

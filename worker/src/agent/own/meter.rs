@@ -1,0 +1,73 @@
+//! What a program of the user's own got, and what of its promise it did not want.
+
+use std::time::{Duration, Instant};
+
+use super::wants::{Wants, wanted_by};
+
+/// What a program of the user's own got, and what of its promise it did not want. CPU time is in nanoseconds.
+#[derive(Debug, Default)]
+pub(crate) struct OwnMeter {
+    /// CPU time of its work, with what it came with.
+    pub(crate) worked: u64,
+    /// CPU time that it was promised while it did not want to compute.
+    pub(crate) unwanted: u64,
+    /// For how long it did not.
+    pub(crate) waited: Duration,
+    /// How long it took, without the time that its VM was frozen, once it has ended.
+    pub(crate) took: Option<Duration>,
+    /// The most memory that it was seen to have, in bytes.
+    pub(crate) memory: u64,
+    wants: Wants,
+}
+
+impl OwnMeter {
+    /// Takes down what it got, and what its threads wanted; `share`: how much of a host core it is promised
+    /// now, in ppm; `stands`: whether it has stood still since it was seen last.
+    pub(crate) fn see(
+        &mut self,
+        worked: u64,
+        (threads, memory): (&[i32], u64),
+        share: u32,
+        stands: bool,
+    ) {
+        self.worked = self.worked.max(worked);
+        self.memory = self.memory.max(memory);
+        if stands {
+            self.wants.pause();
+        }
+        let threads = threads.iter().filter_map(|thread| wanted_by(*thread));
+        let waited = self.wants.waited(Instant::now(), threads);
+        self.waited += waited;
+        let unwanted = u128::from(share) * waited.as_nanos() / 1_000_000;
+        self.unwanted += u64::try_from(unwanted).unwrap_or(u64::MAX);
+    }
+
+    /// Nothing is counted until it is seen again: its VM is frozen, or it is being dumped.
+    pub(crate) fn pause(&mut self) {
+        self.wants.pause();
+    }
+
+    /// What it has done of work that is `whole` CPU time, in ppm: all of it only at its end. Time in which
+    /// it waited counts as what it was promised meanwhile.
+    pub(crate) fn done_ppm(&self, whole: u64) -> u32 {
+        const MOST: u32 = 999_999;
+        let done = u128::from(self.worked) + u128::from(self.unwanted);
+        let ppm = done * 1_000_000 / u128::from(whole.max(1));
+        u32::try_from(ppm).unwrap_or(MOST).min(MOST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_counts_as_time_that_passed_and_never_as_the_end() {
+        let mut meter = OwnMeter { worked: 300, unwanted: 200, ..OwnMeter::default() };
+        assert_eq!(meter.done_ppm(1000), 500_000);
+        meter.see(200, (&[], 7), 500_000, false);
+        assert_eq!((meter.worked, meter.memory, meter.waited), (300, 7, Duration::ZERO));
+        meter.worked = 5000;
+        assert_eq!((meter.done_ppm(1000), meter.done_ppm(0)), (999_999, 999_999));
+    }
+}

@@ -1,0 +1,16 @@
+//! Programs of the user's own as tasks: what they are started with, what they are promised and get, and
+//! what they leave.
+
+mod end;
+mod keep;
+mod launch;
+mod meter;
+mod order;
+mod snapshot;
+mod wants;
+
+pub(crate) use end::{end_of, failure};
+pub(crate) use keep::{Kept, keep};
+pub(crate) use launch::{bring_inputs, from_directory, is_kept_while_it_runs, is_saved_by_criu};
+pub(crate) use meter::OwnMeter;
+pub(crate) use snapshot::take;

@@ -1,0 +1,63 @@
+//! Checkpoints of a program's directory alone, for one that saves its work there itself.
+
+use std::time::Instant;
+
+use dormouse_units::{Attempt, Ppm};
+
+use crate::{
+    agent::{
+        host::{Host, limit},
+        launch::Place,
+        report::explain,
+        snapshot::{Snapshot, SnapshotError},
+    },
+    criu::AfterDump,
+    process::{self, Task, ask_to_stop, await_stop, resume_all},
+    store::{Checkpoint, Progress},
+    workspace::TaskName,
+};
+
+/// Takes a checkpoint of the directory of a program, which stands still meanwhile, and of which a part is `due`
+/// to be in it and a part is known to be done. Blocks for as long as that takes.
+pub(crate) fn take(
+    host: &Host,
+    place: &Place,
+    name: &TaskName,
+    attempt: Attempt,
+    task: &Task,
+    (due, done): (Option<Ppm>, Option<Ppm>),
+    after: AfterDump,
+) -> Result<Snapshot, SnapshotError> {
+    let Some(inside) = place.gate.dump() else {
+        return Err(SnapshotError { overtaken: true, ..SnapshotError::new("its VM freezes") });
+    };
+    let there = || Ok(place.groups.slot_pids(place.cpu, place.slot)?);
+    let stopped_at = Instant::now();
+    let done = done.unwrap_or_default();
+    let ppm = due.map_or(done, |due| due.min(done));
+    let progress = Progress { attempt: attempt.get(), progress_ppm: ppm.get(), cpu_ns: 0 };
+    let saved = ask_to_stop(task.pid())
+        .and_then(|()| await_stop(task.pid(), limit::DUMP))
+        .map_err(|e| explain(&e))
+        .and_then(|()| process::stop_all(there, limit::DUMP).map_err(|e| explain(&*e)))
+        .and_then(|()| save(host, name, progress));
+    drop(inside);
+    match &saved {
+        Ok(_) if after == AfterDump::Kill => {
+            let _ = task.kill();
+        }
+        Ok(_) => {}
+        // One that has ended needs it no more.
+        Err(_) => {
+            let _ = resume_all(there().unwrap_or_default());
+        }
+    }
+    let checkpoint = saved.map_err(SnapshotError::new)?;
+    let dump = stopped_at.elapsed();
+    Ok(Snapshot { checkpoint, ppm: ppm.get(), stopped_at, dump, foreign_ns: 0 })
+}
+
+fn save(host: &Host, name: &TaskName, progress: Progress) -> Result<Checkpoint, String> {
+    let directory = host.workspace().task(name);
+    host.store().save_directory(name, &directory, progress).map_err(|e| explain(&e))
+}

@@ -1,0 +1,162 @@
+//! Contents of files, by their digests: those that the coordinator lacks, and those that a task begins with.
+
+use std::{collections::BTreeSet, fs::File, io, sync::Arc};
+
+use blake3::Hash;
+use bytes::Bytes;
+use dormouse_proto::v1::{ContentChunk, ContentRef, Contents};
+use tokio::time::timeout;
+
+use super::parcel::{ChunkReader, ChunkWriter};
+use super::{FetchError, NotSent, Pass, Pauses, Put, Transfers, explain, told, turn};
+use crate::{
+    contents::{Cache, ContentError, Held, Incoming},
+    directory::Input,
+};
+
+/// How many contents are asked for in one message.
+const ASKED: usize = 1024;
+
+/// The run, the task and the attempt that contents are of.
+pub(crate) type Of<'a> = (&'a str, u32, u32);
+
+/// Opens a content by its digest, or says why it can't.
+pub(crate) type Open = Arc<dyn Fn(&Hash) -> Result<File, String> + Send + Sync>;
+
+/// A digest as the wire has it.
+pub(super) fn wire(digest: &Hash) -> Bytes {
+    Bytes::copy_from_slice(digest.as_bytes())
+}
+
+pub(super) fn reference((run, task, attempt): Of<'_>, digest: &Hash, bytes: u64) -> ContentRef {
+    ContentRef { run: run.to_owned(), task, attempt, digest: wire(digest), bytes }
+}
+
+impl Transfers {
+    /// Sends those of the contents that the coordinator lacks, each of which `open` opens, again and again while the
+    /// coordinator is away and the VM is there; how many bytes have moved.
+    ///
+    /// # Errors
+    /// In words: why one of them is not with the coordinator.
+    pub(crate) async fn put_contents(
+        &self,
+        pass: &Pass,
+        of: Of<'_>,
+        contents: Vec<(Hash, u64)>,
+        open: Open,
+    ) -> Result<u64, String> {
+        let mut pauses = Pauses::default();
+        loop {
+            match self.send_contents(of, contents.clone(), Arc::clone(&open)).await {
+                Err(NotSent { unanswered: true, why, .. }) => {
+                    pauses.wait(pass).await.map_err(|_| why)?;
+                }
+                done => return done.map_err(|NotSent { why, .. }| why),
+            }
+        }
+    }
+
+    pub(super) async fn send_contents(
+        &self,
+        of: Of<'_>,
+        contents: Vec<(Hash, u64)>,
+        open: Open,
+    ) -> Result<u64, NotSent> {
+        let mut sent = 0;
+        for some in contents.chunks(ASKED) {
+            let mut lacking = self.lacking(some).await?;
+            let wanted: Vec<_> = some
+                .iter()
+                .copied()
+                .filter(|(digest, _)| lacking.remove(digest.as_bytes()))
+                .collect();
+            for (digest, bytes) in wanted {
+                let open = Arc::clone(&open);
+                let mut client = self.contents.clone();
+                let put: Put<ContentChunk> = Box::new(move |stream| {
+                    Box::pin(async move {
+                        client.put(stream).await.map(|receipt| receipt.into_inner().bytes)
+                    })
+                });
+                let write = move |writer: &mut ChunkWriter<ContentChunk>| {
+                    let mut file = open(&digest)?;
+                    let mut file = io::Read::take(&mut file, bytes);
+                    let copied = io::copy(&mut file, writer).and_then(|copied| {
+                        writer.finish()?;
+                        Ok(copied)
+                    });
+                    copied.map_err(|e| format!("the content {digest}: {}", explain(&e)))
+                };
+                sent += self.upload(reference(of, &digest, bytes), write, put).await?;
+            }
+        }
+        Ok(sent)
+    }
+
+    /// The digests of those of the contents that the coordinator lacks.
+    async fn lacking(&self, contents: &[(Hash, u64)]) -> Result<BTreeSet<[u8; 32]>, NotSent> {
+        if contents.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let digests = contents.iter().map(|(digest, _)| wire(digest)).collect();
+        let mut client = self.contents.clone();
+        let asked = timeout(self.still, client.lacks(Contents { digests })).await;
+        let answer = asked.map_err(|_| explain(&self.stuck()))??.into_inner();
+        Ok(answer.digests.iter().filter_map(|digest| digest[..].try_into().ok()).collect())
+    }
+
+    /// Brings the contents of a task's inputs here, again and again while the coordinator is away, and holds them.
+    ///
+    /// # Errors
+    /// One of them cannot be had, or there is no room for them.
+    pub(crate) async fn fetch_contents(
+        &self,
+        cache: &Cache,
+        pass: &Pass,
+        of: Of<'_>,
+        inputs: &[Input],
+    ) -> Result<Arc<Held>, FetchError> {
+        let wanted = inputs.iter().map(|input| (input.digest, input.bytes));
+        let held = cache.hold(wanted).map_err(|e| FetchError::Transport(explain(&e)))?;
+        let mut pauses = Pauses::default();
+        for digest in held.missing() {
+            let bytes = inputs.iter().find(|input| input.digest == digest).map_or(0, |it| it.bytes);
+            loop {
+                let incoming = held.receive(digest, bytes);
+                let incoming = incoming.map_err(|e| FetchError::Transport(explain(&e)))?;
+                match self.get_content(pass, reference(of, &digest, bytes), incoming).await {
+                    Err(FetchError::Unanswered(_)) => pauses.wait(pass).await?,
+                    Err(error) => return Err(error),
+                    Ok(()) => break,
+                }
+            }
+            held.came(&digest);
+        }
+        Ok(Arc::new(held))
+    }
+
+    /// Fetches a content to where it is received.
+    pub(super) async fn get_content(
+        &self,
+        pass: &Pass,
+        reference: ContentRef,
+        incoming: Incoming,
+    ) -> Result<(), FetchError> {
+        let turn = pass.unless_revoked(turn(&self.fetches)).await??;
+        let mut client = self.contents.clone();
+        let asked = timeout(self.still, client.get(reference));
+        let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
+        let stream = response.map_err(told)?.into_inner();
+        self.take(pass, turn, stream, |reader| receive(reader, incoming)).await
+    }
+}
+
+fn receive(reader: &mut ChunkReader, mut incoming: Incoming) -> Result<(), ContentError> {
+    while let Some(chunk) = reader.next() {
+        incoming.write(&chunk)?;
+    }
+    incoming.finish()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use std::{
+    collections::BTreeMap,
+    net::TcpListener,
+    path::Path,
+    pin::Pin,
+    sync::{Mutex, MutexGuard},
+};
+
+use dormouse_proto::v1::{
+    self, ContentReceipt,
+    content_store_server::{ContentStore, ContentStoreServer},
+};
+use tokio_stream::{Stream, wrappers::TcpListenerStream};
+use tonic::{Request, Response, Status, Streaming, transport::Endpoint};
+
+use super::*;
+use crate::agent::gate::Gate;
+
+/// Contents in memory, and how many bytes have come.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<All>>);
+
+type All = (BTreeMap<Vec<u8>, Vec<u8>>, u64);
+
+impl Kept {
+    fn lock(&self) -> MutexGuard<'_, All> {
+        self.0.lock().unwrap()
+    }
+}
+
+#[tonic::async_trait]
+impl ContentStore for Kept {
+    type GetStream = Pin<Box<dyn Stream<Item = Result<ContentChunk, Status>> + Send>>;
+
+    async fn lacks(&self, asked: Request<Contents>) -> Result<Response<Contents>, Status> {
+        let mut digests = asked.into_inner().digests;
+        digests.retain(|digest| !self.lock().0.contains_key(&digest[..]));
+        Ok(Response::new(Contents { digests }))
+    }
+
+    async fn put(
+        &self,
+        chunks: Request<Streaming<ContentChunk>>,
+    ) -> Result<Response<ContentReceipt>, Status> {
+        let (mut chunks, mut of, mut content) = (chunks.into_inner(), None, Vec::new());
+        while let Some(chunk) = chunks.message().await? {
+            of = of.or(chunk.content);
+            content.extend_from_slice(&chunk.data);
+        }
+        let mut kept = self.lock();
+        let bytes = content.len() as u64;
+        kept.0.insert(of.unwrap().digest.to_vec(), content);
+        kept.1 += bytes;
+        Ok(Response::new(ContentReceipt { bytes }))
+    }
+
+    async fn get(
+        &self,
+        asked: Request<v1::ContentRef>,
+    ) -> Result<Response<Self::GetStream>, Status> {
+        let kept = self.lock().0.get(&asked.get_ref().digest[..]).cloned();
+        let content = kept.ok_or_else(|| Status::not_found("there is no such content"))?;
+        let chunks: Vec<_> = content
+            .chunks(1000)
+            .map(|data| Ok(ContentChunk { content: None, data: data.to_vec().into() }))
+            .collect();
+        Ok(Response::new(Box::pin(tokio_stream::iter(chunks))))
+    }
+}
+
+/// Transfers with a coordinator that keeps contents in memory.
+fn transfers(kept: &Kept) -> Transfers {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    let incoming = TcpListenerStream::new(tokio::net::TcpListener::from_std(listener).unwrap());
+    let service = ContentStoreServer::new(kept.clone());
+    let server = tonic::transport::Server::builder().add_service(service);
+    tokio::spawn(server.serve_with_incoming(incoming));
+    Transfers::new(Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy())
+}
+
+fn files(directory: &Path, contents: &[&[u8]]) -> (Vec<(Hash, u64)>, Open) {
+    let of = |content: &&[u8]| (blake3::hash(content), content.len() as u64);
+    for content in contents {
+        std::fs::write(directory.join(of(content).0.to_hex().as_str()), content).unwrap();
+    }
+    let directory = directory.to_owned();
+    let open: Open = Arc::new(move |digest| {
+        File::open(directory.join(digest.to_hex().as_str())).map_err(|e| e.to_string())
+    });
+    (contents.iter().map(of).collect(), open)
+}
+
+const OF: Of<'_> = ("run", 7, 1);
+
+#[tokio::test]
+async fn only_what_is_lacking_is_sent() {
+    let (dir, kept) = (tempfile::tempdir().unwrap(), Kept::default());
+    let (transfers, pass) = (transfers(&kept), Gate::new().pass());
+    let (large, changed) = (vec![1; 600_000], vec![2; 300_000]);
+    let (contents, open) = files(dir.path(), &[&large, b""]);
+    let sent = transfers.put_contents(&pass, OF, contents, open).await;
+    assert_eq!((sent, kept.lock().1), (Ok(600_000), 600_000));
+    let (contents, open) = files(dir.path(), &[&large, &changed, b""]);
+    let sent = transfers.put_contents(&pass, OF, contents, open).await;
+    assert_eq!((sent, kept.lock().1), (Ok(300_000), 900_000));
+    assert_eq!(kept.lock().0.len(), 3);
+    // One that is not there any more is said to be so.
+    let gone: Open = Arc::new(|_| Err("it has gone".to_owned()));
+    let missing = vec![(blake3::hash(b"gone"), 4)];
+    assert_eq!(
+        transfers.put_contents(&pass, OF, missing, gone).await,
+        Err("it has gone".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn inputs_come_once_and_what_is_damaged_does_not_come() {
+    let (dir, kept) = (tempfile::tempdir().unwrap(), Kept::default());
+    let (transfers, pass) = (transfers(&kept), Gate::new().pass());
+    let cache = Cache::open(&dir.path().join("contents")).unwrap();
+    let input = |content: &[u8]| Input {
+        path: "a".to_owned(),
+        digest: blake3::hash(content),
+        bytes: content.len() as u64,
+        executable: false,
+    };
+    let content = vec![3; 10_000];
+    let digest = blake3::hash(&content).as_bytes().to_vec();
+    kept.lock().0.insert(digest.clone(), content.clone());
+    let inputs = [input(&content), input(&content)];
+    let held = transfers.fetch_contents(&cache, &pass, OF, &inputs).await.unwrap();
+    assert!(held.missing().is_empty());
+    // It is here: the coordinator is asked no more.
+    kept.lock().0.clear();
+    transfers.fetch_contents(&cache, &pass, OF, &inputs).await.unwrap();
+    let absent = transfers.fetch_contents(&cache, &pass, OF, &[input(b"absent")]).await;
+    assert!(matches!(absent, Err(FetchError::Absent(_))), "{absent:?}");
+    let other = input(b"another one");
+    kept.lock().0.insert(other.digest.as_bytes().to_vec(), b"Another one".to_vec());
+    let error = transfers.fetch_contents(&cache, &pass, OF, &[other]).await.unwrap_err();
+    assert!(explain(&error).contains("its digest does not fit"), "{error}");
+    pass.revoke();
+    let revoked = transfers.fetch_contents(&cache, &pass, OF, &[input(b"absent")]).await;
+    assert!(matches!(revoked, Err(FetchError::Revoked(_))), "{revoked:?}");
+}

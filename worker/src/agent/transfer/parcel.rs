@@ -1,0 +1,128 @@
+//! Bytes in chunks, each a message of the wire.
+
+use std::io::{self, Read, Write};
+
+use bytes::{Buf, Bytes, BytesMut};
+use dormouse_proto::v1::{CheckpointChunk, CheckpointRef, ContentChunk, ContentRef};
+use tokio::sync::mpsc;
+
+/// Bytes in one chunk.
+pub(super) const CHUNK: usize = 256 * 1024;
+
+/// A message that is a chunk of something; the first one says of what.
+pub(super) trait Parcel: Send + Sized + 'static {
+    /// What the chunks are of.
+    type Of: Send + 'static;
+
+    fn new(of: Option<Self::Of>, data: Bytes) -> Self;
+    fn data(&self) -> &Bytes;
+    fn into_data(self) -> Bytes;
+}
+
+impl Parcel for CheckpointChunk {
+    /// A checkpoint, and the digests of the contents that it refers to.
+    type Of = (CheckpointRef, Vec<Bytes>);
+
+    fn new(of: Option<Self::Of>, data: Bytes) -> Self {
+        let (checkpoint, contents) = of.unzip();
+        Self { checkpoint, data, contents: contents.unwrap_or_default() }
+    }
+
+    fn data(&self) -> &Bytes {
+        &self.data
+    }
+
+    fn into_data(self) -> Bytes {
+        self.data
+    }
+}
+
+impl Parcel for ContentChunk {
+    type Of = ContentRef;
+
+    fn new(content: Option<ContentRef>, data: Bytes) -> Self {
+        Self { content, data }
+    }
+
+    fn data(&self) -> &Bytes {
+        &self.data
+    }
+
+    fn into_data(self) -> Bytes {
+        self.data
+    }
+}
+
+/// Collects what is written into chunks. Blocks where the wire is slower.
+pub(super) struct ChunkWriter<M: Parcel> {
+    chunks: mpsc::Sender<M>,
+    /// Until the first chunk has gone.
+    of: Option<M::Of>,
+    buffer: BytesMut,
+}
+
+impl<M: Parcel> ChunkWriter<M> {
+    pub(super) fn new(chunks: mpsc::Sender<M>, of: M::Of) -> Self {
+        Self { chunks, of: Some(of), buffer: BytesMut::new() }
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        let data = self.buffer.split().freeze();
+        self.chunks
+            .blocking_send(M::new(self.of.take(), data))
+            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    }
+
+    /// Sends what is left, and one chunk of nothing where nothing was written at all.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        if self.of.is_some() { self.send() } else { self.flush() }
+    }
+}
+
+impl<M: Parcel> Write for ChunkWriter<M> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(CHUNK - self.buffer.len());
+        let (now, _) = bytes.split_at(taken);
+        self.buffer.extend_from_slice(now);
+        if self.buffer.len() == CHUNK {
+            self.send()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        if self.buffer.is_empty() { Ok(()) } else { self.send() }
+    }
+}
+
+/// Reads chunks as one stream.
+pub(super) struct ChunkReader {
+    chunks: mpsc::Receiver<Bytes>,
+    current: Bytes,
+}
+
+impl ChunkReader {
+    pub(super) fn new(chunks: mpsc::Receiver<Bytes>) -> Self {
+        Self { chunks, current: Bytes::new() }
+    }
+
+    /// The next chunk, whole; `None` after the last.
+    pub(super) fn next(&mut self) -> Option<Bytes> {
+        self.chunks.blocking_recv()
+    }
+}
+
+impl Read for ChunkReader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.current.is_empty() {
+            match self.chunks.blocking_recv() {
+                Some(chunk) => self.current = chunk,
+                None => return Ok(0),
+            }
+        }
+        let taken = buffer.len().min(self.current.len());
+        let (into, _) = buffer.split_at_mut(taken);
+        self.current.copy_to_slice(into);
+        Ok(taken)
+    }
+}

@@ -1,0 +1,82 @@
+//! Programs that save their work at a notice: what is asked of them meanwhile is put off until they have had the
+//! time to do so.
+
+use std::time::Instant;
+
+use dormouse_proto::v1::{Announce, StopTask, TaskRef, announce::What};
+use dormouse_units::{Ppm, Time};
+
+use super::{clock::Asked, notices::at_notice, owner::Owner};
+use crate::agent::report::Key;
+
+/// The part of its notice that a program has to save its work; in the rest its directory goes to the coordinator.
+const TO_SAVE: (u32, u32) = (3, 4);
+
+/// What is asked of a program that saves its work.
+#[derive(Debug)]
+pub(super) enum Request {
+    Checkpoint(TaskRef),
+    Stop(StopTask, Asked),
+}
+
+/// The save that a program makes at a notice.
+#[derive(Debug)]
+pub(crate) struct LastSave {
+    /// When it is taken for done.
+    until: Instant,
+    /// What of its work was done at the notice: what comes later may not be saved.
+    pub(super) done: Ppm,
+    /// What is asked meanwhile.
+    put_off: Option<Request>,
+}
+
+impl Owner {
+    /// Notes that the programs of the VM that save their work at a notice do so from now on, if what is said is one.
+    pub(super) fn await_saves(&mut self, said: &Announce, asked: &Asked) {
+        let (Some(What::TerminateAtUs(end)), Some(decided)) = (said.what, asked.at) else { return };
+        let notice = self.host.speedup.real(Time::from_micros(end).since(decided));
+        let until = asked.decided() + notice * TO_SAVE.0 / TO_SAVE.1;
+        let running = self.attempts.iter().filter(|it| self.lives.is_running(it.key));
+        let savers = running.filter(|it| at_notice(&it.order).is_some());
+        let savers: Vec<Key> = savers.map(|it| it.key).collect();
+        for key in savers {
+            self.meter_own(key);
+            if let Some(attempt) = self.attempt(key) {
+                let done = Ppm::new(attempt.done_ppm());
+                attempt.last_save = Some(LastSave { until, done, put_off: None });
+            }
+        }
+    }
+
+    /// Puts off what is asked of an attempt that is still saving its work; gives it back if it is not.
+    pub(super) fn put_off(&mut self, key: Key, request: Request) -> Option<Request> {
+        let save = self.attempt(key).and_then(|attempt| attempt.last_save.as_mut());
+        let Some(save) = save.filter(|save| Instant::now() < save.until) else {
+            return Some(request);
+        };
+        // A program that is stopped is kept thereby.
+        if !matches!(save.put_off, Some(Request::Stop(..))) {
+            save.put_off = Some(request);
+        }
+        None
+    }
+
+    /// When the first of the requests that are put off is due.
+    pub(super) fn put_off_until(&self) -> Option<Instant> {
+        let saves = self.attempts.iter().filter_map(|it| it.last_save.as_ref());
+        saves.filter(|save| save.put_off.is_some()).map(|save| save.until).min()
+    }
+
+    /// Does what was put off and is due by now.
+    pub(super) fn do_put_off(&mut self, now: Instant) {
+        let saves = self.attempts.iter_mut().filter_map(|it| it.last_save.as_mut());
+        let due = saves.filter(|save| save.until <= now);
+        let due: Vec<Request> = due.filter_map(|save| save.put_off.take()).collect();
+        for request in due {
+            match request {
+                Request::Checkpoint(of) => self.checkpoint_now(of),
+                Request::Stop(stop, asked) => self.obey_stop(stop, &asked),
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What the programs of a VM are told of it.
+
+use std::sync::Arc;
+
+use dormouse_metadata::{Announcement, Key, Service, Settings, Tokens};
+use dormouse_proto::v1::{Announce, CreateVm, Metadata};
+use tokio::task::spawn_blocking;
+
+use super::{clock::Asked, owner::Owner};
+use crate::{
+    agent::{host::Host, report::explain},
+    cgroup,
+    metadata::{Clock, Endpoint, Moment, announcement, facts},
+};
+
+/// The metadata of a VM: its endpoint, and the clock of the times there.
+#[derive(Debug)]
+pub(crate) struct VmMetadata {
+    pub(crate) endpoint: Endpoint,
+    clock: Clock,
+}
+
+impl VmMetadata {
+    /// The metadata of a VM that is being made; `None` where it is to have none. A VM whose endpoint can't be
+    /// had is made all the same.
+    pub(super) async fn of(
+        host: &Host,
+        create: &CreateVm,
+        asked: &Asked,
+        groups: &Arc<cgroup::Vm>,
+    ) -> Option<Self> {
+        let of = create.metadata.as_ref()?;
+        let clock = Clock { speedup: host.speedup, zero_unix_us: of.zero_unix_us };
+        match open(&host.run, create, of, clock, asked, groups).await {
+            Ok(endpoint) => Some(Self { endpoint, clock }),
+            Err(why) => {
+                tracing::warn!(vm = create.vm, why, "a VM has no metadata endpoint");
+                None
+            }
+        }
+    }
+}
+
+async fn open(
+    run: &str,
+    create: &CreateVm,
+    of: &Metadata,
+    clock: Clock,
+    asked: &Asked,
+    groups: &Arc<cgroup::Vm>,
+) -> Result<Endpoint, String> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(|error| error.to_string())?;
+    let tokens = if of.tokens_required { Tokens::Required } else { Tokens::Optional };
+    let facts = facts(run, create, of, clock, moment(asked));
+    let address = facts.address;
+    let service = Service::new(facts, Settings { tokens }, Key::new(key));
+    let hop_limit = Some(of.hop_limit).filter(|hops| (1..=255).contains(hops));
+    let groups = Arc::clone(groups);
+    let opening = spawn_blocking(move || {
+        Endpoint::open(groups.cell().map(AsRef::as_ref), service, address, hop_limit)
+    });
+    opening.await.map_err(|error| explain(&error))?.map_err(|error| explain(&error))
+}
+
+/// When a command was decided on.
+fn moment(asked: &Asked) -> Moment {
+    Moment::ago(asked.decided().elapsed(), asked.at)
+}
+
+impl Owner {
+    /// The provider announces something to the VM.
+    pub(super) fn announced(&mut self, said: &Announce, asked: &Asked) {
+        let Some(metadata) = &self.metadata else { return };
+        let Some(what) = announcement(said, metadata.clock, moment(asked)) else { return };
+        metadata.endpoint.announce(what);
+        if let (Announcement::Interruption(_), Some(notice)) = (what, metadata.endpoint.notice()) {
+            self.await_saves(said, asked);
+            self.tell_programs(&notice);
+        }
+    }
+
+    /// A program on the VM is about to be dumped.
+    pub(crate) fn hang_up(&self) {
+        if let Some(metadata) = &self.metadata {
+            metadata.endpoint.hang_up();
+        }
+    }
+
+    /// The VM is in use again: what was announced before is over.
+    pub(super) fn resumed(&self) {
+        if let Some(metadata) = &self.metadata {
+            metadata.endpoint.announce(Announcement::Resumed);
+        }
+    }
+
+    /// What programs on the VM have in their environment, so that they find its metadata.
+    pub(crate) fn own_env(&self) -> Vec<(String, String)> {
+        self.metadata.as_ref().map_or_else(Vec::new, |metadata| metadata.endpoint.own_env())
+    }
+}

@@ -1,0 +1,135 @@
+//! What a task that is a program of the user's own gets: its processes are all that are in its slot.
+
+use std::{sync::Arc, time::Duration};
+
+use dormouse_vm::life::Event;
+
+use crate::{
+    agent::{
+        own::{Kept, end_of, failure, keep},
+        report::{Key, micros},
+        vm::owner::{Message, Owner},
+    },
+    process::{self, Ended},
+};
+
+impl Owner {
+    /// Takes down what a program of the user's own got by now, if an attempt is one.
+    pub(crate) fn meter_own(&mut self, key: Key) {
+        let Some(attempt) = self.seen(key).filter(|it| it.own.is_some()) else { return };
+        let Some(promise) = attempt.promise().filter(|_| attempt.process.is_some()) else { return };
+        let (cpu, slot) = (attempt.cpu(), promise.slot);
+        let charged = match self.groups.slot_cpu_ns(cpu, slot) {
+            Ok(charged) => charged,
+            Err(error) => {
+                tracing::warn!(%error, "the CPU time of {} is not known", attempt.name);
+                return;
+            }
+        };
+        let charges = promise.charges;
+        let beside = charges.base + charges.birth + charges.criu;
+        let worked = charged.saturating_sub(beside) + promise.came_with;
+        let share = self.share_promised(attempt);
+        let stands = attempt.standing.is_some();
+        let threads = self.groups.slot_threads(cpu, slot).unwrap_or_default();
+        let pid = attempt.process.as_ref().map(|process| process.pid());
+        let memory = pid.and_then(|pid| process::resident_bytes(pid).ok()).unwrap_or_default();
+        if let Some(own) = self.attempt(key).and_then(|attempt| attempt.own.as_mut()) {
+            own.see(worked, (&threads, memory), share, stands);
+        }
+    }
+
+    /// Does something to each process of a task: of a program of the user's own to all that are in its slot.
+    ///
+    /// # Errors
+    /// What could not be done to one of them.
+    pub(crate) fn each_of(
+        &self,
+        key: Key,
+        pid: i32,
+        to: fn(i32) -> process::Result<()>,
+    ) -> process::Result<()> {
+        to(pid)?;
+        let Some(attempt) = self.seen(key).filter(|it| it.own.is_some()) else { return Ok(()) };
+        let Some(promise) = attempt.promise() else { return Ok(()) };
+        let others = self.groups.slot_pids(attempt.cpu(), promise.slot).unwrap_or_default();
+        others.into_iter().filter(|other| *other != pid).try_for_each(to)
+    }
+
+    /// Sees to the end of a program of the user's own, if the attempt is one: what it left is kept, and only
+    /// then has it ended for its coordinator.
+    pub(crate) fn own_has_ended(&mut self, key: Key, ended: Ended) -> bool {
+        let now = self.pass();
+        self.meter_own(key);
+        let Some(attempt) = self.seen(key).filter(|attempt| attempt.own.is_some()) else {
+            return false;
+        };
+        if attempt.own_end.is_some() {
+            return true;
+        }
+        let directory = self.host.workspace().task(&attempt.name);
+        let mut end = end_of(&directory, ended);
+        let why = failure(&directory, &end);
+        if let Some(why) = &why {
+            tracing::warn!(why, task = %attempt.name, "a program did not do well");
+        }
+        let (began, skipped) =
+            attempt.promise().map(|of| (of.began, of.skipped)).unwrap_or_default();
+        let took = attempt.asked.elapsed().saturating_sub(attempt.frozen);
+        let promised = self.should_have_taken(key, took);
+        // As every task it stands still for what it had too early: its vCPU is its own until then.
+        let early = promised.unwrap_or_default().saturating_sub(took);
+        let took = took + early;
+        let stood = self.clock.skipped().saturating_sub(skipped);
+        let after = now.since(began) + stood + self.host.speedup.emulated(early);
+        let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
+        let (name, order) = (attempt.name.clone(), attempt.order.clone());
+        self.leave_model(key);
+        let Some(attempt) = self.attempt(key) else { return true };
+        if let Some(promise) = attempt.promise_mut() {
+            (promise.promised, promise.after) = (promised, Some(after));
+        }
+        if let Some(own) = &mut attempt.own {
+            own.took = Some(took);
+            end.real_waited_us = micros(own.waited);
+            end.memory_bytes = own.memory;
+        }
+        attempt.answer = Some((why.is_none(), None));
+        attempt.own_end = Some(end);
+        let pass = self.gate.pass();
+        tokio::spawn(async move {
+            let keeping = keep(&host, &pass, &name, &order);
+            let (kept, ()) = tokio::join!(keeping, tokio::time::sleep(early));
+            // The owner is gone only when the VM is.
+            let _ = tell.cast(Message::OwnKept(key, kept));
+        });
+        true
+    }
+
+    /// What a program left is kept, as far as it can be: it has ended.
+    pub(crate) fn hear_own_kept(&mut self, key: Key, kept: Kept) {
+        let Some(attempt) = self.attempt(key) else { return };
+        if let Some(end) = &mut attempt.own_end {
+            let Kept { files, not_kept, directory_bytes } = kept;
+            (end.files, end.not_kept, end.directory_bytes) = (files, not_kept, directory_bytes);
+        }
+        self.happen(Event::Exited(key, Ok(())));
+    }
+
+    /// How long a program should have taken that took so long: less, if it lacked CPU time that it was promised
+    /// and wanted, and more, if it had too much.
+    pub(crate) fn should_have_taken(&self, key: Key, took: Duration) -> Option<Duration> {
+        let attempt = self.seen(key)?;
+        let (own, promise) = (attempt.own.as_ref()?, attempt.promise()?);
+        let promised = self.promised(key, promise);
+        let share = u128::from(promise.share.max(1));
+        let span = |ns: u64| {
+            let real = u128::from(ns) * 1_000_000 / share;
+            Duration::from_nanos(u64::try_from(real).unwrap_or(u64::MAX))
+        };
+        Some(match promised.checked_sub(own.worked) {
+            Some(lacked) => took.saturating_sub(span(lacked)),
+            None => took + span(own.worked - promised),
+        })
+    }
+}

@@ -1,0 +1,19 @@
+//! How many processes and threads the tasks of a VM may have.
+
+use std::path::Path;
+
+use super::{Result, file};
+use crate::jail::{PIDS, PIDS_PER_VCPU};
+
+/// The file with the bound, in the group of whatever kind that counts processes.
+const MAX: &str = "pids.max";
+
+/// Bounds a VM of so many vCPUs. Where the kernel counts no processes there is no such file, which
+/// [`Hierarchy::counts_pids`](super::Hierarchy::counts_pids) has said.
+pub(super) fn bound(group: &Path, vcpus: u32) -> Result<()> {
+    let path = group.join(MAX);
+    if !path.exists() {
+        return Ok(());
+    }
+    file::write(&path, &(PIDS + u64::from(vcpus) * PIDS_PER_VCPU).to_string())
+}

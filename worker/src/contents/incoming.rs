@@ -1,0 +1,102 @@
+//! A content that is being received.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use blake3::Hash;
+
+use crate::sparse::{SparseFile, create};
+
+/// Keeps apart what is received at once: two tasks may wait for the same content.
+static RECEIVED: AtomicU64 = AtomicU64::new(0);
+
+/// A content that did not come whole.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentError {
+    /// The file of the content can't be written.
+    #[error("cannot write the content {digest}")]
+    File {
+        /// BLAKE3 of the content, in hexadecimal.
+        digest: Hash,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Something else came.
+    #[error("what came as the content {digest} is another: {what}")]
+    Another {
+        /// BLAKE3 of the content that was wanted, in hexadecimal.
+        digest: Hash,
+        /// What is wrong with what came.
+        what: String,
+    },
+}
+
+/// A content that is being received. Dropped before [`Incoming::finish`], it leaves nothing.
+#[derive(Debug)]
+pub struct Incoming {
+    /// What is written until it is whole; `None` once nothing is to be written any more.
+    file: Option<SparseFile>,
+    part: PathBuf,
+    place: PathBuf,
+    digest: Hash,
+    length: u64,
+}
+
+impl Incoming {
+    /// Begins to receive a content of this length into the directory `root`, under its digest.
+    ///
+    /// # Errors
+    /// The file can't be made.
+    pub(crate) fn begin(root: &Path, digest: Hash, length: u64) -> Result<Self, ContentError> {
+        let place = root.join(digest.to_hex().as_str());
+        let number = RECEIVED.fetch_add(1, Ordering::Relaxed);
+        let part = place.with_extension(format!("{number}.part"));
+        let file = create(&part).map_err(|source| ContentError::File { digest, source })?;
+        Ok(Self { file: Some(SparseFile::new(file)), part, place, digest, length })
+    }
+
+    /// Writes what comes next.
+    ///
+    /// # Errors
+    /// The disk is full, or more comes than there is to be.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), ContentError> {
+        let (digest, length) = (self.digest, self.length);
+        let Some(file) = &mut self.file else { return Ok(()) };
+        if file.length().saturating_add(bytes.len() as u64) > length {
+            let what = format!("it has more than {length} bytes");
+            return Err(ContentError::Another { digest, what });
+        }
+        file.write(bytes).map_err(|source| ContentError::File { digest, source })
+    }
+
+    /// Puts the content under its digest, if that is what came.
+    ///
+    /// # Errors
+    /// Something else came, or less of it.
+    pub fn finish(mut self) -> Result<(), ContentError> {
+        let (digest, length) = (self.digest, self.length);
+        let Some(file) = self.file.take() else { return Ok(()) };
+        let came = file.length();
+        let failed = |source| ContentError::File { digest, source };
+        let (_, found) = file.finish().map_err(failed)?;
+        if came != length {
+            let what = format!("it has {came} bytes and not {length}");
+            return Err(ContentError::Another { digest, what });
+        }
+        if found != digest {
+            let what = "its digest does not fit".to_owned();
+            return Err(ContentError::Another { digest, what });
+        }
+        fs::rename(&self.part, &self.place).map_err(failed)
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        // After the rename there is nothing; what can't be removed now is with the worker's next start.
+        let _ = fs::remove_file(&self.part);
+    }
+}

@@ -1,0 +1,58 @@
+//! What goes wrong with a task's directory.
+
+use std::{io, path::PathBuf};
+
+/// The result of an operation on a task's directory.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// An operation on a task's directory that failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system refuses.
+    #[error("cannot {action} {} in the task's directory", path.display())]
+    File {
+        /// What was tried, as it stands after "cannot".
+        action: &'static str,
+        /// The path, relative to the directory where it is in it.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Something that no checkpoint can hold, or no task may have.
+    #[error("{path:?} in the task's directory {why}")]
+    Refused {
+        /// The path, relative to the directory.
+        path: String,
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
+    /// More than a directory may hold.
+    #[error("the task's directory has {what}")]
+    Beyond {
+        /// What there is too much of, and how much there may be.
+        what: String,
+    },
+    /// A content that is not what its digest says.
+    #[error("the content {digest} is damaged: {what}")]
+    Damaged {
+        /// BLAKE3 of the content, in hexadecimal.
+        digest: String,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn file(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::File { action, path, source }
+    }
+
+    pub(crate) fn refused(path: &str, why: impl Into<String>) -> Self {
+        Self::Refused { path: path.to_owned(), why: why.into() }
+    }
+}

@@ -1,0 +1,136 @@
+//! An open directory, in which names are looked up without following a link.
+
+use std::{
+    ffi::{OsStr, OsString},
+    fs::File,
+    io,
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt as _,
+    },
+    path::{Component, Path},
+};
+
+use nix::{
+    dir::Dir,
+    fcntl::{AtFlags, OFlag, open, openat, readlinkat},
+    sys::stat::{FileStat, Mode, fstat, fstatat, mkdirat},
+    unistd::{Gid, Uid, fchown},
+};
+
+const DIRECTORY: OFlag =
+    OFlag::O_DIRECTORY.union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC).union(OFlag::O_RDONLY);
+const PRIVATE: Mode = Mode::S_IRWXU;
+
+/// An open directory. What it is does not change, whoever renames what meanwhile.
+#[derive(Debug)]
+pub(crate) struct Handle(OwnedFd);
+
+impl AsFd for Handle {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+impl Handle {
+    /// The directory at a path whose last part is no link.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self(open(path, DIRECTORY, Mode::empty())?))
+    }
+
+    /// The directory of this name in it.
+    pub(crate) fn enter(&self, name: &OsStr) -> io::Result<Self> {
+        Ok(Self(openat(&self.0, name, DIRECTORY, Mode::empty())?))
+    }
+
+    /// The directory at a relative path in it, no part of which is a link.
+    pub(crate) fn reach(&self, path: &Path) -> io::Result<Self> {
+        let mut reached = Self(openat(&self.0, ".", DIRECTORY, Mode::empty())?);
+        for part in path.components() {
+            let Component::Normal(name) = part else {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "it leads out"));
+            };
+            reached = reached.enter(name)?;
+        }
+        Ok(reached)
+    }
+
+    /// The names in it, sorted; one more than `most` where there are more.
+    pub(crate) fn names(&self, most: usize) -> io::Result<Vec<OsString>> {
+        let fresh = openat(&self.0, ".", DIRECTORY, Mode::empty())?;
+        let mut names = Vec::new();
+        for entry in &mut Dir::from_fd(fresh)?.iter() {
+            let entry = entry?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." {
+                names.push(name.to_owned());
+            }
+            if names.len() > most {
+                break;
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// What is under a name, which may be a link.
+    pub(crate) fn look(&self, name: &OsStr) -> io::Result<FileStat> {
+        Ok(fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?)
+    }
+
+    /// Opens a regular file to read. A link is refused, and so is a pipe, at which an open may wait for ever.
+    pub(crate) fn read(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let file = File::from(openat(&self.0, name, flags, Mode::empty())?);
+        match file.metadata()?.is_file() {
+            true => Ok(file),
+            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")),
+        }
+    }
+
+    /// Creates a file where there is nothing.
+    pub(crate) fn create(&self, name: &OsStr) -> io::Result<File> {
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
+        let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+        Ok(openat(&self.0, name, flags | OFlag::O_CLOEXEC, mode)?.into())
+    }
+
+    /// Creates a directory where there is nothing.
+    pub(crate) fn create_directory(&self, name: &OsStr) -> io::Result<Self> {
+        mkdirat(&self.0, name, PRIVATE)?;
+        self.enter(name)
+    }
+
+    /// Where the link of this name leads.
+    pub(crate) fn link(&self, name: &OsStr) -> io::Result<OsString> {
+        Ok(readlinkat(&self.0, name)?)
+    }
+
+    /// Who owns it.
+    pub(crate) fn owner(&self) -> io::Result<Owner> {
+        let stat = fstat(&self.0)?;
+        Ok(Owner { user: Uid::from_raw(stat.st_uid), group: Gid::from_raw(stat.st_gid) })
+    }
+}
+
+/// A user and a group to whom files are given.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner {
+    pub(crate) user: Uid,
+    pub(crate) group: Gid,
+}
+
+impl Owner {
+    /// Gives an open file or directory to them.
+    pub(crate) fn take(self, file: impl AsFd) -> io::Result<()> {
+        if self.is_this_process() {
+            return Ok(());
+        }
+        Ok(fchown(file, Some(self.user), Some(self.group))?)
+    }
+
+    /// Whether nothing need be given.
+    pub(crate) fn is_this_process(self) -> bool {
+        self.user == Uid::effective() && self.group == Gid::effective()
+    }
+}

@@ -1,0 +1,37 @@
+//! A file that a task's directory holds when it begins.
+
+use blake3::Hash;
+use dormouse_proto::v1;
+
+use super::{Error, Result, node::is_plain};
+
+/// A file that a task's directory holds when it begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// The path relative to the directory.
+    pub path: String,
+    /// BLAKE3 of the content.
+    pub digest: Hash,
+    /// Length of the content, in bytes.
+    pub bytes: u64,
+    /// Whether it may be executed.
+    pub executable: bool,
+}
+
+impl Input {
+    /// The input that the wire names.
+    ///
+    /// # Errors
+    /// The path leads out of the directory, or the digest is none.
+    pub fn read(file: &v1::File) -> Result<Self> {
+        let v1::File { path, digest, bytes, executable } = file;
+        if !is_plain(path) {
+            return Err(Error::refused(path, "is no plain path inside of it"));
+        }
+        let Ok(digest) = <[u8; 32]>::try_from(&digest[..]) else {
+            return Err(Error::refused(path, "has a digest that is not one of BLAKE3"));
+        };
+        let digest = Hash::from_bytes(digest);
+        Ok(Self { path: path.clone(), digest, bytes: *bytes, executable: *executable })
+    }
+}

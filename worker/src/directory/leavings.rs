@@ -1,0 +1,235 @@
+//! The files that a task leaves when it has ended: what it said, and its outputs.
+
+use std::{
+    collections::BTreeSet,
+    ffi::OsStr,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
+
+use blake3::Hash;
+use glob::{MatchOptions, Pattern};
+
+use super::{Error, Found, Result, WORK, handle::Handle, walk};
+use crate::sparse::digest;
+
+/// How many files are kept, and of how many others it is said why they are not.
+const FILES: usize = 4096;
+const REASONS: usize = 16;
+/// The longest reason, in bytes.
+const REASON: usize = 400;
+/// What a task says: files beside its working directory.
+const SAID: [&str; 2] = ["stdout", "stderr"];
+/// What stands before the path of an output.
+const OUTPUTS: &str = "outputs";
+/// A `*` stands for any letters but slashes.
+const LETTERS: MatchOptions = MatchOptions {
+    case_sensitive: true,
+    require_literal_separator: true,
+    require_literal_leading_dot: false,
+};
+
+/// A file that a task leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Leaving {
+    /// The name that it is kept under: `stdout`, `stderr`, or `outputs/` and the path in the working directory.
+    pub(crate) path: String,
+    /// BLAKE3 of the content.
+    pub(crate) digest: Hash,
+    /// Length of the content, in bytes.
+    pub(crate) bytes: u64,
+    pub(crate) executable: bool,
+}
+
+/// The files that a task leaves, and why others are not kept.
+#[derive(Debug, Default)]
+pub(crate) struct Leavings {
+    pub(crate) files: Vec<Leaving>,
+    pub(crate) not_kept: Vec<String>,
+    /// Number of the files beyond these that are not kept.
+    unsaid: usize,
+}
+
+impl Leavings {
+    /// Reads the files in the folder of a task that has ended: what it said, and those in its working directory that
+    /// match one of the patterns. Together they may have so many bytes.
+    pub(crate) fn read(folder: &Path, outputs: &[String], most: u64) -> Self {
+        let mut all = Self::default();
+        let mut left = most;
+        for name in SAID {
+            all.take(folder, name.to_owned(), Path::new(name), &mut left);
+        }
+        let mut patterns = Vec::new();
+        for output in outputs {
+            match Pattern::new(output) {
+                Ok(pattern) => patterns.push((pattern, false)),
+                Err(error) => all.miss(output, &format!("it is no pattern: {error}")),
+            }
+        }
+        let mut matches = Vec::new();
+        let walked = walk(&folder.join(WORK), |found| {
+            for (pattern, has_matched) in &mut patterns {
+                if pattern.matches_with(found.path, LETTERS) {
+                    *has_matched = true;
+                    matches.push((found.path.to_owned(), kind(found)));
+                }
+            }
+            Ok(())
+        });
+        if let Err(error) = walked {
+            all.miss(WORK, &error.to_string());
+        }
+        for (pattern, _) in patterns.iter().filter(|(_, has_matched)| !has_matched) {
+            all.miss(pattern.as_str(), "there is no such file");
+        }
+        let mut seen = BTreeSet::new();
+        for (path, kind) in matches {
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            match kind {
+                None => {
+                    let place = Path::new(WORK).join(&path);
+                    all.take(folder, format!("{OUTPUTS}/{path}"), &place, &mut left);
+                }
+                Some(why) => all.miss(&path, why),
+            }
+        }
+        if all.unsaid > 0 {
+            all.not_kept.push(format!("and {} more", all.unsaid));
+        }
+        all
+    }
+
+    /// Takes one file, which is at `place` in the folder, or says why it is not kept.
+    fn take(&mut self, folder: &Path, path: String, place: &Path, left: &mut u64) {
+        if self.files.len() >= FILES {
+            return self.miss(&path, &format!("a task leaves {FILES} files at most"));
+        }
+        let read = open(folder, place).and_then(|mut file| {
+            let metadata = file.metadata()?;
+            if metadata.len() > *left {
+                return Ok(None);
+            }
+            let executable = std::os::unix::fs::MetadataExt::mode(&metadata) & 0o111 != 0;
+            let (bytes, digest) = digest(&mut file, *left)?;
+            Ok(Some(Leaving { path: path.clone(), digest, bytes, executable }))
+        });
+        match read {
+            Ok(Some(leaving)) => {
+                *left -= leaving.bytes;
+                self.files.push(leaving);
+            }
+            Ok(None) => {
+                self.miss(&path, "with it they have more bytes than its directory may hold");
+            }
+            Err(error) => self.miss(&path, &error.to_string()),
+        }
+    }
+
+    fn miss(&mut self, path: &str, why: &str) {
+        if self.not_kept.len() >= REASONS - 1 {
+            self.unsaid += 1;
+            return;
+        }
+        let mut said = format!("{path}: {why}");
+        said.truncate(said.floor_char_boundary(REASON));
+        self.not_kept.push(said);
+    }
+}
+
+/// Opens a file that a task leaves, by the name that it is kept under.
+///
+/// # Errors
+/// It is not there any more, or is no regular file.
+pub(crate) fn open_leaving(folder: &Path, path: &str) -> Result<File> {
+    let place = match path.strip_prefix(OUTPUTS).and_then(|rest| rest.strip_prefix('/')) {
+        Some(output) => Path::new(WORK).join(output),
+        None => PathBuf::from(path),
+    };
+    open(folder, &place).map_err(Error::file("open", path))
+}
+
+fn open(folder: &Path, place: &Path) -> io::Result<File> {
+    let parent = Handle::open(folder)?.reach(place.parent().unwrap_or(Path::new("")))?;
+    parent.read(place.file_name().unwrap_or(OsStr::new("")))
+}
+
+/// Why something is not kept that is no regular file.
+fn kind(found: &Found<'_>) -> Option<&'static str> {
+    match found.kind() {
+        libc::S_IFREG => None,
+        libc::S_IFDIR => Some("it is a directory; name the files in it, as with /*"),
+        libc::S_IFLNK => Some("it is a link, which is never followed; leave the file itself"),
+        _ => Some("it is no regular file"),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::{fs, os::unix::fs::symlink};
+
+    use super::*;
+
+    fn patterns(all: &[&str]) -> Vec<String> {
+        all.iter().map(|pattern| (*pattern).to_owned()).collect()
+    }
+
+    #[test]
+    fn what_matches_is_left_and_of_the_rest_it_is_said_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        fs::create_dir_all(at("work/results/deep")).unwrap();
+        fs::write(at("stdout"), "said").unwrap();
+        symlink("/etc/passwd", at("stderr")).unwrap();
+        fs::write(at("work/results/a.csv"), "1").unwrap();
+        fs::write(at("work/results/b.csv"), "22").unwrap();
+        fs::write(at("work/results/deep/c.csv"), "no letters but slashes").unwrap();
+        symlink("/etc/shadow", at("work/secret")).unwrap();
+        let wanted =
+            patterns(&["results/*.csv", "results/a*", "secret", "none.txt", "results/deep", "["]);
+        let left = Leavings::read(folder.path(), &wanted, 1 << 20);
+        let names: Vec<_> = left.files.iter().map(|it| (&*it.path, it.bytes)).collect();
+        assert_eq!(
+            names,
+            [("stdout", 4), ("outputs/results/a.csv", 1), ("outputs/results/b.csv", 2)]
+        );
+        assert_eq!(left.files[2].digest, blake3::hash(b"22"));
+        for (path, why) in [
+            ("stderr", ""),
+            ("[", "no pattern"),
+            ("none.txt", "no such file"),
+            ("secret", "is a link"),
+            ("results/deep", "is a directory"),
+        ] {
+            let said = left.not_kept.iter().find(|said| said.starts_with(&format!("{path}: ")));
+            assert!(said.unwrap().contains(why), "{:?}", left.not_kept);
+        }
+        assert_eq!(left.not_kept.len(), 5);
+        let mut content = String::new();
+        let mut file = open_leaving(folder.path(), "outputs/results/b.csv").unwrap();
+        io::Read::read_to_string(&mut file, &mut content).unwrap();
+        assert_eq!(content, "22");
+        assert!(open_leaving(folder.path(), "outputs/secret").is_err());
+        assert!(open_leaving(folder.path(), "outputs/../stdout").is_err());
+    }
+
+    #[test]
+    fn too_much_is_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        fs::create_dir_all(at("work")).unwrap();
+        fs::write(at("stdout"), "12345").unwrap();
+        fs::write(at("stderr"), "").unwrap();
+        for n in 0..40 {
+            fs::write(at(&format!("work/{n:02}")), "123456").unwrap();
+        }
+        let left = Leavings::read(folder.path(), &patterns(&["*"]), 20);
+        let names: Vec<_> = left.files.iter().map(|it| &*it.path).collect();
+        assert_eq!(names, ["stdout", "stderr", "outputs/00", "outputs/01"]);
+        assert_eq!(left.not_kept.len(), REASONS);
+        assert_eq!(left.not_kept.last().unwrap(), "and 23 more");
+    }
+}

@@ -1,0 +1,161 @@
+//! A task's directory as it begins.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+};
+
+use nix::sys::stat::{Mode, fchmod};
+
+use super::{
+    Error, Input, Result,
+    handle::{Handle, Owner},
+    restore::empty,
+};
+use crate::{contents::Held, sparse::SparseFile};
+
+/// The name of the working directory of a program of the user's own in its task's folder.
+pub const WORK: &str = "work";
+
+const PRIVATE: Mode = Mode::S_IRWXU;
+const OPEN: Mode = PRIVATE.union(Mode::from_bits_truncate(0o055));
+const READABLE: Mode = Mode::from_bits_truncate(0o644);
+
+/// Makes the working directory in a task's folder, with these inputs and nothing else in it, and tells its path. It
+/// belongs to whoever owns the folder. What the folder had before is removed.
+///
+/// # Errors
+/// A content is damaged; something cannot be written; or the inputs are larger than the directory may be.
+pub fn make(folder: &Path, inputs: &[Input], contents: &Held) -> Result<PathBuf> {
+    let parent = Handle::open(folder).map_err(Error::file("open", folder))?;
+    empty(&parent, folder)?;
+    let owner = parent.owner().map_err(Error::file("look at", folder))?;
+    let root = directory(&parent, OsStr::new(WORK), owner, PRIVATE);
+    let root = root.map_err(Error::file("create", WORK))?;
+    for input in inputs {
+        let mut content = contents.open(&input.digest).map_err(Error::file("read", &input.path))?;
+        let put = put(&root, input, &mut content, owner).map_err(Error::file("write", &input.path));
+        if !put? {
+            contents.forget(&input.digest);
+            let digest = input.digest.to_hex().to_string();
+            let what = format!("the input {:?} is not what it was", input.path);
+            return Err(Error::Damaged { digest, what });
+        }
+    }
+    Ok(folder.join(WORK))
+}
+
+/// Copies an input to its place. Whether the content was what its digest says.
+fn put(root: &Handle, input: &Input, content: &mut File, owner: Owner) -> io::Result<bool> {
+    let (parents, name) = input.path.rsplit_once('/').unwrap_or(("", &input.path));
+    let mut parent = root.reach(Path::new(""))?;
+    for part in parents.split('/').filter(|part| !part.is_empty()) {
+        let part = OsStr::new(part);
+        parent = match parent.enter(part) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                directory(&parent, part, owner, OPEN)?
+            }
+            entered => entered?,
+        };
+    }
+    let mut file = SparseFile::new(parent.create(OsStr::new(name))?);
+    file.fill(content, input.bytes.saturating_add(1))?;
+    let length = file.length();
+    let (file, digest) = file.finish()?;
+    owner.take(&file)?;
+    fchmod(&file, if input.executable { OPEN } else { READABLE })?;
+    Ok(digest == input.digest && length == input.bytes)
+}
+
+fn directory(parent: &Handle, name: &OsStr, owner: Owner, mode: Mode) -> io::Result<Handle> {
+    let made = parent.create_directory(name)?;
+    owner.take(&made)?;
+    fchmod(&made, mode)?;
+    Ok(made)
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::{
+        fs,
+        os::unix::fs::{MetadataExt as _, symlink},
+    };
+
+    use super::*;
+    use crate::contents::Cache;
+
+    fn input(path: &str, content: &[u8], executable: bool) -> Input {
+        let (digest, bytes) = (blake3::hash(content), content.len() as u64);
+        Input { path: path.to_owned(), digest, bytes, executable }
+    }
+
+    fn held(cache: &Cache, inputs: &[Input], contents: &[&[u8]]) -> Held {
+        let held = cache.hold(inputs.iter().map(|input| (input.digest, input.bytes))).unwrap();
+        for content in contents {
+            let digest = blake3::hash(content);
+            let mut incoming = held.receive(digest, content.len() as u64).unwrap();
+            incoming.write(content).unwrap();
+            incoming.finish().unwrap();
+            held.came(&digest);
+        }
+        held
+    }
+
+    #[test]
+    fn it_has_its_inputs_and_nothing_of_a_failed_attempt() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(&dir.path().join("contents")).unwrap();
+        let (folder, victim) = (dir.path().join("task"), dir.path().join("victim"));
+        fs::create_dir(&folder).unwrap();
+        fs::create_dir(&victim).unwrap();
+        fs::write(victim.join("precious"), "").unwrap();
+        // What a failed attempt has left: a link to what is not its own, in the place of the directory.
+        symlink(&victim, folder.join(WORK)).unwrap();
+        fs::write(folder.join("stdout"), "of the failed one").unwrap();
+        let inputs = [input("solve", b"#!/bin/sh", true), input("data/deep/a.csv", b"1,2", false)];
+        let held = held(&cache, &inputs, &[b"#!/bin/sh", b"1,2"]);
+        let work = make(&folder, &inputs, &held).unwrap();
+        assert_eq!(work, folder.join("work"));
+        let mode = |path: &str| fs::symlink_metadata(work.join(path)).unwrap().mode() & 0o7777;
+        assert_eq!([mode("."), mode("solve")], [0o700, 0o755]);
+        assert_eq!([mode("data"), mode("data/deep/a.csv")], [0o755, 0o644]);
+        assert_eq!(fs::read(work.join("data/deep/a.csv")).unwrap(), b"1,2");
+        assert!(!folder.join("stdout").exists() && victim.join("precious").exists());
+    }
+
+    #[test]
+    fn a_damaged_content_is_found_and_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(&dir.path().join("contents")).unwrap();
+        let folder = dir.path().join("task");
+        fs::create_dir(&folder).unwrap();
+        let inputs = [input("a", b"sound", false)];
+        let held = held(&cache, &inputs, &[b"sound"]);
+        for damaged in ["sounD", "soun", "sound and more"] {
+            let path = dir.path().join("contents").join(inputs[0].digest.to_hex().as_str());
+            fs::write(path, damaged).unwrap();
+            let error = make(&folder, &inputs, &held).unwrap_err();
+            assert!(matches!(error, Error::Damaged { .. }), "{error}");
+            assert_eq!(held.missing(), [inputs[0].digest]);
+        }
+    }
+
+    #[test]
+    fn inputs_that_lead_out_are_refused() {
+        use dormouse_proto::v1::File;
+        let digest = blake3::hash(b"").as_bytes().to_vec();
+        let file = |path: &str, digest: &[u8]| {
+            let (path, digest) = (path.to_owned(), digest.to_vec().into());
+            File { path, digest, ..File::default() }
+        };
+        assert!(Input::read(&file("a/b", &digest)).is_ok());
+        for path in ["../a", "/a", "", "a/./b"] {
+            let said = Input::read(&file(path, &digest)).unwrap_err().to_string();
+            assert!(said.contains("no plain path"), "{said}");
+        }
+        assert!(Input::read(&file("a", &digest[1..])).is_err());
+    }
+}

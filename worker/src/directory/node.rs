@@ -1,0 +1,165 @@
+//! One thing in a task's directory, as a checkpoint has it.
+
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path},
+};
+
+use blake3::Hash;
+use serde::{Deserialize, Serialize};
+
+/// One thing in a task's directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// The path of it, relative to the directory.
+    pub path: String,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// What is at a path of a task's directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Kind {
+    /// A directory, by its permissions.
+    Directory {
+        /// The permission bits.
+        mode: u32,
+    },
+    /// A regular file.
+    File {
+        /// Length in bytes, holes included.
+        size: u64,
+        /// BLAKE3 of the content, in hexadecimal.
+        blake3: String,
+        /// The permission bits.
+        mode: u32,
+        /// When it was last written, in nanoseconds since 1970.
+        modified_ns: i64,
+    },
+    /// Another name of a regular file that is listed before.
+    SameAs {
+        /// The path of that file.
+        path: String,
+    },
+    /// A symbolic link, which is kept and never followed.
+    Link {
+        /// Where it leads.
+        target: String,
+    },
+    /// A pipe with a name.
+    Pipe {
+        /// The permission bits.
+        mode: u32,
+    },
+}
+
+impl Node {
+    /// The content of a regular file, and its length in bytes.
+    #[must_use]
+    pub fn content(&self) -> Option<(&str, u64)> {
+        match &self.kind {
+            Kind::File { size, blake3, .. } => Some((blake3, *size)),
+            _ => None,
+        }
+    }
+}
+
+/// Why a list of nodes is that of no directory.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// A path that leads out, or is not in its place.
+    Path(String),
+    /// A digest that is none, or one for contents of two lengths.
+    Digest(String),
+}
+
+/// Checks a list of nodes that came from elsewhere: plain paths, each of them once and after the directory that it
+/// is in, and proper digests.
+pub(crate) fn check(nodes: &[Node]) -> Result<(), Wrong> {
+    let mut kinds: BTreeMap<&str, &Kind> = BTreeMap::new();
+    let mut lengths: BTreeMap<&str, u64> = BTreeMap::new();
+    for Node { path, kind } in nodes {
+        let wrong = || Wrong::Path(path.clone());
+        if !is_plain(path) || kinds.contains_key(path.as_str()) {
+            return Err(wrong());
+        }
+        let parent = path.rsplit_once('/').map(|(parent, _)| parent);
+        if parent.is_some_and(|at| !matches!(kinds.get(at), Some(Kind::Directory { .. }))) {
+            return Err(wrong());
+        }
+        match kind {
+            Kind::File { size, blake3, .. } => {
+                let digest = || Wrong::Digest(blake3.clone());
+                Hash::from_hex(blake3).map_err(|_| digest())?;
+                if *lengths.entry(blake3).or_insert(*size) != *size {
+                    return Err(digest());
+                }
+            }
+            Kind::SameAs { path: first } => {
+                if !matches!(kinds.get(first.as_str()), Some(Kind::File { .. })) {
+                    return Err(wrong());
+                }
+            }
+            Kind::Link { target } if target.is_empty() || target.contains('\0') => {
+                return Err(wrong());
+            }
+            Kind::Directory { .. } | Kind::Link { .. } | Kind::Pipe { .. } => {}
+        }
+        kinds.insert(path, kind);
+    }
+    Ok(())
+}
+
+/// Whether a path is relative, has no part that is `.` or `..`, and is written in the shortest way.
+pub(super) fn is_plain(path: &str) -> bool {
+    let parts = Path::new(path).components();
+    let plain: Vec<_> = parts
+        .map_while(|part| match part {
+            Component::Normal(name) => name.to_str(),
+            _ => None,
+        })
+        .collect();
+    !path.is_empty() && !path.contains('\0') && plain.join("/") == path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn directory(path: &str) -> Node {
+        Node { path: path.to_owned(), kind: Kind::Directory { mode: 0o755 } }
+    }
+
+    fn file(path: &str, blake3: &str, size: u64) -> Node {
+        let kind = Kind::File { size, blake3: blake3.to_owned(), mode: 0o644, modified_ns: 0 };
+        Node { path: path.to_owned(), kind }
+    }
+
+    #[test]
+    fn only_what_can_be_a_directory_is_taken_for_one() {
+        let digest = "a".repeat(64);
+        let fine = [directory("a"), file("a/b", &digest, 1), file("c", &digest, 1)];
+        assert_eq!(check(&fine), Ok(()));
+        for path in ["../x", "/x", "", "a/../x", "./x", "a//b", "a/", "nul\0"] {
+            let list = [directory("a"), file(path, &digest, 1)];
+            assert_eq!(check(&list), Err(Wrong::Path(path.to_owned())), "{path:?}");
+        }
+        let twice = [directory("a"), directory("a")];
+        let orphan = [file("a/b", &digest, 1)];
+        let below_a_file = [file("a", &digest, 1), file("a/b", &digest, 1)];
+        for list in [&twice[..], &orphan, &below_a_file] {
+            assert!(matches!(check(list), Err(Wrong::Path(_))), "{list:?}");
+        }
+        let two_lengths = [file("a", &digest, 1), file("b", &digest, 2)];
+        assert!(matches!(check(&two_lengths), Err(Wrong::Digest(_))));
+        assert!(matches!(check(&[file("a", "../../etc", 1)]), Err(Wrong::Digest(_))));
+        let same = |first: &str| {
+            let kind = Kind::SameAs { path: first.to_owned() };
+            [file("a", &digest, 1), Node { path: "b".to_owned(), kind }]
+        };
+        assert_eq!(check(&same("a")), Ok(()));
+        assert!(matches!(check(&same("elsewhere")), Err(Wrong::Path(_))));
+    }
+}

@@ -1,0 +1,80 @@
+//! Contents of saved files, each under its digest.
+
+use std::{
+    fs::{self, File},
+    io::{self, Seek as _},
+    path::{Path, PathBuf},
+};
+
+use blake3::Hash;
+
+use crate::sparse::{SparseFile, create, digest};
+
+/// Contents below this length are written before it is known whether they are there, in bytes.
+const SMALL: u64 = 64 << 10;
+
+/// A directory of contents, each in a file that has its digest as its name. A content that another such directory
+/// has already is not copied: both have the same file.
+#[derive(Debug)]
+pub struct Objects {
+    root: PathBuf,
+    /// Directories of earlier checkpoints, whose contents may be shared.
+    earlier: Vec<PathBuf>,
+}
+
+impl Objects {
+    /// Contents in the directory `root`, which is there, that are shared with those in `earlier`.
+    #[must_use]
+    pub fn new(root: PathBuf, earlier: Vec<PathBuf>) -> Self {
+        Self { root, earlier }
+    }
+
+    /// The path of a content.
+    pub(crate) fn path(&self, digest: &Hash) -> PathBuf {
+        self.root.join(digest.to_hex().as_str())
+    }
+
+    /// Keeps the content of a file, of at most so many bytes, and tells its length and digest.
+    ///
+    /// # Errors
+    /// The file cannot be read, or there is no room.
+    pub(crate) fn keep(&self, file: &mut File, most: u64) -> io::Result<(u64, Hash)> {
+        let length = file.metadata()?.len();
+        if length > SMALL && !self.earlier.is_empty() {
+            let (length, found) = digest(file, most)?;
+            if self.path(&found).exists() || self.share(&found) {
+                return Ok((length, found));
+            }
+            file.rewind()?;
+        }
+        let part = self.root.join("part");
+        let mut copy = SparseFile::new(create(&part)?);
+        copy.fill(file, most)?;
+        let length = copy.length();
+        let (_, found) = copy.finish()?;
+        fs::rename(&part, self.path(&found))?;
+        Ok((length, found))
+    }
+
+    /// Takes the file of an earlier checkpoint with this content, if there is one.
+    fn share(&self, found: &Hash) -> bool {
+        let (name, to) = (found.to_hex(), self.path(found));
+        self.earlier.iter().any(|earlier| fs::hard_link(earlier.join(name.as_str()), &to).is_ok())
+    }
+
+    /// Takes the file of an earlier checkpoint with this content, if there is one that is undamaged.
+    pub(crate) fn share_sound(&self, found: &Hash, length: u64) -> bool {
+        let shared = self.path(found).exists() || self.share(found);
+        if shared && !is_sound(&self.path(found), (found, length)) {
+            let _ = fs::remove_file(self.path(found));
+            return false;
+        }
+        shared
+    }
+}
+
+/// Whether a file has this content, of this length.
+pub(super) fn is_sound(path: &Path, (expected, length): (&Hash, u64)) -> bool {
+    let read = File::open(path).and_then(|mut file| digest(&mut file, length.saturating_add(1)));
+    read.is_ok_and(|(found, hash)| found == length && hash == *expected)
+}

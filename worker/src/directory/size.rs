@@ -1,0 +1,34 @@
+//! How much a task's directory holds.
+
+use std::{collections::BTreeSet, path::Path};
+
+use dormouse_units::Bytes;
+use nix::sys::statvfs::fstatvfs;
+
+use super::{Error, Result, handle::Handle, walk};
+
+/// The bytes of all files in a directory, holes included; a file of several names counts once.
+///
+/// # Errors
+/// The directory cannot be read, or has too much in it.
+pub fn size(directory: &Path) -> Result<Bytes> {
+    let (mut bytes, mut seen) = (0_u64, BTreeSet::new());
+    walk(directory, |found| {
+        let again = found.stat.st_nlink > 1 && !seen.insert((found.stat.st_dev, found.stat.st_ino));
+        if found.is_file() && !again {
+            bytes = bytes.saturating_add(found.bytes());
+        }
+        Ok(())
+    })?;
+    Ok(Bytes::new(bytes))
+}
+
+/// Whether nothing more can be written in a directory: its quota is used up.
+///
+/// # Errors
+/// The directory cannot be opened.
+pub fn is_full(directory: &Path) -> Result<bool> {
+    let stat = Handle::open(directory).and_then(|handle| Ok(fstatvfs(handle)?));
+    let stat = stat.map_err(Error::file("ask for the size of the file system of", directory))?;
+    Ok(stat.blocks_available() == 0 || (stat.files() > 0 && stat.files_available() == 0))
+}

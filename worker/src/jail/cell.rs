@@ -1,0 +1,337 @@
+//! A worker's jail, and the cells in it: one for each VM.
+
+use std::{
+    ffi::CStr,
+    fs::File,
+    io,
+    os::fd::{AsRawFd as _, OwnedFd},
+    path::{Path, PathBuf},
+    ptr,
+    sync::Arc,
+    thread,
+};
+
+use nix::sched::{CloneFlags, unshare};
+use seccompiler::BpfProgram;
+
+use super::{Bounds, CELL, Demand, Error, Layout, Part, Result, Users, filter, lo, root};
+
+/// What the tasks of all VMs of a worker have in common.
+#[derive(Debug)]
+pub struct Jail {
+    users: Option<Users>,
+    mounts: Option<OwnedFd>,
+    /// Where CRIU is in the mount namespace.
+    criu: Option<PathBuf>,
+    has_ipc: bool,
+    has_network: bool,
+    /// Whether CRIU may read and set the limits of tasks only as their user.
+    lends_user: bool,
+    filter: Option<BpfProgram>,
+    lacking: Vec<Error>,
+}
+
+/// What is asked of a jail.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// How much of it must be had.
+    pub demand: Demand,
+    /// The users of tasks.
+    pub users: Users,
+    /// Whether tasks may use the worker's network.
+    pub shares_network: bool,
+}
+
+impl Jail {
+    /// A jail of the parts that can be had here; `None` where none is demanded.
+    ///
+    /// To be called before there are VMs; it starts threads, and all of them have ended when it returns.
+    ///
+    /// # Errors
+    /// The first part that is lacking, where all are demanded.
+    pub fn build(wanted: &Request, layout: &Layout) -> Result<Option<Arc<Self>>> {
+        if wanted.demand == Demand::None {
+            return Ok(None);
+        }
+        let mut lacking = Vec::new();
+        let mut have = |part: Result<()>| part.map_err(|error| lacking.push(error)).is_ok();
+        let users = have(can_be_others()).then_some(wanted.users);
+        let mut mounts = None;
+        have(apart(|| root::make(layout), Part::Mounts).map(|made| mounts = Some(made)));
+        let has_ipc = have(ipc().map(drop));
+        let has_network = !wanted.shares_network && have(network().map(drop));
+        let mut made = None;
+        let compiled = filter::program().map(|program| made = Some(program));
+        have(compiled.map_err(Error::at(Part::Filter, "compiling it")));
+        if wanted.demand == Demand::Full && !lacking.is_empty() {
+            return Err(lacking.swap_remove(0));
+        }
+        let criu = mounts.as_ref().and_then(|_| layout.criu_inside());
+        let lends_user = users.is_some() && !has_capability(SYS_RESOURCE).unwrap_or(false);
+        let filter = made;
+        let jail = Self { users, mounts, criu, has_ipc, has_network, lends_user, filter, lacking };
+        Ok(Some(Arc::new(jail)))
+    }
+
+    /// The parts that can't be had here, and why.
+    #[must_use]
+    pub fn lacking(&self) -> &[Error] {
+        &self.lacking
+    }
+
+    /// The users of tasks, where they have some of their own.
+    #[must_use]
+    pub fn users(&self) -> Option<Users> {
+        self.users
+    }
+
+    /// A cell for the tasks of a VM.
+    ///
+    /// # Errors
+    /// A namespace that can't be made.
+    pub fn cell(self: &Arc<Self>) -> Result<Arc<Cell>> {
+        let (ipc, network) =
+            (self.has_ipc.then(ipc).transpose()?, self.has_network.then(network).transpose()?);
+        Ok(Arc::new(Cell { jail: Arc::clone(self), ipc, network }))
+    }
+}
+
+/// The namespaces of the tasks of a VM. They outlast every task, so that a restored one comes into the
+/// same again; they go with the last who holds them.
+#[derive(Debug)]
+pub struct Cell {
+    jail: Arc<Jail>,
+    ipc: Option<OwnedFd>,
+    network: Option<OwnedFd>,
+}
+
+impl Cell {
+    /// The path of CRIU as it is seen from inside, where that is another than outside.
+    #[must_use]
+    pub fn criu(&self) -> Option<&Path> {
+        self.jail.criu.as_deref()
+    }
+
+    /// Whether CRIU may read and set the limits of tasks only as their user.
+    pub(crate) fn lends_user(&self) -> bool {
+        self.jail.lends_user
+    }
+
+    /// Whether tasks have a root of their own.
+    #[must_use]
+    pub fn has_root(&self) -> bool {
+        self.jail.mounts.is_some()
+    }
+
+    /// Whether tasks have a network of their own.
+    pub(crate) fn has_network(&self) -> bool {
+        self.network.is_some()
+    }
+
+    /// Does something in the tasks' network, in a thread of its own.
+    ///
+    /// # Errors
+    /// Where they have none of their own, or it can't be entered, and what the work says.
+    pub(crate) fn in_network<T: Send>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send,
+    ) -> io::Result<T> {
+        let Some(network) = &self.network else {
+            return Err(io::Error::other("the tasks have no network of their own"));
+        };
+        let enter = || {
+            nix::sched::setns(network, CloneFlags::CLONE_NEWNET)?;
+            work()
+        };
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().name("network".to_owned());
+            let thread = thread.spawn_scoped(scope, enter)?;
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
+        })
+    }
+
+    /// The user of whoever owns this directory, where tasks have users of their own.
+    ///
+    /// # Errors
+    /// Where the directory is nobody's who may own a task.
+    pub fn user(&self, directory: &Path) -> io::Result<Option<u32>> {
+        use std::os::unix::fs::MetadataExt as _;
+        let Some(users) = self.jail.users else { return Ok(None) };
+        let owner = std::fs::symlink_metadata(directory)?.uid();
+        if !users.contain(owner) {
+            let why = format!("it is user {owner}'s, and tasks are those of {users}");
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+        }
+        Ok(Some(owner))
+    }
+
+    /// Takes this process into the namespaces.
+    ///
+    /// # Safety
+    /// In a new process only.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
+    pub(crate) unsafe fn enter(&self) -> bool {
+        let spaces = [&self.ipc, &self.network, &self.jail.mounts];
+        spaces.into_iter().flatten().all(|space| {
+            // SAFETY: takes numbers. The kind of a namespace is the descriptor's own.
+            unsafe { libc::setns(space.as_raw_fd(), 0) == 0 }
+        })
+    }
+
+    /// Makes the tasks' root this process's, where they have one. Who has entered can.
+    ///
+    /// # Safety
+    /// In a new process only.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
+    pub(crate) unsafe fn take_root(&self) -> bool {
+        const ROOT: &CStr = c"/cell";
+        const { assert!(ROOT.to_bytes().len() == CELL.len()) };
+        // SAFETY: a string that lives for ever.
+        !self.has_root() || unsafe { libc::chroot(ROOT.as_ptr()) == 0 }
+    }
+
+    /// Sets the limits of a task.
+    ///
+    /// # Safety
+    /// In a new process only.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
+    pub(crate) unsafe fn limit(&self, bounds: Bounds) -> bool {
+        bounds.limits().iter().all(|(what, most)| {
+            // SAFETY: reads and writes records that are this function's.
+            unsafe {
+                let mut now: libc::rlimit = std::mem::zeroed();
+                if libc::getrlimit(*what, &raw mut now) < 0 {
+                    return false;
+                }
+                // What is less already can't be raised by everybody.
+                let most = (*most).min(now.rlim_max);
+                let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+                libc::setrlimit(*what, &raw const limit) == 0
+            }
+        })
+    }
+
+    /// Makes this process a user's, for good, and takes the way to new privileges from it.
+    ///
+    /// # Safety
+    /// In a new process only: the bare calls change this process alone, which the C library's don't. The memory that
+    /// it shares is no longer "dumpable" then, so that nobody of that user can trace it.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
+    pub(crate) unsafe fn become_user(user: Option<u32>) -> bool {
+        // SAFETY: takes numbers.
+        unsafe {
+            if let Some(user) = user
+                && (libc::syscall(libc::SYS_setgroups, 0, ptr::null::<libc::gid_t>()) < 0
+                    || libc::syscall(libc::SYS_setresgid, user, user, user) < 0
+                    || libc::syscall(libc::SYS_setresuid, user, user, user) < 0)
+            {
+                return false;
+            }
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+        }
+    }
+
+    /// Puts the list of refused system calls in force for this process, which must have no way to new
+    /// privileges.
+    ///
+    /// # Safety
+    /// In a new process only.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
+    pub(crate) unsafe fn refuse_calls(&self) -> bool {
+        let Some(program) = &self.jail.filter else { return true };
+        let program = libc::sock_fprog {
+            len: u16::try_from(program.len()).unwrap_or(0),
+            filter: program.as_ptr().cast_mut().cast(),
+        };
+        // SAFETY: the kernel reads the program, which lives as long as this. Tasks run nobody's code but
+        // their own, so that what the kernel does against speculation would only slow them down.
+        unsafe {
+            let flags = libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                flags,
+                &raw const program,
+            ) == 0
+        }
+    }
+
+    /// Makes this process one whose real user is a task's and which is root all the same: who has not
+    /// CAP_SYS_RESOURCE may read and set the limits only of processes of its own real user (prlimit(2)).
+    ///
+    /// # Safety
+    /// In a new process only.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
+    pub(crate) unsafe fn become_root_for(user: u32) -> bool {
+        // SAFETY: takes numbers.
+        unsafe {
+            libc::syscall(libc::SYS_setresgid, user, 0, 0) == 0
+                && libc::syscall(libc::SYS_setresuid, user, 0, 0) == 0
+        }
+    }
+}
+
+/// A path of a jailed task as the task itself has it, of one that was read in `/proc` outside of its
+/// namespace: from there it begins with the tasks' root.
+#[must_use]
+pub fn inside(path: &Path) -> PathBuf {
+    // In the worker's own namespace there is nothing of that name.
+    path.strip_prefix(CELL).map_or_else(|_| path.to_owned(), |rest| Path::new("/").join(rest))
+}
+
+/// Bits of capabilities (linux/capability.h).
+const CHOWN: u32 = 0;
+const SETGID: u32 = 6;
+const SETUID: u32 = 7;
+const SYS_RESOURCE: u32 = 24;
+
+/// Whether this process may become other users and give files to them.
+fn can_be_others() -> Result<()> {
+    let fail =
+        |source| Error { part: Part::User, step: "becoming another user".to_owned(), source };
+    for (bit, name) in [(CHOWN, "CHOWN"), (SETGID, "SETGID"), (SETUID, "SETUID")] {
+        if !has_capability(bit).map_err(fail)? {
+            let why = format!("CAP_{name} is lacking");
+            return Err(fail(io::Error::new(io::ErrorKind::PermissionDenied, why)));
+        }
+    }
+    Ok(())
+}
+
+fn has_capability(bit: u32) -> io::Result<bool> {
+    let status = std::fs::read_to_string("/proc/thread-self/status")?;
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
+    Ok(effective.unwrap_or(0) >> bit & 1 == 1)
+}
+
+fn ipc() -> Result<OwnedFd> {
+    apart(|| space(CloneFlags::CLONE_NEWIPC, "ipc", Part::Ipc), Part::Ipc)
+}
+
+fn network() -> Result<OwnedFd> {
+    let make = || {
+        let made = space(CloneFlags::CLONE_NEWNET, "net", Part::Network)?;
+        lo::switch_on().map_err(Error::at(Part::Network, "switching its loopback on"))?;
+        Ok(made)
+    };
+    apart(make, Part::Network)
+}
+
+/// A new namespace, in which this thread is then.
+fn space(flag: CloneFlags, name: &str, part: Part) -> Result<OwnedFd> {
+    unshare(flag).map_err(|e| Error::at(part, "making the namespace")(e.into()))?;
+    let opened = File::open(format!("/proc/thread-self/ns/{name}"));
+    opened.map(OwnedFd::from).map_err(Error::at(part, "opening the namespace"))
+}
+
+/// Does in a thread of its own what changes the thread.
+fn apart<T: Send>(make: impl FnOnce() -> Result<T> + Send, part: Part) -> Result<T> {
+    thread::scope(|scope| {
+        let made = thread::Builder::new().name("jail".to_owned()).spawn_scoped(scope, make);
+        let thread = made.map_err(Error::at(part, "starting a thread"))?;
+        thread.join().unwrap_or_else(|_| {
+            Err(Error::at(part, "making it")(io::Error::other("the thread panicked")))
+        })
+    })
+}

@@ -1,0 +1,43 @@
+//! What a task may have of things that are not counted by its VM's memory and processors.
+
+/// The size that a file of a task may grow to, in bytes. Its directory is memory of its VM besides.
+pub const FILE_BYTES: u64 = 64 << 20;
+/// How many files a process of a task may have open.
+pub const OPEN_FILES: u64 = 1024;
+/// Processes and threads that the tasks of a VM may have together, beside those for each vCPU. CRIU is
+/// among them while it restores.
+pub const PIDS: u64 = 64;
+/// Processes and threads for each vCPU of a VM.
+pub const PIDS_PER_VCPU: u64 = 64;
+
+/// What a program may have that differs from program to program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// The size that a file of it may grow to, in bytes.
+    pub file_bytes: u64,
+    /// Processes and threads that it may have at once; `None`: as many as its VM may.
+    pub processes: Option<u64>,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { file_bytes: FILE_BYTES, processes: None }
+    }
+}
+
+impl Bounds {
+    /// The limits of a task (getrlimit(2)): soft and hard are the same.
+    ///
+    /// Only such as need no privilege to be set again by CRIU, which may have no CAP_SYS_RESOURCE.
+    pub(super) fn limits(self) -> [(libc::__rlimit_resource_t, u64); 6] {
+        [
+            (libc::RLIMIT_CORE, 0),
+            (libc::RLIMIT_FSIZE, self.file_bytes),
+            (libc::RLIMIT_NOFILE, OPEN_FILES),
+            (libc::RLIMIT_MEMLOCK, 0),
+            (libc::RLIMIT_MSGQUEUE, 0),
+            // Counted for each user, and a task is a user of its own.
+            (libc::RLIMIT_NPROC, self.processes.unwrap_or(libc::RLIM_INFINITY)),
+        ]
+    }
+}

@@ -1,0 +1,91 @@
+//! The parts of a jail, and how much of it a worker's owner demands.
+
+use std::{fmt, str::FromStr};
+
+/// A part of a jail, which may be lacking where the worker itself is confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// A user of its own, without capabilities.
+    User,
+    /// A mount namespace with a root of its own.
+    Mounts,
+    /// A network namespace with nothing but its own loopback.
+    Network,
+    /// A namespace of System V IPC and POSIX message queues.
+    Ipc,
+    /// A list of system calls that are refused.
+    Filter,
+    /// A bound on the number of processes.
+    Pids,
+}
+
+impl Part {
+    /// All parts, in the order in which a task comes into them.
+    pub const ALL: [Self; 6] =
+        [Self::Mounts, Self::Network, Self::Ipc, Self::User, Self::Filter, Self::Pids];
+
+    /// The part in words, as it stands after "a task has".
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::User => "a user of its own",
+            Self::Mounts => "a mount namespace of its own",
+            Self::Network => "a network namespace of its own",
+            Self::Ipc => "an IPC namespace of its own",
+            Self::Filter => "a filter of system calls",
+            Self::Pids => "a bound on its processes",
+        }
+    }
+
+    /// Capabilities of the worker that the part takes, named without `CAP_`.
+    #[must_use]
+    pub const fn capabilities(self) -> &'static [&'static str] {
+        match self {
+            Self::User => &["SETUID", "SETGID", "CHOWN"],
+            Self::Mounts => &["SYS_ADMIN", "SYS_CHROOT"],
+            Self::Network => &["SYS_ADMIN", "NET_ADMIN"],
+            Self::Ipc | Self::Filter => &["SYS_ADMIN"],
+            Self::Pids => &[],
+        }
+    }
+}
+
+/// How much of a jail tasks must have for a worker to start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Demand {
+    /// All parts, or the worker does not start.
+    #[default]
+    Full,
+    /// The parts that can be had here; the worker says which are lacking.
+    Partial,
+    /// None: tasks run as the worker's user, as they did before there was a jail.
+    None,
+}
+
+/// A text that is no demand.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}: no such jail; give full, partial or none")]
+pub struct DemandError(String);
+
+impl FromStr for Demand {
+    type Err = DemandError;
+
+    fn from_str(text: &str) -> Result<Self, DemandError> {
+        match text {
+            "full" => Ok(Self::Full),
+            "partial" => Ok(Self::Partial),
+            "none" => Ok(Self::None),
+            other => Err(DemandError(other.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Demand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full => "full",
+            Self::Partial => "partial",
+            Self::None => "none",
+        })
+    }
+}

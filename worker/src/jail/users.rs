@@ -1,0 +1,95 @@
+//! The users that tasks run as.
+
+use std::{fmt, str::FromStr};
+
+/// A range of user IDs, of which each task has one. The group of the same number is the task's group.
+///
+/// A checkpoint holds the user of its task, so the workers of a run need the same range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Users {
+    first: u32,
+    last: u32,
+}
+
+impl Default for Users {
+    /// Numbers that neither Debian nor systemd gives to anybody, and that a container with 65,536
+    /// users of its own has, too.
+    fn default() -> Self {
+        Self { first: 60_600, last: 61_099 }
+    }
+}
+
+/// A text that is no range of users.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error(
+    "{0}: no range of users for tasks; give the first and the last ID, from 1 on, as 60600-61099"
+)]
+pub struct UsersError(String);
+
+impl Users {
+    /// The user of a task: the same for the same name on every worker. Two tasks that share one, as
+    /// those may whose numbers differ by a multiple of the range's length, can open each other's files;
+    /// their processes are in different PID namespaces all the same.
+    #[must_use]
+    pub fn of(&self, task: &str) -> u32 {
+        let count = u64::from(self.last - self.first) + 1;
+        let number = task.parse::<u64>().unwrap_or_else(|_| {
+            let digest = blake3::hash(task.as_bytes());
+            digest.as_bytes().iter().take(8).fold(0, |n, byte| n << 8 | u64::from(*byte))
+        });
+        self.first.saturating_add(u32::try_from(number % count).unwrap_or(0))
+    }
+
+    /// Whether a user is one of these.
+    #[must_use]
+    pub fn contain(&self, user: u32) -> bool {
+        (self.first..=self.last).contains(&user)
+    }
+}
+
+impl FromStr for Users {
+    type Err = UsersError;
+
+    fn from_str(text: &str) -> Result<Self, UsersError> {
+        let ends = text.split_once('-').and_then(|(first, last)| {
+            Some((first.trim().parse::<u32>().ok()?, last.trim().parse::<u32>().ok()?))
+        });
+        match ends {
+            // The last of all numbers means "leave it as it is" to the kernel.
+            Some((first, last)) if 0 < first && first <= last && last < u32::MAX => {
+                Ok(Self { first, last })
+            }
+            _ => Err(UsersError(text.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Users {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.first, self.last)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_has_the_same_user_everywhere() {
+        let users: Users = "100-109".parse().unwrap();
+        assert_eq!([users.of("0"), users.of("7"), users.of("17")], [100, 107, 107]);
+        assert_eq!(users.of("noop"), users.of("noop"));
+        assert!(users.contain(users.of("noop")) && !users.contain(110) && !users.contain(0));
+        let all: Users = "1-4294967294".parse().unwrap();
+        assert!(all.contain(all.of("4294967295")));
+    }
+
+    #[test]
+    fn root_is_never_one_of_them() {
+        for wrong in ["0-10", "10-9", "7", "a-b", "", "1-4294967295"] {
+            assert_eq!(wrong.parse::<Users>(), Err(UsersError(wrong.to_owned())));
+        }
+        assert_eq!(Users::default().to_string().parse(), Ok(Users::default()));
+    }
+}

@@ -1,0 +1,207 @@
+//! The endpoint of one VM: where it listens, and who is answered there.
+
+use std::{
+    io,
+    net::{Ipv4Addr, SocketAddr, TcpListener as StdListener},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use dormouse_metadata::{Announcement, Answer, Request, Response, Service, UnixTime};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, watch},
+    task::{AbortHandle, JoinSet},
+};
+
+use super::{facts::unix_us, http};
+use crate::jail::{Cell, LINK_LOCAL_V6, take_address, take_address_v6};
+
+/// Where clouds answer.
+const ADDRESS: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
+const PORT: u16 = 80;
+/// Connections that are answered at a time; further ones wait in the kernel.
+const CONNECTIONS: usize = 64;
+/// How long it pauses where the kernel has no descriptor for one more.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The metadata endpoint of one VM. It ends with this value.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    state: Arc<State>,
+    /// Where programs on the VM find it.
+    address: SocketAddr,
+    serving: Vec<AbortHandle>,
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub(super) struct State {
+    service: Mutex<Service>,
+    /// Changes whenever something is announced.
+    changed: watch::Sender<()>,
+    /// Changes whenever all connections are to be closed.
+    hung_up: watch::Sender<()>,
+    hop_limit: Option<u32>,
+}
+
+impl Endpoint {
+    /// Listens in the network of a VM's tasks, or on a port of its own where they share the worker's. To be called
+    /// within a runtime; it blocks for as long as a thread takes to start.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(crate) fn open(
+        cell: Option<&Cell>,
+        service: Service,
+        own: Ipv4Addr,
+        hop_limit: Option<u32>,
+    ) -> io::Result<Self> {
+        let inside = cell.filter(|cell| cell.has_network());
+        let listeners = match inside {
+            Some(cell) => cell.in_network(|| inside_of_vm(own))?,
+            None => vec![StdListener::bind((Ipv4Addr::LOCALHOST, 0))?],
+        };
+        let first = listeners.first().map(StdListener::local_addr).transpose()?;
+        let address = first.unwrap_or(SocketAddr::from((ADDRESS, PORT)));
+        let (changed, _) = watch::channel(());
+        let (hung_up, _) = watch::channel(());
+        let state = Arc::new(State { service: Mutex::new(service), changed, hung_up, hop_limit });
+        let turns = Arc::new(Semaphore::new(CONNECTIONS));
+        let mut endpoint = Self { state, address, serving: Vec::new() };
+        for listener in listeners {
+            listener.set_nonblocking(true)?;
+            let listener = TcpListener::from_std(listener)?;
+            let serving = serve(listener, Arc::clone(&turns), Arc::clone(&endpoint.state));
+            endpoint.serving.push(tokio::spawn(serving).abort_handle());
+        }
+        Ok(endpoint)
+    }
+
+    /// What programs on the VM have in their environment, so that libraries find it: EC2's, and Google's.
+    pub(crate) fn own_env(&self) -> Vec<(String, String)> {
+        let host = match self.address.port() {
+            PORT => self.address.ip().to_string(),
+            _ => self.address.to_string(),
+        };
+        let url = format!("http://{host}");
+        let names = [
+            ("AWS_EC2_METADATA_SERVICE_ENDPOINT", &url),
+            ("GCE_METADATA_HOST", &host),
+            ("GCE_METADATA_IP", &host),
+        ];
+        names.map(|(name, value)| (name.to_owned(), value.clone())).to_vec()
+    }
+
+    /// Has the VM hear what the provider announces.
+    pub(crate) fn announce(&self, what: Announcement) {
+        self.state.service().announce(what);
+        self.state.changed.send_replace(());
+    }
+
+    /// Closes all connections: a program that is about to be dumped with one finds it closed wherever it goes on, and
+    /// does not wait for ever for the end that stayed here.
+    pub(crate) fn hang_up(&self) {
+        self.state.hung_up.send_replace(());
+    }
+
+    /// The notice that is announced, as programs read it in EC2's dialect; `None`: there is none.
+    pub(crate) fn notice(&self) -> Option<String> {
+        self.state.service().interruption().map(Service::notice)
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        for serving in &self.serving {
+            serving.abort();
+        }
+    }
+}
+
+/// Listens where clouds answer, in this thread's network, which also has the VM's own address from here on. Version 6
+/// is left out where the kernel has none.
+fn inside_of_vm(own: Ipv4Addr) -> io::Result<Vec<StdListener>> {
+    take_address(c"lo:1", ADDRESS)?;
+    take_address(c"lo:2", own)?;
+    let mut listeners = vec![StdListener::bind((ADDRESS, PORT))?];
+    let six =
+        take_address_v6(LINK_LOCAL_V6).and_then(|()| StdListener::bind((LINK_LOCAL_V6, PORT)));
+    match six {
+        Ok(listener) => listeners.push(listener),
+        Err(error) => tracing::debug!(%error, "metadata are not answered by IPv6"),
+    }
+    Ok(listeners)
+}
+
+async fn serve(listener: TcpListener, turns: Arc<Semaphore>, state: Arc<State>) {
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let state = Arc::clone(&state);
+        let mut hung_up = state.hung_up.subscribe();
+        connections.spawn(async move {
+            state.prepare(&stream);
+            tokio::select! {
+                () = http::answer_one(stream, &state) => {}
+                _ = hung_up.changed() => {}
+            }
+            drop(turn);
+        });
+    }
+}
+
+impl State {
+    fn service(&self) -> MutexGuard<'_, Service> {
+        // Nothing is left half done under this lock.
+        self.service.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn prepare(&self, stream: &TcpStream) {
+        if let Some(hops) = self.hop_limit
+            && let Err(error) = stream.set_ttl(hops)
+        {
+            tracing::debug!(%error, hops, "the hop limit is as the system has it");
+        }
+    }
+
+    /// What a request is answered, once there is an answer.
+    pub(super) async fn answer(&self, mut request: Request) -> Response {
+        let mut changes = self.changed.subscribe();
+        let mut until = None;
+        loop {
+            changes.mark_unchanged();
+            let now = UnixTime::from_micros(unix_us());
+            let said = self.service().answer(&request, now);
+            let (etag, within) = match said {
+                Answer::Now(response) => return response,
+                Answer::Later { etag, within } => (etag, within),
+            };
+            let begun = tokio::time::Instant::now();
+            let until = *until.get_or_insert_with(|| within.and_then(|it| begun.checked_add(it)));
+            request = request.since(etag);
+            let is_over = async {
+                match until {
+                    Some(until) => tokio::time::sleep_until(until).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        request = request.without_waiting();
+                    }
+                }
+                () = is_over => request = request.without_waiting(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

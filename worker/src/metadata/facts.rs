@@ -1,0 +1,141 @@
+//! What the coordinator says of a VM, as its metadata has it.
+
+use std::{
+    net::Ipv4Addr,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use dormouse_metadata::{Announcement, Facts, Interruption, Market, Place, Taking, UnixTime};
+use dormouse_proto::v1::{Announce, CreateVm, Metadata, announce::What};
+use dormouse_units::{Speedup, Time};
+
+use crate::micros::micros;
+
+/// Where a VM is of which nobody says it.
+const ZONE: &str = "us-east-1a";
+
+/// The clock on which the times of a VM's metadata are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    /// How much faster than the wall clock the run's goes.
+    pub(crate) speedup: Speedup,
+    /// When the run's clock showed zero, in microseconds since 1970, where times are as that clock has them.
+    pub(crate) zero_unix_us: Option<u64>,
+}
+
+/// An instant on both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// Microseconds since 1970, by the wall clock.
+    pub(crate) unix_us: u64,
+    /// On the run's clock, if that is known.
+    pub(crate) run: Option<Time>,
+}
+
+impl Moment {
+    /// The instant so long ago, which was this on the run's clock.
+    pub(crate) fn ago(since: std::time::Duration, run: Option<Time>) -> Self {
+        Self { unix_us: unix_us().saturating_sub(micros(since)), run }
+    }
+}
+
+/// Microseconds since 1970, by the wall clock.
+pub(super) fn unix_us() -> u64 {
+    micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+impl Clock {
+    /// What the metadata say for an instant of the run, seen from another; for none, that other.
+    fn shown(self, at: Option<Time>, seen: Moment) -> UnixTime {
+        let at = at.or(seen.run);
+        let us = match (self.zero_unix_us, at, seen.run) {
+            (Some(zero), Some(at), _) => zero.saturating_add(at.as_micros()),
+            (_, Some(at), Some(run)) => {
+                let (ahead, behind) = (at.since(run), run.since(at));
+                let ahead = micros(self.speedup.real(ahead));
+                seen.unix_us.saturating_add(ahead).saturating_sub(micros(self.speedup.real(behind)))
+            }
+            _ => seen.unix_us,
+        };
+        UnixTime::from_micros(us)
+    }
+}
+
+/// What a VM is that was made at this moment.
+pub(crate) fn facts(
+    run: &str,
+    create: &CreateVm,
+    of: &Metadata,
+    clock: Clock,
+    made: Moment,
+) -> Facts {
+    let (kind, zone) = create.kind.split_once('@').unwrap_or((&create.kind, &of.zone));
+    let zone = if zone.is_empty() { ZONE } else { zone };
+    // Addresses 0 to 3 of a network are its provider's.
+    let host = create.vm.wrapping_add(4) & 0x00ff_ffff;
+    Facts {
+        identity: format!("{run}/{}", create.vm),
+        kind: kind.to_owned(),
+        place: Place::of_zone(zone),
+        market: if of.spot { Market::Spot } else { Market::OnDemand },
+        launched: clock.shown(None, made),
+        address: Ipv4Addr::from_bits(0x0a00_0000 | host),
+    }
+}
+
+/// What is announced to a VM, by a command that was decided on at this moment; `None`: nothing that this version knows.
+pub(crate) fn announcement(said: &Announce, clock: Clock, decided: Moment) -> Option<Announcement> {
+    let interruption = |taking, at| {
+        let at = clock.shown(Some(Time::from_micros(at)), decided);
+        Announcement::Interruption(Interruption { taking, at })
+    };
+    Some(match said.what? {
+        What::TerminateAtUs(at) => interruption(Taking::Terminate, at),
+        What::StopAtUs(at) => interruption(Taking::Stop, at),
+        What::HibernateAtUs(at) => interruption(Taking::Hibernate, at),
+        What::Rebalance(_) => Announcement::Rebalance(clock.shown(None, decided)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000;
+
+    fn at(clock: Clock) -> Option<Announcement> {
+        let said = Announce { vm: 1, what: Some(What::TerminateAtUs(220 * S)) };
+        let decided = Moment { unix_us: 1_000 * S, run: Some(Time::from_secs(100)) };
+        announcement(&said, clock, decided)
+    }
+
+    fn terminates(at: u64) -> Option<Announcement> {
+        let at = UnixTime::from_micros(at);
+        Some(Announcement::Interruption(Interruption { taking: Taking::Terminate, at }))
+    }
+
+    #[test]
+    fn times_are_those_at_which_it_will_really_happen() {
+        let clock = Clock { speedup: Speedup::times(60), zero_unix_us: None };
+        assert_eq!(at(clock), terminates(1_002 * S));
+    }
+
+    #[test]
+    fn times_of_the_runs_clock_are_counted_from_its_beginning() {
+        let clock = Clock { speedup: Speedup::times(60), zero_unix_us: Some(900 * S) };
+        assert_eq!(at(clock), terminates(1_120 * S));
+    }
+
+    #[test]
+    fn a_vm_is_where_its_kind_says() {
+        let clock = Clock { speedup: Speedup::ONE, zero_unix_us: None };
+        let create =
+            CreateVm { vm: 7, kind: "c3.large@eu-west-1b".to_owned(), ..CreateVm::default() };
+        let of = Metadata { spot: true, ..Metadata::default() };
+        let made = Moment { unix_us: 5, run: None };
+        let facts = facts("run", &create, &of, clock, made);
+        assert_eq!((facts.kind.as_str(), facts.place.region.as_str()), ("c3.large", "eu-west-1"));
+        assert_eq!((facts.address, facts.market), (Ipv4Addr::new(10, 0, 0, 11), Market::Spot));
+        assert_eq!(facts.launched.as_micros(), 5);
+    }
+}

@@ -1,0 +1,87 @@
+//! One request of a connection, between HTTP and the metadata service. Whoever asks may be anybody's program: what it sends
+//! is bounded, and how long it takes for that.
+
+use std::{convert::Infallible, time::Duration};
+
+use bytes::Bytes;
+use dormouse_metadata::{Method, Request, Response};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::{body::Incoming, header, server::conn::http1, service::service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpStream;
+
+use super::endpoint::State;
+
+/// How long a request may be on its way.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The most bytes of a request line with its headers.
+const HEAD_BYTES: usize = 16 << 10;
+/// The most headers.
+const HEADERS: usize = 64;
+/// The most bytes of a body.
+const BODY_BYTES: usize = 16 << 10;
+
+/// Answers the one request of a connection.
+pub(super) async fn answer_one(stream: TcpStream, state: &State) {
+    let answer = service_fn(|request| async {
+        let response = match read(request).await {
+            Ok(request) => {
+                let is_head = request.method == Method::Head;
+                let response = written(state.answer(request).await);
+                if is_head { response.map(|_| Full::default()) } else { response }
+            }
+            Err(status) => bare(status),
+        };
+        Ok::<_, Infallible>(response)
+    });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(HEAD_BYTES);
+    server.max_headers(HEADERS).keep_alive(false);
+    if let Err(error) = server.serve_connection(TokioIo::new(stream), answer).await {
+        tracing::debug!(%error, "a request for metadata came to nothing");
+    }
+}
+
+/// A request in the service's words; the status with which it is refused.
+async fn read(request: hyper::Request<Incoming>) -> Result<Request, hyper::StatusCode> {
+    let (head, body) = request.into_parts();
+    let method = match head.method {
+        hyper::Method::GET => Method::Get,
+        hyper::Method::HEAD => Method::Head,
+        hyper::Method::PUT => Method::Put,
+        hyper::Method::POST => Method::Post,
+        _ => Method::Other,
+    };
+    let target = head.uri.path_and_query().map_or("/", |target| target.as_str());
+    let mut read = Request::new(method, target);
+    for (name, value) in &head.headers {
+        if let Ok(value) = value.to_str() {
+            read = read.with_header(name.as_str(), value);
+        }
+    }
+    let body = tokio::time::timeout(PATIENCE, Limited::new(body, BODY_BYTES).collect()).await;
+    match body {
+        Ok(Ok(body)) => Ok(Request { body: body.to_bytes().to_vec(), ..read }),
+        Ok(Err(_)) => Err(hyper::StatusCode::PAYLOAD_TOO_LARGE),
+        Err(_) => Err(hyper::StatusCode::REQUEST_TIMEOUT),
+    }
+}
+
+fn written(said: Response) -> hyper::Response<Full<Bytes>> {
+    let Response { status, content_type, headers, body } = said;
+    let mut response = hyper::Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, content_type)
+        .header(header::CONTENT_LENGTH, body.len());
+    for (name, value) in headers {
+        response = response.header(name, value);
+    }
+    let response = response.body(Full::new(Bytes::from(body)));
+    response.unwrap_or_else(|_| bare(hyper::StatusCode::INTERNAL_SERVER_ERROR))
+}
+
+fn bare(status: hyper::StatusCode) -> hyper::Response<Full<Bytes>> {
+    let mut response = hyper::Response::new(Full::default());
+    *response.status_mut() = status;
+    response
+}

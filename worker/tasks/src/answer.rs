@@ -1,0 +1,247 @@
+//! Whether a task's answer is right, for whoever has not seen it computed: the coordinator, or the reader of
+//! a log.
+//!
+//! Nothing that the answer says of itself counts: neither its verdict nor the references that it holds. The
+//! figures of NAS kernels and ED are compared with the published ones here. The digest of an answer begins with a
+//! nonce that the task was given with its start, and takes in what every repetition, pass or phase computed, so that
+//! an answer is no other task's, and of no other amount of work than it says: `vector` sums up all of its
+//! memory, `parallel` the last results of its ranks, both known in closed form; NAS kernels and ED fold the bits
+//! of their figures into it after each repetition.
+//!
+//! All of this is reckoned here without doing the work, and so it could be by a liar who reads this file: a
+//! right answer shows that nothing went wrong, not that nobody lied. That the work took its time is for the clock of
+//! the coordinator to say.
+
+use std::ffi::OsString;
+
+use dormouse_units::TaskId;
+use dormouse_vm::shares::PPM;
+
+use crate::cli::arguments::{Request, parse};
+use crate::digest::{fold, mix, text};
+use crate::result::{Figure, TaskResult};
+use crate::run::{NasKernel, Program};
+use crate::{ed, nas, parallel, vector};
+
+/// Most repetitions whose digest is reckoned: of some millions of figures, in milliseconds.
+const MOST_REPETITIONS: u64 = 1_000_000;
+
+/// What can be said of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is right.
+    Right,
+    /// It is wrong, and in what.
+    Wrong(String),
+    /// There is nothing to check it by, and why.
+    Unchecked(&'static str),
+}
+
+/// Checks the answer of a task whose program had these arguments and this nonce.
+#[must_use]
+pub fn check(arguments: &[String], nonce: u64, answer: &str) -> Verdict {
+    let arguments = arguments.iter().filter(|word| *word != "--result").map(OsString::from);
+    match parse(arguments) {
+        Ok(Request::Job(job)) => judge(&job.program, nonce, answer),
+        _ => Verdict::Unchecked("its program is none of those that are known"),
+    }
+}
+
+/// Checks the answer of a parallel job of so many processes and phases, whose work began with this seed and
+/// nonce.
+#[must_use]
+pub fn check_job(processes: u32, phases: u32, (seed, nonce): (u64, u64), answer: &str) -> Verdict {
+    let usage = vec![PPM; processes as usize];
+    let plan = parallel::Plan { phases, usage, speed: PPM, memory: 0, seed };
+    judge(&Program::Parallel(plan), nonce, answer)
+}
+
+/// The nonce of a task of a run with this secret number.
+#[must_use]
+pub fn nonce(of_run: u64, task: TaskId) -> u64 {
+    mix(of_run ^ mix(u64::from(task.get())))
+}
+
+fn judge(program: &Program, nonce: u64, answer: &str) -> Verdict {
+    let Ok(answer) = serde_json::from_str::<TaskResult>(answer) else {
+        return Verdict::Unchecked("it is not what the known programs leave");
+    };
+    if answer.kind != program.name() {
+        return Verdict::Unchecked("another program than was started left it");
+    }
+    if let Some(wrong) = answer.figures.iter().find(|figure| figure.verified() == Some(false)) {
+        return Verdict::Wrong(format!("{} is {}", wrong.name, wrong.computed));
+    }
+    let Some(digest) = &answer.digest else { return Verdict::Unchecked("it has no digest") };
+    match expected(program, nonce, &answer) {
+        Ok(expected) if text(expected) == *digest => Verdict::Right,
+        Ok(expected) => Verdict::Wrong(format!("its digest is {digest}, not {}", text(expected))),
+        Err(verdict) => verdict,
+    }
+}
+
+/// The digest of the right answer that did as much work as this one says.
+fn expected(program: &Program, nonce: u64, answer: &TaskResult) -> Result<u64, Verdict> {
+    let wrong = |what: &str| Verdict::Wrong(what.to_owned());
+    match program {
+        Program::Nas { kernel, class } => {
+            let class = *class;
+            let references = match kernel {
+                NasKernel::Ep => nas::ep::references(class),
+                NasKernel::Is => nas::is::references(),
+                NasKernel::Cg => nas::cg::references(class),
+                NasKernel::Mg => nas::mg::references(class),
+                NasKernel::Ft => nas::ft::references(class),
+                NasKernel::Sp => nas::sp::references(class),
+            };
+            of_repetitions(references, nonce, answer)
+        }
+        Program::Ed { class, id } => of_repetitions(ed::references(*class, *id), nonce, answer),
+        Program::Vector { bytes } => {
+            let sum = vector::expected_sum(*bytes, nonce, answer.repetitions, answer.units);
+            sum.ok_or_else(|| wrong("no number of passes comes to its units of work"))
+        }
+        Program::Parallel(_) if answer.blocks.is_empty() => Err(Verdict::Unchecked(
+            "it has too many phases and processes to say what each of them did",
+        )),
+        Program::Parallel(plan) => {
+            let sum = parallel::expected_sum(plan, nonce, &answer.blocks);
+            let all = answer.blocks.iter().fold(0_u64, |all, blocks| all.saturating_add(*blocks));
+            let sum = sum.filter(|_| all == answer.units);
+            sum.ok_or_else(|| wrong("it does not say what each process did in each phase"))
+        }
+        Program::Noop => Err(Verdict::Unchecked("its program computes nothing")),
+    }
+}
+
+/// The digest of a kernel whose figures are right.
+fn of_repetitions(
+    references: Vec<Figure>,
+    nonce: u64,
+    answer: &TaskResult,
+) -> Result<u64, Verdict> {
+    if references.iter().all(|figure| figure.reference.is_none()) {
+        return Err(Verdict::Unchecked("nobody has published a reference for its input"));
+    }
+    let names = |figures: &[Figure]| figures.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
+    if names(&references) != names(&answer.figures) || answer.repetitions == 0 {
+        return Err(Verdict::Wrong("its figures are not those of its program".to_owned()));
+    }
+    for (right, ours) in references.into_iter().zip(&answer.figures) {
+        let figure = Figure { computed: ours.computed, ..right };
+        if figure.verified() == Some(false) {
+            return Err(Verdict::Wrong(format!("{} is {}", figure.name, figure.computed)));
+        }
+    }
+    if answer.repetitions > MOST_REPETITIONS {
+        return Err(Verdict::Unchecked("it is of more repetitions than are looked at"));
+    }
+    Ok((0..answer.repetitions).fold(nonce, |digest, _| fold(digest, &answer.figures)))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
+mod tests {
+    use super::*;
+
+    const NONCE: u64 = 77;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// What a program leaves that has really run.
+    fn answer(line: &str, nonce: u64) -> TaskResult {
+        let given = format!("{line} --nonce {nonce}");
+        let Ok(Request::Job(job)) = parse(words(&given).into_iter().map(OsString::from)) else {
+            panic!("{given}")
+        };
+        job.run().unwrap()
+    }
+
+    fn judged(line: &str, of: &TaskResult) -> Verdict {
+        check(&words(line), NONCE, &serde_json::to_string(of).unwrap())
+    }
+
+    #[test]
+    fn what_really_ran_is_right_and_only_as_what_it_is() {
+        for line in [
+            "ep --class S",
+            "is --work 2",
+            "cg",
+            "mg --work 3",
+            "ft",
+            "sp",
+            "ed --class S --id 7 --work 2",
+            "vector --memory 3MB --work 5",
+        ] {
+            let right = answer(line, NONCE);
+            assert_eq!(judged(line, &right), Verdict::Right, "{line}");
+            // Of another task, of another amount of work, with another figure.
+            let another = answer(line, NONCE + 1);
+            let more = TaskResult { repetitions: right.repetitions + 1, ..right.clone() };
+            let mut figures = right.figures.clone();
+            figures[0].computed *= 1.0 + 1e-6;
+            figures[0].reference = Some(figures[0].computed);
+            let figures = TaskResult { figures, ..right.clone() };
+            let of_vector = line.starts_with("vector");
+            for (n, wrong) in [another, more, figures].iter().enumerate() {
+                // What the memory of vector came to is in the digest, not in a figure.
+                let is_wrong = matches!(judged(line, wrong), Verdict::Wrong(_));
+                assert!(is_wrong || (of_vector && n == 2), "{line}: {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_nobody_can_check_is_not_called_right() {
+        let unchecked = |line: &str, of: &TaskResult| {
+            assert!(
+                matches!(judged(line, of), Verdict::Unchecked(_)),
+                "{line}: {:?}",
+                judged(line, of)
+            );
+        };
+        let without = answer("ed --class S --id 100", NONCE);
+        unchecked("ed --class S --id 100", &without);
+        let right = answer("vector --memory 1MB", NONCE);
+        unchecked("vector --memory 1MB", &TaskResult { digest: None, ..right.clone() });
+        unchecked("mine", &right);
+        unchecked("cg", &right);
+        let says = |text: &str| check(&words("cg"), NONCE, text);
+        assert!(matches!(says("{\"verified\": true}"), Verdict::Unchecked(_)));
+        assert!(matches!(says("no JSON"), Verdict::Unchecked(_)));
+        // A number that would have the reader reckon for years.
+        let cg = answer("cg", NONCE);
+        unchecked("cg", &TaskResult { repetitions: u64::MAX, ..cg });
+        let huge = TaskResult { repetitions: u64::MAX, units: u64::MAX, ..right };
+        assert!(matches!(judged("vector --memory 1MB", &huge), Verdict::Wrong(_)));
+    }
+
+    /// Ranks are processes, which a test of several threads can't fork.
+    #[test]
+    fn a_jobs_answer_is_known_from_what_each_process_did() {
+        let line = "parallel --processes 2 --phases 3 --seed 4";
+        let Ok(Request::Job(job)) = parse(words(line).into_iter().map(OsString::from)) else {
+            panic!("{line}")
+        };
+        let Program::Parallel(plan) = &job.program else { panic!("{line}") };
+        let blocks = vec![1, 2, 3, 4, 5, 6];
+        let digest = parallel::expected_sum(plan, NONCE, &blocks).map(text);
+        let vector = answer("vector --memory 1MB", NONCE);
+        let kind = "parallel".to_owned();
+        let right = TaskResult { kind, figures: Vec::new(), blocks, units: 21, digest, ..vector };
+        assert_eq!(judged(line, &right), Verdict::Right);
+        let of_job = check_job(2, 3, (4, NONCE), &serde_json::to_string(&right).unwrap());
+        assert_eq!(of_job, Verdict::Right);
+        let mut other = right.clone();
+        other.blocks.swap(0, 1);
+        assert!(matches!(judged(line, &other), Verdict::Wrong(_)));
+        let idle = TaskResult { blocks: vec![0; 6], ..right.clone() };
+        assert!(matches!(judged(line, &idle), Verdict::Wrong(_)));
+        let short = TaskResult { blocks: vec![21], ..right.clone() };
+        assert!(matches!(judged(line, &short), Verdict::Wrong(_)));
+        let many = TaskResult { blocks: Vec::new(), ..right };
+        assert!(matches!(judged(line, &many), Verdict::Unchecked(_)));
+    }
+}

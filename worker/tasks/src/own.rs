@@ -1,0 +1,214 @@
+//! A program of the user's own that is a task: what is run, on which files, and how it saves its work.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dormouse_units::{Attempt, Bytes, TaskId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::answer::Verdict;
+
+/// A program of the user's own, with all that it needs on whichever worker it runs. Its working directory
+/// is one of its own, which holds its inputs when it begins and goes along with its checkpoints.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct OwnProgram {
+    /// The program and its arguments. A name without a slash is looked for on the worker's `PATH`; one with a
+    /// slash is relative to the directory.
+    pub argv: Vec<String>,
+    /// What it has in its environment beside what every task has.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// The files that its directory holds when it begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<FileRef>,
+    /// The files of its directory that are kept in the run's folder when it has ended: paths relative to
+    /// the directory, in which a `*` stands for any letters but slashes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<String>,
+    /// The most bytes that its directory may hold.
+    pub quota: Bytes,
+    /// The most processes and threads that it may have at once.
+    pub processes: u32,
+    /// What saves its work when its VM is taken away.
+    pub saves: Saves,
+    /// By what its answer is checked; `None`: it is believed, and reported, not verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verify>,
+}
+
+/// A file in the directory of a task, by its content.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct FileRef {
+    /// Path relative to the directory, with slashes between its parts, none of which is `.` or `..`.
+    pub path: String,
+    /// BLAKE3 of the content, in hexadecimal.
+    pub digest: String,
+    /// Length of the content in bytes.
+    pub bytes: u64,
+    /// Whether it may be executed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub executable: bool,
+}
+
+/// What saves the work of a program of the user's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "by")]
+pub enum Saves {
+    /// Checkpoints of its memory, by CRIU: it need not know of them.
+    #[default]
+    Criu,
+    /// The program itself, into its directory, once it hears that its VM will be taken away; it begins
+    /// again with that directory. It hears of it by the metadata endpoint of its VM, and by what is named here.
+    Notice {
+        /// The signal that it is sent, such as `SIGUSR1` or `SIGTERM`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        signal: Option<String>,
+        /// The file in its directory that is made, with the notice in it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        file: Option<String>,
+    },
+    /// The program itself, into its directory, whenever it sees fit: what that holds is kept at the times of
+    /// the experiment's checkpoints, and it begins again with it.
+    Own,
+    /// Nothing: it begins anew.
+    None,
+}
+
+impl Saves {
+    /// The word for it, as `compare --saves` takes it.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Criu => "criu",
+            Self::Notice { .. } => "notice",
+            Self::Own => "own",
+            Self::None => "none",
+        }
+    }
+}
+
+/// By what the answer of a program is checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verify {
+    /// A program that runs in the task's directory after it, and ends with status 0 if the answer is right.
+    Command(Vec<String>),
+    /// Outputs that must have these digests (BLAKE3, in hexadecimal), by path: those of a reference run.
+    Outputs(BTreeMap<String, String>),
+}
+
+impl OwnProgram {
+    /// What can be said of the answer of this program, of which it is known whether it ended well, how the
+    /// program that checks it ended, and the digests (in hexadecimal) of the outputs that are kept, by path.
+    pub fn check<'a>(
+        &self,
+        ended_well: bool,
+        verify_status: Option<i32>,
+        output: impl Fn(&str) -> Option<&'a str>,
+    ) -> Verdict {
+        if !ended_well {
+            return Verdict::Wrong("it did not end with status 0".to_owned());
+        }
+        match &self.verify {
+            None => Verdict::Unchecked("nothing checks it"),
+            Some(Verify::Command(_)) => match verify_status {
+                Some(0) => Verdict::Right,
+                Some(status) => Verdict::Wrong(format!("its check ended with status {status}")),
+                None => Verdict::Wrong("its check did not come to its end".to_owned()),
+            },
+            Some(Verify::Outputs(expected)) => {
+                let differs = expected.iter().find(|(path, digest)| {
+                    output(path).is_none_or(|found| found != digest.as_str())
+                });
+                match differs {
+                    None => Verdict::Right,
+                    Some((path, _)) => Verdict::Wrong(format!("{path} is not as the reference is")),
+                }
+            }
+        }
+    }
+}
+
+/// What a task of a bag runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TaskProgram {
+    /// One of `dormouse-task`'s, by its arguments without the amount of work.
+    Kernel(Vec<String>),
+    /// A program of the user's own.
+    Own(Arc<OwnProgram>),
+}
+
+impl TaskProgram {
+    /// The program of the user's own, if it is one.
+    #[must_use]
+    pub const fn own(&self) -> Option<&Arc<OwnProgram>> {
+        match self {
+            Self::Own(own) => Some(own),
+            Self::Kernel(_) => None,
+        }
+    }
+
+    /// The arguments of the program of `dormouse-task` that it is; none for a program of the user's own.
+    #[must_use]
+    pub fn kernel(&self) -> &[String] {
+        match self {
+            Self::Kernel(arguments) => arguments,
+            Self::Own(_) => &[],
+        }
+    }
+}
+
+/// The name of a task's folder in the folder of a run, `tasks/` with its id.
+#[must_use]
+pub fn folder_of(task: TaskId) -> String {
+    format!("tasks/{}", task.get())
+}
+
+/// The name of the folder of a failed attempt in the folder of a run, inside of that of its task.
+#[must_use]
+pub fn folder_of_failed(task: TaskId, attempt: Attempt) -> String {
+    format!("{}/failed-{}", folder_of(task), attempt.get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(verify: Option<Verify>, ended_well: bool, status: Option<i32>) -> Verdict {
+        let own = OwnProgram {
+            argv: vec!["solve".to_owned()],
+            env: BTreeMap::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            quota: Bytes::new(1),
+            processes: 1,
+            saves: Saves::Criu,
+            verify,
+        };
+        own.check(ended_well, status, |path| (path == "a.csv").then_some("07"))
+    }
+
+    #[test]
+    fn an_answer_is_right_by_its_check_or_by_its_reference() {
+        let by_command = || Some(Verify::Command(vec!["true".to_owned()]));
+        let by_digest = |path: &str, digest: &str| {
+            Some(Verify::Outputs([(path.to_owned(), digest.to_owned())].into()))
+        };
+        assert_eq!(checked(by_command(), true, Some(0)), Verdict::Right);
+        assert_eq!(checked(by_digest("a.csv", "07"), true, None), Verdict::Right);
+        assert!(matches!(checked(None, true, None), Verdict::Unchecked(_)));
+        for wrong in [
+            checked(by_command(), true, Some(1)),
+            checked(by_command(), true, None),
+            checked(by_digest("a.csv", "08"), true, None),
+            checked(by_digest("b.csv", "07"), true, None),
+            checked(None, false, None),
+        ] {
+            assert!(matches!(wrong, Verdict::Wrong(_)), "{wrong:?}");
+        }
+    }
+}
