@@ -27,6 +27,9 @@ pub struct Paper {
     pub samples: String,
     /// What there have to be more of for a narrower interval.
     pub more: String,
+    /// Number of seeds where the command line gives none.
+    #[serde(default = "ten_seeds")]
+    pub seeds: u64,
     /// Named lists of words, for patterns.
     #[serde(default)]
     pub lists: Lists,
@@ -93,6 +96,10 @@ pub struct Part {
     /// takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
+}
+
+const fn ten_seeds() -> u64 {
+    10
 }
 
 fn schedules() -> String {
