@@ -29,6 +29,9 @@ pub struct Paper {
     pub more: String,
     /// Number of runs whose mean each printed figure is; `None` where the paper does not say.
     pub runs: Option<usize>,
+    /// Number of seeds where the command line gives none.
+    #[serde(default = "ten_seeds")]
+    pub seeds: u64,
     /// Named lists of words, for patterns.
     #[serde(default)]
     pub lists: Lists,
@@ -98,6 +101,10 @@ pub struct Part {
     /// takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
+}
+
+const fn ten_seeds() -> u64 {
+    10
 }
 
 fn schedules() -> String {
