@@ -5,6 +5,7 @@
 mod batch_means;
 mod estimate;
 mod percentile;
+mod resamples;
 mod series;
 mod verdict;
 
