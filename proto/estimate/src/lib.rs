@@ -6,6 +6,7 @@ mod batch_means;
 mod estimate;
 mod extremes;
 mod percentile;
+mod resamples;
 mod series;
 mod verdict;
 
