@@ -42,8 +42,13 @@ impl Cause {
         };
         let Some((without, tried)) = trials.split_first() else { return Some(Self::NotTried) };
         let Some(before) = same(without) else { return Some(Self::NotTried) };
-        let tried = tried.iter().filter_map(|reading| Some((reading.name(), same(reading)?)));
-        let tried: Vec<(String, Judged)> = tried.collect();
+        // A counterfactual shows what something costs, and explains nothing.
+        let explains = |reading: &&Reading| !reading.factors.iter().any(|of| of.counterfactual);
+        let tried: Vec<(String, Judged)> = tried
+            .iter()
+            .filter(explains)
+            .filter_map(|reading| Some((reading.name(), same(reading)?)))
+            .collect();
         let distance_of = |of: &Judged| distance(of);
         let enough = (1.0 - ENOUGH) * distance_of(&before);
         let nearest = tried
