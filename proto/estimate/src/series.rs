@@ -79,6 +79,20 @@ impl Series {
         Self { is_saturated, is_share, ..Self::of_runs(each) }
     }
 
+    /// The same samples, moved so that the interval of their mean also covers how far resamples of the whole lie apart: the
+    /// variance of the mean becomes its own plus that of one resample. The mean stays. Without as many resamples as
+    /// samples there is no interval, since none of the samples is left.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a count of samples")]
+    pub fn with_resamples(&self, resamples: &Self) -> Self {
+        let there: Vec<f64> = resamples.each.iter().flatten().copied().collect();
+        let n = there.len() as f64;
+        let mean = there.iter().sum::<f64>() / n;
+        let at = |n: usize| resamples.each.get(n).copied().flatten();
+        let moved = |(n_th, x): (usize, &Option<f64>)| Some((*x)? + (at(n_th)? - mean) * n.sqrt());
+        Self { each: self.each.iter().enumerate().map(moved).collect(), is_share: false, ..*self }
+    }
+
     const fn is_paired(&self, other: &Self) -> bool {
         self.each.len() == other.each.len() && self.are_batches == other.are_batches
     }
@@ -115,6 +129,22 @@ mod tests {
         let less = torn.compared(&runs(&[1.0, 1.0]), |[a, b]| a - b).expect("pairs");
         assert_eq!(less.each, [Some(3.0), None]);
         assert_eq!(less.estimate().map(|e| e.n), Some(1));
+    }
+
+    /// Ten thousand samples know their own mean well, and the whole that they are of no better than resamples do.
+    #[test]
+    fn resamples_widen_the_interval_and_leave_the_mean() {
+        let apart = |by: f64| runs(&[5.0 - by, 5.0 + by].repeat(200));
+        let [few, resamples] = [apart(0.1), apart(2.0)];
+        let wide = few.with_resamples(&resamples).estimate().expect("samples");
+        let (low, high) = wide.ci95.expect("400 samples");
+        assert!((wide.mean - 5.0).abs() < 1e-9, "{wide:?}");
+        // Both vary at once: 1.966 standard deviations of 2.1 at most, of 2.0 at least.
+        assert!((3.9..4.2).contains(&((high - low) / 2.0)), "{wide:?}");
+        let exact = few.with_resamples(&apart(0.0)).estimate().expect("samples");
+        assert!((exact.mean - 5.0).abs() < 1e-9);
+        assert!(exact.ci95.is_some_and(|(low, high)| high - low < 0.03), "{exact:?}");
+        assert_eq!(few.with_resamples(&runs(&[])).estimate(), None);
     }
 
     /// A comparison that is repeated seven times says no more than once.

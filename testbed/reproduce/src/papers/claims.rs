@@ -57,8 +57,25 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
     Some(Judged { claim, ours, verdict, how: how + beside })
 }
 
-/// What is measured of a cell, sample by sample.
+/// What is measured of a cell, sample by sample; where the claim has resamples, so that they lie as far apart as these, too.
 fn measured(
+    claim: &Claim,
+    results: &Results,
+    case: &str,
+    other: Option<&String>,
+) -> Option<Series> {
+    let series = measured_once(claim, results, case, other)?;
+    let Some([word, instead]) = &claim.resamples else { return Some(series) };
+    let [word, instead] = [word, instead].map(|word| format!("/{word}/"));
+    let named = |case: &str| case.replace(&word, &instead);
+    let other = other.map(|other| named(other));
+    // A reading that is tried has none: what is changed in it has no other record.
+    let resamples = measured_once(claim, results, &named(case), other.as_ref());
+    Some(resamples.map_or_else(|| series.clone(), |resamples| series.with_resamples(&resamples)))
+}
+
+/// What is measured of a cell, sample by sample.
+fn measured_once(
     claim: &Claim,
     results: &Results,
     case: &str,
