@@ -106,7 +106,7 @@ fn judged(
     if let Some((of_zero, _)) = zero.and_then(|runs| printed_zero(&series.each, runs)) {
         verdict = of_zero;
     }
-    let few = runs.filter(|_| !series.are_batches).and_then(|runs| {
+    let few = runs.filter(|_| !series.are_batches && series.whole.is_none()).and_then(|runs| {
         as_printed(
             &[Paired::alone(&series.each)],
             (Measure::Value, Over::Mean),
