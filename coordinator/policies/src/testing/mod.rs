@@ -9,6 +9,7 @@
 
 mod algorithms;
 mod growth;
+mod longest_first;
 mod stored;
 
 use std::path::PathBuf;
