@@ -27,6 +27,9 @@ impl Extreme {
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a count of series")]
 pub fn extreme(all: &[Series], which: Extreme) -> Option<Estimate> {
+    if all.iter().any(|series| series.whole.is_some()) {
+        return of_resamples(all, which);
+    }
     let confidence = 1.0 - 0.05 / all.len().max(1) as f64;
     let each = all.iter().map(|series| {
         let samples: Vec<f64> = series.each.iter().flatten().copied().collect();
@@ -44,6 +47,19 @@ pub fn extreme(all: &[Series], which: Extreme) -> Option<Estimate> {
     let range = (means().fold(mean, f64::min), means().fold(mean, f64::max));
     let n = each.iter().map(|estimate| estimate.n).min()?;
     Some(Estimate { mean, ci95, range, n, is_saturated })
+}
+
+/// The largest or smallest figure of a whole record, with those of each resample about it.
+fn of_resamples(all: &[Series], which: Extreme) -> Option<Estimate> {
+    let wholes =
+        all.iter().map(|series| series.whole.or_else(|| series.estimate().map(|of| of.mean)));
+    let whole = which.of(wholes.collect::<Option<Vec<f64>>>()?.into_iter())?;
+    let count = all.iter().map(|series| series.each.len()).min()?;
+    let one = |n: usize| {
+        let values = all.iter().map(|series| series.each[n]).collect::<Option<Vec<f64>>>()?;
+        which.of(values.into_iter())
+    };
+    Series { whole: Some(whole), ..Series::of_runs((0..count).map(one).collect()) }.estimate()
 }
 
 #[cfg(test)]
@@ -65,6 +81,14 @@ mod tests {
         let least = extreme(&all, Extreme::Smallest).expect("there are samples");
         let (low, high) = least.ci95.expect("four runs");
         assert!((least.mean - 10.0).abs() < 1e-9 && low < 2.0 && (10.1..10.4).contains(&high));
+    }
+
+    #[test]
+    fn of_resamples_it_is_the_largest_of_each() {
+        let of = |whole, each: &[f64]| Series { whole: Some(whole), ..runs(each) };
+        let all = [of(3.0, &[1.0, 5.0, 3.0]), of(2.0, &[4.0, 1.0, 2.0])];
+        let ours = extreme(&all, Extreme::Largest).expect("there are samples");
+        assert_eq!((ours.mean, ours.range, ours.n), (3.0, (3.0, 5.0), 3));
     }
 
     #[test]

@@ -317,6 +317,9 @@ pub struct Factor {
     /// Figures that it takes another for, of the same runs.
     #[serde(default)]
     pub metrics: BTreeMap<String, String>,
+    /// Cells that it takes others for, which are made as well: a pattern, and one that stands for as many.
+    #[serde(default)]
+    pub cells: BTreeMap<String, String>,
     /// Not a way to read the paper, but what something costs: it explains nothing.
     #[serde(default)]
     pub counterfactual: bool,
@@ -438,6 +441,14 @@ impl Paper {
     /// What a factor sets of a cell.
     pub(super) fn settings(&self, factor: &Factor, case: &str) -> Vec<String> {
         self.of_case(&factor.set, case).cloned().collect()
+    }
+
+    /// The cells that a factor takes others for, and these.
+    pub(super) fn stand_ins(&self, factor: &Factor) -> BTreeMap<String, String> {
+        let pairs = factor.cells.iter();
+        pairs
+            .flat_map(|(of, others)| self.expand(of).into_iter().zip(self.expand(others)))
+            .collect()
     }
 
     /// The factor of this name.
@@ -569,6 +580,14 @@ mod tests {
             {
                 let any = cases.iter().any(|case| matches(pattern, case, &paper.lists));
                 assert!(any, "{}: {pattern} is no cell", factor.name);
+            }
+            for (factor, (of, others)) in
+                paper.factors.iter().flat_map(|f| f.cells.iter().map(move |pair| (f, pair)))
+            {
+                let [of, others] = [of, others].map(|pattern| paper.expand(pattern));
+                assert_eq!(of.len(), others.len(), "{}", factor.name);
+                let unknown = of.iter().chain(&others).find(|case| !cases.contains(*case));
+                assert_eq!(unknown, None, "{}: that is no cell", factor.name);
             }
         }
     }
