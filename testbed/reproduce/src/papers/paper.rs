@@ -244,9 +244,6 @@ pub enum Measure {
     Value,
     /// The smallest of the samples: what is said of every run.
     Worst,
-    /// The figure itself, of which each sample is a resample of the whole: how far they lie apart, and not
-    /// their number, says how well it is known.
-    Resampled,
     /// By how many per cent `of` is lower than `than`.
     PercentBelow,
     /// By how many per cent it is higher.
@@ -266,7 +263,7 @@ impl Measure {
     /// It, of a sample of `of` and one of `than`.
     pub(super) fn of(self, [of, than]: [f64; 2]) -> f64 {
         match self {
-            Self::Value | Self::Worst | Self::Resampled | Self::Slope => of,
+            Self::Value | Self::Worst | Self::Slope => of,
             Self::Less => than - of,
             Self::Ratio => of / than,
             Self::PercentAbove => 100.0 * (of / than - 1.0),

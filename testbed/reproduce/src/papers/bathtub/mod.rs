@@ -113,12 +113,16 @@ mod tests {
             cells.filter_map(|cell| Some(cell.rsplit_once('/')?.0.to_owned())).collect();
         // The authors' recursion takes long, and is looked at by itself.
         let quick = cases.iter().filter(|case| !case.contains("dp-artifact"));
-        let chanceless = ["waste/uniform", "begin/young-daly-artifact", "takes/young-daly-artifact"];
+        let chanceless =
+            ["waste/uniform", "begin/young-daly-artifact", "takes/young-daly-artifact"];
         for case in quick.filter(|case| !case.starts_with("simulated/")) {
             let whole = exact(case, &evidence).unwrap_or_else(|| panic!("{case} is no case"));
             let drawn = [1, 2].map(|seed| drawn(case, &evidence, seed).expect("a case"));
             let resampled = |name: &String| {
-                drawn.iter().map(|figures| figures.get(&format!("{name}{RESAMPLED}"))).collect::<Vec<_>>()
+                drawn
+                    .iter()
+                    .map(|figures| figures.get(&format!("{name}{RESAMPLED}")))
+                    .collect::<Vec<_>>()
             };
             let counts = ["/vms", "/vms_within", "/work_min", "/sum_min"];
             let (mut missing, mut moved) = (Vec::new(), 0);
@@ -173,6 +177,8 @@ mod tests {
         }
         let same = span_of_hours(24.0);
         let law = none.law("authors", Draw::Whole);
-        assert!(matches!(law, Some(dormouse_cloud::Lifetimes::Bathtub(law)) if Some(law.b) == same));
+        assert!(
+            matches!(law, Some(dormouse_cloud::Lifetimes::Bathtub(law)) if Some(law.b) == same)
+        );
     }
 }
