@@ -7,6 +7,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::failure::Failure;
 use super::many::{Common, Shards};
+use super::price_args::{AccArgs, PricesArgs};
 use super::{next_steps, ranking, terminal, two_tier};
 use dormouse_experiment::option;
 use dormouse_experiment::{Override, read_sharing};
@@ -30,7 +31,7 @@ pub(crate) enum Reproduce {
     /// The bathtub paper, or a figure of it.
     Bathtub(String, BathtubArgs),
     /// The ACC paper, or a figure of it.
-    Acc(String, PricesArgs),
+    Acc(String, AccArgs),
     /// How two VMs share a processor of this host.
     TwoTier(TwoTierArgs),
     /// The four schedulers of MEASY, live.
@@ -160,21 +161,6 @@ pub(crate) struct BathtubArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct PricesArgs {
-    /// A folder of records of spot prices, such as eu-west-1.linux.m1.xlarge.csv: rows of time and price;
-    /// without it what needs them is left out
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Run every cell under seeds 1 to N; of acc 20 jobs each [default: 10, of acc 150]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    seeds: Option<u64>,
-    #[command(flatten)]
-    shards: Shards,
-    #[command(flatten)]
-    common: Common,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct TwoTierArgs {
     /// Draw so many pairs of jobs [default: 7]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -250,7 +236,8 @@ fn with_args(name: &str, command: Command, about: String) -> Command {
         TWO_TIER => TwoTierArgs::augment_args(command),
         LIVE => MeasyLiveArgs::augment_args(command),
         OPIE => SeedsArgs::augment_args(command),
-        ACC | COMBINED => PricesArgs::augment_args(command),
+        ACC => AccArgs::augment_args(command),
+        COMBINED => PricesArgs::augment_args(command),
         BATHTUB => BathtubArgs::augment_args(command),
         _ => MeasyArgs::augment_args(command),
     };
@@ -278,7 +265,7 @@ impl FromArgMatches for Reproduce {
             _ if is_of(BATHTUB) => {
                 Self::Bathtub(name.to_owned(), BathtubArgs::from_arg_matches(args)?)
             }
-            _ if is_of(ACC) => Self::Acc(name.to_owned(), PricesArgs::from_arg_matches(args)?),
+            _ if is_of(ACC) => Self::Acc(name.to_owned(), AccArgs::from_arg_matches(args)?),
             _ => Self::Measy(name.to_owned(), MeasyArgs::from_arg_matches(args)?),
         })
     }
@@ -324,11 +311,12 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
         Reproduce::Measy(what, args) => measy(what, args),
         Reproduce::Opie(what, args) => opie(what, args),
         Reproduce::Combined(what, args) => {
-            by_prices(what, args, "{workloads}/{recorded,recorded-bid}/*")
+            let spec = args.spec(what, "{workloads}/{recorded,recorded-bid}/*")?;
+            run(&spec, Request::new(1), (&args.shards, &args.common))
         }
         Reproduce::Bathtub(what, args) => bathtub(what, args),
         Reproduce::Acc(what, args) => {
-            by_prices(what, args, "{eu-west-1.,us-east-1.,folder/}*")
+            run(&args.spec(what)?, Request::new(1), (&args.prices.shards, &args.prices.common))
         }
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
         Reproduce::MeasyLive(args) => ranking::reproduce(args),
@@ -446,37 +434,8 @@ fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
 }
 
 /// Number of seeds: those given, or the default in the paper's data file.
-fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
+pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
     given.map_or_else(|| Ok(named(what)?.0.seeds), Ok)
-}
-
-/// What needs recorded prices, and where those are to be had.
-const NEEDS_PRICES: &str = "what needs recorded spot prices, which are not given: get EC2's of 2009 and 2010 \
-    and give their folder with --data DIR, a CSV file for each series, such as \
-    eu-west-1.linux.m1.xlarge.csv, with rows such as 2009-12-01 01:43:17,0.425";
-
-/// What is of prices that were recorded, in a folder: the cells of this pattern, which are left out without it.
-fn by_prices(what: &str, args: &PricesArgs, cells: &str) -> Result<(), Failure> {
-    let PricesArgs { data, shards, common, .. } = args;
-    if let Some(data) = data.as_deref().filter(|data| !data.is_dir()) {
-        let why = "there is no such folder; give one with a CSV file for each series of prices";
-        return Err(Failure::BadInput(format!("--data {}: {why}", data.display())));
-    }
-    let seeds = seeds(what, args.seeds)?;
-    let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
-    option(&mut words, "--data", data.as_ref().map(|path| path.display()));
-    option(&mut words, "--seeds", [seeds]);
-    let without = data.is_none().then(|| (cells.to_owned(), NEEDS_PRICES.to_owned()));
-    let spec = Reproduction {
-        what: what.to_owned(),
-        first_seed: 1,
-        seeds,
-        without: without.into_iter().collect(),
-        prices: data.clone(),
-        words,
-        ..Reproduction::default()
-    };
-    run(&spec, Request::new(1), (shards, common))
 }
 
 /// Makes what is asked for, and says what came out.

@@ -70,7 +70,7 @@ fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrin
     let than: Vec<String> = claim.than.iter().flat_map(|pattern| paper.expand(pattern)).collect();
     let cells = of.iter().enumerate().map(|(n, case)| {
         let series = results.series(case, &claim.metric)?;
-        if series.are_batches {
+        if series.are_batches || series.whole.is_some() {
             return None;
         }
         match than.get(n * than.len() / of.len()) {
@@ -85,8 +85,25 @@ fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrin
     as_printed(&cells, (claim.measure, claim.over), (printed, last_digit), (runs, &claim.says))
 }
 
-/// What is measured of a cell, sample by sample.
+/// What is measured of a cell, sample by sample; where the claim has resamples, so that they lie as far apart as these, too.
 fn measured(
+    claim: &Claim,
+    results: &Results,
+    case: &str,
+    other: Option<&String>,
+) -> Option<Series> {
+    let series = measured_once(claim, results, case, other)?;
+    let Some([word, instead]) = &claim.resamples else { return Some(series) };
+    let [word, instead] = [word, instead].map(|word| format!("/{word}/"));
+    let named = |case: &str| case.replace(&word, &instead);
+    let other = other.map(|other| named(other));
+    // A reading that is tried has none: what is changed in it has no other record.
+    let resamples = measured_once(claim, results, &named(case), other.as_ref());
+    Some(resamples.map_or_else(|| series.clone(), |resamples| series.with_resamples(&resamples)))
+}
+
+/// What is measured of a cell, sample by sample.
+fn measured_once(
     claim: &Claim,
     results: &Results,
     case: &str,

@@ -19,6 +19,7 @@ mod live;
 pub mod measy;
 mod opie;
 mod own;
+mod own_readings;
 mod paper;
 mod pattern;
 mod price_notes;

@@ -234,6 +234,10 @@ pub struct Claim {
     /// The paper does not say it: ours is for comparison, and there is no verdict.
     #[serde(default)]
     pub silent: bool,
+    /// A word of the cells' names and the word that names, in its place, resamples of the record that they are of: the
+    /// interval covers how far these lie apart, beside how far the samples do.
+    #[serde(default)]
+    pub resamples: Option<[String; 2]>,
     /// For a break-even: the costs of the cells in seconds, in their order.
     #[serde(default)]
     pub costs: Vec<f64>,
@@ -317,6 +321,10 @@ pub struct Factor {
     /// What it sets: of which cells, and the settings.
     #[serde(default)]
     pub set: BTreeMap<String, Vec<String>>,
+    /// Words in the names of cells that are not of experiments, and the word in the place of each: of which cells, and the two
+    /// words.
+    #[serde(default)]
+    pub words: BTreeMap<String, [String; 2]>,
     /// Figures that it takes another for, of the same runs.
     #[serde(default)]
     pub metrics: BTreeMap<String, String>,
