@@ -9,6 +9,7 @@
 mod acc;
 mod as_printed;
 mod bathtub;
+mod break_even;
 pub mod burst_hads;
 mod cause;
 mod claims;

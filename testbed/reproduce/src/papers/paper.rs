@@ -101,6 +101,9 @@ pub struct Part {
     /// takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
+    /// Whether the part is made only when it is asked for by name: no claim rests on it.
+    #[serde(default)]
+    pub by_name: bool,
 }
 
 const fn ten_seeds() -> u64 {
@@ -403,9 +406,10 @@ impl Paper {
         self
     }
 
-    /// The parts that are asked for: all that don't search, or the one of this name.
+    /// The parts that are asked for: all that need not be asked for by name and don't search, or the one of this name.
     pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
-        let asked = |p: &&Part| part.map_or(p.search.is_empty(), |name| p.name == name);
+        let asked =
+            |p: &&Part| part.map_or(p.search.is_empty() && !p.by_name, |name| p.name == name);
         self.parts.iter().filter(asked).collect()
     }
 
