@@ -36,5 +36,5 @@ pub use record::{
     FaultOnHost, Hibernation, HostHistory, Interrupted, Record, TaskHistory, VmHistory,
     carried_out, cut_short,
 };
-pub use sample::{BagTally, JobsTally, RequestsTally, Sample, request_figures, series};
+pub use sample::{BagTally, JobsTally, RESAMPLED, RequestsTally, Sample, request_figures, series};
 pub use taken::{Ending, LeftBehind, Party, Taken, Toll, taken, tolls};

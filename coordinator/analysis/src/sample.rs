@@ -38,10 +38,21 @@ impl Sample {
     }
 }
 
-/// A figure over the samples of a cell: of the batches where it is a single run that has them, else of
-/// the runs.
+/// Ending of the name of a figure that is that of a resample of what was recorded; the name without it is that of the
+/// figure of the whole record, the same in all samples.
+pub const RESAMPLED: &str = "~";
+
+/// A figure over the samples of a cell: of the batches where it is a single run that has them, of the resamples where
+/// there are such, else of the runs.
 #[must_use]
 pub fn series(samples: &[Sample], metric: &str) -> Series {
+    let resampled = format!("{metric}{RESAMPLED}");
+    if let Some(whole) = samples.iter().find_map(|sample| sample.figure(metric))
+        && samples.iter().any(|sample| sample.figures.contains_key(&resampled))
+    {
+        let each = samples.iter().map(|sample| sample.figure(&resampled)).collect();
+        return Series { whole: Some(whole), ..Series::of_runs(each) };
+    }
     if let [one] = samples
         && let Some(means) = one.batches.get(metric)
     {

@@ -52,6 +52,19 @@ impl Curve {
         Self { steps }
     }
 
+    /// The same steps with F as it was just before each age: of n VMs, (i − 1)/n at the i-th. Between the two
+    /// conventions lies one VM; the first fits to the record of Kadupitiya, Jadhao and Sharma were made by this one.
+    #[must_use]
+    pub fn before(&self) -> Self {
+        let before = std::iter::once(0.0).chain(self.steps.iter().map(|step| step.taken));
+        let step = |(step, taken): (&Step, f64)| {
+            // VMs of the same age have the mean of their places.
+            let same = (step.taken - taken) * (step.count - 1.0) / (2.0 * step.count.max(1.0));
+            Step { taken: taken + same, ..*step }
+        };
+        Self { steps: self.steps.iter().zip(before).map(step).collect() }
+    }
+
     /// F at an age in hours.
     #[must_use]
     pub fn cdf(&self, age: f64) -> f64 {
@@ -127,6 +140,15 @@ mod tests {
         assert_eq!(steps(&curve), [(2.0, 0.5, 2.0), (5.0, 0.75, 1.0), (9.0, 1.0, 1.0)]);
         assert_eq!([1.9, 2.0, 8.9, 99.0].map(|age| curve.cdf(age)), [0.0, 0.5, 0.75, 1.0]);
         assert!((curve.mean() - 4.5).abs() < 1e-12 && (curve.last() - 9.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn just_before_an_age_its_vm_is_not_yet_taken() {
+        let curve = Curve::empirical(&lives(&[(5, true), (2, true), (2, true), (9, true)]));
+        // Places 0 and 1 of four for the two of the same age.
+        let before = curve.before();
+        assert_eq!(steps(&before), [(2.0, 0.125, 2.0), (5.0, 0.5, 1.0), (9.0, 0.75, 1.0)]);
+        assert_eq!(Curve::default().before(), Curve::default());
     }
 
     /// The remission times of 21 patients given 6-mercaptopurine (Freireich and others 1963), the example

@@ -18,6 +18,7 @@ mod record;
 #[cfg(test)]
 mod tests;
 mod vms_json;
+mod zone_clock;
 
 pub use columns::Unit;
 pub use curve::{Curve, Step};

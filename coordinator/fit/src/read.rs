@@ -12,6 +12,7 @@ use crate::columns::{
     is_nothing, unit_of_heading,
 };
 use crate::vms_json::{are_vms, read_vms};
+use crate::zone_clock::LocalTime;
 use crate::{Life, Record};
 
 /// Most VMs of a file.
@@ -112,6 +113,7 @@ pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, F
                     record.repeated += 1;
                     continue;
                 }
+                record.other_hours += usize::from(is_other_hour(table.cell(&row, HOUR), &life));
                 if let Some([Some(created), None]) = table.is_by_times.then_some(times) {
                     living.push((record.lives.len(), created, row.line()));
                 }
@@ -127,6 +129,11 @@ pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, F
     }
     still_living(&mut record, &living, last);
     Ok(record)
+}
+
+/// Whether a VM was launched in another hour than the file says.
+pub(crate) fn is_other_hour(said: &str, life: &Life) -> bool {
+    !life.day.is_empty() && said.parse::<u8>().is_ok_and(|hour| hour.to_string() != life.hour)
 }
 
 /// Whether a file that begins with these bytes, unpacked, looks like one of lifetimes.
@@ -163,6 +170,16 @@ fn still_living(record: &mut Record, living: &[(usize, f64, u64)], last: f64) {
     }
     let mut n = 0..;
     record.lives.retain(|_| n.next().is_none_or(|n| !gone.contains(&n)));
+}
+
+impl Life {
+    /// The VM with hour and day of its launch, if this text is an instant with its time zone.
+    pub(crate) fn launched(self, at: &str) -> Self {
+        match LocalTime::read(at, &self.zone) {
+            Some(local) => Self { hour: local.hour.to_string(), day: local.day.to_owned(), ..self },
+            None => self,
+        }
+    }
 }
 
 /// What is known of the columns of a file.
@@ -286,7 +303,8 @@ impl<'q> Table<'q> {
             }
         };
         let [kind, zone, workload] = [TYPE, ZONE, WORKLOAD].map(|n| self.cell(row, n).to_owned());
-        Ok((Life { span, was_taken, kind, zone, workload, hour }, times))
+        let life = Life { span, was_taken, kind, zone, workload, hour, day: String::new() };
+        Ok((life.launched(self.cell(row, CREATED)), times))
     }
 
     fn lifetime(&self, row: &Row<'_>) -> Result<Span, FlawedRow> {

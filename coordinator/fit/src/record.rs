@@ -18,9 +18,12 @@ pub struct Life {
     pub zone: String,
     /// Workload of the VM, such as `idle`; empty where the file does not say.
     pub workload: String,
-    /// The hour of the day in which the VM was launched, 0 to 23; empty where the file does not
-    /// say.
+    /// The hour of the day in which the VM was launched, 0 to 23, by the clock of its zone where the file has the
+    /// instant of the launch; else the hour that the file says; empty where it says neither.
     pub hour: String,
+    /// The day of the week on which the VM was launched, from Monday to Sunday; empty where the file does not have the
+    /// instant of the launch.
+    pub day: String,
 }
 
 /// Content of a file of lifetimes.
@@ -31,6 +34,8 @@ pub struct Record {
     /// Number of rows left out because another is the same to the last letter, the time of launch
     /// included.
     pub repeated: usize,
+    /// Number of VMs whose launch was in another hour than the one that the file says, such as that of their end.
+    pub other_hours: usize,
     /// Errors of the rows left out because they can't be used.
     pub unusable: Vec<FlawedRow>,
     /// What else was left out, by reason.
@@ -59,6 +64,14 @@ impl fmt::Display for Record {
         }
         if !self.left_out.is_empty() {
             write!(f, "; {}", self.left_out)?;
+        }
+        if self.other_hours > 0 {
+            let clock = "their hours are those of the launch by the clock of the zone";
+            write!(
+                f,
+                "; {} of them were launched in another hour than the file says: {clock}",
+                self.other_hours
+            )?;
         }
         self.remarks.iter().try_for_each(|remark| write!(f, "; {remark}"))
     }

@@ -243,6 +243,28 @@ fn the_json_of_googles_vms_is_read_as_it_is() {
     assert!(error("[{\"time_in_sec\": 5}]").contains("it is a JSON list"));
 }
 
+/// `hr_of_day` of the authors' record is the hour of the end in California: the launch has another.
+#[test]
+fn the_hour_is_that_of_the_launch_by_the_clock_of_the_zone() {
+    let record = rows(
+        "a,us-central1-c,non-idle,preempted,88810.972,14,2019-03-25T13:37:33.863-07:00\n\
+         a,us-east1-b,non-idle,preempted,60,21,2019-03-25T21:30:00-07:00\n\
+         a,us-west1-a,non-idle,preempted,60,21,2019-03-25T21:30:00-07:00\n\
+         a,us-east1-b,non-idle,preempted,60,7,t1\n\
+         a,us-east1-b,non-idle,preempted,60,,2019-03-25T21:30:00-07:00\n",
+    );
+    let when: Vec<_> = record.lives.iter().map(|l| (l.hour.as_str(), l.day.as_str())).collect();
+    let tuesday = ("0", "Tuesday");
+    assert_eq!(when, [("15", "Monday"), tuesday, ("21", "Monday"), ("7", ""), tuesday]);
+    assert_eq!(record.other_hours, 2);
+    assert!(record.to_string().contains("2 of them were launched in another hour"), "{record}");
+    let json = "{\"a\": {\"instance_data\": {\"ZONE\": \"us-east1-b\", \"MACHINE_TYPE\": \"m\"}, \
+                \"time_in_sec\": 60, \"insert\": {\"insertTime\": \"2019-03-25T21:30:00-07:00\"}, \
+                \"stop\": {}, \"hr_of_day\": 21}}";
+    let record = plain(json);
+    assert_eq!((record.lives[0].hour.as_str(), record.other_hours), ("0", 1));
+}
+
 #[test]
 fn only_what_was_left_out_is_said() {
     let none = rows("a,z,i,stop,5,1,t1\na,z,i,preempted,6,1,t2\n").to_string();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::read::{MOST_ROWS, start};
+use crate::read::{MOST_ROWS, is_other_hour, start};
 use crate::{Life, LifeQuery, Record};
 
 /// A VM in that file, as far as it is read.
@@ -15,11 +15,19 @@ use crate::{Life, LifeQuery, Record};
 struct Vm {
     instance_data: Option<Instance>,
     time_in_sec: f64,
+    insert: Option<Insert>,
     stop: Option<IgnoredAny>,
     #[serde(rename = "compute.instances.preempted")]
     preempted: Option<IgnoredAny>,
     hr_of_day: Option<Value>,
     idle_vs_nonidle: Option<String>,
+}
+
+/// The operation that launched a VM.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Insert {
+    insert_time: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -52,6 +60,8 @@ pub(crate) fn read_vms(source: Source, query: &LifeQuery) -> Result<Record, File
             Ok((life, vm)) => {
                 both += usize::from(vm.stop.is_some() && vm.preempted.is_some());
                 living += usize::from(vm.stop.is_none() && vm.preempted.is_none());
+                let hour = vm.hr_of_day.as_ref().map(Value::to_string).unwrap_or_default();
+                record.other_hours += usize::from(is_other_hour(hour.trim_matches('"'), &life));
                 record.lives.push(life);
             }
             Err(flaw) if query.skips_malformed => record.unusable.push(flaw),
@@ -102,5 +112,7 @@ fn life(item: &JsonItem<'_>) -> Result<(Life, Vm), FlawedRow> {
     let zone = of(|it| &it.zone).map(|path| last_part(path)).unwrap_or_default();
     let workload = vm.idle_vs_nonidle.clone().unwrap_or_default();
     let was_taken = vm.preempted.is_some();
-    Ok((Life { span, was_taken, kind, zone, workload, hour }, vm))
+    let life = Life { span, was_taken, kind, zone, workload, hour, day: String::new() };
+    let launched = vm.insert.as_ref().and_then(|insert| insert.insert_time.as_deref());
+    Ok((life.launched(launched.unwrap_or_default()), vm))
 }

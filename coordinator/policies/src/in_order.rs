@@ -1,4 +1,4 @@
-//! Scheduling without a plan: tasks are run in their order on the VMs of a list.
+//! Scheduling without a plan: tasks are run in an order on the VMs of a list, or on those that a rule finds.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,6 +8,7 @@ use dormouse_units::{Bytes, Mode, Price, Seats, Span, TaskId, Time, TypeName, Vm
 
 use crate::heard_prices::HeardPrices;
 use crate::problem::{KindId, Problem};
+use crate::provision::Provision;
 use crate::{BagSchedulerConfig, GivenUp, Policy};
 
 /// Who ends a spot VM that costs more than its bid.
@@ -43,6 +44,8 @@ pub(crate) struct InOrder {
     too_dear: Vec<Wanted>,
     prices: HeardPrices,
     who_ends: WhoEnds,
+    /// Types by which VMs are added without a list; `None`: the list is all there is.
+    provision: Option<Provision>,
     failures: BTreeMap<TaskId, u32>,
     /// Tasks that are being stopped with a checkpoint, on a VM that leaves.
     held: BTreeMap<TaskId, VmId>,
@@ -65,6 +68,10 @@ struct Wanted {
 struct Vm {
     wanted: Wanted,
     ready: bool,
+    /// Whether the VM has not booted yet, so that its vCPUs are still to come.
+    booting: bool,
+    /// Whether on-demand VMs were already launched in place of this VM, which the provider takes.
+    replaced: bool,
     running: Vec<TaskId>,
     memory: Bytes,
 }
@@ -92,6 +99,7 @@ impl InOrder {
             too_dear: Vec::new(),
             prices: HeardPrices::default(),
             who_ends,
+            provision: None,
             failures: BTreeMap::new(),
             held: BTreeMap::new(),
             max_failures: config.max_failures,
@@ -102,6 +110,15 @@ impl InOrder {
         }
     }
 
+    /// The scheduler without a list: the longest task comes first, on the VMs that [`Provision`] finds.
+    pub(crate) fn longest_first(config: &BagSchedulerConfig, problem: Problem) -> Self {
+        let provision = Some(Provision::new(&problem));
+        let due = problem.by_length().iter().filter(|&&task| problem.is_due_at_once(task));
+        let waiting = due.map(|&task| (task, StartReason::Planned)).collect();
+        let no_fleet = BagSchedulerConfig { fleet: Vec::new(), ..config.clone() };
+        Self { waiting, provision, ..Self::new(&no_fleet, problem, WhoEnds::Provider) }
+    }
+
     /// Launches a VM now, or at the first price at which it may be had.
     fn launch(&mut self, wanted: Wanted, out: &mut Vec<Decision>) {
         if self.is_too_dear(wanted) {
@@ -110,7 +127,8 @@ impl InOrder {
         let vm = self.next_vm;
         self.next_vm = vm.next();
         let (running, memory) = (Vec::new(), Bytes::ZERO);
-        self.vms.insert(vm, Vm { wanted, ready: false, running, memory });
+        let new = Vm { wanted, ready: false, booting: true, replaced: false, running, memory };
+        self.vms.insert(vm, new);
         let Wanted { kind, market, bid } = wanted;
         let bid = bid.filter(|_| self.who_ends == WhoEnds::Provider);
         let kind = self.problem.kinds[kind].name.clone();
@@ -144,7 +162,77 @@ impl InOrder {
     fn due(&mut self, task: TaskId, out: &mut Vec<Decision>) {
         self.to_come = self.to_come.saturating_sub(1);
         self.waiting.push_back((task, StartReason::Due));
+        if self.provision.is_some() {
+            self.sort_waiting();
+        }
         self.pump(None, out);
+        self.add(Market::Spot, usize::MAX, out);
+    }
+
+    /// Sorts the waiting tasks: those that lost their VMs stay first, then the longest comes first.
+    fn sort_waiting(&mut self) {
+        let Self { waiting, problem, .. } = self;
+        waiting.make_contiguous().sort_by_key(|&(task, reason)| {
+            let is_fresh = matches!(reason, StartReason::Planned | StartReason::Due);
+            (is_fresh, std::cmp::Reverse(if is_fresh { problem.longest(task) } else { Span::ZERO }))
+        });
+    }
+
+    /// Launches VMs for the tasks that wait, those of this market first, for at most so many vCPUs: the
+    /// cheapest types first, each up to its limit. VMs that boot are counted on. True if any was launched, or
+    /// none was needed.
+    fn add(&mut self, market: Market, most_vcpus: usize, out: &mut Vec<Decision>) -> bool {
+        let Some(provision) = &self.provision else { return false };
+        let vcpus = |wanted: Wanted| self.problem.kinds[wanted.kind].vcpus;
+        let booting = self.vms.values().filter(|vm| vm.booting).map(|vm| vcpus(vm.wanted));
+        let needed = self.waiting.len().saturating_sub(booting.sum()).min(most_vcpus);
+        let mut count: BTreeMap<(KindId, Market), u32> = BTreeMap::new();
+        for Vm { wanted, .. } in self.vms.values() {
+            *count.entry((wanted.kind, wanted.market)).or_default() += 1;
+        }
+        let (mut found, mut new) = (0, Vec::new());
+        let (market, kinds) = provision.kinds(market);
+        for &kind in kinds {
+            let limit = self.problem.kinds[kind].limit(market);
+            let used = count.get(&(kind, market)).copied().unwrap_or(0);
+            for _ in used..limit {
+                if found >= needed {
+                    break;
+                }
+                let wanted = Wanted { kind, market, bid: None };
+                found += vcpus(wanted);
+                new.push(wanted);
+            }
+        }
+        for &wanted in &new {
+            self.launch(wanted, out);
+        }
+        needed == 0 || !new.is_empty()
+    }
+
+    /// Launches on-demand VMs for the tasks that ran, or would have, on a VM that the provider takes.
+    fn stand_in(&mut self, vm: VmId, out: &mut Vec<Decision>) {
+        self.pump(None, out);
+        let Some(state) = self.vms.get_mut(&vm) else { return };
+        if !std::mem::replace(&mut state.replaced, true) {
+            state.booting = false;
+            let vcpus = self.problem.kinds[state.wanted.kind].vcpus;
+            self.add(Market::OnDemand, vcpus, out);
+        }
+    }
+
+    /// Handles a VM that is frozen. With a list it is given back and another launched; else it is kept, as
+    /// it may resume while tasks wait, and its tasks go elsewhere at once.
+    fn hibernated(&mut self, vm: VmId, out: &mut Vec<Decision>) {
+        if !self.vms.contains_key(&vm) {
+            return;
+        }
+        self.vacate(vm, Some(false), out);
+        if self.provision.is_some() {
+            return self.stand_in(vm, out);
+        }
+        out.push(Decision::Terminate { vm, reason: None });
+        self.replace(vm, out);
     }
 
     fn fits(&self, vm: VmId, task: TaskId) -> bool {
@@ -222,14 +310,18 @@ impl InOrder {
         }
     }
 
-    /// Replaces a VM that is gone by another like it, if tasks wait.
+    /// Replaces a VM that is gone, if tasks wait: by another like it, or as [`Provision`] has it.
     fn replace(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.vms.remove(&vm) else { return };
         self.held.retain(|_, on| *on != vm);
-        if self.has_more() {
+        if self.has_more() && self.provision.is_none() {
             self.launch(state.wanted, out);
         }
         self.pump(None, out);
+        if !state.replaced {
+            let vcpus = self.problem.kinds[state.wanted.kind].vcpus;
+            self.add(Market::OnDemand, vcpus, out);
+        }
     }
 
     fn release(&mut self, task: TaskId, vm: VmId, out: &mut Vec<Decision>) {
@@ -243,6 +335,10 @@ impl InOrder {
         let Some(state) = self.vms.remove(&vm) else { return };
         if self.is_too_dear(state.wanted) {
             return self.too_dear.push(state.wanted);
+        }
+        let vcpus = self.problem.kinds[state.wanted.kind].vcpus;
+        if state.wanted.market == Market::Spot && self.add(Market::OnDemand, vcpus, out) {
+            return;
         }
         if self.refused.is_empty() && self.retries < self.max_retries {
             let at = now + self.retry_after.times(1 << self.retries.min(32));
@@ -345,11 +441,12 @@ impl InOrder {
                     for wanted in std::mem::take(&mut self.fleet) {
                         self.launch(wanted, out);
                     }
+                    self.add(Market::Spot, usize::MAX, out);
                 }
             }
             Notice::VmReady { vm } | Notice::VmResumed { vm } => {
                 if let Some(state) = self.vms.get_mut(&vm) {
-                    state.ready = true;
+                    (state.ready, state.booting, state.replaced) = (true, false, false);
                     self.retries = 0;
                     self.with_room.insert(vm);
                     self.pump(Some(vm), out);
@@ -362,16 +459,14 @@ impl InOrder {
                     self.with_room.remove(&vm);
                 }
             }
-            Notice::VmHibernated { vm } => {
-                if self.vms.contains_key(&vm) {
-                    self.vacate(vm, Some(false), out);
-                    out.push(Decision::Terminate { vm, reason: None });
-                    self.replace(vm, out);
-                }
-            }
+            Notice::VmHibernated { vm } => self.hibernated(vm, out),
             Notice::VmPreempting { vm, .. } => {
                 self.vacate(vm, Some(true), out);
-                self.pump(None, out);
+                if self.provision.is_some() {
+                    self.stand_in(vm, out);
+                } else {
+                    self.pump(None, out);
+                }
             }
             Notice::VmLost { vm } => {
                 self.vacate(vm, None, out);

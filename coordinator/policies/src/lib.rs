@@ -28,6 +28,7 @@ mod planner;
 mod policy;
 mod problem;
 pub mod program;
+mod provision;
 pub mod requests;
 mod schedulers;
 pub mod service;

@@ -197,6 +197,7 @@ schedulers! {
     fifo::Fifo,
     acc::Acc,
     batch_service::BatchService,
+    longest_first::LongestFirst,
 }
 
 mod program;

@@ -2,6 +2,9 @@
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
+/// The confidence of an interval unless another is asked for.
+const CONFIDENCE: f64 = 0.95;
+
 /// The 97.5 % quantile of the standard normal distribution.
 const Z975: f64 = 1.959_963_984_540_054;
 
@@ -24,8 +27,15 @@ pub struct Estimate {
 impl Estimate {
     /// The estimate from these samples; `None` if there are none.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
     pub fn of(samples: &[f64]) -> Option<Self> {
+        Self::with_confidence(samples, CONFIDENCE)
+    }
+
+    /// The estimate from these samples with Student's interval of another confidence, between 0 and 1; `None` if
+    /// there are none.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
+    pub fn with_confidence(samples: &[f64], confidence: f64) -> Option<Self> {
         let n = samples.len();
         if n == 0 {
             return None;
@@ -34,7 +44,7 @@ impl Estimate {
         let ci95 = (n > 1).then(|| {
             let squares: f64 = samples.iter().map(|x| (x - mean).powi(2)).sum();
             let error = (squares / (n - 1) as f64 / n as f64).sqrt();
-            let half = t975(n - 1) * error;
+            let half = student(n - 1, f64::midpoint(confidence, 1.0)) * error;
             (mean - half, mean + half)
         });
         let low = samples.iter().copied().fold(f64::INFINITY, f64::min);
@@ -111,11 +121,12 @@ pub fn normal(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean, (squares / (values.len().max(2) - 1) as f64).sqrt()))
 }
 
-/// The 97.5 % quantile of Student's t with this many degrees of freedom, at least one.
+/// A quantile of Student's t with this many degrees of freedom, at least one.
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
-fn t975(freedom: usize) -> f64 {
+fn student(freedom: usize, quantile: f64) -> f64 {
     // The distribution has every degree from one on: the normal limit is never needed.
-    StudentsT::new(0.0, 1.0, freedom.max(1) as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(0.975))
+    StudentsT::new(0.0, 1.0, freedom.max(1) as f64)
+        .map_or(f64::INFINITY, |t| t.inverse_cdf(quantile))
 }
 
 #[cfg(test)]
@@ -135,6 +146,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_tables() {
+        let t975 = |freedom| student(freedom, 0.975);
         let steps: Vec<_> = (1..200).map(t975).collect();
         assert!(steps.windows(2).all(|w| w[0] > w[1]));
         for (freedom, table) in [(1, 12.706), (2, 4.303), (19, 2.093), (31, 2.0395), (100, 1.984)] {
@@ -174,6 +186,18 @@ mod tests {
         assert_eq!(share(1, 1).ci95, None);
         assert_eq!(Estimate::share(&[0.5, 1.0]), None);
         assert_eq!(Estimate::share(&[]), None);
+    }
+
+    #[test]
+    fn more_confidence_takes_a_wider_interval() {
+        let samples = [1.0, 2.0, 3.0, 4.0, 5.0];
+        let half = |confidence| {
+            let (low, high) =
+                Estimate::with_confidence(&samples, confidence).unwrap().ci95.unwrap();
+            (high - low) / 2.0
+        };
+        // The tables' 2.776 and 4.604 for four degrees of freedom.
+        assert!((half(0.99) / half(0.95) - 4.604 / 2.776).abs() < 1e-3);
     }
 
     #[test]

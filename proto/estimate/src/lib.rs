@@ -4,12 +4,15 @@
 
 mod batch_means;
 mod estimate;
+mod extremes;
 mod percentile;
+mod resamples;
 mod series;
 mod verdict;
 
 pub use batch_means::{BATCHES, BatchMeans, rises};
 pub use estimate::{Estimate, jackknife, normal};
+pub use extremes::{Extreme, extreme};
 pub use percentile::middle95;
 pub use series::Series;
 pub use verdict::{RULE, Said, Verdict};

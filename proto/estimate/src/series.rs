@@ -1,8 +1,10 @@
 //! A figure's samples, alone and compared with another's sample by sample.
 
 use crate::estimate::{Estimate, jackknife};
+use crate::resamples::of_resamples;
 
-/// Samples of a figure: one from each independent run, or one from each batch of a single run.
+/// Samples of a figure: one from each independent run, one from each batch of a single run, or one from each
+/// resample of what was recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     /// The samples; `None`: a run has no such figure, such as the makespan of a run that was never
@@ -14,19 +16,26 @@ pub struct Series {
     pub is_saturated: bool,
     /// Whether each sample says of a run whether something was so, 1 or 0: the mean is a share of runs.
     pub is_share: bool,
+    /// Figure of the whole record, where each sample is that of a resample of it (Efron's bootstrap): how far the
+    /// samples lie apart, and not their number, says how well the figure is known. `None`: the samples are runs or
+    /// batches.
+    pub whole: Option<f64>,
 }
 
 impl Series {
     /// A series with one sample from each independent run.
     #[must_use]
     pub const fn of_runs(each: Vec<Option<f64>>) -> Self {
-        Self { each, are_batches: false, is_saturated: false, is_share: false }
+        Self { each, are_batches: false, is_saturated: false, is_share: false, whole: None }
     }
 
     /// Mean of the samples, with its interval where they have one; `None` where there is no sample.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         let samples: Vec<f64> = self.each.iter().flatten().copied().collect();
+        if let Some(whole) = self.whole {
+            return Some(of_resamples(whole, &samples, self.each.len()));
+        }
         let share = Some(&samples).filter(|_| self.is_share).and_then(|all| Estimate::share(all));
         let estimate = share.or_else(|| Estimate::of(&samples))?;
         let ci95 = estimate.ci95.filter(|_| !self.is_saturated);
@@ -35,7 +44,7 @@ impl Series {
 
     /// A statistic of two series, sample by sample: of runs under the same seed, or of batches of
     /// the same jobs. For batches it is the statistic of their sums, with the jackknife's samples;
-    /// for runs, that of each pair. `None` where the two series do not have the same samples.
+    /// for runs and resamples, that of each pair. `None` where the two series do not have the same samples.
     #[must_use]
     pub fn compared(&self, other: &Self, statistic: impl Fn([f64; 2]) -> f64) -> Option<Self> {
         if !self.is_paired(other) {
@@ -44,13 +53,15 @@ impl Series {
         let each = if self.are_batches {
             let [of, than] =
                 [self, other].map(|s| s.each.iter().flatten().copied().collect::<Vec<_>>());
-            jackknife([&of, &than], statistic).into_iter().map(Some).collect()
+            jackknife([&of, &than], &statistic).into_iter().map(Some).collect()
         } else {
             let pairs = self.each.iter().zip(&other.each);
             pairs.map(|(of, than)| Some(statistic([(*of)?, (*than)?]))).collect()
         };
         let is_saturated = self.is_saturated || other.is_saturated;
-        Some(Self { each, is_saturated, is_share: false, ..*self })
+        let wholes = Self::wholes(&[self, other]);
+        let whole = wholes.and_then(|all| Some(statistic([*all.first()?, *all.get(1)?])));
+        Some(Self { each, is_saturated, is_share: false, whole, ..*self })
     }
 
     /// The mean of several series, sample by sample: comparisons of the same jobs at several loads
@@ -67,7 +78,9 @@ impl Series {
         };
         let each = (0..first.each.len()).map(mean).collect();
         let is_saturated = all.iter().any(|s| s.is_saturated);
-        Some(Self { each, is_saturated, is_share: false, ..*first })
+        let whole = Self::wholes(&all.iter().collect::<Vec<_>>());
+        let whole = whole.map(|wholes| wholes.iter().sum::<f64>() / count);
+        Some(Self { each, is_saturated, is_share: false, whole, ..*first })
     }
 
     /// All samples of several series, which have to be independent, in one series.
@@ -77,6 +90,17 @@ impl Series {
         let is_saturated = all.iter().any(|s| s.is_saturated);
         let is_share = all.iter().all(|s| s.is_share);
         Self { is_saturated, is_share, ..Self::of_runs(each) }
+    }
+
+    /// The figures of the whole record, where any of the series is of resamples: of one that is not, such as a law that
+    /// is given, the mean of its samples. `None` where none is.
+    fn wholes(all: &[&Self]) -> Option<Vec<f64>> {
+        let any = all.iter().any(|series| series.whole.is_some());
+        let whole = |series: &&Self| {
+            let samples = || series.each.iter().flatten().copied().collect::<Vec<_>>();
+            series.whole.or_else(|| Estimate::of(&samples()).map(|of| of.mean))
+        };
+        if any { all.iter().map(whole).collect() } else { None }
     }
 
     const fn is_paired(&self, other: &Self) -> bool {
@@ -124,6 +148,24 @@ mod tests {
         let seven = Series::mean_of(&vec![of.clone(); 7]).expect("the same batches");
         assert_eq!((seven.estimate(), seven.each.len()), (of.estimate(), 3));
         assert_eq!(Series::pooled(&vec![of; 7]).each.len(), 21);
+    }
+
+    #[test]
+    fn what_is_made_of_resamples_is_of_the_whole_with_the_resamples_about_it() {
+        let of = Series { whole: Some(3.0), ..runs(&[1.0, 4.0, 7.0]) };
+        let than = runs(&[2.0; 3]);
+        // Each resample beside a figure that no chance has a part in.
+        let less = of.compared(&than, |[a, b]| a - b).expect("pairs");
+        assert_eq!(
+            (less.whole, &less.each[..]),
+            (Some(1.0), &[Some(-1.0), Some(2.0), Some(5.0)][..])
+        );
+        let mean = Series::mean_of(&[of.clone(), than]).expect("pairs");
+        assert_eq!(mean.whole, Some(2.5));
+        // Three resamples of deviation 3 do not make the figure any better known than one.
+        let ours = of.estimate().expect("some");
+        let (low, high) = ours.ci95.expect("three");
+        assert!((ours.mean - 3.0).abs() < 1e-12 && high - low > 2.0 * 3.0 * 4.3, "{ours:?}");
     }
 
     #[test]

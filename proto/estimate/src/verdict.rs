@@ -3,23 +3,21 @@
 use crate::Estimate;
 
 /// The rule, as reports say it: by it, no claim holds for having been looked at too little.
-pub const RULE: &str = "A claim with a figure fails where our whole 95 % interval is further from the figure \
-    than the claim's tolerance. Else it is open where our interval is wider than the tolerance to both sides; \
-    where it is narrower, the claim holds if our mean is within the tolerance, and fails if not. A claim of \
-    order, that something is more or less than a bound, holds where our whole interval is on the claimed side of \
-    the bound in every cell that it is about, fails where all of it is on the other side, and is open where the \
-    bound lies inside. Without an interval, such as that of a single seed, a claim is open. Where the paper says \
-    nothing there is no verdict.";
+pub const RULE: &str = "A claim holds where our whole 95 % interval lies within its tolerance, or on the claimed \
+    side of its bound; it fails where the whole interval lies outside, and is open where one end does. A claim about \
+    several cells holds where it holds in each of them, and fails where it fails in one. Without an interval, such as \
+    that of a single seed, a claim is open. It is undecidable where what it takes to judge it is not to be had. Where \
+    the paper says nothing there is no verdict.";
 
 /// Claim about a quantity, as a paper states it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Said {
-    /// The quantity is said to be this figure.
-    Figure {
-        /// The figure that is claimed.
-        figure: f64,
-        /// Distance from the figure that is near enough, as a part of the figure.
-        relative: f64,
+    /// The quantity is said to lie between these values or to be one of them: a figure with its tolerance.
+    Within {
+        /// Smallest value that is near enough; minus infinity: any that is low enough.
+        low: f64,
+        /// Largest value that is near enough.
+        high: f64,
     },
     /// The quantity is said to lie between these bounds, which are themselves excluded.
     Order {
@@ -41,6 +39,8 @@ pub enum Verdict {
     Fails,
     /// Our samples are too few to show either.
     Open,
+    /// What it takes to judge the claim is not to be had.
+    Undecidable,
     /// The paper is silent on the quantity: our estimate is for comparison.
     Silent,
 }
@@ -53,6 +53,7 @@ impl Verdict {
             Self::Holds => "holds",
             Self::Fails => "fails",
             Self::Open => "open",
+            Self::Undecidable => "undecidable",
             Self::Silent => "",
         }
     }
@@ -63,28 +64,22 @@ impl Estimate {
     /// as `more seeds`.
     #[must_use]
     pub fn shows(&self, said: Said, more: &str) -> (Verdict, String) {
-        let (figure, relative) = match said {
-            Said::Nothing => return (Verdict::Silent, String::new()),
-            Said::Order { above, below } => return self.shows_order(above, below, more),
-            Said::Figure { figure, relative } => (figure, relative),
-        };
-        let Some((low, high)) = self.ci95 else { return self.without_interval(more) };
-        let tolerance = relative * figure.abs();
-        let (verdict, why) = match () {
-            () if low > figure + tolerance || high < figure - tolerance => {
-                (Verdict::Fails, "our whole interval is beyond the tolerance".to_owned())
-            }
-            () if high - low > 2.0 * tolerance => {
-                (Verdict::Open, format!("our interval is wider than the tolerance: {more}"))
-            }
-            () if (self.mean - figure).abs() <= tolerance => {
-                (Verdict::Holds, "within the tolerance".to_owned())
-            }
-            () => (Verdict::Fails, "beyond the tolerance".to_owned()),
-        };
-        let off = self.relative_to(figure).unwrap_or(f64::INFINITY) * 100.0;
-        let most = relative * 100.0;
-        (verdict, format!("{why}; ours is {off:+.1} % off, of {most:.0} % at most"))
+        match said {
+            Said::Nothing => (Verdict::Silent, String::new()),
+            Said::Order { above, below } => self.shows_order(above, below, more),
+            Said::Within { low, high } => self.shows_within((low, high), more),
+        }
+    }
+
+    fn shows_within(&self, (low, high): (f64, f64), more: &str) -> (Verdict, String) {
+        let Some((least, most)) = self.ci95 else { return self.without_interval(more) };
+        if low <= least && most <= high {
+            (Verdict::Holds, "our whole interval is within the tolerance".to_owned())
+        } else if least > high || most < low {
+            (Verdict::Fails, "our whole interval is beyond the tolerance".to_owned())
+        } else {
+            (Verdict::Open, format!("one end of our interval is beyond the tolerance: {more}"))
+        }
     }
 
     fn shows_order(&self, above: Option<f64>, below: Option<f64>, more: &str) -> (Verdict, String) {
@@ -92,7 +87,7 @@ impl Estimate {
         let above = above.unwrap_or(f64::NEG_INFINITY);
         let below = below.unwrap_or(f64::INFINITY);
         if low > above && high < below {
-            (Verdict::Holds, "our interval is beyond the bound".to_owned())
+            (Verdict::Holds, "our whole interval is beyond the bound".to_owned())
         } else if high <= above || low >= below {
             (Verdict::Fails, "no part of our interval is beyond the bound".to_owned())
         } else {
@@ -121,40 +116,32 @@ mod tests {
         ours.shows(said, "more seeds")
     }
 
-    fn figure(figure: f64, relative: f64) -> Said {
-        Said::Figure { figure, relative }
-    }
-
     #[test]
-    fn a_figure_takes_an_interval_no_wider_than_its_tolerance() {
-        // An estimate from 6 to 10 is near enough.
+    fn a_figure_takes_an_interval_within_its_tolerance() {
+        // From 6 to 10 is near enough.
+        let near = Said::Within { low: 6.0, high: 10.0 };
         for (low, high, verdict) in [
             (7.5, 8.5, Verdict::Holds),
-            // As wide as the tolerance, and as far off as it.
             (6.0, 10.0, Verdict::Holds),
-            (8.0, 12.0, Verdict::Holds),
             (10.0, 10.0, Verdict::Holds),
-            // Wider, though ours is the very figure.
-            (5.999, 10.001, Verdict::Open),
+            // The mean is near enough and an end is not.
+            (8.0, 10.1, Verdict::Open),
+            (5.9, 7.0, Verdict::Open),
             (-92.0, 108.0, Verdict::Open),
-            // Wide, and only its end comes near.
+            // Only the end is near enough.
             (10.0, 99.0, Verdict::Open),
-            (9.0, 12.0, Verdict::Fails),
-            // Wide, but nowhere near.
             (10.001, 99.0, Verdict::Fails),
             (-99.0, 5.9, Verdict::Fails),
         ] {
-            let (got, how) = shown(figure(8.0, 0.25), low, high);
+            let (got, how) = shown(near, low, high);
             assert_eq!(got, verdict, "{low} to {high}: {how}");
-            assert_eq!(how.contains("wider than the tolerance: more seeds"), got == Verdict::Open);
+            assert_eq!(how.contains("more seeds"), got == Verdict::Open, "{how}");
         }
-        // There is no part of zero: only zero itself is near.
-        assert_eq!(shown(figure(0.0, 0.15), -0.1, 0.1).0, Verdict::Open);
-        assert_eq!(shown(figure(0.0, 0.15), 0.0, 0.0).0, Verdict::Holds);
-        // Fifteen points are no tolerance: 1.92 % is not 10 %.
-        assert_eq!(shown(figure(1.92, 0.15), 9.9, 10.1).0, Verdict::Fails);
-        assert_eq!(shown(figure(-8.0, 0.25), -10.0, -6.0).0, Verdict::Holds);
-        assert_eq!(shown(figure(-8.0, 0.25), 6.0, 10.0).0, Verdict::Fails);
+        // Any that is low enough: what is said is no more than a bound.
+        let short = Said::Within { low: f64::NEG_INFINITY, high: 10.0 };
+        assert_eq!(shown(short, -99.0, 9.0).0, Verdict::Holds);
+        assert_eq!(shown(short, 9.0, 11.0).0, Verdict::Open);
+        assert_eq!(shown(short, 11.0, 12.0).0, Verdict::Fails);
     }
 
     #[test]
@@ -179,7 +166,9 @@ mod tests {
     #[test]
     fn without_an_interval_nothing_is_shown() {
         let saturated = Estimate { is_saturated: true, ..Estimate::exact(8.0, 20) };
-        for said in [figure(8.0, 0.25), Said::Order { above: Some(0.0), below: None }] {
+        for said in
+            [Said::Within { low: 6.0, high: 10.0 }, Said::Order { above: Some(0.0), below: None }]
+        {
             let (verdict, how) = Estimate::exact(8.0, 1).shows(said, "more seeds");
             assert_eq!((verdict, &*how), (Verdict::Open, "no interval: more seeds"));
             let (verdict, how) = saturated.shows(said, "more seeds");

@@ -153,7 +153,7 @@ pub(crate) struct PricesArgs {
     /// without it what needs them is left out
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// Run every cell under seeds 1 to N; of acc 20 jobs each [default: 10, of acc 30]
+    /// Run every cell under seeds 1 to N; of acc 20 jobs each [default: 10, of acc 150]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
     #[command(flatten)]
@@ -312,11 +312,11 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
         Reproduce::Measy(what, args) => measy(what, args),
         Reproduce::Opie(what, args) => opie(what, args),
         Reproduce::Combined(what, args) => {
-            by_prices(what, args, ("{workloads}/{recorded,recorded-bid}/*", 10))
+            by_prices(what, args, "{workloads}/{recorded,recorded-bid}/*")
         }
         Reproduce::Bathtub(what, args) => bathtub(what, args),
         Reproduce::Acc(what, args) => {
-            by_prices(what, args, ("{eu-west-1.,us-east-1.,folder/}*", 30))
+            by_prices(what, args, "{eu-west-1.,us-east-1.,folder/}*")
         }
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
         Reproduce::MeasyLive(args) => ranking::reproduce(args),
@@ -424,19 +424,24 @@ fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
     run(&spec, Request::new(1), (&args.shards, &args.common))
 }
 
+/// Number of seeds: those given, or the default in the paper's data file.
+fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
+    given.map_or_else(|| Ok(named(what)?.0.seeds), Ok)
+}
+
 /// What needs recorded prices, and where those are to be had.
 const NEEDS_PRICES: &str = "what needs recorded spot prices, which are not given: get EC2's of 2009 and 2010 \
     and give their folder with --data DIR, a CSV file for each series, such as \
     eu-west-1.linux.m1.xlarge.csv, with rows such as 2009-12-01 01:43:17,0.425";
 
 /// What is of prices that were recorded, in a folder: the cells of this pattern, which are left out without it.
-fn by_prices(what: &str, args: &PricesArgs, (cells, seeds): (&str, u64)) -> Result<(), Failure> {
+fn by_prices(what: &str, args: &PricesArgs, cells: &str) -> Result<(), Failure> {
     let PricesArgs { data, shards, common, .. } = args;
     if let Some(data) = data.as_deref().filter(|data| !data.is_dir()) {
         let why = "there is no such folder; give one with a CSV file for each series of prices";
         return Err(Failure::BadInput(format!("--data {}: {why}", data.display())));
     }
-    let seeds = args.seeds.unwrap_or(seeds);
+    let seeds = seeds(what, args.seeds)?;
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
     option(&mut words, "--data", data.as_ref().map(|path| path.display()));
     option(&mut words, "--seeds", [seeds]);

@@ -9,7 +9,7 @@ use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 
 use super::runs::{played, sound, under, with};
 
-const SCHEDULERS: [&str; 3] = ["burst-hads", "hads", "ils-on-demand"];
+const SCHEDULERS: [&str; 4] = ["burst-hads", "hads", "ils-on-demand", "longest-first"];
 const SERVICE: &str = "batch-service";
 const SEEDS: u64 = 4;
 

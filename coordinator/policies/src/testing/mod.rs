@@ -10,6 +10,7 @@
 mod algorithms;
 mod authors;
 mod growth;
+mod longest_first;
 mod stored;
 
 use std::path::PathBuf;

@@ -1,8 +1,9 @@
 //! What becomes of the claims of a paper: by one rule ([`dormouse_estimate::RULE`]).
 
-use dormouse_estimate::{Estimate, Said, Series, Verdict, jackknife};
+use dormouse_estimate::{Estimate, Extreme, Said, Series, Verdict, extreme, jackknife};
 
-use super::paper::{Claim, Measure, Over, Paper};
+use super::as_printed::{AsPrinted, Paired, as_printed};
+use super::paper::{Claim, Measure, Over, Paper, Tolerance};
 use super::results::Results;
 
 /// Cells that are named where a claim does not hold.
@@ -19,6 +20,8 @@ pub struct Judged {
     pub verdict: Verdict,
     /// How that was judged, in words.
     pub how: String,
+    /// The claim's figure beside what as few of our runs as the paper's come to.
+    pub as_printed: Option<AsPrinted>,
 }
 
 /// Every claim of a paper that these results speak of.
@@ -38,7 +41,6 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
         }
     }
     let each = || all.iter().map(Series::estimate).collect::<Option<Vec<_>>>();
-    let by_size = |a: &Estimate, b: &Estimate| a.mean.total_cmp(&b.mean);
     let ours = match claim.over {
         _ if claim.measure == Measure::BreakEven => {
             let ours = break_even(&claim, &of, &than, results)?;
@@ -49,12 +51,37 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
         }
         Over::Each => return Some(judge_each(claim, &of, &each()?, paper)),
         Over::Pooled => Series::pooled(&all).estimate()?,
-        Over::Most => each()?.into_iter().max_by(by_size)?,
-        Over::Least => each()?.into_iter().rev().min_by(by_size)?,
+        Over::Most => extreme(&all, Extreme::Largest)?,
+        Over::Least => extreme(&all, Extreme::Smallest)?,
         Over::Mean => Series::mean_of(&all)?.estimate()?,
     };
     let (verdict, how) = shown(&claim, &ours, paper);
-    Some(Judged { claim, ours, verdict, how: how + beside })
+    let as_printed = as_few_runs(&claim, paper, results);
+    Some(Judged { claim, ours, verdict, how: how + beside, as_printed })
+}
+
+/// The claim's figure beside what as few of our runs as the paper's come to; `None` where the paper does not say how
+/// many it made, or the claim has no figure.
+fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrinted> {
+    let runs = claim.runs.or(paper.runs)?;
+    let printed = *claim.figure.first()?;
+    let of = paper.expand(&claim.of);
+    let than: Vec<String> = claim.than.iter().flat_map(|pattern| paper.expand(pattern)).collect();
+    let cells = of.iter().enumerate().map(|(n, case)| {
+        let series = results.series(case, &claim.metric)?;
+        if series.are_batches {
+            return None;
+        }
+        match than.get(n * than.len() / of.len()) {
+            None => Some(Paired::alone(&series.each)),
+            Some(than) => {
+                Some(Paired::of(&series.each, &results.series(than, &claim.metric)?.each))
+            }
+        }
+    });
+    let cells: Vec<Paired> = cells.collect::<Option<_>>()?;
+    let last_digit = paper.last_digit(&claim.metric).min(0.01);
+    as_printed(&cells, (claim.measure, claim.over), (printed, last_digit), (runs, &claim.says))
 }
 
 /// What is measured of a cell, sample by sample.
@@ -111,12 +138,30 @@ fn slope(y: &Series, x: &Series, whole: &Series) -> Option<Series> {
 
 /// What an estimate shows of a claim, and how that is known.
 fn shown(claim: &Claim, ours: &Estimate, paper: &Paper) -> (Verdict, String) {
-    let said = match claim.figure.first() {
+    if let Some(reason) = &claim.undecidable {
+        return (Verdict::Undecidable, reason.clone());
+    }
+    let figure = claim.figure.first().filter(|_| !claim.silent && ours.ci95.is_some());
+    let (verdict, how) = ours.shows(said(claim), &paper.more);
+    match figure.and_then(|figure| Some((ours.relative_to(*figure)?, claim.relative?))) {
+        Some((off, most)) => {
+            let (off, most) = (off * 100.0, most * 100.0);
+            (verdict, format!("{how}; ours is {off:+.1} % off, of {most:.0} % at most"))
+        }
+        None => (verdict, how),
+    }
+}
+
+/// The range or the bounds that a claim gives.
+pub(super) fn said(claim: &Claim) -> Said {
+    match claim.figure.first() {
         _ if claim.silent => Said::Nothing,
-        Some(&figure) => Said::Figure { figure, relative: claim.relative.unwrap_or(0.0) },
+        Some(figure) => {
+            let (low, high) = Tolerance::Relative(claim.relative.unwrap_or(0.0)).band(*figure);
+            Said::Within { low, high }
+        }
         None => Said::Order { above: claim.above, below: claim.below },
-    };
-    ours.shows(said, &paper.more)
+    }
 }
 
 fn judge_each(claim: Claim, of: &[String], each: &[Estimate], paper: &Paper) -> Judged {
@@ -132,25 +177,30 @@ fn judge_each(claim: Claim, of: &[String], each: &[Estimate], paper: &Paper) -> 
         }
         if named.is_empty() { String::new() } else { format!("; {words}: {}", named.join(", ")) }
     };
-    let how = format!(
-        "in {} of {} by its interval{}{}",
-        count(Verdict::Holds),
-        each.len(),
-        named(Verdict::Fails, "not in"),
-        named(Verdict::Open, "open")
-    );
+    let by_mean = |ours: &&Estimate| {
+        claim.above.is_none_or(|x| ours.mean > x) && claim.below.is_none_or(|x| ours.mean < x)
+    };
+    let as_said = each.iter().filter(by_mean).count();
+    let how = match &claim.undecidable {
+        Some(reason) => reason.clone(),
+        None => format!(
+            "in {as_said} of {all} by our mean, in {} of {all} by our whole interval{}{}",
+            count(Verdict::Holds),
+            named(Verdict::Fails, "not in"),
+            named(Verdict::Open, "open"),
+            all = each.len(),
+        ),
+    };
     let verdict = match () {
+        () if claim.undecidable.is_some() => Verdict::Undecidable,
         () if claim.silent => Verdict::Silent,
         () if count(Verdict::Fails) > 0 => Verdict::Fails,
         () if count(Verdict::Open) > 0 => Verdict::Open,
         () => Verdict::Holds,
     };
-    let by_mean = |ours: &&Estimate| {
-        claim.above.is_none_or(|x| ours.mean > x) && claim.below.is_none_or(|x| ours.mean < x)
-    };
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
-    let as_said = each.iter().filter(by_mean).count() as f64;
-    Judged { claim, ours: Estimate::exact(as_said, each.len()), verdict, how }
+    let ours = Estimate::exact(as_said as f64, each.len());
+    Judged { claim, ours, verdict, how, as_printed: None }
 }
 
 fn figure(case: &str, ours: &Estimate) -> String {
@@ -260,7 +310,8 @@ mod tests {
         let open = cells(&[3.0, 4.9]);
         assert_eq!(open.verdict, Verdict::Open);
         assert!((open.ours.mean - 4.0).abs() < 1e-9, "by its mean it is");
-        assert!(open.how.starts_with("in 3 of 4") && open.how.contains("open: d"), "{}", open.how);
+        let how = "in 4 of 4 by our mean, in 3 of 4 by our whole interval; open: d";
+        assert!(open.how.starts_with(how), "{}", open.how);
         let but_one = cells(&[4.8, 4.9]);
         assert_eq!(but_one.verdict, Verdict::Fails);
         assert!(but_one.how.contains("not in: d -0.85 ["), "{}", but_one.how);
@@ -286,6 +337,46 @@ mod tests {
         assert!(low < 3.0 && 3.0 < high && high - low > 0.5, "{rough:?}");
         let runs = Series::of_runs(vec![Some(0.1); 30]);
         assert_eq!(slope(&runs, &runs, &runs), None);
+    }
+
+    /// Ours are 4 in a and about 5 in b, known much less well.
+    #[test]
+    fn the_most_of_several_cells_is_as_uncertain_as_the_cell_that_could_be_it() {
+        let claim =
+            "measure = \"value\"\nof = \"{a,b}\"\nover = \"most\"\nfigure = [5.0]\nrelative = 0.5";
+        let ours = judged(claim, &[("a", &[6.0, 6.0, 6.0]), ("b", &[2.0, 9.0, 4.0])]);
+        let (low, high) = ours.ours.ci95.expect("three runs");
+        assert!((low - 6.0).abs() < 1e-9 && high > 12.0, "{:?}", ours.ours);
+        assert_eq!(ours.verdict, Verdict::Open);
+    }
+
+    #[test]
+    fn a_claim_that_nobody_can_judge_says_why() {
+        let reason = "undecidable = \"the record is not to be had\"\n";
+        for over in ["mean\"\nfigure = [1.0]\nrelative = 0.1", "each\"\nabove = 0"] {
+            let claim = format!("{reason}measure = \"value\"\nof = \"a\"\nover = \"{over}");
+            let ours = judged(&claim, &[("a", &[1.0, 1.01])]);
+            assert_eq!(
+                (ours.verdict, &*ours.how),
+                (Verdict::Undecidable, "the record is not to be had")
+            );
+        }
+    }
+
+    /// Ours is 40 % below in the mean; three runs can well be 50 % below.
+    #[test]
+    fn few_runs_could_print_what_ours_is_not() {
+        let claim = "runs = 3\nmeasure = \"percent-below\"\nof = \"a\"\nthan = \"b\"\nover = \"mean\"\n\
+                     figure = [50.0]\nrelative = 0.02";
+        let a: Vec<f64> = (0..40).map(|n| 40.0 + f64::from(n)).collect();
+        let ours = judged(claim, &[("a", &a), ("b", &[100.0; 40])]);
+        let few = ours.as_printed.expect("it is a figure of means");
+        assert_eq!((ours.verdict, few.runs, few.is_within), (Verdict::Fails, 3, true), "{few:?}");
+        let never = judged(&claim.replace("[50.0]", "[80.0]"), &[("a", &a), ("b", &[100.0; 40])]);
+        assert_eq!(never.as_printed.map(|few| few.is_within), Some(false));
+        let order =
+            judged("measure = \"value\"\nof = \"a\"\nover = \"mean\"\nabove = 0", &[("a", &a)]);
+        assert_eq!(order.as_printed, None);
     }
 
     #[test]

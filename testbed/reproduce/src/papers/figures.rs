@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_estimate::Estimate;
+use dormouse_estimate::{Estimate, Said, Series, Verdict};
 
-use super::paper::{Compared, Measure, Paper, Part, Tolerance};
+use super::as_printed::{AsPrinted, Paired, as_printed, printed_zero};
+use super::paper::{Compared, Measure, Over, Paper, Part, Printed, Tolerance};
 use super::results::Results;
 
 /// A figure of ours, and the paper's if it printed one.
@@ -18,8 +19,17 @@ pub struct Row {
     pub metric: String,
     /// The paper's, and how far ours may be from it.
     pub paper: Option<(f64, Tolerance)>,
+    /// A value that the paper does not print and that was computed from its data or by its method.
+    pub refit: Option<f64>,
     /// Our estimate of the figure.
     pub ours: Estimate,
+    /// Whether the figure goes into a run and does not come out of it.
+    pub is_input: bool,
+    /// What our estimate shows of the printed figure: within its tolerance or beyond it; `None` without one, and for
+    /// an input that is judged with another scheduler of the same experiment.
+    pub verdict: Option<Verdict>,
+    /// The printed figure beside what a mean of as many of our runs comes to.
+    pub as_printed: Option<AsPrinted>,
 }
 
 impl Row {
@@ -28,34 +38,83 @@ impl Row {
         self.paper.and_then(|(paper, _)| self.ours.relative_to(paper))
     }
 
-    /// Whether it is further from the paper's than its tolerance; `None`: the paper has none.
+    /// Whether our whole interval is further from the paper's than its tolerance; `None`: there is no verdict.
     pub fn is_beyond(&self) -> Option<bool> {
-        let (paper, tolerance) = self.paper?;
-        Some(tolerance.is_beyond(self.ours.mean, paper))
+        self.verdict.map(|verdict| verdict == Verdict::Fails)
+    }
+
+    /// The verdict in a word of its own for figures; empty where there is none.
+    pub const fn word(&self) -> &'static str {
+        match self.verdict {
+            _ if self.ours.is_saturated && self.paper.is_some() => "saturated",
+            Some(Verdict::Holds) => "within",
+            Some(Verdict::Fails) => "beyond",
+            Some(verdict) => verdict.words(),
+            None => "",
+        }
     }
 }
 
 /// Every figure of these parts, in the order of their cells.
 pub(super) fn rows(paper: &Paper, parts: &[&Part], results: &Results) -> Vec<Row> {
-    let (mut rows, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut rows, mut seen, mut inputs) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for part in parts {
         for case in paper.cells_of(part) {
             for metric in paper.of_case(&part.metrics, &case) {
-                let Some(ours) = results.ours(&case, metric) else { continue };
-                if seen.insert((case.clone(), metric.clone())) {
-                    rows.push(Row {
-                        part: part.name.clone(),
-                        case: case.clone(),
-                        metric: metric.clone(),
-                        paper: paper.printed(&case, metric),
-                        ours,
-                    });
+                let Some(series) = results.series(&case, metric) else { continue };
+                let Some(ours) = series.estimate() else { continue };
+                if !seen.insert((case.clone(), metric.clone())) {
+                    continue;
                 }
+                let printed = paper.printed(&case, metric);
+                let is_input = printed.is_some_and(|(_, table)| table.inputs.contains(metric));
+                let experiment = case.rsplit_once('/').map_or(&*case, |(experiment, _)| experiment);
+                let is_judged = !is_input || inputs.insert((experiment.to_owned(), metric.clone()));
+                let shown = printed.filter(|_| is_judged).map(|(value, table)| {
+                    judged(paper, (&case, metric), (value, table), (&ours, &series))
+                });
+                let (verdict, as_printed) = shown.unzip();
+                rows.push(Row {
+                    part: part.name.clone(),
+                    case: case.clone(),
+                    metric: metric.clone(),
+                    paper: printed.map(|(value, table)| (value, table.tolerance)),
+                    refit: paper.refit(&case, metric),
+                    ours,
+                    is_input,
+                    verdict,
+                    as_printed: as_printed.flatten(),
+                });
             }
             rows.extend(compared(paper, part, &case, results));
         }
     }
     rows
+}
+
+/// What ours shows of a printed figure, and whether as few runs as the paper's could print it.
+fn judged(
+    paper: &Paper,
+    (case, metric): (&str, &str),
+    (printed, table): (f64, &Printed),
+    (ours, series): (&Estimate, &Series),
+) -> (Verdict, Option<AsPrinted>) {
+    let runs = table.runs.or(paper.runs);
+    let (low, high) = table.tolerance.band(printed);
+    let (mut verdict, _) = ours.shows(Said::Within { low, high }, "");
+    let zero = runs.filter(|_| printed == 0.0 && table.counts.iter().any(|count| count == metric));
+    if let Some((of_zero, _)) = zero.and_then(|runs| printed_zero(&series.each, runs)) {
+        verdict = of_zero;
+    }
+    let few = runs.filter(|_| !series.are_batches).and_then(|runs| {
+        as_printed(
+            &[Paired::alone(&series.each)],
+            (Measure::Value, Over::Mean),
+            (printed, paper.last_digit(metric)),
+            (runs, &format!("{case} {metric}")),
+        )
+    });
+    (verdict, few)
 }
 
 /// The comparisons that end with this cell.
@@ -64,29 +123,82 @@ fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Ro
         let [cases, of, than] = [&comparison.case, &comparison.of, &comparison.than]
             .map(|pattern| paper.expand(pattern));
         let n = than.iter().position(|than| than == cell)?;
-        let printed = |case: &str| paper.printed(case, &comparison.from).map(|(value, _)| value);
+        let printed = |case: &str| paper.printed(case, &comparison.from);
+        let runs = |case: &str| printed(case).and_then(|(_, table)| table.runs.or(paper.runs));
         let series = |case: &str| results.series(case, &comparison.from);
+        let (of, case) = (&of[n], cases.get(n)?);
         let below = |pair| Measure::PercentBelow.of(pair);
-        let ours = series(&of[n])?.compared(&series(cell)?, below)?.estimate()?;
-        let printed = below([printed(&of[n])?, printed(cell)?]);
+        let (ours_of, ours_than) = (series(of)?, series(cell)?);
+        let ours = ours_of.compared(&ours_than, below)?.estimate()?;
+        let printed = below([printed(of)?.0, printed(cell)?.0]);
+        let (low, high) = comparison.tolerance.band(printed);
+        let few = runs(of).filter(|_| !ours_of.are_batches).and_then(|runs| {
+            as_printed(
+                &[Paired::of(&ours_of.each, &ours_than.each)],
+                (Measure::PercentBelow, Over::Mean),
+                (printed, paper.last_digit(&comparison.metric)),
+                (runs, &format!("{case} {}", comparison.metric)),
+            )
+        });
         Some(Row {
             part: part.name.clone(),
-            case: cases.get(n)?.clone(),
+            case: case.clone(),
             metric: comparison.metric.clone(),
             paper: Some((printed, comparison.tolerance)),
+            refit: None,
             ours,
+            is_input: false,
+            verdict: Some(ours.shows(Said::Within { low, high }, "").0),
+            as_printed: few,
         })
     };
     paper.compared.iter().filter_map(row).collect()
 }
 
-/// How many of the figures that the paper printed are further from it than their tolerance, of how
-/// many; only those of one name, or all.
+/// Figures that the paper printed, counted by what ours shows of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Our whole interval is within the tolerance.
+    pub within: usize,
+    /// Our whole interval is beyond the tolerance.
+    pub beyond: usize,
+    /// Neither is so.
+    pub open: usize,
+    /// A mean of as few runs as the paper's could be what it printed.
+    pub as_printed: usize,
+    /// Figures of which that can be said.
+    pub of_few_runs: usize,
+}
+
+impl Tally {
+    /// Counts the results among these rows, only those of one figure or all; `inputs` counts the inputs instead.
+    pub fn of(rows: &[Row], metric: Option<&str>, inputs: bool) -> Self {
+        let rows = rows
+            .iter()
+            .filter(|row| row.is_input == inputs && metric.is_none_or(|name| row.metric == name));
+        let mut tally = Self::default();
+        for row in rows {
+            match row.verdict {
+                Some(Verdict::Holds) => tally.within += 1,
+                Some(Verdict::Fails) => tally.beyond += 1,
+                Some(_) => tally.open += 1,
+                None => {}
+            }
+            tally.of_few_runs += usize::from(row.as_printed.is_some());
+            tally.as_printed += usize::from(row.as_printed.is_some_and(|few| few.is_within));
+        }
+        tally
+    }
+
+    /// The number of figures that were judged.
+    pub const fn all(self) -> usize {
+        self.within + self.beyond + self.open
+    }
+}
+
+/// How many of the printed figures our whole interval is beyond the tolerance of, of how many; only those of one name,
+/// or all; inputs are left out.
 pub fn beyond(rows: &[Row], metric: Option<&str>) -> (usize, usize) {
-    let of: Vec<bool> = rows
-        .iter()
-        .filter(|row| metric.is_none_or(|name| row.metric == name))
-        .filter_map(Row::is_beyond)
-        .collect();
-    (of.iter().filter(|beyond| **beyond).count(), of.len())
+    let tally = Tally::of(rows, metric, false);
+    (tally.beyond, tally.all())
 }

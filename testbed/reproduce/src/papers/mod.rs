@@ -7,8 +7,10 @@
 //! options of its command.
 
 mod acc;
+mod as_printed;
 mod bathtub;
 pub mod burst_hads;
+mod cause;
 mod claims;
 mod combined;
 mod figures;
@@ -27,12 +29,14 @@ mod search;
 
 pub use dormouse_estimate::Verdict;
 
+pub use as_printed::AsPrinted;
+pub use cause::Cause;
 pub use claims::Judged;
-pub use figures::{Row, beyond};
+pub use figures::{Row, Tally, beyond};
 pub use live::{Against, LiveRun, MakeLive};
 pub use own::Own;
 pub use paper::{
-    Claim, Compared, Factor, Ground, Measure, Over, Paper, Part, Plot, Printed, Tolerance,
+    Claim, Compared, Factor, Ground, Measure, Over, Paper, Part, Plot, Printed, Refit, Tolerance,
 };
 pub use readings::Reading;
 pub use report::table;

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::own::Own;
-use super::pattern::{Lists, expand, matches};
+use super::pattern::{Lists, expand, matches, unique};
 use crate::sweep::Cell;
 use dormouse_experiment::InputError;
 
@@ -27,6 +27,11 @@ pub struct Paper {
     pub samples: String,
     /// What there have to be more of for a narrower interval.
     pub more: String,
+    /// Number of runs whose mean each printed figure is; `None` where the paper does not say.
+    pub runs: Option<usize>,
+    /// Number of seeds where the command line gives none.
+    #[serde(default = "ten_seeds")]
+    pub seeds: u64,
     /// Named lists of words, for patterns.
     #[serde(default)]
     pub lists: Lists,
@@ -49,6 +54,9 @@ pub struct Paper {
     /// The printed values.
     #[serde(default)]
     pub printed: Vec<Printed>,
+    /// Values that the paper does not print and that were computed from its data or by its method, to compare with.
+    #[serde(default)]
+    pub refit: Vec<Refit>,
     /// Printed comparisons of two cells.
     #[serde(default)]
     pub compared: Vec<Compared>,
@@ -95,6 +103,10 @@ pub struct Part {
     pub search: Vec<String>,
 }
 
+const fn ten_seeds() -> u64 {
+    10
+}
+
 fn schedules() -> String {
     "scheduler.name".to_owned()
 }
@@ -111,6 +123,29 @@ pub struct Printed {
     pub metrics: Vec<String>,
     /// How far ours may be from each column's.
     pub tolerance: Tolerance,
+    /// Reason of that tolerance.
+    #[serde(default)]
+    pub because: String,
+    /// Number of runs whose mean each of its figures is, if other than the paper's.
+    pub runs: Option<usize>,
+    /// Columns that go into a run and do not come out of it: judged apart, and once for each experiment.
+    #[serde(default)]
+    pub inputs: Vec<String>,
+    /// Columns that are counts: a printed zero is judged by how likely it is.
+    #[serde(default)]
+    pub counts: Vec<String>,
+    /// A cell, and its values in the order of the columns.
+    pub rows: BTreeMap<String, Vec<f64>>,
+}
+
+/// Values of a table that the paper does not print.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Refit {
+    /// Source of the values, in words.
+    pub source: String,
+    /// The figures in its columns.
+    pub metrics: Vec<String>,
     /// A cell, and its values in the order of the columns.
     pub rows: BTreeMap<String, Vec<f64>>,
 }
@@ -123,6 +158,8 @@ pub enum Tolerance {
     Relative(f64),
     /// In the figure's own unit.
     Points(f64),
+    /// Above the paper's, as a part of it: what is said to be no more than that.
+    AtMost(f64),
 }
 
 /// By how many per cent a figure is lower in one cell than in another, which the paper has from its
@@ -142,6 +179,9 @@ pub struct Compared {
     pub than: String,
     /// How far ours may be from the paper's.
     pub tolerance: Tolerance,
+    /// Reason of that tolerance.
+    #[serde(default)]
+    pub because: String,
 }
 
 /// What the text says. With `$` in its texts it is one claim for each of the words in `each`.
@@ -174,6 +214,16 @@ pub struct Claim {
     pub figure: Vec<f64>,
     /// Ours may be so far from that, relative to it.
     pub relative: Option<f64>,
+    /// Reason of that tolerance or of a bound that the text does not have.
+    #[serde(default)]
+    pub because: String,
+    /// Number of runs whose mean the figure is, if other than the paper's.
+    pub runs: Option<usize>,
+    /// Reason why nobody can judge it with what is to be had.
+    pub undecidable: Option<String>,
+    /// Causes that were looked into beside the factors, and what came of it.
+    #[serde(default)]
+    pub tried: String,
     /// A claim of order: ours is above this.
     pub above: Option<f64>,
     /// A claim of order: ours is below this.
@@ -239,6 +289,18 @@ pub enum Over {
     Least,
     /// How many are as the claim says; it takes all.
     Each,
+}
+
+impl Over {
+    /// The measures of several cells as one; not for [`Self::Each`], whose cells stay apart.
+    #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
+    pub(super) fn of(self, each: &[f64]) -> f64 {
+        match self {
+            Self::Mean | Self::Pooled | Self::Each => each.iter().sum::<f64>() / each.len() as f64,
+            Self::Most => each.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::Least => each.iter().copied().fold(f64::INFINITY, f64::min),
+        }
+    }
 }
 
 /// One thing changed, that the text leaves open or that ours can't know.
@@ -383,12 +445,33 @@ impl Paper {
         self.factors.iter().find(|factor| factor.name == name)
     }
 
-    /// The printed value of a figure in a cell, and how far ours may be from it.
-    pub(super) fn printed(&self, case: &str, metric: &str) -> Option<(f64, Tolerance)> {
+    /// The printed value of a figure in a cell, and the table that it stands in.
+    pub(super) fn printed(&self, case: &str, metric: &str) -> Option<(f64, &Printed)> {
         self.printed.iter().find_map(|table| {
             let column = table.metrics.iter().position(|m| m == metric)?;
-            Some((*table.rows.get(case)?.get(column)?, table.tolerance))
+            Some((*table.rows.get(case)?.get(column)?, table))
         })
+    }
+
+    /// The value of a figure in a cell that the paper does not print and that was computed.
+    pub(super) fn refit(&self, case: &str, metric: &str) -> Option<f64> {
+        self.refit.iter().find_map(|table| {
+            let column = table.metrics.iter().position(|m| m == metric)?;
+            table.rows.get(case)?.get(column).copied()
+        })
+    }
+
+    /// The reasons of the tolerances of printed figures, each once.
+    pub(super) fn reasons(&self) -> Vec<String> {
+        let tables = self.printed.iter().map(|table| &table.because);
+        let compared = self.compared.iter().map(|comparison| &comparison.because);
+        let reasons = tables.chain(compared).filter(|reason| !reason.is_empty());
+        unique(reasons.cloned())
+    }
+
+    /// Value of the last digit that a figure is printed with.
+    pub(super) fn last_digit(&self, metric: &str) -> f64 {
+        0.1_f64.powi(i32::try_from(self.words_of(metric).1).unwrap_or(2))
     }
 
     /// The paper's claims; one with words in `each` becomes a claim for every word.
@@ -421,14 +504,16 @@ impl Paper {
 }
 
 impl Tolerance {
-    /// Whether ours is further from the paper's. Of a printed 0, whose digits are two behind the point,
-    /// there is no part.
-    pub(super) fn is_beyond(self, ours: f64, paper: f64) -> bool {
-        match self {
-            Self::Relative(_) if paper == 0.0 => ours.abs() >= 0.005,
-            Self::Relative(part) => (ours / paper - 1.0).abs() > part,
-            Self::Points(points) => (ours - paper).abs() > points,
-        }
+    /// The smallest and the largest value that are near enough to the paper's. There is no part of a printed 0, whose
+    /// digits are two behind the point: half of the last one is near.
+    pub(super) fn band(self, paper: f64) -> (f64, f64) {
+        let (below, above) = match self {
+            Self::Relative(_) if paper == 0.0 => (0.005, 0.005),
+            Self::Relative(part) => (part * paper.abs(), part * paper.abs()),
+            Self::Points(points) => (points, points),
+            Self::AtMost(part) => (f64::INFINITY, part * paper.abs()),
+        };
+        (paper - below, paper + above)
     }
 }
 
@@ -462,13 +547,20 @@ mod tests {
                     assert_eq!(values.len(), table.metrics.len(), "{case}");
                 }
             }
+            for table in &paper.refit {
+                for (case, values) in &table.rows {
+                    assert!(cases.contains(case), "{case} is computed and no cell");
+                    assert_eq!(values.len(), table.metrics.len(), "{case}");
+                }
+            }
             for claim in paper.claims() {
                 let patterns = std::iter::once(&claim.of).chain(&claim.than);
                 let mut all = patterns.flat_map(|pattern| paper.expand(pattern));
                 assert!(all.all(|case| cases.contains(&case)), "{}", claim.says);
                 let (of_figure, bounds) = (!claim.figure.is_empty(), [claim.above, claim.below]);
                 let of_order = bounds.iter().any(Option::is_some);
-                let one = if claim.silent { !of_figure } else { of_figure != of_order };
+                let nothing = claim.silent || claim.undecidable.is_some();
+                let one = if nothing { !(of_figure && of_order) } else { of_figure != of_order };
                 assert!(one, "{}: neither of a figure nor of order, or both", claim.says);
                 assert_eq!(of_figure, claim.relative.is_some(), "{}", claim.says);
             }

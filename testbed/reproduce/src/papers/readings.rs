@@ -77,7 +77,7 @@ impl Reading {
 
     /// How many claims have a verdict.
     pub fn judged(&self) -> usize {
-        self.claims.len() - self.count(Verdict::Silent)
+        self.claims.len() - self.count(Verdict::Silent) - self.count(Verdict::Undecidable)
     }
 
     /// What it explains, less what its changes cost.

@@ -1,6 +1,7 @@
 //! What is written of a reproduction: `table.csv`, `results.json`, `report.html`, a file for each
 //! figure, `readings.csv` of a search, and the text on the terminal.
 
+mod holds;
 mod page;
 mod plots;
 mod tables;
@@ -61,7 +62,7 @@ pub fn table(done: &Finished, terminal: Terminal) -> String {
     };
     for (heading, table) in [
         ("", tables::printed(done)),
-        ("claims of the text, and how each was judged", tables::claims(done)),
+        ("claims of the text, and how each was judged", tables::claims_in_short(done)),
         ("what could explain a difference, each changed alone", tables::factors(done)),
         (read, tables::readings(done)),
         ("live runs", tables::live(done)),

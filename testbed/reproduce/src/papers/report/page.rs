@@ -6,10 +6,10 @@ use dormouse_estimate::{RULE, Verdict};
 use dormouse_view::{Block, Card, Column, Page, Table};
 use maud::html;
 
-use super::super::figures::beyond;
+use super::super::figures::{Row, Tally};
 use super::super::reproduction::Finished;
 use super::super::{Own, opie};
-use super::{plots, tables};
+use super::{holds, plots, tables};
 
 /// What the table of factors says and does not say.
 const TRIED: &str = "Each factor was changed alone, under the same seeds, and all figures and claims \
@@ -35,6 +35,7 @@ pub(super) fn page(done: &Finished) -> Page {
     let mut page =
         Page::new(format!("{} ({})", done.paper.title, done.what), done.paper.source.clone());
     page.cards = cards(done);
+    page.section("What holds, and what does not", holds::blocks(done));
     page.section("What was made, and how", done.paper.about.iter().map(Block::text));
     let missing = done.without.iter().map(|(_, needs)| Block::text(format!("Left out: {needs}.")));
     page.section("What is not here", missing);
@@ -77,7 +78,7 @@ pub(super) fn page(done: &Finished) -> Page {
 }
 
 fn cards(done: &Finished) -> Vec<Card> {
-    let (off, of) = beyond(&done.ours.rows, None);
+    let figures = Tally::of(&done.ours.rows, None, false);
     let of_claims = format!("of {}", done.ours.judged());
     let claims = |heading: &str, verdict| {
         Card::new(heading, done.ours.count(verdict).to_string(), &*of_claims)
@@ -92,9 +93,12 @@ fn cards(done: &Finished) -> Vec<Card> {
         claims("Claims that fail", Verdict::Fails),
         claims("Claims left open", Verdict::Open),
     ];
-    if of > 0 {
-        let of = format!("of {of} printed figures");
-        cards.push(Card::new("Figures beyond tolerance", off.to_string(), of));
+    if done.ours.count(Verdict::Undecidable) > 0 {
+        cards.push(claims("Claims undecidable", Verdict::Undecidable));
+    }
+    if figures.all() > 0 {
+        let of = format!("of {} printed figures", figures.all());
+        cards.push(Card::new("Figures beyond tolerance", figures.beyond.to_string(), of));
     }
     cards
 }
@@ -104,23 +108,33 @@ fn figures(done: &Finished) -> Vec<Block> {
     if printed.is_empty() {
         return Vec::new();
     }
-    let rows = done.ours.rows.iter().filter(|row| row.paper.is_some());
+    let rows = done.ours.rows.iter().filter(|row| row.verdict.is_some());
     let mut seen = BTreeSet::new();
-    let table = Table::of(rows.filter(|row| seen.insert(&row.metric)))
+    let tally = |row: &Row| Tally::of(&done.ours.rows, Some(&row.metric), row.is_input);
+    let table = Table::of(rows.filter(|row| seen.insert((&row.metric, row.is_input))))
         .column(Column::text("figure"), |row| done.paper.words_of(&row.metric).0)
-        .column(Column::count("printed"), |row| beyond(&done.ours.rows, Some(&row.metric)).1)
-        .column(Column::count("beyond tolerance"), |row| {
-            beyond(&done.ours.rows, Some(&row.metric)).0
+        .column(Column::text("role"), |row| if row.is_input { "input" } else { "" })
+        .column(Column::count("printed"), |row| tally(row).all())
+        .column(Column::count("within tolerance"), |row| tally(row).within)
+        .column(Column::count("beyond tolerance"), |row| tally(row).beyond)
+        .column(Column::count("open"), |row| tally(row).open)
+        .column(Column::text("as few runs").named("as_printed"), |row| {
+            let Tally { as_printed, of_few_runs, .. } = tally(row);
+            (of_few_runs > 0).then(|| format!("{as_printed} of {of_few_runs} possible"))
         })
         .column(Column::text("tolerance"), |row| row.paper.map(|(_, t)| tables::tolerated(t)));
-    vec![
+    let reasons = done.paper.reasons().into_iter().map(Block::text);
+    let mut blocks = vec![
         Block::text(
-            "How many of our figures are further from the printed ones than their tolerance. Each has the unit \
-             that the paper prints it in.",
+            "How many of our figures are within or beyond the tolerance of the printed ones with their whole 95 % \
+             interval. Each has the unit that the paper prints it in. Inputs go into a run and do not come out of it: they \
+             are judged apart and once for each experiment.",
         ),
         Block::Table(table.into()),
-        Block::Folded("Figure by figure".to_owned(), vec![Block::Table(printed)]),
-    ]
+    ];
+    blocks.extend(reasons);
+    blocks.push(Block::Folded("Figure by figure".to_owned(), vec![Block::Table(printed)]));
+    blocks
 }
 
 fn explained(done: &Finished) -> Vec<Block> {

@@ -3,36 +3,93 @@
 use std::collections::BTreeSet;
 
 use dormouse_estimate::{Estimate, Verdict};
-use dormouse_view::{Cell, Column, Table, Tone};
+use dormouse_view::{Cell, Column, Table, TableOf, Tone};
 
+use super::super::as_printed::AsPrinted;
+use super::super::cause::Cause;
 use super::super::claims::Judged;
-use super::super::figures::{Row, beyond};
+use super::super::figures::{Row, Tally, beyond};
 use super::super::paper::{Ground, Over, Tolerance};
 use super::super::readings::Reading;
 use super::super::reproduction::Finished;
 
 /// `table.csv`: every figure and claim. The schema of all papers; columns may be added at its end.
 pub(super) fn all(done: &Finished) -> Table {
-    let figures = done.ours.rows.iter().map(|row| {
-        let (paper, tolerance) = row.paper.unzip();
-        let verdict = row.is_beyond().map(|beyond| if beyond { "beyond" } else { "within" });
-        let verdict = if row.ours.is_saturated { Some("saturated") } else { verdict };
-        (&row.case, &row.metric, paper, row.ours, &*row.part, tolerance, verdict)
+    let figures = done.ours.rows.iter().map(|row| Line {
+        case: &row.case,
+        metric: &row.metric,
+        paper: row.paper.map(|(paper, _)| paper),
+        refit: row.refit,
+        ours: row.ours,
+        part: &row.part,
+        tolerance: row.paper.map(|(_, tolerance)| tolerance),
+        verdict: row.word(),
+        role: if row.is_input { "input" } else { "figure" },
+        as_printed: row.as_printed,
+        cause: None,
     });
-    let claims = done.ours.claims.iter().map(|judged| {
-        let Judged { claim, ours, verdict, .. } = judged;
-        let tolerance = claim.relative.map(Tolerance::Relative);
-        (&claim.case, &claim.name, said(judged), *ours, "claim", tolerance, Some(verdict.words()))
+    let claims = done.ours.claims.iter().map(|judged| Line {
+        case: &judged.claim.case,
+        metric: &judged.claim.name,
+        paper: said(judged),
+        refit: None,
+        ours: judged.ours,
+        part: "claim",
+        tolerance: judged.claim.relative.map(Tolerance::Relative),
+        verdict: judged.verdict.words(),
+        role: "claim",
+        as_printed: judged.as_printed,
+        cause: cause(done, judged),
     });
     Table::of(figures.chain(claims))
-        .column(Column::text("case"), |line| line.0.clone())
-        .column(Column::text("metric"), |line| line.1.clone())
-        .column(Column::number("paper").file_digits(6), |line| line.2)
-        .column(Column::mean("ours").file_digits(6), |line| mean(line.3))
-        .column(Column::text("part"), |line| line.4)
-        .column(Column::text("tolerance"), |line| line.5.map(tolerated))
-        .column(Column::text("verdict"), |line| line.6)
+        .column(Column::text("case"), |line| line.case)
+        .column(Column::text("metric"), |line| line.metric)
+        .column(Column::number("paper").file_digits(6), |line| line.paper)
+        .column(Column::mean("ours").file_digits(6), |line| mean(line.ours))
+        .column(Column::text("part"), |line| line.part)
+        .column(Column::text("tolerance"), |line| line.tolerance.map(tolerated))
+        .column(Column::text("verdict"), |line| line.verdict)
+        .column(Column::number("refit").file_digits(6), |line| line.refit)
+        .column(Column::text("role"), |line| line.role)
+        .column(Column::count("runs_averaged"), |line| line.as_printed.map(|few| few.runs as u64))
+        .column(Column::number("as_printed_low").file_digits(6), |line| {
+            line.as_printed.map(|few| few.range.0)
+        })
+        .column(Column::number("as_printed_high").file_digits(6), |line| {
+            line.as_printed.map(|few| few.range.1)
+        })
+        .column(Column::text("as_printed"), |line| printable(line.as_printed))
+        .column(Column::text("cause"), |line| line.cause.clone())
         .into()
+}
+
+/// A line of `table.csv`: a figure or a claim.
+struct Line<'a> {
+    case: &'a str,
+    metric: &'a str,
+    paper: Option<f64>,
+    refit: Option<f64>,
+    ours: Estimate,
+    part: &'a str,
+    tolerance: Option<Tolerance>,
+    verdict: &'static str,
+    role: &'static str,
+    as_printed: Option<AsPrinted>,
+    cause: Option<String>,
+}
+
+/// The second verdict in a word: whether as few runs as the paper's could print what it printed.
+pub(super) fn printable(few: Option<AsPrinted>) -> &'static str {
+    match few {
+        Some(few) if few.is_within => "possible",
+        Some(_) => "not possible",
+        None => "",
+    }
+}
+
+/// The cause of a claim that does not hold, in words.
+pub(super) fn cause(done: &Finished, judged: &Judged) -> Option<String> {
+    Cause::of(judged, &done.trials).map(|cause| cause.words(&judged.claim.tried))
 }
 
 /// The paper's figure; of a claim about several cells, all of them.
@@ -47,6 +104,7 @@ pub(super) fn tolerated(tolerance: Tolerance) -> String {
     match tolerance {
         Tolerance::Relative(part) => format!("{:.0} %", part * 100.0),
         Tolerance::Points(points) => format!("{points} points"),
+        Tolerance::AtMost(part) => format!("at most {:.0} % more", part * 100.0),
     }
 }
 
@@ -84,7 +142,34 @@ fn beside<'a>(done: &Finished, rows: impl Iterator<Item = &'a Row>) -> Table {
         .column(Column::text("ours"), |row| fixed(row.ours.mean, digits(row)))
         .column(Column::text("95 % interval").named("interval"), |row| interval(row))
         .column(Column::percent("difference"), |row| difference(row))
+        .column(Column::text("verdict"), |row| verdict(row))
+        .column(Column::text("as few runs").named("as_printed"), |row| {
+            Cell::from(row.as_printed.map(|few| few_runs(few, digits(row)))).toned(few_tone(row))
+        })
+        .column(Column::text("computed, not printed").named("refit"), |row| {
+            row.refit.map(|x| fixed(x, digits(row)))
+        })
         .into()
+}
+
+/// The verdict on a printed figure, and that it is an input where it is one.
+fn verdict(row: &Row) -> Cell {
+    let word = if row.is_input && row.verdict.is_some() {
+        format!("{}, input", row.word())
+    } else {
+        row.word().to_owned()
+    };
+    Cell::text(word).toned(off(row))
+}
+
+/// The second verdict with its range: `possible: 3 runs come to 1.00 to 2.33`.
+fn few_runs(few: AsPrinted, digits: usize) -> String {
+    let (low, high) = few.range;
+    format!("{}: {} runs come to {low:.digits$} to {high:.digits$}", printable(Some(few)), few.runs)
+}
+
+fn few_tone(row: &Row) -> Tone {
+    if row.as_printed.is_some_and(|few| !few.is_within) { Tone::Bad } else { Tone::Plain }
 }
 
 fn fixed(x: f64, digits: usize) -> String {
@@ -95,8 +180,31 @@ fn off(row: &Row) -> Tone {
     if row.is_beyond() == Some(true) { Tone::Bad } else { Tone::Plain }
 }
 
-/// The claims, numbered.
+/// The claims, numbered, for a terminal.
+pub(super) fn claims_in_short(done: &Finished) -> Table {
+    judged_claims(done)
+        .column(Column::text("as few runs").named("as_printed"), |(_, of)| printable(of.as_printed))
+        .column(Column::text("how it was judged").named("how"), |(_, of)| of.how.clone())
+        .into()
+}
+
+/// The claims, numbered, with all that is known of each.
 pub(super) fn claims(done: &Finished) -> Table {
+    judged_claims(done)
+        .column(Column::text("as few runs").named("as_printed"), |(_, of)| {
+            of.as_printed.map(|few| few_runs(few, 2))
+        })
+        .column(Column::text("how it was judged").named("how"), |(_, of)| of.how.clone())
+        .column(Column::text("tolerance, and why").named("because"), |(_, of)| {
+            let tolerance = of.claim.relative.map(Tolerance::Relative).map(tolerated);
+            [tolerance.unwrap_or_default(), of.claim.because.clone()].join(" ").trim().to_owned()
+        })
+        .column(Column::text("cause"), |(_, of)| cause(done, of))
+        .into()
+}
+
+/// The columns that both tables of claims begin with.
+fn judged_claims(done: &Finished) -> TableOf<(u64, &Judged)> {
     Table::of((1_u64..).zip(&done.ours.claims))
         .column(Column::count("no."), |(n, _)| *n)
         .column(Column::text("verdict"), |(_, of)| {
@@ -105,8 +213,6 @@ pub(super) fn claims(done: &Finished) -> Table {
         .column(Column::text("the paper says").named("says"), |(_, of)| of.claim.says.clone())
         .column(Column::number("paper"), |(_, of)| said(of))
         .column(Column::mean("ours"), |(_, of)| mean(of.ours))
-        .column(Column::text("how it was judged").named("how"), |(_, of)| of.how.clone())
-        .into()
 }
 
 const fn tone(verdict: Verdict) -> Tone {
@@ -114,7 +220,7 @@ const fn tone(verdict: Verdict) -> Tone {
         Verdict::Holds => Tone::Good,
         Verdict::Fails => Tone::Bad,
         Verdict::Open => Tone::Plain,
-        Verdict::Silent => Tone::Dim,
+        Verdict::Silent | Verdict::Undecidable => Tone::Dim,
     }
 }
 
@@ -247,16 +353,46 @@ pub(super) fn live(done: &Finished) -> Table {
         .into()
 }
 
-/// How many figures are beyond their tolerance and how many claims hold, in a line.
+/// How many figures are beyond their tolerance and how many claims hold, in a line for each verdict.
 pub(super) fn summary(done: &Finished) -> String {
-    let figures = match beyond(&done.ours.rows, None) {
-        (_, 0) => String::new(),
-        (off, of) => format!("{off} of {of} figures are beyond their tolerance; "),
+    let mut lines = vec![format!("  {}", held_in_words(&done.ours))];
+    let figures = Tally::of(&done.ours.rows, None, false);
+    if figures.all() > 0 {
+        let Tally { within, beyond, open, .. } = figures;
+        let all = figures.all();
+        lines.push(format!("  of {all} printed figures {within} are within their tolerance, {beyond} beyond, {open} open"));
+    }
+    lines.extend(printable_in_words(&done.ours).map(|words| format!("  {words}")));
+    lines.join("\n")
+}
+
+/// How many of a reading's claims hold, fail, are open and undecidable.
+pub(super) fn held_in_words(reading: &Reading) -> String {
+    let [hold, fail, open, undecidable] =
+        [Verdict::Holds, Verdict::Fails, Verdict::Open, Verdict::Undecidable]
+            .map(|verdict| reading.count(verdict));
+    let judged = reading.judged();
+    let beside = match undecidable {
+        0 => String::new(),
+        1 => "; 1 is undecidable with this data".to_owned(),
+        n => format!("; {n} are undecidable with this data"),
     };
-    let [hold, fail, open] =
-        [Verdict::Holds, Verdict::Fails, Verdict::Open].map(|verdict| done.ours.count(verdict));
-    let judged = done.ours.judged();
-    format!("  {figures}of {judged} claims {hold} hold, {fail} fail, {open} are open")
+    format!("of {judged} claims {hold} hold, {fail} fail, {open} are open{beside}")
+}
+
+/// How many of the printed figures and of the claims' figures as few of our runs as the paper's could print; `None`
+/// where the paper does not say how many runs it made.
+pub(super) fn printable_in_words(reading: &Reading) -> Option<String> {
+    let figures = Tally::of(&reading.rows, None, false);
+    let claims: Vec<AsPrinted> = reading.claims.iter().filter_map(|of| of.as_printed).collect();
+    let within = claims.iter().filter(|few| few.is_within).count();
+    let runs = claims.first().or(reading.rows.iter().find_map(|row| row.as_printed.as_ref()))?.runs;
+    Some(format!(
+        "as means of {runs} runs ours could be {} of {} printed figures and {within} of {} figures of claims",
+        figures.as_printed,
+        figures.of_few_runs,
+        claims.len()
+    ))
 }
 
 /// The records of prices that are odd, and how.

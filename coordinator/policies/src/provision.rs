@@ -1,0 +1,49 @@
+//! Order in which a rule without a plan buys VMs: the cheapest type first.
+
+use dormouse_cloud::Market;
+
+use crate::problem::{KindId, Problem};
+
+/// The regular types of each market on which every task of a bag can run, the cheapest first. A type is
+/// cheap where the whole bag would cost little on VMs of it that are never idle.
+#[derive(Clone, Debug)]
+pub(crate) struct Provision {
+    spot: Vec<KindId>,
+    on_demand: Vec<KindId>,
+}
+
+impl Provision {
+    pub(crate) fn new(problem: &Problem) -> Self {
+        let order = |market| by_cost(problem, market);
+        Self { spot: order(Market::Spot), on_demand: order(Market::OnDemand) }
+    }
+
+    /// The types of a market, and the market: the other one, if nothing can be had in this one.
+    pub(crate) fn kinds(&self, market: Market) -> (Market, &[KindId]) {
+        match market {
+            Market::Spot if self.spot.is_empty() => (Market::OnDemand, &self.on_demand),
+            Market::OnDemand if self.on_demand.is_empty() => (Market::Spot, &self.spot),
+            Market::Spot => (market, &self.spot),
+            Market::OnDemand => (market, &self.on_demand),
+        }
+    }
+
+    /// All types that are ever bought.
+    pub(crate) fn all(&self) -> impl Iterator<Item = KindId> {
+        self.spot.iter().chain(&self.on_demand).copied()
+    }
+}
+
+fn by_cost(problem: &Problem, market: Market) -> Vec<KindId> {
+    let cost = |(id, kind): (KindId, &crate::problem::Kind)| {
+        let price = u128::from(kind.price(market)?.as_nanos_per_hour());
+        let mut micros = 0;
+        for &task in problem.by_length() {
+            micros += u128::from(problem.whole(task, id)?.as_micros());
+        }
+        Some((price * micros / (kind.vcpus as u128).max(1), id))
+    };
+    let mut kinds: Vec<_> = problem.regular(market).filter_map(cost).collect();
+    kinds.sort_unstable();
+    kinds.into_iter().map(|(_, id)| id).collect()
+}

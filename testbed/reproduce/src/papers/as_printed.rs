@@ -1,0 +1,171 @@
+//! Whether as few runs as a paper made could have printed its figure.
+//!
+//! A paper's mean of three runs has a spread of its own: a figure of ours that is well known can be far from it by
+//! chance alone. What a mean of as many of our runs comes to is drawn from them (the bootstrap, Efron 1979).
+
+use dormouse_estimate::{Verdict, middle95};
+use dormouse_units::Stream;
+
+use super::paper::{Measure, Over};
+
+/// How many means are drawn: the ends of their middle 95 % are then known to a hundredth of the spread.
+const DRAWS: usize = 2_000;
+
+/// The probability below which a printed zero is no chance.
+const RARE: f64 = 0.05;
+
+/// A printed figure beside what a mean of as many of our runs comes to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AsPrinted {
+    /// The number of runs that the paper averaged.
+    pub runs: usize,
+    /// The middle 95 % of what a mean of as many of our runs comes to.
+    pub range: (f64, f64),
+    /// Whether the printed figure lies in that range, widened by its last printed digit.
+    pub is_within: bool,
+}
+
+/// Samples of a cell, and of the one that it is compared with: paired by seed.
+#[derive(Clone, Debug)]
+pub(super) struct Paired {
+    of: Vec<f64>,
+    than: Vec<f64>,
+}
+
+impl Paired {
+    /// Samples of a single cell; those of runs without the figure are left out.
+    pub(super) fn alone(of: &[Option<f64>]) -> Self {
+        let of: Vec<f64> = of.iter().flatten().copied().collect();
+        Self { than: of.clone(), of }
+    }
+
+    /// Samples of two cells under the same seeds; seeds without one of the figures are left out.
+    pub(super) fn of(of: &[Option<f64>], than: &[Option<f64>]) -> Self {
+        let pairs = of.iter().zip(than).filter_map(|(of, than)| Some(((*of)?, (*than)?)));
+        let (of, than) = pairs.unzip();
+        Self { of, than }
+    }
+
+    /// The measure of the means of `runs` samples that are drawn with replacement.
+    #[expect(clippy::cast_precision_loss, reason = "a count of runs")]
+    fn drawn(&self, runs: usize, measure: Measure, chance: &mut Stream) -> f64 {
+        let (mut of, mut than) = (0.0, 0.0);
+        for _ in 0..runs {
+            let n = chance.below(self.of.len());
+            of += self.of[n];
+            than += self.than[n];
+        }
+        measure.of([of / runs as f64, than / runs as f64])
+    }
+}
+
+/// What a figure made of `cells` would be if each cell were `runs` runs, against the `printed` one, whose last digit is
+/// worth `digit`. `None` where that can't be drawn: the measure is not one of means, or a cell has fewer than two runs.
+pub(super) fn as_printed(
+    cells: &[Paired],
+    (measure, over): (Measure, Over),
+    (printed, digit): (f64, f64),
+    (runs, name): (usize, &str),
+) -> Option<AsPrinted> {
+    let of_means = match measure {
+        Measure::Value
+        | Measure::PercentBelow
+        | Measure::PercentAbove
+        | Measure::Less
+        | Measure::Ratio => over != Over::Each,
+        Measure::Worst | Measure::Resampled | Measure::Slope | Measure::BreakEven => false,
+    };
+    if !of_means || runs == 0 || cells.is_empty() || cells.iter().any(|cell| cell.of.len() < 2) {
+        return None;
+    }
+    let mut chance = Stream::named(1, "as printed", name);
+    let drawn: Vec<f64> = (0..DRAWS)
+        .map(|_| {
+            let each: Vec<f64> =
+                cells.iter().map(|cell| cell.drawn(runs, measure, &mut chance)).collect();
+            over.of(&each)
+        })
+        .collect();
+    let range = middle95(&drawn)?;
+    let is_within = range.0 - digit <= printed && printed <= range.1 + digit;
+    Some(AsPrinted { runs, range, is_within })
+}
+
+/// What `runs` runs that all count zero show of our `samples`: a zero that is printed as their mean is no finding but
+/// where as many of ours seldom come to zero. The share of our runs that do is known by Wilson's interval.
+pub(super) fn printed_zero(samples: &[Option<f64>], runs: usize) -> Option<(Verdict, f64)> {
+    let zero = |x: &f64| if *x == 0.0 { 1.0 } else { 0.0 };
+    let zeros: Vec<f64> = samples.iter().flatten().map(zero).collect();
+    let share = dormouse_estimate::Estimate::share(&zeros)?;
+    let (low, high) = share.ci95?;
+    let all = |share: f64| share.powi(i32::try_from(runs).unwrap_or(i32::MAX));
+    let verdict = match () {
+        () if all(low) >= RARE => Verdict::Holds,
+        () if all(high) < RARE => Verdict::Fails,
+        () => Verdict::Open,
+    };
+    Some((verdict, all(share.mean)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn alone(samples: &[f64]) -> Paired {
+        Paired::alone(&samples.iter().copied().map(Some).collect::<Vec<_>>())
+    }
+
+    fn value(cells: &[Paired], printed: f64, runs: usize) -> AsPrinted {
+        as_printed(cells, (Measure::Value, Over::Mean), (printed, 0.01), (runs, "test"))
+            .expect("it can be drawn")
+    }
+
+    #[test]
+    fn a_mean_of_three_is_less_well_known_than_one_of_thirty() {
+        let samples: Vec<f64> = (0..100).map(f64::from).collect();
+        let (three, thirty) =
+            (value(&[alone(&samples)], 20.0, 3), value(&[alone(&samples)], 20.0, 30));
+        // Of three uniform draws the standard deviation is 28.9 / √3 = 16.7.
+        assert!(
+            (three.range.0 - 18.0).abs() < 3.0 && (three.range.1 - 81.0).abs() < 3.0,
+            "{three:?}"
+        );
+        assert!(three.is_within && !thirty.is_within, "{three:?} {thirty:?}");
+        assert_eq!(value(&[alone(&samples)], 20.0, 3), three, "the same draws each time");
+    }
+
+    #[test]
+    fn the_last_printed_digit_is_a_margin() {
+        // Two of three, which a paper prints as .66.
+        let cells = [alone(&[2.0 / 3.0; 10])];
+        assert!(value(&cells, 0.66, 3).is_within && !value(&cells, 0.65, 3).is_within);
+    }
+
+    #[test]
+    fn pairs_are_drawn_together() {
+        let (of, than): (Vec<_>, Vec<_>) =
+            (1..=50).map(|n| (Some(f64::from(n)), Some(2.0 * f64::from(n)))).unzip();
+        let cells = [Paired::of(&of, &than)];
+        let below = (Measure::PercentBelow, Over::Mean);
+        let ours = as_printed(&cells, below, (50.0, 0.01), (3, "test")).expect("it can be drawn");
+        assert!((ours.range.0 - 50.0).abs() < 1e-9 && (ours.range.1 - 50.0).abs() < 1e-9);
+        for measure in [Measure::Worst, Measure::BreakEven] {
+            assert_eq!(as_printed(&cells, (measure, Over::Mean), (1.0, 0.0), (3, "test")), None);
+        }
+        assert_eq!(as_printed(&[alone(&[1.0])], below, (1.0, 0.0), (3, "test")), None);
+    }
+
+    #[test]
+    fn a_printed_zero_is_judged_by_its_probability() {
+        let zeros = |zeros: usize, of: usize| -> Vec<Option<f64>> {
+            (0..of).map(|n| Some(if n < zeros { 0.0 } else { 2.0 })).collect()
+        };
+        // Three in four runs count zero: three in a row are no wonder.
+        let (verdict, probability) = printed_zero(&zeros(75, 100), 3).expect("there are runs");
+        assert_eq!(verdict, Verdict::Holds);
+        assert!((probability - 0.421_875).abs() < 1e-12);
+        assert_eq!(printed_zero(&zeros(10, 100), 3).map(|of| of.0), Some(Verdict::Fails));
+        assert_eq!(printed_zero(&zeros(3, 8), 3).map(|of| of.0), Some(Verdict::Open));
+        assert_eq!(printed_zero(&zeros(1, 1), 3), None);
+    }
+}

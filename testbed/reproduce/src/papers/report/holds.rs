@@ -1,0 +1,68 @@
+//! What a reader of a paper's page wants first: how many of its claims hold, under which reading, and a paragraph for
+//! each that does not.
+
+use dormouse_estimate::Verdict;
+use dormouse_view::Block;
+
+use super::super::claims::Judged;
+use super::super::reproduction::Finished;
+use super::tables;
+
+/// The beginning of a paper's page; empty where no claim was looked at.
+pub(super) fn blocks(done: &Finished) -> Vec<Block> {
+    let claims = &done.ours.claims;
+    if claims.is_empty() {
+        return Vec::new();
+    }
+    let reading = match done.ours.factors.is_empty() {
+        true => "under the default reading of the text".to_owned(),
+        false => format!("under the reading {}", done.ours.name()),
+    };
+    let held = capital(&tables::held_in_words(&done.ours));
+    let mut blocks = vec![Block::text(format!("{held}, {reading}."))];
+    blocks.extend(
+        tables::printable_in_words(&done.ours)
+            .map(|words| Block::text(format!("By how few runs the paper averaged: {words}."))),
+    );
+    let not = (1..).zip(claims).filter(|(_, of)| {
+        matches!(of.verdict, Verdict::Fails | Verdict::Open | Verdict::Undecidable)
+    });
+    blocks.extend(not.map(|(n, of)| Block::text(paragraph(done, n, of))));
+    blocks
+}
+
+/// A claim that does not hold, in words: what the paper says, what ours is, and the cause as far as it is known.
+fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
+    let verdict = match of.verdict {
+        Verdict::Fails => "fails",
+        Verdict::Undecidable => "is undecidable",
+        _ => "is open",
+    };
+    let ours = of.ours.ci95.map_or_else(
+        || format!("{:.2}", of.ours.mean),
+        |(low, high)| format!("{:.2} [{low:.2}, {high:.2}]", of.ours.mean),
+    );
+    let printed = of.claim.figure.first().map(|x| format!(" ({x:.2} in the paper)"));
+    let mut text = format!(
+        "Claim {n} {verdict}. {says}{printed}: ours is {ours}; {how}.",
+        says = of.claim.says,
+        printed = printed.unwrap_or_default(),
+        how = of.how
+    );
+    if let Some(few) = of.as_printed {
+        let is = if few.is_within { "could" } else { "could not" };
+        text += &format!(
+            " A mean of {} of our runs {is} be what the paper prints: 95 % of such means lie from {:.2} to {:.2}.",
+            few.runs, few.range.0, few.range.1
+        );
+    }
+    if let Some(cause) = tables::cause(done, of) {
+        text += &format!(" Cause: {cause}.");
+    }
+    text
+}
+
+fn capital(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
