@@ -115,6 +115,9 @@ pub struct Part {
     /// takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
+    /// Whether the part is made only when it is asked for by name: no claim rests on it.
+    #[serde(default)]
+    pub by_name: bool,
 }
 
 const fn ten_seeds() -> u64 {
@@ -245,6 +248,10 @@ pub struct Claim {
     /// The paper does not say it: ours is for comparison, and there is no verdict.
     #[serde(default)]
     pub silent: bool,
+    /// A word of the cells' names and the word that names, in its place, resamples of the record that they are of: the
+    /// interval covers how far these lie apart, beside how far the samples do.
+    #[serde(default)]
+    pub resamples: Option<[String; 2]>,
     /// For a break-even: the costs of the cells in seconds, in their order.
     #[serde(default)]
     pub costs: Vec<f64>,
@@ -258,9 +265,6 @@ pub enum Measure {
     Value,
     /// The smallest of the samples: what is said of every run.
     Worst,
-    /// The figure itself, of which each sample is a resample of the whole: how far they lie apart, and not
-    /// their number, says how well it is known.
-    Resampled,
     /// By how many per cent `of` is lower than `than`.
     PercentBelow,
     /// By how many per cent it is higher.
@@ -280,7 +284,7 @@ impl Measure {
     /// It, of a sample of `of` and one of `than`.
     pub(super) fn of(self, [of, than]: [f64; 2]) -> f64 {
         match self {
-            Self::Value | Self::Worst | Self::Resampled | Self::Slope => of,
+            Self::Value | Self::Worst | Self::Slope => of,
             Self::Less => than - of,
             Self::Ratio => of / than,
             Self::PercentAbove => 100.0 * (of / than - 1.0),
@@ -328,9 +332,16 @@ pub struct Factor {
     /// What it sets: of which cells, and the settings.
     #[serde(default)]
     pub set: BTreeMap<String, Vec<String>>,
+    /// Words in the names of cells that are not of experiments, and the word in the place of each: of which cells, and the two
+    /// words.
+    #[serde(default)]
+    pub words: BTreeMap<String, [String; 2]>,
     /// Figures that it takes another for, of the same runs.
     #[serde(default)]
     pub metrics: BTreeMap<String, String>,
+    /// Cells that it takes others for, which are made as well: a pattern, and one that stands for as many.
+    #[serde(default)]
+    pub cells: BTreeMap<String, String>,
     /// Not a way to read the paper, but what something costs: it explains nothing.
     #[serde(default)]
     pub counterfactual: bool,
@@ -423,9 +434,10 @@ impl Paper {
         self
     }
 
-    /// The parts that are asked for: all that don't search, or the one of this name.
+    /// The parts that are asked for: all that need not be asked for by name and don't search, or the one of this name.
     pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
-        let asked = |p: &&Part| part.map_or(p.search.is_empty(), |name| p.name == name);
+        let asked =
+            |p: &&Part| part.map_or(p.search.is_empty() && !p.by_name, |name| p.name == name);
         self.parts.iter().filter(asked).collect()
     }
 
@@ -470,6 +482,14 @@ impl Paper {
             return Vec::new();
         }
         self.of_case(&factor.set, case).cloned().collect()
+    }
+
+    /// The cells that a factor takes others for, and these.
+    pub(super) fn stand_ins(&self, factor: &Factor) -> BTreeMap<String, String> {
+        let pairs = factor.cells.iter();
+        pairs
+            .flat_map(|(of, others)| self.expand(of).into_iter().zip(self.expand(others)))
+            .collect()
     }
 
     /// The factor of this name.
@@ -618,6 +638,14 @@ mod tests {
             {
                 let any = cases.iter().any(|case| matches(pattern, case, &paper.lists));
                 assert!(any, "{}: {pattern} is no cell", factor.name);
+            }
+            for (factor, (of, others)) in
+                paper.factors.iter().flat_map(|f| f.cells.iter().map(move |pair| (f, pair)))
+            {
+                let [of, others] = [of, others].map(|pattern| paper.expand(pattern));
+                assert_eq!(of.len(), others.len(), "{}", factor.name);
+                let unknown = of.iter().chain(&others).find(|case| !cases.contains(*case));
+                assert_eq!(unknown, None, "{}: that is no cell", factor.name);
             }
         }
     }
