@@ -82,17 +82,17 @@ pub(super) fn table(done: &Finished) -> Table {
         let other = format!("{experiment}/{}", done.paper.beside.as_ref()?);
         done.results.ours(&other, &row.metric)
     };
-    let of_row = |default| {
-        let best = of_best.get(&(&default.case, &default.metric)).copied();
-        Beside { default, best, beside: figure_of_other(default) }
-    };
     let default = match done.is_search() {
         true => done.read.iter().find(|reading| reading.factors.is_empty()),
         false => Some(&done.ours),
     };
     let rows = default.iter().flat_map(|reading| &reading.rows);
     let printed = rows.filter(|row| row.paper.is_some() && !row.is_input);
-    let rows: Vec<Beside<'_>> = printed.map(of_row).collect();
+    let rows = printed.map(|default| {
+        let best = of_best.get(&(&default.case, &default.metric)).copied();
+        Beside { default, best, beside: figure_of_other(default) }
+    });
+    let rows: Vec<Beside<'_>> = rows.collect();
     let (has_best, has_beside) =
         (rows.iter().any(|row| row.best.is_some()), rows.iter().any(|row| row.beside.is_some()));
     if !has_best && !has_beside {
