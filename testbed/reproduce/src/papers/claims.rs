@@ -116,7 +116,6 @@ fn measured_once(
             let worst = series.each.iter().flatten().copied().reduce(f64::min)?;
             Some(Series { each: vec![Some(worst); series.each.len()], is_share: false, ..series })
         }
-        Measure::Resampled => Some(spread(series)),
         Measure::Slope => {
             let per = results.series(case, claim.per.as_ref()?)?;
             slope(&series, &per, &results.series(other?, &claim.metric)?)
@@ -125,16 +124,6 @@ fn measured_once(
             series.compared(&results.series(other?, &claim.metric)?, |pair| measure.of(pair))
         }
     }
-}
-
-/// Resamples as samples whose mean is as well known as one of them: further from it by √n.
-fn spread(series: Series) -> Series {
-    let there: Vec<f64> = series.each.iter().flatten().copied().collect();
-    #[expect(clippy::cast_precision_loss, reason = "a count of samples")]
-    let n = there.len() as f64;
-    let mean = there.iter().sum::<f64>() / n;
-    let each = series.each.iter().map(|x| x.map(|x| mean + (x - mean) * n.sqrt())).collect();
-    Series { each, is_share: false, ..series }
 }
 
 /// The slope of `y` over `x`, in per cent of the mean of `whole`: the samples are the jackknife's. `None` where
@@ -289,18 +278,6 @@ mod tests {
         assert_eq!(judged(claim, &[("a", &met)]).verdict, Verdict::Holds);
         assert_eq!(judged(claim, &[("a", &but_one)]).verdict, Verdict::Fails);
         assert_eq!(judged(claim, &[("a", &met[..1])]).verdict, Verdict::Open);
-    }
-
-    /// However many resamples there are, their mean is no better known.
-    #[test]
-    fn resamples_are_judged_by_how_far_they_lie_apart() {
-        let claim = "measure = \"resampled\"\nof = \"a\"\nover = \"mean\"\nabove = 0.0";
-        let (near, far) = ([0.9, 1.1].repeat(50), [0.0, 2.0].repeat(50));
-        assert_eq!(judged(claim, &[("a", &near)]).verdict, Verdict::Holds);
-        let far = judged(claim, &[("a", &far)]);
-        assert_eq!(far.verdict, Verdict::Open);
-        let (low, high) = far.ours.ci95.expect("two and more");
-        assert!((-1.1..-0.9).contains(&low) && (2.9..3.1).contains(&high), "{low} {high}");
     }
 
     #[test]

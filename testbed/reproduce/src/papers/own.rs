@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use dormouse_analysis::Sample;
-use dormouse_fit::{LifeQuery, Record, read_lifetimes};
+use dormouse_fit::{LifeQuery, read_lifetimes};
 use serde::{Deserialize, Serialize};
 
 use super::acc::{self, PriceFiles};
+use super::bathtub::{self, Evidence};
+use super::opie;
 use super::pattern::unique;
-use super::{bathtub, opie};
 use crate::sweep::{Sampled, Shared, SweepError, digest_of, digest_of_file};
 use dormouse_experiment::read_file;
 
@@ -31,7 +32,7 @@ pub enum Own {
 /// What was recorded and given, and a digest of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recorded {
-    lives: Option<Arc<Record>>,
+    lives: Arc<Evidence>,
     prices: Option<Arc<PriceFiles>>,
     prices_by: acc::Settings,
     digest: Option<String>,
@@ -47,7 +48,8 @@ impl Recorded {
         let mut all = Self { prices_by: acc::Settings::read(set)?, ..Self::default() };
         if let Some(path) = lives {
             let query = LifeQuery::default();
-            all.lives = Some(Arc::new(read_file(path, |source| read_lifetimes(source, &query))?));
+            let record = read_file(path, |source| read_lifetimes(source, &query))?;
+            all.lives = Arc::new(Evidence::new(Some(record)));
             all.digest = digest_of_file(path);
         }
         if let Some(folder) = prices {
@@ -136,7 +138,7 @@ impl Made {
     }
 
     fn of_lifetimes(&self, seed: u64) -> Option<BTreeMap<String, f64>> {
-        let record = self.recorded.lives.as_deref();
+        let record = &self.recorded.lives;
         let exact = self.exact.get_or_init(|| bathtub::exact(&self.case, record));
         let mut figures = exact.clone()?;
         figures.extend(bathtub::drawn(&self.case, record, seed)?);

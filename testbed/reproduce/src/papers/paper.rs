@@ -251,9 +251,6 @@ pub enum Measure {
     Value,
     /// The smallest of the samples: what is said of every run.
     Worst,
-    /// The figure itself, of which each sample is a resample of the whole: how far they lie apart, and not
-    /// their number, says how well it is known.
-    Resampled,
     /// By how many per cent `of` is lower than `than`.
     PercentBelow,
     /// By how many per cent it is higher.
@@ -273,7 +270,7 @@ impl Measure {
     /// It, of a sample of `of` and one of `than`.
     pub(super) fn of(self, [of, than]: [f64; 2]) -> f64 {
         match self {
-            Self::Value | Self::Worst | Self::Resampled | Self::Slope => of,
+            Self::Value | Self::Worst | Self::Slope => of,
             Self::Less => than - of,
             Self::Ratio => of / than,
             Self::PercentAbove => 100.0 * (of / than - 1.0),
@@ -328,6 +325,9 @@ pub struct Factor {
     /// Figures that it takes another for, of the same runs.
     #[serde(default)]
     pub metrics: BTreeMap<String, String>,
+    /// Cells that it takes others for, which are made as well: a pattern, and one that stands for as many.
+    #[serde(default)]
+    pub cells: BTreeMap<String, String>,
     /// Not a way to read the paper, but what something costs: it explains nothing.
     #[serde(default)]
     pub counterfactual: bool,
@@ -450,6 +450,14 @@ impl Paper {
     /// What a factor sets of a cell.
     pub(super) fn settings(&self, factor: &Factor, case: &str) -> Vec<String> {
         self.of_case(&factor.set, case).cloned().collect()
+    }
+
+    /// The cells that a factor takes others for, and these.
+    pub(super) fn stand_ins(&self, factor: &Factor) -> BTreeMap<String, String> {
+        let pairs = factor.cells.iter();
+        pairs
+            .flat_map(|(of, others)| self.expand(of).into_iter().zip(self.expand(others)))
+            .collect()
     }
 
     /// The factor of this name.
@@ -581,6 +589,14 @@ mod tests {
             {
                 let any = cases.iter().any(|case| matches(pattern, case, &paper.lists));
                 assert!(any, "{}: {pattern} is no cell", factor.name);
+            }
+            for (factor, (of, others)) in
+                paper.factors.iter().flat_map(|f| f.cells.iter().map(move |pair| (f, pair)))
+            {
+                let [of, others] = [of, others].map(|pattern| paper.expand(pattern));
+                assert_eq!(of.len(), others.len(), "{}", factor.name);
+                let unknown = of.iter().chain(&others).find(|case| !cases.contains(*case));
+                assert_eq!(unknown, None, "{}: that is no cell", factor.name);
             }
         }
     }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use dormouse_analysis::Sample;
 use dormouse_estimate::Verdict;
 
 use super::claims::{Judged, judge_all};
@@ -132,6 +133,8 @@ pub(super) struct Maker<'a, S, R> {
     pub(super) parts: &'a [&'a Part],
     /// The cells that are run.
     pub(super) cases: Vec<String>,
+    /// Samples of cells that nothing can be set of, such as those of a record: they are the same under all readings.
+    pub(super) beside: Vec<(String, Vec<Sample>)>,
     /// All settings of a cell with these factors.
     pub(super) settings: S,
     /// Makes the runs of cells: so many seeds of each.
@@ -178,7 +181,9 @@ where
             let is_whole = wanted.len() == self.cases.len();
             let samples = wanted.into_iter().map(|(case, at)| (case, samples[at].clone()));
             let instead = factors.iter().flat_map(|factor| factor.metrics.clone()).collect();
-            let results = Results::new(samples).with(instead);
+            let stand_ins = factors.iter().flat_map(|factor| self.paper.stand_ins(factor));
+            let all = self.beside.iter().cloned().chain(samples);
+            let results = Results::new(all).with(instead, stand_ins.collect());
             Reading { is_whole, ..Reading::of(self.paper, self.parts, factors, &results) }
         });
         Ok(read.collect())
@@ -188,11 +193,26 @@ where
     pub(super) fn each_alone(&mut self, seeds: u64) -> Result<Vec<Reading>, SweepError> {
         let changes = |factor: &&Factor| {
             let sets = |case: &String| !self.paper.settings(factor, case).is_empty();
-            !factor.preset && (!factor.metrics.is_empty() || self.cases.iter().any(sets))
+            !factor.preset && (self.reads_otherwise(factor) || self.cases.iter().any(sets))
         };
         let tried = self.paper.factors.iter().filter(changes).map(|factor| vec![factor.clone()]);
         let all = std::iter::once(Vec::new()).chain(tried).collect();
         self.make(all, seeds)
+    }
+
+    /// Whether a factor takes other figures or cells for some of those that there are.
+    fn reads_otherwise(&self, factor: &Factor) -> bool {
+        let stand_ins = self.paper.stand_ins(factor);
+        let is_made =
+            |(case, _): &(String, Vec<Sample>)| stand_ins.values().any(|other| other == case);
+        let has = |(_, samples): &(String, Vec<Sample>)| {
+            let figures = samples.first().map(|sample| &sample.figures);
+            figures.is_some_and(|figures| {
+                factor.metrics.values().any(|name| figures.contains_key(name))
+            })
+        };
+        let of_runs = !factor.metrics.is_empty() && !self.cases.is_empty() && stand_ins.is_empty();
+        of_runs || self.beside.iter().any(|cell| is_made(cell) || has(cell))
     }
 
     /// Searches the readings by a few runs of each, then makes more of those that explain most: ours
@@ -265,6 +285,7 @@ mod tests {
             paper: &paper,
             parts: &parts,
             cases: paper.cells_of(parts[0]),
+            beside: Vec::new(),
             settings: |case: &str, factors: &[Factor]| {
                 factors.iter().flat_map(|factor| paper.settings(factor, case)).collect()
             },

@@ -266,14 +266,17 @@ impl Request {
         }
         let all: Vec<String> = cells.iter().map(|cell| cell.case.clone()).collect();
         let of_own = own.iter().zip(of_own).flat_map(|(of, samples)| of.by_cell(&samples));
-        let results = Results::new(all.iter().cloned().zip(samples).chain(of_own));
+        let beside: Vec<_> = of_own.collect();
+        let of_cells = all.iter().cloned().zip(samples);
+        let results = Results::new(of_cells.chain(beside.iter().cloned()));
         let (presets, others): (Vec<_>, Vec<_>) =
             asked.readings.iter().cloned().partition(|factor| factor.preset);
         let ours = Reading::of(paper, parts, presets, &results);
 
         // What is read otherwise is made where everything comes together, whatever the shards.
         let (mut trials, mut tried) = (Vec::new(), Vec::new());
-        if all.is_empty() && spec.trial_seeds > 0 {
+        let by_words = paper.factors.iter().any(|factor| !factor.words.is_empty());
+        if all.is_empty() && by_words && spec.trial_seeds > 0 {
             let mut told = |n, of| progress("factors", n, of);
             let work = Work { threads, ..work(spec.trial_seeds, Some(Shard::ALL)) };
             let run = |tried: &[Made]| work.run(tried, folder, &mut told);
@@ -297,21 +300,22 @@ impl Request {
         let mut read = Vec::new();
         if parts.iter().any(|part| !part.search.is_empty()) {
             let run = |cells, count| run("readings", cells, count);
-            let mut maker = Maker { paper, parts, cases: all, settings: trial, run };
+            let mut maker = Maker { paper, parts, cases: all, beside, settings: trial, run };
             read = maker.search(spec.trial_seeds, spec.seeds)?;
         } else {
-            if spec.trial_seeds > 0 && !all.is_empty() {
-                // What is not of experiments has nothing that could be set.
+            if spec.trial_seeds > 0 && trials.is_empty() {
+                // What is not of experiments has nothing that could be set: other cells may stand for it.
                 let mut cases = about(paper, &ours);
                 cases.retain(|case| all.contains(case));
                 let run = |cells, count| run("factors", cells, count);
-                let mut maker = Maker { paper, parts, cases, settings: trial, run };
+                let mut maker = Maker { paper, parts, cases, beside, settings: trial, run };
                 trials = maker.each_alone(spec.trial_seeds)?;
             }
             let other = asked.other_presets();
             if !other.is_empty() {
                 let run = |cells, count| run("presets", cells, count);
-                let mut maker = Maker { paper, parts, cases: all, settings: preset, run };
+                let beside = Vec::new();
+                let mut maker = Maker { paper, parts, cases: all, beside, settings: preset, run };
                 let other = other.into_iter().map(|preset| preset.cloned().into_iter().collect());
                 read = maker.make(other.collect(), spec.seeds)?;
                 read.push(ours.clone());
