@@ -25,8 +25,8 @@ pub(super) fn order(of: &str, evidence: &Evidence, draw: Draw) -> Option<Figures
     // Types can't be compared within a type.
     let by_type = has_one_type(&one) && has_one_type(&other);
     for (name, by_day) in [("longer_within_h", false), ("longer_within_day_h", true)] {
-        let stratum = |life: &'_ Life| stratum(life, by_type, by_day);
-        if let Some((longer, vms)) = within(&one, &other, stratum) {
+        let found = within(&one, &other, |life| stratum(life, by_type, by_day));
+        if let Some((longer, vms)) = found {
             figures.insert(format!("preempted/{name}"), longer);
             if draw == Draw::Whole && !by_day {
                 figures.insert("preempted/vms_within".to_owned(), vms);
