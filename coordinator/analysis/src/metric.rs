@@ -40,7 +40,7 @@ impl Metric {
 }
 
 /// All that there are, in the order in which they are reported.
-pub const METRICS: [Metric; 49] = [
+pub const METRICS: [Metric; 50] = [
     metric("mean_response_s", "mean response, s", 1, true),
     metric("mean_bounded_slowdown", "bounded slowdown", 3, true),
     metric("utilisation", "utilisation", 3, true),
@@ -65,6 +65,7 @@ pub const METRICS: [Metric; 49] = [
     metric("swaps", "swaps", 1, false).of_events(),
     metric("kills", "kills", 1, false).of_events(),
     metric("migrations", "migrations", 1, false).of_events(),
+    metric("burst_starts", "migrated tasks that burst", 2, false).of_events(),
     metric("response_s", "response after the warm-up, s", 1, false),
     metric("bounded_slowdown", "bounded slowdown after the warm-up", 3, false),
     metric("host_utilisation", "hosts' utilisation", 3, true),

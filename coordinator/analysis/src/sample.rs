@@ -135,6 +135,7 @@ impl BagTally {
             ("resumes", counts.resumes.into()),
             ("on_demand_vms", later.into()),
             ("migrations", counts.migrations.into()),
+            ("burst_starts", counts.burst_starts.into()),
             ("steals", counts.steals.into()),
             ("preemptions", counts.preemptions.into()),
             ("checkpoints", counts.checkpoints.into()),

@@ -237,7 +237,11 @@ impl Run {
         self.fell_back(task, from_scratch, "no older one is left, and this host refused it before");
         self.seat(task, seats.clone());
         match reason {
-            StartReason::Migrated => self.counts.migrations += 1,
+            StartReason::Migrated => {
+                self.counts.migrations += 1;
+                let is_burst = mode == Mode::Burst && burstable.is_some();
+                self.counts.burst_starts += u32::from(is_burst);
+            }
             StartReason::Stolen => self.counts.steals += 1,
             _ => {}
         }

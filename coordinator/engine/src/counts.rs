@@ -19,6 +19,10 @@ pub struct Counts {
     /// Tasks that started on another VM because theirs was taken away, and parallel jobs that moved
     /// to other processors.
     pub migrations: u32,
+    /// Those among the migrations that began on a burstable VM at full speed, on its credits (Burst-HADS
+    /// Algorithm 4, attempt 1).
+    #[serde(default)]
+    pub burst_starts: u32,
     /// Tasks that an idle VM took over.
     pub steals: u32,
     /// Parallel jobs that came to the foreground where they were.

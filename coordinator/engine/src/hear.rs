@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Action, AvailabilityChange, Interruption, PriceChange, Vm, VmState};
+use dormouse_cloud::{
+    Action, AvailabilityChange, Interruption, PriceChange, Target, Vm, VmState,
+};
 use dormouse_model::{Command, Effect, Event, Notice, Report, UsageInformation, VmEnd};
 use dormouse_policies::Moment;
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
@@ -120,6 +122,11 @@ impl Run {
             }
             self.effects.push(Effect::VmReady { vm });
             notices.push_back(Notice::VmReady { vm });
+            let record = self.vms.get_mut(&vm);
+            if record.is_some_and(|record| std::mem::take(&mut record.hibernates_once_booted)) {
+                let (target, action) = (Target::Vm(vm), Action::Hibernate);
+                self.interrupt(now, Interruption { at: now, target, action }, notices);
+            }
         }
     }
 
@@ -131,6 +138,14 @@ impl Run {
             Action::Preempt | Action::Rebalance => true,
         });
         let left = self.provider.left_by(&act, &hit);
+        if act.action == Action::Hibernate {
+            // A VM can't freeze before it runs, but the capacity that it has is gone all the same.
+            for vm in left.iter().filter(|vm| self.provider.is_booting(**vm)) {
+                if let Some(record) = self.vms.get_mut(vm) {
+                    record.hibernates_once_booted = true;
+                }
+            }
+        }
         let Interruption { at: asked, target, action } = act;
         // It comes before what comes of it: a VM that still boots ends at once.
         let vms = hit.clone();

@@ -25,6 +25,8 @@ pub(crate) struct VmRecord {
     pub(crate) boot_over: bool,
     /// When its current hibernation or resume was asked for.
     pub(crate) asked: Time,
+    /// The provider hibernated its type while it booted: it hibernates as soon as its boot is over.
+    pub(crate) hibernates_once_booted: bool,
     /// It is told to freeze once the checkpoints are taken that it was told to take.
     pub(crate) freezes: bool,
     /// The tasks sent to it that haven't ended.

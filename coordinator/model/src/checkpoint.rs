@@ -36,6 +36,10 @@ pub enum Scheme {
     /// work; zero: none.
     #[serde(rename = "overhead")]
     Budget(Ppm),
+    /// One checkpoint fewer than [`Self::Budget`] has, evenly spaced: an interval is the run time over
+    /// their number, so that the last would come when the task ends (the authors of Burst-HADS).
+    #[serde(rename = "overhead-intervals")]
+    BudgetIntervals(Ppm),
     /// After each period of time or work.
     #[serde(rename = "every")]
     Every {
@@ -252,6 +256,7 @@ mod tests {
         let lifetimes = Lifetimes::Exponential(Exponential { mean });
         for scheme in [
             Scheme::Budget(Ppm::new(7)),
+            Scheme::BudgetIntervals(Ppm::new(7)),
             Scheme::Every { period: Span::from_secs(60), of: Period::Work },
             Scheme::Points([1, 2].map(Ppm::new).into()),
             Scheme::Hour {},

@@ -97,8 +97,9 @@ pub enum Effect {
         target: Target,
         /// The VMs that the action hit.
         vms: Vec<VmId>,
-        /// The VMs that the action was meant for, too, and that stay as they are: they boot or
-        /// change their state, or can't resume yet.
+        /// The VMs that the action was meant for, too, and that stay as they are: they change their
+        /// state, or can't resume yet, or boot. One that boots hibernates once it has booted, by an
+        /// action of its own.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left: Vec<VmId>,
     },

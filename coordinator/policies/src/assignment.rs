@@ -5,7 +5,7 @@ use dormouse_model::{PlannedTask, PlannedVm};
 use dormouse_units::{Money, Ppm, Span, TaskId, Time};
 
 use crate::packing::{Packing, Slot};
-use crate::problem::{KindId, Problem};
+use crate::problem::{KindId, Offer, Problem};
 use crate::{BagSchedulerName, Plan};
 use dormouse_units::Mode;
 
@@ -29,13 +29,18 @@ impl Vm {
         Self { kind, market, mode: Mode::Burst, tasks: Vec::new() }
     }
 
+    /// The VM's type, as it is bought.
+    pub(crate) const fn offer(&self) -> Offer {
+        (self.kind, self.market)
+    }
+
     /// How long a task takes on this VM.
     fn length(&self, problem: &Problem, task: TaskId) -> Span {
         let speed = match self.mode {
             Mode::Burst => Ppm::ONE,
             Mode::Baseline => problem.kinds[self.kind].baseline(),
         };
-        problem.remaining(task, self.kind, Ppm::ZERO, speed).unwrap_or(problem.deadline)
+        problem.remaining(task, self.offer(), Ppm::ZERO, speed).unwrap_or(problem.deadline)
     }
 
     /// Slots of the VM's tasks (vCPU, start and end), in the order of `tasks`.

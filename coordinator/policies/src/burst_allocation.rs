@@ -106,7 +106,7 @@ fn latest(
 fn take(problem: &Problem, free: &mut Vec<KindId>, task: TaskId) -> Option<Vm> {
     let fits = |&kind: &KindId| {
         let speed = problem.kinds[kind].baseline();
-        let length = problem.remaining(task, kind, Ppm::ZERO, speed);
+        let length = problem.remaining(task, (kind, Market::OnDemand), Ppm::ZERO, speed);
         length.is_some_and(|length| problem.boot + length <= problem.deadline)
     };
     let chosen = free.iter().position(fits)?;
@@ -129,7 +129,7 @@ fn to_on_demand(problem: &Problem, map: &mut Assignment, task: TaskId) -> bool {
     }
     options.sort_by_key(|(i, vm)| (problem.kinds[vm.kind].price(vm.market), i.is_none(), *i));
     for (index, mut vm) in options {
-        if problem.whole(task, vm.kind).is_none() {
+        if !problem.runs_on(task, vm.kind) {
             continue;
         }
         vm.tasks.push(task);

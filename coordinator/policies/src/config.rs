@@ -5,6 +5,7 @@ use dormouse_units::{Price, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::problem::Allowances;
 use crate::{BagSchedulerName, Own, Plan, PlanError};
 use dormouse_cloud::{Lifetimes, Market};
 
@@ -104,10 +105,10 @@ pub enum KeepIdle {
 pub enum BurstOn {
     /// Idle ones, as Algorithm 4 is printed. One that runs a stolen task in baseline mode, as they
     /// nearly always do, keeps its credits.
-    #[default]
     Idle,
     /// Those with a vCPU free: III-C calls a VM with its one task in baseline mode "the best
     /// candidate to receive tasks in case of hibernations".
+    #[default]
     FreeVcpu,
     /// Those that were idle when the migration began, with a task on each vCPU (the authors' code:
     /// `IPDPS.py`, `migrate`).
@@ -121,8 +122,35 @@ pub enum MigrateMoment {
     /// As late as the deadline allows: the VM may resume before (the text, section IV).
     #[default]
     Late,
+    /// As late as one new on-demand VM can still do the work of the hibernated one by the deadline:
+    /// each hibernated VM is replaced by one VM.
+    LateOneForOne,
     /// As soon as it hibernates (the authors' code).
     AtOnce,
+}
+
+/// What `ils-on-demand` plans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnDemandPlan {
+    /// The ILS over on-demand VMs, at their prices.
+    #[default]
+    Own,
+    /// The ILS over spot VMs at spot prices, whose VMs are then bought on demand (the authors' stored
+    /// plans: `map_ondemand.json` is made so).
+    Spot,
+}
+
+/// Which tasks a migration or a theft may put on a spot VM (`check_migration`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SpareTime {
+    /// Those after whose end there is time to save the work that another hibernation would hit.
+    #[default]
+    Kept,
+    /// Those after whose end there is no such time, if they end by D: the authors' code has the
+    /// comparison reversed.
+    Reversed,
 }
 
 /// What becomes of the tasks of a VM that is given notice of its end and won't be done by then.
@@ -221,6 +249,21 @@ pub struct BagSchedulerConfig {
     /// What tasks do whose VM is given notice.
     #[serde(skip_serializing_if = "is_default")]
     pub on_notice: OnNotice,
+    /// Time kept free for the boot of a VM that is launched to take tasks over: in `D_spot`, and when
+    /// tasks migrate (ω); where it is not given, `cloud.boot`. A plan's own VMs are ready after
+    /// `cloud.boot`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot_allowance: Option<Span>,
+    /// Most VMs of a type that the ILS may use; where it is not given, as many as may be had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 100_000))]
+    pub search_limit: Option<u32>,
+    /// What `ils-on-demand` plans.
+    #[serde(skip_serializing_if = "is_default")]
+    pub on_demand_plan: OnDemandPlan,
+    /// Which tasks go to a spot VM.
+    #[serde(skip_serializing_if = "is_default")]
+    pub spare_time: SpareTime,
     /// Time a restart from a checkpoint is expected to take.
     pub restore: Span,
     /// Time to keep free before the deadline.
@@ -268,9 +311,13 @@ impl Default for BagSchedulerConfig {
             steal: StealMoment::WhenIdle,
             steal_if: StealIf::Sooner,
             keep_idle: KeepIdle::Cycle,
-            burst_on: BurstOn::Idle,
+            burst_on: BurstOn::FreeVcpu,
             migrate: MigrateMoment::Late,
             on_notice: OnNotice::Leave,
+            boot_allowance: None,
+            search_limit: None,
+            on_demand_plan: OnDemandPlan::Own,
+            spare_time: SpareTime::Kept,
             restore: Span::ZERO,
             margin: Span::ZERO,
             max_failures: 5,
@@ -309,6 +356,11 @@ impl BagSchedulerConfig {
             migrate: MigrateMoment::AtOnce,
             ..Self::default()
         }
+    }
+
+    /// Times that the scheduler allows for beside those of the tasks and the cloud.
+    pub(crate) const fn allowances(&self) -> Allowances {
+        Allowances { restore: self.restore, margin: self.margin, boot: self.boot_allowance }
     }
 
     /// # Errors

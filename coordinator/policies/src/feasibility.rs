@@ -7,7 +7,7 @@ use dormouse_units::{Span, TaskId};
 use crate::PlanError;
 use crate::given::Given;
 use crate::planner::Primary;
-use crate::problem::{KindId, Problem};
+use crate::problem::{KindId, Offer, Problem};
 
 /// A bound from below on the end of any schedule.
 pub(crate) struct Bound {
@@ -26,9 +26,9 @@ impl Bound {
 
 /// The types a scheduler can run a task on at full speed, and how many VMs of each it may have. A
 /// scheduler that plans spot VMs can fall back on on-demand ones.
-fn usable(problem: &Problem, market: Market) -> Vec<(KindId, u64)> {
+fn usable(problem: &Problem, market: Market) -> Vec<(Offer, u64)> {
     let of = |market: Market| {
-        problem.regular(market).map(move |(id, kind)| (id, u64::from(kind.limit(market))))
+        problem.regular(market).map(move |(id, kind)| ((id, market), u64::from(kind.limit(market))))
     };
     match market {
         Market::Spot => of(Market::Spot).chain(of(Market::OnDemand)).collect(),
@@ -41,13 +41,13 @@ fn usable(problem: &Problem, market: Market) -> Vec<(KindId, u64)> {
 pub(crate) fn bound(problem: &Problem, how: Primary) -> Bound {
     let Primary { market, burstable, .. } = how;
     let usable = usable(problem, market);
-    let bursting = || problem.burstable().filter(move |_| burstable).map(|(kind, _)| kind);
+    let bursting = || problem.burstable().filter(move |_| burstable).map(|(kind, _)| (kind, Market::OnDemand));
     let shortest = |task| {
-        let kinds = usable.iter().map(|u| u.0).chain(bursting());
-        kinds.filter_map(|kind| problem.whole(task, kind)).min()
+        let offers = usable.iter().map(|u| u.0).chain(bursting());
+        offers.filter_map(|on| problem.whole(task, on)).min()
     };
     let work = problem.by_memory().into_iter().filter_map(shortest).sum();
-    let vcpus = usable.iter().map(|&(kind, n)| n * problem.kinds[kind].vcpus as u64).sum::<u64>()
+    let vcpus = usable.iter().map(|&((kind, _), n)| n * problem.kinds[kind].vcpus as u64).sum::<u64>()
         + problem
             .burstable()
             .filter(|_| burstable)
@@ -69,11 +69,12 @@ pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
         let (scheduler, known) = (config.name.as_str(), catalogue.names());
         return Err(PlanError::NothingOffered { scheduler, what, known });
     }
-    let runs_on: Vec<KindId> = usable(problem, how.market).into_iter().map(|u| u.0).collect();
+    let offers: Vec<Offer> = usable(problem, how.market).into_iter().map(|u| u.0).collect();
+    let runs_on: Vec<KindId> = offers.iter().map(|&(kind, _)| kind).collect();
     check_tasks(problem, bag, &runs_on)?;
     for (id, task) in tasks(bag) {
         let fastest =
-            runs_on.iter().filter_map(|&kind| Some((problem.whole(id, kind)?, kind))).min();
+            offers.iter().filter_map(|&on| Some((problem.whole(id, on)?, on.0))).min();
         if let Some((length, kind)) = fastest
             && problem.boot + length > problem.deadline
         {
@@ -88,7 +89,7 @@ pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
             });
         }
     }
-    check_chains(problem, bag, &runs_on)?;
+    check_chains(problem, bag, &offers)?;
     let bound = bound(problem, how);
     if bound.end() > problem.deadline {
         let (deadline, shortest) = (problem.deadline, bound.end());
@@ -100,9 +101,9 @@ pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
 
 /// Checks that the tasks that come one after the other can be done by the deadline, where each is on
 /// its fastest type.
-fn check_chains(problem: &Problem, bag: &Bag, runs_on: &[KindId]) -> Result<(), PlanError> {
+fn check_chains(problem: &Problem, bag: &Bag, offers: &[Offer]) -> Result<(), PlanError> {
     let length = |task: TaskId| {
-        let lengths = runs_on.iter().filter_map(|&kind| problem.whole(task, kind));
+        let lengths = offers.iter().filter_map(|&on| problem.whole(task, on));
         lengths.min().unwrap_or_default()
     };
     let path = problem.followers().critical_path(length);
@@ -137,7 +138,7 @@ pub(crate) fn check_tasks(
     runs_on: &[KindId],
 ) -> Result<(), PlanError> {
     for (id, task) in tasks(bag) {
-        if runs_on.iter().any(|&kind| problem.whole(id, kind).is_some()) {
+        if runs_on.iter().any(|&kind| problem.runs_on(id, kind)) {
             continue;
         }
         let name = task.name.clone();

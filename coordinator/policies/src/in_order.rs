@@ -238,7 +238,7 @@ impl InOrder {
     fn fits(&self, vm: VmId, task: TaskId) -> bool {
         self.vms.get(&vm).is_some_and(|state| {
             let memory = state.memory + self.problem.memory(task);
-            self.problem.whole(task, state.wanted.kind).is_some()
+            self.problem.runs_on(task, state.wanted.kind)
                 && memory <= self.problem.kinds[state.wanted.kind].memory
         })
     }

@@ -41,7 +41,7 @@ pub use checkpointing::{
 };
 pub use config::{
     BagSchedulerConfig, BurstOn, CostScale, Fleet, KeepIdle, LocalSearchRule, MigrateMoment,
-    OnNotice, RelaxRule, SpotLimitRule, StealIf, StealMoment,
+    OnDemandPlan, OnNotice, RelaxRule, SpareTime, SpotLimitRule, StealIf, StealMoment,
 };
 pub use error::PlanError;
 pub use parameters::{Own, Parameters};

@@ -40,9 +40,10 @@ impl Plan {
         self.vms.iter().any(|vm| {
             let kind = problem.kinds.iter().position(|kind| kind.name == vm.kind);
             kind.is_some_and(|kind| {
+                let on = (kind, vm.market);
                 vm.vcpus.iter().flatten().any(|planned| {
                     let takes = planned.end.since(planned.start);
-                    problem.takes(planned, kind).is_some_and(|(least, most)| {
+                    problem.takes(planned, on).is_some_and(|(least, most)| {
                         takes < least || takes > most + Span::from_secs(1)
                     })
                 })
@@ -62,7 +63,7 @@ impl Plan {
         bag: &Bag,
         checkpoints: &CheckpointConfig,
     ) -> (Self, bool) {
-        let problem = Problem::new(catalogue, bag, checkpoints, config.restore, config.margin);
+        let problem = Problem::new(catalogue, bag, checkpoints, config.allowances());
         let again = self.contradicts(&problem);
         let (mut makespan, mut cost) = (Span::ZERO, Money::ZERO);
         for vm in &mut self.vms {
@@ -71,7 +72,9 @@ impl Plan {
             for lane in vm.vcpus.iter_mut().filter(|_| again) {
                 let mut at = Time::ZERO + problem.boot;
                 for planned in lane {
-                    let takes = problem.takes(planned, kind).map_or(Span::ZERO, |(_, most)| most);
+                    let takes = problem
+                        .takes(planned, (kind, vm.market))
+                        .map_or(Span::ZERO, |(_, most)| most);
                     (planned.start, planned.end) = (at, at + takes);
                     at = planned.end;
                 }

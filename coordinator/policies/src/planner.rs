@@ -54,7 +54,7 @@ fn given<'a>(
     checkpoints: &'a CheckpointConfig,
     seed: u64,
 ) -> Result<Given<'a>, PlanError> {
-    let problem = Problem::new(catalogue, bag, checkpoints, config.restore, config.margin);
+    let problem = Problem::new(catalogue, bag, checkpoints, config.allowances());
     config.check()?;
     Ok(Given { config, problem, catalogue, checkpoints, bag, seed })
 }
@@ -152,7 +152,7 @@ fn earliest(problem: &Problem, market: Market, limit: Span) -> Assignment {
     for task in tasks {
         let memory = problem.memory(task);
         let end = |(vm, packing, limit): &(Vm, Packing, Span)| {
-            let end = packing.peek(problem.whole(task, vm.kind)?, memory).end;
+            let end = packing.peek(problem.whole(task, vm.offer())?, memory).end;
             Some((end > Time::ZERO + *limit, vm.market == Market::Spot, end))
         };
         // VMs that are in time come first; of the late ones, on-demand VMs.
@@ -162,7 +162,7 @@ fn earliest(problem: &Problem, market: Market, limit: Span) -> Assignment {
             })
         };
         if let Some((vm, packing, _)) = vms.iter_mut().min_by_key(|v| key(v))
-            && let Some(length) = problem.whole(task, vm.kind)
+            && let Some(length) = problem.whole(task, vm.offer())
         {
             packing.push(length, memory);
             vm.tasks.push(task);

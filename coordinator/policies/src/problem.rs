@@ -11,6 +11,20 @@ use crate::{CheckpointPlan, CheckpointPlanning};
 /// An instance type, by its index in [`Problem::kinds`].
 pub(crate) type KindId = usize;
 
+/// A type, and the market in which it is bought.
+pub(crate) type Offer = (KindId, Market);
+
+/// Times that a scheduler allows for beside those that the tasks and the cloud have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Allowances {
+    /// Time that a restart from a checkpoint takes.
+    pub(crate) restore: Span,
+    /// Time to keep free before the deadline.
+    pub(crate) margin: Span,
+    /// Time for the boot of a VM that takes tasks over (ω); `None`: the cloud's.
+    pub(crate) boot: Option<Span>,
+}
+
 /// An instance type as a scheduler knows it.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
@@ -40,8 +54,10 @@ pub(crate) struct Problem {
     pub(crate) kinds: Vec<Kind>,
     /// The deadline (D), less the safety margin.
     pub(crate) deadline: Span,
-    /// Time from the request for a VM until it can be used (ω).
+    /// Time from the request for a VM of the plan until it can be used.
     pub(crate) boot: Span,
+    /// Time kept free for the boot of a VM that takes tasks over (ω): in `D_spot` and in migrations.
+    pub(crate) takeover_boot: Span,
     /// Time that a restart from a checkpoint takes.
     restore: Span,
     memory: Vec<Bytes>,
@@ -49,8 +65,10 @@ pub(crate) struct Problem {
     work: Vec<Option<Work>>,
     /// The plans of checkpoints: a task with the same plan as the task before it shares that.
     checkpoints: Vec<CheckpointPlan>,
-    /// Time of whole tasks at full speed, checkpoints included, in the order of `work`: it is asked
-    /// for most often, and takes a quarter of the memory.
+    /// Whether tasks on on-demand VMs are checkpointed, too.
+    is_checkpointed_on_demand: bool,
+    /// Time of whole tasks at full speed on VMs where they are checkpointed, in the order of `work`: it
+    /// is asked for most often, and takes a quarter of the memory.
     whole: Vec<Option<Span>>,
     longest: Vec<Span>,
     /// The tasks that are planned, the longest first: all of a whole problem.
@@ -92,8 +110,7 @@ impl Problem {
         catalogue: &Catalogue,
         bag: &Bag,
         checkpoints: &CheckpointConfig,
-        restore: Span,
-        margin: Span,
+        Allowances { restore, margin, boot: takeover_boot }: Allowances,
     ) -> Self {
         let largest = bag.tasks.iter().map(|t| t.memory).max().unwrap_or(Bytes::ZERO);
         let kinds: Vec<Kind> = catalogue
@@ -138,7 +155,15 @@ impl Problem {
             runtime + cost.times(u64::from(plans[checkpoints].left_after(Ppm::ZERO)))
         };
         let whole: Vec<_> = work.iter().map(|work| work.map(whole)).collect();
-        let of_task = whole.chunks(kinds.len().max(1));
+        let is_checkpointed_on_demand = checkpoints.is_planned_on(Market::OnDemand);
+        // Tasks are taken over by on-demand VMs, where there are any.
+        let is_rescued = kinds.iter().any(|kind| kind.is_regular(Market::OnDemand));
+        let is_bare = is_rescued && !is_checkpointed_on_demand;
+        let taken_over = |(work, &whole): (&Option<Work>, &Option<Span>)| {
+            if is_bare { work.map(|work| work.runtime) } else { whole }
+        };
+        let of_kinds: Vec<_> = work.iter().zip(&whole).map(taken_over).collect();
+        let of_task = of_kinds.chunks(kinds.len().max(1));
         let longest_of = |of: &[Option<Span>]| of.iter().flatten().max().copied();
         let mut longest: Vec<_> = of_task.map(|of| longest_of(of).unwrap_or_default()).collect();
         longest.resize(bag.tasks.len(), Span::ZERO);
@@ -146,10 +171,11 @@ impl Problem {
         by_length.sort_by_key(|&(task, length)| (Reverse(length), task));
         let followers = Followers::of(&bag.tasks);
         let boot = catalogue.boot;
+        let takeover_boot = takeover_boot.unwrap_or(boot);
         let length = |task: TaskId| longest.get(task.get() as usize).copied().unwrap_or_default();
         let chain = followers.behind(length).into_iter();
         // Where followers get a VM of their own it has to boot first.
-        let with_boot = |chain| if chain == Span::ZERO { chain } else { chain + boot };
+        let with_boot = |chain| if chain == Span::ZERO { chain } else { chain + takeover_boot };
         let behind = chain.map(with_boot).collect();
         let waits = |&(_, task): &(TaskId, &Task)| !followers.is_empty() && !task.is_due_at_once();
         let later = (0_u32..).map(TaskId::new).zip(bag.tasks.iter()).filter(waits);
@@ -157,11 +183,13 @@ impl Problem {
         Self {
             deadline: bag.deadline.saturating_sub(margin),
             boot,
+            takeover_boot,
             restore,
             memory: bag.tasks.iter().map(|t| t.memory).collect(),
             most_memory: largest,
             work,
             checkpoints: plans,
+            is_checkpointed_on_demand,
             whole,
             by_length: by_length.into_iter().map(|(task, _)| task).collect(),
             longest,
@@ -186,10 +214,15 @@ impl Problem {
         self.most_memory
     }
 
-    /// Time that a whole task keeps a vCPU busy at full speed, checkpoints included; `None` if it
-    /// can't run on the type.
-    pub(crate) fn whole(&self, task: TaskId, kind: KindId) -> Option<Span> {
-        self.remaining(task, kind, Ppm::ZERO, Ppm::ONE)
+    /// Whether a task can run on a type.
+    pub(crate) fn runs_on(&self, task: TaskId, kind: KindId) -> bool {
+        self.whole(task, (kind, Market::Spot)).is_some()
+    }
+
+    /// Time that a whole task keeps a vCPU busy at full speed, with its checkpoints in a market where
+    /// it is checkpointed; `None` if it can't run on the type.
+    pub(crate) fn whole(&self, task: TaskId, on: Offer) -> Option<Span> {
+        self.remaining(task, on, Ppm::ZERO, Ppm::ONE)
     }
 
     /// Time that the rest of a task keeps a vCPU of this speed busy when `done` of its work is
@@ -197,18 +230,21 @@ impl Problem {
     pub(crate) fn remaining(
         &self,
         task: TaskId,
-        kind: KindId,
+        (kind, market): Offer,
         done: Ppm,
         speed: Ppm,
     ) -> Option<Span> {
         let place = task.get() as usize * self.kinds.len() + kind;
-        if (done, speed) == (Ppm::ZERO, Ppm::ONE) {
+        let is_checkpointed = market == Market::Spot || self.is_checkpointed_on_demand;
+        if is_checkpointed && (done, speed) == (Ppm::ZERO, Ppm::ONE) {
             return *self.whole.get(place)?;
         }
         let Work { runtime, checkpoints } = (*self.work.get(place)?)?;
-        let checkpoints = self.checkpoints.get(checkpoints)?;
+        let checkpoints = self.checkpoints.get(checkpoints).filter(|_| is_checkpointed);
         let computing = runtime.saturating_sub(runtime.part(done)).at_speed(speed)?;
-        let writing = checkpoints.cost.times(u64::from(checkpoints.left_after(done)));
+        let writing = checkpoints.map_or(Span::ZERO, |checkpoints| {
+            checkpoints.cost.times(u64::from(checkpoints.left_after(done)))
+        });
         let restoring = if done == Ppm::ZERO { Span::ZERO } else { self.restore };
         Some(restoring + computing + writing)
     }
@@ -220,7 +256,8 @@ impl Problem {
         plan.map_or(Span::ZERO, |plan| plan.cost)
     }
 
-    /// The longest time that a task takes on any type at full speed.
+    /// The longest time that a task takes at full speed on any type, where it is taken over: on demand,
+    /// if regular types are sold so.
     pub(crate) fn longest(&self, task: TaskId) -> Span {
         self.longest.get(task.get() as usize).copied().unwrap_or_default()
     }
@@ -230,14 +267,15 @@ impl Problem {
         &self.by_length
     }
 
-    /// Time that a planned task takes on a type in its mode, without checkpoints and with them.
-    /// `None`: it can't run there.
-    pub(crate) fn takes(&self, planned: &PlannedTask, kind: KindId) -> Option<(Span, Span)> {
+    /// Time that a planned task takes on a type in its mode, without checkpoints and with those of its
+    /// market. `None`: it can't run there.
+    pub(crate) fn takes(&self, planned: &PlannedTask, on: Offer) -> Option<(Span, Span)> {
+        let (kind, _) = on;
         let speed = match planned.mode {
             Mode::Burst => Ppm::ONE,
             Mode::Baseline => self.kinds[kind].baseline(),
         };
-        let with = self.remaining(planned.task, kind, Ppm::ZERO, speed)?;
+        let with = self.remaining(planned.task, on, Ppm::ZERO, speed)?;
         let place = planned.task.get() as usize * self.kinds.len() + kind;
         let bare = (*self.work.get(place)?)?.runtime.at_speed(speed)?;
         Some((bare.min(with), with))

@@ -69,8 +69,9 @@ pub(crate) fn check(
         // A budget beside "none" is one that was set aside for a while.
         let set_aside = (own, policy) == (Policy::Budget, Policy::None);
         let is_opt = key == "look" && policy == Policy::Opt;
+        let is_budget = key == "overhead" && policy == Policy::BudgetIntervals;
         let means = key == "lifetimes" && policy == Policy::YoungDaly && section.mttf.is_none();
-        if own != policy && !set_aside && !means && !is_opt && node.get(key).is_some() {
+        if own != policy && !set_aside && !means && !is_opt && !is_budget && node.get(key).is_some() {
             let what = format!("'{key}' is of policy \"{word}\", which is not this one");
             let remedy = format!("take it out, or write policy = \"{word}\"");
             found.add(node.place_of(key), what, remedy);
@@ -181,6 +182,9 @@ fn scheme(
 ) -> Option<Scheme> {
     match section.policy {
         Policy::Budget => Some(Scheme::Budget(section.overhead.unwrap_or(OVERHEAD))),
+        Policy::BudgetIntervals => {
+            Some(Scheme::BudgetIntervals(section.overhead.unwrap_or(OVERHEAD)))
+        }
         Policy::None => Some(Scheme::None {}),
         Policy::Hour => Some(Scheme::Hour {}),
         Policy::Edge => Some(Scheme::Edge {}),
@@ -298,6 +302,8 @@ mod tests {
         let minutes = |n: u64| Span::from_secs(60 * n);
         assert_eq!(scheme(""), Ok(Scheme::Budget(Ppm::new(100_000))));
         assert_eq!(scheme("policy = \"budget\"\noverhead = 0"), Ok(Scheme::Budget(Ppm::ZERO)));
+        let intervals = Ok(Scheme::BudgetIntervals(Ppm::new(200_000)));
+        assert_eq!(scheme("policy = \"budget-intervals\"\noverhead = 0.2"), intervals);
         assert_eq!(scheme("policy = \"none\"\noverhead = 0.2"), Ok(Scheme::None {}));
         let every = |of| Ok(Scheme::Every { period: minutes(10), of });
         assert_eq!(scheme("policy = \"every\"\nperiod = \"10m\""), every(Period::Time));

@@ -48,7 +48,7 @@ pub(crate) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) 
         matches!(program.saves, Saves::Criu | Saves::Own)
     };
     let needs = match &experiment.setup.checkpoint.scheme {
-        Scheme::Budget(part) if part.get() > 0 => Some("budget"),
+        Scheme::Budget(part) | Scheme::BudgetIntervals(part) if part.get() > 0 => Some("budget"),
         Scheme::Points(_) => Some("points"),
         Scheme::Every { of: Period::Work, .. } => Some("every, of work,"),
         Scheme::YoungDaly { .. } => Some("young-daly"),

@@ -51,6 +51,8 @@ pub struct Record {
     /// How fast a live run's clock goes; `None` in virtual time.
     pub speedup: Option<Speedup>,
     tariff: TariffName,
+    /// The burstable types, in whatever mode.
+    burstable: BTreeSet<TypeName>,
     /// Burstable types in unlimited mode.
     unlimited: BTreeMap<TypeName, Burstable>,
     billing: Billing,
@@ -102,7 +104,9 @@ impl Record {
             Some((kind.name.clone(), burstable))
         });
         let (service, unlimited) = (ServiceTally::new(setup), unlimited.collect());
-        Self { tasks, tariff, unlimited, billing, service, ..Self::default() }
+        let kinds = setup.catalogue.types.values().filter(|kind| kind.burstable.is_some());
+        let burstable = kinds.map(|kind| kind.name.clone()).collect();
+        Self { tasks, tariff, burstable, unlimited, billing, service, ..Self::default() }
     }
 
     /// Leaves out VMs that are of no concern; of those for which others had to leave it is known still
@@ -495,8 +499,15 @@ impl Record {
                 self.on_vm(*vm, |vm| vm.supplies.push((now, *vcpu, *share)));
             }
             Effect::TaskSent { task, attempt, vm, reason, from, vcpu } => {
+                let mode = modes.get(task).copied().unwrap_or_default();
                 match reason {
-                    StartReason::Migrated => self.counts.migrations += 1,
+                    StartReason::Migrated => {
+                        self.counts.migrations += 1;
+                        let kind = self.vms.get(vm).map(|vm| &vm.kind);
+                        let is_burstable = kind.is_some_and(|kind| self.burstable.contains(kind));
+                        let is_burst = mode == Mode::Burst && is_burstable;
+                        self.counts.burst_starts += u32::from(is_burst);
+                    }
                     StartReason::Stolen => self.counts.steals += 1,
                     _ => {}
                 }
@@ -504,7 +515,6 @@ impl Record {
                     return;
                 }
                 let lane = self.vms.get_mut(vm).map_or(0, |vm| vm.take_lane(*task, *vcpu));
-                let mode = modes.get(task).copied().unwrap_or_default();
                 let history = AttemptHistory {
                     attempt: *attempt,
                     vm: *vm,

@@ -31,8 +31,14 @@ impl Provider {
         self.targets(&interruption.target).into_iter().filter(hit).collect()
     }
 
-    /// The VMs that an interruption finds and leaves as they are: those that boot or resume, if it
-    /// hibernates; those that can't resume yet, if it resumes; those that hibernate or resume, if
+    /// Whether a VM boots, or waits for its room.
+    #[must_use]
+    pub fn is_booting(&self, id: VmId) -> bool {
+        self.vms.get(&id).is_some_and(|vm| vm.state == VmState::Booting)
+    }
+
+    /// The VMs that an interruption finds and leaves as they are for now: those that boot (they hibernate
+    /// once they have booted) or resume, if it hibernates; those that can't resume yet, if it resumes; those that hibernate or resume, if
     /// it preempts.
     #[must_use]
     pub fn left_by(&self, interruption: &Interruption, hit: &[VmId]) -> Vec<VmId> {

@@ -5,15 +5,26 @@ use dormouse_units::{Ppm, Span, Time};
 
 use super::{CheckpointPlan, Checkpointing, Due, Quote, TaskView, When};
 
+/// The last of the checkpoints that a budget pays for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LastCheckpoint {
+    /// It comes before the task ends, as long before as the first comes after its beginning.
+    Kept,
+    /// It would come when the task ends, and is not taken.
+    AtTheEnd,
+}
+
 /// Checkpoints evenly spaced over a task's work, that add at most this part to its run time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Budget(pub(super) Ppm);
+pub(super) struct Budget(pub(super) Ppm, pub(super) LastCheckpoint);
 
 impl Budget {
     /// The checkpoints of a task that takes `runtime` at full speed, each of which takes `cost`.
     pub(super) fn plan(self, runtime: Span, cost: Span) -> CheckpointPlan {
         let budget = runtime.part(self.0);
         let count = budget.as_micros().checked_div(cost.as_micros()).unwrap_or(0);
+        let lost = u64::from(self.1 == LastCheckpoint::AtTheEnd);
+        let count = count.saturating_sub(lost);
         CheckpointPlan { due: Due::Even(u32::try_from(count).unwrap_or(u32::MAX)), cost }
     }
 }

@@ -8,7 +8,7 @@ use dormouse_model::{CheckpointConfig, CheckpointOn, Knows, OfType, Period, Sche
 use dormouse_units::{Bytes, Ppm, Span, TypeName};
 
 use super::acc::Acc;
-use super::budget::Budget;
+use super::budget::{Budget, LastCheckpoint};
 use super::every::{EveryTime, EveryWork, multiples};
 use super::lifetimes::{ByLifetime, LifetimeTables};
 use super::never::Never;
@@ -52,6 +52,10 @@ pub trait CheckpointPlanning {
     #[must_use]
     fn plan_on(&self, market: Market, memory: Bytes, runtime: Span) -> CheckpointPlan;
 
+    /// Whether schedulers reckon with checkpoints of tasks on VMs that are bought in this market.
+    #[must_use]
+    fn is_planned_on(&self, market: Market) -> bool;
+
     /// Whether a task on a VM that is bought in this market can ever be checkpointed.
     #[must_use]
     fn takes_any_on(&self, market: Market, memory: Bytes, runtime: Span) -> bool;
@@ -67,7 +71,10 @@ impl CheckpointPlanning for CheckpointConfig {
         let never = (Span::ZERO, Knows::Past);
         let priced = |scheme, decides, look| Box::new(Priced::new(scheme, decides, look, prices));
         let scheme: Box<dyn Checkpointing> = match &self.scheme {
-            Scheme::Budget(overhead) => Box::new(Budget(*overhead)),
+            Scheme::Budget(overhead) => Box::new(Budget(*overhead, LastCheckpoint::Kept)),
+            Scheme::BudgetIntervals(overhead) => {
+                Box::new(Budget(*overhead, LastCheckpoint::AtTheEnd))
+            }
             &Scheme::Every { period, of: Period::Time } => Box::new(EveryTime(period)),
             &Scheme::Every { period, of: Period::Work } => Box::new(EveryWork(period)),
             Scheme::Points(points) => Box::new(Points(Arc::clone(points))),
@@ -102,12 +109,15 @@ impl CheckpointPlanning for CheckpointConfig {
 
     fn plan_on(&self, market: Market, memory: Bytes, runtime: Span) -> CheckpointPlan {
         let plan = self.plan(memory, runtime);
-        match (self.on, market, &self.scheme) {
-            (CheckpointOn::Spot, Market::OnDemand, _) | (_, Market::OnDemand, Scheme::Dp(_)) => {
-                CheckpointPlan { due: Due::Even(0), ..plan }
-            }
-            _ => plan,
+        match self.is_planned_on(market) {
+            true => plan,
+            false => CheckpointPlan { due: Due::Even(0), ..plan },
         }
+    }
+
+    fn is_planned_on(&self, market: Market) -> bool {
+        let is_of_spot = self.on == CheckpointOn::Spot || matches!(self.scheme, Scheme::Dp(_));
+        market == Market::Spot || !is_of_spot
     }
 
     fn takes_any_on(&self, market: Market, memory: Bytes, runtime: Span) -> bool {
@@ -161,7 +171,12 @@ fn plan_by(
 ) -> CheckpointPlan {
     let cost = config.cost(memory);
     let due = match &config.scheme {
-        Scheme::Budget(overhead) => return Budget(*overhead).plan(runtime, cost),
+        Scheme::Budget(overhead) => {
+            return Budget(*overhead, LastCheckpoint::Kept).plan(runtime, cost);
+        }
+        Scheme::BudgetIntervals(overhead) => {
+            return Budget(*overhead, LastCheckpoint::AtTheEnd).plan(runtime, cost);
+        }
         Scheme::YoungDaly { mttf } => {
             let period = mttf.first().map(|mttf| young_daly(cost, mttf.of));
             Due::Listed(multiples(period.unwrap_or_default(), runtime).into())
@@ -218,6 +233,11 @@ mod tests {
         let budget = artifact(Scheme::Budget(Ppm::new(100_000)));
         let plan = |mb: u64, s| budget.plan(Bytes::new(mb * 1_000_000), Span::from_secs(s)).count();
         assert_eq!([plan(10, 119), plan(10, 167), plan(13, 349), plan(168, 210)], [0, 1, 2, 1]);
+        let intervals = artifact(Scheme::BudgetIntervals(Ppm::new(100_000)));
+        let plan = |mb: u64, s| intervals.plan(Bytes::new(mb * 1_000_000), Span::from_secs(s));
+        let counts = [plan(10, 119), plan(10, 167), plan(13, 349)].map(|plan| plan.count());
+        assert_eq!(counts, [0, 0, 1]);
+        assert_eq!(plan(13, 349).points(), [Ppm::new(500_000)]);
         let nothing = artifact(Scheme::Budget(Ppm::ZERO));
         assert_eq!(nothing.plan(Bytes::ZERO, Span::from_secs(1)).count(), 0);
     }

@@ -9,9 +9,9 @@ use dormouse_units::{ById, Bytes, Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::machine::{Machine, Phase, Queued, Running, needed, speed};
 use super::token::Purpose;
-use crate::BurstOn;
+use crate::{BurstOn, SpareTime};
 use crate::packing::Packing;
-use crate::problem::{Kind, KindId, Problem};
+use crate::problem::{Kind, KindId, Offer, Problem};
 use dormouse_units::{Mode, Seats};
 
 /// One call of the scheduler: the time, and where decisions go.
@@ -48,6 +48,7 @@ pub(crate) struct Floor {
     /// The problem, shared by all copies of the books on which decisions are tried out.
     pub(crate) problem: Arc<Problem>,
     pub(crate) burst_on: BurstOn,
+    pub(crate) spare_time: SpareTime,
     pub(crate) machines: ById<VmId, Machine>,
     /// Types and markets of which a launch was refused and no VM has ended since.
     pub(crate) refused: BTreeSet<(KindId, Market)>,
@@ -57,7 +58,7 @@ pub(crate) struct Floor {
 }
 
 impl Floor {
-    pub(crate) fn new(problem: Problem, burst_on: BurstOn) -> Self {
+    pub(crate) fn new(problem: Problem, burst_on: BurstOn, spare_time: SpareTime) -> Self {
         let n = problem.tasks();
         let progress =
             |task| Progress { waits: !problem.is_due_at_once(task), ..Progress::default() };
@@ -65,6 +66,7 @@ impl Floor {
         Self {
             problem: Arc::new(problem),
             burst_on,
+            spare_time,
             machines: ById::new(),
             refused: BTreeSet::new(),
             tasks,
@@ -120,9 +122,9 @@ impl Floor {
     }
 
     /// Time that a task still takes on a type in this mode; `None` if it can't run there.
-    pub(crate) fn remaining(&self, task: TaskId, kind: KindId, mode: Mode) -> Option<Span> {
-        let speed = speed(mode, &self.problem.kinds[kind]);
-        self.problem.remaining(task, kind, self.task(task).done, speed)
+    pub(crate) fn remaining(&self, task: TaskId, on: Offer, mode: Mode) -> Option<Span> {
+        let speed = speed(mode, &self.problem.kinds[on.0]);
+        self.problem.remaining(task, on, self.task(task).done, speed)
     }
 
     /// Number of VMs of a type that may still be launched, as far as is known.
@@ -139,7 +141,7 @@ impl Floor {
         let vm = self.next_vm;
         self.next_vm = vm.next();
         let offer = &self.problem.kinds[kind];
-        let machine = Machine::new(kind, market, turn.now + self.problem.boot, offer);
+        let machine = Machine::new(kind, market, turn.now + self.problem.takeover_boot, offer);
         let kind = offer.name.clone();
         turn.out.push(Decision::Launch { vm, kind, market, bid: None });
         self.machines.insert(vm, machine);
@@ -237,14 +239,14 @@ impl Floor {
         if used + self.problem.memory(task) > kind.memory {
             return None;
         }
-        Some((index, now + self.remaining(task, machine.kind, mode)?))
+        Some((index, now + self.remaining(task, machine.offer(), mode)?))
     }
 
     /// Future use of a VM's vCPUs, including tasks that wait, as far as is known at `now`.
     pub(crate) fn packing(&self, now: Time, machine: &Machine) -> Packing {
         let mut packing = self.running_only(now, machine);
         for q in &machine.queue {
-            if let Some(length) = self.remaining(q.task, machine.kind, q.mode) {
+            if let Some(length) = self.remaining(q.task, machine.offer(), q.mode) {
                 packing.push(length, self.problem.memory(q.task));
             }
         }
@@ -275,7 +277,7 @@ impl Floor {
         }
         let running = machine.running.iter().map(|r| (r.mode, Some(r.ends.since(now))));
         let waiting =
-            machine.queue.iter().map(|q| (q.mode, self.remaining(q.task, machine.kind, q.mode)));
+            machine.queue.iter().map(|q| (q.mode, self.remaining(q.task, machine.offer(), q.mode)));
         let bursting = running.chain(waiting).filter(|(mode, _)| *mode == Mode::Burst);
         let promised = bursting.filter_map(|(_, time)| time).map(needed);
         let balance = machine.balance(now, self.kind(machine));

@@ -105,8 +105,10 @@ impl<'a> Foresight<'a> {
         let mut of_task: Vec<Option<Burden>> = vec![None; floor.problem.tasks()];
         let mut moments = Vec::new();
         let mut note = |task: TaskId, start: Time, end: Time, waits: bool| {
-            let on =
-                || kinds.iter().map(|&k| floor.remaining(task, k, dormouse_units::Mode::Burst));
+            let on = || {
+                let offers = kinds.iter().map(|&kind| (kind, Market::OnDemand));
+                offers.map(|on| floor.remaining(task, on, dormouse_units::Mode::Burst))
+            };
             let slowest = on().try_fold(Span::ZERO, |most, length| Some(most.max(length?)));
             let fastest = on().flatten().min().unwrap_or_default();
             let kept = floor.task(task).done > Ppm::ZERO;
@@ -321,7 +323,7 @@ impl<'a> Foresight<'a> {
             });
             let n = together.min(kind.vcpus);
             if is_gone(site, at) {
-                free.extend(std::iter::repeat_n(at + self.floor.problem.boot, n));
+                free.extend(std::iter::repeat_n(at + self.floor.problem.takeover_boot, n));
                 continue;
             }
             let begin = free.len();

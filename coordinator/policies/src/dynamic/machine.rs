@@ -6,7 +6,7 @@ use dormouse_cloud::{Burstable, Market};
 use dormouse_model::StartReason;
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time};
 
-use crate::problem::{Kind, KindId};
+use crate::problem::{Kind, KindId, Offer};
 use dormouse_units::Mode;
 
 /// Phase of a VM's life. A terminated VM is forgotten.
@@ -79,6 +79,11 @@ impl Machine {
             leaving: Vec::new(),
             credits: (credits, ready_at),
         }
+    }
+
+    /// The VM's type, as it was bought.
+    pub(crate) const fn offer(&self) -> Offer {
+        (self.kind, self.market)
     }
 
     /// Whether the VM has tasks that run, are frozen or wait.

@@ -5,6 +5,7 @@ mod floor;
 mod foresight;
 mod machine;
 mod migration;
+mod one_for_one;
 mod postponement;
 mod rescue;
 mod scheduler;

@@ -15,7 +15,7 @@ use super::sites::{Attempts, Choice};
 use super::token::Purpose;
 
 /// Precision of the last moment to migrate.
-const GRAIN: Span = Span::from_secs(1);
+pub(super) const GRAIN: Span = Span::from_secs(1);
 
 /// Ways to place migrated tasks, in the order in which they are tried.
 pub(crate) const WAYS: [Attempts; 3] = [
@@ -163,7 +163,7 @@ pub(crate) fn late_tasks(floor: &Floor, now: Time, machine: &Machine) -> Vec<Tas
         return Vec::new();
     }
     let longest = machine.tasks().map(|t| floor.problem.longest(t)).max().unwrap_or(Span::ZERO);
-    let is_late = |task, end| end > floor.limit(task) - (longest + floor.problem.boot);
+    let is_late = |task, end| end > floor.limit(task) - (longest + floor.problem.takeover_boot);
     let ends = ends(floor, now, machine).into_iter();
     ends.filter(|&(task, end, _)| is_late(task, end)).map(|(task, ..)| task).collect()
 }
@@ -207,7 +207,7 @@ pub(crate) fn ends(floor: &Floor, now: Time, machine: &Machine) -> Vec<(TaskId, 
     let running = machine.running.iter().map(|r| (r.task, r.ends, Time::ZERO));
     let mut tasks: Vec<_> = running.collect();
     for q in &machine.queue {
-        if let Some(length) = floor.remaining(q.task, machine.kind, q.mode) {
+        if let Some(length) = floor.remaining(q.task, machine.offer(), q.mode) {
             let slot = packing.push(length, floor.problem.memory(q.task));
             tasks.push((q.task, slot.end, slot.start));
         }

@@ -120,7 +120,7 @@ impl<'a> Rescue<'a> {
                     kind: site.kind,
                     price: offer.price(Market::OnDemand),
                     vcpus: offer.vcpus,
-                    booted: at + floor.problem.boot,
+                    booted: at + floor.problem.takeover_boot,
                     busy,
                     new: Vec::new(),
                 });
@@ -152,8 +152,8 @@ impl<'a> Rescue<'a> {
         let memory = self.floor.problem.memory(task);
         let mut best: Option<(Key, usize, Span, bool)> = None;
         for (place, of) in self.kinds.iter().enumerate() {
-            let Some(length) = self.floor.remaining(task, of.kind, dormouse_units::Mode::Burst)
-            else {
+            let on = (of.kind, Market::OnDemand);
+            let Some(length) = self.floor.remaining(task, on, dormouse_units::Mode::Burst) else {
                 continue;
             };
             let busy = of.busy.first(length, memory).map(|(start, site)| (start, site, false));

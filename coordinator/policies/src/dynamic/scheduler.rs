@@ -14,7 +14,7 @@ use super::stealing::Stealing;
 use super::token::Purpose;
 use crate::given::Given;
 use crate::problem::Problem;
-use crate::{BagSchedulerConfig, OnNotice, Plan, PlanError, Policy, StealMoment};
+use crate::{BagSchedulerConfig, MigrateMoment, OnNotice, Plan, PlanError, Policy, StealMoment};
 use dormouse_units::Mode;
 
 /// Parts that a dynamic scheduler is made of.
@@ -22,8 +22,8 @@ use dormouse_units::Mode;
 pub(crate) struct Parts {
     /// Whether migrations use the credits of idle burstable VMs (Algorithm 4, attempt 1).
     pub(crate) burst: bool,
-    /// Whether migrations are postponed as long as the deadline allows.
-    pub(crate) postpone: bool,
+    /// When the tasks of a hibernated VM migrate.
+    pub(crate) migrate: MigrateMoment,
     pub(crate) stealing: Stealing,
     /// The market of the VMs that are launched for tasks that come due during the run.
     pub(crate) market: Market,
@@ -38,7 +38,7 @@ impl Parts {
     /// hibernates.
     pub(crate) const NONE: Self = Self {
         burst: false,
-        postpone: false,
+        migrate: MigrateMoment::AtOnce,
         stealing: Stealing::Never,
         market: Market::OnDemand,
         keep_idle: None,
@@ -87,7 +87,7 @@ impl BagScheduler {
         parts: Parts,
     ) -> Self {
         Self {
-            floor: Floor::new(problem, config.burst_on),
+            floor: Floor::new(problem, config.burst_on, config.spare_time),
             parts,
             steal_moment: config.steal,
             on_notice: config.on_notice,
@@ -109,7 +109,9 @@ impl BagScheduler {
             let Some(kind) = kinds.iter().position(|k| k.name == planned.kind) else { continue };
             let vm = self.floor.launch(turn, kind, planned.market);
             let tasks = planned.in_order();
+            let ready_at = turn.now + self.floor.problem.boot;
             if let Some(machine) = self.floor.machines.get_mut(&vm) {
+                machine.ready_at = ready_at;
                 machine.queue.reserve(tasks.len());
             }
             for task in tasks {
@@ -159,10 +161,9 @@ impl BagScheduler {
         }
         self.vm_hibernating(turn.now, vm);
         self.floor.cut_short(turn, vm);
-        if self.parts.postpone {
-            self.postpone(turn);
-        } else {
-            self.migrate_frozen(turn, vm);
+        match self.parts.migrate {
+            MigrateMoment::AtOnce => self.migrate_frozen(turn, vm),
+            MigrateMoment::Late | MigrateMoment::LateOneForOne => self.reconsider(turn),
         }
     }
 
@@ -256,7 +257,7 @@ impl BagScheduler {
             .running
             .iter()
             .find(|r| r.task == task)
-            .and_then(|r| Some(since + self.floor.remaining(task, machine.kind, r.mode)?));
+            .and_then(|r| Some(since + self.floor.remaining(task, machine.offer(), r.mode)?));
         let machine = self.floor.machines.get_mut(&vm);
         let running = machine.and_then(|m| m.running.iter_mut().find(|r| r.task == task));
         if let Some((running, ends)) = running.zip(ends) {
@@ -334,8 +335,10 @@ impl BagScheduler {
 
     /// Reconsiders postponed migrations, after a change in what waiting tasks can count on.
     fn reconsider(&mut self, turn: &mut Turn<'_>) {
-        if self.parts.postpone {
-            self.postpone(turn);
+        match self.parts.migrate {
+            MigrateMoment::AtOnce => {}
+            MigrateMoment::Late => self.postpone(turn),
+            MigrateMoment::LateOneForOne => self.replace_one_for_one(turn),
         }
     }
 
@@ -392,13 +395,13 @@ impl BagScheduler {
             Notice::Credits { vm, balance } => self.credits(now, vm, balance),
             Notice::Wake { token } => match Purpose::of(token) {
                 Some(Purpose::CycleEnd(vm)) => self.cycle_ended(turn, vm),
-                Some(Purpose::Migrate) if self.parts.postpone => {
+                Some(Purpose::Migrate) => {
                     self.migrate_at = self.migrate_at.filter(|&at| at > now);
-                    self.postpone(turn);
+                    self.reconsider(turn);
                 }
                 Some(Purpose::Retry) => self.retry(turn),
                 Some(Purpose::LastCheckpoint(vm)) => self.floor.checkpoint_before_end(turn, vm),
-                Some(Purpose::Migrate) | None => {}
+                None => {}
             },
             Notice::HostJoined | Notice::Available { .. } => {
                 self.floor.refused.clear();

@@ -7,7 +7,7 @@ use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::floor::Floor;
 use super::machine::{Machine, Phase, needed};
-use crate::BurstOn;
+use crate::{BurstOn, SpareTime};
 use crate::packing::{Packing, Slot};
 use crate::problem::KindId;
 use dormouse_units::Mode;
@@ -138,7 +138,7 @@ impl Floor {
             kind: id,
             market,
             class,
-            packing: Packing::new(kind.vcpus, at + self.problem.boot, kind.memory_limit),
+            packing: Packing::new(kind.vcpus, at + self.problem.takeover_boot, kind.memory_limit),
             longest: Span::ZERO,
             credits: kind.burstable.map_or(Credits::ZERO, |b| b.initial),
             free: kind.vcpus,
@@ -161,14 +161,18 @@ impl Floor {
             Market::OnDemand => slot.end <= self.limit(task),
             Market::Spot => {
                 let end = slot.end.max(site.packing.last_end());
-                self.limit(task).since(end) > longest + self.problem.boot
+                let is_kept = self.limit(task).since(end) > longest + self.problem.takeover_boot;
+                match self.spare_time {
+                    SpareTime::Kept => is_kept,
+                    SpareTime::Reversed => !is_kept && end <= self.limit(task),
+                }
             }
         }
     }
 
     /// The slot and length of a task at a site, in time or not.
     pub(crate) fn at_all(&self, site: &Site, task: TaskId, mode: Mode) -> Option<(Slot, Span)> {
-        let length = self.remaining(task, site.kind, mode)?;
+        let length = self.remaining(task, (site.kind, site.market), mode)?;
         Some((site.packing.peek(length, self.problem.memory(task)), length))
     }
 

@@ -121,7 +121,7 @@ impl BagScheduler {
         self.floor.run_only(packing, now, machine);
         let mut end = now;
         for q in &machine.queue {
-            let length = self.floor.remaining(q.task, machine.kind, q.mode)?;
+            let length = self.floor.remaining(q.task, machine.offer(), q.mode)?;
             end = packing.push(length, self.floor.problem.memory(q.task)).end;
         }
         Some(Stealable { victim: vm, market: machine.market, task, end })

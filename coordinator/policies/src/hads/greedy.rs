@@ -80,7 +80,7 @@ fn place_in_new(
 
 /// `check_schedule` and `schedule`: puts the task in if it ends by `limit`.
 fn put(problem: &Problem, open: &mut Open, task: TaskId, limit: Span) -> bool {
-    let Some(length) = problem.whole(task, open.vm.kind) else { return false };
+    let Some(length) = problem.whole(task, open.vm.offer()) else { return false };
     let memory = problem.memory(task);
     if open.packing.peek(length, memory).end > Time::ZERO + limit {
         return false;

@@ -7,12 +7,12 @@ use dormouse_units::{Span, TaskId, Time};
 
 use crate::SpotLimitRule;
 use crate::packing::Packing;
-use crate::problem::{Kind, KindId, Problem};
+use crate::problem::{Kind, KindId, Offer, Problem};
 
 /// A type, and the market in which it is bought.
 type Rescuer<'a> = (KindId, &'a Kind, Market);
 
-/// `D_spot`, from the beginning: D − boot − the time to take over; zero if nothing is left. The
+/// `D_spot`, from the beginning: D − ω − the time to take over; zero if nothing is left. The
 /// artifact's D − the time to take over is counted from the end of the boot.
 pub(crate) fn spot_limit(problem: &Problem, rule: SpotLimitRule) -> Span {
     let rescuers = rescuers(problem);
@@ -23,7 +23,7 @@ pub(crate) fn spot_limit(problem: &Problem, rule: SpotLimitRule) -> Span {
             return problem.boot + problem.deadline.saturating_sub(shortest(problem, &rescuers));
         }
     };
-    problem.deadline.saturating_sub(problem.boot).saturating_sub(takeover)
+    problem.deadline.saturating_sub(problem.takeover_boot).saturating_sub(takeover)
 }
 
 /// The regular on-demand types, which take tasks over; all offered types where there are none.
@@ -34,7 +34,7 @@ fn rescuers(problem: &Problem) -> Vec<Rescuer<'_>> {
 }
 
 fn last_round(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
-    let of = |&task: &TaskId| rescuers.iter().filter_map(move |r| problem.whole(task, r.0));
+    let of = |&task: &TaskId| rescuers.iter().filter_map(move |r| problem.whole(task, (r.0, r.2)));
     problem.by_memory().iter().flat_map(of).max().unwrap_or(Span::ZERO)
 }
 
@@ -45,11 +45,11 @@ fn share(problem: &Problem, rescuers: &[Rescuer<'_>]) -> usize {
 }
 
 fn longest(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
-    let lengths = |id| lengths(problem, id);
+    let lengths = |r: &Rescuer<'_>| lengths(problem, (r.0, r.2));
     let slowest =
-        rescuers.iter().max_by_key(|r| (lengths(r.0).into_iter().sum::<Span>(), Reverse(r.0)));
-    slowest.map_or(Span::ZERO, |&(id, kind, _)| {
-        let mut lengths = lengths(id);
+        rescuers.iter().max_by_key(|r| (lengths(r).into_iter().sum::<Span>(), Reverse(r.0)));
+    slowest.map_or(Span::ZERO, |rescuer| {
+        let (mut lengths, kind) = (lengths(rescuer), rescuer.1);
         lengths.sort_by_key(|&length| Reverse(length));
         packed(kind, &lengths, share(problem, rescuers))
     })
@@ -61,15 +61,15 @@ fn shortest(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
     let burstable = problem.burstable().map(|(id, kind)| (id, kind, Market::OnDemand));
     let all: Vec<_> = rescuers.iter().copied().chain(burstable).collect();
     let cheapest = all.iter().min_by_key(|(id, kind, market)| (kind.price(*market), *id));
-    cheapest.map_or(Span::ZERO, |&(id, kind, _)| {
-        let mut lengths = lengths(problem, id);
+    cheapest.map_or(Span::ZERO, |&(id, kind, market)| {
+        let mut lengths = lengths(problem, (id, market));
         lengths.sort();
         packed(kind, &lengths, share(problem, &all))
     })
 }
 
-fn lengths(problem: &Problem, kind: KindId) -> Vec<Span> {
-    problem.by_memory().iter().filter_map(|&task| problem.whole(task, kind)).collect()
+fn lengths(problem: &Problem, on: Offer) -> Vec<Span> {
+    problem.by_memory().iter().filter_map(|&task| problem.whole(task, on)).collect()
 }
 
 /// The time of the first `n` of these tasks on one VM.

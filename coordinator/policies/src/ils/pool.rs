@@ -5,13 +5,15 @@ use dormouse_units::{Bytes, Span, TaskId, Time};
 
 use crate::assignment::{Assignment, Vm};
 use crate::packing::Packing;
-use crate::problem::{KindId, Problem};
+use crate::problem::{KindId, Offer, Problem};
 
 /// A VM that may get tasks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub(crate) kind: KindId,
     pub(crate) market: Market,
+    /// The row of the candidate's lengths in [`Pool::lengths`].
+    row: usize,
     vcpus: usize,
     memory: Option<Bytes>,
     /// Price of the VM in nano-dollars per hour.
@@ -25,19 +27,38 @@ pub(crate) struct Pool {
     pub(crate) candidates: Vec<Candidate>,
     pub(crate) tasks: Vec<TaskId>,
     memory: Vec<Bytes>,
-    /// Run times by type, then position; [`NEVER`] where a task can't run.
+    /// Run times by type and market, then position; [`NEVER`] where a task can't run.
     lengths: Vec<Span>,
     boot: Span,
+}
+
+/// The markets, in the order of their rows in [`Pool::lengths`].
+const MARKETS: [Market; 2] = [Market::Spot, Market::OnDemand];
+
+/// The row of an offer's lengths.
+fn row((kind, market): Offer) -> usize {
+    MARKETS.len() * kind + usize::from(market == Market::OnDemand)
 }
 
 /// The length of a task where it can't run.
 pub(crate) const NEVER: Span = Span::from_micros(u64::MAX);
 
 impl Pool {
-    pub(crate) fn new(problem: &Problem, market: Market, initial: &Assignment) -> Self {
-        let of_market = problem
-            .regular(market)
-            .flat_map(|(id, kind)| std::iter::repeat_n((id, market), kind.limit(market) as usize));
+    /// All VMs of a market, but no more of a type than `most` and than the initial map has.
+    pub(crate) fn new(
+        problem: &Problem,
+        market: Market,
+        initial: &Assignment,
+        most: Option<u32>,
+    ) -> Self {
+        let used = |id: KindId| {
+            initial.vms.iter().filter(|vm| vm.kind == id && vm.market == market).count()
+        };
+        let of_market = problem.regular(market).flat_map(|(id, kind)| {
+            let limit = kind.limit(market) as usize;
+            let most = most.map_or(limit, |most| (most as usize).max(used(id)).min(limit));
+            std::iter::repeat_n((id, market), most)
+        });
         // Greedy may have fallen back on another market's VMs; those stay in.
         let others = initial.vms.iter().filter(|vm| vm.market != market);
         let candidates = of_market
@@ -46,12 +67,13 @@ impl Pool {
                 let kind = &problem.kinds[id];
                 let price = kind.price(market).map_or(0, |p| p.as_nanos_per_hour());
                 let (vcpus, memory) = (kind.vcpus, kind.memory_limit);
-                Candidate { kind: id, market, vcpus, memory, price }
+                Candidate { kind: id, market, row: row((id, market)), vcpus, memory, price }
             })
             .collect();
         let tasks = problem.by_memory();
-        let lengths = (0..problem.kinds.len())
-            .flat_map(|kind| tasks.iter().map(move |&t| problem.whole(t, kind).unwrap_or(NEVER)))
+        let offers = (0..problem.kinds.len()).flat_map(|kind| MARKETS.map(|market| (kind, market)));
+        let lengths = offers
+            .flat_map(|on| tasks.iter().map(move |&t| problem.whole(t, on).unwrap_or(NEVER)))
             .collect();
         let memory = tasks.iter().map(|&t| problem.memory(t)).collect();
         Self { candidates, tasks, memory, lengths, boot: problem.boot }
@@ -59,14 +81,14 @@ impl Pool {
 
     /// Time that the task at `position` takes on candidate `vm`, or [`NEVER`].
     pub(crate) fn length(&self, vm: usize, position: usize) -> Span {
-        self.lengths[self.candidates[vm].kind * self.tasks.len() + position]
+        self.lengths[self.candidates[vm].row * self.tasks.len() + position]
     }
 
     /// When candidate `vm` is done with the tasks whose positions are set in `words`, from the end
     /// of its boot: their [`Packing::last_end`] in ascending order.
     pub(crate) fn last_end(&self, packing: &mut Packing, vm: usize, words: &[u64]) -> Span {
-        let Candidate { kind, vcpus, memory, .. } = self.candidates[vm];
-        let lengths = &self.lengths[kind * self.tasks.len()..][..self.tasks.len()];
+        let Candidate { row, vcpus, memory, .. } = self.candidates[vm];
+        let lengths = &self.lengths[row * self.tasks.len()..][..self.tasks.len()];
         if memory.is_none() {
             match vcpus {
                 1 => return without_memory::<1>(lengths, words),
@@ -148,6 +170,7 @@ impl Pool {
         let candidate = |(kind, &vcpus): (usize, &usize)| Candidate {
             kind,
             market: Market::Spot,
+            row: kind,
             vcpus,
             memory: (kind % 2 == 1).then_some(Bytes::new(20)),
             price: 1 + random.bits() % 9,

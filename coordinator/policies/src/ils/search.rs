@@ -42,7 +42,7 @@ pub(crate) fn iterate(
     spot_limit: Span,
     seed: u64,
 ) -> Found {
-    let pool = Pool::new(problem, market, initial);
+    let pool = Pool::new(problem, market, initial, config.search_limit);
     let mut packing = Packing::default();
     let mut start = Solution::new(&pool);
     let mut selected = pool.candidates_of(initial);

@@ -129,7 +129,7 @@ fn kind(given: &Given<'_>, own: &ServiceConfig) -> Result<KindId, PlanError> {
     }
     feasibility::check_tasks(problem, bag, &offered)?;
     let runs_all = |kind: &KindId| {
-        problem.by_length().iter().all(|&task| problem.whole(task, *kind).is_some())
+        problem.by_length().iter().all(|&task| problem.runs_on(task, *kind))
     };
     let price = |kind: &KindId| problem.kinds[*kind].price(own.market);
     let cheapest = offered.iter().copied().filter(runs_all).min_by_key(price);

@@ -5,7 +5,7 @@ use dormouse_cloud::Market;
 use super::{Given, Scheduling};
 use crate::dynamic::{BagScheduler, Parts, Stealing};
 use crate::planner::{Primary, primary};
-use crate::{KeepIdle, Plan, PlanError, Policy, StealIf};
+use crate::{KeepIdle, MigrateMoment, Plan, PlanError, Policy, StealIf};
 
 /// ILS over spot VMs plus burstable VMs; migrates and steals work at once.
 pub(super) struct BurstHads;
@@ -32,7 +32,7 @@ impl Scheduling for BurstHads {
         let only_beside_spot = given.config.keep_idle == KeepIdle::WhileSpotWorks;
         let parts = Parts {
             burst: true,
-            postpone: false,
+            migrate: MigrateMoment::AtOnce,
             stealing,
             market: Market::Spot,
             keep_idle,

@@ -5,7 +5,7 @@ use dormouse_cloud::Market;
 use super::{Given, Scheduling};
 use crate::dynamic::{BagScheduler, Parts, Stealing};
 use crate::planner::{Primary, primary};
-use crate::{KeepIdle, MigrateMoment, Plan, PlanError, Policy};
+use crate::{KeepIdle, Plan, PlanError, Policy};
 
 /// Greedy plan over spot VMs; puts migrations off as long as the deadline allows.
 pub(super) struct Hads;
@@ -25,12 +25,11 @@ impl Scheduling for Hads {
 
     fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
         let keep_idle = Some(given.config.allocation_cycle);
-        let postpone = given.config.migrate == MigrateMoment::Late;
         let stealing = Stealing::OffOnDemand;
         let only_beside_spot = given.config.keep_idle == KeepIdle::WhileSpotWorks;
         let parts = Parts {
             burst: false,
-            postpone,
+            migrate: given.config.migrate,
             stealing,
             market: Market::Spot,
             keep_idle,

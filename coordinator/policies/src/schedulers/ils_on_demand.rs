@@ -5,7 +5,7 @@ use dormouse_cloud::Market;
 use super::{Given, Scheduling};
 use crate::dynamic::{BagScheduler, Parts};
 use crate::planner::{Primary, primary};
-use crate::{BagSchedulerConfig, Plan, PlanError, Policy};
+use crate::{BagSchedulerConfig, OnDemandPlan, Plan, PlanError, Policy};
 
 /// ILS over regular on-demand VMs.
 pub(super) struct IlsOnDemand;
@@ -20,8 +20,16 @@ impl Scheduling for IlsOnDemand {
     }
 
     fn plan(&self, given: &Given<'_>) -> Result<Option<Plan>, PlanError> {
-        let market = Market::OnDemand;
-        primary(given, Primary { market, search: true, burstable: false }).map(Some)
+        let plan = |market| primary(given, Primary { market, search: true, burstable: false });
+        if given.config.on_demand_plan == OnDemandPlan::Own {
+            return plan(Market::OnDemand).map(Some);
+        }
+        let mut spot = plan(Market::Spot)?;
+        spot.vms.iter_mut().for_each(|vm| vm.market = Market::OnDemand);
+        let Given { config, catalogue, bag, checkpoints, .. } = *given;
+        let (plan, _) = spot.reckoned(config, catalogue, bag, checkpoints);
+        plan.check(catalogue, bag)?;
+        Ok(Some(plan))
     }
 
     fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {

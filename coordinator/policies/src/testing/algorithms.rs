@@ -10,7 +10,7 @@ use dormouse_units::{Bytes, Credits, Money, Ppm, Price, Span, TaskId, Time, VmId
 use super::no_budget;
 use crate::assignment::{Assignment, Vm};
 use crate::burst_allocation::burst_allocation;
-use crate::problem::Problem;
+use crate::problem::{Allowances, Problem};
 use crate::{
     BagSchedulerConfig, BagSchedulerName, BurstOn, CostScale, Fleet, KeepIdle, MigrateMoment, Plan,
     PlanError, Policy, SpotLimitRule, StealIf, StealMoment, build, hads, ils, plan,
@@ -18,7 +18,7 @@ use crate::{
 use dormouse_units::{Mode, Seats};
 
 /// One vCPU, 10 bytes; "a" is twice "b" by Eq. 7; "t" is burstable with half a vCPU as baseline.
-fn cloud(limit: u32) -> Catalogue {
+pub(super) fn cloud(limit: u32) -> Catalogue {
     let price = |usd: u64| Some(Price::from_nanos_per_hour(usd * 1_000_000_000));
     let kind = |name: &str, on_demand, spot, burstable| InstanceType {
         name: name.into(),
@@ -51,7 +51,7 @@ fn cloud(limit: u32) -> Catalogue {
 }
 
 /// A bag of `n` tasks of 10 s on every type, due after `deadline`.
-fn tens(n: usize, deadline: u64) -> Bag {
+pub(super) fn tens(n: usize, deadline: u64) -> Bag {
     let runtime = ["a", "b", "t"].map(|kind| (kind.into(), Span::from_secs(10)));
     let task = Task {
         name: "ten".into(),
@@ -64,7 +64,7 @@ fn tens(n: usize, deadline: u64) -> Bag {
 }
 
 fn problem(cloud: &Catalogue, bag: &Bag) -> Problem {
-    Problem::new(cloud, bag, &no_budget(), Span::ZERO, Span::ZERO)
+    Problem::new(cloud, bag, &no_budget(), Allowances::default())
 }
 
 fn kind(problem: &Problem, name: &str) -> usize {
@@ -191,12 +191,12 @@ fn late_tasks_go_to_burstable_then_on_demand_vms() {
 }
 
 /// A scheduler with a plan given: per VM its type, market and tasks, one after the other.
-struct Fixture {
+pub(super) struct Fixture {
     scheduler: Box<dyn Policy>,
 }
 
 impl Fixture {
-    fn new(
+    pub(super) fn new(
         name: BagSchedulerName,
         cloud: &Catalogue,
         bag: &Bag,
@@ -205,7 +205,7 @@ impl Fixture {
         Self::with(&BagSchedulerConfig::paper(name), cloud, bag, vms)
     }
 
-    fn with(
+    pub(super) fn with(
         config: &BagSchedulerConfig,
         cloud: &Catalogue,
         bag: &Bag,
@@ -238,22 +238,22 @@ impl Fixture {
         fixture
     }
 
-    fn tell(&mut self, at: u64, notice: &Notice) -> Vec<Decision> {
+    pub(super) fn tell(&mut self, at: u64, notice: &Notice) -> Vec<Decision> {
         let mut out = Vec::new();
         self.scheduler.handle(Time::from_secs(at), std::slice::from_ref(notice), &mut out);
         out
     }
 }
 
-fn start(task: u32, vm: u32, mode: Mode, reason: StartReason) -> Decision {
+pub(super) fn start(task: u32, vm: u32, mode: Mode, reason: StartReason) -> Decision {
     Decision::Start { task: TaskId::new(task), on: Seats::first_free(VmId::new(vm)), mode, reason }
 }
 
-fn finished(task: u32, vm: u32) -> Notice {
+pub(super) fn finished(task: u32, vm: u32) -> Notice {
     Notice::TaskFinished { task: TaskId::new(task), vm: VmId::new(vm) }
 }
 
-fn hibernated(vm: u32) -> Notice {
+pub(super) fn hibernated(vm: u32) -> Notice {
     Notice::VmHibernated { vm: VmId::new(vm) }
 }
 

@@ -6,7 +6,7 @@ use dormouse_units::{Bytes, Money, Price, Span, TaskId, Time, VmId};
 
 use super::no_budget;
 use crate::dynamic::{BagScheduler, Foresight, Parts, Stealing, latest};
-use crate::problem::Problem;
+use crate::problem::{Allowances, Problem};
 use crate::{BagSchedulerConfig, BagSchedulerName, Plan, Policy};
 use dormouse_units::Mode;
 
@@ -59,11 +59,11 @@ fn hads(vms: u32) -> BagScheduler {
         evaluations: 0,
         vms: (0..vms).map(planned).collect(),
     };
-    let problem = Problem::new(&catalogue, &bag, &no_budget(), Span::ZERO, Span::ZERO);
+    let problem = Problem::new(&catalogue, &bag, &no_budget(), Allowances::default());
     let config = BagSchedulerConfig::paper(BagSchedulerName::Hads);
     let parts = Parts {
         burst: false,
-        postpone: true,
+        migrate: MigrateMoment::Late,
         stealing: Stealing::OffOnDemand,
         market: Market::Spot,
         keep_idle: Some(config.allocation_cycle),

@@ -8,6 +8,7 @@
 )]
 
 mod algorithms;
+mod authors;
 mod growth;
 mod longest_first;
 mod stored;

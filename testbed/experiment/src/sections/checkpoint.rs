@@ -13,7 +13,7 @@ use super::LifetimeSection;
 pub(crate) struct CheckpointSection {
     /// What decides when.
     pub(crate) policy: Policy,
-    /// Of `budget`: most that checkpoints add to a run time, as a part of it; 0.1 where it is not given.
+    /// Of `budget` and `budget-intervals`: most that checkpoints add to a run time, as a part of it; 0.1 where it is not given.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub(crate) overhead: Option<Ppm>,
     /// Of `every`: from one to the next.
@@ -103,6 +103,9 @@ impl Default for CheckpointSection {
 pub(crate) enum Policy {
     /// As many, evenly spaced over the work, as add at most `overhead`.
     Budget,
+    /// One fewer than `budget`, evenly spaced: an interval is the run time over their number, so that the last
+    /// would come when the task ends. So do the authors of Burst-HADS.
+    BudgetIntervals,
     /// Every `period` of time or work.
     Every,
     /// At `points` of the work.

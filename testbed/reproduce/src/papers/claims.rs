@@ -3,6 +3,7 @@
 use dormouse_estimate::{Estimate, Extreme, Said, Series, Verdict, extreme, jackknife};
 
 use super::as_printed::{AsPrinted, Paired, as_printed};
+use super::break_even::break_even;
 use super::paper::{Claim, Measure, Over, Paper, Tolerance};
 use super::results::Results;
 
@@ -43,7 +44,7 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
     let each = || all.iter().map(Series::estimate).collect::<Option<Vec<_>>>();
     let ours = match claim.over {
         _ if claim.measure == Measure::BreakEven => {
-            let ours = break_even(&claim, &of, &than, results)?;
+            let ours = break_even_of(&claim, &of, &than, results)?;
             if claim.costs.last().is_some_and(|most| ours.mean >= *most) {
                 beside = "; lower at the highest cost that was tried";
             }
@@ -69,7 +70,7 @@ fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrin
     let than: Vec<String> = claim.than.iter().flat_map(|pattern| paper.expand(pattern)).collect();
     let cells = of.iter().enumerate().map(|(n, case)| {
         let series = results.series(case, &claim.metric)?;
-        if series.are_batches {
+        if series.are_batches || series.whole.is_some() {
             return None;
         }
         match than.get(n * than.len() / of.len()) {
@@ -84,8 +85,25 @@ fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrin
     as_printed(&cells, (claim.measure, claim.over), (printed, last_digit), (runs, &claim.says))
 }
 
-/// What is measured of a cell, sample by sample.
+/// What is measured of a cell, sample by sample; where the claim has resamples, so that they lie as far apart as these, too.
 fn measured(
+    claim: &Claim,
+    results: &Results,
+    case: &str,
+    other: Option<&String>,
+) -> Option<Series> {
+    let series = measured_once(claim, results, case, other)?;
+    let Some([word, instead]) = &claim.resamples else { return Some(series) };
+    let [word, instead] = [word, instead].map(|word| format!("/{word}/"));
+    let named = |case: &str| case.replace(&word, &instead);
+    let other = other.map(|other| named(other));
+    // A reading that is tried has none: what is changed in it has no other record.
+    let resamples = measured_once(claim, results, &named(case), other.as_ref());
+    Some(resamples.map_or_else(|| series.clone(), |resamples| series.with_resamples(&resamples)))
+}
+
+/// What is measured of a cell, sample by sample.
+fn measured_once(
     claim: &Claim,
     results: &Results,
     case: &str,
@@ -197,31 +215,19 @@ fn figure(case: &str, ours: &Estimate) -> String {
     format!("{case} {:.2}{}", ours.mean, interval.unwrap_or_default())
 }
 
-/// The cost at which `of` is no longer lower than `than`, by straight lines between the costs; the
-/// largest cost where it is lower at all of them. `of` has the cells of each cost after those of the
-/// one before, as many as `than`. It has no interval.
-fn break_even(
+/// The cost from which `of` is no longer lower than `than`. `of` has the cells of each cost after those of the one before,
+/// as many as `than`.
+fn break_even_of(
     claim: &Claim,
     of: &[String],
     than: &[String],
     results: &Results,
 ) -> Option<Estimate> {
-    let mean = |case: &str| Some(results.ours(case, &claim.metric)?.mean);
-    let mut each = Vec::new();
-    for (n, other) in than.iter().enumerate() {
-        let (bar, mut last, mut found) = (mean(other)?, None::<(f64, f64)>, None);
-        for (k, cost) in claim.costs.iter().enumerate() {
-            let over = mean(of.get(k * than.len() + n)?)? - bar;
-            if over >= 0.0 && found.is_none() {
-                found = Some(last.map_or(*cost, |(c, o)| c + (cost - c) * -o / (over - o)));
-            }
-            last = Some((*cost, over));
-        }
-        each.push(found.or_else(|| last.map(|(cost, _)| cost))?);
-    }
-    let pick = if claim.over == Over::Most { f64::max } else { f64::min };
-    let count = each.len();
-    Some(Estimate::exact(each.into_iter().reduce(pick)?, count))
+    let gain =
+        |n: usize, k: usize| measured(claim, results, of.get(k * than.len() + n)?, than.get(n));
+    let of_load = |n: usize| (0..claim.costs.len()).map(|k| gain(n, k)).collect();
+    let gains: Vec<Vec<Series>> = (0..than.len()).map(of_load).collect::<Option<_>>()?;
+    break_even(&gains, &claim.costs, claim.over)
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 mod acc;
 mod as_printed;
 mod bathtub;
+mod break_even;
 pub mod burst_hads;
 mod cause;
 mod claims;
@@ -18,6 +19,7 @@ mod live;
 pub mod measy;
 mod opie;
 mod own;
+mod own_readings;
 mod paper;
 mod pattern;
 mod price_notes;

@@ -34,13 +34,18 @@ pub enum Own {
 pub(super) struct Recorded {
     lives: Arc<Evidence>,
     prices: Option<Arc<PriceFiles>>,
+    prices_by: acc::Settings,
     digest: Option<String>,
 }
 
 impl Recorded {
-    /// Reads a file of lifetimes with a row a VM, or a folder of prices.
-    pub(super) fn read(lives: Option<&Path>, prices: Option<&Path>) -> Result<Self, SweepError> {
-        let mut all = Self::default();
+    /// Reads a file of lifetimes with a row a VM, or a folder of prices, for which `set` has the settings.
+    pub(super) fn read(
+        lives: Option<&Path>,
+        prices: Option<&Path>,
+        set: &[String],
+    ) -> Result<Self, SweepError> {
+        let mut all = Self { prices_by: acc::Settings::read(set)?, ..Self::default() };
         if let Some(path) = lives {
             let query = LifeQuery::default();
             let record = read_file(path, |source| read_lifetimes(source, &query))?;
@@ -48,9 +53,12 @@ impl Recorded {
             all.digest = digest_of_file(path);
         }
         if let Some(folder) = prices {
-            let prices = PriceFiles::read(folder)?;
+            let prices = PriceFiles::read(folder, &all.prices_by)?;
             all.digest = Some(prices.digest().to_owned());
             all.prices = Some(Arc::new(prices));
+        }
+        if !set.is_empty() {
+            all.digest = Some(digest_of(&(&all.digest, set)));
         }
         Ok(all)
     }
@@ -65,6 +73,8 @@ pub(super) struct Made {
     recorded: Recorded,
     /// What no chance has a part in, made once for all seeds.
     exact: OnceLock<Option<BTreeMap<String, f64>>>,
+    /// Jobs over prices, made once for all resamples of their record.
+    jobs: acc::Memory,
 }
 
 impl Own {
@@ -76,14 +86,22 @@ impl Own {
     /// What has to be made for these cells.
     pub(super) fn all(self, cells: &[String], recorded: &Recorded) -> impl Iterator<Item = Made> {
         let cases = cells.iter().filter_map(|cell| Some(cell.rsplit_once('/')?.0.to_owned()));
-        unique(cases).into_iter().map(move |case| {
-            let digest = digest_of(&(self, &case, &recorded.digest));
-            Made { own: self, case, digest, recorded: recorded.clone(), exact: OnceLock::new() }
-        })
+        unique(cases).into_iter().map(move |case| Made::new(self, case, recorded))
     }
 }
 
 impl Made {
+    fn new(own: Own, case: String, recorded: &Recorded) -> Self {
+        let digest = digest_of(&(own, &case, &recorded.digest));
+        let (recorded, exact) = (recorded.clone(), OnceLock::new());
+        Self { own, case, digest, recorded, exact, jobs: acc::Memory::default() }
+    }
+
+    /// The same of other cells, from what was recorded for these.
+    pub(super) fn named(&self, case: &str) -> Self {
+        Self::new(self.own, case.to_owned(), &self.recorded)
+    }
+
     /// The samples of each cell: the figure `opie/mean_us` is `mean_us` of that which ends with `opie`.
     pub(super) fn by_cell(&self, samples: &[Sample]) -> Vec<(String, Vec<Sample>)> {
         let figures = samples.iter().flat_map(|sample| sample.figures.keys());
@@ -142,7 +160,12 @@ impl Sampled for Made {
             Own::HostTables => opie::selections(&self.case, seed),
             Own::Latency => opie::latencies(&self.case, seed),
             Own::Lifetimes => self.of_lifetimes(seed),
-            Own::Prices => acc::simulated(&self.case, self.recorded.prices.as_deref(), seed)?,
+            Own::Prices => {
+                let Recorded { prices, prices_by, .. } = &self.recorded;
+                let records = prices.as_deref();
+                let given = acc::Given { records, settings: prices_by, memory: &self.jobs };
+                acc::simulated(&self.case, given, seed)?
+            }
         };
         let unknown =
             || SweepError::BadInput(format!("{}: the data file has no such case", self.case));

@@ -101,6 +101,9 @@ pub struct Part {
     /// takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
+    /// Whether the part is made only when it is asked for by name: no claim rests on it.
+    #[serde(default)]
+    pub by_name: bool,
 }
 
 const fn ten_seeds() -> u64 {
@@ -231,6 +234,10 @@ pub struct Claim {
     /// The paper does not say it: ours is for comparison, and there is no verdict.
     #[serde(default)]
     pub silent: bool,
+    /// A word of the cells' names and the word that names, in its place, resamples of the record that they are of: the
+    /// interval covers how far these lie apart, beside how far the samples do.
+    #[serde(default)]
+    pub resamples: Option<[String; 2]>,
     /// For a break-even: the costs of the cells in seconds, in their order.
     #[serde(default)]
     pub costs: Vec<f64>,
@@ -311,6 +318,10 @@ pub struct Factor {
     /// What it sets: of which cells, and the settings.
     #[serde(default)]
     pub set: BTreeMap<String, Vec<String>>,
+    /// Words in the names of cells that are not of experiments, and the word in the place of each: of which cells, and the two
+    /// words.
+    #[serde(default)]
+    pub words: BTreeMap<String, [String; 2]>,
     /// Figures that it takes another for, of the same runs.
     #[serde(default)]
     pub metrics: BTreeMap<String, String>,
@@ -395,9 +406,10 @@ impl Paper {
         self
     }
 
-    /// The parts that are asked for: all that don't search, or the one of this name.
+    /// The parts that are asked for: all that need not be asked for by name and don't search, or the one of this name.
     pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
-        let asked = |p: &&Part| part.map_or(p.search.is_empty(), |name| p.name == name);
+        let asked =
+            |p: &&Part| part.map_or(p.search.is_empty() && !p.by_name, |name| p.name == name);
         self.parts.iter().filter(asked).collect()
     }
 

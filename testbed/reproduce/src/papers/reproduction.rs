@@ -10,7 +10,7 @@ use super::pattern::{matches, unique};
 use super::price_notes::{self, PriceNotes};
 use super::readings::{Maker, Reading};
 use super::results::Results;
-use super::{named, report};
+use super::{named, own_readings, report};
 use crate::sweep::{Cell, Folder, Reproduction, Shard, Shared, Spec, SweepError, Work};
 
 /// Is told the stage, and how many of how many runs of it are done.
@@ -153,8 +153,8 @@ impl<'a> Asked<'a> {
 
     /// What is made of the parts that are not of experiments, but for what is left out.
     fn own(&self) -> Result<Vec<Made>, SweepError> {
-        let Reproduction { lifetimes, prices, .. } = self.spec;
-        let recorded = Recorded::read(lifetimes.as_deref(), prices.as_deref())?;
+        let Reproduction { lifetimes, prices, own_set, .. } = self.spec;
+        let recorded = Recorded::read(lifetimes.as_deref(), prices.as_deref(), own_set)?;
         let of = |part: &&Part| {
             let mut cases = self.paper.cells_of(part);
             cases.retain(|case| !self.is_without(case));
@@ -274,6 +274,15 @@ impl Request {
         let ours = Reading::of(paper, parts, presets, &results);
 
         // What is read otherwise is made where everything comes together, whatever the shards.
+        let (mut trials, mut tried) = (Vec::new(), Vec::new());
+        let by_words = paper.factors.iter().any(|factor| !factor.words.is_empty());
+        if all.is_empty() && by_words && spec.trial_seeds > 0 {
+            let mut told = |n, of| progress("factors", n, of);
+            let work = Work { threads, ..work(spec.trial_seeds, Some(Shard::ALL)) };
+            let run = |tried: &[Made]| work.run(tried, folder, &mut told);
+            let cases = about(paper, &ours);
+            (trials, tried) = own_readings::each_alone((paper, parts), (&own, &cases), run)?;
+        }
         let mut made: Vec<(Vec<Cell>, u64)> = Vec::new();
         let mut run = |stage: &str, cells: Vec<Cell>, count: u64| {
             let mut told = |n, of| progress(stage, n, of);
@@ -288,13 +297,13 @@ impl Request {
             let tried = of.iter().flat_map(|factor| paper.settings(factor, case));
             [ours, asked.chosen(&spec.trial_set, case), tried.collect()].concat()
         };
-        let (mut trials, mut read) = (Vec::new(), Vec::new());
+        let mut read = Vec::new();
         if parts.iter().any(|part| !part.search.is_empty()) {
             let run = |cells, count| run("readings", cells, count);
             let mut maker = Maker { paper, parts, cases: all, beside, settings: trial, run };
             read = maker.search(spec.trial_seeds, spec.seeds)?;
         } else {
-            if spec.trial_seeds > 0 {
+            if spec.trial_seeds > 0 && trials.is_empty() {
                 // What is not of experiments has nothing that could be set: other cells may stand for it.
                 let mut cases = about(paper, &ours);
                 cases.retain(|case| all.contains(case));
@@ -348,7 +357,9 @@ impl Request {
         report::write(&done, folder)?;
         let all = std::iter::once((&cells, spec.seeds)).chain(made.iter().map(|(c, n)| (c, *n)));
         let cells = all.flat_map(|(cells, n)| cells.iter().map(move |cell| (cell as _, until(n))));
-        folder.settle(cells.chain(own.iter().map(|of| (of as _, until(spec.seeds)))))?;
+        let own = own.iter().map(|of| (of as _, until(spec.seeds)));
+        let tried = tried.iter().map(|of| (of as _, until(spec.trial_seeds)));
+        folder.settle(cells.chain(own).chain(tried))?;
         Ok(Some(done))
     }
 }

@@ -1,0 +1,112 @@
+//! One on-demand VM for each hibernated VM (HADS): launched as late as it can still do that VM's work by
+//! the deadline.
+
+use dormouse_cloud::Market;
+use dormouse_units::{Span, Time, VmId};
+
+use super::floor::{Floor, Turn};
+use super::machine::{Machine, Queued};
+use super::migration::Affected;
+use super::postponement::{GRAIN, ends, is_busy_spot, is_hibernated};
+use super::scheduler::BagScheduler;
+use super::token::Purpose;
+use crate::problem::KindId;
+use dormouse_units::Mode;
+
+/// The on-demand type that can begin last to do the work of a hibernated VM, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Replacement {
+    kind: KindId,
+    last: Time,
+}
+
+impl BagScheduler {
+    /// Replaces each hibernated VM whose last moment has come by one on-demand VM, and asks to be woken
+    /// at the next such moment.
+    ///
+    /// A VM that hibernated too late for that, and one for which no on-demand VM can be had, has its tasks
+    /// migrated at once, as Algorithm 4 does it; so have tasks of a resumed VM that would end after the
+    /// deadline.
+    pub(crate) fn replace_one_for_one(&mut self, turn: &mut Turn<'_>) {
+        self.leave_late_vms(turn);
+        let waiting = self.floor.machines.iter();
+        let waiting = waiting.filter(|(_, machine)| is_hibernated(machine) && machine.has_work());
+        let waiting: Vec<VmId> = waiting.map(|(&vm, _)| vm).collect();
+        let mut next: Option<Time> = None;
+        for vm in waiting {
+            let Some(machine) = self.floor.machines.get(&vm) else { continue };
+            match replacement(&self.floor, machine) {
+                Some(found) if found.last > turn.now + GRAIN => {
+                    next = Some(next.map_or(found.last, |next| next.min(found.last)));
+                }
+                Some(found) if found.last + GRAIN >= turn.now => self.replace(turn, vm, found.kind),
+                _ => self.migrate_frozen(turn, vm),
+            }
+        }
+        if let Some(at) = next.filter(|at| self.migrate_at != Some(*at)) {
+            self.migrate_at = Some(at);
+            turn.wake(at, Purpose::Migrate);
+        }
+    }
+
+    /// Launches a VM of this type, and gives it all tasks of the hibernated VM.
+    fn replace(&mut self, turn: &mut Turn<'_>, vm: VmId, kind: KindId) {
+        let mut affected = self.affected(vm);
+        // Work that is kept goes on first.
+        affected.sort_by_key(|a| (!a.ran, a.task));
+        let new = self.floor.launch(turn, kind, Market::OnDemand);
+        for Affected { task, reason, .. } in affected {
+            self.floor.withdraw(turn, vm, task, false);
+            self.floor.enqueue(new, Queued { task, mode: Mode::Burst, reason });
+        }
+    }
+
+    /// Migrates the tasks of running spot VMs that would end after the deadline, with a checkpoint.
+    fn leave_late_vms(&mut self, turn: &mut Turn<'_>) {
+        let mut late: Vec<(VmId, Affected)> = Vec::new();
+        for (&vm, machine) in self.floor.machines.iter().filter(|(_, m)| is_busy_spot(m)) {
+            let ends = ends(&self.floor, turn.now, machine);
+            let is_late = |a: &Affected| {
+                let end = ends.iter().find(|(task, ..)| *task == a.task).map(|(_, end, _)| *end);
+                end.is_some_and(|end| end > self.floor.limit(a.task))
+            };
+            late.extend(self.affected(vm).into_iter().filter(is_late).map(|a| (vm, a)));
+        }
+        if late.is_empty() {
+            return;
+        }
+        for (vm, a) in &late {
+            self.floor.withdraw(turn, *vm, a.task, true);
+        }
+        self.migrate(turn, late.into_iter().map(|(_, a)| a).collect(), false);
+    }
+}
+
+/// The regular on-demand type of which a VM can be launched last to do all work of a hibernated VM by the
+/// deadline, the cheaper of equals; `None`: no VM can be had that could run it.
+fn replacement(floor: &Floor, machine: &Machine) -> Option<Replacement> {
+    let offers = floor.problem.regular(Market::OnDemand);
+    let found = offers.filter(|(kind, _)| floor.launchable(*kind, Market::OnDemand) > 0);
+    let found = found.filter_map(|(kind, offer)| {
+        let takes = floor.time_on_new(machine, kind)?;
+        let needed = (takes + floor.problem.takeover_boot).as_micros();
+        let last = Time::from_micros(floor.deadline().as_micros().checked_sub(needed)?);
+        Some((Replacement { kind, last }, offer.price(Market::OnDemand)))
+    });
+    let best = found.max_by_key(|(found, price)| (found.last, std::cmp::Reverse(*price)));
+    best.map(|(found, _)| found)
+}
+
+impl Floor {
+    /// Time that all tasks of a VM take on a new on-demand VM of this type, from the end of its boot;
+    /// `None` if one of them can't run there.
+    fn time_on_new(&self, machine: &Machine, kind: KindId) -> Option<Span> {
+        let offer = &self.problem.kinds[kind];
+        let mut packing = crate::packing::Packing::new(offer.vcpus, Time::ZERO, offer.memory_limit);
+        for task in machine.tasks() {
+            let length = self.remaining(task, (kind, Market::OnDemand), Mode::Burst)?;
+            packing.push(length, self.problem.memory(task));
+        }
+        Some(packing.last_end().since(Time::ZERO))
+    }
+}
