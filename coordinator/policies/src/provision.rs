@@ -39,7 +39,7 @@ fn by_cost(problem: &Problem, market: Market) -> Vec<KindId> {
         let price = u128::from(kind.price(market)?.as_nanos_per_hour());
         let mut micros = 0;
         for &task in problem.by_length() {
-            micros += u128::from(problem.whole(task, id)?.as_micros());
+            micros += u128::from(problem.whole(task, (id, market))?.as_micros());
         }
         Some((price * micros / (kind.vcpus as u128).max(1), id))
     };
