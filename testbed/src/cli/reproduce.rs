@@ -102,7 +102,7 @@ pub(crate) struct MeasyArgs {
     #[arg(long, value_name = "FILE")]
     kth: Option<PathBuf>,
     /// Jobs of each run
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(2..))]
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
     jobs: u64,
     /// As many jobs as the paper has, 200,000 and 100,000, and all of KTH's
     #[arg(long, conflicts_with = "jobs")]

@@ -109,6 +109,8 @@ pub struct Part {
     /// What they are over: how the word of a case begins that says it, and what it is called.
     #[serde(default = "loads")]
     pub over: (String, String),
+    /// The most seeds that its cells are run under, if it is not of experiments: more would take long and show no more.
+    pub seeds: Option<u64>,
     /// It is not of experiments: what its figures are of. Their case is the words of a cell but the last.
     pub own: Option<Own>,
     /// The readings are searched for the one that explains most of these figures, and of the claims. It
@@ -555,6 +557,10 @@ impl Paper {
                     name: with(&claim.name),
                     of: with(&claim.of),
                     than: claim.than.as_deref().map(with),
+                    resamples: claim
+                        .resamples
+                        .as_ref()
+                        .map(|pair| [with(&pair[0]), with(&pair[1])]),
                     figure: claim.figure.get(n).copied().into_iter().collect(),
                     each: Vec::new(),
                     ..claim.clone()

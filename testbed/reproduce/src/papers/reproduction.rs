@@ -160,7 +160,8 @@ impl<'a> Asked<'a> {
         let of = |part: &&Part| {
             let mut cases = self.paper.cells_of(part);
             cases.retain(|case| !self.is_without(case));
-            Some(part.own?.all(&cases, &recorded).collect::<Vec<_>>())
+            let all = part.own?.all(&cases, &recorded);
+            Some(all.map(|made| made.at_most(part.seeds)).collect::<Vec<_>>())
         };
         let all = self.parts.iter().filter_map(of).flatten();
         let mut seen = BTreeSet::new();
