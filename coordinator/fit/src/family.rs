@@ -1,6 +1,6 @@
 //! The laws that are fitted: their numbers, and the ranges in which those are searched for.
 
-use dormouse_cloud::lifetimes::{curve, span_of_hours};
+use dormouse_cloud::lifetimes::{curve, hours, span_of_hours};
 use dormouse_cloud::{Bathtub, Exponential, GompertzMakeham, Lifetimes, Uniform, Weibull};
 use dormouse_units::{Ppm, Span};
 
@@ -113,6 +113,24 @@ impl Family {
         })
     }
 
+    /// Family and numbers of a law; `None` for one of recorded lifetimes, which is not fitted.
+    pub(crate) fn of_law(law: &Lifetimes) -> Option<(Self, Vec<f64>)> {
+        Some(match law {
+            Lifetimes::Bathtub(law) => {
+                let [b, tau1, tau2] = [law.b, law.tau1, law.tau2].map(hours);
+                (Self::Bathtub, vec![law.a.as_f64(), b, tau1, tau2])
+            }
+            Lifetimes::Exponential(law) => (Self::Exponential, vec![hours(law.mean)]),
+            Lifetimes::Weibull(law) => (Self::Weibull, vec![hours(law.scale), law.shape.as_f64()]),
+            Lifetimes::GompertzMakeham(law) => {
+                let rate = law.tau1.map_or(0.0, |tau1| 1.0 / hours(tau1));
+                (Self::GompertzMakeham, vec![rate, hours(law.b), hours(law.tau2)])
+            }
+            Lifetimes::Uniform(law) => (Self::Uniform, vec![hours(law.to)]),
+            Lifetimes::Empirical(_) => return None,
+        })
+    }
+
     /// The law with these numbers, rounded to microseconds and millionths; `None` where a number is
     /// out of the range of these.
     pub(crate) fn law(self, numbers: &[f64]) -> Option<Lifetimes> {
@@ -171,6 +189,9 @@ mod tests {
                         |(x, (least, most)): (&f64, &(f64, f64))| x >= least && x <= most;
                     assert!(start.iter().zip(&ranges).all(is_inside), "{family:?}: {start:?}");
                     let law = family.law(&start).expect("a law");
+                    let (same, numbers) = Family::of_law(&law).expect("a family");
+                    let is_near = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-4 * (1.0 + b.abs());
+                    assert!(same == family && numbers.iter().zip(&start).all(is_near), "{law:?}");
                     for part in [0.01, 0.3, 0.99, 1.1] {
                         let age = part * last;
                         let [ours, law] =

@@ -77,6 +77,34 @@ impl Fit {
         Self::new(family, curve, &ranges, &whole.descend(&lowest.numbers))
     }
 
+    /// The same law fitted to another curve, such as that of a resample, by one descent from here: `None` where the
+    /// curve has no more different lifetimes than the law has numbers.
+    #[must_use]
+    pub fn again(&self, curve: &Curve) -> Option<Self> {
+        let numbers: Vec<f64> = self.numbers.iter().map(|number| number.value).collect();
+        Self::descended(self.family, &numbers, curve)
+    }
+
+    /// A law of the same family as a given one, fitted to a curve by one descent from there; `None` where the curve has
+    /// no more different lifetimes than the law has numbers, and of recorded lifetimes, which are no such law.
+    #[must_use]
+    pub fn near(lifetimes: &Lifetimes, curve: &Curve) -> Option<Self> {
+        let (family, numbers) = Family::of_law(lifetimes)?;
+        Self::descended(family, &numbers, curve)
+    }
+
+    fn descended(family: Family, from: &[f64], curve: &Curve) -> Option<Self> {
+        let ranges = family.ranges(curve.last());
+        if curve.steps.len() <= ranges.len() {
+            return None;
+        }
+        let coarse = curve.thinned(COARSE);
+        let near = Problem { formula: family.formula(), ranges: &ranges, steps: &coarse.steps };
+        let lowest = near.descend(from);
+        let whole = Problem { steps: &curve.steps, ..near };
+        Self::new(family, curve, &ranges, &whole.descend(&lowest.numbers))
+    }
+
     fn new(family: Family, curve: &Curve, ranges: &[(f64, f64)], found: &Lowest) -> Option<Self> {
         let lifetimes = family.law(&found.numbers)?;
         let weight: f64 = curve.steps.iter().map(|step| step.count).sum();
@@ -204,6 +232,23 @@ mod tests {
             assert!(others.iter().all(|other| other.r_squared <= fit.r_squared), "{others:?}");
             assert!((fit.mean.value / curve.mean() - 1.0).abs() < 0.03, "{fit:?}");
         }
+    }
+
+    #[test]
+    fn a_fit_again_is_that_of_the_other_curve() {
+        let law = |scale| Lifetimes::Weibull(Weibull { scale: h(scale), shape: Ppm::new(600_000) });
+        let (here, there) = (drawn(&law(7.0), 500), drawn(&law(9.0), 500));
+        let fit = Fit::of(Family::Weibull, &here).expect("a fit");
+        let anew = Fit::of(Family::Weibull, &there).expect("a fit");
+        for again in [fit.again(&there), Fit::near(&law(7.0), &there)] {
+            let again = again.expect("a fit");
+            for (ours, real) in again.numbers.iter().zip(&anew.numbers) {
+                assert!((ours.value / real.value - 1.0).abs() < 1e-4, "{again:?} {anew:?}");
+            }
+            assert!((again.r_squared - anew.r_squared).abs() < 1e-9, "{again:?} {anew:?}");
+        }
+        let few = Curve { steps: here.steps[..2].to_vec() };
+        assert_eq!((fit.again(&few), Fit::near(&law(7.0), &few)), (None, None));
     }
 
     #[test]

@@ -68,18 +68,23 @@ impl Series {
     /// are not independent, so that the samples stay the batches. `None` where they do not have the
     /// same samples.
     #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a count of series")]
     pub fn mean_of(all: &[Self]) -> Option<Self> {
+        Self::across(all, |each| each.iter().sum::<f64>() / each.len() as f64)
+    }
+
+    /// A statistic of several series, sample by sample. `None` where they do not have the same samples.
+    #[must_use]
+    pub fn across(all: &[Self], statistic: impl Fn(&[f64]) -> f64) -> Option<Self> {
         let first = all.first().filter(|first| all.iter().all(|other| first.is_paired(other)))?;
-        #[expect(clippy::cast_precision_loss, reason = "a count of series")]
-        let count = all.len() as f64;
-        let mean = |n: usize| {
-            let sum: Option<f64> = all.iter().map(|series| series.each[n]).sum();
-            Some(sum? / count)
+        let at = |n: usize| {
+            let samples: Option<Vec<f64>> = all.iter().map(|series| series.each[n]).collect();
+            Some(statistic(&samples?))
         };
-        let each = (0..first.each.len()).map(mean).collect();
+        let each = (0..first.each.len()).map(at).collect();
         let is_saturated = all.iter().any(|s| s.is_saturated);
         let whole = Self::wholes(&all.iter().collect::<Vec<_>>());
-        let whole = whole.map(|wholes| wholes.iter().sum::<f64>() / count);
+        let whole = whole.map(|wholes| statistic(&wholes));
         Some(Self { each, is_saturated, is_share: false, whole, ..*first })
     }
 
@@ -101,6 +106,20 @@ impl Series {
             series.whole.or_else(|| Estimate::of(&samples()).map(|of| of.mean))
         };
         if any { all.iter().map(whole).collect() } else { None }
+    }
+
+    /// The same samples, moved so that the interval of their mean also covers how far resamples of the whole lie apart: the
+    /// variance of the mean becomes its own plus that of one resample. The mean stays. Without as many resamples as
+    /// samples there is no interval, since none of the samples is left.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a count of samples")]
+    pub fn with_resamples(&self, resamples: &Self) -> Self {
+        let there: Vec<f64> = resamples.each.iter().flatten().copied().collect();
+        let n = there.len() as f64;
+        let mean = there.iter().sum::<f64>() / n;
+        let at = |n: usize| resamples.each.get(n).copied().flatten();
+        let moved = |(n_th, x): (usize, &Option<f64>)| Some((*x)? + (at(n_th)? - mean) * n.sqrt());
+        Self { each: self.each.iter().enumerate().map(moved).collect(), is_share: false, ..*self }
     }
 
     const fn is_paired(&self, other: &Self) -> bool {
@@ -139,6 +158,22 @@ mod tests {
         let less = torn.compared(&runs(&[1.0, 1.0]), |[a, b]| a - b).expect("pairs");
         assert_eq!(less.each, [Some(3.0), None]);
         assert_eq!(less.estimate().map(|e| e.n), Some(1));
+    }
+
+    /// Ten thousand samples know their own mean well, and the whole that they are of no better than resamples do.
+    #[test]
+    fn resamples_widen_the_interval_and_leave_the_mean() {
+        let apart = |by: f64| runs(&[5.0 - by, 5.0 + by].repeat(200));
+        let [few, resamples] = [apart(0.1), apart(2.0)];
+        let wide = few.with_resamples(&resamples).estimate().expect("samples");
+        let (low, high) = wide.ci95.expect("400 samples");
+        assert!((wide.mean - 5.0).abs() < 1e-9, "{wide:?}");
+        // Both vary at once: 1.966 standard deviations of 2.1 at most, of 2.0 at least.
+        assert!((3.9..4.2).contains(&((high - low) / 2.0)), "{wide:?}");
+        let exact = few.with_resamples(&apart(0.0)).estimate().expect("samples");
+        assert!((exact.mean - 5.0).abs() < 1e-9);
+        assert!(exact.ci95.is_some_and(|(low, high)| high - low < 0.03), "{exact:?}");
+        assert_eq!(few.with_resamples(&runs(&[])).estimate(), None);
     }
 
     /// A comparison that is repeated seven times says no more than once.

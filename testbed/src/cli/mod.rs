@@ -29,6 +29,7 @@ mod next_steps;
 mod observe;
 mod own_args;
 mod preflight;
+mod price_args;
 mod prices;
 mod print;
 mod progress;

@@ -7,6 +7,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::failure::Failure;
 use super::many::{Common, Shards};
+use super::price_args::{AccArgs, PricesArgs};
 use super::{next_steps, ranking, terminal, two_tier};
 use dormouse_experiment::option;
 use dormouse_experiment::{Override, read_sharing};
@@ -30,7 +31,7 @@ pub(crate) enum Reproduce {
     /// The bathtub paper, or a figure of it.
     Bathtub(String, BathtubArgs),
     /// The ACC paper, or a figure of it.
-    Acc(String, PricesArgs),
+    Acc(String, AccArgs),
     /// How two VMs share a processor of this host.
     TwoTier(TwoTierArgs),
     /// The four schedulers of MEASY, live.
@@ -100,21 +101,33 @@ pub(crate) struct MeasyArgs {
     /// The log of KTH-SP2; without it what needs it is left out
     #[arg(long, value_name = "FILE")]
     kth: Option<PathBuf>,
-    /// Only this many jobs of each workload, for a quick look
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..))]
-    jobs: Option<u64>,
-    /// The seed of all chance
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    /// Jobs of each run
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
+    jobs: u64,
+    /// As many jobs as the paper has, 200,000 and 100,000, and all of KTH's
+    #[arg(long, conflicts_with = "jobs")]
+    full: bool,
+    /// Run every cell under seeds 1 to N, each a replicate of the same jobs in all cells [default: 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: Option<u64>,
+    /// One run of each cell under this seed in place of replicates: the samples are its 20 batches
+    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    seed: Option<u64>,
+    /// Set any key of every experiment by its path
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    set: Vec<String>,
     /// The two-tier.json that measy/two-tier left: loss and utilisation as measured, and not as the
     /// paper has them
     #[arg(long, value_name = "FILE")]
     two_tier: Option<PathBuf>,
     /// Jobs of each experiment that tries what could explain a difference; 0: try nothing
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    #[arg(long, value_name = "N", default_value_t = 3_000)]
     cause_jobs: u64,
+    /// Seeds of each such experiment, at most those of the cells
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    cause_seeds: u64,
     /// Do not try what could explain a difference
-    #[arg(long, conflicts_with = "cause_jobs")]
+    #[arg(long, conflicts_with_all = ["cause_jobs", "cause_seeds"])]
     no_causes: bool,
     #[command(flatten)]
     shards: Shards,
@@ -138,22 +151,7 @@ pub(crate) struct BathtubArgs {
     /// The recorded lifetimes of preemptible VMs, a row a VM; without them what needs them is left out
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// Run every cell, and make every resample and simulation, under seeds 1 to N
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    seeds: u64,
-    #[command(flatten)]
-    shards: Shards,
-    #[command(flatten)]
-    common: Common,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PricesArgs {
-    /// A folder of records of spot prices, such as eu-west-1.linux.m1.xlarge.csv: rows of time and price;
-    /// without it what needs them is left out
-    #[arg(long, value_name = "DIR")]
-    data: Option<PathBuf>,
-    /// Run every cell under seeds 1 to N; of acc 20 jobs each [default: 10, of acc 150]
+    /// Run every cell, and make every resample and simulation, under seeds 1 to N [default: 40]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
     #[command(flatten)]
@@ -238,7 +236,8 @@ fn with_args(name: &str, command: Command, about: String) -> Command {
         TWO_TIER => TwoTierArgs::augment_args(command),
         LIVE => MeasyLiveArgs::augment_args(command),
         OPIE => SeedsArgs::augment_args(command),
-        ACC | COMBINED => PricesArgs::augment_args(command),
+        ACC => AccArgs::augment_args(command),
+        COMBINED => PricesArgs::augment_args(command),
         BATHTUB => BathtubArgs::augment_args(command),
         _ => MeasyArgs::augment_args(command),
     };
@@ -266,7 +265,7 @@ impl FromArgMatches for Reproduce {
             _ if is_of(BATHTUB) => {
                 Self::Bathtub(name.to_owned(), BathtubArgs::from_arg_matches(args)?)
             }
-            _ if is_of(ACC) => Self::Acc(name.to_owned(), PricesArgs::from_arg_matches(args)?),
+            _ if is_of(ACC) => Self::Acc(name.to_owned(), AccArgs::from_arg_matches(args)?),
             _ => Self::Measy(name.to_owned(), MeasyArgs::from_arg_matches(args)?),
         })
     }
@@ -312,11 +311,12 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
         Reproduce::Measy(what, args) => measy(what, args),
         Reproduce::Opie(what, args) => opie(what, args),
         Reproduce::Combined(what, args) => {
-            by_prices(what, args, "{workloads}/{recorded,recorded-bid}/*")
+            let spec = args.spec(what, "{workloads}/{recorded,recorded-bid}/*")?;
+            run(&spec, Request::new(1), (&args.shards, &args.common))
         }
         Reproduce::Bathtub(what, args) => bathtub(what, args),
         Reproduce::Acc(what, args) => {
-            by_prices(what, args, "{eu-west-1.,us-east-1.,folder/}*")
+            run(&args.spec(what)?, Request::new(1), (&args.prices.shards, &args.prices.common))
         }
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
         Reproduce::MeasyLive(args) => ranking::reproduce(args),
@@ -359,8 +359,9 @@ const NEEDS_KTH: &str = "what needs the log of KTH-SP2, which is not given: get 
 fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
     let tries = !args.no_causes && args.cause_jobs > 0;
     let jobs = |n: u64| ("{papers}/*".to_owned(), format!("workload.jobs={n}"));
-    let mut of_cells: Vec<(String, String)> = args.jobs.map(jobs).into_iter().collect();
-    of_cells.extend(args.jobs.map(|n| ("kth-sp2/*".to_owned(), format!("workload.first={n}"))));
+    let most = (!args.full).then_some(args.jobs);
+    let mut of_cells: Vec<(String, String)> = most.map(jobs).into_iter().collect();
+    of_cells.extend(most.map(|n| ("kth-sp2/*".to_owned(), format!("workload.first={n}"))));
     let mut file = |cells: &str, option, key, path: &Option<PathBuf>| {
         let set = |path: &PathBuf| Override::text(option, key, &path.to_string_lossy()).to_string();
         of_cells.extend(path.as_ref().map(|path| (cells.to_owned(), set(path))));
@@ -372,18 +373,26 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
     file("*/{keasy,reasy,measy}", "--two-tier", "sharing.measured", &args.two_tier);
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
     option(&mut words, "--kth", args.kth.as_ref().map(|path| path.display()));
-    option(&mut words, "--jobs", args.jobs);
-    option(&mut words, "--seed", Some(args.seed).filter(|seed| *seed != 1));
+    option(&mut words, "--jobs", most);
+    words.extend(args.full.then(|| "--full".to_owned()));
+    let seeds = args.seed.map_or_else(|| seeds(what, args.seeds), |_| Ok(1))?;
+    match args.seed {
+        Some(seed) => option(&mut words, "--seed", [seed]),
+        None => option(&mut words, "--seeds", [seeds]),
+    }
+    option(&mut words, "--set", &args.set);
     option(&mut words, "--two-tier", args.two_tier.as_ref().map(|path| path.display()));
     option(&mut words, "--cause-jobs", tries.then_some(args.cause_jobs));
+    option(&mut words, "--cause-seeds", tries.then_some(args.cause_seeds));
     words.extend((!tries).then(|| "--no-causes".to_owned()));
     let needs_kth = || ("kth-sp2/*".to_owned(), NEEDS_KTH.to_owned());
-    let trial_jobs = args.jobs.unwrap_or(u64::MAX).min(args.cause_jobs.max(2));
+    let trial_jobs = most.unwrap_or(u64::MAX).min(args.cause_jobs.max(2));
     let spec = Reproduction {
         what: what.to_owned(),
-        first_seed: args.seed,
-        seeds: 1,
-        trial_seeds: u64::from(tries),
+        first_seed: args.seed.unwrap_or(1),
+        seeds,
+        trial_seeds: if tries { args.cause_seeds.min(seeds) } else { 0 },
+        set: args.set.clone(),
         trial_set: vec![jobs(trial_jobs)],
         of_cells,
         without: args.kth.is_none().then(needs_kth).into_iter().collect(),
@@ -409,13 +418,16 @@ const NEEDS_LIFETIMES: &str = "what needs recorded lifetimes, which are not give
 fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
     option(&mut words, "--data", args.data.as_ref().map(|path| path.display()));
-    option(&mut words, "--seeds", [args.seeds]);
+    let seeds = seeds(what, args.seeds)?;
+    option(&mut words, "--seeds", [seeds]);
     let needs = |cells: &str| (cells.to_owned(), NEEDS_LIFETIMES.to_owned());
-    let without = args.data.is_none().then(|| needs("{cdf,fit,order,wrong}/*"));
+    let without = args.data.is_none().then(|| needs("{cdf/*,fit/*,order/*,wrong/*,*@us-*}"));
     let spec = Reproduction {
         what: what.to_owned(),
         first_seed: 1,
-        seeds: args.seeds,
+        seeds,
+        // Most of what could explain a difference is another cell; the others take no longer than the runs.
+        trial_seeds: seeds,
         without: without.into_iter().collect(),
         lifetimes: args.data.clone(),
         words,
@@ -425,37 +437,8 @@ fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
 }
 
 /// Number of seeds: those given, or the default in the paper's data file.
-fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
+pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
     given.map_or_else(|| Ok(named(what)?.0.seeds), Ok)
-}
-
-/// What needs recorded prices, and where those are to be had.
-const NEEDS_PRICES: &str = "what needs recorded spot prices, which are not given: get EC2's of 2009 and 2010 \
-    and give their folder with --data DIR, a CSV file for each series, such as \
-    eu-west-1.linux.m1.xlarge.csv, with rows such as 2009-12-01 01:43:17,0.425";
-
-/// What is of prices that were recorded, in a folder: the cells of this pattern, which are left out without it.
-fn by_prices(what: &str, args: &PricesArgs, cells: &str) -> Result<(), Failure> {
-    let PricesArgs { data, shards, common, .. } = args;
-    if let Some(data) = data.as_deref().filter(|data| !data.is_dir()) {
-        let why = "there is no such folder; give one with a CSV file for each series of prices";
-        return Err(Failure::BadInput(format!("--data {}: {why}", data.display())));
-    }
-    let seeds = seeds(what, args.seeds)?;
-    let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
-    option(&mut words, "--data", data.as_ref().map(|path| path.display()));
-    option(&mut words, "--seeds", [seeds]);
-    let without = data.is_none().then(|| (cells.to_owned(), NEEDS_PRICES.to_owned()));
-    let spec = Reproduction {
-        what: what.to_owned(),
-        first_seed: 1,
-        seeds,
-        without: without.into_iter().collect(),
-        prices: data.clone(),
-        words,
-        ..Reproduction::default()
-    };
-    run(&spec, Request::new(1), (shards, common))
 }
 
 /// Makes what is asked for, and says what came out.

@@ -1,6 +1,7 @@
 //! Configuration of a scheduler of parallel jobs.
 
-use dormouse_units::Ppm;
+use dormouse_model::Promotion;
+use dormouse_units::{Ppm, Span, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,10 @@ pub struct Config {
     pub usable_idle: bool,
     /// When waiting jobs are put into the background.
     pub fill: Fill,
+    /// When a job that comes to the foreground with work done is expected to end.
+    pub expected_end: ExpectedEnd,
+    /// What a migration is expected to take.
+    pub migration_cost: Span,
 }
 
 /// When waiting jobs are put into the background. The text has both: its Algorithm 1 does it in
@@ -35,8 +40,22 @@ pub enum Fill {
     AfterDeparture,
 }
 
+/// When a job that comes to the foreground with the work that it has done in the background, by a swap or a migration,
+/// is expected to end. The text takes estimates whole (its Figure 1) and does not say what becomes of them then.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExpectedEnd {
+    /// Its whole estimate from now, as if it began.
+    #[default]
+    WholeEstimate,
+    /// The same, and what a migration takes before.
+    AfterMove,
+    /// Its estimate from when it began in the background, as if it had been as fast there; not before now.
+    SinceStart,
+}
+
 impl Config {
-    /// `algorithm` on `processors` processors with the paper's threshold of 96 %.
+    /// `algorithm` on `processors` processors with the paper's threshold of 96 % and migrations of 20 s.
     #[must_use]
     pub const fn new(algorithm: Algorithm, processors: u32) -> Self {
         Self {
@@ -45,6 +64,53 @@ impl Config {
             usable_below: Ppm::new(960_000),
             usable_idle: true,
             fill: Fill::EveryPass,
+            expected_end: ExpectedEnd::WholeEstimate,
+            migration_cost: Span::from_secs(20),
+        }
+    }
+
+    /// When a job of this estimate is expected to end that began in the background `since` and comes to the foreground
+    /// `now`, in this way.
+    pub(super) fn end_expected_of(
+        &self,
+        by: &Promotion,
+        (since, now): (Time, Time),
+        estimate: Span,
+    ) -> Time {
+        let whole = now + estimate;
+        match (self.expected_end, by) {
+            // One that is killed has no work done.
+            (_, Promotion::Kill { .. })
+            | (ExpectedEnd::WholeEstimate, _)
+            | (ExpectedEnd::AfterMove, Promotion::Swap) => whole,
+            (ExpectedEnd::AfterMove, Promotion::Migrate { .. }) => whole + self.migration_cost,
+            (ExpectedEnd::SinceStart, _) => now.max(since + estimate),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_that_is_done_counts_where_that_is_said_and_it_is_kept() {
+        let at = Time::from_secs;
+        let on = dormouse_units::Cpus::from([3]);
+        let (moved, killed) = (Promotion::Migrate { on: on.clone() }, Promotion::Kill { on });
+        for (expected_end, by, now, end) in [
+            (ExpectedEnd::WholeEstimate, &moved, 100, 160),
+            (ExpectedEnd::AfterMove, &moved, 100, 180),
+            (ExpectedEnd::AfterMove, &Promotion::Swap, 100, 160),
+            (ExpectedEnd::SinceStart, &moved, 100, 150),
+            (ExpectedEnd::SinceStart, &Promotion::Swap, 100, 150),
+            // It has outlived its estimate.
+            (ExpectedEnd::SinceStart, &moved, 200, 200),
+            (ExpectedEnd::SinceStart, &killed, 100, 160),
+        ] {
+            let config = Config { expected_end, ..Config::new(Algorithm::Measy, 8) };
+            let ours = config.end_expected_of(by, (at(90), at(now)), Span::from_secs(60));
+            assert_eq!(ours, at(end), "{expected_end:?}, {by:?} at {now}");
         }
     }
 }

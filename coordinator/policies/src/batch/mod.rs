@@ -34,7 +34,8 @@
 //! background, shortest estimate first, all that fit. Where the paper leaves a choice:
 //!
 //! - A background job's estimate is the whole one, not less its progress (Figure 1: J8
-//!   "cannot be backfilled as its original execution time is 4").
+//!   "cannot be backfilled as its original execution time is 4"), and the whole one again once it is
+//!   in the foreground ([`ExpectedEnd`] has other readings).
 //! - [`Algorithm::Reasy`]: a background job at the head of the queue whose processors are
 //!   not all idle stops the first step and gets the reservation of Algorithm 3. Jobs that
 //!   may run past its shadow time are placed only on processors that it does not sit on.
@@ -50,7 +51,7 @@ mod reservation;
 mod scheduler;
 mod schedulers;
 
-pub use config::{Config, Fill};
+pub use config::{Config, ExpectedEnd, Fill};
 pub use explain::{Note, Noted};
 pub use parameters::{BatchSchedulerConfig, Information};
 pub use scheduler::BatchScheduler;

@@ -5,7 +5,7 @@ use dormouse_units::{Ppm, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Algorithm, Config, Fill};
+use super::{Algorithm, Config, ExpectedEnd, Fill};
 use crate::Own;
 
 /// Who schedules parallel jobs, and how.
@@ -30,6 +30,10 @@ pub struct BatchSchedulerConfig {
     /// When the background is filled; `None`: in every pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<Fill>,
+    /// When a job that comes to the foreground with work done is expected to end; `None`: its whole estimate from
+    /// then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_end: Option<ExpectedEnd>,
     /// Parameters of a scheduler that is a program of its own.
     #[serde(default, skip_serializing_if = "Own::is_empty")]
     #[schemars(skip)]
@@ -66,6 +70,8 @@ impl BatchSchedulerConfig {
             usable_below: self.usable_below.unwrap_or(standard.usable_below),
             usable_idle: self.usable_idle.unwrap_or(standard.usable_idle),
             fill: self.fill.unwrap_or(standard.fill),
+            expected_end: self.expected_end.unwrap_or(standard.expected_end),
+            migration_cost: self.migration_cost,
             ..standard
         }
     }

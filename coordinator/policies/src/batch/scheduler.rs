@@ -21,7 +21,7 @@ const MOST_STARTS: u32 = 5;
 #[derive(Clone, Debug)]
 enum State {
     Waiting,
-    Background { on: Cpus },
+    Background { on: Cpus, since: Time },
     Foreground { on: Cpus, expected_end: Time },
 }
 
@@ -145,7 +145,7 @@ impl BatchScheduler {
         self.scanned = None;
         match known.state {
             State::Waiting => {}
-            State::Background { on } => {
+            State::Background { on, .. } => {
                 self.processors.leave_background(&on);
                 self.background = (self.background.0 - 1, true);
                 if let Ok(at) = self.queue.binary_search_by_key(&id, |c| c.id) {
@@ -221,9 +221,11 @@ impl BatchScheduler {
         }
         if self.promotion.is_some() {
             match (self.config.fill, self.background) {
-                (Fill::EveryPass, _) => self.fill_background(vm, before, out),
+                (Fill::EveryPass, _) => self.fill_background((now, vm), before, out),
                 // The last pass did not look at the jobs that it left waiting.
-                (Fill::AfterDeparture, (0, _) | (_, true)) => self.fill_background(vm, None, out),
+                (Fill::AfterDeparture, (0, _) | (_, true)) => {
+                    self.fill_background((now, vm), None, out)
+                }
                 (Fill::AfterDeparture, (_, false)) => {}
             }
         }
@@ -342,8 +344,10 @@ impl BatchScheduler {
         out: &mut Vec<Decision>,
     ) -> bool {
         let id = candidate.id;
+        let config = self.config;
         let Some(known) = self.jobs.get_mut(id) else { return false };
-        let (on, decision) = match &known.state {
+        let whole = now + known.job.estimate;
+        let (on, expected_end, decision) = match &known.state {
             State::Foreground { .. } => return false,
             State::Waiting => {
                 let chosen = self.processors.choose_foreground(candidate.processes, avoid);
@@ -353,10 +357,10 @@ impl BatchScheduler {
                 }
                 let seats = Seats { vm, tier: Tier::Foreground, cpus: on.clone() };
                 let mode = Mode::Burst;
-                (on, Decision::Start { task: id, on: seats, mode, reason })
+                (on, whole, Decision::Start { task: id, on: seats, mode, reason })
             }
-            State::Background { on } => {
-                let old = on.clone();
+            State::Background { on, since } => {
+                let (old, since) = (on.clone(), *since);
                 let (on, by) = if self.processors.are_idle(&old) {
                     self.processors.leave_background(&old);
                     (old, Promotion::Swap)
@@ -378,14 +382,14 @@ impl BatchScheduler {
                     };
                     (on, by)
                 };
-                (on, Decision::Promote { task: id, vm, by, reason })
+                let expected_end = config.end_expected_of(&by, (since, now), known.job.estimate);
+                (on, expected_end, Decision::Promote { task: id, vm, by, reason })
             }
         };
         self.processors.sit_foreground(id, &known.job.usage, &on);
         if matches!(known.state, State::Background { .. }) {
             self.background = (self.background.0 - 1, true);
         }
-        let expected_end = now + known.job.estimate;
         self.endings.add(Ending { at: expected_end, id, processes: candidate.processes });
         known.state = State::Foreground { on, expected_end };
         out.push(decision);
@@ -394,7 +398,12 @@ impl BatchScheduler {
 
     /// Step 3: puts waiting jobs into the background, shortest first. After submissions alone only
     /// the new jobs are looked at, since the others did not fit and the room has not grown.
-    fn fill_background(&mut self, vm: VmId, before: Option<Scanned>, out: &mut Vec<Decision>) {
+    fn fill_background(
+        &mut self,
+        (now, vm): (Time, VmId),
+        before: Option<Scanned>,
+        out: &mut Vec<Decision>,
+    ) {
         let fresh = self.queue.get(before.map_or(0, |b| b.upto)..).unwrap_or_default();
         self.background.1 = false;
         if self.shortest.is_empty() || fresh.is_empty() {
@@ -418,7 +427,7 @@ impl BatchScheduler {
             let Some(known) = self.jobs.get_mut(id) else { continue };
             let on = Cpus::from(on);
             self.processors.sit_background(id, &known.job.usage, &on);
-            known.state = State::Background { on: on.clone() };
+            known.state = State::Background { on: on.clone(), since: now };
             self.background.0 += 1;
             if let Ok(at) = self.queue.binary_search_by_key(&id, |c| c.id) {
                 self.shortest.remove(&self.queue[at]);

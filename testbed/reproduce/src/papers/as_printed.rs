@@ -73,7 +73,7 @@ pub(super) fn as_printed(
         | Measure::PercentAbove
         | Measure::Less
         | Measure::Ratio => over != Over::Each,
-        Measure::Worst | Measure::Resampled | Measure::Slope | Measure::BreakEven => false,
+        Measure::Worst | Measure::Slope | Measure::BreakEven => false,
     };
     if !of_means || runs == 0 || cells.is_empty() || cells.iter().any(|cell| cell.of.len() < 2) {
         return None;

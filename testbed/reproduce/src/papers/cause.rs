@@ -16,6 +16,8 @@ pub enum Cause {
     Factor {
         /// Name of the factor.
         name: String,
+        /// What the factor changes, in words.
+        about: String,
         /// Our figure without it, of the same runs.
         before: f64,
         /// Our figure with it.
@@ -42,8 +44,13 @@ impl Cause {
         };
         let Some((without, tried)) = trials.split_first() else { return Some(Self::NotTried) };
         let Some(before) = same(without) else { return Some(Self::NotTried) };
-        let tried = tried.iter().filter_map(|reading| Some((reading.name(), same(reading)?)));
-        let tried: Vec<(String, Judged)> = tried.collect();
+        // A counterfactual shows what something costs, and explains nothing.
+        let explains = |reading: &&Reading| !reading.factors.iter().any(|of| of.counterfactual);
+        let tried: Vec<(&Reading, Judged)> = tried
+            .iter()
+            .filter(explains)
+            .filter_map(|reading| Some((reading, same(reading)?)))
+            .collect();
         let distance_of = |of: &Judged| distance(of);
         let enough = (1.0 - ENOUGH) * distance_of(&before);
         let nearest = tried
@@ -52,20 +59,42 @@ impl Cause {
             .min_by(|(_, a), (_, b)| distance_of(a).total_cmp(&distance_of(b)));
         Some(match nearest {
             _ if tried.is_empty() => Self::NotTried,
-            Some((name, after)) => Self::Factor {
-                name: name.clone(),
+            Some((reading, after)) => Self::Factor {
+                name: reading.name(),
+                about: reading.about(),
                 before: before.ours.mean,
                 after: after.ours.mean,
                 verdict: after.verdict,
             },
-            None => Self::Unexplained(tried.into_iter().map(|(name, _)| name).collect()),
+            None => Self::Unexplained(tried.iter().map(|(reading, _)| reading.name()).collect()),
         })
+    }
+
+    /// The cause in sentences, for a page.
+    pub(super) fn sentences(&self, beside: &str) -> String {
+        let text = match self {
+            Self::Factor { name, about, before, after, verdict } => {
+                let and = if *verdict == Verdict::Holds { ", and the claim holds" } else { "" };
+                format!(
+                    "Of all factors one brings it nearest, {name} ({about}): {before:.2} becomes {after:.2}{and}."
+                )
+            }
+            Self::Unexplained(tried) => {
+                format!(
+                    "{} factors were tried and none brings it nearer: it is unexplained.",
+                    tried.len()
+                )
+            }
+            Self::NotTried if beside.is_empty() => "No factor was tried.".to_owned(),
+            Self::NotTried => String::new(),
+        };
+        [&text, beside].into_iter().filter(|one| !one.is_empty()).collect::<Vec<_>>().join(" ")
     }
 
     /// The cause in words, with what was looked into beside the factors.
     pub(super) fn words(&self, beside: &str) -> String {
         let words = match self {
-            Self::Factor { name, before, after, verdict } => {
+            Self::Factor { name, before, after, verdict, .. } => {
                 let and = if *verdict == Verdict::Holds { ", and then it holds" } else { "" };
                 format!("{name}: {before:.2} becomes {after:.2}{and}")
             }
@@ -111,6 +140,7 @@ fn distance(judged: &Judged) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::explained::Explained;
     use super::super::paper::{Claim, Factor};
     use super::*;
     use dormouse_estimate::Estimate;
@@ -125,13 +155,15 @@ mod tests {
 
     fn reading(name: Option<&str>, verdict: Verdict, mean: f64) -> Reading {
         let factor = |name: &str| -> Factor {
-            toml::from_str(&format!("name = \"{name}\"\nabout = \"\"")).expect("it is right")
+            toml::from_str(&format!("name = \"{name}\"\nabout = \"other {name}\""))
+                .expect("it is right")
         };
         Reading {
             factors: name.map(factor).into_iter().collect(),
             rows: Vec::new(),
             claims: vec![judged(verdict, mean)],
             within: (0, 0),
+            explained: Explained::default(),
             is_whole: true,
         }
     }
@@ -147,6 +179,9 @@ mod tests {
         ];
         let cause = Cause::of(&fails, &trials).expect("it fails");
         assert_eq!(cause.words(""), "events: 15.20 becomes 10.30, and then it holds");
+        let page = "Of all factors one brings it nearest, events (other events): 15.20 becomes 10.30, and the claim \
+                    holds. The record is short.";
+        assert_eq!(cause.sentences("The record is short."), page);
         let two = [trials[0].clone(), trials[3].clone()];
         let none = Cause::of(&fails, &two).expect("it fails");
         assert_eq!(none.words(""), "unexplained: none of 1 factors brings it nearer (away)");

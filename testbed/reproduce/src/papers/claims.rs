@@ -3,6 +3,7 @@
 use dormouse_estimate::{Estimate, Extreme, Said, Series, Verdict, extreme, jackknife};
 
 use super::as_printed::{AsPrinted, Paired, as_printed};
+use super::break_even::break_even;
 use super::paper::{Claim, Measure, Over, Paper, Tolerance};
 use super::results::Results;
 
@@ -43,7 +44,7 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
     let each = || all.iter().map(Series::estimate).collect::<Option<Vec<_>>>();
     let ours = match claim.over {
         _ if claim.measure == Measure::BreakEven => {
-            let ours = break_even(&claim, &of, &than, results)?;
+            let ours = break_even_of(&claim, &of, &than, results)?;
             if claim.costs.last().is_some_and(|most| ours.mean >= *most) {
                 beside = "; lower at the highest cost that was tried";
             }
@@ -69,7 +70,7 @@ fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrin
     let than: Vec<String> = claim.than.iter().flat_map(|pattern| paper.expand(pattern)).collect();
     let cells = of.iter().enumerate().map(|(n, case)| {
         let series = results.series(case, &claim.metric)?;
-        if series.are_batches {
+        if series.are_batches || series.whole.is_some() {
             return None;
         }
         match than.get(n * than.len() / of.len()) {
@@ -84,8 +85,25 @@ fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrin
     as_printed(&cells, (claim.measure, claim.over), (printed, last_digit), (runs, &claim.says))
 }
 
-/// What is measured of a cell, sample by sample.
+/// What is measured of a cell, sample by sample; where the claim has resamples, so that they lie as far apart as these, too.
 fn measured(
+    claim: &Claim,
+    results: &Results,
+    case: &str,
+    other: Option<&String>,
+) -> Option<Series> {
+    let series = measured_once(claim, results, case, other)?;
+    let Some([word, instead]) = &claim.resamples else { return Some(series) };
+    let [word, instead] = [word, instead].map(|word| format!("/{word}/"));
+    let named = |case: &str| case.replace(&word, &instead);
+    let other = other.map(|other| named(other));
+    // A reading that is tried has none: what is changed in it has no other record.
+    let resamples = measured_once(claim, results, &named(case), other.as_ref());
+    Some(resamples.map_or_else(|| series.clone(), |resamples| series.with_resamples(&resamples)))
+}
+
+/// What is measured of a cell, sample by sample.
+fn measured_once(
     claim: &Claim,
     results: &Results,
     case: &str,
@@ -98,7 +116,6 @@ fn measured(
             let worst = series.each.iter().flatten().copied().reduce(f64::min)?;
             Some(Series { each: vec![Some(worst); series.each.len()], is_share: false, ..series })
         }
-        Measure::Resampled => Some(spread(series)),
         Measure::Slope => {
             let per = results.series(case, claim.per.as_ref()?)?;
             slope(&series, &per, &results.series(other?, &claim.metric)?)
@@ -107,16 +124,6 @@ fn measured(
             series.compared(&results.series(other?, &claim.metric)?, |pair| measure.of(pair))
         }
     }
-}
-
-/// Resamples as samples whose mean is as well known as one of them: further from it by √n.
-fn spread(series: Series) -> Series {
-    let there: Vec<f64> = series.each.iter().flatten().copied().collect();
-    #[expect(clippy::cast_precision_loss, reason = "a count of samples")]
-    let n = there.len() as f64;
-    let mean = there.iter().sum::<f64>() / n;
-    let each = series.each.iter().map(|x| x.map(|x| mean + (x - mean) * n.sqrt())).collect();
-    Series { each, is_share: false, ..series }
 }
 
 /// The slope of `y` over `x`, in per cent of the mean of `whole`: the samples are the jackknife's. `None` where
@@ -208,31 +215,19 @@ fn figure(case: &str, ours: &Estimate) -> String {
     format!("{case} {:.2}{}", ours.mean, interval.unwrap_or_default())
 }
 
-/// The cost at which `of` is no longer lower than `than`, by straight lines between the costs; the
-/// largest cost where it is lower at all of them. `of` has the cells of each cost after those of the
-/// one before, as many as `than`. It has no interval.
-fn break_even(
+/// The cost from which `of` is no longer lower than `than`. `of` has the cells of each cost after those of the one before,
+/// as many as `than`.
+fn break_even_of(
     claim: &Claim,
     of: &[String],
     than: &[String],
     results: &Results,
 ) -> Option<Estimate> {
-    let mean = |case: &str| Some(results.ours(case, &claim.metric)?.mean);
-    let mut each = Vec::new();
-    for (n, other) in than.iter().enumerate() {
-        let (bar, mut last, mut found) = (mean(other)?, None::<(f64, f64)>, None);
-        for (k, cost) in claim.costs.iter().enumerate() {
-            let over = mean(of.get(k * than.len() + n)?)? - bar;
-            if over >= 0.0 && found.is_none() {
-                found = Some(last.map_or(*cost, |(c, o)| c + (cost - c) * -o / (over - o)));
-            }
-            last = Some((*cost, over));
-        }
-        each.push(found.or_else(|| last.map(|(cost, _)| cost))?);
-    }
-    let pick = if claim.over == Over::Most { f64::max } else { f64::min };
-    let count = each.len();
-    Some(Estimate::exact(each.into_iter().reduce(pick)?, count))
+    let gain =
+        |n: usize, k: usize| measured(claim, results, of.get(k * than.len() + n)?, than.get(n));
+    let of_load = |n: usize| (0..claim.costs.len()).map(|k| gain(n, k)).collect();
+    let gains: Vec<Vec<Series>> = (0..than.len()).map(of_load).collect::<Option<_>>()?;
+    break_even(&gains, &claim.costs, claim.over)
 }
 
 #[cfg(test)]
@@ -283,18 +278,6 @@ mod tests {
         assert_eq!(judged(claim, &[("a", &met)]).verdict, Verdict::Holds);
         assert_eq!(judged(claim, &[("a", &but_one)]).verdict, Verdict::Fails);
         assert_eq!(judged(claim, &[("a", &met[..1])]).verdict, Verdict::Open);
-    }
-
-    /// However many resamples there are, their mean is no better known.
-    #[test]
-    fn resamples_are_judged_by_how_far_they_lie_apart() {
-        let claim = "measure = \"resampled\"\nof = \"a\"\nover = \"mean\"\nabove = 0.0";
-        let (near, far) = ([0.9, 1.1].repeat(50), [0.0, 2.0].repeat(50));
-        assert_eq!(judged(claim, &[("a", &near)]).verdict, Verdict::Holds);
-        let far = judged(claim, &[("a", &far)]);
-        assert_eq!(far.verdict, Verdict::Open);
-        let (low, high) = far.ours.ci95.expect("two and more");
-        assert!((-1.1..-0.9).contains(&low) && (2.9..3.1).contains(&high), "{low} {high}");
     }
 
     #[test]

@@ -106,7 +106,7 @@ fn judged(
     if let Some((of_zero, _)) = zero.and_then(|runs| printed_zero(&series.each, runs)) {
         verdict = of_zero;
     }
-    let few = runs.filter(|_| !series.are_batches).and_then(|runs| {
+    let few = runs.filter(|_| !series.are_batches && series.whole.is_none()).and_then(|runs| {
         as_printed(
             &[Paired::alone(&series.each)],
             (Measure::Value, Over::Mean),
@@ -201,4 +201,69 @@ impl Tally {
 pub fn beyond(rows: &[Row], metric: Option<&str>) -> (usize, usize) {
     let tally = Tally::of(rows, metric, false);
     (tally.beyond, tally.all())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::results::tests::of_runs;
+    use super::*;
+
+    /// The rows of a paper that prints a figure of the cells e/a and e/b, with these words about its table.
+    fn rows_of(table: &str, printed: [f64; 2], samples: [&[f64]; 2]) -> Vec<Row> {
+        let [a, b] = printed;
+        let data = format!(
+            "name = \"p\"\ntitle = \"\"\nsource = \"\"\nabout = []\nsamples = \"\"\nmore = \"\"\nruns = 3\n\
+             [[part]]\nname = \"t\"\ntitle = \"\"\ncells = [\"e/{{a,b}}\"]\nmetrics = {{ \"*\" = [\"x\"] }}\n\
+             [[printed]]\nmetrics = [\"x\"]\ntolerance = {{ relative = 0.15 }}\n{table}\n\
+             [printed.rows]\n\"e/a\" = [{a:?}]\n\"e/b\" = [{b:?}]\n\
+             [[refit]]\nsource = \"by hand\"\nmetrics = [\"x\"]\n[refit.rows]\n\"e/b\" = [7.0]\n"
+        );
+        let paper: Paper = toml::from_str(&data).expect("it is right");
+        let results = of_runs("x", &[("e/a", samples[0]), ("e/b", samples[1])]);
+        rows(&paper, &paper.parts(None), &results)
+    }
+
+    #[test]
+    fn a_figure_is_judged_by_its_whole_interval_and_by_few_runs() {
+        let wide: Vec<f64> = (0..40).map(|n| 60.0 + 2.0 * f64::from(n)).collect();
+        let rows = rows_of("", [100.0, 76.0], [&[100.0, 101.0, 99.0, 100.0], &wide]);
+        let words: Vec<_> = rows.iter().map(Row::word).collect();
+        // The second: 99 on average, and three of its runs may well come to 76.
+        assert_eq!(words, ["within", "beyond"], "{rows:?}");
+        assert!(rows.iter().all(|row| row.as_printed.is_some_and(|few| few.is_within)), "{rows:?}");
+        assert_eq!(rows.iter().map(|row| row.refit).collect::<Vec<_>>(), [None, Some(7.0)]);
+        let tally = Tally { within: 1, beyond: 1, open: 0, as_printed: 2, of_few_runs: 2 };
+        assert_eq!(Tally::of(&rows, None, false), tally);
+        assert_eq!(beyond(&rows, Some("y")), (0, 0));
+    }
+
+    #[test]
+    fn an_input_is_judged_once_for_its_experiment_and_apart() {
+        let rows = rows_of("inputs = [\"x\"]", [1.0, 1.0], [&[1.0, 1.0], &[9.0, 9.0]]);
+        assert_eq!(rows.iter().map(Row::word).collect::<Vec<_>>(), ["within", ""]);
+        assert_eq!(
+            (Tally::of(&rows, None, false).all(), Tally::of(&rows, None, true).all()),
+            (0, 1)
+        );
+    }
+
+    #[test]
+    fn a_printed_zero_of_counts_is_judged_by_its_probability() {
+        let seldom: Vec<f64> = (0..40).map(|n| if n % 4 == 0 { 1.0 } else { 0.0 }).collect();
+        let rows = rows_of("counts = [\"x\"]", [0.0, 0.0], [&seldom, &[2.0; 40]]);
+        assert_eq!(rows.iter().map(Row::word).collect::<Vec<_>>(), ["within", "beyond"]);
+        // Of anything but a count only zero itself is near zero.
+        let rows = rows_of("", [0.0, 0.0], [&seldom, &[0.0; 40]]);
+        assert_eq!(rows.iter().map(Row::word).collect::<Vec<_>>(), ["beyond", "within"]);
+    }
+
+    #[test]
+    fn what_is_said_to_be_no_more_is_judged_on_one_side() {
+        let (low, high) = Tolerance::AtMost(0.1).band(10.0);
+        let shown = |samples: &[f64]| {
+            Estimate::of(samples).map(|ours| ours.shows(Said::Within { low, high }, "").0)
+        };
+        assert_eq!(shown(&[1.0, 1.1]), Some(Verdict::Holds));
+        assert_eq!(shown(&[12.0, 12.1]), Some(Verdict::Fails));
+    }
 }

@@ -1,16 +1,18 @@
 //! Parts of a paper that are not of experiments: what else their figures are of.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use dormouse_analysis::Sample;
-use dormouse_fit::{LifeQuery, Record, read_lifetimes};
+use dormouse_fit::{LifeQuery, read_lifetimes};
 use serde::{Deserialize, Serialize};
 
 use super::acc::{self, PriceFiles};
+use super::bathtub::{self, Evidence};
+use super::opie;
 use super::pattern::unique;
-use super::{bathtub, opie};
 use crate::sweep::{Sampled, Shared, SweepError, digest_of, digest_of_file};
 use dormouse_experiment::read_file;
 
@@ -31,24 +33,33 @@ pub enum Own {
 /// What was recorded and given, and a digest of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recorded {
-    lives: Option<Arc<Record>>,
+    lives: Arc<Evidence>,
     prices: Option<Arc<PriceFiles>>,
+    prices_by: acc::Settings,
     digest: Option<String>,
 }
 
 impl Recorded {
-    /// Reads a file of lifetimes with a row a VM, or a folder of prices.
-    pub(super) fn read(lives: Option<&Path>, prices: Option<&Path>) -> Result<Self, SweepError> {
-        let mut all = Self::default();
+    /// Reads a file of lifetimes with a row a VM, or a folder of prices, for which `set` has the settings.
+    pub(super) fn read(
+        lives: Option<&Path>,
+        prices: Option<&Path>,
+        set: &[String],
+    ) -> Result<Self, SweepError> {
+        let mut all = Self { prices_by: acc::Settings::read(set)?, ..Self::default() };
         if let Some(path) = lives {
             let query = LifeQuery::default();
-            all.lives = Some(Arc::new(read_file(path, |source| read_lifetimes(source, &query))?));
+            let record = read_file(path, |source| read_lifetimes(source, &query))?;
+            all.lives = Arc::new(Evidence::new(Some(record)));
             all.digest = digest_of_file(path);
         }
         if let Some(folder) = prices {
-            let prices = PriceFiles::read(folder)?;
+            let prices = PriceFiles::read(folder, &all.prices_by)?;
             all.digest = Some(prices.digest().to_owned());
             all.prices = Some(Arc::new(prices));
+        }
+        if !set.is_empty() {
+            all.digest = Some(digest_of(&(&all.digest, set)));
         }
         Ok(all)
     }
@@ -63,6 +74,10 @@ pub(super) struct Made {
     recorded: Recorded,
     /// What no chance has a part in, made once for all seeds.
     exact: OnceLock<Option<BTreeMap<String, f64>>>,
+    /// Jobs over prices, made once for all resamples of their record.
+    jobs: acc::Memory,
+    /// The most seeds that it is made under.
+    most_seeds: Option<u64>,
 }
 
 impl Own {
@@ -74,14 +89,27 @@ impl Own {
     /// What has to be made for these cells.
     pub(super) fn all(self, cells: &[String], recorded: &Recorded) -> impl Iterator<Item = Made> {
         let cases = cells.iter().filter_map(|cell| Some(cell.rsplit_once('/')?.0.to_owned()));
-        unique(cases).into_iter().map(move |case| {
-            let digest = digest_of(&(self, &case, &recorded.digest));
-            Made { own: self, case, digest, recorded: recorded.clone(), exact: OnceLock::new() }
-        })
+        unique(cases).into_iter().map(move |case| Made::new(self, case, recorded))
     }
 }
 
 impl Made {
+    fn new(own: Own, case: String, recorded: &Recorded) -> Self {
+        let digest = digest_of(&(own, &case, &recorded.digest));
+        let (recorded, exact) = (recorded.clone(), OnceLock::new());
+        Self { own, case, digest, recorded, exact, jobs: acc::Memory::default(), most_seeds: None }
+    }
+
+    /// The same under so many seeds at most.
+    pub(super) fn at_most(self, most_seeds: Option<u64>) -> Self {
+        Self { most_seeds, ..self }
+    }
+
+    /// The same of other cells, from what was recorded for these.
+    pub(super) fn named(&self, case: &str) -> Self {
+        Self::new(self.own, case.to_owned(), &self.recorded)
+    }
+
     /// The samples of each cell: the figure `opie/mean_us` is `mean_us` of that which ends with `opie`.
     pub(super) fn by_cell(&self, samples: &[Sample]) -> Vec<(String, Vec<Sample>)> {
         let figures = samples.iter().flat_map(|sample| sample.figures.keys());
@@ -118,7 +146,7 @@ impl Made {
     }
 
     fn of_lifetimes(&self, seed: u64) -> Option<BTreeMap<String, f64>> {
-        let record = self.recorded.lives.as_deref();
+        let record = &self.recorded.lives;
         let exact = self.exact.get_or_init(|| bathtub::exact(&self.case, record));
         let mut figures = exact.clone()?;
         figures.extend(bathtub::drawn(&self.case, record, seed)?);
@@ -135,12 +163,23 @@ impl Sampled for Made {
         &self.digest
     }
 
+    fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
+        let last = |most: u64| wanted.start().saturating_add(most.saturating_sub(1));
+        let last = self.most_seeds.map_or(*wanted.end(), |most| last(most).min(*wanted.end()));
+        *wanted.start()..=last
+    }
+
     fn run(&self, seed: u64, _: &Shared) -> Result<Sample, SweepError> {
         let figures = match self.own {
             Own::HostTables => opie::selections(&self.case, seed),
             Own::Latency => opie::latencies(&self.case, seed),
             Own::Lifetimes => self.of_lifetimes(seed),
-            Own::Prices => acc::simulated(&self.case, self.recorded.prices.as_deref(), seed)?,
+            Own::Prices => {
+                let Recorded { prices, prices_by, .. } = &self.recorded;
+                let records = prices.as_deref();
+                let given = acc::Given { records, settings: prices_by, memory: &self.jobs };
+                acc::simulated(&self.case, given, seed)?
+            }
         };
         let unknown =
             || SweepError::BadInput(format!("{}: the data file has no such case", self.case));

@@ -72,6 +72,20 @@ pub struct Paper {
     /// The cells of bags that are run live.
     #[serde(default)]
     pub live: Vec<String>,
+    /// The reading that explains most of the paper, as a search found it.
+    pub best: Option<Best>,
+    /// The scheduler whose figures stand beside the printed ones of every other.
+    pub beside: Option<String>,
+}
+
+/// The reading of a paper that explains most of what it printed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Best {
+    /// Names of the reading's factors; `NAME@SCHEDULER` is one for the cells of that scheduler alone.
+    pub factors: Vec<String>,
+    /// Command whose search found the reading.
+    pub command: String,
 }
 
 /// A table or figure.
@@ -95,12 +109,17 @@ pub struct Part {
     /// What they are over: how the word of a case begins that says it, and what it is called.
     #[serde(default = "loads")]
     pub over: (String, String),
+    /// The most seeds that its cells are run under, if it is not of experiments: more would take long and show no more.
+    pub seeds: Option<u64>,
     /// It is not of experiments: what its figures are of. Their case is the words of a cell but the last.
     pub own: Option<Own>,
     /// The readings are searched for the one that explains most of these figures, and of the claims. It
     /// takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
+    /// Whether the part is made only when it is asked for by name: no claim rests on it.
+    #[serde(default)]
+    pub by_name: bool,
 }
 
 const fn ten_seeds() -> u64 {
@@ -231,6 +250,10 @@ pub struct Claim {
     /// The paper does not say it: ours is for comparison, and there is no verdict.
     #[serde(default)]
     pub silent: bool,
+    /// A word of the cells' names and the word that names, in its place, resamples of the record that they are of: the
+    /// interval covers how far these lie apart, beside how far the samples do.
+    #[serde(default)]
+    pub resamples: Option<[String; 2]>,
     /// For a break-even: the costs of the cells in seconds, in their order.
     #[serde(default)]
     pub costs: Vec<f64>,
@@ -244,9 +267,6 @@ pub enum Measure {
     Value,
     /// The smallest of the samples: what is said of every run.
     Worst,
-    /// The figure itself, of which each sample is a resample of the whole: how far they lie apart, and not
-    /// their number, says how well it is known.
-    Resampled,
     /// By how many per cent `of` is lower than `than`.
     PercentBelow,
     /// By how many per cent it is higher.
@@ -266,7 +286,7 @@ impl Measure {
     /// It, of a sample of `of` and one of `than`.
     pub(super) fn of(self, [of, than]: [f64; 2]) -> f64 {
         match self {
-            Self::Value | Self::Worst | Self::Resampled | Self::Slope => of,
+            Self::Value | Self::Worst | Self::Slope => of,
             Self::Less => than - of,
             Self::Ratio => of / than,
             Self::PercentAbove => 100.0 * (of / than - 1.0),
@@ -314,9 +334,16 @@ pub struct Factor {
     /// What it sets: of which cells, and the settings.
     #[serde(default)]
     pub set: BTreeMap<String, Vec<String>>,
+    /// Words in the names of cells that are not of experiments, and the word in the place of each: of which cells, and the two
+    /// words.
+    #[serde(default)]
+    pub words: BTreeMap<String, [String; 2]>,
     /// Figures that it takes another for, of the same runs.
     #[serde(default)]
     pub metrics: BTreeMap<String, String>,
+    /// Cells that it takes others for, which are made as well: a pattern, and one that stands for as many.
+    #[serde(default)]
+    pub cells: BTreeMap<String, String>,
     /// Not a way to read the paper, but what something costs: it explains nothing.
     #[serde(default)]
     pub counterfactual: bool,
@@ -328,6 +355,12 @@ pub struct Factor {
     /// To how many changes of the text it comes.
     #[serde(default = "one")]
     pub changes: usize,
+    /// Whether one scheduler may have the factor and another not: a search tries it for each by itself.
+    #[serde(default)]
+    pub each_scheduler: bool,
+    /// The only scheduler whose cells have the factor; `None`: all that its patterns name.
+    #[serde(skip)]
+    pub only: Option<String>,
 }
 
 const fn one() -> usize {
@@ -358,9 +391,17 @@ impl Ground {
 }
 
 impl Factor {
-    /// Whether both can be made at once: they set nothing in common.
+    /// Whether both can be made at once: they set nothing in common, or not of the same scheduler.
     pub(super) fn goes_with(&self, other: &Self) -> bool {
-        self.keys().is_disjoint(&other.keys())
+        let are_apart = self.only.is_some() && other.only.is_some() && self.only != other.only;
+        are_apart || self.keys().is_disjoint(&other.keys())
+    }
+
+    /// The factor for the cells of one scheduler alone.
+    pub(super) fn only_of(&self, scheduler: &str) -> Self {
+        let name = format!("{}@{scheduler}", self.name);
+        let about = format!("{} (of {scheduler} alone)", self.about);
+        Self { name, about, only: Some(scheduler.to_owned()), ..self.clone() }
     }
 
     fn keys(&self) -> BTreeSet<&str> {
@@ -395,9 +436,10 @@ impl Paper {
         self
     }
 
-    /// The parts that are asked for: all that don't search, or the one of this name.
+    /// The parts that are asked for: all that need not be asked for by name and don't search, or the one of this name.
     pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
-        let asked = |p: &&Part| part.map_or(p.search.is_empty(), |name| p.name == name);
+        let asked =
+            |p: &&Part| part.map_or(p.search.is_empty() && !p.by_name, |name| p.name == name);
         self.parts.iter().filter(asked).collect()
     }
 
@@ -437,12 +479,39 @@ impl Paper {
 
     /// What a factor sets of a cell.
     pub(super) fn settings(&self, factor: &Factor, case: &str) -> Vec<String> {
+        let only = factor.only.as_deref();
+        if only.is_some_and(|only| case.rsplit('/').next() != Some(only)) {
+            return Vec::new();
+        }
         self.of_case(&factor.set, case).cloned().collect()
+    }
+
+    /// The cells that a factor takes others for, and these.
+    pub(super) fn stand_ins(&self, factor: &Factor) -> BTreeMap<String, String> {
+        let pairs = factor.cells.iter();
+        pairs
+            .flat_map(|(of, others)| self.expand(of).into_iter().zip(self.expand(others)))
+            .collect()
     }
 
     /// The factor of this name.
     pub(super) fn factor(&self, name: &str) -> Option<&Factor> {
         self.factors.iter().find(|factor| factor.name == name)
+    }
+
+    /// The factors of the best reading that is recorded.
+    ///
+    /// # Errors
+    ///
+    /// The name that no factor has.
+    pub(super) fn best_factors(&self, best: &Best) -> Result<Vec<Factor>, String> {
+        let named = |name: &String| {
+            let (whole, only) =
+                name.split_once('@').map_or((&**name, None), |(n, of)| (n, Some(of)));
+            let factor = self.factor(whole).ok_or_else(|| name.clone())?;
+            Ok(only.map_or_else(|| factor.clone(), |only| factor.only_of(only)))
+        };
+        best.factors.iter().map(named).collect()
     }
 
     /// The printed value of a figure in a cell, and the table that it stands in.
@@ -488,6 +557,10 @@ impl Paper {
                     name: with(&claim.name),
                     of: with(&claim.of),
                     than: claim.than.as_deref().map(with),
+                    resamples: claim
+                        .resamples
+                        .as_ref()
+                        .map(|pair| [with(&pair[0]), with(&pair[1])]),
                     figure: claim.figure.get(n).copied().into_iter().collect(),
                     each: Vec::new(),
                     ..claim.clone()
@@ -564,11 +637,21 @@ mod tests {
                 assert!(one, "{}: neither of a figure nor of order, or both", claim.says);
                 assert_eq!(of_figure, claim.relative.is_some(), "{}", claim.says);
             }
+            let best = paper.best.as_ref().map(|best| paper.best_factors(best));
+            assert!(best.is_none_or(|factors| factors.is_ok()), "{name}: the best reading");
             for (factor, pattern) in
                 paper.factors.iter().flat_map(|f| f.set.keys().map(move |pattern| (f, pattern)))
             {
                 let any = cases.iter().any(|case| matches(pattern, case, &paper.lists));
                 assert!(any, "{}: {pattern} is no cell", factor.name);
+            }
+            for (factor, (of, others)) in
+                paper.factors.iter().flat_map(|f| f.cells.iter().map(move |pair| (f, pair)))
+            {
+                let [of, others] = [of, others].map(|pattern| paper.expand(pattern));
+                assert_eq!(of.len(), others.len(), "{}", factor.name);
+                let unknown = of.iter().chain(&others).find(|case| !cases.contains(*case));
+                assert_eq!(unknown, None, "{}: that is no cell", factor.name);
             }
         }
     }

@@ -8,9 +8,9 @@ use super::own::{Made, Recorded};
 use super::paper::{Factor, Paper, Part};
 use super::pattern::{matches, unique};
 use super::price_notes::{self, PriceNotes};
-use super::readings::{Maker, Reading};
+use super::readings::{Maker, Reading, check_seeds};
 use super::results::Results;
-use super::{named, report};
+use super::{named, own_readings, report};
 use crate::sweep::{Cell, Folder, Reproduction, Shard, Shared, Spec, SweepError, Work};
 
 /// Is told the stage, and how many of how many runs of it are done.
@@ -50,6 +50,8 @@ pub struct Finished {
     pub trials: Vec<Reading>,
     /// The paper's presets, the text first; of a search the readings that explain most, ours first.
     pub read: Vec<Reading>,
+    /// The best reading that a search found before, where it is recorded and nothing else is asked for.
+    pub best: Option<Reading>,
     /// What is left out, and what it needs.
     pub without: Vec<(String, String)>,
     /// The records of prices that it is made of.
@@ -153,12 +155,13 @@ impl<'a> Asked<'a> {
 
     /// What is made of the parts that are not of experiments, but for what is left out.
     fn own(&self) -> Result<Vec<Made>, SweepError> {
-        let Reproduction { lifetimes, prices, .. } = self.spec;
-        let recorded = Recorded::read(lifetimes.as_deref(), prices.as_deref())?;
+        let Reproduction { lifetimes, prices, own_set, .. } = self.spec;
+        let recorded = Recorded::read(lifetimes.as_deref(), prices.as_deref(), own_set)?;
         let of = |part: &&Part| {
             let mut cases = self.paper.cells_of(part);
             cases.retain(|case| !self.is_without(case));
-            Some(part.own?.all(&cases, &recorded).collect::<Vec<_>>())
+            let all = part.own?.all(&cases, &recorded);
+            Some(all.map(|made| made.at_most(part.seeds)).collect::<Vec<_>>())
         };
         let all = self.parts.iter().filter_map(of).flatten();
         let mut seen = BTreeSet::new();
@@ -211,6 +214,9 @@ impl Request {
                  leave out --shard",
                 paper.name, part.name
             )));
+        }
+        if asked.parts.iter().any(|part| !part.search.is_empty()) {
+            check_seeds(spec.trial_seeds)?;
         }
         for folder in &self.live {
             LiveRun::read(folder)?;
@@ -266,12 +272,23 @@ impl Request {
         }
         let all: Vec<String> = cells.iter().map(|cell| cell.case.clone()).collect();
         let of_own = own.iter().zip(of_own).flat_map(|(of, samples)| of.by_cell(&samples));
-        let results = Results::new(all.iter().cloned().zip(samples).chain(of_own));
+        let beside: Vec<_> = of_own.collect();
+        let of_cells = all.iter().cloned().zip(samples);
+        let results = Results::new(of_cells.chain(beside.iter().cloned()));
         let (presets, others): (Vec<_>, Vec<_>) =
             asked.readings.iter().cloned().partition(|factor| factor.preset);
         let ours = Reading::of(paper, parts, presets, &results);
 
         // What is read otherwise is made where everything comes together, whatever the shards.
+        let (mut trials, mut tried) = (Vec::new(), Vec::new());
+        let by_words = paper.factors.iter().any(|factor| !factor.words.is_empty());
+        if all.is_empty() && by_words && spec.trial_seeds > 0 {
+            let mut told = |n, of| progress("factors", n, of);
+            let work = Work { threads, ..work(spec.trial_seeds, Some(Shard::ALL)) };
+            let run = |tried: &[Made]| work.run(tried, folder, &mut told);
+            let cases = about(paper, &ours);
+            (trials, tried) = own_readings::each_alone((paper, parts), (&own, &cases), run)?;
+        }
         let mut made: Vec<(Vec<Cell>, u64)> = Vec::new();
         let mut run = |stage: &str, cells: Vec<Cell>, count: u64| {
             let mut told = |n, of| progress(stage, n, of);
@@ -286,28 +303,41 @@ impl Request {
             let tried = of.iter().flat_map(|factor| paper.settings(factor, case));
             [ours, asked.chosen(&spec.trial_set, case), tried.collect()].concat()
         };
-        let (mut trials, mut read) = (Vec::new(), Vec::new());
+        let (mut read, mut best) = (Vec::new(), None);
         if parts.iter().any(|part| !part.search.is_empty()) {
-            let run = |cells, count| run("readings", cells, count);
-            let mut maker = Maker { paper, parts, cases: all, settings: trial, run };
+            let mut maker = Maker { paper, parts, cases: all, beside, settings: trial, run };
             read = maker.search(spec.trial_seeds, spec.seeds)?;
         } else {
-            if spec.trial_seeds > 0 {
-                // What is not of experiments has nothing that could be set.
+            if spec.trial_seeds > 0 && trials.is_empty() {
+                // What is not of experiments has nothing that could be set: other cells may stand for it.
                 let mut cases = about(paper, &ours);
                 cases.retain(|case| all.contains(case));
-                let run = |cells, count| run("factors", cells, count);
-                let mut maker = Maker { paper, parts, cases, settings: trial, run };
+                let beside = beside.clone();
+                let mut maker =
+                    Maker { paper, parts, cases, beside, settings: trial, run: &mut run };
                 trials = maker.each_alone(spec.trial_seeds)?;
             }
             let other = asked.other_presets();
             if !other.is_empty() {
-                let run = |cells, count| run("presets", cells, count);
-                let mut maker = Maker { paper, parts, cases: all, settings: preset, run };
+                let (cases, beside) = (all.clone(), Vec::new());
+                let mut maker =
+                    Maker { paper, parts, cases, beside, settings: preset, run: &mut run };
                 let other = other.into_iter().map(|preset| preset.cloned().into_iter().collect());
-                read = maker.make(other.collect(), spec.seeds)?;
+                read = maker.make("presets", other.collect(), spec.seeds)?;
                 read.push(ours.clone());
                 read.sort_by_key(|reading| !reading.factors.is_empty());
+            }
+            // The best reading is of the text: it stands beside ours only where that is plain.
+            if let Some(known) = paper.best.as_ref().filter(|_| asked.readings.is_empty()) {
+                let factors = paper.best_factors(known).map_err(|name| {
+                    let what = format!("the data file of {}: its best reading", paper.name);
+                    SweepError::BadInput(format!(
+                        "{what} has a factor {name} that it does not know"
+                    ))
+                })?;
+                let mut maker =
+                    Maker { paper, parts, cases: all, beside, settings: trial, run: &mut run };
+                best = maker.make("the best reading", vec![factors], spec.seeds)?.pop();
             }
         }
 
@@ -337,6 +367,7 @@ impl Request {
             ours,
             trials,
             read,
+            best,
             without: asked.left_out(),
             price_records: price_notes::of(&cells, &own),
             charts,
@@ -345,7 +376,9 @@ impl Request {
         report::write(&done, folder)?;
         let all = std::iter::once((&cells, spec.seeds)).chain(made.iter().map(|(c, n)| (c, *n)));
         let cells = all.flat_map(|(cells, n)| cells.iter().map(move |cell| (cell as _, until(n))));
-        folder.settle(cells.chain(own.iter().map(|of| (of as _, until(spec.seeds)))))?;
+        let own = own.iter().map(|of| (of as _, until(spec.seeds)));
+        let tried = tried.iter().map(|of| (of as _, until(spec.trial_seeds)));
+        folder.settle(cells.chain(own).chain(tried))?;
         Ok(Some(done))
     }
 }

@@ -14,21 +14,28 @@ pub struct Results {
     samples: BTreeMap<String, Vec<Sample>>,
     /// Figures that others are taken for.
     instead: BTreeMap<String, String>,
+    /// Cells that others are taken for.
+    stand_ins: BTreeMap<String, String>,
 }
 
 impl Results {
     /// These cells with their samples.
     pub(super) fn new(samples: impl IntoIterator<Item = (String, Vec<Sample>)>) -> Self {
-        Self { samples: samples.into_iter().collect(), instead: BTreeMap::new() }
+        Self { samples: samples.into_iter().collect(), ..Self::default() }
     }
 
-    /// The same with other figures in place of some.
-    pub(super) fn with(self, instead: BTreeMap<String, String>) -> Self {
-        Self { instead, ..self }
+    /// The same with other figures and other cells in place of some.
+    pub(super) fn with(
+        self,
+        instead: BTreeMap<String, String>,
+        stand_ins: BTreeMap<String, String>,
+    ) -> Self {
+        Self { instead, stand_ins, ..self }
     }
 
     /// The samples of a cell.
     pub fn samples(&self, case: &str) -> Option<&[Sample]> {
+        let case = self.stand_ins.get(case).map_or(case, String::as_str);
         self.samples.get(case).map(Vec::as_slice)
     }
 
@@ -69,6 +76,16 @@ pub(super) mod tests {
             ((*case).to_owned(), values.iter().map(sample).collect())
         };
         Results::new(cells.iter().map(cell))
+    }
+
+    #[test]
+    fn a_cell_and_a_figure_may_stand_for_others() {
+        let results = of_runs("x", &[("a", &[1.0]), ("b", &[2.0])]);
+        let pair = |of: &str, other: &str| [(of.to_owned(), other.to_owned())].into();
+        let read = results.with(pair("y", "x"), pair("a", "b"));
+        let ours = |case, metric| read.ours(case, metric).map(|ours| ours.mean);
+        assert_eq!([ours("a", "x"), ours("b", "x"), ours("a", "y")], [Some(2.0); 3]);
+        assert_eq!(ours("a", "z"), None);
     }
 
     #[test]

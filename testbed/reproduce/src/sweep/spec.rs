@@ -27,6 +27,9 @@ pub struct Reproduction {
     pub readings: Vec<String>,
     /// Settings of every cell, `key=value`.
     pub set: Vec<String>,
+    /// Settings of what is not of experiments, `key=value`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_set: Vec<String>,
     /// Settings of some: the cells, and `key=value`.
     pub of_cells: Vec<(String, String)>,
     /// Cells that are left out, each with what they need.

@@ -1,29 +1,49 @@
-//! What becomes of jobs under each scheme.
+//! What becomes of jobs under each scheme, case by case.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use dormouse_cloud::{PriceModel, PriceStatistics, PriceTrace};
-use dormouse_model::Knows;
-use dormouse_spot::{Outcome, SpotJob, SpotRecord, SpotScheme};
+use dormouse_spot::SpotRecord;
 use dormouse_units::{Ppm, Price, Span, Stream, Time};
 
-use super::PriceFiles;
+use super::blocks;
+use super::means::JobSums;
 use super::starts::starts;
-use super::sweep::{self, Series};
+use super::sweep::{self, Series, WeeksOfTypes};
+use super::variant::Variant;
+use super::{PriceFiles, Settings};
 use crate::sweep::SweepError;
-
-/// The paper's job.
-const WORK: Span = Span::from_secs(500 * 60);
 
 /// Jobs of a sample.
 const STARTS: usize = 20;
 
+/// How often a job begins where weeks are drawn anew: at all times of the day.
+const EVERY: Span = Span::from_secs(3 * 3_600);
+
+/// What was made of a case once, for all of its resamples.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    weeks: OnceLock<Option<Vec<JobSums>>>,
+    types: WeeksOfTypes,
+}
+
+/// What jobs are made of, whatever their case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Given<'a> {
+    /// The records of prices; `None`: none are given, and only generated ones can be had.
+    pub(crate) records: Option<&'a PriceFiles>,
+    /// The job, and the part of the records that is used.
+    pub(crate) settings: &'a Settings,
+    /// What was made of the case before.
+    pub(crate) memory: &'a Memory,
+}
+
 /// The figures of a case such as `eu-west-1.linux.m1.xlarge/standard/bid-0.320`: `acc/cost_usd`, and more.
 /// `None`: there is no such case.
 ///
-/// Jobs begin at times that are drawn over the record, the same for all bids, times of the job and schemes.
-/// Means are over those that are done by its end under OPT, HOUR, ADAPT and ACC; those of NONE and EDGE, which
-/// may never be done at a low bid, are over those of them that they do, too.
+/// Jobs begin at times that are drawn over the record, the same for all bids, times of the job and schemes; where weeks of the
+/// record are drawn anew ([`blocks`]), at regular times. [`Variant::named`] has the words in the middle.
 ///
 /// `all-bids` in place of a bid stands for all of the paper's, and `folder` in place of a series for all that there
 /// are records of.
@@ -33,28 +53,42 @@ const STARTS: usize = 20;
 /// There is no record of its prices.
 pub(crate) fn simulated(
     case: &str,
-    records: Option<&PriceFiles>,
+    given: Given<'_>,
     seed: u64,
 ) -> Result<Option<BTreeMap<String, f64>>, SweepError> {
     let words: Vec<&str> = case.split('/').collect();
-    match (&words[..], records) {
-        (&[GENERATED, times, level], _) => {
+    let &[series, word, level] = &words[..] else { return Ok(None) };
+    let Some(variant) = Variant::named(word, given.settings.job) else { return Ok(None) };
+    match (series, level, given.records) {
+        (GENERATED, _, _) => {
             let trace = generated().trace(LENGTH, &mut Stream::new(seed, "generated prices", 0));
-            Ok(figures(GENERATED, (&trace, Time::ZERO + LENGTH), (times, level), seed))
+            Ok(drawn(GENERATED, (&trace, Time::ZERO + LENGTH), (&variant, level), seed))
         }
-        (&[series, times, ALL_BIDS], Some(records)) => {
-            let all: Vec<Series<'_>> = match series {
-                FOLDER => records.all().collect(),
-                _ => {
-                    let (trace, until) = records.of(series)?;
-                    vec![(series, trace, until)]
-                }
-            };
-            Ok(job(times).map(|job| sweep::figures(&all, &job, seed)))
+        (FOLDER, ALL_BIDS, Some(records)) => {
+            let all: Vec<Series<'_>> = records.all().collect();
+            Ok(Some(match variant.block {
+                Some(block) => given.memory.types.resampled(&all, &variant.job, (seed, block)),
+                None => sweep::figures(&all, &variant.job, seed),
+            }))
         }
-        (&[series, times, level], Some(records)) => {
+        (_, _, Some(records)) => {
             let (trace, until) = records.of(series)?;
-            Ok(figures(series, (trace, until), (times, level), seed))
+            Ok(match (level, variant.block) {
+                (ALL_BIDS, None) => {
+                    Some(sweep::figures(&[(series, trace, until)], &variant.job, seed))
+                }
+                (ALL_BIDS, Some(_)) => None,
+                (_, None) => drawn(series, (trace, until), (&variant, level), seed),
+                (_, Some(block)) => {
+                    let make = || by_week((trace, until), (&variant, level));
+                    given
+                        .memory
+                        .weeks
+                        .get_or_init(make)
+                        .as_deref()
+                        .map(|weeks| joined(weeks, (seed, block)))
+                }
+            })
         }
         _ => Ok(None),
     }
@@ -102,49 +136,43 @@ fn generated() -> PriceModel {
     }
 }
 
-fn figures(
+/// The figures of jobs that begin at times drawn by this seed.
+fn drawn(
     series: &str,
     (trace, until): (&PriceTrace, Time),
-    (times, level): (&str, &str),
+    (variant, level): (&Variant, &str),
     seed: u64,
 ) -> Option<BTreeMap<String, f64>> {
+    let (trace, until) = variant.part(trace, until)?;
+    let record = SpotRecord::new(&trace, bid(level, &trace, until)?, until);
+    let mut sums = JobSums::default();
+    for start in starts(seed, series, until).take(STARTS) {
+        sums.run(&variant.job, &record, start);
+    }
+    Some(sums.figures())
+}
+
+/// Sums over the jobs of each week of a record, which begin at regular times.
+fn by_week(
+    (trace, until): (&PriceTrace, Time),
+    (variant, level): (&Variant, &str),
+) -> Option<Vec<JobSums>> {
     let record = SpotRecord::new(trace, bid(level, trace, until)?, until);
-    let job = job(times)?;
-    let starts = starts(seed, series, until).take(STARTS);
-    let all: Vec<[Option<Outcome>; 6]> =
-        starts.map(|start| SpotScheme::ALL.map(|scheme| job.run(scheme, &record, start))).collect();
-    let is_done = |outcomes: &&[Option<Outcome>; 6]| {
-        let mut each = SpotScheme::ALL.iter().zip(outcomes.iter());
-        each.all(|(scheme, outcome)| scheme.may_never_end() || outcome.is_some())
-    };
-    let compared: Vec<_> = all.iter().filter(is_done).collect();
-    let mut figures = BTreeMap::new();
-    for (n, scheme) in SpotScheme::ALL.into_iter().enumerate() {
-        let done: Vec<&Outcome> = compared.iter().filter_map(|all| all[n].as_ref()).collect();
-        let by_itself = all.iter().filter(|all| all[n].is_some()).count();
-        let mut add = |figure: &str, value: f64| {
-            figures.insert(format!("{}/{figure}", scheme.name().to_lowercase()), value);
-        };
-        add("done_pct", 100.0 * part(by_itself, STARTS));
-        add("compared_pct", 100.0 * part(compared.len(), STARTS));
-        if done.is_empty() {
-            continue;
-        }
-        let mean = |of: &dyn Fn(&Outcome) -> f64| {
-            done.iter().map(|outcome| of(outcome)).sum::<f64>() / number(done.len())
-        };
-        let minutes = |span: Span| span.as_secs_f64() / 60.0;
-        add("cost_usd", mean(&|of| of.cost.as_usd()));
-        add("time_min", mean(&|of| minutes(of.took)));
-        add("product", mean(&|of| of.cost.as_usd() * minutes(of.took) / 60.0));
-        add("lost_min", mean(&|of| minutes(of.lost)));
-        add("checkpoints", mean(&|of| of.checkpoints.into()));
-        add("restarts", mean(&|of| of.restarts.into()));
-        if scheme == SpotScheme::Acc {
-            add("unkept", mean(&|of| of.unkept.into()));
+    let mut weeks: Vec<JobSums> = Vec::new();
+    for start in blocks::regular(until, EVERY) {
+        weeks.resize_with(blocks::week_of(start) + 1, JobSums::default);
+        if let Some(week) = weeks.last_mut() {
+            week.run(&variant.job, &record, start);
         }
     }
-    Some(figures)
+    Some(weeks)
+}
+
+/// The figures of the weeks that are drawn by this seed in blocks of so many.
+fn joined(weeks: &[JobSums], (seed, block): (u64, usize)) -> BTreeMap<String, f64> {
+    let mut sums = JobSums::default();
+    blocks::drawn(seed, weeks.len(), block).into_iter().for_each(|week| sums.join(&weeks[week]));
+    sums.figures()
 }
 
 /// `bid-0.320`, dollars an hour; or `available-50`: the least bid at which an instance can be had for half of the time.
@@ -156,54 +184,51 @@ fn bid(level: &str, trace: &PriceTrace, until: Time) -> Option<Price> {
     Some(PriceStatistics::of(trace, until)?.quantile(percent / 100.0))
 }
 
-/// `standard`; `adapt-oracle`, whose ADAPT knows the whole record; or one of t_c, t_r and t_w in minutes in place of
-/// the standard one: `tc-10`.
-fn job(times: &str) -> Option<SpotJob> {
-    let job = SpotJob::of(WORK);
-    match times {
-        "standard" => return Some(job),
-        "adapt-oracle" => return Some(SpotJob { knows: Knows::WholeRecord, ..job }),
-        _ => {}
-    }
-    let (which, minutes) = times.split_once('-')?;
-    let span = Span::from_secs(60 * minutes.parse::<u64>().ok()?);
-    Some(match which {
-        "tc" => SpotJob { checkpoint: span, ..job },
-        "tr" => SpotJob { restart: span, ..job },
-        "tw" => SpotJob { look: span, ..job },
-        _ => return None,
-    })
-}
-
-fn part(n: usize, of: usize) -> f64 {
-    number(n) / number(of)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "jobs are few")]
-const fn number(n: usize) -> f64 {
-    n as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn figures_of(case: &str) -> BTreeMap<String, f64> {
+        let (settings, memory) = (Settings::default(), Memory::default());
+        let given = Given { records: None, settings: &settings, memory: &memory };
+        simulated(case, given, 1).ok().flatten().expect("it needs no records")
+    }
+
     #[test]
-    fn times_of_a_job_are_read_and_the_oracle_changes_adapt_alone() {
-        let minutes = |n: u64| Span::from_secs(60 * n);
-        let read = |times| job(times).map(|job| (job.checkpoint, job.restart, job.look, job.knows));
-        let past = Knows::Past;
-        assert_eq!(read("standard"), Some((minutes(5), minutes(5), minutes(1), past)));
-        assert_eq!(read("tc-10"), Some((minutes(10), minutes(5), minutes(1), past)));
-        assert_eq!(read("tw-2"), Some((minutes(5), minutes(5), minutes(2), past)));
-        assert_eq!([read("tx-2"), read("tc-x"), read("oracle")], [None; 3]);
-        let [learns, knows] = ["standard", "adapt-oracle"].map(|times| {
-            let case = format!("{GENERATED}/{times}/available-50");
-            simulated(&case, None, 1).ok().flatten().expect("it needs no records")
-        });
+    fn the_oracle_changes_adapt_alone() {
+        let [learns, knows] = ["standard", "adapt-oracle"]
+            .map(|word| figures_of(&format!("{GENERATED}/{word}/available-50")));
         let differ = learns.iter().filter(|(name, value)| knows[*name] != **value);
         let differ: Vec<_> = differ.map(|(name, _)| name.as_str()).collect();
         assert!(differ.contains(&"adapt/lost_min"), "{differ:?}");
         assert!(differ.iter().all(|name| name.starts_with("adapt/")), "{differ:?}");
+    }
+
+    /// Where every week is like every other, drawing them anew changes nothing; where they differ, resamples do.
+    #[test]
+    fn resamples_differ_as_much_as_weeks_do() {
+        let cents = |n: u64| Price::from_nanos_per_hour(n * 10_000_000);
+        let hour = |h: u64| Time::from_secs(3_600 * h);
+        let (until, job) = (hour(168 * 20), Settings::default().job);
+        // Above the bid for four hours of every twelve; in the second record every other week only.
+        let record = |is_quiet: fn(u64) -> bool| {
+            let spikes = (0..14 * 20).filter(|n| !is_quiet(n / 14));
+            let steps =
+                spikes.flat_map(|n| [(hour(12 * n), cents(5)), (hour(12 * n + 8), cents(50))]);
+            let first = [(Time::ZERO, cents(5))];
+            PriceTrace::new(first.into_iter().chain(steps).collect())
+        };
+        let variant = Variant::named("resampled", job).expect("a word");
+        let spread = |trace: &PriceTrace| {
+            let weeks = by_week((trace, until), (&variant, "bid-0.100")).expect("a bid");
+            assert_eq!(weeks.len(), 20);
+            let cost = |seed| joined(&weeks, (seed, 4))["acc/cost_usd"];
+            let all: Vec<f64> = (1..30).map(cost).collect();
+            let mean = all.iter().sum::<f64>() / 29.0;
+            all.iter().map(|x| (x - mean).abs()).fold(0.0, f64::max) / mean
+        };
+        let (same, other) = (spread(&record(|_| false)), spread(&record(|week| week % 8 < 4)));
+        assert!(same < 0.02, "{same}");
+        assert!(other > 3.0 * same.max(0.01), "{other} {same}");
     }
 }

@@ -3,14 +3,19 @@
 //!
 //! A case is whose prices, which times of the job, and which bid or all of them; the words of a figure are the schemes.
 
+mod blocks;
 mod cases;
+mod means;
 mod records;
+mod settings;
 mod starts;
 mod sweep;
 mod tally;
+mod variant;
 
-pub(super) use cases::{check, simulated};
+pub(super) use cases::{Given, Memory, check, simulated};
 pub(super) use records::PriceFiles;
+pub(super) use settings::Settings;
 
 /// The data file.
 pub(super) const DATA: &str = include_str!("paper.toml");

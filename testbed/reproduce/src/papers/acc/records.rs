@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dormouse_cloud::{PriceTrace, looks_like_prices};
+use dormouse_cloud::{PriceRecord, PriceTrace, looks_like_prices};
 use dormouse_documents::InputError;
 use dormouse_units::{Span, Time};
 
 use super::super::price_notes::NO_PRICES;
+use super::Settings;
 use crate::sweep::{SweepError, digest_of, digest_of_file};
 use dormouse_experiment::{Pick, Place, PriceSeries, all_series, read_file, without_ending};
 
@@ -22,12 +23,13 @@ pub(crate) struct PriceFiles {
 
 impl PriceFiles {
     /// All files of a folder that are of spot prices, whatever their form and ending; hidden ones left out. A file
-    /// of several series has several records, named after it and them.
+    /// of several series has several records, named after it and them. Of each the part is taken that is set; what has
+    /// no prices in it is left out, with a note.
     ///
     /// # Errors
     ///
     /// It can't be read, has no such file, or one of them is broken.
-    pub(crate) fn read(folder: &Path) -> Result<Self, SweepError> {
+    pub(crate) fn read(folder: &Path, settings: &Settings) -> Result<Self, SweepError> {
         let unreadable = |error| SweepError::from(InputError::unreadable(folder, &error));
         let (mut all, mut digests, mut notes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for entry in std::fs::read_dir(folder).map_err(unreadable)? {
@@ -49,9 +51,15 @@ impl PriceFiles {
             let is_one = several.len() == 1;
             several.retain(|it| is_one || it.length > Span::ZERO);
             for PriceSeries { name: of, record, length } in several {
-                let trace = record.from(Span::ZERO).unwrap_or_default();
                 let name = if is_one { name.clone() } else { format!("{name} {of}") };
-                all.insert(name, (trace, Time::ZERO + length));
+                let part = settings.part(record.dates(), length);
+                let part = part.and_then(|(from, until)| Some((record.from(from)?, until)));
+                match part {
+                    Some(part) => drop(all.insert(name, part)),
+                    // A record of a single price has no part, and is as it was.
+                    None if settings.takes_all() => drop(all.insert(name, single(&record))),
+                    None => odd.push(format!("{name} has no prices between --from and --until")),
+                }
             }
             let place = format!("{}: ", path.display());
             let odd = odd.iter().map(|what| what.strip_prefix(&place).unwrap_or(what).to_owned());
@@ -60,8 +68,16 @@ impl PriceFiles {
         }
         if all.is_empty() {
             let place = Place::of(&folder.display().to_string());
-            let remedy = "give a folder of records such as eu-west-1.linux.m1.xlarge.csv";
-            let what = "it has no files of spot prices";
+            let (what, remedy) = match settings.takes_all() {
+                true => (
+                    "it has no files of spot prices",
+                    "give a folder of records such as eu-west-1.linux.m1.xlarge.csv",
+                ),
+                false => (
+                    "none of its records has prices between --from and --until",
+                    "give dates that they have, or a length of time after their first price",
+                ),
+            };
             return Err(InputError::new(&place, what, remedy).into());
         }
         Ok(Self { folder: folder.to_path_buf(), all, notes, digest: digest_of(&digests) })
@@ -95,6 +111,11 @@ impl PriceFiles {
             InputError::new(&at, what, "add it, or make a part that does not need it").into()
         })
     }
+}
+
+/// A record of a single price, which says nothing.
+fn single(record: &PriceRecord) -> (PriceTrace, Time) {
+    (record.from(Span::ZERO).unwrap_or_default(), Time::ZERO)
 }
 
 /// Whether a file has prices.

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
+use std::sync::OnceLock;
 
 use dormouse_cloud::{PriceStatistics, PriceTrace};
-use dormouse_spot::{SpotJob, SpotRecord, SpotScheme};
-use dormouse_units::{Price, Time};
+use dormouse_spot::{Outcome, SpotJob, SpotRecord, SpotScheme};
+use dormouse_units::{Price, Span, Time};
 
+use super::blocks;
 use super::starts::starts;
 use super::tally::{ACC, Beside, METRICS, SCHEMES, Tally};
 
@@ -19,13 +21,63 @@ const STARTS: usize = 10;
 /// The record of a type: its name, its prices, and until when they are known.
 pub(super) type Series<'a> = (&'a str, &'a PriceTrace, Time);
 
+/// How often a job begins on each type where weeks of the record are drawn anew: at another time of each day.
+const EVERY: Span = Span::from_secs(25 * 3_600);
+
 /// The figures of these types: `acc/cost_usd` and more.
 ///
 /// A job counts where all six schemes have done it by the end of its record, so that all means are of the same
 /// jobs; where ACC is compared with one other, where these two have. A mean is first that of a type, in which each
 /// bid weighs the same, and then that of the types.
 pub(super) fn figures(all: &[Series<'_>], job: &SpotJob, seed: u64) -> BTreeMap<String, f64> {
-    let mut types: Vec<Swept> = all.iter().map(|series| Swept::of(series, job, seed)).collect();
+    let of_type = |series: &Series<'_>| {
+        let (name, _, until) = series;
+        let starts: Vec<Time> = starts(seed, name, *until).take(STARTS).collect();
+        Swept::by_group(series, job, &starts, |_| 0).pop().unwrap_or_default()
+    };
+    told(all.iter().map(of_type).collect())
+}
+
+/// What became of the jobs of each week on each type, which begin at regular times; made when it is first asked for.
+#[derive(Debug, Default)]
+pub(super) struct WeeksOfTypes {
+    types: OnceLock<Vec<OnceLock<Vec<Swept>>>>,
+}
+
+impl WeeksOfTypes {
+    /// The figures of a resample by this seed, in blocks of so many weeks: types are drawn with replacement, and of each the same weeks ([`blocks::drawn`]).
+    pub(super) fn resampled(
+        &self,
+        all: &[Series<'_>],
+        job: &SpotJob,
+        (seed, block): (u64, usize),
+    ) -> BTreeMap<String, f64> {
+        let types = self.types.get_or_init(|| all.iter().map(|_| OnceLock::new()).collect());
+        let weeks = |n: usize| {
+            types[n].get_or_init(|| {
+                let starts: Vec<Time> = blocks::regular(all[n].2, EVERY).collect();
+                Swept::by_group(&all[n], job, &starts, blocks::week_of)
+            })
+        };
+        // Seeds begin with different types, so that several threads make different ones.
+        let first = usize::try_from(seed).unwrap_or(0).wrapping_mul(all.len() / 2 + 1);
+        for n in 0..all.len() {
+            let _ = weeks(first.wrapping_add(n) % all.len());
+        }
+        let joined = |n: usize| {
+            let mut sum = Swept::default();
+            let weeks = weeks(n);
+            blocks::drawn(seed, weeks.len(), block)
+                .into_iter()
+                .for_each(|week| sum.join(&weeks[week]));
+            sum
+        };
+        told(blocks::with_replacement(seed, "types", all.len()).into_iter().map(joined).collect())
+    }
+}
+
+/// The figures of what became of jobs on these types.
+fn told(mut types: Vec<Swept>) -> BTreeMap<String, f64> {
     types.sort_by(|a, b| a.price.total_cmp(&b.price));
     let (cheap, dear) = types.split_at(types.len() / 2);
     let all_of = |of: fn(&Swept) -> f64| types.iter().map(of).sum::<f64>();
@@ -63,6 +115,7 @@ pub(super) fn figures(all: &[Series<'_>], job: &SpotJob, seed: u64) -> BTreeMap<
 }
 
 /// What became of jobs on a type.
+#[derive(Debug, Default)]
 struct Swept {
     /// Mean price of the instance type, dollars an hour.
     price: f64,
@@ -79,7 +132,13 @@ struct Swept {
 }
 
 impl Swept {
-    fn of((name, trace, until): &Series<'_>, job: &SpotJob, seed: u64) -> Self {
+    /// The jobs that begin at these times, by the group of each, from 0 on.
+    fn by_group(
+        (_, trace, until): &Series<'_>,
+        job: &SpotJob,
+        starts: &[Time],
+        group: fn(Time) -> usize,
+    ) -> Vec<Self> {
         let held = trace.steps().iter().take_while(|(from, _)| from < until);
         let mut prices: Vec<Price> = held.map(|(_, price)| *price).collect();
         prices.sort_unstable();
@@ -90,35 +149,51 @@ impl Swept {
             let bid = Price::from_nanos_per_hour(mills * 1_000_000);
             bids[prices.partition_point(|price| *price <= bid)] += 1.0;
         }
-        let starts: Vec<Time> = starts(seed, name, *until).take(STARTS).collect();
-        let mut swept = Self {
-            price: PriceStatistics::of(trace, *until).map_or(0.0, |of| of.mean_usd),
-            tried: bids.iter().sum::<f64>() * number(starts.len()),
-            done: [0.0; SCHEMES],
-            all: Tally::default(),
-            beside: Default::default(),
-            crossed: Default::default(),
-        };
+        let price = PriceStatistics::of(trace, *until).map_or(0.0, |of| of.mean_usd);
+        let groups = starts.iter().map(|start| group(*start) + 1).max().unwrap_or(1);
+        let mut all: Vec<Self> = (0..groups).map(|_| Self { price, ..Self::default() }).collect();
+        let all_bids = bids.iter().sum::<f64>();
+        starts.iter().for_each(|start| all[group(*start)].tried += all_bids);
         // Below all prices there is no instance.
         for (n, price) in prices.iter().enumerate().filter(|(n, _)| bids[n + 1] > 0.0) {
             let record = SpotRecord::new(trace, *price, *until);
-            let (mut all, weight) = (Tally::default(), bids[n + 1]);
-            let is_crossed = n + 1 < prices.len();
-            for start in &starts {
+            let (weight, is_crossed) = (bids[n + 1], n + 1 < prices.len());
+            let mut tallies: Vec<Tally> = (0..groups).map(|_| Tally::default()).collect();
+            for start in starts {
                 let outcomes = SpotScheme::ALL.map(|scheme| job.run(scheme, &record, *start));
-                for (n, outcome) in outcomes.iter().enumerate() {
-                    swept.done[n] += if outcome.is_some() { weight } else { 0.0 };
-                    swept.beside[n].add(outcome, &outcomes[ACC], weight);
-                    if is_crossed {
-                        swept.crossed[n].add(outcome, &outcomes[ACC], weight);
-                    }
-                }
-                all.add(&outcomes, weight);
+                let at = group(*start);
+                all[at].add(&outcomes, weight, is_crossed);
+                tallies[at].add(&outcomes, weight);
             }
-            all.pairs = if all.jobs > 0.0 { weight } else { 0.0 };
-            swept.all.join(&all);
+            for (swept, mut tally) in all.iter_mut().zip(tallies) {
+                tally.pairs = if tally.jobs > 0.0 { weight } else { 0.0 };
+                swept.all.join(&tally);
+            }
         }
-        swept
+        all
+    }
+
+    /// Adds what became of a job at so many bids, but for what all schemes have done.
+    fn add(&mut self, outcomes: &[Option<Outcome>; SCHEMES], weight: f64, is_crossed: bool) {
+        for (n, outcome) in outcomes.iter().enumerate() {
+            self.done[n] += if outcome.is_some() { weight } else { 0.0 };
+            self.beside[n].add(outcome, &outcomes[ACC], weight);
+            if is_crossed {
+                self.crossed[n].add(outcome, &outcomes[ACC], weight);
+            }
+        }
+    }
+
+    /// Adds other jobs on the same type.
+    fn join(&mut self, more: &Self) {
+        self.price = more.price;
+        self.tried += more.tried;
+        self.all.join(&more.all);
+        for n in 0..SCHEMES {
+            self.done[n] += more.done[n];
+            self.beside[n].join(&more.beside[n]);
+            self.crossed[n].join(&more.crossed[n]);
+        }
     }
 }
 
@@ -134,8 +209,6 @@ const fn number(n: usize) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_units::Span;
-
     use super::*;
 
     fn cents(n: u64) -> Price {
@@ -208,5 +281,26 @@ mod tests {
         assert!(!alone(1).contains_key("opt/acc_under_cost_crossed_pct"));
         let nothing = figures(&[], &job, 1);
         assert!(nothing.values().all(|value| *value == 0.0), "{nothing:?}");
+    }
+
+    /// A resample of one type whose days are all the same is that type again.
+    #[test]
+    fn types_and_weeks_are_drawn_anew() {
+        let until = Time::from_secs(60 * 86_400);
+        let (cheap, dear) = (PriceTrace::new(vec![(Time::ZERO, cents(10))]), spiky());
+        let job = SpotJob::of(Span::from_secs(200 * 60));
+        let all = [("cheap", &cheap, until), ("dear", &dear, until)];
+        let of = |memory: &WeeksOfTypes, all: &[Series<'_>], seed| {
+            memory.resampled(all, &job, (seed, 4))["hour/acc_under_time_pct"]
+        };
+        let memory = WeeksOfTypes::default();
+        let alone: Vec<f64> = (1..9).map(|seed| of(&memory, &all[1..], seed)).collect();
+        assert!(alone.iter().all(|x| (x - alone[0]).abs() < 0.5), "{alone:?}");
+        // Drawn from two, of which one has no interruptions, they are the one, the other or both.
+        let memory = WeeksOfTypes::default();
+        let both: Vec<f64> = (1..30).map(|seed| of(&memory, &all, seed)).collect();
+        let (least, most) =
+            both.iter().fold((f64::MAX, f64::MIN), |(a, b), x| (a.min(*x), b.max(*x)));
+        assert!(least.abs() < 1e-9 && (most - alone[0]).abs() < 0.5, "{both:?}");
     }
 }

@@ -13,7 +13,7 @@ pub(super) const METRICS: [(&str, &str); 3] =
     [("cost", "cost_usd"), ("time", "time_min"), ("product", "product")];
 
 /// Jobs that all schemes have done.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Tally {
     /// Bids at which there are any.
     pub(super) pairs: f64,
@@ -52,7 +52,7 @@ impl Tally {
 }
 
 /// Jobs that a scheme and ACC have done: the sums of the one and the other.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Beside {
     scheme: Sums,
     acc: Sums,
@@ -64,6 +64,11 @@ impl Beside {
             add(&mut self.scheme, scheme, weight);
             add(&mut self.acc, acc, weight);
         }
+    }
+
+    pub(super) fn join(&mut self, more: &Self) {
+        let sums = self.scheme.iter_mut().chain(&mut self.acc);
+        sums.zip(more.scheme.iter().chain(&more.acc)).for_each(|(sum, more)| *sum += more);
     }
 
     /// By how many per cent ACC's is lower.

@@ -1,10 +1,13 @@
 //! Figure 8, and the printed schedule: checkpoints by the dynamic program and by Young and Daly.
 
+use dormouse_cloud::Lifetimes;
 use dormouse_model::DpMode;
 use dormouse_policies::dp::{Plan, Problem, Rules, Survival, expected, simulate};
 use dormouse_policies::young_daly;
 use dormouse_units::Span;
 
+use super::draw::Draw;
+use super::evidence::Evidence;
 use super::{Figures, laws, number};
 
 /// The grid: a checkpoint and a restart take a step each.
@@ -46,49 +49,74 @@ fn scheme(name: &str) -> Option<Scheme> {
     })
 }
 
-/// The lifetimes of the authors' simulations, as far as a job that begins at this age can see.
-fn survival(job: usize, age: usize) -> Option<Survival> {
-    let law = laws::named("authors")?;
+/// The law of Figure 8 where a case names no other: that of the authors' simulations.
+const LAW: &str = "authors";
+
+/// A name in cases, and the law that VMs live by: `NAME` or `NAME@LAW`.
+fn name_and_law(name: &str) -> (&str, &str) {
+    name.split_once('@').unwrap_or((name, LAW))
+}
+
+/// The lifetimes under a law, as far as a job that begins at this age can see.
+fn survival(law: &Lifetimes, job: usize, age: usize) -> Survival {
     let ages = Problem::ages(job, 1, 1, age);
-    Some(Survival::new(&|hours| law.law().cdf(hours), STEP, ages))
+    Survival::new(&|hours| law.law().cdf(hours), STEP, ages)
 }
 
 const fn problem(survival: &Survival, job: usize, age: usize, rules: Rules) -> Problem<'_> {
     Problem { job, checkpoint: 1, restart: 1, age, rules, survival }
 }
 
-/// By how many per cent longer a job is expected to take that begins at this age.
-fn increase(scheme: Scheme, job: usize, age: usize) -> Option<f64> {
-    let survival = survival(job, age)?;
-    let over = |takes: f64| 100.0 * (takes / number(job) - 1.0);
-    Some(match scheme {
+/// Makespans in minutes that are expected of a job that begins at each of these ages.
+fn by_age(scheme: Scheme, law: &Lifetimes, job: usize, ages: &[usize]) -> Option<Vec<f64>> {
+    let oldest = ages.last().copied()?;
+    let all = survival(law, job, oldest);
+    if let Scheme::Program(mode) = scheme
+        && let Ok(plan) = Plan::of(&problem(&all, job, 0, mode.into()))
+        && let Some(found) = ages.iter().map(|age| plan.makespan_at(*age)).collect()
+    {
+        // Where a failure leads to a new VM one table has the jobs of all ages.
+        return Some(found);
+    }
+    let of = |age: &usize| match scheme {
         Scheme::Program(mode) => {
-            over(Plan::of(&problem(&survival, job, age, mode.into())).ok()?.makespan())
+            let survival = survival(law, job, *age);
+            Some(Plan::of(&problem(&survival, job, *age, mode.into())).ok()?.makespan())
         }
         Scheme::Period(steps) => {
-            let problem = problem(&survival, job, age, Rules::CONDITIONAL);
-            over(expected(&problem, &|_, _| steps).ok()?)
+            expected(&problem(&all, job, *age, Rules::CONDITIONAL), &|_, _| steps).ok()
         }
         Scheme::AsTheAuthors => {
             let interval = young_daly(STEP, MTTF);
-            100.0 * (STEP.as_secs_f64() / interval.as_secs_f64() + AGAIN)
+            let more = STEP.as_secs_f64() / interval.as_secs_f64() + AGAIN;
+            Some(number(job) * (1.0 + more))
         }
-    })
+    };
+    ages.iter().map(of).collect()
+}
+
+/// By how many per cent a job takes longer.
+fn over(takes: f64, job: usize) -> f64 {
+    100.0 * (takes / number(job) - 1.0)
 }
 
 /// Figures of a job of four hours, by the age of its VM.
-pub(super) fn by_start(name: &str) -> Option<Figures> {
-    let scheme = scheme(name)?;
-    let of =
-        |age: usize| Some((format!("age-{age}/increase_pct"), increase(scheme, JOB, age * HOUR)?));
-    (0..laws::LONGEST).map(of).collect()
+pub(super) fn by_start(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+    let (name, law) = name_and_law(name);
+    let ages: Vec<usize> = (0..laws::LONGEST).map(|hours| hours * HOUR).collect();
+    let all = by_age(scheme(name)?, &evidence.law(law, draw)?, JOB, &ages)?;
+    let of = |(age, takes)| (format!("age-{age}/increase_pct"), over(takes, JOB));
+    Some(all.into_iter().enumerate().map(of).collect())
 }
 
 /// By length of the job, on a new VM.
-pub(super) fn by_length(name: &str) -> Option<Figures> {
-    let scheme = scheme(name)?;
+pub(super) fn by_length(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+    let (name, law) = name_and_law(name);
+    let (scheme, law) = (scheme(name)?, evidence.law(law, draw)?);
     let of = |hours: usize| {
-        Some((format!("hours-{hours}/increase_pct"), increase(scheme, hours * HOUR, 0)?))
+        let job = hours * HOUR;
+        let takes = *by_age(scheme, &law, job, &[0])?.first()?;
+        Some((format!("hours-{hours}/increase_pct"), over(takes, job)))
     };
     (1..=LONGEST).map(of).collect()
 }
@@ -101,14 +129,10 @@ fn mode(name: &str) -> Option<DpMode> {
     }
 }
 
-pub(super) fn is_mode(name: &str) -> bool {
-    mode(name).is_some()
-}
-
 /// The chunks of a job of five hours, and what it is really expected to take: by the exact chances, whatever
-/// the recursion says.
-pub(super) fn schedule(name: &str) -> Option<Figures> {
-    let survival = survival(SCHEDULED, 0)?;
+/// the recursion says. The chunks are those of the authors' law, and no other that they might have found.
+pub(super) fn schedule(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+    let survival = survival(&evidence.law(LAW, draw)?, SCHEDULED, 0);
     let really = problem(&survival, SCHEDULED, 0, Rules::CONDITIONAL);
     let (chunks, says, takes) = if name == "as-printed" {
         // It leaves 32 minutes: they are a chunk of their own.
@@ -136,15 +160,20 @@ pub(super) fn schedule(name: &str) -> Option<Figures> {
         (chunks, Some(plan.makespan()), Some(takes))
     };
     let chunk = |(n, work): (usize, &usize)| (format!("chunk-{}/work_min", n + 1), number(*work));
-    let whole = [("sum_min", Some(number(chunks.iter().sum()))), ("says_min", says)];
-    let whole = whole.into_iter().chain([("takes_min", takes)]);
-    let whole = whole.filter_map(|(name, x)| Some((format!("whole/{name}"), x?)));
-    Some(chunks.iter().enumerate().map(chunk).chain(whole).collect())
+    let sum = number(chunks.iter().sum());
+    let of_law = [("says_min", says), ("takes_min", takes)].into_iter();
+    let mut figures: Figures =
+        of_law.filter_map(|(name, x)| Some((format!("whole/{name}"), x?))).collect();
+    if draw == Draw::Whole {
+        figures.extend(chunks.iter().enumerate().map(chunk));
+        figures.insert("whole/sum_min".to_owned(), sum);
+    }
+    Some(figures)
 }
 
 /// Simulated jobs of five hours against what the plan expects of them.
-pub(super) fn simulated(name: &str, seed: u64) -> Option<Figures> {
-    let survival = survival(SCHEDULED, 0)?;
+pub(super) fn simulated(name: &str, evidence: &Evidence, seed: u64) -> Option<Figures> {
+    let survival = survival(&evidence.law(LAW, Draw::Whole)?, SCHEDULED, 0);
     let problem = problem(&survival, SCHEDULED, 0, mode(name)?.into());
     let plan = Plan::of(&problem).ok()?;
     let sum: f64 = simulate(&problem, &plan, JOBS, seed).sum();

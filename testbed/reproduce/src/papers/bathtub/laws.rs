@@ -1,30 +1,100 @@
-//! The laws of lifetimes that the figures are of.
+//! Laws of lifetimes that figures are made of without a record: the published ones, and how well they are known.
 
-use dormouse_cloud::lifetimes::span_of_hours;
+use dormouse_cloud::lifetimes::{hours, span_of_hours};
 use dormouse_cloud::{Bathtub, Lifetimes, Uniform};
-use dormouse_units::{Ppm, Span};
+use dormouse_fit::{Curve, Fit, Step};
+use dormouse_units::{Ppm, Span, Stream};
+
+use super::draw::Draw;
+use super::number;
 
 /// The longest that Google's preemptible VMs live, in hours.
 pub(super) const LONGEST: usize = 24;
 
-/// A bathtub by A in millionths, and b, τ1 and τ2 in hours.
-fn bathtub(a: u32, [b, tau1, tau2]: [f64; 3]) -> Option<Lifetimes> {
-    let [b, tau1, tau2] = [b, tau1, tau2].map(span_of_hours);
-    Some(Lifetimes::Bathtub(Bathtub { a: Ppm::new(a), b: b?, tau1: tau1?, tau2: tau2? }))
+/// A law that was fitted to a record.
+pub(super) struct Published {
+    /// The fitted law.
+    pub(super) lifetimes: Lifetimes,
+    /// Number of preempted VMs that it was fitted to; 0: it is no fit, and no chance has a part in it.
+    vms: usize,
 }
 
-/// A law by its name in cases.
-pub(super) fn named(name: &str) -> Option<Lifetimes> {
+/// A bathtub by A in millionths, and b, τ1 and τ2 in hours, that was fitted to so many VMs.
+fn bathtub(a: u32, [b, tau1, tau2]: [f64; 3], vms: usize) -> Option<Published> {
+    let [b, tau1, tau2] = [b, tau1, tau2].map(span_of_hours);
+    let law = Bathtub { a: Ppm::new(a), b: b?, tau1: tau1?, tau2: tau2? };
+    Some(Published { lifetimes: Lifetimes::Bathtub(law), vms })
+}
+
+/// A published law by its name in cases.
+pub(super) fn published(name: &str) -> Option<Published> {
+    /// Preempted VMs of the authors' record, all of them and of n1-highcpu-16.
+    const ALL: usize = 717;
+    const HIGHCPU_16: usize = 132;
     match name {
-        // Fits to all the preempted VMs that the authors recorded.
-        "n1-highcpu-16" => bathtub(422_700, [24.453, 1.060, 0.784]),
-        "all" => bathtub(413_700, [24.453, 0.9498, 0.7675]),
+        // Fits to the preempted VMs that the authors recorded.
+        "n1-highcpu-16" => bathtub(422_700, [24.453, 1.060, 0.784], HIGHCPU_16),
+        "all" => bathtub(413_700, [24.453, 0.9498, 0.7675], ALL),
         // What the authors' own simulations take.
-        "authors" => bathtub(413_700, [24.0, 0.9, 0.76]),
+        "authors" => bathtub(413_700, [24.0, 0.9, 0.76], ALL),
+        // The lowest of the fit values that section 3.2.2 calls typical.
+        "text" => bathtub(400_000, [24.0, 0.5, 0.8], HIGHCPU_16),
         "uniform" => {
             let to = Span::from_secs(LONGEST as u64 * 3_600);
-            Some(Lifetimes::Uniform(Uniform { from: Span::ZERO, to }))
+            Some(Published {
+                lifetimes: Lifetimes::Uniform(Uniform { from: Span::ZERO, to }),
+                vms: 0,
+            })
         }
         _ => None,
+    }
+}
+
+impl Published {
+    /// The law as it was published, or fitted to a resample. The record is not needed for that (the parametric
+    /// bootstrap): as many lifetimes as the fit had are drawn from the law, and it is fitted to them.
+    pub(super) fn drawn(self, name: &str, draw: Draw) -> Option<Lifetimes> {
+        let Draw::Resample(seed) = draw else { return Some(self.lifetimes) };
+        if self.vms == 0 {
+            return Some(self.lifetimes);
+        }
+        let mut chance = Stream::named(seed, "law", name);
+        let lived = (0..self.vms).filter_map(|_| self.lifetimes.law().draw(&mut chance));
+        let mut ages: Vec<f64> = lived.map(hours).collect();
+        ages.sort_by(f64::total_cmp);
+        let n = number(ages.len());
+        let step = |(i, age)| Step { age, taken: number(i + 1) / n, count: 1.0 };
+        let curve = Curve { steps: ages.into_iter().enumerate().map(step).collect() };
+        Fit::near(&self.lifetimes, &curve).map(|fit| fit.lifetimes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_published_law_is_as_well_known_as_its_vms_are_many() {
+        let scale = |name: &str, seed| match published(name)
+            .and_then(|law| law.drawn(name, Draw::Resample(seed)))
+        {
+            Some(Lifetimes::Bathtub(law)) => law.a.as_f64(),
+            other => panic!("{name}: {other:?}"),
+        };
+        let spread = |name: &str| {
+            let all: Vec<f64> = (1..=60).map(|seed| scale(name, seed)).collect();
+            let mean = all.iter().sum::<f64>() / 60.0;
+            (mean, (all.iter().map(|a| (a - mean).powi(2)).sum::<f64>() / 59.0).sqrt())
+        };
+        // A is about the part that is taken early, a binomial share: sqrt(.41 · .59 / n).
+        for (name, a, n) in [("authors", 0.4137, 717.0_f64), ("n1-highcpu-16", 0.4227, 132.0)] {
+            let (mean, deviation) = spread(name);
+            let binomial = (a * (1.0 - a) / n).sqrt();
+            assert!((mean - a).abs() < binomial, "{name}: {mean}");
+            assert!((0.6..1.6).contains(&(deviation / binomial)), "{name}: {deviation} {binomial}");
+        }
+        assert!((scale("authors", 7) - scale("authors", 7)).abs() < 1e-12);
+        let uniform = |draw| published("uniform").and_then(|law| law.drawn("uniform", draw));
+        assert_eq!(uniform(Draw::Resample(1)), uniform(Draw::Whole));
     }
 }

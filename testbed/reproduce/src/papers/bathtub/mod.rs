@@ -5,14 +5,20 @@
 //! experiments. A case is what is made, and for whom; the words of a figure say at which age or length.
 
 mod checkpoints;
+mod draw;
+mod evidence;
 mod laws;
 mod lifetimes;
+mod order;
 mod reuse;
 mod running_time;
 
 use std::collections::BTreeMap;
 
-use dormouse_fit::Record;
+use dormouse_analysis::RESAMPLED;
+
+use draw::Draw;
+pub(super) use evidence::Evidence;
 
 /// The data file.
 pub(super) const DATA: &str = include_str!("paper.toml");
@@ -20,33 +26,37 @@ pub(super) const DATA: &str = include_str!("paper.toml");
 /// Figures by `WORD/NAME`.
 type Figures = BTreeMap<String, f64>;
 
-/// The figures of a case that no chance has a part in; `None`: there is no such case.
-pub(super) fn exact(case: &str, record: Option<&Record>) -> Option<Figures> {
-    let (what, of) = case.split_once('/')?;
-    match what {
-        "cdf" => lifetimes::taken(of, record?),
-        "fit" => lifetimes::fits(of, record?),
-        "order" => lifetimes::order(of, record?),
-        "waste" => running_time::wasted_by_length(of),
-        "start" => reuse::by_start(of),
-        "length" => reuse::by_length(of),
-        "wrong" => reuse::by_a_wrong_model(of, record?),
-        "begin" => checkpoints::by_start(of),
-        "takes" => checkpoints::by_length(of),
-        "schedule" => checkpoints::schedule(of),
-        "simulated" => checkpoints::is_mode(of).then(Figures::new),
-        _ => None,
-    }
+/// The figures of a case that no chance has a part in: of the whole record, or of the published laws. `None`: there is
+/// no such case.
+pub(super) fn exact(case: &str, evidence: &Evidence) -> Option<Figures> {
+    figures(case, evidence, Draw::Whole)
 }
 
-/// Those that a seed decides.
-pub(super) fn drawn(case: &str, record: Option<&Record>, seed: u64) -> Option<Figures> {
+/// What a seed decides: the figures of its resample of the record, or of its fit to lifetimes drawn from a published
+/// law, each named as the exact one and marked; and what is simulated.
+pub(super) fn drawn(case: &str, evidence: &Evidence, seed: u64) -> Option<Figures> {
+    if let Some(mode) = case.strip_prefix("simulated/") {
+        return checkpoints::simulated(mode, evidence, seed);
+    }
+    let resampled = figures(case, evidence, Draw::Resample(seed)).unwrap_or_default();
+    Some(resampled.into_iter().map(|(name, x)| (name + RESAMPLED, x)).collect())
+}
+
+fn figures(case: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let (what, of) = case.split_once('/')?;
     match what {
-        "fit" => lifetimes::resampled_fits(of, record?, seed),
-        "order" => lifetimes::resampled_order(of, record?, seed),
-        "simulated" => checkpoints::simulated(of, seed),
-        _ => Some(Figures::new()),
+        "cdf" => lifetimes::taken(of, evidence, draw),
+        "fit" => lifetimes::fits(of, evidence, draw),
+        "order" => order::order(of, evidence, draw),
+        "waste" => running_time::wasted_by_length(of, evidence, draw),
+        "start" => reuse::by_start(of, evidence, draw),
+        "length" => reuse::by_length(of, evidence, draw),
+        "wrong" => reuse::by_a_wrong_model(of, evidence, draw),
+        "begin" => checkpoints::by_start(of, evidence, draw),
+        "takes" => checkpoints::by_length(of, evidence, draw),
+        "schedule" => checkpoints::schedule(of, evidence, draw),
+        "simulated" => Some(Figures::new()),
+        _ => None,
     }
 }
 
@@ -54,4 +64,121 @@ pub(super) fn drawn(case: &str, record: Option<&Record>, seed: u64) -> Option<Fi
 #[expect(clippy::cast_precision_loss, reason = "hours, minutes and VMs are few")]
 const fn number(n: usize) -> f64 {
     n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use dormouse_cloud::lifetimes::span_of_hours;
+    use dormouse_fit::{Life, Record};
+    use dormouse_units::Stream;
+
+    use super::super::named;
+    use super::super::own::Own;
+    use super::*;
+
+    /// Sixty VMs of each type and zone that the figures are about, drawn from the authors' law.
+    fn evidence() -> Evidence {
+        let law = laws::published("authors").expect("a law").lifetimes;
+        let mut chance = Stream::new(1, "test", 0);
+        let mut lives = Vec::new();
+        for kind in [2, 4, 8, 16, 32] {
+            for zone in ["us-central1-c", "us-east1-b"] {
+                lives.extend((0..60).filter_map(|n: u32| {
+                    Some(Life {
+                        span: law.law().draw(&mut chance)?,
+                        was_taken: !n.is_multiple_of(7),
+                        kind: format!("n1-highcpu-{kind}"),
+                        zone: zone.to_owned(),
+                        workload: if n.is_multiple_of(9) { "idle" } else { "non-idle" }.to_owned(),
+                        hour: (n % 24).to_string(),
+                        day: "Monday".to_owned(),
+                    })
+                }));
+            }
+        }
+        Evidence::new(Some(Record { lives, ..Record::default() }))
+    }
+
+    /// Whatever rests on recorded VMs or on a law fitted to them is made of a resample as well, and no resample is
+    /// the whole: every figure of the paper has an interval, and one of some width.
+    #[test]
+    fn every_figure_that_rests_on_a_fit_is_resampled() {
+        let (paper, _) = named("bathtub").expect("it is right");
+        let evidence = evidence();
+        let own = paper.parts.iter().filter(|part| part.own == Some(Own::Lifetimes));
+        let cells = own.flat_map(|part| paper.cells_of(part));
+        let cases: BTreeSet<String> =
+            cells.filter_map(|cell| Some(cell.rsplit_once('/')?.0.to_owned())).collect();
+        // The authors' recursion takes long, and is looked at by itself.
+        let quick = cases.iter().filter(|case| !case.contains("dp-artifact"));
+        let chanceless =
+            ["waste/uniform", "begin/young-daly-artifact", "takes/young-daly-artifact"];
+        for case in quick.filter(|case| !case.starts_with("simulated/")) {
+            let whole = exact(case, &evidence).unwrap_or_else(|| panic!("{case} is no case"));
+            let drawn = [1, 2].map(|seed| drawn(case, &evidence, seed).expect("a case"));
+            let resampled = |name: &String| {
+                drawn
+                    .iter()
+                    .map(|figures| figures.get(&format!("{name}{RESAMPLED}")))
+                    .collect::<Vec<_>>()
+            };
+            let counts = ["/vms", "/vms_within", "/work_min", "/sum_min"];
+            let (mut missing, mut moved) = (Vec::new(), 0);
+            for (name, x) in &whole {
+                let all = resampled(name);
+                if all.contains(&None) && !counts.iter().any(|count| name.ends_with(count)) {
+                    missing.push(name);
+                }
+                moved += usize::from(all.iter().flatten().any(|other| *other != x));
+            }
+            assert_eq!(missing, Vec::<&String>::new(), "{case}");
+            let is_exact = chanceless.contains(&case.as_str()) || case == "schedule/as-read-out";
+            assert_eq!(moved == 0, is_exact, "{case}: {moved} of {} figures move", whole.len());
+        }
+    }
+
+    #[test]
+    fn resamples_of_one_seed_are_those_of_one_fit() {
+        let evidence = evidence();
+        let of = |case: &str, seed, name: &str| {
+            drawn(case, &evidence, seed).expect("a case")[&format!("{name}{RESAMPLED}")]
+        };
+        // Eq. 7 by what is lost: both figures are of the same law, or their difference would be of two.
+        for seed in [1, 2, 3] {
+            let law = evidence.law("n1-highcpu-16", Draw::Resample(seed)).expect("a law");
+            let increase = of("waste/n1-highcpu-16", seed, "job-6/increase_h");
+            let wasted = of("waste/n1-highcpu-16", seed, "job-6/wasted_h");
+            let failure = of("start/memoryless", seed, "age-0/failure");
+            assert!((wasted * failure - increase).abs() < 1e-9, "{wasted} {failure} {increase}");
+            assert!((law.law().cdf(6.0) - failure).abs() < 1e-12);
+        }
+        let [one, other] = [1, 2].map(|seed| of("waste/n1-highcpu-16", seed, "job-6/increase_h"));
+        assert!((one - other).abs() > 1e-6, "{one} {other}");
+    }
+
+    #[test]
+    fn without_a_record_there_are_the_published_laws_alone() {
+        let none = Evidence::default();
+        for (case, is) in [
+            ("waste/n1-highcpu-16", true),
+            ("length/conditional@all", true),
+            ("begin/dp@n1-highcpu-16", true),
+            ("waste/n1-highcpu-16@us-east1-b", false),
+            ("cdf/all/preempted", false),
+            ("fit/all", false),
+            ("order/night-over-day", false),
+            ("wrong/own-model", false),
+            ("wrong/memoryless", false),
+            ("start/sideways", false),
+        ] {
+            assert_eq!(exact(case, &none).is_some(), is, "{case}");
+        }
+        let same = span_of_hours(24.0);
+        let law = none.law("authors", Draw::Whole);
+        assert!(
+            matches!(law, Some(dormouse_cloud::Lifetimes::Bathtub(law)) if Some(law.b) == same)
+        );
+    }
 }

@@ -1,10 +1,11 @@
 //! Figures 5 to 7: how likely a job fails where a policy decides between the VM that is there and a new one.
 
 use dormouse_cloud::Lifetime;
-use dormouse_fit::Record;
 use dormouse_policies::service::ReusePolicy;
 
-use super::{Figures, laws, lifetimes, number};
+use super::draw::Draw;
+use super::evidence::Evidence;
+use super::{Figures, laws, number};
 
 /// Hours of the job of Figure 5.
 const JOB: f64 = 6.0;
@@ -13,6 +14,9 @@ const AN_HOUR: usize = 4;
 /// Start ages an hour in Figure 5, and its last one in hours: hardly a VM lives longer.
 const OF_START: usize = 2;
 const LAST_START: f64 = 24.5;
+
+/// The law of Figures 5 and 6 where a case names no other.
+const TYPE: &str = "n1-highcpu-16";
 
 /// Who decides; `None` looks at no law and stays.
 fn policy(name: &str) -> Option<Option<ReusePolicy>> {
@@ -41,9 +45,15 @@ fn failure(
     }
 }
 
+/// A policy, and the law that VMs live by and that it knows: `POLICY` or `POLICY@LAW`.
+fn policy_and_law(name: &str) -> (&str, &str) {
+    name.split_once('@').unwrap_or((name, TYPE))
+}
+
 /// Figures of a job of six hours, by the age of the VM that is there.
-pub(super) fn by_start(name: &str) -> Option<Figures> {
-    let (policy, law) = (policy(name)?, laws::named("n1-highcpu-16")?);
+pub(super) fn by_start(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+    let (name, law) = policy_and_law(name);
+    let (policy, law) = (policy(name)?, evidence.law(law, draw)?);
     let of = |age: f64| {
         let x = failure(law.law(), (policy, law.law()), (age, JOB));
         (format!("age-{age}/failure"), x)
@@ -53,8 +63,9 @@ pub(super) fn by_start(name: &str) -> Option<Figures> {
 }
 
 /// By length of the job, the mean over ages from 0 to 24 h.
-pub(super) fn by_length(name: &str) -> Option<Figures> {
-    let (policy, law) = (policy(name)?, laws::named("n1-highcpu-16")?);
+pub(super) fn by_length(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+    let (name, law) = policy_and_law(name);
+    let (policy, law) = (policy(name)?, evidence.law(law, draw)?);
     Some(over_ages(law.law(), (policy, law.law())))
 }
 
@@ -68,17 +79,21 @@ fn over_ages(law: &dyn Lifetime, decides: (Option<ReusePolicy>, &dyn Lifetime)) 
 }
 
 /// The same on VMs of n1-highcpu-32 as they were recorded, by their own law, by that of n1-highcpu-16, or
-/// by none.
-pub(super) fn by_a_wrong_model(name: &str, record: &Record) -> Option<Figures> {
-    let law = lifetimes::bathtub_of("n1-highcpu-32", record)?;
-    let other = lifetimes::bathtub_of("n1-highcpu-16", record)?;
-    let decides = match name {
-        "own-model" => (policy("corrected")?, law.law()),
-        "other-model" => (policy("corrected")?, other.law()),
-        "own-model-conditional" => (policy("conditional")?, law.law()),
-        "other-model-conditional" => (policy("conditional")?, other.law()),
-        "memoryless" => (None, law.law()),
-        _ => return None,
+/// by none: `own-model` or `other-model`, which decide by the corrected Eq. 8, or one of them and `-POLICY`.
+pub(super) fn by_a_wrong_model(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+    let law = evidence.fit_of("n1-highcpu-32", draw)?;
+    if name == "memoryless" {
+        return Some(over_ages(law.law(), (None, law.law())));
+    }
+    let (is_own, by) = match (name.strip_prefix("own-model"), name.strip_prefix("other-model")) {
+        (Some(by), _) => (true, by),
+        (None, by) => (false, by?),
     };
-    Some(over_ages(law.law(), decides))
+    let policy = match by.strip_prefix('-') {
+        None if by.is_empty() => "corrected",
+        by => by?,
+    };
+    let other = evidence.fit_of("n1-highcpu-16", draw)?;
+    let model = if is_own { &law } else { &other };
+    Some(over_ages(law.law(), (self::policy(policy)?, model.law())))
 }

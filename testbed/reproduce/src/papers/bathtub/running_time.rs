@@ -2,11 +2,13 @@
 
 use dormouse_policies::service::{running_time, wasted};
 
+use super::draw::Draw;
+use super::evidence::Evidence;
 use super::{Figures, laws, number};
 
 /// The wasted work (Eq. 5) and the increase of the running time (Eq. 7) under a law, by length of the job.
-pub(super) fn wasted_by_length(law: &str) -> Option<Figures> {
-    let law = laws::named(law)?;
+pub(super) fn wasted_by_length(law: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+    let law = evidence.law(law, draw)?;
     let of = |hours: usize| {
         let job = number(hours);
         let increase = running_time(law.law(), job) - job;

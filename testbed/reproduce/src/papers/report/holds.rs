@@ -4,6 +4,7 @@
 use dormouse_estimate::Verdict;
 use dormouse_view::Block;
 
+use super::super::cause::Cause;
 use super::super::claims::Judged;
 use super::super::reproduction::Finished;
 use super::tables;
@@ -42,12 +43,11 @@ fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
         || format!("{:.2}", of.ours.mean),
         |(low, high)| format!("{:.2} [{low:.2}, {high:.2}]", of.ours.mean),
     );
-    let printed = of.claim.figure.first().map(|x| format!(" ({x:.2} in the paper)"));
+    let printed = of.claim.figure.first().map(|x| format!(" {x:.2}")).unwrap_or_default();
     let mut text = format!(
-        "Claim {n} {verdict}. {says}{printed}: ours is {ours}; {how}.",
+        "Claim {n} {verdict}. The paper says: {says}{printed}. Ours is {ours}. {how}.",
         says = of.claim.says,
-        printed = printed.unwrap_or_default(),
-        how = of.how
+        how = capital(&of.how)
     );
     if let Some(few) = of.as_printed {
         let is = if few.is_within { "could" } else { "could not" };
@@ -56,8 +56,9 @@ fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
             few.runs, few.range.0, few.range.1
         );
     }
-    if let Some(cause) = tables::cause(done, of) {
-        text += &format!(" Cause: {cause}.");
+    if let Some(cause) = Cause::of(of, &done.trials) {
+        text += " ";
+        text += &cause.sentences(&of.claim.tried);
     }
     text
 }

@@ -1,0 +1,138 @@
+//! What the command line sets of every case: the part of the records that is used, and the job.
+
+use dormouse_cloud::Dates;
+use dormouse_spot::SpotJob;
+use dormouse_units::{Span, Time};
+
+use crate::sweep::SweepError;
+
+/// The paper's job runs for 500 minutes.
+const WORK: Span = Span::from_secs(500 * 60);
+
+/// An end of the part of a record that is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Edge {
+    /// So long after the first price of each record.
+    After(Span),
+    /// A date, in seconds since 1970 (UTC).
+    Date(i64),
+}
+
+/// The part of the records that is used, and the job that runs over them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    from: Option<Edge>,
+    until: Option<Edge>,
+    /// The job, with the parameters of its schemes.
+    pub(super) job: SpotJob,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { from: None, until: None, job: SpotJob::of(WORK) }
+    }
+}
+
+impl Settings {
+    /// The settings in texts `key=value`: `from` and `until` with a length of time after the first price of each record or,
+    /// behind an `@`, the second since 1970; `job`, `checkpoint`, `restart` and `look` with a length of time.
+    ///
+    /// # Errors
+    ///
+    /// There is no such key, or its value is none.
+    pub(crate) fn read(set: &[String]) -> Result<Self, SweepError> {
+        let mut all = Self::default();
+        for text in set {
+            let wrong = || {
+                let keys = "from, until, job, checkpoint, restart, look";
+                SweepError::BadInput(format!(
+                    "{text}: give a length of time or a date to one of {keys}"
+                ))
+            };
+            let (key, value) = text.split_once('=').ok_or_else(wrong)?;
+            let span = || value.parse::<Span>().map_err(|_| wrong());
+            let edge = || match value.strip_prefix('@') {
+                Some(second) => second.parse().map(Edge::Date).map_err(|_| wrong()),
+                None => span().map(Edge::After),
+            };
+            match key {
+                "from" => all.from = Some(edge()?),
+                "until" => all.until = Some(edge()?),
+                "job" => all.job.work = span()?,
+                "checkpoint" => all.job.checkpoint = span()?,
+                "restart" => all.job.restart = span()?,
+                "look" => all.job.look = span()?,
+                _ => return Err(wrong()),
+            }
+        }
+        all.checked()
+    }
+
+    /// The same if a job can run by them.
+    fn checked(self) -> Result<Self, SweepError> {
+        let SpotJob { work, checkpoint, look, .. } = self.job;
+        let wrong = |what: &str| Err(SweepError::BadInput(what.to_owned()));
+        if work == Span::ZERO {
+            return wrong("--job 0s: give a job with some work");
+        }
+        if checkpoint + look >= dormouse_spot::HOUR {
+            return wrong("--checkpoint and --look: an hour is too short for both; give less");
+        }
+        Ok(self)
+    }
+
+    /// Where the part that is used begins and ends in a record of this length, from its first price on; `None`: no part of
+    /// the record is used, or it has no dates and the settings have.
+    pub(super) fn part(&self, dates: Option<Dates>, length: Span) -> Option<(Span, Time)> {
+        let place = |edge: Edge| match edge {
+            Edge::After(span) => Some(span),
+            Edge::Date(second) => {
+                let since = second.saturating_sub(dates?.second_after(Span::ZERO));
+                Some(Span::from_secs(u64::try_from(since).unwrap_or(0)))
+            }
+        };
+        let from = self.from.map_or(Some(Span::ZERO), place)?;
+        let until = self.until.map_or(Some(length), place)?.min(length);
+        (from < until).then(|| (from, Time::ZERO + until.saturating_sub(from)))
+    }
+
+    /// Whether the whole of each record is used.
+    pub(super) const fn takes_all(&self) -> bool {
+        self.from.is_none() && self.until.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(set: &[&str]) -> Result<Settings, SweepError> {
+        Settings::read(&set.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_job_and_a_part_of_the_record_are_set() {
+        let of = read(&["job=100m", "checkpoint=10m", "restart=0s", "look=2m"]).expect("right");
+        let minutes = |n: u64| Span::from_secs(60 * n);
+        let SpotJob { work, checkpoint, restart, look, .. } = of.job;
+        let wanted = [minutes(100), minutes(10), Span::ZERO, minutes(2)];
+        assert_eq!([work, checkpoint, restart, look], wanted);
+        let day = |n: u64| Span::from_secs(86_400 * n);
+        assert_eq!(of.part(None, day(9)), Some((Span::ZERO, Time::ZERO + day(9))));
+        let of = read(&["from=1d", "until=3d"]).expect("right");
+        assert_eq!(of.part(None, day(9)), Some((day(1), Time::ZERO + day(2))));
+        assert_eq!(of.part(None, day(2)), Some((day(1), Time::ZERO + day(1))));
+        assert_eq!(of.part(None, day(1)), None, "the record has ended by then");
+        // A record without dates is not known to have any part between two.
+        assert_eq!(read(&["from=@86400"]).expect("right").part(None, day(9)), None);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_what_is_right() {
+        for set in ["from=yesterday", "until=@x", "job", "bid=3h", "look=5"] {
+            let error = read(&[set]).expect_err(set).to_string();
+            assert!(error.contains(set) && error.contains("checkpoint"), "{error}");
+        }
+        assert!(read(&["job=0s"]).is_err() && read(&["look=56m"]).is_err());
+    }
+}

@@ -1,0 +1,86 @@
+//! What the figures of the paper stand on: the record of lifetimes, if there is one, and the fits made of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use dormouse_cloud::Lifetimes;
+use dormouse_fit::{Curve, Family, Fit, Life, Record};
+
+use super::draw::Draw;
+use super::laws;
+
+/// Hours of the day (Figure 2b): from 8 AM to 8 PM by the clock of the VM's zone.
+const DAY: std::ops::Range<u32> = 8..20;
+
+/// The record of lifetimes, and what was fitted to it and to its resamples, each once.
+#[derive(Debug, Default)]
+pub(in crate::papers) struct Evidence {
+    record: Option<Record>,
+    fits: Mutex<BTreeMap<(String, Family, Draw), Option<Fit>>>,
+    laws: Mutex<BTreeMap<(String, Draw), Option<Lifetimes>>>,
+}
+
+impl Evidence {
+    /// Evidence of a record; without one there are only the published laws.
+    pub(in crate::papers) fn new(record: Option<Record>) -> Self {
+        Self { record, ..Self::default() }
+    }
+
+    /// The VMs of a group: `all`, or words that they have in common between `@`: a type, a zone, a workload, `day` or
+    /// `night` of their launch. None where there is no record.
+    fn group(&self, group: &str) -> Vec<&Life> {
+        let is_of = |life: &Life, word: &str| match word {
+            "all" => true,
+            "day" | "night" => {
+                life.hour.parse().is_ok_and(|hour| DAY.contains(&hour) == (word == "day"))
+            }
+            _ => [&life.kind, &life.zone, &life.workload].into_iter().any(|of| of == word),
+        };
+        let lives = self.record.iter().flat_map(|record| &record.lives);
+        lives.filter(|life| group.split('@').all(|word| is_of(life, word))).collect()
+    }
+
+    /// The VMs of a group, or of its resample; `None` where there is no record.
+    pub(super) fn lives(&self, group: &str, draw: Draw) -> Option<Vec<&Life>> {
+        self.record.as_ref().map(|_| draw.of(group, self.group(group)))
+    }
+
+    /// A law fitted to the preempted VMs of a group, or of its resample: that of a resample from where that of the
+    /// whole group ended.
+    pub(super) fn fit(&self, group: &str, family: Family, draw: Draw) -> Option<Fit> {
+        let key = (group.to_owned(), family, draw);
+        let known = self.fits.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(fit) = known {
+            return fit;
+        }
+        let curve = Curve::empirical(self.lives(group, draw)?);
+        let fit = match draw {
+            Draw::Whole => Fit::of(family, &curve),
+            Draw::Resample(_) => {
+                self.fit(group, family, Draw::Whole).and_then(|whole| whole.again(&curve))
+            }
+        };
+        self.fits.lock().unwrap_or_else(PoisonError::into_inner).insert(key, fit.clone());
+        fit
+    }
+
+    /// The bathtub fitted to the preempted VMs of a group, even where there is a published law of that name.
+    pub(super) fn fit_of(&self, group: &str, draw: Draw) -> Option<Lifetimes> {
+        self.fit(group, Family::Bathtub, draw).map(|fit| fit.lifetimes)
+    }
+
+    /// The law of this name: a published one, or the bathtub fitted to the group of this name.
+    pub(super) fn law(&self, name: &str, draw: Draw) -> Option<Lifetimes> {
+        let key = (name.to_owned(), draw);
+        let known = self.laws.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        if let Some(law) = known {
+            return law;
+        }
+        let law = match laws::published(name) {
+            Some(published) => published.drawn(name, draw),
+            None => self.fit_of(name, draw),
+        };
+        self.laws.lock().unwrap_or_else(PoisonError::into_inner).insert(key, law.clone());
+        law
+    }
+}

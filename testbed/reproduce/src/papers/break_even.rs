@@ -1,0 +1,154 @@
+//! The cost from which something is no longer worth its while, at the first or the last of several loads.
+
+use dormouse_estimate::{Estimate, Series};
+
+use super::paper::Over;
+
+/// Cost from which a gain is gone, at the load where that is soonest ([`Over::Least`]) or latest ([`Over::Most`]).
+///
+/// `gains` has for each load the gain at each of the ascending `costs`, sample by sample: a gain above 0 is one. A
+/// gain only falls with its cost, so that at each load its means are taken for the nearest means that never rise
+/// (least squares, by the pooling of adjacent violators; Ayer and others 1955), and the cost is where straight lines between
+/// these cross 0: a gain that is lost by chance at one cost and is there at the next three is not gone. The
+/// interval is the jackknife's over the samples, with the choice of the load among what is made anew without each of
+/// them. What lies beyond the costs is taken for the first or the last of them. `None` where no sample has every
+/// gain; a single one has no interval.
+pub(super) fn break_even(gains: &[Vec<Series>], costs: &[f64], over: Over) -> Option<Estimate> {
+    let all = || gains.iter().flatten();
+    let count = all().map(|series| series.each.len()).min()?;
+    let whole: Vec<usize> =
+        (0..count).filter(|sample| all().all(|series| series.each[*sample].is_some())).collect();
+    let at = |without: Option<usize>| {
+        let left = || whole.iter().filter(move |sample| Some(**sample) != without);
+        let mean = |series: &Series| {
+            let sum: f64 = left().filter_map(|sample| series.each[*sample]).sum();
+            sum / number(left().count())
+        };
+        let of_load =
+            |load: &Vec<Series>| crossing(&never_rising(load.iter().map(mean).collect()), costs);
+        let pick = if over == Over::Most { f64::max } else { f64::min };
+        gains.iter().filter_map(of_load).reduce(pick)
+    };
+    let n = whole.len();
+    let ours = if n == 0 { None } else { at(None) }?;
+    if n == 1 {
+        return Some(Estimate::exact(ours, 1));
+    }
+    let pseudo = |sample: &usize| Some(number(n) * ours - number(n - 1) * at(Some(*sample))?);
+    let pseudo: Vec<f64> = whole.iter().map(pseudo).collect::<Option<_>>()?;
+    let (least, most) = (*costs.first()?, *costs.last()?);
+    let of_tried = |x: f64| x.clamp(least, most);
+    let estimate = Estimate::of(&pseudo)?;
+    let is_saturated = all().any(|series| series.is_saturated);
+    let ci95 = estimate.ci95.filter(|_| !is_saturated);
+    let ci95 = ci95.map(|(low, high)| (of_tried(low), of_tried(high)));
+    Some(Estimate { mean: of_tried(estimate.mean), ci95, is_saturated, ..estimate })
+}
+
+/// The nearest values that never rise: neighbours that do are each given their mean.
+fn never_rising(values: Vec<f64>) -> Vec<f64> {
+    let mut pools: Vec<(f64, usize)> = Vec::new();
+    for value in values {
+        let mut pool = (value, 1);
+        while let Some(before) = pools.pop_if(|before| mean(*before) < mean(pool)) {
+            pool = (before.0 + pool.0, before.1 + pool.1);
+        }
+        pools.push(pool);
+    }
+    pools.into_iter().flat_map(|pool| std::iter::repeat_n(mean(pool), pool.1)).collect()
+}
+
+fn mean((sum, count): (f64, usize)) -> f64 {
+    sum / number(count)
+}
+
+/// Cost at which falling gains reach 0; the first or the last where they do so before or after all. `None` where there
+/// is none.
+fn crossing(gains: &[f64], costs: &[f64]) -> Option<f64> {
+    let mut last: Option<(f64, f64)> = None;
+    for (&cost, &gain) in costs.iter().zip(gains) {
+        if gain <= 0.0 {
+            return Some(last.map_or(cost, |(c, g)| c + (cost - c) * g / (g - gain)));
+        }
+        last = Some((cost, gain));
+    }
+    last.map(|(cost, _)| cost)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a count of samples")]
+const fn number(count: usize) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COSTS: [f64; 5] = [20.0, 120.0, 480.0, 900.0, 1500.0];
+
+    /// The gains of a load: at each cost those of all samples.
+    fn load(gains: [&[f64]; 5]) -> Vec<Series> {
+        let series = |each: &[f64]| Series::of_runs(each.iter().copied().map(Some).collect());
+        gains.map(series).into()
+    }
+
+    #[test]
+    fn neighbours_that_rise_are_pooled() {
+        assert_eq!(never_rising(vec![5.0, 3.0, 3.0, 1.0]), [5.0, 3.0, 3.0, 1.0]);
+        assert_eq!(never_rising(vec![5.0, -1.0, 3.0, 1.0, -2.0]), [5.0, 1.0, 1.0, 1.0, -2.0]);
+        assert_eq!(never_rising(vec![1.0, 2.0, 6.0]), [3.0, 3.0, 3.0]);
+    }
+
+    #[test]
+    fn a_gain_is_gone_where_its_line_crosses_zero() {
+        assert_eq!(crossing(&[3.0, 2.0, 1.0, -1.0, -2.0], &COSTS), Some(690.0));
+        assert_eq!(crossing(&[-1.0, -2.0, -3.0, -4.0, -5.0], &COSTS), Some(20.0));
+        assert_eq!(crossing(&[5.0, 4.0, 3.0, 2.0, 1.0], &COSTS), Some(1500.0));
+        assert_eq!(crossing(&[], &[]), None);
+    }
+
+    /// At 120 s one load is behind by chance. Lines between the means would have it that the gain is gone at 70 s;
+    /// it is there at 480 s, and gone at 980 s.
+    #[test]
+    fn a_gain_that_is_lost_once_by_chance_is_not_gone() {
+        let noisy = load([&[1.0, 1.2], &[-0.9, -1.3], &[2.4, 2.0], &[0.3, 0.1], &[-1.4, -1.2]]);
+        let least = break_even(&[noisy], &COSTS, Over::Least).expect("two samples");
+        let (low, high) = least.ci95.expect("two samples");
+        assert!((950.0..1_000.0).contains(&least.mean), "{least:?}");
+        assert!(low < least.mean && least.mean < high && least.n == 2, "{least:?}");
+    }
+
+    /// Ten samples of two loads whose gains are gone at 600 s and at 1,200 s but for some noise.
+    #[test]
+    fn the_soonest_and_the_latest_load_have_intervals_around_the_truth() {
+        let noise = [0.3, -0.2, 0.1, -0.4, 0.2, 0.0, -0.1, 0.4, -0.3, 0.05];
+        let until = |gone: f64, turn: usize| {
+            let at = |k: usize, cost: f64| -> Vec<f64> {
+                let noise = |n: usize| noise[(n * 3 + k + turn) % noise.len()];
+                (0..10).map(|n| (gone - cost) / 300.0 + noise(n)).collect()
+            };
+            let gains: Vec<Vec<f64>> =
+                COSTS.iter().enumerate().map(|(k, cost)| at(k, *cost)).collect();
+            load([&gains[0], &gains[1], &gains[2], &gains[3], &gains[4]])
+        };
+        let loads = [until(600.0, 0), until(1_200.0, 1)];
+        for (over, truth) in [(Over::Least, 600.0), (Over::Most, 1_200.0)] {
+            let ours = break_even(&loads, &COSTS, over).expect("ten samples");
+            let (low, high) = ours.ci95.expect("ten samples");
+            assert!(low < truth && truth < high && high - low < 200.0, "{over:?}: {ours:?}");
+        }
+    }
+
+    #[test]
+    fn one_sample_has_no_interval_and_a_torn_one_does_not_count() {
+        let one = load([&[3.0], &[2.0], &[1.0], &[-1.0], &[-2.0]]);
+        let ours = break_even(std::slice::from_ref(&one), &COSTS, Over::Least).expect("a sample");
+        assert_eq!((ours.mean, ours.ci95, ours.n), (690.0, None, 1));
+        let mut torn = load([&[3.0, 9.0], &[2.0, 9.0], &[1.0, 9.0], &[-1.0, 9.0], &[-2.0, 9.0]]);
+        torn[2].each[1] = None;
+        assert_eq!(break_even(&[torn], &COSTS, Over::Least), Some(ours));
+        let mut nothing = one;
+        nothing[0].each[0] = None;
+        assert_eq!(break_even(&[nothing], &COSTS, Over::Least), None);
+    }
+}

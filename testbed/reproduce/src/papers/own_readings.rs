@@ -1,0 +1,117 @@
+//! Factors of what is not of experiments: the same cells with another word in their names, each factor alone.
+
+use dormouse_analysis::Sample;
+
+use super::own::Made;
+use super::paper::{Factor, Paper, Part};
+use super::pattern::matches;
+use super::readings::Reading;
+use super::results::Results;
+use crate::sweep::{Samples, SweepError};
+
+/// The readings of cells under each factor that changes a word in the name of any of them, alone; the reading without a
+/// factor first. None where no factor does. Only what claims are `about` is made, by `run`; what was, comes with them.
+///
+/// # Errors
+///
+/// Those of `run`.
+pub(super) fn each_alone(
+    (paper, parts): (&Paper, &[&Part]),
+    (own, about): (&[Made], &[String]),
+    mut run: impl FnMut(&[Made]) -> Result<Samples, SweepError>,
+) -> Result<(Vec<Reading>, Vec<Made>), SweepError> {
+    let is_about = |made: &&Made| {
+        let begins = format!("{}/", made.case);
+        about.iter().any(|cell| cell.starts_with(&begins))
+    };
+    let all: Vec<&Made> = own.iter().filter(is_about).collect();
+    let plain = all.iter().map(|made| (*made, made.case.clone())).collect();
+    let mut wanted: Vec<(Vec<Factor>, Vec<(&Made, String)>)> = vec![(Vec::new(), plain)];
+    for factor in &paper.factors {
+        // What a factor leaves as it is has the same figures under it, which are made once.
+        let named = |made: &&Made| {
+            case_with(paper, factor, &made.case).unwrap_or_else(|| made.case.clone())
+        };
+        let cells: Vec<_> = all.iter().map(|made| (*made, named(made))).collect();
+        if cells.iter().any(|(made, case)| made.case != *case) {
+            wanted.push((vec![factor.clone()], cells));
+        }
+    }
+    if wanted.len() == 1 {
+        return Ok((Vec::new(), Vec::new()));
+    }
+    let tried =
+        wanted.iter().flat_map(|(_, cells)| cells.iter().map(|(made, case)| made.named(case)));
+    let tried: Vec<Made> = tried.collect();
+    let mut samples = tried.iter().zip(run(&tried)?);
+    let mut readings = Vec::new();
+    for (factors, cells) in wanted {
+        let of_cell = |((cell, _), (other, samples)): ((&Made, String), (&Made, Vec<Sample>))| {
+            let by_cell = other.by_cell(&samples).into_iter();
+            let named =
+                |(case, samples): (String, _)| (case.replacen(&other.case, &cell.case, 1), samples);
+            by_cell.map(named).collect::<Vec<_>>()
+        };
+        let results = cells.into_iter().zip(samples.by_ref()).flat_map(of_cell);
+        readings.push(Reading::of(paper, parts, factors, &Results::new(results)));
+    }
+    Ok((readings, tried))
+}
+
+/// The name of the cells of `case` under a factor; `None` where it changes no word of it.
+fn case_with(paper: &Paper, factor: &Factor, case: &str) -> Option<String> {
+    let mut words: Vec<&str> = case.split('/').collect();
+    let before = words.clone();
+    for (pattern, [word, instead]) in &factor.words {
+        if matches(pattern, case, &paper.lists) {
+            words.iter_mut().filter(|it| **it == word).for_each(|it| *it = instead);
+        }
+    }
+    (words != before).then(|| words.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::named;
+    use super::super::own::{Own, Recorded};
+    use super::*;
+
+    #[test]
+    fn a_factor_has_the_figures_of_another_word() {
+        let (paper, part) = named("acc/figure-7").expect("it is there");
+        let parts = paper.parts(part.as_deref());
+        let cells = paper.cells_of(parts[0]);
+        let own: Vec<Made> = Own::Prices.all(&cells, &Recorded::default()).collect();
+        let run = |all: &[Made]| {
+            let cost = |case: &str| if case.contains("/tc-15/") { 3.0 } else { 2.0 };
+            let sample = |case: &str, n: f64| Sample {
+                figures: [
+                    ("acc/cost_usd".to_owned(), cost(case) + n),
+                    ("opt/cost_usd".to_owned(), 2.0),
+                ]
+                .into(),
+                batches: [].into(),
+                steps: 0,
+                decisions: String::new(),
+            };
+            Ok(all
+                .iter()
+                .map(|made| vec![sample(&made.case, 0.0), sample(&made.case, 0.1)])
+                .collect())
+        };
+        let about = paper.expand("us-east-1.linux.m2.2xlarge/standard/{us-bids}/{acc,opt}");
+        let (readings, tried) = each_alone((&paper, &parts), (&own, &about), run).expect("it runs");
+        let of = |name: &str| {
+            let reading = readings.iter().find(|reading| reading.name() == name).expect(name);
+            let claim = reading.claims.iter().find(|of| of.claim.name == "acc_over_opt_cost_pct");
+            claim.map(|of| of.ours.mean).expect("it is measured")
+        };
+        assert!((of("none") - 2.5).abs() < 1e-9 && (of("checkpoint-15m") - 52.5).abs() < 1e-9);
+        let is_tried = |case: &str| tried.iter().any(|made| made.case == case);
+        assert!(is_tried("us-east-1.linux.m2.2xlarge/tc-15/bid-0.421"));
+        assert!(
+            !is_tried("us-east-1.linux.m2.2xlarge/resampled/bid-0.421"),
+            "no claim is about it alone"
+        );
+    }
+}

@@ -1,0 +1,122 @@
+//! Options of the papers that are reproduced over recorded spot prices.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use dormouse_experiment::option;
+use dormouse_input::written;
+use dormouse_reproduce::sweep::Reproduction;
+use dormouse_units::Span;
+
+use super::failure::Failure;
+use super::many::{Common, Shards};
+use super::reproduce::seeds;
+use super::when::When;
+
+#[derive(Debug, Args)]
+pub(crate) struct PricesArgs {
+    /// A folder of records of spot prices, such as eu-west-1.linux.m1.xlarge.csv: rows of time and price;
+    /// without it what needs them is left out
+    #[arg(long, value_name = "DIR")]
+    pub(super) data: Option<PathBuf>,
+    /// Run every cell under seeds 1 to N; of acc 20 jobs each [default: 10, of acc 150]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: Option<u64>,
+    #[command(flatten)]
+    pub(super) shards: Shards,
+    #[command(flatten)]
+    pub(super) common: Common,
+}
+
+impl PricesArgs {
+    /// What is to be made of `what`, of which the cells of this pattern are left out without a folder of records.
+    pub(super) fn spec(&self, what: &str, cells: &str) -> Result<Reproduction, Failure> {
+        let data = &self.data;
+        if let Some(data) = data.as_deref().filter(|data| !data.is_dir()) {
+            let why = "there is no such folder; give one with a CSV file for each series of prices";
+            return Err(Failure::BadInput(format!("--data {}: {why}", data.display())));
+        }
+        let seeds = seeds(what, self.seeds)?;
+        let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
+        option(&mut words, "--data", data.as_ref().map(|path| path.display()));
+        option(&mut words, "--seeds", [seeds]);
+        let without = data.is_none().then(|| (cells.to_owned(), NEEDS_PRICES.to_owned()));
+        Ok(Reproduction {
+            what: what.to_owned(),
+            first_seed: 1,
+            seeds,
+            without: without.into_iter().collect(),
+            prices: data.clone(),
+            words,
+            ..Reproduction::default()
+        })
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AccArgs {
+    #[command(flatten)]
+    pub(super) prices: PricesArgs,
+    /// Take the records from this date on, such as 2010-03-01, or from so long after the first price of each, such as 80d
+    #[arg(long, value_name = "DATE", help_heading = "The record and the job")]
+    from: Option<When>,
+    /// Take the records until this date, or until so long after the first price of each
+    #[arg(long, value_name = "DATE", help_heading = "The record and the job")]
+    until: Option<When>,
+    /// The job's work [default: 500m]
+    #[arg(long, value_name = "TIME", help_heading = "The record and the job")]
+    job: Option<Span>,
+    /// How long a checkpoint takes (t_c) [default: 5m]
+    #[arg(long, value_name = "TIME", help_heading = "The record and the job")]
+    checkpoint: Option<Span>,
+    /// How long it takes to go on on another instance (t_r) [default: 5m]
+    #[arg(long, value_name = "TIME", help_heading = "The record and the job")]
+    restart: Option<Span>,
+    /// How long before the end of an hour ACC looks whether to end the instance (t_w) [default: 1m]
+    #[arg(long, value_name = "TIME", help_heading = "The record and the job")]
+    look: Option<Span>,
+    /// Seeds of each trial of what could explain a difference; 0: try nothing
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    cause_seeds: u64,
+}
+
+impl AccArgs {
+    /// What is to be made of `what` of the ACC paper.
+    pub(super) fn spec(&self, what: &str) -> Result<Reproduction, Failure> {
+        let mut spec = self.prices.spec(what, "{eu-west-1.,us-east-1.,folder/}*")?;
+        spec.own_set = self.set(&mut spec.words);
+        spec.trial_seeds = self.cause_seeds.min(spec.seeds);
+        Ok(spec)
+    }
+
+    /// What is set beside the folder, as `key=value`, and the same as words of a command line.
+    fn set(&self, words: &mut Vec<String>) -> Vec<String> {
+        let edges = [("from", self.from), ("until", self.until)];
+        let edge = |when: When| match when {
+            When::After(span) => span.to_string(),
+            When::Date(date) => format!("@{}", date.second),
+        };
+        let edges = edges.map(|(key, when)| (key, when.map(edge)));
+        let spans = [
+            ("job", self.job),
+            ("checkpoint", self.checkpoint),
+            ("restart", self.restart),
+            ("look", self.look),
+        ];
+        let spans = spans.map(|(key, span)| (key, span.map(|span| span.to_string())));
+        let all = edges.into_iter().chain(spans);
+        let all: Vec<_> = all.filter_map(|(key, value)| Some((key, value?))).collect();
+        for (key, value) in &all {
+            // A date is typed as a date.
+            let typed = value.strip_prefix('@').and_then(|second| second.parse().ok());
+            option(words, &format!("--{key}"), [typed.map_or_else(|| value.clone(), written)]);
+        }
+        option(words, "--cause-seeds", Some(self.cause_seeds));
+        all.into_iter().map(|(key, value)| format!("{key}={value}")).collect()
+    }
+}
+
+/// What needs recorded prices, and where those are to be had.
+const NEEDS_PRICES: &str = "what needs recorded spot prices, which are not given: get EC2's of 2009 and 2010 \
+    and give their folder with --data DIR, a CSV file for each series, such as \
+    eu-west-1.linux.m1.xlarge.csv, with rows such as 2009-12-01 01:43:17,0.425";
