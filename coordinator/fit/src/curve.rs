@@ -52,15 +52,18 @@ impl Curve {
         Self { steps }
     }
 
-    /// The same steps with F as it was just before each age: of n VMs, (i − 1)/n at the i-th. Between the two
-    /// conventions lies one VM; the first fits to the record of Kadupitiya, Jadhao and Sharma were made by this one.
+    /// The same steps by another convention: of n VMs that were taken, the i-th is at (i − 1)/(n − 1), so that F goes
+    /// from 0 at the first to 1 at the last. The reference fits to the record of Kadupitiya, Jadhao and Sharma are made
+    /// by this one.
     #[must_use]
-    pub fn before(&self) -> Self {
+    pub fn by_rank(&self) -> Self {
+        let count: f64 = self.steps.iter().map(|step| step.count).sum();
+        let last = if count > 1.0 { count / (count - 1.0) } else { 1.0 };
         let before = std::iter::once(0.0).chain(self.steps.iter().map(|step| step.taken));
         let step = |(step, taken): (&Step, f64)| {
             // VMs of the same age have the mean of their places.
             let same = (step.taken - taken) * (step.count - 1.0) / (2.0 * step.count.max(1.0));
-            Step { taken: taken + same, ..*step }
+            Step { taken: (taken + same) * last, ..*step }
         };
         Self { steps: self.steps.iter().zip(before).map(step).collect() }
     }
@@ -143,12 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn just_before_an_age_its_vm_is_not_yet_taken() {
+    fn by_rank_the_first_vm_is_at_zero_and_the_last_at_one() {
         let curve = Curve::empirical(&lives(&[(5, true), (2, true), (2, true), (9, true)]));
-        // Places 0 and 1 of four for the two of the same age.
-        let before = curve.before();
-        assert_eq!(steps(&before), [(2.0, 0.125, 2.0), (5.0, 0.5, 1.0), (9.0, 0.75, 1.0)]);
-        assert_eq!(Curve::default().before(), Curve::default());
+        // Places 0 and 1 of 0 to 3 for the two of the same age.
+        let ranked = curve.by_rank();
+        let round = |n: f64| (n / 3.0 * 1e6).round() / 1e6;
+        let places = [(2.0, round(0.5), 2.0), (5.0, round(2.0), 1.0), (9.0, 1.0, 1.0)];
+        assert_eq!(steps(&ranked), places);
+        assert_eq!(Curve::default().by_rank(), Curve::default());
     }
 
     /// The remission times of 21 patients given 6-mercaptopurine (Freireich and others 1963), the example

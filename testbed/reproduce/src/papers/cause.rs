@@ -3,7 +3,7 @@
 use dormouse_estimate::{Said, Verdict};
 
 use super::claims::{Judged, said};
-use super::paper::Over;
+use super::paper::{Over, Paper};
 use super::readings::Reading;
 
 /// The part of the distance to what is said that has to go for a factor to be named as a cause.
@@ -34,7 +34,7 @@ pub enum Cause {
 impl Cause {
     /// The cause of a claim, among trials of one factor each, the first without any. `None` where the claim needs no
     /// cause: it holds, nobody can judge it, or the paper is silent.
-    pub(super) fn of(judged: &Judged, trials: &[Reading]) -> Option<Self> {
+    pub(super) fn of(paper: &Paper, judged: &Judged, trials: &[Reading]) -> Option<Self> {
         if !matches!(judged.verdict, Verdict::Fails | Verdict::Open) {
             return None;
         }
@@ -46,9 +46,12 @@ impl Cause {
         let Some(before) = same(without) else { return Some(Self::NotTried) };
         // A counterfactual shows what something costs, and explains nothing.
         let explains = |reading: &&Reading| !reading.factors.iter().any(|of| of.counterfactual);
+        let concerns =
+            |reading: &&Reading| reading.factors.iter().any(|of| paper.concerns(of, &judged.claim));
         let tried: Vec<(&Reading, Judged)> = tried
             .iter()
             .filter(explains)
+            .filter(concerns)
             .filter_map(|reading| Some((reading, same(reading)?)))
             .collect();
         let distance_of = |of: &Judged| distance(of);
@@ -155,7 +158,9 @@ mod tests {
 
     fn reading(name: Option<&str>, verdict: Verdict, mean: f64) -> Reading {
         let factor = |name: &str| -> Factor {
-            toml::from_str(&format!("name = \"{name}\"\nabout = \"other {name}\""))
+            let changes = if name == "elsewhere" { "y" } else { "x" };
+            let metrics = format!("metrics = {{ {changes} = \"z\" }}");
+            toml::from_str(&format!("name = \"{name}\"\nabout = \"other {name}\"\n{metrics}"))
                 .expect("it is right")
         };
         Reading {
@@ -170,23 +175,26 @@ mod tests {
 
     #[test]
     fn the_factor_that_brings_ours_nearest_is_the_cause() {
+        let (paper, _) = super::super::named("opie").expect("it is there");
         let fails = judged(Verdict::Fails, 15.0);
         let trials = [
             reading(None, Verdict::Fails, 15.2),
             reading(Some("slow-boot"), Verdict::Fails, 12.0),
             reading(Some("events"), Verdict::Holds, 10.3),
             reading(Some("away"), Verdict::Fails, 25.0),
+            // A factor of other figures says nothing of this claim, whatever its runs came to.
+            reading(Some("elsewhere"), Verdict::Holds, 10.0),
         ];
-        let cause = Cause::of(&fails, &trials).expect("it fails");
+        let cause = Cause::of(&paper, &fails, &trials).expect("it fails");
         assert_eq!(cause.words(""), "events: 15.20 becomes 10.30, and then it holds");
         let page = "Of all factors one brings it nearest, events (other events): 15.20 becomes 10.30, and the claim \
                     holds. The record is short.";
         assert_eq!(cause.sentences("The record is short."), page);
-        let two = [trials[0].clone(), trials[3].clone()];
-        let none = Cause::of(&fails, &two).expect("it fails");
+        let two = [trials[0].clone(), trials[3].clone(), trials[4].clone()];
+        let none = Cause::of(&paper, &fails, &two).expect("it fails");
         assert_eq!(none.words(""), "unexplained: none of 1 factors brings it nearer (away)");
-        assert_eq!(Cause::of(&fails, &[]), Some(Cause::NotTried));
+        assert_eq!(Cause::of(&paper, &fails, &[]), Some(Cause::NotTried));
         assert_eq!(Cause::NotTried.words("the record is short"), "the record is short");
-        assert_eq!(Cause::of(&judged(Verdict::Holds, 10.0), &trials), None);
+        assert_eq!(Cause::of(&paper, &judged(Verdict::Holds, 10.0), &trials), None);
     }
 }

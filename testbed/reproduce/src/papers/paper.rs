@@ -494,6 +494,22 @@ impl Paper {
             .collect()
     }
 
+    /// Whether a factor can change what a claim is about: its figure, or one of its cells.
+    pub(super) fn concerns(&self, factor: &Factor, claim: &Claim) -> bool {
+        let mut figures = std::iter::once(&claim.metric).chain(&claim.per);
+        let patterns = std::iter::once(&claim.of).chain(&claim.than);
+        let stand_ins = self.stand_ins(factor);
+        let is_changed = |case: String| {
+            let without_last = case.rsplit_once('/').map_or(&*case, |(words, _)| words);
+            let mut words = factor.words.keys();
+            stand_ins.contains_key(&case)
+                || !self.settings(factor, &case).is_empty()
+                || words.any(|pattern| matches(pattern, without_last, &self.lists))
+        };
+        figures.any(|name| factor.metrics.contains_key(name))
+            || patterns.flat_map(|pattern| self.expand(pattern)).any(is_changed)
+    }
+
     /// The factor of this name.
     pub(super) fn factor(&self, name: &str) -> Option<&Factor> {
         self.factors.iter().find(|factor| factor.name == name)

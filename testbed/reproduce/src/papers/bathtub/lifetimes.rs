@@ -48,12 +48,12 @@ pub(super) fn fits(group: &str, evidence: &Evidence, draw: Draw) -> Option<Figur
         add("preempted", "vms", taken);
         add("kaplan-meier", "vms", vms);
     }
-    let before = preempted.before();
+    let ranked = preempted.by_rank();
     let fit = |family| {
         let fit = evidence.fit(group, family, draw)?;
         // By the other convention the lowest point is next to this one.
-        let before = fit.again(&before)?;
-        Some((fit, before))
+        let by_rank = fit.again(&ranked)?;
+        Some((fit, by_rank))
     };
     let bathtub = fit(Family::Bathtub);
     for family in Family::ALL {
@@ -67,12 +67,12 @@ pub(super) fn fits(group: &str, evidence: &Evidence, draw: Draw) -> Option<Figur
             add(word, &format!("r_squared{ending}"), fit.r_squared);
         };
         of_fit(&here, "");
-        of_fit(&there, "_before");
-        if let Some((of, before)) = &bathtub
+        of_fit(&there, "_by_rank");
+        if let Some((of, by_rank)) = &bathtub
             && family != Family::Bathtub
         {
             add(word, "bathtub_lead", of.r_squared - here.r_squared);
-            add(word, "bathtub_lead_before", before.r_squared - there.r_squared);
+            add(word, "bathtub_lead_by_rank", by_rank.r_squared - there.r_squared);
         }
     }
     Some(figures)

@@ -89,7 +89,7 @@ pub(super) fn printable(few: Option<AsPrinted>) -> &'static str {
 
 /// The cause of a claim that does not hold, in words.
 pub(super) fn cause(done: &Finished, judged: &Judged) -> Option<String> {
-    Cause::of(judged, &done.trials).map(|cause| cause.words(&judged.claim.tried))
+    Cause::of(&done.paper, judged, &done.trials).map(|cause| cause.words(&judged.claim.tried))
 }
 
 /// The paper's figure; of a claim about several cells, all of them.
