@@ -283,24 +283,25 @@ mod tests {
         assert!(nothing.values().all(|value| *value == 0.0), "{nothing:?}");
     }
 
-    /// A resample of one type whose days are all the same is that type again.
+    /// A type that is never taken has no difference between ACC and OPT: a resample of two types has that of the other, or half
+    /// of it, or none, by which are drawn; and weeks are the same for all.
     #[test]
     fn types_and_weeks_are_drawn_anew() {
         let until = Time::from_secs(60 * 86_400);
         let (cheap, dear) = (PriceTrace::new(vec![(Time::ZERO, cents(10))]), spiky());
         let job = SpotJob::of(Span::from_secs(200 * 60));
         let all = [("cheap", &cheap, until), ("dear", &dear, until)];
-        let of = |memory: &WeeksOfTypes, all: &[Series<'_>], seed| {
-            memory.resampled(all, &job, (seed, 4))["hour/acc_under_time_pct"]
-        };
-        let memory = WeeksOfTypes::default();
-        let alone: Vec<f64> = (1..9).map(|seed| of(&memory, &all[1..], seed)).collect();
-        assert!(alone.iter().all(|x| (x - alone[0]).abs() < 0.5), "{alone:?}");
-        // Drawn from two, of which one has no interruptions, they are the one, the other or both.
-        let memory = WeeksOfTypes::default();
-        let both: Vec<f64> = (1..30).map(|seed| of(&memory, &all, seed)).collect();
-        let (least, most) =
-            both.iter().fold((f64::MAX, f64::MIN), |(a, b), x| (a.min(*x), b.max(*x)));
-        assert!(least.abs() < 1e-9 && (most - alone[0]).abs() < 0.5, "{both:?}");
+        let [of_both, of_dear] = [WeeksOfTypes::default(), WeeksOfTypes::default()];
+        let mut seen = [0_u32; 3];
+        for seed in 1..40 {
+            let figure = |memory: &WeeksOfTypes, types: &[Series<'_>]| {
+                memory.resampled(types, &job, (seed, 4))["opt/acc_under_time_pct"]
+            };
+            let (both, dear) = (figure(&of_both, &all), figure(&of_dear, &all[1..]));
+            assert!(dear > 0.0, "ACC works on where OPT waits: {dear}");
+            let part = [0.0, 0.5, 1.0].iter().position(|part| (both - part * dear).abs() < 1e-9);
+            seen[part.unwrap_or_else(|| panic!("seed {seed}: {both} of {dear}"))] += 1;
+        }
+        assert!(seen.iter().all(|count| *count > 3), "{seen:?}");
     }
 }
