@@ -35,7 +35,7 @@ pub use catalogue_file::{
 pub use ec2_2020::{BUILT_IN, built_in};
 pub use hosts::{
     CostName, Filter, Fleet, Host, Placed, Placement, PlacementRule, Placer, PlacerName, Placing,
-    Plain, Scheduler, SchedulerName, Tiers, Ties, VictimTies, Want, Weighed, Weigher, Yields,
+    Plain, Scheduler, SchedulerName, States, Tiers, Ties, VictimTies, Want, Weighed, Weigher, Yields,
     tables,
 };
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};

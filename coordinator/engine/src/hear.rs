@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{
-    Action, AvailabilityChange, Interruption, PriceChange, Target, Vm, VmState,
-};
+use dormouse_cloud::{Action, AvailabilityChange, Interruption, PriceChange, Target, Vm, VmState};
 use dormouse_model::{Command, Effect, Event, Notice, Report, UsageInformation, VmEnd};
 use dormouse_policies::Moment;
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};

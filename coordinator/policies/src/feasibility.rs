@@ -41,18 +41,20 @@ fn usable(problem: &Problem, market: Market) -> Vec<(Offer, u64)> {
 pub(crate) fn bound(problem: &Problem, how: Primary) -> Bound {
     let Primary { market, burstable, .. } = how;
     let usable = usable(problem, market);
-    let bursting = || problem.burstable().filter(move |_| burstable).map(|(kind, _)| (kind, Market::OnDemand));
+    let bursting =
+        || problem.burstable().filter(move |_| burstable).map(|(kind, _)| (kind, Market::OnDemand));
     let shortest = |task| {
         let offers = usable.iter().map(|u| u.0).chain(bursting());
         offers.filter_map(|on| problem.whole(task, on)).min()
     };
     let work = problem.by_memory().into_iter().filter_map(shortest).sum();
-    let vcpus = usable.iter().map(|&((kind, _), n)| n * problem.kinds[kind].vcpus as u64).sum::<u64>()
-        + problem
-            .burstable()
-            .filter(|_| burstable)
-            .map(|(_, kind)| kind.vcpus as u64 * u64::from(kind.limit(Market::OnDemand)))
-            .sum::<u64>();
+    let vcpus =
+        usable.iter().map(|&((kind, _), n)| n * problem.kinds[kind].vcpus as u64).sum::<u64>()
+            + problem
+                .burstable()
+                .filter(|_| burstable)
+                .map(|(_, kind)| kind.vcpus as u64 * u64::from(kind.limit(Market::OnDemand)))
+                .sum::<u64>();
     Bound { boot: problem.boot, work, vcpus }
 }
 
@@ -73,8 +75,7 @@ pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
     let runs_on: Vec<KindId> = offers.iter().map(|&(kind, _)| kind).collect();
     check_tasks(problem, bag, &runs_on)?;
     for (id, task) in tasks(bag) {
-        let fastest =
-            offers.iter().filter_map(|&on| Some((problem.whole(id, on)?, on.0))).min();
+        let fastest = offers.iter().filter_map(|&on| Some((problem.whole(id, on)?, on.0))).min();
         if let Some((length, kind)) = fastest
             && problem.boot + length > problem.deadline
         {

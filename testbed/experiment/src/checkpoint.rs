@@ -71,7 +71,8 @@ pub(crate) fn check(
         let is_opt = key == "look" && policy == Policy::Opt;
         let is_budget = key == "overhead" && policy == Policy::BudgetIntervals;
         let means = key == "lifetimes" && policy == Policy::YoungDaly && section.mttf.is_none();
-        if own != policy && !set_aside && !means && !is_opt && !is_budget && node.get(key).is_some() {
+        if own != policy && !set_aside && !means && !is_opt && !is_budget && node.get(key).is_some()
+        {
             let what = format!("'{key}' is of policy \"{word}\", which is not this one");
             let remedy = format!("take it out, or write policy = \"{word}\"");
             found.add(node.place_of(key), what, remedy);

@@ -73,7 +73,9 @@ fn checkpoints(config: &CheckpointConfig, task: &Task) -> u64 {
     let runtime = shortest_runtime(task);
     let cost = config.cost(task.memory);
     match &config.scheme {
-        Scheme::Budget(part) | Scheme::BudgetIntervals(part) => times(Span::from_micros(part.of(runtime.as_micros())), cost),
+        Scheme::Budget(part) | Scheme::BudgetIntervals(part) => {
+            times(Span::from_micros(part.of(runtime.as_micros())), cost)
+        }
         Scheme::Every { period, .. } => times(runtime, *period),
         Scheme::Points(points) => points.len() as u64,
         Scheme::Hour {} | Scheme::Acc { .. } => times(runtime, HOUR),

@@ -60,7 +60,8 @@ pub(crate) struct BurstHadsArgs {
     #[arg(long, value_name = "paper|artifact", default_value = "paper", value_parser = ["paper", "artifact"])]
     preset: String,
     /// What k_h and k_r of Table V count: the events of each spot type, or of the whole market;
-    /// emulated: of each type, but half as often, fitted to Table VI's counts
+    /// emulated: of each type, at the rates of the authors' scripts, drawn once a loop whose two seconds are
+    /// fitted to Table VI's counts
     #[arg(long, value_name = "type|market|emulated", default_value = "type", value_parser = ["type", "market", "emulated"])]
     events: String,
     /// Set any key of every experiment by its path
@@ -102,7 +103,7 @@ pub(crate) struct MeasyArgs {
     #[arg(long, value_name = "FILE")]
     kth: Option<PathBuf>,
     /// Jobs of each run
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(2..))]
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..))]
     jobs: u64,
     /// As many jobs as the paper has, 200,000 and 100,000, and all of KTH's
     #[arg(long, conflicts_with = "jobs")]

@@ -78,6 +78,13 @@ impl Carrier {
         self.preemptible().count()
     }
 
+    /// A copy of the host that is built anew from the VMs on it: the preemptible ones take no room.
+    pub(super) fn without_preemptible(&self) -> Self {
+        let mut copy = self.clone();
+        copy.free = self.preemptible().fold(self.free, |sum, (_, held)| sum.with(&held.yielded()));
+        copy
+    }
+
     /// Free room that no parked VM waits for.
     pub(super) fn spare(&self) -> Host {
         self.parked.iter().fold(self.free, |left, (_, room)| left.without(room))

@@ -14,6 +14,7 @@ pub mod tables;
 mod tests;
 mod tiers;
 mod victims;
+mod views;
 mod weigh;
 
 pub use cost::CostName;
@@ -21,7 +22,9 @@ pub use fleet::{Fleet, Yields};
 pub use host::Host;
 pub use placer::{Placer, Placing, Want};
 pub use plain::Plain;
-pub use rule::{Filter, Placement, PlacementRule, PlacerName, SchedulerName, Ties, VictimTies};
+pub use rule::{
+    Filter, Placement, PlacementRule, PlacerName, SchedulerName, States, Ties, VictimTies,
+};
 pub use scheduler::Scheduler;
 pub use tiers::{Placed, Tiers};
 pub use weigh::{Weighed, Weigher};

@@ -4,9 +4,11 @@ use dormouse_units::{HostId, Stream, Time};
 
 use super::fleet::Carrier;
 use super::victims::Victims;
+use super::views::{BuiltViews, full};
 use super::weigh::{MOST, Ranges, Scores};
 use crate::{
-    Fleet, Market, PlacementRule, Placer, Placing, SchedulerName, Ties, Want, Weighed, Weigher,
+    Fleet, Market, PlacementRule, Placer, Placing, SchedulerName, States, Ties, Want, Weighed,
+    Weigher,
 };
 
 /// Filters and weighs every host for every VM. [`crate::Scheduler`] must agree with it, and asks it
@@ -14,6 +16,8 @@ use crate::{
 #[derive(Debug)]
 pub struct Plain {
     rule: PlacementRule,
+    /// Number of full views that are built for each call beyond those that the rule needs.
+    unused_views: u32,
 }
 
 /// The VMs of a host that count as taking room.
@@ -76,7 +80,14 @@ impl Plain {
     /// The scheduler that follows this rule.
     #[must_use]
     pub const fn new(rule: PlacementRule) -> Self {
-        Self { rule }
+        Self { rule, unused_views: 0 }
+    }
+
+    /// The same, and for each call so many full views of the hosts are built that are not used: how long
+    /// code takes that makes views twice.
+    #[must_use]
+    pub const fn with_unused_views(rule: PlacementRule, unused_views: u32) -> Self {
+        Self { rule, unused_views }
     }
 
     fn pass(
@@ -84,12 +95,35 @@ impl Plain {
         now: Time,
         want: &Want,
         fleet: &Fleet,
-        (view, weighers): Pass<'_>,
+        pass: Pass<'_>,
+        chance: &mut Stream,
+    ) -> Option<HostId> {
+        let view = pass.0;
+        match self.rule.states {
+            States::Kept => {
+                let hosts = fleet.hosts().filter(|(_, host)| view.has_room(host, want));
+                self.best(now, want, hosts, pass.1, chance)
+            }
+            States::Built => {
+                let is_opie = self.rule.scheduler == SchedulerName::Opie;
+                let views = BuiltViews::new(fleet, view, is_opie || view == View::Partial);
+                self.best(now, want, views.with_room(view, want), pass.1, chance)
+            }
+        }
+    }
+
+    /// The host that weighs most of those that are left, by the rule of ties.
+    fn best<'a>(
+        &self,
+        now: Time,
+        want: &Want,
+        hosts: impl Iterator<Item = (HostId, &'a Carrier)>,
+        weighers: &[Weighed],
         chance: &mut Stream,
     ) -> Option<HostId> {
         let mut victims = Victims::default();
         let (mut left, mut ranges) = (Vec::new(), Ranges::NONE);
-        for (id, host) in fleet.hosts().filter(|(_, host)| view.has_room(host, want)) {
+        for (id, host) in hosts {
             let mut scores: Scores = [0; MOST];
             for (score, weighed) in scores.iter_mut().zip(weighers) {
                 *score = self.score(weighed.name, host, want, now, &mut victims);
@@ -159,6 +193,9 @@ impl Placer for Plain {
         fleet: &Fleet,
         chance: &mut Stream,
     ) -> Option<Placing> {
+        for _ in 0..self.unused_views {
+            std::hint::black_box(full(fleet));
+        }
         let (first, second) = passes(&self.rule, want.market);
         let found = self.pass(now, want, fleet, first, chance);
         let found = found.or_else(|| self.pass(now, want, fleet, second?, chance));

@@ -59,6 +59,9 @@ pub struct PlacementRule {
     pub victims: VictimTies,
     /// Which host it is of those that are best.
     pub ties: Ties,
+    /// Where the views of hosts come from. It changes how long a choice takes, and not what is chosen.
+    #[serde(skip_serializing_if = "States::are_kept")]
+    pub states: States,
 }
 
 impl Default for PlacementRule {
@@ -71,6 +74,7 @@ impl Default for PlacementRule {
             cost: CostName::Period,
             victims: VictimTies::Oldest,
             ties: Ties::Random,
+            states: States::Kept,
         }
     }
 }
@@ -136,6 +140,23 @@ pub enum Ties {
     Random,
     /// The first in the order of the file, or in which they joined.
     First,
+}
+
+/// Where the views of hosts come from by which a host is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum States {
+    /// They are kept, and change as VMs come and go.
+    Kept,
+    /// They are built for each call and each look at the hosts, as OpenStack's scheduler does: one view for
+    /// `filter`, two for `opie`, and for the second look of `retry` two more.
+    Built,
+}
+
+impl States {
+    fn are_kept(&self) -> bool {
+        *self == Self::Kept
+    }
 }
 
 /// Which spot VMs end of as many that cost the same.

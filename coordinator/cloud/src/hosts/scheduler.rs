@@ -4,14 +4,15 @@ use dormouse_units::{HostId, Stream, Time};
 
 use super::index::{Index, is_kept};
 use super::plain::{Pass, Plain, passes, select};
-use crate::{Fleet, PlacementRule, Placer, Placing, Want};
+use crate::{Fleet, PlacementRule, Placer, Placing, States, Want};
 
 /// Chooses what [`Plain`] does, but looks only at hosts that have changed, or whose order has,
 /// since it was last asked for the same room.
 #[derive(Debug)]
 pub struct Scheduler {
     rule: PlacementRule,
-    /// Scheduler that looks at all hosts, where two scores grow with time and no order lasts.
+    /// Scheduler that looks at all hosts, where two scores grow with time and no order lasts, or where the
+    /// views of hosts are built for each call.
     plain: Option<Plain>,
     /// Order of the hosts for each room that is asked for, the latest at the end.
     indices: Vec<Index>,
@@ -26,6 +27,7 @@ impl Scheduler {
     pub fn new(rule: PlacementRule) -> Self {
         let is_kept = |weighers| is_kept(weighers, rule.cost);
         let plain = !is_kept(&rule.weighers) || !is_kept(&rule.retry_weighers);
+        let plain = plain || rule.states == States::Built;
         let plain = plain.then(|| Plain::new(rule.clone()));
         Self { rule, plain, indices: Vec::new() }
     }

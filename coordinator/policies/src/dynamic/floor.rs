@@ -9,9 +9,9 @@ use dormouse_units::{ById, Bytes, Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::machine::{Machine, Phase, Queued, Running, needed, speed};
 use super::token::Purpose;
-use crate::{BurstOn, SpareTime};
 use crate::packing::Packing;
 use crate::problem::{Kind, KindId, Offer, Problem};
+use crate::{BurstOn, SpareTime};
 use dormouse_units::{Mode, Seats};
 
 /// One call of the scheduler: the time, and where decisions go.

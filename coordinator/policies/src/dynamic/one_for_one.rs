@@ -7,7 +7,7 @@ use dormouse_units::{Span, Time, VmId};
 use super::floor::{Floor, Turn};
 use super::machine::{Machine, Queued};
 use super::migration::Affected;
-use super::postponement::{GRAIN, ends, is_busy_spot, is_hibernated};
+use super::postponement::{GRAIN, is_hibernated, late_tasks};
 use super::scheduler::BagScheduler;
 use super::token::Purpose;
 use crate::problem::KindId;
@@ -25,8 +25,8 @@ impl BagScheduler {
     /// at the next such moment.
     ///
     /// A VM that hibernated too late for that, and one for which no on-demand VM can be had, has its tasks
-    /// migrated at once, as Algorithm 4 does it; so have tasks of a resumed VM that would end after the
-    /// deadline.
+    /// migrated at once, as Algorithm 4 does it; so have tasks of a resumed VM that would end too late to be
+    /// saved once more.
     pub(crate) fn replace_one_for_one(&mut self, turn: &mut Turn<'_>) {
         self.leave_late_vms(turn);
         let waiting = self.floor.machines.iter();
@@ -61,15 +61,13 @@ impl BagScheduler {
         }
     }
 
-    /// Migrates the tasks of running spot VMs that would end after the deadline, with a checkpoint.
+    /// Migrates the tasks of running spot VMs that, resumed late, would end too late to be saved from another
+    /// hibernation, with a checkpoint.
     fn leave_late_vms(&mut self, turn: &mut Turn<'_>) {
         let mut late: Vec<(VmId, Affected)> = Vec::new();
-        for (&vm, machine) in self.floor.machines.iter().filter(|(_, m)| is_busy_spot(m)) {
-            let ends = ends(&self.floor, turn.now, machine);
-            let is_late = |a: &Affected| {
-                let end = ends.iter().find(|(task, ..)| *task == a.task).map(|(_, end, _)| *end);
-                end.is_some_and(|end| end > self.floor.limit(a.task))
-            };
+        for (&vm, machine) in &self.floor.machines {
+            let tasks = late_tasks(&self.floor, turn.now, machine);
+            let is_late = |a: &Affected| tasks.contains(&a.task);
             late.extend(self.affected(vm).into_iter().filter(is_late).map(|a| (vm, a)));
         }
         if late.is_empty() {

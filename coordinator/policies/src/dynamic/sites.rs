@@ -7,9 +7,9 @@ use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
 
 use super::floor::Floor;
 use super::machine::{Machine, Phase, needed};
-use crate::{BurstOn, SpareTime};
 use crate::packing::{Packing, Slot};
 use crate::problem::KindId;
+use crate::{BurstOn, SpareTime};
 use dormouse_units::Mode;
 
 /// Classes of places, in the order in which they are tried.

@@ -128,9 +128,8 @@ fn kind(given: &Given<'_>, own: &ServiceConfig) -> Result<KindId, PlanError> {
         return Err(PlanError::NothingOffered { scheduler, what: "type in its market", known });
     }
     feasibility::check_tasks(problem, bag, &offered)?;
-    let runs_all = |kind: &KindId| {
-        problem.by_length().iter().all(|&task| problem.runs_on(task, *kind))
-    };
+    let runs_all =
+        |kind: &KindId| problem.by_length().iter().all(|&task| problem.runs_on(task, *kind));
     let price = |kind: &KindId| problem.kinds[*kind].price(own.market);
     let cheapest = offered.iter().copied().filter(runs_all).min_by_key(price);
     cheapest.ok_or_else(|| PlanError::NothingOffered {

@@ -139,8 +139,8 @@ fn the_reversed_comparison_sends_tasks_where_there_is_no_time_to_spare() {
     for (spare_time, at, migrates) in [
         (SpareTime::Kept, 15, true),
         (SpareTime::Reversed, 15, false),
-        (SpareTime::Kept, 68, false),
-        (SpareTime::Reversed, 68, true),
+        (SpareTime::Kept, 75, false),
+        (SpareTime::Reversed, 75, true),
     ] {
         let name = BagSchedulerName::BurstHads;
         let config = BagSchedulerConfig { spare_time, ..BagSchedulerConfig::paper(name) };

@@ -7,7 +7,7 @@ use dormouse_units::{Bytes, Money, Price, Span, TaskId, Time, VmId};
 use super::no_budget;
 use crate::dynamic::{BagScheduler, Foresight, Parts, Stealing, latest};
 use crate::problem::{Allowances, Problem};
-use crate::{BagSchedulerConfig, BagSchedulerName, Plan, Policy};
+use crate::{BagSchedulerConfig, BagSchedulerName, MigrateMoment, Plan, Policy};
 use dormouse_units::Mode;
 
 /// Ten tasks of 8 to 12 s, no two alike, on each of `vms` spot VMs, each of which an on-demand VM could replace.

@@ -143,6 +143,7 @@ fn distance(judged: &Judged) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::explained::Explained;
     use super::super::paper::{Claim, Factor};
     use super::*;
     use dormouse_estimate::Estimate;
@@ -167,6 +168,7 @@ mod tests {
             rows: Vec::new(),
             claims: vec![judged(verdict, mean)],
             within: (0, 0),
+            explained: Explained::default(),
             is_whole: true,
         }
     }

@@ -14,6 +14,7 @@ pub mod burst_hads;
 mod cause;
 mod claims;
 mod combined;
+mod explained;
 mod figures;
 mod live;
 pub mod measy;
@@ -34,11 +35,13 @@ pub use dormouse_estimate::Verdict;
 pub use as_printed::AsPrinted;
 pub use cause::Cause;
 pub use claims::Judged;
+pub use explained::Explained;
 pub use figures::{Row, Tally, beyond};
 pub use live::{Against, LiveRun, MakeLive};
 pub use own::Own;
 pub use paper::{
-    Claim, Compared, Factor, Ground, Measure, Over, Paper, Part, Plot, Printed, Refit, Tolerance,
+    Best, Claim, Compared, Factor, Ground, Measure, Over, Paper, Part, Plot, Printed, Refit,
+    Tolerance,
 };
 pub use readings::Reading;
 pub use report::table;

@@ -1,6 +1,7 @@
 //! Parts of a paper that are not of experiments: what else their figures are of.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -75,6 +76,8 @@ pub(super) struct Made {
     exact: OnceLock<Option<BTreeMap<String, f64>>>,
     /// Jobs over prices, made once for all resamples of their record.
     jobs: acc::Memory,
+    /// The most seeds that it is made under.
+    most_seeds: Option<u64>,
 }
 
 impl Own {
@@ -94,7 +97,12 @@ impl Made {
     fn new(own: Own, case: String, recorded: &Recorded) -> Self {
         let digest = digest_of(&(own, &case, &recorded.digest));
         let (recorded, exact) = (recorded.clone(), OnceLock::new());
-        Self { own, case, digest, recorded, exact, jobs: acc::Memory::default() }
+        Self { own, case, digest, recorded, exact, jobs: acc::Memory::default(), most_seeds: None }
+    }
+
+    /// The same under so many seeds at most.
+    pub(super) fn at_most(self, most_seeds: Option<u64>) -> Self {
+        Self { most_seeds, ..self }
     }
 
     /// The same of other cells, from what was recorded for these.
@@ -153,6 +161,12 @@ impl Sampled for Made {
 
     fn digest(&self) -> &str {
         &self.digest
+    }
+
+    fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
+        let last = |most: u64| wanted.start().saturating_add(most.saturating_sub(1));
+        let last = self.most_seeds.map_or(*wanted.end(), |most| last(most).min(*wanted.end()));
+        *wanted.start()..=last
     }
 
     fn run(&self, seed: u64, _: &Shared) -> Result<Sample, SweepError> {

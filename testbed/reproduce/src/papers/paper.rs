@@ -72,6 +72,20 @@ pub struct Paper {
     /// The cells of bags that are run live.
     #[serde(default)]
     pub live: Vec<String>,
+    /// The reading that explains most of the paper, as a search found it.
+    pub best: Option<Best>,
+    /// The scheduler whose figures stand beside the printed ones of every other.
+    pub beside: Option<String>,
+}
+
+/// The reading of a paper that explains most of what it printed.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Best {
+    /// Names of the reading's factors; `NAME@SCHEDULER` is one for the cells of that scheduler alone.
+    pub factors: Vec<String>,
+    /// Command whose search found the reading.
+    pub command: String,
 }
 
 /// A table or figure.
@@ -95,6 +109,8 @@ pub struct Part {
     /// What they are over: how the word of a case begins that says it, and what it is called.
     #[serde(default = "loads")]
     pub over: (String, String),
+    /// The most seeds that its cells are run under, if it is not of experiments: more would take long and show no more.
+    pub seeds: Option<u64>,
     /// It is not of experiments: what its figures are of. Their case is the words of a cell but the last.
     pub own: Option<Own>,
     /// The readings are searched for the one that explains most of these figures, and of the claims. It
@@ -339,6 +355,12 @@ pub struct Factor {
     /// To how many changes of the text it comes.
     #[serde(default = "one")]
     pub changes: usize,
+    /// Whether one scheduler may have the factor and another not: a search tries it for each by itself.
+    #[serde(default)]
+    pub each_scheduler: bool,
+    /// The only scheduler whose cells have the factor; `None`: all that its patterns name.
+    #[serde(skip)]
+    pub only: Option<String>,
 }
 
 const fn one() -> usize {
@@ -369,9 +391,17 @@ impl Ground {
 }
 
 impl Factor {
-    /// Whether both can be made at once: they set nothing in common.
+    /// Whether both can be made at once: they set nothing in common, or not of the same scheduler.
     pub(super) fn goes_with(&self, other: &Self) -> bool {
-        self.keys().is_disjoint(&other.keys())
+        let are_apart = self.only.is_some() && other.only.is_some() && self.only != other.only;
+        are_apart || self.keys().is_disjoint(&other.keys())
+    }
+
+    /// The factor for the cells of one scheduler alone.
+    pub(super) fn only_of(&self, scheduler: &str) -> Self {
+        let name = format!("{}@{scheduler}", self.name);
+        let about = format!("{} (of {scheduler} alone)", self.about);
+        Self { name, about, only: Some(scheduler.to_owned()), ..self.clone() }
     }
 
     fn keys(&self) -> BTreeSet<&str> {
@@ -449,6 +479,10 @@ impl Paper {
 
     /// What a factor sets of a cell.
     pub(super) fn settings(&self, factor: &Factor, case: &str) -> Vec<String> {
+        let only = factor.only.as_deref();
+        if only.is_some_and(|only| case.rsplit('/').next() != Some(only)) {
+            return Vec::new();
+        }
         self.of_case(&factor.set, case).cloned().collect()
     }
 
@@ -479,6 +513,21 @@ impl Paper {
     /// The factor of this name.
     pub(super) fn factor(&self, name: &str) -> Option<&Factor> {
         self.factors.iter().find(|factor| factor.name == name)
+    }
+
+    /// The factors of the best reading that is recorded.
+    ///
+    /// # Errors
+    ///
+    /// The name that no factor has.
+    pub(super) fn best_factors(&self, best: &Best) -> Result<Vec<Factor>, String> {
+        let named = |name: &String| {
+            let (whole, only) =
+                name.split_once('@').map_or((&**name, None), |(n, of)| (n, Some(of)));
+            let factor = self.factor(whole).ok_or_else(|| name.clone())?;
+            Ok(only.map_or_else(|| factor.clone(), |only| factor.only_of(only)))
+        };
+        best.factors.iter().map(named).collect()
     }
 
     /// The printed value of a figure in a cell, and the table that it stands in.
@@ -524,6 +573,10 @@ impl Paper {
                     name: with(&claim.name),
                     of: with(&claim.of),
                     than: claim.than.as_deref().map(with),
+                    resamples: claim
+                        .resamples
+                        .as_ref()
+                        .map(|pair| [with(&pair[0]), with(&pair[1])]),
                     figure: claim.figure.get(n).copied().into_iter().collect(),
                     each: Vec::new(),
                     ..claim.clone()
@@ -600,6 +653,8 @@ mod tests {
                 assert!(one, "{}: neither of a figure nor of order, or both", claim.says);
                 assert_eq!(of_figure, claim.relative.is_some(), "{}", claim.says);
             }
+            let best = paper.best.as_ref().map(|best| paper.best_factors(best));
+            assert!(best.is_none_or(|factors| factors.is_ok()), "{name}: the best reading");
             for (factor, pattern) in
                 paper.factors.iter().flat_map(|f| f.set.keys().map(move |pattern| (f, pattern)))
             {

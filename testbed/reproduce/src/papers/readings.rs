@@ -2,24 +2,32 @@
 //! Each factor alone, which could explain a difference; its presets; and the readings that explain most
 //! of what it printed.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_analysis::Sample;
 use dormouse_estimate::Verdict;
 
 use super::claims::{Judged, judge_all};
+use super::explained::Explained;
 use super::figures::{Row, beyond, rows};
 use super::paper::{Factor, Ground, Paper, Part};
 use super::pattern::unique;
 use super::results::Results;
-use super::search::{score, search};
+use super::search::{Changes, score, search};
 use crate::sweep::{Cell, Samples, SweepError};
 use dormouse_experiment::InputError;
 
 /// So many of the best readings of a search are looked at closely, and as many whose changes the text
 /// allows.
 const BEST: usize = 5;
+
+/// The least number of runs of each reading that a search can do with. One has no interval, so that it contradicts
+/// nothing; two contradict little, and more the more there are.
+const LEAST_SEEDS: u64 = 2;
+
+/// How many readings are run at once: what is known of them is then thrown away, but for what they explain.
+const AT_ONCE: usize = 16;
 
 /// A reading, and what came of it.
 #[derive(Clone, Debug)]
@@ -33,6 +41,8 @@ pub struct Reading {
     /// How many of the figures that count, those that the paper searches by, are within their tolerance,
     /// of how many. (How many VMs hibernate, say, goes into a run and does not come out of it.)
     pub within: (usize, usize),
+    /// How many of these figures and of the claims our runs do not contradict.
+    pub explained: Explained,
     /// Whether every cell could be planned.
     pub(super) is_whole: bool,
 }
@@ -45,10 +55,11 @@ impl Reading {
         results: &Results,
     ) -> Self {
         let (rows, claims) = (rows(paper, parts, results), judge_all(paper, results));
-        let search = paper.parts.iter().flat_map(|part| &part.search);
-        let counts = search.map(|metric| beyond(&rows, Some(metric)));
+        let search: Vec<&String> = paper.parts.iter().flat_map(|part| &part.search).collect();
+        let counts = search.iter().map(|metric| beyond(&rows, Some(metric)));
         let (off, printed) = counts.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-        Self { factors, rows, claims, within: (printed - off, printed), is_whole: true }
+        let explained = Explained::new(paper, &rows, &claims, &search);
+        Self { factors, rows, claims, within: (printed - off, printed), explained, is_whole: true }
     }
 
     /// Name of the reading: those of its factors, or `none`.
@@ -83,11 +94,7 @@ impl Reading {
 
     /// What it explains, less what its changes cost.
     pub fn score(&self) -> i64 {
-        score(self.explained(), self.factors.iter().map(|factor| factor.changes).sum())
-    }
-
-    fn explained(&self) -> usize {
-        self.within.0 + self.count(Verdict::Holds)
+        score(self.explained.count(), self.factors.iter().map(|factor| factor.changes).sum())
     }
 
     /// The claims, by what they say, that fail without it and hold with it.
@@ -126,6 +133,31 @@ impl Reading {
     }
 }
 
+/// The reading among these that explains more than ours, the one without changes, by more than its changes cost and
+/// by more than chance; presets are left out. `None`: there is none.
+pub(super) fn recommended(read: &[Reading]) -> Option<&Reading> {
+    let ours = read.iter().find(|reading| reading.factors.is_empty())?;
+    let is_reading = |reading: &&Reading| !reading.factors.iter().any(|factor| factor.preset);
+    let best = read.iter().filter(is_reading).max_by_key(|reading| reading.score())?;
+    let is_better = best.score() > ours.score();
+    (is_better && best.explained.is_beyond_chance(&ours.explained)).then_some(best)
+}
+
+/// Checks that a search has enough runs of each reading.
+///
+/// # Errors
+///
+/// There are too few.
+pub(super) fn check_seeds(few: u64) -> Result<(), SweepError> {
+    if few >= LEAST_SEEDS {
+        return Ok(());
+    }
+    Err(SweepError::BadInput(format!(
+        "a search by {few} runs of each reading can't tell a better one from chance: give \
+         --cause-seeds {LEAST_SEEDS} or more (10 tell more of them apart)"
+    )))
+}
+
 /// What readings are made of, whichever they are.
 pub(super) struct Maker<'a, S, R> {
     pub(super) paper: &'a Paper,
@@ -137,19 +169,20 @@ pub(super) struct Maker<'a, S, R> {
     pub(super) beside: Vec<(String, Vec<Sample>)>,
     /// All settings of a cell with these factors.
     pub(super) settings: S,
-    /// Makes the runs of cells: so many seeds of each.
+    /// Makes the runs of cells, of a stage by its name: so many seeds of each.
     pub(super) run: R,
 }
 
 impl<S, R> Maker<'_, S, R>
 where
     S: Fn(&str, &[Factor]) -> Vec<String>,
-    R: FnMut(Vec<Cell>, u64) -> Result<Samples, SweepError>,
+    R: FnMut(&str, Vec<Cell>, u64) -> Result<Samples, SweepError>,
 {
     /// Each of these readings, all runs at once. What can't be planned with a factor is left out of its
     /// reading, and what needs it is not judged there.
     pub(super) fn make(
         &mut self,
+        stage: &str,
         all: Vec<Vec<Factor>>,
         seeds: u64,
     ) -> Result<Vec<Reading>, SweepError> {
@@ -176,7 +209,7 @@ where
             }
             wanted.push(of);
         }
-        let samples = (self.run)(cells, seeds)?;
+        let samples = (self.run)(stage, cells, seeds)?;
         let read = all.into_iter().zip(wanted).map(|(factors, wanted)| {
             let is_whole = wanted.len() == self.cases.len();
             let samples = wanted.into_iter().map(|(case, at)| (case, samples[at].clone()));
@@ -197,7 +230,21 @@ where
         };
         let tried = self.paper.factors.iter().filter(changes).map(|factor| vec![factor.clone()]);
         let all = std::iter::once(Vec::new()).chain(tried).collect();
-        self.make(all, seeds)
+        self.make("factors", all, seeds)
+    }
+
+    /// Every factor that a search may change: of one that a scheduler may have alone, one for each scheduler.
+    fn changes(&self) -> Vec<Factor> {
+        let grounded = self.paper.factors.iter().filter(|f| f.ground.is_some() && !f.preset);
+        let each = grounded.flat_map(|factor| {
+            if !factor.each_scheduler {
+                return vec![factor.clone()];
+            }
+            let set = |case: &&String| !self.paper.settings(factor, case).is_empty();
+            let of = self.cases.iter().filter(set).filter_map(|case| case.rsplit('/').next());
+            unique(of).into_iter().map(|scheduler| factor.only_of(scheduler)).collect()
+        });
+        each.collect()
     }
 
     /// Whether a factor takes other figures or cells for some of those that there are.
@@ -218,23 +265,41 @@ where
     /// Searches the readings by a few runs of each, then makes more of those that explain most: ours
     /// first, then the best, those that the text allows among them, then the presets of the paper.
     pub(super) fn search(&mut self, few: u64, many: u64) -> Result<Vec<Reading>, SweepError> {
-        let factors = &self.paper.factors;
-        let all: Vec<&Factor> =
-            factors.iter().filter(|f| f.ground.is_some() && !f.preset).collect();
+        check_seeds(few)?;
+        let all = self.changes();
+        let cells_of = |factor: &Factor| -> BTreeSet<&String> {
+            let is_set = |case: &&String| !self.paper.settings(factor, case).is_empty();
+            self.cases.iter().filter(is_set).collect()
+        };
+        let cells: Vec<BTreeSet<String>> =
+            all.iter().map(|factor| cells_of(factor).into_iter().cloned().collect()).collect();
         let of = |changes: &[usize]| changes.iter().map(|&c| all[c].clone()).collect::<Vec<_>>();
-        let together = |a: usize, b: usize| all[a].goes_with(all[b]);
-        let tried = search(all.len(), together, |changes| {
-            let made = self.make(vec![of(changes)], few)?;
-            // What can't be planned in every cell explains nothing.
-            let made = made.iter().find(|reading| reading.is_whole);
-            Ok::<_, SweepError>(made.map(Reading::explained))
+        let changes = Changes {
+            count: all.len(),
+            together: &|a, b| all[a].goes_with(&all[b]),
+            touch: &|a, b| !cells[a].is_disjoint(&cells[b]),
+        };
+        let tried = search(&changes, |readings| {
+            let mut explained = Vec::with_capacity(readings.len());
+            let size = readings.first().map_or(0, Vec::len);
+            for (n, some) in readings.chunks(AT_ONCE).enumerate() {
+                let (from, to) = (n * AT_ONCE + 1, n * AT_ONCE + some.len());
+                let stage =
+                    format!("readings {from} to {to} of {} with {size} changes", readings.len());
+                let made = self.make(&stage, some.iter().map(|c| of(c)).collect(), few)?;
+                // What can't be planned in every cell explains nothing.
+                let counts = made.iter().map(|r| r.is_whole.then_some(r.explained.count()));
+                explained.extend(counts);
+            }
+            Ok::<_, SweepError>(explained)
         })?;
         let is_of_text = |c: &usize| all[*c].ground == Some(Ground::Text);
         let of_text = tried.iter().filter(|tried| tried.changes.iter().all(is_of_text)).take(BEST);
         let best = tried.iter().take(BEST).chain(of_text).map(|tried| &tried.changes[..]);
         let chosen = unique(std::iter::once(&[][..]).chain(best)).into_iter().map(of);
-        let presets = factors.iter().filter(|factor| factor.preset).map(|f| vec![f.clone()]);
-        let mut found = self.make(chosen.chain(presets).collect(), many)?;
+        let presets = self.paper.factors.iter().filter(|factor| factor.preset);
+        let presets = presets.map(|factor| vec![factor.clone()]);
+        let mut found = self.make("the best readings", chosen.chain(presets).collect(), many)?;
         let is_preset = |reading: &Reading| reading.factors.iter().any(|factor| factor.preset);
         // Ours have no changes, and no other reading is without.
         found.sort_by_key(|r| (!r.factors.is_empty(), is_preset(r), -r.score()));
@@ -245,8 +310,12 @@ where
 
 #[cfg(test)]
 mod tests {
+    use dormouse_analysis::Sample;
+
     use super::super::named;
+    use super::super::paper::Best;
     use super::*;
+    use crate::sweep::Sampled as _;
 
     #[test]
     fn factors_of_the_same_key_exclude_each_other() {
@@ -255,7 +324,7 @@ mod tests {
             let factor = |name| paper.factor(name).expect(name);
             factor(one).goes_with(factor(other))
         };
-        assert!(!goes("burst-on-free-vcpus", "burst-on-idle-vcpus"));
+        assert!(!goes("burst-on-idle", "burst-on-idle-vcpus"));
         assert!(!goes("events-of-the-market", "events-as-emulated"));
         assert!(!goes("table-ii-three", "artifact-t3") && !goes("table-ii-three", "five-of-each"));
         assert!(goes("relax-always", "frozen-charged"));
@@ -266,21 +335,39 @@ mod tests {
         let (paper, part) = named("burst-hads/readings").expect("it is there");
         let cases = paper.cells_of(paper.parts(part.as_deref())[0]);
         let grounded: Vec<&Factor> = paper.factors.iter().filter(|f| f.ground.is_some()).collect();
-        assert_eq!((cases.len(), grounded.len()), (52, 21));
+        assert!(cases.len() == 52 && grounded.len() > 20, "{} {}", cases.len(), grounded.len());
         for (factor, case) in grounded.iter().flat_map(|f| cases.iter().map(move |c| (f, c))) {
             let cell = paper.cell(case, &paper.settings(factor, case));
             assert!(cell.is_ok(), "{} {case}: {cell:?}", factor.name);
         }
     }
 
-    /// Nothing runs, so that nothing is explained and every change only costs.
-    #[test]
-    fn ours_comes_first_and_the_presets_last() {
+    /// A search of Burst-HADS among the factors of these names; `sample` makes the figures of a run by its cell, its
+    /// settings and its seed. Also how often few and how often many runs were asked for.
+    fn searched(
+        kept: &[&str],
+        seeds: (u64, u64),
+        sample: impl Fn(&Cell, u64) -> Option<(f64, f64)>,
+    ) -> Result<(Vec<Reading>, (usize, usize)), SweepError> {
         let (mut paper, part) = named("burst-hads/readings").expect("it is there");
-        let kept = ["frozen-charged", "boot-billed", "artifact"];
         paper.factors.retain(|factor| kept.contains(&&*factor.name));
+        paper.runs = Some(3);
         let parts = paper.parts(part.as_deref());
-        let (mut few, mut many) = (0, 0);
+        let mut asked = (0, 0);
+        let run = |_: &str, cells: Vec<Cell>, count: u64| {
+            *(if count == seeds.0 { &mut asked.0 } else { &mut asked.1 }) += 1;
+            let of_cell = |cell: &Cell| {
+                let figures = (1..=count).filter_map(|seed| sample(cell, seed));
+                let of_run = |(cost, makespan): (f64, f64)| Sample {
+                    figures: [("cost_usd".into(), cost), ("makespan_s".into(), makespan)].into(),
+                    batches: BTreeMap::new(),
+                    steps: 0,
+                    decisions: String::new(),
+                };
+                figures.map(of_run).collect()
+            };
+            Ok(cells.iter().map(of_cell).collect())
+        };
         let mut maker = Maker {
             paper: &paper,
             parts: &parts,
@@ -289,16 +376,80 @@ mod tests {
             settings: |case: &str, factors: &[Factor]| {
                 factors.iter().flat_map(|factor| paper.settings(factor, case)).collect()
             },
-            run: |cells: Vec<Cell>, seeds| {
-                *(if seeds == 1 { &mut few } else { &mut many }) += 1;
-                Ok(vec![Vec::new(); cells.len()])
-            },
+            run,
         };
-        let found = maker.search(1, 2).expect("nothing fails");
-        let grounds: Vec<_> = found.iter().map(|r| (r.score(), r.ground())).collect();
+        let found = maker.search(seeds.0, seeds.1)?;
+        drop(maker);
+        Ok((found, asked))
+    }
+
+    /// Nothing runs, so that nothing is explained and every change only costs.
+    #[test]
+    fn ours_comes_first_and_the_presets_last() {
+        let kept = ["frozen-charged", "costs-in-dollars", "artifact"];
+        let (found, asked) = searched(&kept, (3, 4), |_, _| None).expect("nothing fails");
+        let grounds: Vec<_> = found[..4].iter().map(|r| (r.score(), r.ground())).collect();
         let (text, code) = (Some(Ground::Text), Some(Ground::Code));
-        assert_eq!(grounds, [(0, None), (-3, code), (-3, text), (-6, code), (-33, code)]);
+        assert_eq!(grounds, [(0, None), (-3, text), (-3, code), (-6, code)]);
         assert_eq!((found[0].name(), found[4].name()), ("none".into(), "artifact".into()));
-        assert_eq!((few, many), (4, 1));
+        assert_eq!(asked, (3, 1), "a size of readings is run at once");
+        assert!(recommended(&found).is_none());
+    }
+
+    /// Every cell has what the paper prints, or has it where the factor is set, give or take a tenth by chance.
+    fn near(paper: &Paper, cell: &Cell, seed: u64, is_right: bool) -> Option<(f64, f64)> {
+        let printed = |metric| paper.printed(&cell.case, metric).map(|(value, _)| value);
+        let mut chance = dormouse_units::Stream::named(seed, "near", cell.digest());
+        let mut about = |x: f64| x * (0.9 + 0.2 * chance.below(1_000) as f64 / 1_000.0);
+        let times = if is_right { 1.0 } else { 2.0 };
+        Some((about(printed("cost_usd")? * times), about(printed("makespan_s")?)))
+    }
+
+    #[test]
+    fn a_reading_that_explains_more_is_recommended() {
+        let is_billed = |cell: &Cell| cell.command(&(1..=1)).contains("bill-frozen");
+        let (paper, _) = named("burst-hads").expect("it is there");
+        let sample = |cell: &Cell, seed| near(&paper, cell, seed, is_billed(cell));
+        let (found, _) = searched(&["frozen-charged", "checkpoints-everywhere"], (5, 10), sample)
+            .expect("nothing fails");
+        assert_eq!(recommended(&found).map(Reading::name), Some("frozen-charged".to_owned()));
+    }
+
+    /// No factor changes anything but chance. A search that looks at single runs would find the reading that happens to
+    /// be near, and is refused; one that looks at a few finds nothing.
+    #[test]
+    fn chance_is_not_recommended() {
+        let kept = ["costs-in-dollars", "frozen-charged", "checkpoints-everywhere", "relax-always"];
+        let (paper, _) = named("burst-hads").expect("it is there");
+        let drawn = |cell: &Cell, seed| {
+            let (cost, makespan) = near(&paper, cell, seed, true)?;
+            let mut chance = dormouse_units::Stream::named(seed, "far", cell.digest());
+            let mut times = || 0.2 + 1.6 * chance.below(1_000) as f64 / 1_000.0;
+            Some((cost * times(), makespan * times()))
+        };
+        let refused = searched(&kept, (1, 1), drawn).expect_err("one run shows nothing");
+        assert!(refused.to_string().contains("--cause-seeds 2"), "{refused}");
+        for seeds in [(3, 3), (3, 10), (10, 30)] {
+            let (found, _) = searched(&kept, seeds, drawn).expect("nothing fails");
+            assert_eq!(recommended(&found).map(Reading::name), None, "{seeds:?}");
+        }
+    }
+
+    #[test]
+    fn a_factor_of_one_scheduler_alone_leaves_the_others_as_they_are() {
+        let (paper, _) = named("burst-hads").expect("it is there");
+        let whole = paper.factor("frozen-charged").expect("it is there");
+        let (hads, ils) = (whole.only_of("hads"), whole.only_of("ils-on-demand"));
+        assert_eq!(paper.settings(&hads, "j60/hads"), paper.settings(whole, "j60/hads"));
+        assert!(!paper.settings(&hads, "j60/hads").is_empty());
+        assert!(paper.settings(&hads, "j60/burst-hads").is_empty());
+        assert!(hads.goes_with(&ils) && !hads.goes_with(&hads) && !hads.goes_with(whole));
+        let best = |name: &str| Best { factors: vec![name.to_owned()], command: String::new() };
+        let found = paper.best_factors(&best("frozen-charged@hads")).expect("it is known");
+        assert_eq!(
+            (&*found[0].name, found[0].only.as_deref()),
+            ("frozen-charged@hads", Some("hads"))
+        );
+        assert_eq!(paper.best_factors(&best("nothing@hads")).unwrap_err(), "nothing@hads");
     }
 }

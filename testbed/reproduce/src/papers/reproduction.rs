@@ -8,7 +8,7 @@ use super::own::{Made, Recorded};
 use super::paper::{Factor, Paper, Part};
 use super::pattern::{matches, unique};
 use super::price_notes::{self, PriceNotes};
-use super::readings::{Maker, Reading};
+use super::readings::{Maker, Reading, check_seeds};
 use super::results::Results;
 use super::{named, own_readings, report};
 use crate::sweep::{Cell, Folder, Reproduction, Shard, Shared, Spec, SweepError, Work};
@@ -50,6 +50,8 @@ pub struct Finished {
     pub trials: Vec<Reading>,
     /// The paper's presets, the text first; of a search the readings that explain most, ours first.
     pub read: Vec<Reading>,
+    /// The best reading that a search found before, where it is recorded and nothing else is asked for.
+    pub best: Option<Reading>,
     /// What is left out, and what it needs.
     pub without: Vec<(String, String)>,
     /// The records of prices that it is made of.
@@ -158,7 +160,8 @@ impl<'a> Asked<'a> {
         let of = |part: &&Part| {
             let mut cases = self.paper.cells_of(part);
             cases.retain(|case| !self.is_without(case));
-            Some(part.own?.all(&cases, &recorded).collect::<Vec<_>>())
+            let all = part.own?.all(&cases, &recorded);
+            Some(all.map(|made| made.at_most(part.seeds)).collect::<Vec<_>>())
         };
         let all = self.parts.iter().filter_map(of).flatten();
         let mut seen = BTreeSet::new();
@@ -211,6 +214,9 @@ impl Request {
                  leave out --shard",
                 paper.name, part.name
             )));
+        }
+        if asked.parts.iter().any(|part| !part.search.is_empty()) {
+            check_seeds(spec.trial_seeds)?;
         }
         for folder in &self.live {
             LiveRun::read(folder)?;
@@ -297,9 +303,8 @@ impl Request {
             let tried = of.iter().flat_map(|factor| paper.settings(factor, case));
             [ours, asked.chosen(&spec.trial_set, case), tried.collect()].concat()
         };
-        let mut read = Vec::new();
+        let (mut read, mut best) = (Vec::new(), None);
         if parts.iter().any(|part| !part.search.is_empty()) {
-            let run = |cells, count| run("readings", cells, count);
             let mut maker = Maker { paper, parts, cases: all, beside, settings: trial, run };
             read = maker.search(spec.trial_seeds, spec.seeds)?;
         } else {
@@ -307,19 +312,32 @@ impl Request {
                 // What is not of experiments has nothing that could be set: other cells may stand for it.
                 let mut cases = about(paper, &ours);
                 cases.retain(|case| all.contains(case));
-                let run = |cells, count| run("factors", cells, count);
-                let mut maker = Maker { paper, parts, cases, beside, settings: trial, run };
+                let beside = beside.clone();
+                let mut maker =
+                    Maker { paper, parts, cases, beside, settings: trial, run: &mut run };
                 trials = maker.each_alone(spec.trial_seeds)?;
             }
             let other = asked.other_presets();
             if !other.is_empty() {
-                let run = |cells, count| run("presets", cells, count);
-                let beside = Vec::new();
-                let mut maker = Maker { paper, parts, cases: all, beside, settings: preset, run };
+                let (cases, beside) = (all.clone(), Vec::new());
+                let mut maker =
+                    Maker { paper, parts, cases, beside, settings: preset, run: &mut run };
                 let other = other.into_iter().map(|preset| preset.cloned().into_iter().collect());
-                read = maker.make(other.collect(), spec.seeds)?;
+                read = maker.make("presets", other.collect(), spec.seeds)?;
                 read.push(ours.clone());
                 read.sort_by_key(|reading| !reading.factors.is_empty());
+            }
+            // The best reading is of the text: it stands beside ours only where that is plain.
+            if let Some(known) = paper.best.as_ref().filter(|_| asked.readings.is_empty()) {
+                let factors = paper.best_factors(known).map_err(|name| {
+                    let what = format!("the data file of {}: its best reading", paper.name);
+                    SweepError::BadInput(format!(
+                        "{what} has a factor {name} that it does not know"
+                    ))
+                })?;
+                let mut maker =
+                    Maker { paper, parts, cases: all, beside, settings: trial, run: &mut run };
+                best = maker.make("the best reading", vec![factors], spec.seeds)?.pop();
             }
         }
 
@@ -349,6 +367,7 @@ impl Request {
             ours,
             trials,
             read,
+            best,
             without: asked.left_out(),
             price_records: price_notes::of(&cells, &own),
             charts,

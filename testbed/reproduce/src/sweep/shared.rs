@@ -10,8 +10,10 @@ use dormouse_experiment::chain;
 use dormouse_experiment::{Batch, Experiment};
 use dormouse_report::jobs::JobsError;
 
-/// Lists of jobs that are kept: a long one has a hundred megabytes.
-const MOST_LISTS: usize = 12;
+/// Number of lists of jobs that are kept however long they are: a long one has a hundred megabytes.
+const FEW_LISTS: usize = 12;
+/// Number of jobs that all lists may have together where there are more of them: those of thirty seeds.
+const MOST_JOBS: usize = 600_000;
 
 type Made<T, E> = Arc<OnceLock<Result<T, E>>>;
 
@@ -55,15 +57,24 @@ impl Shared {
                 None => {
                     let made = Made::default();
                     all.push_back((key, made.clone()));
-                    if all.len() > MOST_LISTS {
-                        all.pop_front();
-                    }
+                    make_room(&mut all, MOST_JOBS);
                     made
                 }
             }
         };
         let read = || Listed::read(&batch.wanted(seed)).map_err(|error| chain(&error));
         made.get_or_init(read).clone().map_err(JobsError::Schedule)
+    }
+}
+
+/// Drops the lists of jobs that were made first, where there are many and they have more jobs than `most` together.
+fn make_room(all: &mut VecDeque<(blake3::Hash, Made<Listed, String>)>, most: usize) {
+    let jobs = |(_, made): &(blake3::Hash, Made<Listed, String>)| match made.get() {
+        Some(Ok(listed)) => listed.len(),
+        _ => 0,
+    };
+    while all.len() > FEW_LISTS && all.iter().map(jobs).sum::<usize>() > most {
+        all.pop_front();
     }
 }
 
@@ -92,4 +103,28 @@ fn key_of_jobs(batch: &Batch, seed: u64) -> blake3::Hash {
     let memory = batch.simulation(seed).space().memory;
     let parts = serde_json::json!([workload.source, workload.processors, memory, listed, seed]);
     blake3::hash(parts.to_string().as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::Cell;
+
+    /// Twenty seeds' short lists stay for the next cell; of long ones twelve do.
+    #[test]
+    fn short_lists_of_many_seeds_are_kept_and_long_ones_are_not() {
+        let cell =
+            Cell::load("x", "jw-like", &["workload.jobs=100".to_owned()]).expect("it is right");
+        let batch = cell.experiment.jobs.as_ref().expect("it has jobs");
+        let shared = Shared::default();
+        for seed in 1..=20 {
+            assert_eq!(shared.jobs(batch, seed).expect("they are made").len(), 100);
+        }
+        let mut all = shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        assert_eq!(all.len(), 20);
+        make_room(&mut all, 1_500);
+        assert_eq!(all.len(), 15);
+        make_room(&mut all, 1_000);
+        assert_eq!(all.len(), FEW_LISTS);
+    }
 }

@@ -3,7 +3,7 @@
 use super::room;
 use crate::{
     CostName, Filter, Fleet, Host, Market, PlacementRule, Placer, Plain, Scheduler, SchedulerName,
-    Ties, VictimTies, Want, Weighed, Weigher, Yields,
+    States, Ties, VictimTies, Want, Weighed, Weigher, Yields,
 };
 use dormouse_units::{HostId, Span, Stream, Time, VmId};
 
@@ -11,7 +11,7 @@ use dormouse_units::{HostId, Span, Stream, Time, VmId};
 const SIZES: [(u32, u64, u64); 5] =
     [(1, 2_000, 20), (2, 4_000, 40), (4, 8_000, 80), (1, 5_000, 7), (6, 12_000, 60)];
 
-/// Hosts on which VMs come and go, and two schedulers of one rule.
+/// Hosts on which VMs come and go, and three schedulers of one rule.
 struct World {
     chance: Stream,
     fleet: Fleet,
@@ -21,6 +21,8 @@ struct World {
     next: u32,
     plain: Plain,
     kept: Scheduler,
+    /// Builds its views of the hosts for each call.
+    built: Plain,
     /// Step in which time passes; with long steps, many costs are equal.
     step: Span,
 }
@@ -61,6 +63,7 @@ fn rule(chance: &mut Stream) -> PlacementRule {
         cost: one(chance, &[CostName::Period, CostName::Period, CostName::Age, CostName::Number]),
         victims: one(chance, &[VictimTies::Oldest, VictimTies::Largest]),
         ties: one(chance, &[Ties::Random, Ties::Random, Ties::First]),
+        states: States::Kept,
     }
 }
 
@@ -73,6 +76,7 @@ impl World {
             fleet.join(HostId::new(id), host(&mut chance));
         }
         let step = one(&mut chance, &[1, 60_000_000, 1_200_000_000]);
+        let built = Plain::new(PlacementRule { states: States::Built, ..rule.clone() });
         let (plain, kept) = (Plain::new(rule.clone()), Scheduler::new(rule));
         Self {
             chance,
@@ -83,6 +87,7 @@ impl World {
             next: 0,
             plain,
             kept,
+            built,
             step: Span::from_micros(step),
         }
     }
@@ -136,6 +141,8 @@ impl World {
         let kept = self.kept.choose(self.now, &want, &self.fleet, &mut stream());
         let plain = self.plain.choose(self.now, &want, &self.fleet, &mut stream());
         assert_eq!(kept, plain, "{what} at {}: {want:?} by {:?}", self.now, self.plain);
+        let built = self.built.choose(self.now, &want, &self.fleet, &mut stream());
+        assert_eq!(built, plain, "{what} at {}: {want:?} by {:?}", self.now, self.built);
         let (host, victims) = kept?;
         if self.chance.below(8) > 0 {
             victims.iter().for_each(|vm| self.fleet.ends(host, *vm));

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{CostName, Filter, InstanceType, Limits, SchedulerName, Ties, VictimTies, Weigher};
+use crate::{
+    CostName, Filter, InstanceType, Limits, SchedulerName, States, Ties, VictimTies, Weigher,
+};
 use dormouse_units::Span;
 
 const HOST: HostId = HostId::new(0);
@@ -40,6 +42,7 @@ fn provider_of(preemption: Preemption, scheduler: SchedulerName, spot: SpotPlace
         cost: CostName::Number,
         victims: VictimTies::Oldest,
         ties: Ties::First,
+        states: States::Kept,
     };
     let placement = crate::Placement::Rule(rule);
     Provider::new(catalogue, &Terms { placement, preemption, spot, ..Terms::default() })

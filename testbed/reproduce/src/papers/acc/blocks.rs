@@ -11,8 +11,8 @@ use dormouse_units::{Span, Stream, Time};
 /// A week, in which every day and hour weighs the same.
 const WEEK: Span = Span::from_secs(7 * 86_400);
 
-/// Weeks that are drawn together: prices of one week are like those of the next, and a job may wait for several.
-const BLOCK: usize = 4;
+/// Weeks of a block if nothing else is said: prices of one week are like those of the next, and a job may wait for several.
+pub(super) const WEEKS: usize = 4;
 
 /// The week of a record in which a time lies, from 0 on.
 pub(super) fn week_of(at: Time) -> usize {
@@ -25,12 +25,12 @@ pub(super) fn regular(until: Time, every: Span) -> impl Iterator<Item = Time> {
     (0..).map(move |n| first + every.times(n)).take_while(move |at| *at < until)
 }
 
-/// The weeks of a resample of a record that has so many, drawn by this seed: the same for all records of as many weeks, so that
+/// The weeks of a resample of a record that has so many, drawn by this seed in blocks of so many: the same for all records of as many weeks, so that
 /// types are resampled together.
-pub(super) fn drawn(seed: u64, weeks: usize) -> Vec<usize> {
+pub(super) fn drawn(seed: u64, weeks: usize, block: usize) -> Vec<usize> {
     let mut chance = Stream::new(seed, "weeks of the record", 0);
     let firsts = std::iter::repeat_with(|| chance.below(weeks));
-    let all = firsts.flat_map(|first| (first..first + BLOCK).map(|week| week % weeks.max(1)));
+    let all = firsts.flat_map(|first| (first..first + block).map(|week| week % weeks.max(1)));
     all.take(weeks).collect()
 }
 
@@ -46,16 +46,17 @@ mod tests {
 
     #[test]
     fn weeks_are_drawn_in_blocks_that_may_begin_anywhere() {
-        let weeks = drawn(1, 51);
-        assert_eq!((weeks.len(), drawn(1, 51) == weeks, drawn(2, 51) == weeks), (51, true, false));
-        for block in weeks.chunks(BLOCK) {
+        let weeks = drawn(1, 51, 4);
+        let is_same = |seed| drawn(seed, 51, 4) == weeks;
+        assert_eq!((weeks.len(), is_same(1), is_same(2)), (51, true, false));
+        for block in weeks.chunks(4) {
             assert!(block.windows(2).all(|pair| pair[1] == (pair[0] + 1) % 51), "{block:?}");
         }
         // Each week is drawn about as often as every other: those at the ends are not left out.
         let mut counts = [0_u32; 8];
-        (0..4_000).flat_map(|seed| drawn(seed, 8)).for_each(|week| counts[week] += 1);
+        (0..4_000).flat_map(|seed| drawn(seed, 8, WEEKS)).for_each(|week| counts[week] += 1);
         assert!(counts.iter().all(|count| (3_700..4_300).contains(count)), "{counts:?}");
-        assert_eq!((drawn(1, 1), drawn(1, 0)), (vec![0], vec![]));
+        assert_eq!((drawn(1, 1, 4), drawn(1, 0, 4)), (vec![0], vec![]));
     }
 
     #[test]

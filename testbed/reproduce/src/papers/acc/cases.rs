@@ -66,22 +66,27 @@ pub(crate) fn simulated(
         }
         (FOLDER, ALL_BIDS, Some(records)) => {
             let all: Vec<Series<'_>> = records.all().collect();
-            Ok(Some(match variant.is_resampled {
-                true => given.memory.types.resampled(&all, &variant.job, seed),
-                false => sweep::figures(&all, &variant.job, seed),
+            Ok(Some(match variant.block {
+                Some(block) => given.memory.types.resampled(&all, &variant.job, (seed, block)),
+                None => sweep::figures(&all, &variant.job, seed),
             }))
         }
         (_, _, Some(records)) => {
             let (trace, until) = records.of(series)?;
-            Ok(match (level, variant.is_resampled) {
-                (ALL_BIDS, false) => {
+            Ok(match (level, variant.block) {
+                (ALL_BIDS, None) => {
                     Some(sweep::figures(&[(series, trace, until)], &variant.job, seed))
                 }
-                (ALL_BIDS, true) => None,
-                (_, false) => drawn(series, (trace, until), (&variant, level), seed),
-                (_, true) => {
+                (ALL_BIDS, Some(_)) => None,
+                (_, None) => drawn(series, (trace, until), (&variant, level), seed),
+                (_, Some(block)) => {
                     let make = || by_week((trace, until), (&variant, level));
-                    given.memory.weeks.get_or_init(make).as_deref().map(|weeks| joined(weeks, seed))
+                    given
+                        .memory
+                        .weeks
+                        .get_or_init(make)
+                        .as_deref()
+                        .map(|weeks| joined(weeks, (seed, block)))
                 }
             })
         }
@@ -163,10 +168,10 @@ fn by_week(
     Some(weeks)
 }
 
-/// The figures of the weeks that are drawn by this seed.
-fn joined(weeks: &[JobSums], seed: u64) -> BTreeMap<String, f64> {
+/// The figures of the weeks that are drawn by this seed in blocks of so many.
+fn joined(weeks: &[JobSums], (seed, block): (u64, usize)) -> BTreeMap<String, f64> {
     let mut sums = JobSums::default();
-    blocks::drawn(seed, weeks.len()).into_iter().for_each(|week| sums.join(&weeks[week]));
+    blocks::drawn(seed, weeks.len(), block).into_iter().for_each(|week| sums.join(&weeks[week]));
     sums.figures()
 }
 
@@ -217,7 +222,7 @@ mod tests {
         let spread = |trace: &PriceTrace| {
             let weeks = by_week((trace, until), (&variant, "bid-0.100")).expect("a bid");
             assert_eq!(weeks.len(), 20);
-            let cost = |seed| joined(&weeks, seed)["acc/cost_usd"];
+            let cost = |seed| joined(&weeks, (seed, 4))["acc/cost_usd"];
             let all: Vec<f64> = (1..30).map(cost).collect();
             let mean = all.iter().sum::<f64>() / 29.0;
             all.iter().map(|x| (x - mean).abs()).fold(0.0, f64::max) / mean

@@ -45,12 +45,12 @@ pub(super) struct WeeksOfTypes {
 }
 
 impl WeeksOfTypes {
-    /// The figures of a resample: types are drawn with replacement, and of each the same weeks ([`blocks::drawn`]).
+    /// The figures of a resample by this seed, in blocks of so many weeks: types are drawn with replacement, and of each the same weeks ([`blocks::drawn`]).
     pub(super) fn resampled(
         &self,
         all: &[Series<'_>],
         job: &SpotJob,
-        seed: u64,
+        (seed, block): (u64, usize),
     ) -> BTreeMap<String, f64> {
         let types = self.types.get_or_init(|| all.iter().map(|_| OnceLock::new()).collect());
         let weeks = |n: usize| {
@@ -67,7 +67,9 @@ impl WeeksOfTypes {
         let joined = |n: usize| {
             let mut sum = Swept::default();
             let weeks = weeks(n);
-            blocks::drawn(seed, weeks.len()).into_iter().for_each(|week| sum.join(&weeks[week]));
+            blocks::drawn(seed, weeks.len(), block)
+                .into_iter()
+                .for_each(|week| sum.join(&weeks[week]));
             sum
         };
         told(blocks::with_replacement(seed, "types", all.len()).into_iter().map(joined).collect())
@@ -289,7 +291,7 @@ mod tests {
         let job = SpotJob::of(Span::from_secs(200 * 60));
         let all = [("cheap", &cheap, until), ("dear", &dear, until)];
         let of = |memory: &WeeksOfTypes, all: &[Series<'_>], seed| {
-            memory.resampled(all, &job, seed)["hour/acc_under_time_pct"]
+            memory.resampled(all, &job, (seed, 4))["hour/acc_under_time_pct"]
         };
         let memory = WeeksOfTypes::default();
         let alone: Vec<f64> = (1..9).map(|seed| of(&memory, &all[1..], seed)).collect();

@@ -5,6 +5,8 @@ use dormouse_model::Knows;
 use dormouse_spot::SpotJob;
 use dormouse_units::{Span, Time};
 
+use super::blocks;
+
 /// Days of a record that a word such as `days-80` stands for, from day 80 on.
 pub(super) const PERIOD: Span = Span::from_secs(120 * 86_400);
 
@@ -15,19 +17,19 @@ pub(super) struct Variant {
     pub(super) job: SpotJob,
     /// How long after the record's first price the days begin that are used; `None`: all are.
     pub(super) from: Option<Span>,
-    /// Whether the weeks of the record are drawn anew.
-    pub(super) is_resampled: bool,
+    /// Weeks of a block, where the weeks of the record are drawn anew; `None`: the record is as it was.
+    pub(super) block: Option<usize>,
 }
 
 impl Variant {
-    /// The variant of a job that a word stands for: `standard`; `resampled`, whose weeks are drawn anew; `days-80`, the 120
+    /// The variant of a job that a word stands for: `standard`; `resampled`, whose weeks are drawn anew, or `resampled-8`, in blocks of 8 weeks; `days-80`, the 120
     /// days from day 80 on; `adapt-oracle`, whose ADAPT knows the whole record; or one of t_c, t_r and t_w in minutes in place
     /// of the job's: `tc-10`. `None`: there is no such word.
     pub(super) fn named(word: &str, job: SpotJob) -> Option<Self> {
-        let standard = Self { job, from: None, is_resampled: false };
+        let standard = Self { job, from: None, block: None };
         match word {
             "standard" => return Some(standard),
-            "resampled" => return Some(Self { is_resampled: true, ..standard }),
+            "resampled" => return Some(Self { block: Some(blocks::WEEKS), ..standard }),
             "adapt-oracle" => {
                 return Some(Self {
                     job: SpotJob { knows: Knows::WholeRecord, ..job },
@@ -43,6 +45,7 @@ impl Variant {
             "tc" => Self { job: SpotJob { checkpoint: minutes, ..job }, ..standard },
             "tr" => Self { job: SpotJob { restart: minutes, ..job }, ..standard },
             "tw" => Self { job: SpotJob { look: minutes, ..job }, ..standard },
+            "resampled" => Self { block: Some(usize::try_from(number).ok()?.max(1)), ..standard },
             "days" => Self { from: Some(Span::from_secs(86_400 * number)), ..standard },
             _ => return None,
         })
@@ -77,6 +80,9 @@ mod tests {
         assert_eq!(read("tw-2"), Some((minutes(5), minutes(5), minutes(2), past)));
         let oracle = read("adapt-oracle").map(|of| of.3);
         assert_eq!(oracle, Some(Knows::WholeRecord));
+        let block = |word| Variant::named(word, job).and_then(|of| of.block);
+        assert_eq!([block("standard"), block("resampled-8")], [None, Some(8)]);
+        assert_eq!(block("resampled"), Some(blocks::WEEKS));
         assert_eq!([read("tx-2"), read("tc-x"), read("oracle")], [None; 3]);
     }
 

@@ -1,6 +1,7 @@
 //! What is written of a reproduction: `table.csv`, `results.json`, `report.html`, a file for each
 //! figure, `readings.csv` of a search, and the text on the terminal.
 
+mod best;
 mod holds;
 mod page;
 mod plots;
@@ -18,6 +19,10 @@ pub(super) fn write(done: &Finished, folder: &mut Folder) -> Result<(), SweepErr
     folder.write("table.csv", &tables::all(done).to_csv())?;
     if done.is_search() {
         folder.write("readings.csv", &tables::readings(done).to_csv())?;
+    }
+    let best = best::table(done);
+    if !best.is_empty() {
+        folder.write("best.csv", &best.to_csv())?;
     }
     folder.write("results.json", &format!("{:#}\n", done.json()))?;
     folder.write("report.html", &page::page(done).to_html())?;
@@ -39,6 +44,7 @@ impl Finished {
             "claims": tables::claims(self).to_json(),
             "factors": tables::factors(self).to_json(),
             "readings": tables::readings(self).to_json(),
+            "best": best::table(self).to_json(),
             "under_readings": tables::under_readings(self).to_json(),
             "live": tables::live(self).to_json(),
             "price_records": records(self),
@@ -75,6 +81,9 @@ pub fn table(done: &Finished, terminal: Terminal) -> String {
     }
     text += "\n";
     text += &tables::summary(done);
+    for line in best::words(done) {
+        text += &format!("\n  {line}");
+    }
     let (odd, all) = (done.odd_records().count(), done.price_records.len());
     if odd > 0 {
         text += &format!("\n  {odd} of {all} records of prices are odd: report.html says how");

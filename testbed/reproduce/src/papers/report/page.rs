@@ -9,7 +9,7 @@ use maud::html;
 use super::super::figures::{Row, Tally};
 use super::super::reproduction::Finished;
 use super::super::{Own, opie};
-use super::{holds, plots, tables};
+use super::{best, holds, plots, tables};
 
 /// What the table of factors says and does not say.
 const TRIED: &str = "Each factor was changed alone, under the same seeds, and all figures and claims \
@@ -22,13 +22,13 @@ const TRIED: &str = "Each factor was changed alone, under the same seeds, and al
 const READ: &str = "A reading changes how the text is read in every experiment at once. No change, each \
     alone, each two, and the best of these with more were tried under a few seeds. Here are those that \
     explained most, and most of those that the text allows, under all seeds; then what the authors' code \
-    does otherwise. A score is the figures near the paper's, within their tolerance, and the claims that hold, \
-    less three for each change.";
+    does otherwise. A score is the printed figures and the claims that our runs do not contradict, less three for each \
+    change.";
 
 /// What the table of presets says.
 const PRESETS: &str = "What the text says and what the authors' code does, each in every experiment at once \
-    under the same seeds. A score is the costs and makespans near the paper's, within their tolerance, and \
-    the claims that hold, less three for each change.";
+    under the same seeds. A score is the costs and makespans and the claims that our runs do not contradict, less \
+    three for each change.";
 
 /// The page of a reproduction.
 pub(super) fn page(done: &Finished) -> Page {
@@ -49,6 +49,7 @@ pub(super) fn page(done: &Finished) -> Page {
         "The paper's claims, and whether ours bear them out",
         [Block::text(RULE), Block::Table(tables::claims(done))],
     );
+    page.section("Under the best reading, and beside a simple rule", best::blocks(done));
     page.section("Text and code beside the paper", presets(done));
     page.section("What could explain a difference", explained(done));
     let charts = done.parts().filter(|part| !part.lines.is_empty()).flat_map(|part| {

@@ -288,6 +288,9 @@ pub(super) fn readings(done: &Finished) -> Table {
             part_of(reading.within)
         })
         .column(Column::text("claims that hold").named("claims_hold"), |reading| held(reading))
+        .column(Column::text("not contradicted").named("explained"), |reading| {
+            part_of((reading.explained.count(), reading.explained.of()))
+        })
         .column(Column::text("score"), |reading| reading.score().to_string())
         .column(Column::text("all figures: beyond tolerance").named("figures_off"), |reading| {
             part_of(beyond(&reading.rows, None))

@@ -1,0 +1,49 @@
+//! Views of the hosts that are built for one call, as OpenStack's scheduler makes its states of hosts.
+
+use dormouse_units::HostId;
+
+use super::fleet::Carrier;
+use super::plain::View;
+use crate::{Fleet, Want};
+
+/// Copies of all hosts: those that are filtered and, where there are two views, those that are weighed.
+#[derive(Debug)]
+pub(super) struct BuiltViews {
+    filtered: Vec<(HostId, Carrier)>,
+    weighed: Option<Vec<(HostId, Carrier)>>,
+}
+
+impl BuiltViews {
+    /// Builds the view that hosts are filtered by and, if `is_second_built`, the full view beside it.
+    pub(super) fn new(fleet: &Fleet, view: View, is_second_built: bool) -> Self {
+        let filtered = match view {
+            View::Full | View::Reserved => full(fleet),
+            View::Partial => {
+                fleet.hosts().map(|(id, host)| (id, host.without_preemptible())).collect()
+            }
+        };
+        Self { filtered, weighed: is_second_built.then(|| full(fleet)) }
+    }
+
+    /// The hosts that have room for `want` in the view that is filtered by, as they are in that which is
+    /// weighed.
+    pub(super) fn with_room(
+        &self,
+        view: View,
+        want: &Want,
+    ) -> impl Iterator<Item = (HostId, &Carrier)> {
+        let weighed = self.weighed.as_ref().unwrap_or(&self.filtered);
+        let has_room = move |host: &Carrier| match view {
+            // What is free in a copy without preemptible VMs is the partial view already.
+            View::Partial => host.free.holds(&want.room),
+            View::Full | View::Reserved => view.has_room(host, want),
+        };
+        let both = self.filtered.iter().zip(weighed);
+        both.filter(move |((_, host), _)| has_room(host)).map(|(_, (id, host))| (*id, host))
+    }
+}
+
+/// The full view of every host: what is free, and the VMs there.
+pub(super) fn full(fleet: &Fleet) -> Vec<(HostId, Carrier)> {
+    fleet.hosts().map(|(id, host)| (id, host.clone())).collect()
+}

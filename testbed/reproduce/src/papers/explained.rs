@@ -1,0 +1,152 @@
+//! What a reading of a paper explains: the printed figures and the claims that our runs under it do not contradict.
+//!
+//! A paper's mean of N runs and our mean of n differ by chance alone, by √(1/N + 1/n) standard deviations: a printed
+//! figure contradicts ours where it is further away than 95 % of such differences (the prediction interval; Student's
+//! t). With few of our runs that is far, and with one it is anywhere: nothing is contradicted then, and no reading
+//! explains more than another.
+
+use dormouse_estimate::{Estimate, Verdict};
+
+use super::as_printed::AsPrinted;
+use super::claims::Judged;
+use super::figures::Row;
+use super::paper::Paper;
+
+/// Standard deviations of chance that a reading has to explain more than another, to be taken for better. As many are
+/// tried, the best by chance alone is two or three away.
+const BEYOND_CHANCE: f64 = 3.0;
+
+/// Statements of a paper, and whether our runs contradict them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Explained {
+    /// Printed figures, in the order of their cells: whether each is not contradicted.
+    figures: Vec<bool>,
+    /// Claims, in the order of the paper: whether each is not contradicted.
+    claims: Vec<bool>,
+}
+
+impl Explained {
+    /// Looks at the printed figures of these metrics, inputs left out, and at the claims.
+    pub(super) fn new(paper: &Paper, rows: &[Row], claims: &[Judged], metrics: &[&String]) -> Self {
+        let rows = rows.iter().filter(|row| !row.is_input && metrics.contains(&&row.metric));
+        Self {
+            figures: rows.filter_map(|row| is_possible_row(paper, row)).collect(),
+            claims: claims.iter().filter_map(|of| is_possible_claim(paper, of)).collect(),
+        }
+    }
+
+    /// Number of statements that are not contradicted.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.statements().filter(|possible| *possible).count()
+    }
+
+    /// Number of statements that were looked at.
+    #[must_use]
+    pub fn of(&self) -> usize {
+        self.figures.len() + self.claims.len()
+    }
+
+    /// Whether this explains more than `other` by more than chance does. Statements that one contradicts and the other
+    /// does not are as likely to be either's if they are equally good (the sign test).
+    pub(super) fn is_beyond_chance(&self, other: &Self) -> bool {
+        if (self.figures.len(), self.claims.len()) != (other.figures.len(), other.claims.len()) {
+            return false;
+        }
+        let (mut gained, mut lost) = (0_u32, 0_u32);
+        for (ours, theirs) in self.statements().zip(other.statements()) {
+            gained += u32::from(ours && !theirs);
+            lost += u32::from(theirs && !ours);
+        }
+        let (gained, lost) = (f64::from(gained), f64::from(lost));
+        gained - lost > BEYOND_CHANCE * (gained + lost).sqrt()
+    }
+
+    fn statements(&self) -> impl Iterator<Item = bool> + '_ {
+        self.figures.iter().chain(&self.claims).copied()
+    }
+}
+
+/// Whether a printed figure is not contradicted; `None`: nothing was printed, or ours has no verdict.
+fn is_possible_row(paper: &Paper, row: &Row) -> Option<bool> {
+    let (printed, _) = row.paper?;
+    let verdict = row.verdict?;
+    let runs = paper.printed(&row.case, &row.metric).and_then(|(_, table)| table.runs);
+    Some(match runs.or(paper.runs) {
+        Some(runs) => {
+            is_possible(&row.ours, (printed, paper.last_digit(&row.metric)), row.as_printed, runs)
+        }
+        None => verdict != Verdict::Fails,
+    })
+}
+
+/// Whether a claim is not contradicted; `None`: it has no verdict.
+fn is_possible_claim(paper: &Paper, judged: &Judged) -> Option<bool> {
+    if matches!(judged.verdict, Verdict::Silent | Verdict::Undecidable) {
+        return None;
+    }
+    let figure = judged.claim.figure.first().zip(judged.claim.runs.or(paper.runs));
+    Some(match figure {
+        Some((&printed, runs)) => {
+            is_possible(&judged.ours, (printed, 0.01), judged.as_printed, runs)
+        }
+        None => judged.verdict != Verdict::Fails,
+    })
+}
+
+/// Whether a mean of `runs` runs could be what was `printed`, whose last digit is worth `digit`, as far as ours says.
+fn is_possible(
+    ours: &Estimate,
+    (printed, digit): (f64, f64),
+    few: Option<AsPrinted>,
+    runs: usize,
+) -> bool {
+    if few.is_some_and(|few| few.is_within) {
+        return true;
+    }
+    let Some((low, high)) = ours.ci95 else { return true };
+    #[expect(clippy::cast_precision_loss, reason = "counts of runs")]
+    let wider = (1.0 + ours.n as f64 / runs.max(1) as f64).sqrt();
+    (printed - ours.mean).abs() <= (high - low) / 2.0 * wider + digit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dormouse_estimate::Series;
+
+    fn estimate(samples: &[f64]) -> Estimate {
+        Series::of_runs(samples.iter().copied().map(Some).collect()).estimate().expect("samples")
+    }
+
+    /// Three runs have a mean of 10 and a standard deviation of 1: another three are 4.30 · √(2/3) = 3.51 away at most,
+    /// and thirty like them only 2.05 · √(1/3 + 1/30) · .83 = 1.03.
+    #[test]
+    fn what_contradicts_a_reading_depends_on_how_many_runs_there_are() {
+        let (three, thirty) = (estimate(&[9.0, 10.0, 11.0]), [9.0, 10.0, 11.0].repeat(10));
+        let thirty = estimate(&thirty);
+        let is = |ours: &Estimate, printed| is_possible(ours, (printed, 0.0), None, 3);
+        assert!(is(&three, 13.5) && !is(&three, 13.6));
+        assert!(is(&thirty, 11.0) && !is(&thirty, 11.1), "{thirty:?}");
+    }
+
+    /// Twelve gained and one lost are 11 more, of a deviation of √13; eleven and one are 10, of √12, which chance does.
+    #[test]
+    fn a_few_statements_more_are_chance() {
+        let of = |figures: &[bool]| Explained { figures: figures.to_vec(), claims: vec![true] };
+        let bare = of(&[[false; 12].as_slice(), &[true; 8]].concat());
+        let with = |gained: usize, lost: usize| {
+            let figure = |n: usize| if n < 12 { n < gained } else { n >= 12 + lost };
+            of(&(0..20).map(figure).collect::<Vec<_>>()).is_beyond_chance(&bare)
+        };
+        assert!(with(12, 1) && with(10, 0) && !with(11, 1) && !with(8, 3) && !with(0, 0));
+        assert!(!Explained::default().is_beyond_chance(&bare), "there is nothing to compare");
+    }
+
+    #[test]
+    fn a_single_run_contradicts_nothing() {
+        assert!(is_possible(&estimate(&[10.0]), (1e9, 0.0), None, 3));
+        let few = AsPrinted { runs: 3, range: (1.0, 2.0), is_within: true };
+        assert!(is_possible(&estimate(&[9.0, 10.0, 11.0]), (90.0, 0.0), Some(few), 3));
+    }
+}

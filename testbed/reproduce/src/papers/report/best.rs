@@ -1,0 +1,166 @@
+//! The best reading of a paper beside the default one: as a search found it now, or as one found it before.
+
+use std::collections::BTreeMap;
+
+use dormouse_estimate::Estimate;
+use dormouse_view::{Block, Cell, Column, Table, Tone};
+
+use super::super::figures::Row;
+use super::super::readings::{Reading, recommended};
+use super::super::reproduction::Finished;
+use super::tables;
+
+/// The best reading that is known: found now, or recorded in the paper's data file.
+fn known(done: &Finished) -> Option<&Reading> {
+    match done.is_search() {
+        true => recommended(&done.read),
+        false => done.best.as_ref(),
+    }
+}
+
+/// What is known of a best reading, in lines for a terminal; empty where nobody asked for one.
+pub(super) fn words(done: &Finished) -> Vec<String> {
+    let source = done.paper.best.as_ref().map(|best| best.command.as_str());
+    match known(done) {
+        Some(best) if done.is_search() => {
+            let ours = done.read.iter().find(|reading| reading.factors.is_empty());
+            let than = ours.map(|ours| format!(", ours {}", explained(ours))).unwrap_or_default();
+            vec![format!("best reading: {}; it explains {}{than}", best.name(), explained(best))]
+        }
+        None if done.is_search() => vec![
+            "no reading explains more than ours by more than its changes cost and chance does"
+                .to_owned(),
+        ],
+        Some(best) => {
+            let by = source.map(|command| format!(", found by {command}")).unwrap_or_default();
+            let mut lines = vec![
+                format!("under the best reading ({}{by}):", best.name()),
+                format!("  {}", tables::held_in_words(best)),
+            ];
+            lines.extend(tables::printable_in_words(best).map(|words| format!("  {words}")));
+            lines
+        }
+        None => Vec::new(),
+    }
+}
+
+/// The best reading on the page: what it is, and its figures and claims beside the default's.
+pub(super) fn blocks(done: &Finished) -> Vec<Block> {
+    let (words, figures) = (words(done), table(done));
+    if figures.is_empty() {
+        return words.into_iter().map(Block::text).collect();
+    }
+    let about = known(done).map(|best| format!("What it changes: {}.", best.about()));
+    let mut blocks: Vec<Block> = words.into_iter().chain(about).map(Block::text).collect();
+    blocks.push(Block::Folded("Figure by figure".to_owned(), vec![Block::Table(figures)]));
+    blocks.push(Block::Table(claims(done)));
+    blocks
+}
+
+fn explained(reading: &Reading) -> String {
+    let of = &reading.explained;
+    format!("{} of {} figures and claims (score {})", of.count(), of.of(), reading.score())
+}
+
+/// A printed figure with what ours is under the default and under the best reading.
+struct Beside<'a> {
+    default: &'a Row,
+    best: Option<&'a Row>,
+    /// The figure of the scheduler that stands beside, in the same experiment.
+    beside: Option<Estimate>,
+}
+
+/// The printed figures: the paper's, ours under the default and under the best reading, and those of the scheduler
+/// that stands beside; empty where neither is known.
+pub(super) fn table(done: &Finished) -> Table {
+    let best = known(done);
+    let of_best: BTreeMap<_, &Row> = best.map_or_else(BTreeMap::new, |best| {
+        best.rows.iter().map(|row| ((&row.case, &row.metric), row)).collect()
+    });
+    let figure_of_other = |row: &Row| {
+        let (experiment, _) = row.case.rsplit_once('/')?;
+        let other = format!("{experiment}/{}", done.paper.beside.as_ref()?);
+        done.results.ours(&other, &row.metric)
+    };
+    let default = match done.is_search() {
+        true => done.read.iter().find(|reading| reading.factors.is_empty()),
+        false => Some(&done.ours),
+    };
+    let rows = default.iter().flat_map(|reading| &reading.rows);
+    let printed = rows.filter(|row| row.paper.is_some() && !row.is_input);
+    let rows = printed.map(|default| {
+        let best = of_best.get(&(&default.case, &default.metric)).copied();
+        Beside { default, best, beside: figure_of_other(default) }
+    });
+    let rows: Vec<Beside<'_>> = rows.collect();
+    let (has_best, has_beside) =
+        (rows.iter().any(|row| row.best.is_some()), rows.iter().any(|row| row.beside.is_some()));
+    if !has_best && !has_beside {
+        return Table::default();
+    }
+    let digits = |row: &Row| done.paper.words_of(&row.metric).1;
+    let mut table = Table::of(rows)
+        .column(Column::text("case"), |row| row.default.case.clone())
+        .column(Column::text("figure"), |row| done.paper.words_of(&row.default.metric).0)
+        .column(Column::text("paper"), |row| {
+            let digits = digits(row.default);
+            row.default.paper.map(|(paper, _)| format!("{paper:.digits$}"))
+        })
+        .column(Column::text("default reading").named("default"), |row| {
+            shown(row.default, digits(row.default))
+        });
+    if has_best {
+        table = table.column(Column::text("best reading").named("best"), |row| {
+            row.best.map(|best| shown(best, digits(best)))
+        });
+    }
+    if has_beside {
+        let heading = done.paper.beside.clone().unwrap_or_default();
+        table = table.column(Column::text(heading).named("beside"), |row| {
+            let digits = digits(row.default);
+            row.beside.map(|ours| estimate(&ours, digits))
+        });
+    }
+    table.into()
+}
+
+/// Ours with its interval, marked where as few runs as the paper's could not print its figure or, where that is not
+/// known, where it is beyond the tolerance.
+fn shown(row: &Row, digits: usize) -> Cell {
+    let is_off = row.as_printed.map_or(row.is_beyond() == Some(true), |few| !few.is_within);
+    let tone = if is_off { Tone::Bad } else { Tone::Plain };
+    Cell::text(estimate(&row.ours, digits)).toned(tone)
+}
+
+fn estimate(ours: &Estimate, digits: usize) -> String {
+    let interval = ours.ci95.map(|(low, high)| format!(" [{low:.digits$}, {high:.digits$}]"));
+    format!("{:.digits$}{}", ours.mean, interval.unwrap_or_default())
+}
+
+/// The claims under the default and the best reading.
+fn claims(done: &Finished) -> Table {
+    let Some(best) = known(done) else { return Table::default() };
+    let default = match done.is_search() {
+        true => done.read.iter().find(|reading| reading.factors.is_empty()),
+        false => Some(&done.ours),
+    };
+    let pairs = default.iter().flat_map(|reading| &reading.claims).filter_map(|judged| {
+        let same = best.claims.iter().find(|other| other.claim.says == judged.claim.says);
+        Some((judged, same?))
+    });
+    let verdict = |judged: &super::super::claims::Judged| {
+        format!("{} {}", judged.verdict.words(), tables::printable(judged.as_printed))
+    };
+    Table::of(pairs)
+        .column(Column::text("the paper says").named("says"), |(judged, _)| {
+            judged.claim.says.clone()
+        })
+        .column(Column::number("paper"), |(judged, _)| judged.claim.figure.first().copied())
+        .column(Column::text("default reading").named("default"), |(judged, _)| {
+            format!("{}: {}", estimate(&judged.ours, 2), verdict(judged).trim())
+        })
+        .column(Column::text("best reading").named("best"), |(_, best)| {
+            format!("{}: {}", estimate(&best.ours, 2), verdict(best).trim())
+        })
+        .into()
+}
