@@ -344,12 +344,13 @@ fn the_bathtub_paper_is_made_with_and_without_recorded_lifetimes() {
     let at = |name: &str| dir.path().join(name);
     let verdicts =
         |done: &Finished| done.ours.claims.iter().map(|judged| judged.verdict).collect::<Vec<_>>();
-    let (holds, fails) = (Verdict::Holds, Verdict::Fails);
+    let (holds, open, fails) = (Verdict::Holds, Verdict::Open, Verdict::Fails);
     let needs = "{cdf/*,fit/*,order/*,wrong/*,*@us-*}".to_owned();
     let needs = vec![(needs, "no lifetimes: --data".to_owned())];
     let figure_4 = Reproduction { without: needs.clone(), ..spec("bathtub/figure-4", 40, &[]) };
     let alone = make(&figure_4, 1, &at("alone"));
-    assert_eq!(verdicts(&alone), [holds, holds, fails, fails]);
+    // The law stands on 132 VMs, which leaves short jobs and one of ten hours open.
+    assert_eq!(verdicts(&alone), [holds, open, open, holds, fails, holds]);
 
     let without = Reproduction { without: needs, ..spec("bathtub/figure-2", 2, &[]) };
     let run = request(1, Some(Shard::ALL));
