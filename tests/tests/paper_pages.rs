@@ -23,13 +23,13 @@ const SECTIONS: [&str; 6] =
     ["cloud.", "checkpoint.", "interruption.", "scheduler.", "sharing.", "workload."];
 
 /// Words that come before the name of an item.
-const ITEMS: [&str; 4] = ["fn", "struct", "enum", "trait"];
+const ITEMS: [&str; 6] = ["fn", "struct", "enum", "trait", "class", "def"];
 
 /// The page split into words in code font that name an item of a file: its path, and the item's name.
 fn items(text: &str) -> Vec<(&str, &str)> {
     let code = text.split('`').skip(1).step_by(2);
     code.filter_map(|word| word.split_once("::"))
-        .filter(|(path, _)| path.ends_with(".rs") && path.contains('/'))
+        .filter(|(path, _)| (path.ends_with(".rs") || path.ends_with(".py")) && path.contains('/'))
         .collect()
 }
 

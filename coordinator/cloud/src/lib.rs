@@ -35,8 +35,8 @@ pub use catalogue_file::{
 pub use ec2_2020::{BUILT_IN, built_in};
 pub use hosts::{
     CostName, Filter, Fleet, Host, Placed, Placement, PlacementRule, Placer, PlacerName, Placing,
-    Plain, Scheduler, SchedulerName, States, Tiers, Ties, VictimTies, Want, Weighed, Weigher, Yields,
-    tables,
+    Plain, Scheduler, SchedulerName, States, Tiers, Ties, VictimTies, Want, Weighed, Weigher,
+    Yields, tables,
 };
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
 pub use launch::{Asked, LaunchError, Launched};

@@ -36,8 +36,8 @@ pub enum Scheme {
     /// work; zero: none.
     #[serde(rename = "overhead")]
     Budget(Ppm),
-    /// One checkpoint fewer than [`Self::Budget`] has, evenly spaced: an interval is the run time over
-    /// their number, so that the last would come when the task ends (the authors of Burst-HADS).
+    /// One checkpoint fewer than such an overhead allows, evenly spaced: an interval is the run time
+    /// over their number, so that the last would come when the task ends (the authors of Burst-HADS).
     #[serde(rename = "overhead-intervals")]
     BudgetIntervals(Ppm),
     /// After each period of time or work.

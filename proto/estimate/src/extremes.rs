@@ -2,7 +2,7 @@
 
 use crate::{Estimate, Series};
 
-/// Which of several means is looked for.
+/// Extreme of several means that is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extreme {
     /// The largest of them.

@@ -122,13 +122,13 @@ pub(crate) struct MeasyArgs {
     #[arg(long, value_name = "FILE")]
     two_tier: Option<PathBuf>,
     /// Jobs of each experiment that tries what could explain a difference; 0: try nothing
-    #[arg(long, value_name = "N", default_value_t = 3_000)]
+    #[arg(long, value_name = "N", default_value_t = 3_000, help_heading = "Causes")]
     cause_jobs: u64,
     /// Seeds of each such experiment, at most those of the cells
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Causes", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     cause_seeds: u64,
     /// Do not try what could explain a difference
-    #[arg(long, conflicts_with_all = ["cause_jobs", "cause_seeds"])]
+    #[arg(long, conflicts_with_all = ["cause_jobs", "cause_seeds"], help_heading = "Causes")]
     no_causes: bool,
     #[command(flatten)]
     shards: Shards,
@@ -564,7 +564,8 @@ mod tests {
             ("burst-hads --kth x.swf", false),
             ("burst-hads/readings --seeds 3 --cause-seeds 2", true),
             ("measy/figure-6 --jobs 300 --seed 5 --no-causes", true),
-            ("measy --seeds 3", false),
+            ("measy --seeds 3", true),
+            ("measy --seeds 3 --seed 5", false),
             ("burst-hads/plans --data inputs --force", true),
             ("measy/two-tier --seeds 1 --usages 60", true),
             ("measy/two-tier --jobs 5", false),

@@ -136,14 +136,14 @@ fn generated() -> PriceModel {
     }
 }
 
-/// The figures of jobs that begin at times drawn by this seed.
+/// The figures of jobs that begin at times drawn by this seed; none of a part of the record that is not there.
 fn drawn(
     series: &str,
     (trace, until): (&PriceTrace, Time),
     (variant, level): (&Variant, &str),
     seed: u64,
 ) -> Option<BTreeMap<String, f64>> {
-    let (trace, until) = variant.part(trace, until)?;
+    let Some((trace, until)) = variant.part(trace, until) else { return Some(BTreeMap::new()) };
     let record = SpotRecord::new(&trace, bid(level, &trace, until)?, until);
     let mut sums = JobSums::default();
     for start in starts(seed, series, until).take(STARTS) {
