@@ -334,7 +334,7 @@ fn bag(
     let checkpoint = own.saved(checkpoint, bag.tasks.len());
     if scheduler.name == BagSchedulerName::Acc && cloud.terms.billing.boot {
         let what = "acc counts the hours of a VM from when it has booted, and not from its launch";
-        let remedy = "leave cloud.bill-boot out, or take another scheduler";
+        let remedy = "set cloud.bill-boot to false, or take another scheduler";
         found.add(at("scheduler").place_of("name"), what, remedy);
     }
     let mut begins_at = place;
