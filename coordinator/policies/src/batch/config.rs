@@ -22,9 +22,9 @@ pub struct Config {
     pub usable_idle: bool,
     /// When waiting jobs are put into the background.
     pub fill: Fill,
-    /// When a job that comes to the foreground with work done is expected to end.
+    /// Expected end of a job that comes to the foreground with work done.
     pub expected_end: ExpectedEnd,
-    /// What a migration is expected to take.
+    /// Time that a migration is expected to take.
     pub migration_cost: Span,
 }
 
@@ -69,8 +69,8 @@ impl Config {
         }
     }
 
-    /// When a job of this estimate is expected to end that began in the background `since` and comes to the foreground
-    /// `now`, in this way.
+    /// Expected end of a job of this estimate that began in the background at `since` and comes to the
+    /// foreground at `now`, in this way.
     pub(super) fn end_expected_of(
         &self,
         by: &Promotion,
