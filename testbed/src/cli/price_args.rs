@@ -62,7 +62,8 @@ impl PricesArgs {
 pub(crate) struct AccArgs {
     #[command(flatten)]
     pub(super) prices: PricesArgs,
-    /// Take the records from this date on, such as 2010-03-01, or from so long after the first price of each, such as 80d
+    /// Take the records from this date on, such as 2010-03-01, or from so long after the first price of each, such
+    /// as 80d
     #[arg(long, value_name = "DATE", help_heading = "The record and the job")]
     from: Option<When>,
     /// Take the records until this date, or until so long after the first price of each

@@ -40,17 +40,18 @@ pub enum Fill {
     AfterDeparture,
 }
 
-/// When a job that comes to the foreground with the work that it has done in the background, by a swap or a migration,
-/// is expected to end. The text takes estimates whole (its Figure 1) and does not say what becomes of them then.
+/// Expected end of a job that comes to the foreground with the work that it has done in the background, by a
+/// swap or a migration. The text takes estimates whole (its Figure 1) and does not say what becomes of them then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectedEnd {
-    /// Its whole estimate from now, as if it began.
+    /// The whole estimate from now, as if the job began.
     #[default]
     WholeEstimate,
     /// The same, and what a migration takes before.
     AfterMove,
-    /// Its estimate from when it began in the background, as if it had been as fast there; not before now.
+    /// The estimate from when the job began in the background, as if it had been as fast there; not before
+    /// now.
     SinceStart,
 }
 
