@@ -1,10 +1,10 @@
 //! How long the provider's scheduler takes for a request on this machine: the scenarios of the OPIE
 //! paper's Figure 2, at its 4 hosts and at more.
 //!
-//! All schedulers are asked the same of the same hosts, one after the other, so that what else the
-//! machine does meanwhile is in all of their times: ratios within one measurement say more than times.
-//! The hosts are empty, or full, again before every request. All but the published code's weigh hosts alike, by
-//! whether VMs have to end and by what that costs, so that they differ in nothing but how they look at the hosts.
+//! All schedulers are asked the same of the same hosts, one after the other, so that what else the machine
+//! does meanwhile is in all of their times: ratios within one measurement say more than times. The hosts are
+//! empty, or full, again before every request. All but the published code's weigh hosts alike, by whether VMs
+//! have to end and by what that costs, so that they differ in nothing but how they look at the hosts.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -49,10 +49,10 @@ pub const SCENARIOS: [Scenario; 5] = [
     Scenario { name: "saturated-day", over: Some(Span::from_secs(86_400)), ..FULL },
 ];
 
-/// The schedulers, as figures name them: the unmodified one; OPIE by the text of its paper, and by its published
-/// code; the one with a second look; and OPIE as this provider uses it, which keeps the order of the hosts. All but
-/// the last look at every host, by views of the hosts that are kept as VMs come and go or, with `-built`, built for
-/// each call, as OpenStack's scheduler and the paper's do.
+/// The schedulers, as figures name them: the unmodified one; OPIE by the text of its paper, and by its
+/// published code; the one with a second look; and OPIE as this provider uses it, which keeps the order of
+/// the hosts. All but the last look at every host, by views of the hosts that are kept as VMs come and go or,
+/// with `-built`, built for each call, as OpenStack's scheduler and the paper's do.
 pub const SCHEDULERS: [&str; 9] = [
     "filter",
     "opie",
@@ -138,10 +138,10 @@ impl Contender {
 }
 
 /// The figures of each of the [`SCHEDULERS`] on so many hosts, times in microseconds: `mean_us`, `p50_us`,
-/// `p99_us`; `times_filter`, the median over that of the unmodified one with views of the same kind; `terminations`
-/// and `requests`; `first_us`, the first decision, which is not in the others: it builds what is kept. Of the one that
-/// keeps the order also `same_choice`, how many of its choices are those of `opie`, as a part, and `late_over_early`,
-/// the mean of the last tenth over that of the first.
+/// `p99_us`; `times_filter`, the median over that of the unmodified one with views of the same kind;
+/// `terminations` and `requests`; `first_us`, the first decision, which is not in the others: it builds what
+/// is kept. Of the one that keeps the order also `same_choice`, how many of its choices are those of `opie`,
+/// as a part, and `late_over_early`, the mean of the last tenth over that of the first.
 #[must_use]
 pub fn measure(hosts: u32, scenario: Scenario, seed: u64) -> Vec<BTreeMap<&'static str, f64>> {
     let mut contenders = SCHEDULERS.map(Contender::new);
@@ -233,8 +233,8 @@ impl Taken {
 /// Hosts with VMs on them, which are empty or full again before every request.
 struct World {
     fleet: Fleet,
-    /// Where the hosts are full: as many that are empty, for the scheduler that ends no VM. On empty hosts it is asked
-    /// of the same as the others.
+    /// As many empty hosts, for the scheduler that ends no VM; `None` where all hosts are empty, since it is
+    /// asked of the same as the others then.
     of_filter: Option<Fleet>,
     scenario: Scenario,
     now: Time,
@@ -358,8 +358,8 @@ mod tests {
         }
     }
 
-    /// On empty hosts the unmodified scheduler is asked of the same as the others: of two, one of which something
-    /// fills, it always takes the other.
+    /// On empty hosts the unmodified scheduler is asked of the same as the others: of two, one of which
+    /// something fills, it always takes the other.
     #[test]
     fn all_are_asked_of_the_same_hosts_where_none_is_full() {
         let mut world = World::new(2, EMPTY, 1);

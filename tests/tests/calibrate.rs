@@ -143,7 +143,8 @@ fn plausible(table: &Value) {
 /// Within how long it ends that was told to, on a busy host: the user would take it for deaf.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Runs until `enough` of what it has said, then tells it to end, once, which it does with this status; gives all it said.
+/// Runs until `enough` of what it has said, then tells it to end, once, which it does with this status; gives
+/// all it said.
 fn ended_once(at: &Path, args: &[&str], status: i32, enough: impl Fn(&str) -> bool) -> String {
     let file = at.join("said.txt");
     let said = fs::File::create(&file).unwrap();

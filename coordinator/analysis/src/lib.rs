@@ -1,9 +1,8 @@
-//! What the steps of a run tell, of whatever kind it is: what became of every VM and task
-//! ([`Record`]) of parallel jobs ([`jobs`]) and of VMs that are requested
-//! ([`requests`]), why ([`explain`]), whether what happened keeps the rules
-//! ([`Checker`], [`JobsChecker`]), its figures ([`Sample`]), how true a live run was ([`facts`](LiveFacts), [`fidelity`]), and where
-//! its twin in virtual time differs ([`twin`]). Pure: a live run, one in virtual time and one read from its
-//! log are the same here.
+//! Account of a run of whatever kind from its steps: what became of every VM and task ([`Record`]) of
+//! parallel jobs ([`jobs`]) and of VMs that are requested ([`requests`]), why ([`explain`]), whether what
+//! happened keeps the rules ([`Checker`], [`JobsChecker`]), its figures ([`Sample`]), how true a live run was
+//! ([`facts`](LiveFacts), [`fidelity`]), and where its twin in virtual time differs ([`twin`]). Pure: a live
+//! run, one in virtual time and one read from its log are the same here.
 
 mod batch_service;
 mod check;

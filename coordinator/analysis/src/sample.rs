@@ -38,12 +38,12 @@ impl Sample {
     }
 }
 
-/// Ending of the name of a figure that is that of a resample of what was recorded; the name without it is that of the
-/// figure of the whole record, the same in all samples.
+/// Ending of the name of a figure that is that of a resample of what was recorded; the name without it is
+/// that of the figure of the whole record, the same in all samples.
 pub const RESAMPLED: &str = "~";
 
-/// A figure over the samples of a cell: of the batches where it is a single run that has them, of the resamples where
-/// there are such, else of the runs.
+/// A figure over the samples of a cell: of the resamples where there are such, of the batches where it is a
+/// single run that has them, else of the runs.
 #[must_use]
 pub fn series(samples: &[Sample], metric: &str) -> Series {
     let resampled = format!("{metric}{RESAMPLED}");

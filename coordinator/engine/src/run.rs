@@ -25,7 +25,8 @@ pub(crate) struct VmRecord {
     pub(crate) boot_over: bool,
     /// When its current hibernation or resume was asked for.
     pub(crate) asked: Time,
-    /// The provider hibernated its type while it booted: it hibernates as soon as its boot is over.
+    /// Whether the provider hibernated the VM while it booted, so that it hibernates as soon as
+    /// it has booted.
     pub(crate) hibernates_once_booted: bool,
     /// It is told to freeze once the checkpoints are taken that it was told to take.
     pub(crate) freezes: bool,
@@ -366,8 +367,8 @@ impl Run {
         self.tenants.iter().filter_map(Tenant::instant).min()
     }
 
-    /// Pops what is due first by `now`: prices, what can be had, a timer, or an interruption to be carried out. What
-    /// happens when a price changes costs the new one.
+    /// Pops what is due first by `now`: prices, what can be had, a timer, or an interruption to be carried
+    /// out. What happens when a price changes costs the new one.
     pub(crate) fn next_due(&mut self, now: Time) -> Option<Due> {
         let (timer, interruption) = (self.timers.next_at(), self.interruptions.next_at());
         let first = Time::sooner(timer, interruption).unwrap_or(now);

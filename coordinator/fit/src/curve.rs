@@ -52,9 +52,9 @@ impl Curve {
         Self { steps }
     }
 
-    /// The same steps by another convention: of n VMs that were taken, the i-th is at (i − 1)/(n − 1), so that F goes
-    /// from 0 at the first to 1 at the last. The reference fits to the record of Kadupitiya, Jadhao and Sharma are made
-    /// by this one.
+    /// The same steps by another convention: of n VMs that were taken, the i-th is at (i − 1)/(n − 1), so
+    /// that F goes from 0 at the first to 1 at the last. The reference fits to the record of Kadupitiya,
+    /// Jadhao and Sharma are made by this one.
     #[must_use]
     pub fn by_rank(&self) -> Self {
         let count: f64 = self.steps.iter().map(|step| step.count).sum();

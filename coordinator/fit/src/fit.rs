@@ -77,16 +77,17 @@ impl Fit {
         Self::new(family, curve, &ranges, &whole.descend(&lowest.numbers))
     }
 
-    /// The same law fitted to another curve, such as that of a resample, by one descent from here: `None` where the
-    /// curve has no more different lifetimes than the law has numbers.
+    /// The same law fitted to another curve, such as that of a resample, by one descent from here: `None`
+    /// where the curve has no more different lifetimes than the law has numbers.
     #[must_use]
     pub fn again(&self, curve: &Curve) -> Option<Self> {
         let numbers: Vec<f64> = self.numbers.iter().map(|number| number.value).collect();
         Self::descended(self.family, &numbers, curve)
     }
 
-    /// A law of the same family as a given one, fitted to a curve by one descent from there; `None` where the curve has
-    /// no more different lifetimes than the law has numbers, and of recorded lifetimes, which are no such law.
+    /// A law of the same family as a given one, fitted to a curve by one descent from there; `None` where the
+    /// curve has no more different lifetimes than the law has numbers, and of recorded lifetimes, which are
+    /// no such law.
     #[must_use]
     pub fn near(lifetimes: &Lifetimes, curve: &Curve) -> Option<Self> {
         let (family, numbers) = Family::of_law(lifetimes)?;

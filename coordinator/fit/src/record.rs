@@ -18,11 +18,11 @@ pub struct Life {
     pub zone: String,
     /// Workload of the VM, such as `idle`; empty where the file does not say.
     pub workload: String,
-    /// The hour of the day in which the VM was launched, 0 to 23, by the clock of its zone where the file has the
-    /// instant of the launch; else the hour that the file says; empty where it says neither.
+    /// The hour of the day in which the VM was launched, 0 to 23, by the clock of its zone where the file has
+    /// the instant of the launch; else the hour that the file says; empty where it says neither.
     pub hour: String,
-    /// The day of the week on which the VM was launched, from Monday to Sunday; empty where the file does not have the
-    /// instant of the launch.
+    /// The day of the week on which the VM was launched, from Monday to Sunday; empty where the file does not
+    /// have the instant of the launch.
     pub day: String,
 }
 
@@ -34,7 +34,8 @@ pub struct Record {
     /// Number of rows left out because another is the same to the last letter, the time of launch
     /// included.
     pub repeated: usize,
-    /// Number of VMs whose launch was in another hour than the one that the file says, such as that of their end.
+    /// Number of VMs whose launch was in another hour than the one that the file says, such as that
+    /// of their end.
     pub other_hours: usize,
     /// Errors of the rows left out because they can't be used.
     pub unusable: Vec<FlawedRow>,

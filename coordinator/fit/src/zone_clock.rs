@@ -13,14 +13,14 @@ const WEEK: [&str; 7] =
 enum Summer {
     /// Clocks are never moved.
     Never,
-    /// United States and Canada: from the second Sunday of March to the first of November, at 2 o'clock local time.
+    /// United States and Canada: from the second Sunday of March to the first of November, at 2 AM local time.
     American,
     /// Europe: from the last Sunday of March to the last of October, at 1 o'clock UTC.
     European,
 }
 
-/// Regions of the clouds whose zones are named after them: how a zone's name begins, hours of the standard time ahead
-/// of UTC, and the rule for summer. A longer name comes before a shorter one that it begins with.
+/// Regions of the clouds whose zones are named after them: how a zone's name begins, hours of the standard
+/// time ahead of UTC, and the rule for summer. A longer name comes before a shorter one that it begins with.
 const REGIONS: [(&str, i64, Summer); 19] = [
     ("us-central", -6, Summer::American),
     ("us-south", -6, Summer::American),
@@ -53,8 +53,8 @@ pub(crate) struct LocalTime {
 }
 
 impl LocalTime {
-    /// The local time in a zone at an instant that a file has with its time zone; by the clock of the file where the
-    /// cloud's zone is not known. `None`: the text is no such instant.
+    /// The local time in a zone at an instant that a file has with its time zone; by the clock of the file
+    /// where the cloud's zone is not known. `None`: the text is no such instant.
     pub(crate) fn read(text: &str, zone: &str) -> Option<Self> {
         let at = Moment::read(text).filter(|at| at.has_zone == Some(true))?;
         let known = REGIONS.iter().find(|(region, ..)| zone.starts_with(region));

@@ -129,7 +129,7 @@ pub enum MigrateMoment {
     AtOnce,
 }
 
-/// What `ils-on-demand` plans.
+/// Plan that `ils-on-demand` carries out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnDemandPlan {
@@ -141,7 +141,7 @@ pub enum OnDemandPlan {
     Spot,
 }
 
-/// Which tasks a migration or a theft may put on a spot VM (`check_migration`).
+/// Tasks that a migration or a theft may put on a spot VM (`check_migration`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SpareTime {
@@ -258,10 +258,10 @@ pub struct BagSchedulerConfig {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
     pub search_limit: Option<u32>,
-    /// What `ils-on-demand` plans.
+    /// Plan that `ils-on-demand` carries out.
     #[serde(skip_serializing_if = "is_default")]
     pub on_demand_plan: OnDemandPlan,
-    /// Which tasks go to a spot VM.
+    /// Tasks that may go to a spot VM.
     #[serde(skip_serializing_if = "is_default")]
     pub spare_time: SpareTime,
     /// Time a restart from a checkpoint is expected to take.

@@ -337,7 +337,11 @@ impl InOrder {
             return self.too_dear.push(state.wanted);
         }
         let vcpus = self.problem.kinds[state.wanted.kind].vcpus;
-        if state.wanted.market == Market::Spot && self.add(Market::OnDemand, vcpus, out) {
+        // Where nothing is sold on demand, the same would be asked for, and refused, again and again.
+        let sells = |provision: &Provision| provision.kinds(Market::OnDemand).0 == Market::OnDemand;
+        let has_other = state.wanted.market == Market::Spot;
+        let has_other = has_other && self.provision.as_ref().is_some_and(sells);
+        if has_other && self.add(Market::OnDemand, vcpus, out) {
             return;
         }
         if self.refused.is_empty() && self.retries < self.max_retries {

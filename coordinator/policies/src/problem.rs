@@ -256,8 +256,8 @@ impl Problem {
         plan.map_or(Span::ZERO, |plan| plan.cost)
     }
 
-    /// The longest time that a task takes at full speed on any type, where it is taken over: on demand,
-    /// if regular types are sold so.
+    /// The longest time that a task takes at full speed on any type, with the checkpoints of the market in
+    /// which it is taken over: on demand, if regular types are sold so.
     pub(crate) fn longest(&self, task: TaskId) -> Span {
         self.longest.get(task.get() as usize).copied().unwrap_or_default()
     }

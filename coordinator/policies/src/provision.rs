@@ -18,7 +18,8 @@ impl Provision {
         Self { spot: order(Market::Spot), on_demand: order(Market::OnDemand) }
     }
 
-    /// The types of a market, and the market: the other one, if nothing can be had in this one.
+    /// A market and its types, the cheapest first: this market, or the other one if nothing can be
+    /// had in this.
     pub(crate) fn kinds(&self, market: Market) -> (Market, &[KindId]) {
         match market {
             Market::Spot if self.spot.is_empty() => (Market::OnDemand, &self.on_demand),

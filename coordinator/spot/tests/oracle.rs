@@ -1,11 +1,12 @@
-//! The six schemes beside an oracle: another implementation, in Python and from the paper's text alone (`oracle/schemes.py`),
-//! whose outcomes over generated prices are `oracle/outcomes.txt`. They have to be the same to the last digit.
+//! The six schemes beside an oracle: another implementation, in Python and from the paper's text alone
+//! (`oracle/schemes.py`), whose outcomes over generated prices are `oracle/outcomes.txt`. They have to be the
+//! same to the last digit.
 
 use dormouse_cloud::PriceTrace;
 use dormouse_spot::{SpotJob, SpotRecord, SpotScheme};
 use dormouse_units::{Price, Span, Time};
 
-/// What the oracle printed: start, bid and work of a job, a scheme, and its outcome.
+/// Lines that the oracle printed: start, bid and work of a job, a scheme, and its outcome.
 const OUTCOMES: &str = include_str!("oracle/outcomes.txt");
 
 const DAY: u64 = 86_400;

@@ -31,8 +31,8 @@ impl Estimate {
         Self::with_confidence(samples, CONFIDENCE)
     }
 
-    /// The estimate from these samples with Student's interval of another confidence, between 0 and 1; `None` if
-    /// there are none.
+    /// The estimate from these samples with Student's interval of another confidence, between 0 and 1; `None`
+    /// if there are none.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
     pub fn with_confidence(samples: &[f64], confidence: f64) -> Option<Self> {
@@ -52,8 +52,8 @@ impl Estimate {
         Some(Self { mean, ci95, range: (low, high), n, is_saturated: false })
     }
 
-    /// The share of samples that are 1 among samples that are 0 or 1, with Wilson's score interval (1927), which
-    /// never leaves 0 to 1; `None` if there are no samples, or some are neither.
+    /// The share of samples that are 1 among samples that are 0 or 1, with Wilson's score interval (1927),
+    /// which never leaves 0 to 1; `None` if there are no samples, or some are neither.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
     pub fn share(samples: &[f64]) -> Option<Self> {

@@ -20,11 +20,11 @@ impl Extreme {
     }
 }
 
-/// The largest or smallest mean of several series, with an interval that holds it whichever of them it is. With each
-/// series's interval at 1 − .05 / k for k series, all k hold their means at once in 95 % of cases (Bonferroni), and
-/// then the largest mean is between the largest of the lower and the largest of the upper ends. `None` where a series
-/// has no sample; no interval where one of them has none. Of resamples of one record, which are paired, it is the
-/// extreme of each resample.
+/// The largest or smallest mean of several series, with an interval that holds it whichever of them it is.
+/// With each series' interval at 1 − .05 / k for k series, all k hold their means at once in 95 % of cases
+/// (Bonferroni), and then the largest mean is between the largest of the lower and the largest of the upper
+/// ends. `None` where a series has no sample; no interval where one of them has none. Of resamples of one
+/// record, which are paired, it is the extreme of each resample.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a count of series")]
 pub fn extreme(all: &[Series], which: Extreme) -> Option<Estimate> {

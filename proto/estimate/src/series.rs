@@ -16,9 +16,9 @@ pub struct Series {
     pub is_saturated: bool,
     /// Whether each sample says of a run whether something was so, 1 or 0: the mean is a share of runs.
     pub is_share: bool,
-    /// Figure of the whole record, where each sample is that of a resample of it (Efron's bootstrap): how far the
-    /// samples lie apart, and not their number, says how well the figure is known. `None`: the samples are runs or
-    /// batches.
+    /// Figure of the whole record, where each sample is that of a resample of it (Efron's bootstrap): how far
+    /// the samples lie apart, and not their number, says how well the figure is known. `None`: the samples
+    /// are runs or batches.
     pub whole: Option<f64>,
 }
 
@@ -97,8 +97,8 @@ impl Series {
         Self { is_saturated, is_share, ..Self::of_runs(each) }
     }
 
-    /// The figures of the whole record, where any of the series is of resamples: of one that is not, such as a law that
-    /// is given, the mean of its samples. `None` where none is.
+    /// The figures of the whole record, where any of the series is of resamples: of one that is not, such as
+    /// a law that is given, the mean of its samples. `None` where none is.
     fn wholes(all: &[&Self]) -> Option<Vec<f64>> {
         let any = all.iter().any(|series| series.whole.is_some());
         let whole = |series: &&Self| {
@@ -108,9 +108,9 @@ impl Series {
         if any { all.iter().map(whole).collect() } else { None }
     }
 
-    /// The same samples, moved so that the interval of their mean also covers how far resamples of the whole lie apart: the
-    /// variance of the mean becomes its own plus that of one resample. The mean stays. Without as many resamples as
-    /// samples there is no interval, since none of the samples is left.
+    /// The same samples, moved so that the interval of their mean also covers how far resamples of the whole
+    /// lie apart: the variance of the mean becomes its own plus that of one resample. The mean stays. Samples
+    /// beyond the number of resamples are left out: without resamples none is left, and there is no interval.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of samples")]
     pub fn with_resamples(&self, resamples: &Self) -> Self {
@@ -160,7 +160,8 @@ mod tests {
         assert_eq!(less.estimate().map(|e| e.n), Some(1));
     }
 
-    /// Ten thousand samples know their own mean well, and the whole that they are of no better than resamples do.
+    /// Ten thousand samples know their own mean well, and the whole that they are of no better
+    /// than resamples do.
     #[test]
     fn resamples_widen_the_interval_and_leave_the_mean() {
         let apart = |by: f64| runs(&[5.0 - by, 5.0 + by].repeat(200));

@@ -39,7 +39,7 @@ pub enum Verdict {
     Fails,
     /// Our samples are too few to show either.
     Open,
-    /// What it takes to judge the claim is not to be had.
+    /// Nobody can judge the claim: the data that it takes is not to be had.
     Undecidable,
     /// The paper is silent on the quantity: our estimate is for comparison.
     Silent,

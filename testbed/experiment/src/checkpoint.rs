@@ -90,8 +90,8 @@ pub(crate) fn check(
     Some(config)
 }
 
-/// What the dynamic program counts the times of a bag in, where nobody says so: a checkpoint that is rounded up
-/// to a step of several times its length would never be worth taking.
+/// Step in which the dynamic program counts the times of a bag, where nobody says so: a checkpoint that is rounded
+/// up to a step of several times its length would never be worth taking.
 fn step(section: &CheckpointSection, bag: Option<&Bag>, laws: &[OfType<Lifetimes>]) -> Span {
     let tasks = || bag.into_iter().flat_map(|bag| bag.tasks.iter());
     let (fixed, per_megabyte) = (section.fixed, section.per_megabyte);

@@ -29,7 +29,12 @@ pub(crate) struct PricesArgs {
 }
 
 impl PricesArgs {
-    /// What is to be made of `what`, of which the cells of this pattern are left out without a folder of records.
+    /// The reproduction that is asked for: of `what`, without the cells of this pattern if there is no
+    /// folder of records.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::BadInput`] for a folder that is not there or a paper that is not known.
     pub(super) fn spec(&self, what: &str, cells: &str) -> Result<Reproduction, Failure> {
         let data = &self.data;
         if let Some(data) = data.as_deref().filter(|data| !data.is_dir()) {
@@ -57,7 +62,8 @@ impl PricesArgs {
 pub(crate) struct AccArgs {
     #[command(flatten)]
     pub(super) prices: PricesArgs,
-    /// Take the records from this date on, such as 2010-03-01, or from so long after the first price of each, such as 80d
+    /// Take the records from this date on, such as 2010-03-01, or from so long after the first price of each, such
+    /// as 80d
     #[arg(long, value_name = "DATE", help_heading = "The record and the job")]
     from: Option<When>,
     /// Take the records until this date, or until so long after the first price of each
@@ -81,7 +87,11 @@ pub(crate) struct AccArgs {
 }
 
 impl AccArgs {
-    /// What is to be made of `what` of the ACC paper.
+    /// The reproduction that is asked for of the ACC paper, or of a part of it.
+    ///
+    /// # Errors
+    ///
+    /// As [`PricesArgs::spec`].
     pub(super) fn spec(&self, what: &str) -> Result<Reproduction, Failure> {
         let mut spec = self.prices.spec(what, "{eu-west-1.,us-east-1.,folder/}*")?;
         spec.own_set = self.set(&mut spec.words);
@@ -89,7 +99,7 @@ impl AccArgs {
         Ok(spec)
     }
 
-    /// What is set beside the folder, as `key=value`, and the same as words of a command line.
+    /// Settings beside the folder, each as `key=value`; adds them to the words of a command line, too.
     fn set(&self, words: &mut Vec<String>) -> Vec<String> {
         let edges = [("from", self.from), ("until", self.until)];
         let edge = |when: When| match when {
@@ -116,7 +126,7 @@ impl AccArgs {
     }
 }
 
-/// What needs recorded prices, and where those are to be had.
+/// Reason and remedy where recorded prices are not given.
 const NEEDS_PRICES: &str = "what needs recorded spot prices, which are not given: get EC2's of 2009 and 2010 \
     and give their folder with --data DIR, a CSV file for each series, such as \
     eu-west-1.linux.m1.xlarge.csv, with rows such as 2009-12-01 01:43:17,0.425";

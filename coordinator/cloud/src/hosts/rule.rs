@@ -59,7 +59,7 @@ pub struct PlacementRule {
     pub victims: VictimTies,
     /// Which host it is of those that are best.
     pub ties: Ties,
-    /// Where the views of hosts come from. It changes how long a choice takes, and not what is chosen.
+    /// Origin of the views of hosts: how long a choice takes depends on it, and not what is chosen.
     #[serde(skip_serializing_if = "States::are_kept")]
     pub states: States,
 }
@@ -142,7 +142,7 @@ pub enum Ties {
     First,
 }
 
-/// Where the views of hosts come from by which a host is chosen.
+/// Origin of the views of hosts by which a host is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum States {

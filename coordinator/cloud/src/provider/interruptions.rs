@@ -37,9 +37,9 @@ impl Provider {
         self.vms.get(&id).is_some_and(|vm| vm.state == VmState::Booting)
     }
 
-    /// The VMs that an interruption finds and leaves as they are for now: those that boot (they hibernate
-    /// once they have booted) or resume, if it hibernates; those that can't resume yet, if it resumes; those that hibernate or resume, if
-    /// it preempts.
+    /// The VMs that an interruption finds and leaves as they are for now: if it hibernates, those that boot
+    /// (they hibernate once they have booted) or resume; if it resumes, those that can't resume yet; if it
+    /// preempts, those that hibernate or resume.
     #[must_use]
     pub fn left_by(&self, interruption: &Interruption, hit: &[VmId]) -> Vec<VmId> {
         let in_state = |vm: &Vm| match interruption.action {

@@ -22,9 +22,9 @@ pub struct Config {
     pub usable_idle: bool,
     /// When waiting jobs are put into the background.
     pub fill: Fill,
-    /// When a job that comes to the foreground with work done is expected to end.
+    /// Expected end of a job that comes to the foreground with work done.
     pub expected_end: ExpectedEnd,
-    /// What a migration is expected to take.
+    /// Time that a migration is expected to take.
     pub migration_cost: Span,
 }
 
@@ -40,17 +40,18 @@ pub enum Fill {
     AfterDeparture,
 }
 
-/// When a job that comes to the foreground with the work that it has done in the background, by a swap or a migration,
-/// is expected to end. The text takes estimates whole (its Figure 1) and does not say what becomes of them then.
+/// Expected end of a job that comes to the foreground with the work that it has done in the background, by a
+/// swap or a migration. The text takes estimates whole (its Figure 1) and does not say what becomes of them then.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectedEnd {
-    /// Its whole estimate from now, as if it began.
+    /// The whole estimate from now, as if the job began.
     #[default]
     WholeEstimate,
     /// The same, and what a migration takes before.
     AfterMove,
-    /// Its estimate from when it began in the background, as if it had been as fast there; not before now.
+    /// The estimate from when the job began in the background, as if it had been as fast there; not before
+    /// now.
     SinceStart,
 }
 
@@ -69,8 +70,8 @@ impl Config {
         }
     }
 
-    /// When a job of this estimate is expected to end that began in the background `since` and comes to the foreground
-    /// `now`, in this way.
+    /// Expected end of a job of this estimate that began in the background at `since` and comes to the
+    /// foreground at `now`, in this way.
     pub(super) fn end_expected_of(
         &self,
         by: &Promotion,

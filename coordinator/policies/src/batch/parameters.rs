@@ -30,8 +30,8 @@ pub struct BatchSchedulerConfig {
     /// When the background is filled; `None`: in every pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<Fill>,
-    /// When a job that comes to the foreground with work done is expected to end; `None`: its whole estimate from
-    /// then.
+    /// Expected end of a job that comes to the foreground with work done; `None`: its whole estimate from
+    /// then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_end: Option<ExpectedEnd>,
     /// Parameters of a scheduler that is a program of its own.

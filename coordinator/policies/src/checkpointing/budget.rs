@@ -8,9 +8,9 @@ use super::{CheckpointPlan, Checkpointing, Due, Quote, TaskView, When};
 /// The last of the checkpoints that a budget pays for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastCheckpoint {
-    /// It comes before the task ends, as long before as the first comes after its beginning.
+    /// Taken as long before the task ends as the first comes after its beginning.
     Kept,
-    /// It would come when the task ends, and is not taken.
+    /// Due when the task ends, and not taken.
     AtTheEnd,
 }
 

@@ -22,7 +22,7 @@ use dormouse_units::Mode;
 pub(crate) struct Parts {
     /// Whether migrations use the credits of idle burstable VMs (Algorithm 4, attempt 1).
     pub(crate) burst: bool,
-    /// When the tasks of a hibernated VM migrate.
+    /// Moment at which the tasks of a hibernated VM migrate.
     pub(crate) migrate: MigrateMoment,
     pub(crate) stealing: Stealing,
     /// The market of the VMs that are launched for tasks that come due during the run.

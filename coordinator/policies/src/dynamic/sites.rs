@@ -152,9 +152,10 @@ impl Floor {
         self.safe(site, task, slot).then_some((slot, length))
     }
 
-    /// Whether a task in this slot ends by D, or early enough before it for those that follow it, and, on a spot VM, leaves time to save the work that
-    /// another hibernation would hit: more than a boot and the longest task. (The text asks for the
-    /// longest task only; a migration that has to launch a VM would then be late.)
+    /// Whether a task in this slot ends by D, or early enough before it for those that follow it, and, on a
+    /// spot VM, leaves time to save the work that another hibernation would hit: more than a boot and the
+    /// longest task. (The text asks for the longest task only; a migration that has to launch a VM would
+    /// then be late.)
     pub(crate) fn safe(&self, site: &Site, task: TaskId, slot: Slot) -> bool {
         let longest = site.longest.max(self.problem.longest(task));
         match site.market {

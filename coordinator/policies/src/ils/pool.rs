@@ -44,7 +44,7 @@ fn row((kind, market): Offer) -> usize {
 pub(crate) const NEVER: Span = Span::from_micros(u64::MAX);
 
 impl Pool {
-    /// All VMs of a market, but no more of a type than `most` and than the initial map has.
+    /// All VMs of a market; of each type no more than `most`, or than the initial map has if those are more.
     pub(crate) fn new(
         problem: &Problem,
         market: Market,

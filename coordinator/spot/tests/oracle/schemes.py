@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The six schemes of the ACC paper (sections IV to VI), written from its text alone: an oracle for coordinator/spot.
+"""The six schemes of the ACC paper (sections IV to VI) from its text alone: an oracle for coordinator/spot.
 
     schemes.py                      outcomes over generated prices, as outcomes.txt has them
-    schemes.py RECORD.csv BID ...   means over one job a day of a record, as `dormouse advise bid --json` has them
+    schemes.py RECORD.csv BID ...   means over one job a day of a record, as `dormouse advise bid --json`
 
 Times are seconds, prices nanodollars an hour. What the text leaves open is as the page of the paper says.
 """
@@ -51,7 +51,8 @@ class Job:
         self.cost = self.hours = self.instances = self.checkpoints = self.lost = self.unkept = 0
 
     def outcome(self):
-        """Seconds, nanodollars, hours, further instances, checkpoints, seconds lost, ended without one; or None."""
+        """The seconds that the job takes, its cost in nanodollars, hours paid, further instances, checkpoints, seconds
+        of work lost, and instances ended with work unsaved; None where it is never done."""
         t, done = self.start, None
         while done is None:
             stay = next((s for s in self.stays if s[1] > t), None)
@@ -66,7 +67,8 @@ class Job:
                 return None
         if done > self.market.end:
             return None
-        return (done - self.start, self.cost, self.hours, self.instances - 1, self.checkpoints, self.lost, self.unkept)
+        instances = (self.hours, self.instances - 1)
+        return (done - self.start, self.cost, *instances, self.checkpoints, self.lost, self.unkept)
 
     def pay(self, launch, hours):
         self.hours += hours
@@ -77,7 +79,7 @@ class Job:
         return t, None
 
     def bidder(self, launch, t, taken):
-        """An instance that the provider takes when the price passes the bid; its last part of an hour is free."""
+        """Run on an instance that the provider takes when the price passes the bid; a part of an hour is free then."""
         unsaved = 0
         while t < taken:
             end = t + self.work - self.saved
@@ -126,7 +128,7 @@ class Job:
         return bool(older) and Fraction(len(end), len(older)) * unsaved > self.t_c
 
     def own(self, launch, t, _):
-        """An instance that is never taken: its user looks at the price before each hour ends (Eq. 3 and 4)."""
+        """Run on an instance that its user ends, who looks at the price before each hour ends (Eq. 3 and 4)."""
         unsaved, n = 0, 0
         while True:
             n += 1
@@ -151,7 +153,7 @@ class Job:
 
 
 def generated():
-    """Prices of forty days and jobs over them, drawn by a congruential generator (Numerical Recipes' constants)."""
+    """Prices of forty days and jobs over them, by a congruential generator with Numerical Recipes' constants."""
     state = 1
 
     def below(n):

@@ -7,7 +7,7 @@ use crate::swf::{Job, SECOND};
 /// A whole processor in parts per million.
 const ONE: u64 = 1_000_000;
 
-/// What a migration costs the job that is moved (section 3 of the paper).
+/// Time that a migration costs the job that is moved, in microseconds (section 3 of the paper).
 const MIGRATION: u64 = 20 * SECOND;
 
 /// The five schedulers.
@@ -20,7 +20,7 @@ pub(crate) enum Scheduler {
     Measy,
 }
 
-/// Where a job is; processors are in the order of its processes.
+/// Place of a job; processors are in the order of its processes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// The job has no processors.
@@ -38,7 +38,7 @@ pub(crate) enum Place {
 pub(crate) struct Present {
     pub(crate) id: usize,
     pub(crate) place: Place,
-    /// When the scheduler expects the end of a job that is in the foreground.
+    /// The end that the scheduler expects of a job in the foreground, in microseconds.
     pub(crate) expected_end: u64,
     /// Work that is left, in microseconds times parts per million of a processor.
     left: u128,
@@ -46,7 +46,7 @@ pub(crate) struct Present {
     held_until: u64,
 }
 
-/// What became of all jobs.
+/// Outcome of all jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Outcome {
     /// The end of each job, by its place in the log.
@@ -151,7 +151,7 @@ impl<'a> Machine<'a> {
         present.place = Place::Foreground(on);
     }
 
-    /// How fast each job goes on, in parts per million (section 3.2 of the paper).
+    /// Speed of each job in parts per million (section 3.2 of the paper).
     fn rates(&self) -> Vec<u64> {
         let (above, below) = (self.usages(true), self.usages(false));
         let rate = |present: &Present| match &present.place {
@@ -173,13 +173,14 @@ impl<'a> Machine<'a> {
         self.present.iter().map(rate).collect()
     }
 
-    /// What a job loses to neighbours in the background: from .5 to 4 %.
+    /// Part of its speed that a job loses to neighbours in the background, in parts per million: from .5
+    /// to 4 %.
     fn loss(&self, id: usize) -> u64 {
         let unit = Stream::new(self.seed, "loss", id as u64).unit();
         ppm(0.005 + (0.04 - 0.005) * unit)
     }
 
-    /// The part of idle cycles that a job in the background makes use of.
+    /// Part of the idle cycles that a job in the background makes use of, in parts per million.
     fn utilisation(&self, id: usize) -> u64 {
         let mut stream = Stream::new(self.seed, "utilisation", id as u64);
         if self.jobs[id].processes == 1 {
@@ -195,7 +196,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// When a job ends next, or a migration does.
+    /// The next time at which a job or a migration ends.
     fn next_change(&self) -> Option<u64> {
         let change = |(present, rate): (&Present, u64)| {
             if present.held_until > self.now {
@@ -207,7 +208,7 @@ impl<'a> Machine<'a> {
         self.present.iter().zip(self.rates()).filter_map(change).min()
     }
 
-    /// Time goes on, during which nothing changes.
+    /// Lets time go on until `then`; nothing changes before.
     fn advance(&mut self, then: u64) {
         let (span, rates) = (u128::from(then - self.now), self.rates());
         for (present, rate) in self.present.iter_mut().zip(rates) {
@@ -218,7 +219,7 @@ impl<'a> Machine<'a> {
         self.now = then;
     }
 
-    /// Whether any job had done all its work.
+    /// Takes off the jobs that have done all their work; whether there was any.
     fn take_off_the_done(&mut self) -> bool {
         let before = self.present.len();
         for present in &mut self.present {

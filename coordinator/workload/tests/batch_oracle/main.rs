@@ -44,7 +44,7 @@ impl Observer for Ends {
     }
 }
 
-/// What becomes of a log's jobs here.
+/// Outcome of a log's jobs under the crate's own schedulers.
 fn ours(algorithm: Algorithm, text: &str) -> Outcome {
     let file = Ok(Cursor::new(text.to_owned().into_bytes()));
     let trace = Trace::of(Path::new("log.swf"), file, Some(PROCESSORS), OnMalformed::Fail);
@@ -123,10 +123,10 @@ fn kth_sp2_is_scheduled_as_by_the_oracle() {
     assert_eq!(compared(&text), means);
 }
 
-/// Two processors, worked out by hand: job 1 holds both until 100 s. Job 2 waits for both and job 3 for one, for 40 s:
-/// under EASY they come after each other. In two tiers job 3, the shorter, has the background of one of them. As
-/// job 1's processes use 40 %, it gets from .80 to .92 of 60 % of the processor there; job 1 loses from .5 to 4 %
-/// meanwhile.
+/// Two processors, worked out by hand: job 1 holds both until 100 s. Job 2 waits for both and job 3 for one,
+/// for 40 s: under EASY they come after each other. In two tiers job 3, the shorter, has the background of
+/// one of them. As job 1's processes use 40 %, it gets from .80 to .92 of 60 % of the processor there; job 1
+/// loses from .5 to 4 % meanwhile.
 #[test]
 fn the_oracle_does_a_case_by_hand() {
     let job = |submitted: u64, usage: &[u64], runtime: u64| Job {

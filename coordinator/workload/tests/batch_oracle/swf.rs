@@ -8,13 +8,13 @@ pub(crate) const SECOND: u64 = 1_000_000;
 /// A rigid parallel job; times are in microseconds.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
-    /// When the job is submitted.
+    /// Time at which the job is submitted.
     pub(crate) submitted: u64,
     /// Number of processes, each of which needs a processor.
     pub(crate) processes: usize,
-    /// How long the job runs on processors of its own.
+    /// Run time of the job on processors of its own.
     pub(crate) runtime: u64,
-    /// How long its user says that it runs.
+    /// Run time that the job's user says.
     pub(crate) estimate: u64,
     /// CPU usage of each process in parts per million, highest first (section 3.1 of the paper).
     pub(crate) usage: Vec<u64>,
@@ -55,8 +55,8 @@ fn usage(processes: u64, number: i64, seed: u64) -> Vec<u64> {
     all
 }
 
-/// A log of this many jobs for 100 processors that is like KTH's: a third of the jobs have one process, run times
-/// range over four orders of magnitude, and most estimates are far too long, a few too short.
+/// A log of this many jobs for 100 processors that is like KTH's: a third of the jobs have one process, run
+/// times range over four orders of magnitude, and most estimates are far too long, a few too short.
 pub(crate) fn generated(count: usize, seed: u64) -> String {
     let mut stream = Stream::new(seed, "generated log", 0);
     let (mut at, mut text) = (0, "; MaxProcs: 100\n".to_owned());

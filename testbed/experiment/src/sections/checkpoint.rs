@@ -13,7 +13,8 @@ use super::LifetimeSection;
 pub(crate) struct CheckpointSection {
     /// What decides when.
     pub(crate) policy: Policy,
-    /// Of `budget` and `budget-intervals`: most that checkpoints add to a run time, as a part of it; 0.1 where it is not given.
+    /// Most that checkpoints add to a run time under `budget` and `budget-intervals`, as a part of it; 0.1
+    /// where it is not given.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub(crate) overhead: Option<Ppm>,
     /// Of `every`: from one to the next.

@@ -1,14 +1,16 @@
 //! Whether as few runs as a paper made could have printed its figure.
 //!
-//! A paper's mean of three runs has a spread of its own: a figure of ours that is well known can be far from it by
-//! chance alone. What a mean of as many of our runs comes to is drawn from them (the bootstrap, Efron 1979).
+//! A paper's mean of three runs has a spread of its own: a figure of ours that is well known can be far
+//! from it by chance alone. What a mean of as many of our runs comes to is drawn from them (the
+//! bootstrap, Efron 1979).
 
 use dormouse_estimate::{Verdict, middle95};
 use dormouse_units::Stream;
 
 use super::paper::{Measure, Over};
 
-/// How many means are drawn: the ends of their middle 95 % are then known to a hundredth of the spread.
+/// Number of means that are drawn: the ends of their middle 95 % are then known to some hundredths
+/// of the spread.
 const DRAWS: usize = 2_000;
 
 /// The probability below which a printed zero is no chance.
@@ -27,12 +29,12 @@ pub struct AsPrinted {
 
 /// Samples of a cell, and of the one that it is compared with: paired by seed.
 #[derive(Clone, Debug)]
-pub(super) struct Paired {
+pub(super) struct PairedSamples {
     of: Vec<f64>,
     than: Vec<f64>,
 }
 
-impl Paired {
+impl PairedSamples {
     /// Samples of a single cell; those of runs without the figure are left out.
     pub(super) fn alone(of: &[Option<f64>]) -> Self {
         let of: Vec<f64> = of.iter().flatten().copied().collect();
@@ -59,10 +61,11 @@ impl Paired {
     }
 }
 
-/// What a figure made of `cells` would be if each cell were `runs` runs, against the `printed` one, whose last digit is
-/// worth `digit`. `None` where that can't be drawn: the measure is not one of means, or a cell has fewer than two runs.
+/// The range of a figure made of `cells` if each cell were the mean of `runs` runs, against the `printed`
+/// one, whose last digit is worth `digit`. `None` where that can't be drawn: the measure is not one of means,
+/// or a cell has fewer than two runs.
 pub(super) fn as_printed(
-    cells: &[Paired],
+    cells: &[PairedSamples],
     (measure, over): (Measure, Over),
     (printed, digit): (f64, f64),
     (runs, name): (usize, &str),
@@ -91,8 +94,9 @@ pub(super) fn as_printed(
     Some(AsPrinted { runs, range, is_within })
 }
 
-/// What `runs` runs that all count zero show of our `samples`: a zero that is printed as their mean is no finding but
-/// where as many of ours seldom come to zero. The share of our runs that do is known by Wilson's interval.
+/// Verdict on a printed zero, the mean of `runs` counts, and the probability that as many of our runs all
+/// count zero. A printed zero contradicts ours only where that is seldom so, below [`RARE`]; the share of our
+/// `samples` that are zero is known by Wilson's interval. `None` where that has none.
 pub(super) fn printed_zero(samples: &[Option<f64>], runs: usize) -> Option<(Verdict, f64)> {
     let zero = |x: &f64| if *x == 0.0 { 1.0 } else { 0.0 };
     let zeros: Vec<f64> = samples.iter().flatten().map(zero).collect();
@@ -111,11 +115,11 @@ pub(super) fn printed_zero(samples: &[Option<f64>], runs: usize) -> Option<(Verd
 mod tests {
     use super::*;
 
-    fn alone(samples: &[f64]) -> Paired {
-        Paired::alone(&samples.iter().copied().map(Some).collect::<Vec<_>>())
+    fn alone(samples: &[f64]) -> PairedSamples {
+        PairedSamples::alone(&samples.iter().copied().map(Some).collect::<Vec<_>>())
     }
 
-    fn value(cells: &[Paired], printed: f64, runs: usize) -> AsPrinted {
+    fn value(cells: &[PairedSamples], printed: f64, runs: usize) -> AsPrinted {
         as_printed(cells, (Measure::Value, Over::Mean), (printed, 0.01), (runs, "test"))
             .expect("it can be drawn")
     }
@@ -145,7 +149,7 @@ mod tests {
     fn pairs_are_drawn_together() {
         let (of, than): (Vec<_>, Vec<_>) =
             (1..=50).map(|n| (Some(f64::from(n)), Some(2.0 * f64::from(n)))).unzip();
-        let cells = [Paired::of(&of, &than)];
+        let cells = [PairedSamples::of(&of, &than)];
         let below = (Measure::PercentBelow, Over::Mean);
         let ours = as_printed(&cells, below, (50.0, 0.01), (3, "test")).expect("it can be drawn");
         assert!((ours.range.0 - 50.0).abs() < 1e-9 && (ours.range.1 - 50.0).abs() < 1e-9);

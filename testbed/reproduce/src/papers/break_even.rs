@@ -1,18 +1,19 @@
-//! The cost from which something is no longer worth its while, at the first or the last of several loads.
+//! The cost from which a scheme is no longer worth its while, at the first or the last of several loads.
 
 use dormouse_estimate::{Estimate, Series};
 
 use super::paper::Over;
 
-/// Cost from which a gain is gone, at the load where that is soonest ([`Over::Least`]) or latest ([`Over::Most`]).
+/// Cost from which a gain is gone, at the load where that is soonest ([`Over::Least`])
+/// or latest ([`Over::Most`]).
 ///
-/// `gains` has for each load the gain at each of the ascending `costs`, sample by sample: a gain above 0 is one. A
-/// gain only falls with its cost, so that at each load its means are taken for the nearest means that never rise
-/// (least squares, by the pooling of adjacent violators; Ayer and others 1955), and the cost is where straight lines between
-/// these cross 0: a gain that is lost by chance at one cost and is there at the next three is not gone. The
-/// interval is the jackknife's over the samples, with the choice of the load among what is made anew without each of
-/// them. What lies beyond the costs is taken for the first or the last of them. `None` where no sample has every
-/// gain; a single one has no interval.
+/// `gains` has for each load the gain at each of the ascending `costs`, sample by sample: a gain above 0 is
+/// one. A gain only falls with its cost, so that at each load its means are taken for the nearest means that
+/// never rise (least squares, by the pooling of adjacent violators; Ayer and others 1955), and the cost is
+/// where straight lines between these cross 0: a gain that is lost by chance at one cost and is there at the
+/// next three is not gone. The interval is the jackknife's over the samples, with the choice of the load
+/// among what is made anew without each of them. What lies beyond the costs is taken for the first or the
+/// last of them. `None` where no sample has every gain; a single one has no interval.
 pub(super) fn break_even(gains: &[Vec<Series>], costs: &[f64], over: Over) -> Option<Estimate> {
     let all = || gains.iter().flatten();
     let count = all().map(|series| series.each.len()).min()?;
@@ -62,8 +63,8 @@ fn mean((sum, count): (f64, usize)) -> f64 {
     sum / number(count)
 }
 
-/// Cost at which falling gains reach 0; the first or the last where they do so before or after all. `None` where there
-/// is none.
+/// Cost at which falling gains reach 0; the first or the last where they do so before or after all. `None`
+/// where there is none.
 fn crossing(gains: &[f64], costs: &[f64]) -> Option<f64> {
     let mut last: Option<(f64, f64)> = None;
     for (&cost, &gain) in costs.iter().zip(gains) {
@@ -107,8 +108,8 @@ mod tests {
         assert_eq!(crossing(&[], &[]), None);
     }
 
-    /// At 120 s one load is behind by chance. Lines between the means would have it that the gain is gone at 70 s;
-    /// it is there at 480 s, and gone at 980 s.
+    /// At 120 s one load is behind by chance. Lines between the means would have it that the gain is gone at
+    /// 70 s; it is there at 480 s, and gone at 980 s.
     #[test]
     fn a_gain_that_is_lost_once_by_chance_is_not_gone() {
         let noisy = load([&[1.0, 1.2], &[-0.9, -1.3], &[2.4, 2.0], &[0.3, 0.1], &[-1.4, -1.2]]);

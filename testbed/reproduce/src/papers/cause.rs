@@ -1,4 +1,4 @@
-//! What could be the cause of a claim that does not hold: the factor that brings ours nearest to what is said.
+//! The likely cause of a claim that does not hold: the factor that brings ours nearest to what is said.
 
 use dormouse_estimate::{Said, Verdict};
 
@@ -16,7 +16,7 @@ pub enum Cause {
     Factor {
         /// Name of the factor.
         name: String,
-        /// What the factor changes, in words.
+        /// Change that the factor makes, in words.
         about: String,
         /// Our figure without it, of the same runs.
         before: f64,
@@ -32,8 +32,8 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The cause of a claim, among trials of one factor each, the first without any. `None` where the claim needs no
-    /// cause: it holds, nobody can judge it, or the paper is silent.
+    /// The cause of a claim, among trials of one factor each, the first without any. `None` where the claim
+    /// needs no cause: it holds, nobody can judge it, or the paper is silent.
     pub(super) fn of(paper: &Paper, judged: &Judged, trials: &[Reading]) -> Option<Self> {
         if !matches!(judged.verdict, Verdict::Fails | Verdict::Open) {
             return None;
@@ -54,12 +54,11 @@ impl Cause {
             .filter(concerns)
             .filter_map(|reading| Some((reading, same(reading)?)))
             .collect();
-        let distance_of = |of: &Judged| distance(of);
-        let enough = (1.0 - ENOUGH) * distance_of(&before);
+        let enough = (1.0 - ENOUGH) * distance(&before);
         let nearest = tried
             .iter()
-            .filter(|(_, after)| distance_of(after) < enough)
-            .min_by(|(_, a), (_, b)| distance_of(a).total_cmp(&distance_of(b)));
+            .filter(|(_, after)| distance(after) < enough)
+            .min_by(|(_, a), (_, b)| distance(a).total_cmp(&distance(b)));
         Some(match nearest {
             _ if tried.is_empty() => Self::NotTried,
             Some((reading, after)) => Self::Factor {
@@ -115,8 +114,10 @@ impl Cause {
     }
 }
 
-/// How far our mean is from what is said; of a claim about every cell, the number of cells where it is not so. Near
-/// enough is no distance, but for its part of the tolerance: of two that are near enough the nearer one is nearer.
+/// Distance of ours from what is said, in the claim's unit: of our mean from a figure, whatever its
+/// tolerance, so that of two within it the nearer one is nearer; of the end of our interval that is not
+/// beyond it from a bound. For a claim about every cell it is the number of cells where our mean is not
+/// as it says.
 fn distance(judged: &Judged) -> f64 {
     let ours = judged.ours.mean;
     if judged.claim.over == Over::Each {

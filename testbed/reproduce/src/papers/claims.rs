@@ -1,8 +1,8 @@
-//! What becomes of the claims of a paper: by one rule ([`dormouse_estimate::RULE`]).
+//! Verdicts on the claims of a paper, by one rule ([`dormouse_estimate::RULE`]).
 
 use dormouse_estimate::{Estimate, Extreme, Said, Series, Verdict, extreme, jackknife};
 
-use super::as_printed::{AsPrinted, Paired, as_printed};
+use super::as_printed::{AsPrinted, PairedSamples, as_printed};
 use super::break_even::break_even;
 use super::paper::{Claim, Measure, Over, Paper, Tolerance};
 use super::results::Results;
@@ -17,7 +17,7 @@ pub struct Judged {
     pub claim: Claim,
     /// Ours; for [`Over::Each`], in how many cells it is as the claim says.
     pub ours: Estimate,
-    /// What became of it.
+    /// The verdict on it.
     pub verdict: Verdict,
     /// How that was judged, in words.
     pub how: String,
@@ -30,7 +30,7 @@ pub(super) fn judge_all(paper: &Paper, results: &Results) -> Vec<Judged> {
     paper.claims().into_iter().filter_map(|claim| judge(claim, paper, results)).collect()
 }
 
-/// `None` where a cell that it speaks of is not there.
+/// Judges a claim; `None` where a cell that it speaks of is not there.
 fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
     let of = paper.expand(&claim.of);
     let than: Vec<String> = claim.than.iter().flat_map(|pattern| paper.expand(pattern)).collect();
@@ -61,8 +61,8 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
     Some(Judged { claim, ours, verdict, how: how + beside, as_printed })
 }
 
-/// The claim's figure beside what as few of our runs as the paper's come to; `None` where the paper does not say how
-/// many it made, or the claim has no figure.
+/// The claim's figure beside what as few of our runs as the paper's come to; `None` where the paper does not
+/// say how many it made, or the claim has no figure.
 fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrinted> {
     let runs = claim.runs.or(paper.runs)?;
     let printed = *claim.figure.first()?;
@@ -74,18 +74,19 @@ fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrin
             return None;
         }
         match than.get(n * than.len() / of.len()) {
-            None => Some(Paired::alone(&series.each)),
+            None => Some(PairedSamples::alone(&series.each)),
             Some(than) => {
-                Some(Paired::of(&series.each, &results.series(than, &claim.metric)?.each))
+                Some(PairedSamples::of(&series.each, &results.series(than, &claim.metric)?.each))
             }
         }
     });
-    let cells: Vec<Paired> = cells.collect::<Option<_>>()?;
+    let cells: Vec<PairedSamples> = cells.collect::<Option<_>>()?;
     let last_digit = paper.last_digit(&claim.metric).min(0.01);
     as_printed(&cells, (claim.measure, claim.over), (printed, last_digit), (runs, &claim.says))
 }
 
-/// What is measured of a cell, sample by sample; where the claim has resamples, so that they lie as far apart as these, too.
+/// The claim's measure of a cell, sample by sample; where the claim has resamples, with the samples moved
+/// apart as far as those lie. `None` where a cell has no such figure.
 fn measured(
     claim: &Claim,
     results: &Results,
@@ -102,7 +103,7 @@ fn measured(
     Some(resamples.map_or_else(|| series.clone(), |resamples| series.with_resamples(&resamples)))
 }
 
-/// What is measured of a cell, sample by sample.
+/// The claim's measure of a cell, sample by sample, without resamples.
 fn measured_once(
     claim: &Claim,
     results: &Results,
@@ -126,8 +127,8 @@ fn measured_once(
     }
 }
 
-/// The slope of `y` over `x`, in per cent of the mean of `whole`: the samples are the jackknife's. `None` where
-/// the runs don't differ in `x`.
+/// The slope of `y` over `x`, in per cent of the mean of `whole`: the samples are the jackknife's. `None`
+/// where the runs don't differ in `x`.
 fn slope(y: &Series, x: &Series, whole: &Series) -> Option<Series> {
     let of = |series: &Series| series.each.iter().copied().collect::<Option<Vec<f64>>>();
     let (x, y, whole) = (of(x)?, of(y)?, of(whole)?);
@@ -215,8 +216,8 @@ fn figure(case: &str, ours: &Estimate) -> String {
     format!("{case} {:.2}{}", ours.mean, interval.unwrap_or_default())
 }
 
-/// The cost from which `of` is no longer lower than `than`. `of` has the cells of each cost after those of the one before,
-/// as many as `than`.
+/// The cost from which `of` is no longer lower than `than`. `of` has the cells of each cost after those of
+/// the one before, as many as `than`.
 fn break_even_of(
     claim: &Claim,
     of: &[String],

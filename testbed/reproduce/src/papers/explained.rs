@@ -1,9 +1,10 @@
-//! What a reading of a paper explains: the printed figures and the claims that our runs under it do not contradict.
+//! The statements that a reading of a paper explains: figures and claims that our runs under it
+//! do not contradict.
 //!
-//! A paper's mean of N runs and our mean of n differ by chance alone, by √(1/N + 1/n) standard deviations: a printed
-//! figure contradicts ours where it is further away than 95 % of such differences (the prediction interval; Student's
-//! t). With few of our runs that is far, and with one it is anywhere: nothing is contradicted then, and no reading
-//! explains more than another.
+//! A paper's mean of N runs and our mean of n differ by chance alone, by √(1/N + 1/n) standard deviations: a
+//! printed figure contradicts ours where it is further away than 95 % of such differences (the prediction
+//! interval; Student's t). With few of our runs that is far, and with one it is anywhere: nothing is
+//! contradicted then, and no reading explains more than another.
 
 use dormouse_estimate::{Estimate, Verdict};
 
@@ -12,8 +13,8 @@ use super::claims::Judged;
 use super::figures::Row;
 use super::paper::Paper;
 
-/// Standard deviations of chance that a reading has to explain more than another, to be taken for better. As many are
-/// tried, the best by chance alone is two or three away.
+/// Standard deviations of chance that a reading has to explain more than another, to be taken for better. As
+/// many are tried, the best by chance alone is two or three away.
 const BEYOND_CHANCE: f64 = 3.0;
 
 /// Statements of a paper, and whether our runs contradict them.
@@ -47,8 +48,8 @@ impl Explained {
         self.figures.len() + self.claims.len()
     }
 
-    /// Whether this explains more than `other` by more than chance does. Statements that one contradicts and the other
-    /// does not are as likely to be either's if they are equally good (the sign test).
+    /// Whether this explains more than `other` by more than chance does. Statements that one contradicts and
+    /// the other does not are as likely to be either's if they are equally good (the sign test).
     pub(super) fn is_beyond_chance(&self, other: &Self) -> bool {
         if (self.figures.len(), self.claims.len()) != (other.figures.len(), other.claims.len()) {
             return false;
@@ -94,7 +95,8 @@ fn is_possible_claim(paper: &Paper, judged: &Judged) -> Option<bool> {
     })
 }
 
-/// Whether a mean of `runs` runs could be what was `printed`, whose last digit is worth `digit`, as far as ours says.
+/// Whether a mean of `runs` runs could be what was `printed`, whose last digit is worth `digit`, as far
+/// as ours says.
 fn is_possible(
     ours: &Estimate,
     (printed, digit): (f64, f64),
@@ -119,8 +121,8 @@ mod tests {
         Series::of_runs(samples.iter().copied().map(Some).collect()).estimate().expect("samples")
     }
 
-    /// Three runs have a mean of 10 and a standard deviation of 1: another three are 4.30 · √(2/3) = 3.51 away at most,
-    /// and thirty like them only 2.05 · √(1/3 + 1/30) · .83 = 1.03.
+    /// Three runs have a mean of 10 and a standard deviation of 1: another three are 4.30 · √(2/3) = 3.51
+    /// away at most, and thirty like them only 2.05 · √(1/3 + 1/30) · .83 = 1.03.
     #[test]
     fn what_contradicts_a_reading_depends_on_how_many_runs_there_are() {
         let (three, thirty) = (estimate(&[9.0, 10.0, 11.0]), [9.0, 10.0, 11.0].repeat(10));
@@ -130,7 +132,8 @@ mod tests {
         assert!(is(&thirty, 11.0) && !is(&thirty, 11.1), "{thirty:?}");
     }
 
-    /// Twelve gained and one lost are 11 more, of a deviation of √13; eleven and one are 10, of √12, which chance does.
+    /// Twelve gained and one lost are 11 more, of a deviation of √13; eleven and one are 10, of √12,
+    /// which chance does.
     #[test]
     fn a_few_statements_more_are_chance() {
         let of = |figures: &[bool]| Explained { figures: figures.to_vec(), claims: vec![true] };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dormouse_estimate::{Estimate, Said, Series, Verdict};
 
-use super::as_printed::{AsPrinted, Paired, as_printed, printed_zero};
+use super::as_printed::{AsPrinted, PairedSamples, as_printed, printed_zero};
 use super::paper::{Compared, Measure, Over, Paper, Part, Printed, Tolerance};
 use super::results::Results;
 
@@ -25,8 +25,8 @@ pub struct Row {
     pub ours: Estimate,
     /// Whether the figure goes into a run and does not come out of it.
     pub is_input: bool,
-    /// What our estimate shows of the printed figure: within its tolerance or beyond it; `None` without one, and for
-    /// an input that is judged with another scheduler of the same experiment.
+    /// Verdict of our estimate on the printed figure: within its tolerance, beyond it or open. `None` without
+    /// a printed figure, and for an input that is judged with another scheduler of the same experiment.
     pub verdict: Option<Verdict>,
     /// The printed figure beside what a mean of as many of our runs comes to.
     pub as_printed: Option<AsPrinted>,
@@ -38,7 +38,8 @@ impl Row {
         self.paper.and_then(|(paper, _)| self.ours.relative_to(paper))
     }
 
-    /// Whether our whole interval is further from the paper's than its tolerance; `None`: there is no verdict.
+    /// Whether our whole interval is further from the paper's than its tolerance; `None`: there
+    /// is no verdict.
     pub fn is_beyond(&self) -> Option<bool> {
         self.verdict.map(|verdict| verdict == Verdict::Fails)
     }
@@ -92,7 +93,7 @@ pub(super) fn rows(paper: &Paper, parts: &[&Part], results: &Results) -> Vec<Row
     rows
 }
 
-/// What ours shows of a printed figure, and whether as few runs as the paper's could print it.
+/// Verdict of ours on a printed figure, and whether as few runs as the paper's could print it.
 fn judged(
     paper: &Paper,
     (case, metric): (&str, &str),
@@ -108,7 +109,7 @@ fn judged(
     }
     let few = runs.filter(|_| !series.are_batches && series.whole.is_none()).and_then(|runs| {
         as_printed(
-            &[Paired::alone(&series.each)],
+            &[PairedSamples::alone(&series.each)],
             (Measure::Value, Over::Mean),
             (printed, paper.last_digit(metric)),
             (runs, &format!("{case} {metric}")),
@@ -126,15 +127,16 @@ fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Ro
         let printed = |case: &str| paper.printed(case, &comparison.from);
         let runs = |case: &str| printed(case).and_then(|(_, table)| table.runs.or(paper.runs));
         let series = |case: &str| results.series(case, &comparison.from);
-        let (of, case) = (&of[n], cases.get(n)?);
+        let (of, case) = (of.get(n)?, cases.get(n)?);
         let below = |pair| Measure::PercentBelow.of(pair);
         let (ours_of, ours_than) = (series(of)?, series(cell)?);
         let ours = ours_of.compared(&ours_than, below)?.estimate()?;
         let printed = below([printed(of)?.0, printed(cell)?.0]);
         let (low, high) = comparison.tolerance.band(printed);
-        let few = runs(of).filter(|_| !ours_of.are_batches).and_then(|runs| {
+        let has_runs = !ours_of.are_batches && ours_of.whole.is_none();
+        let few = runs(of).filter(|_| has_runs).and_then(|runs| {
             as_printed(
-                &[Paired::of(&ours_of.each, &ours_than.each)],
+                &[PairedSamples::of(&ours_of.each, &ours_than.each)],
                 (Measure::PercentBelow, Over::Mean),
                 (printed, paper.last_digit(&comparison.metric)),
                 (runs, &format!("{case} {}", comparison.metric)),
@@ -166,12 +168,13 @@ pub struct Tally {
     pub open: usize,
     /// A mean of as few runs as the paper's could be what it printed.
     pub as_printed: usize,
-    /// Figures of which that can be said.
+    /// Figures whose number of averaged runs is known, so that [`Self::as_printed`] can be said of them.
     pub of_few_runs: usize,
 }
 
 impl Tally {
-    /// Counts the results among these rows, only those of one figure or all; `inputs` counts the inputs instead.
+    /// Counts the results among these rows, only those of one figure or all; `inputs` counts
+    /// the inputs instead.
     pub fn of(rows: &[Row], metric: Option<&str>, inputs: bool) -> Self {
         let rows = rows
             .iter()
@@ -196,8 +199,8 @@ impl Tally {
     }
 }
 
-/// How many of the printed figures our whole interval is beyond the tolerance of, of how many; only those of one name,
-/// or all; inputs are left out.
+/// Number of printed figures whose tolerance our whole interval is beyond, and of all that were judged; only
+/// those of one name, or all. Inputs are left out.
 pub fn beyond(rows: &[Row], metric: Option<&str>) -> (usize, usize) {
     let tally = Tally::of(rows, metric, false);
     (tally.beyond, tally.all())

@@ -9,12 +9,13 @@ use super::readings::Reading;
 use super::results::Results;
 use crate::sweep::{Samples, SweepError};
 
-/// The readings of cells under each factor that changes a word in the name of any of them, alone; the reading without a
-/// factor first. None where no factor does. Only what claims are `about` is made, by `run`; what was, comes with them.
+/// The readings of cells under each factor that changes a word in the name of any of them, alone; the reading
+/// without a factor first. There are no readings where no factor does. Only what claims are `about` is made,
+/// by `run`; what was, comes with them.
 ///
 /// # Errors
 ///
-/// Those of `run`.
+/// The errors of `run`.
 pub(super) fn each_alone(
     (paper, parts): (&Paper, &[&Part]),
     (own, about): (&[Made], &[String]),

@@ -54,7 +54,8 @@ pub struct Paper {
     /// The printed values.
     #[serde(default)]
     pub printed: Vec<Printed>,
-    /// Values that the paper does not print and that were computed from its data or by its method, to compare with.
+    /// Values that the paper does not print and that were computed from its data or by its method,
+    /// to compare with.
     #[serde(default)]
     pub refit: Vec<Refit>,
     /// Printed comparisons of two cells.
@@ -109,7 +110,8 @@ pub struct Part {
     /// What they are over: how the word of a case begins that says it, and what it is called.
     #[serde(default = "loads")]
     pub over: (String, String),
-    /// The most seeds that its cells are run under, if it is not of experiments: more would take long and show no more.
+    /// The most seeds that its cells are run under, if it is not of experiments: more would take long and
+    /// show no more.
     pub seeds: Option<u64>,
     /// It is not of experiments: what its figures are of. Their case is the words of a cell but the last.
     pub own: Option<Own>,
@@ -250,8 +252,8 @@ pub struct Claim {
     /// The paper does not say it: ours is for comparison, and there is no verdict.
     #[serde(default)]
     pub silent: bool,
-    /// A word of the cells' names and the word that names, in its place, resamples of the record that they are of: the
-    /// interval covers how far these lie apart, beside how far the samples do.
+    /// A word of the cells' names and the word that names, in its place, resamples of the record that they
+    /// are of: the interval covers how far these lie apart, beside how far the samples do.
     #[serde(default)]
     pub resamples: Option<[String; 2]>,
     /// For a break-even: the costs of the cells in seconds, in their order.
@@ -334,8 +336,8 @@ pub struct Factor {
     /// What it sets: of which cells, and the settings.
     #[serde(default)]
     pub set: BTreeMap<String, Vec<String>>,
-    /// Words in the names of cells that are not of experiments, and the word in the place of each: of which cells, and the two
-    /// words.
+    /// Words in the names of cells that are not of experiments, and the word in the place of each: of which
+    /// cells, and the two words.
     #[serde(default)]
     pub words: BTreeMap<String, [String; 2]>,
     /// Figures that it takes another for, of the same runs.
@@ -436,7 +438,8 @@ impl Paper {
         self
     }
 
-    /// The parts that are asked for: all that need not be asked for by name and don't search, or the one of this name.
+    /// The parts that are asked for: all that need not be asked for by name and don't search, or the one
+    /// of this name.
     pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
         let asked =
             |p: &&Part| part.map_or(p.search.is_empty() && !p.by_name, |name| p.name == name);
@@ -593,8 +596,8 @@ impl Paper {
 }
 
 impl Tolerance {
-    /// The smallest and the largest value that are near enough to the paper's. There is no part of a printed 0, whose
-    /// digits are two behind the point: half of the last one is near.
+    /// The smallest and the largest value that are near enough to the paper's. There is no part of a printed
+    /// 0, whose digits are two behind the point: half of the last one is near.
     pub(super) fn band(self, paper: f64) -> (f64, f64) {
         let (below, above) = match self {
             Self::Relative(_) if paper == 0.0 => (0.005, 0.005),

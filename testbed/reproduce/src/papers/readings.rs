@@ -18,15 +18,15 @@ use super::search::{Changes, score, search};
 use crate::sweep::{Cell, Samples, SweepError};
 use dormouse_experiment::InputError;
 
-/// So many of the best readings of a search are looked at closely, and as many whose changes the text
+/// Number of the best readings of a search that are looked at closely, and of those whose changes the text
 /// allows.
 const BEST: usize = 5;
 
-/// The least number of runs of each reading that a search can do with. One has no interval, so that it contradicts
-/// nothing; two contradict little, and more the more there are.
+/// The least number of runs of each reading that a search can do with. One has no interval, so that it
+/// contradicts nothing; two contradict little, and more the more there are.
 const LEAST_SEEDS: u64 = 2;
 
-/// How many readings are run at once: what is known of them is then thrown away, but for what they explain.
+/// Number of readings that are run at once: all but what they explain is then thrown away.
 const AT_ONCE: usize = 16;
 
 /// A reading, and what came of it.
@@ -38,10 +38,10 @@ pub struct Reading {
     pub rows: Vec<Row>,
     /// The claims, judged under this reading.
     pub claims: Vec<Judged>,
-    /// How many of the figures that count, those that the paper searches by, are within their tolerance,
-    /// of how many. (How many VMs hibernate, say, goes into a run and does not come out of it.)
+    /// Number of the figures that the paper searches by that are not beyond their tolerance, and of all of
+    /// them. (Inputs of a run, such as how many VMs hibernate, do not count.)
     pub within: (usize, usize),
-    /// How many of these figures and of the claims our runs do not contradict.
+    /// Statements among these figures and the claims that our runs do not contradict.
     pub explained: Explained,
     /// Whether every cell could be planned.
     pub(super) is_whole: bool,
@@ -133,8 +133,8 @@ impl Reading {
     }
 }
 
-/// The reading among these that explains more than ours, the one without changes, by more than its changes cost and
-/// by more than chance; presets are left out. `None`: there is none.
+/// The reading among these that explains more than ours, the one without changes, by more than its changes
+/// cost and by more than chance; presets are left out. `None`: there is none.
 pub(super) fn recommended(read: &[Reading]) -> Option<&Reading> {
     let ours = read.iter().find(|reading| reading.factors.is_empty())?;
     let is_reading = |reading: &&Reading| !reading.factors.iter().any(|factor| factor.preset);
@@ -147,7 +147,7 @@ pub(super) fn recommended(read: &[Reading]) -> Option<&Reading> {
 ///
 /// # Errors
 ///
-/// There are too few.
+/// [`SweepError::BadInput`] for fewer than [`LEAST_SEEDS`].
 pub(super) fn check_seeds(few: u64) -> Result<(), SweepError> {
     if few >= LEAST_SEEDS {
         return Ok(());
@@ -165,7 +165,8 @@ pub(super) struct Maker<'a, S, R> {
     pub(super) parts: &'a [&'a Part],
     /// The cells that are run.
     pub(super) cases: Vec<String>,
-    /// Samples of cells that nothing can be set of, such as those of a record: they are the same under all readings.
+    /// Samples of cells that nothing can be set of, such as those of a record: they are the same
+    /// under all readings.
     pub(super) beside: Vec<(String, Vec<Sample>)>,
     /// All settings of a cell with these factors.
     pub(super) settings: S,
@@ -342,8 +343,8 @@ mod tests {
         }
     }
 
-    /// A search of Burst-HADS among the factors of these names; `sample` makes the figures of a run by its cell, its
-    /// settings and its seed. Also how often few and how often many runs were asked for.
+    /// A search of Burst-HADS among the factors of these names; `sample` makes the figures of a run by its
+    /// cell, its settings and its seed. Also how often few and how often many runs were asked for.
     fn searched(
         kept: &[&str],
         seeds: (u64, u64),
@@ -396,7 +397,8 @@ mod tests {
         assert!(recommended(&found).is_none());
     }
 
-    /// Every cell has what the paper prints, or has it where the factor is set, give or take a tenth by chance.
+    /// Every cell has what the paper prints, or has it where the factor is set, give or take a
+    /// tenth by chance.
     fn near(paper: &Paper, cell: &Cell, seed: u64, is_right: bool) -> Option<(f64, f64)> {
         let printed = |metric| paper.printed(&cell.case, metric).map(|(value, _)| value);
         let mut chance = dormouse_units::Stream::named(seed, "near", cell.digest());
@@ -415,8 +417,8 @@ mod tests {
         assert_eq!(recommended(&found).map(Reading::name), Some("frozen-charged".to_owned()));
     }
 
-    /// No factor changes anything but chance. A search that looks at single runs would find the reading that happens to
-    /// be near, and is refused; one that looks at a few finds nothing.
+    /// No factor changes anything but chance. A search that looks at single runs would find the reading that
+    /// happens to be near, and is refused; one that looks at a few finds nothing.
     #[test]
     fn chance_is_not_recommended() {
         let kept = ["costs-in-dollars", "frozen-charged", "checkpoints-everywhere", "relax-always"];

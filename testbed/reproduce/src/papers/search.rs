@@ -2,7 +2,8 @@
 //! changes.
 //!
 //! A reading is a set of changes to how its text is read. What it explains are printed figures that
-//! ours could be, and claims that ours do not contradict. With enough changes anything comes near: each has a price.
+//! ours could be, and claims that ours do not contradict. With enough changes anything comes near: each
+//! has a price.
 
 /// What a change has to explain to be worth its while: as many statements as another thirty seeds
 /// move. (Burst-HADS: of ten times 30 seeds, each explains 67 to 75 of the 104 costs and makespans;
@@ -40,8 +41,8 @@ pub(super) struct Changes<'a> {
     pub(super) count: usize,
     /// Whether two changes can be made at once.
     pub(super) together: &'a dyn Fn(usize, usize) -> bool,
-    /// Whether two changes touch a cell in common. Two that do not explain together what they explain alone: both
-    /// are tried at once only if each alone explains more than neither.
+    /// Whether two changes touch a cell in common. Two that do not explain together what they explain alone:
+    /// both are tried at once only if each alone explains more than neither.
     pub(super) touch: &'a dyn Fn(usize, usize) -> bool,
 }
 
@@ -49,8 +50,8 @@ pub(super) struct Changes<'a> {
 /// more, until a size brings nothing better. All that were tried, the best first; of equals those with
 /// fewer changes.
 ///
-/// `explained` says of all readings of a size how many figures and claims each explains; `None` if nothing can be run
-/// under it.
+/// `explained` says of all readings of a size how many figures and claims each explains; `None` if nothing
+/// can be run under it.
 pub(super) fn search<E>(
     all: &Changes<'_>,
     mut explained: impl FnMut(&[Vec<usize>]) -> Result<Vec<Option<usize>>, E>,
@@ -142,8 +143,8 @@ mod tests {
         assert!((11..=15).contains(&tried), "{tried}");
     }
 
-    /// Changes 0 and 1 are of one scheduler, 2 and 3 of another. Of the four pairs across, only that of the two that
-    /// help is tried; it is found all the same.
+    /// Changes 0 and 1 are of one scheduler, 2 and 3 of another. Of the four pairs across, only that of the
+    /// two that help is tried; it is found all the same.
     #[test]
     fn changes_that_touch_nothing_in_common_are_tried_together_only_if_both_help() {
         let each = |c: &[usize]| {

@@ -67,7 +67,8 @@ impl Shared {
     }
 }
 
-/// Drops the lists of jobs that were made first, where there are many and they have more jobs than `most` together.
+/// Drops the lists of jobs that were made first, where there are many and they have more jobs
+/// than `most` together.
 fn make_room(all: &mut VecDeque<(blake3::Hash, Made<Listed, String>)>, most: usize) {
     let jobs = |(_, made): &(blake3::Hash, Made<Listed, String>)| match made.get() {
         Some(Ok(listed)) => listed.len(),

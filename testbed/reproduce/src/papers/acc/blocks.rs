@@ -1,17 +1,20 @@
-//! A record drawn anew from its own weeks, so that an interval says what another record of the same market would have shown.
+//! A record drawn anew from its own weeks, so that an interval says what another record of the same market
+//! would have shown.
 //!
-//! The bootstrap is the circular block bootstrap (Politis and Romano, "A circular block-resampling procedure for stationary
-//! data", in Exploring the Limits of Bootstrap, 1992; blocks after Künsch, Annals of Statistics 17, 1989): blocks of
-//! weeks that follow one another are drawn with replacement, the first week behind the last one, until there are as many as
-//! the record has. A week stands for the jobs that begin in it, and these begin at regular times, so that nothing else is
-//! drawn: what differs between two resamples is the record.
+//! The bootstrap is the circular block bootstrap (Politis and Romano, "A circular block-resampling procedure
+//! for stationary data", in Exploring the Limits of Bootstrap, 1992; blocks after Künsch, Annals of
+//! Statistics 17, 1989): blocks of weeks that follow one another are drawn with replacement, the first week
+//! behind the last one, until there are as many as the record has. A week stands for the jobs that begin in
+//! it, and these begin at regular times, so that nothing else is drawn: what differs between two resamples
+//! is the record.
 
 use dormouse_units::{Span, Stream, Time};
 
 /// A week, in which every day and hour weighs the same.
 const WEEK: Span = Span::from_secs(7 * 86_400);
 
-/// Weeks of a block if nothing else is said: prices of one week are like those of the next, and a job may wait for several.
+/// Weeks of a block if nothing else is said: prices of one week are like those of the next, and a job may
+/// wait for several.
 pub(super) const WEEKS: usize = 4;
 
 /// The week of a record in which a time lies, from 0 on.
@@ -25,8 +28,8 @@ pub(super) fn regular(until: Time, every: Span) -> impl Iterator<Item = Time> {
     (0..).map(move |n| first + every.times(n)).take_while(move |at| *at < until)
 }
 
-/// The weeks of a resample of a record that has so many, drawn by this seed in blocks of so many: the same for all records of as many weeks, so that
-/// types are resampled together.
+/// The weeks of a resample of a record that has so many, drawn by this seed in blocks of so many: the same
+/// for all records of as many weeks, so that types are resampled together.
 pub(super) fn drawn(seed: u64, weeks: usize, block: usize) -> Vec<usize> {
     let mut chance = Stream::new(seed, "weeks of the record", 0);
     let firsts = std::iter::repeat_with(|| chance.below(weeks));

@@ -1,4 +1,4 @@
-//! What becomes of jobs under each scheme, case by case.
+//! Outcomes of jobs under each scheme, case by case.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -18,35 +18,37 @@ use crate::sweep::SweepError;
 /// Jobs of a sample.
 const STARTS: usize = 20;
 
-/// How often a job begins where weeks are drawn anew: at all times of the day.
+/// Time from the beginning of one job to that of the next where weeks are drawn anew: at all times
+/// of the day.
 const EVERY: Span = Span::from_secs(3 * 3_600);
 
-/// What was made of a case once, for all of its resamples.
+/// Jobs of a case that were run once, for all of its resamples.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     weeks: OnceLock<Option<Vec<JobSums>>>,
     types: WeeksOfTypes,
 }
 
-/// What jobs are made of, whatever their case.
+/// Inputs of jobs, whatever their case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Given<'a> {
     /// The records of prices; `None`: none are given, and only generated ones can be had.
     pub(crate) records: Option<&'a PriceFiles>,
     /// The job, and the part of the records that is used.
     pub(crate) settings: &'a Settings,
-    /// What was made of the case before.
+    /// Jobs of the case that were run before.
     pub(crate) memory: &'a Memory,
 }
 
 /// The figures of a case such as `eu-west-1.linux.m1.xlarge/standard/bid-0.320`: `acc/cost_usd`, and more.
 /// `None`: there is no such case.
 ///
-/// Jobs begin at times that are drawn over the record, the same for all bids, times of the job and schemes; where weeks of the
-/// record are drawn anew ([`blocks`]), at regular times. [`Variant::named`] has the words in the middle.
+/// Jobs begin at times that are drawn over the record, the same for all bids, times of the job and schemes;
+/// where weeks of the record are drawn anew ([`blocks`]), at regular times. [`Variant::named`] has the words
+/// in the middle.
 ///
-/// `all-bids` in place of a bid stands for all of the paper's, and `folder` in place of a series for all that there
-/// are records of.
+/// `all-bids` in place of a bid stands for all of the paper's, and `folder` in place of a series for all that
+/// there are records of.
 ///
 /// # Errors
 ///
@@ -136,7 +138,8 @@ fn generated() -> PriceModel {
     }
 }
 
-/// The figures of jobs that begin at times drawn by this seed; none of a part of the record that is not there.
+/// The figures of jobs that begin at times drawn by this seed; none of a part of the record that
+/// is not there.
 fn drawn(
     series: &str,
     (trace, until): (&PriceTrace, Time),
@@ -175,7 +178,8 @@ fn joined(weeks: &[JobSums], (seed, block): (u64, usize)) -> BTreeMap<String, f6
     sums.figures()
 }
 
-/// `bid-0.320`, dollars an hour; or `available-50`: the least bid at which an instance can be had for half of the time.
+/// `bid-0.320`, dollars an hour; or `available-50`: the least bid at which an instance can be had for half
+/// of the time.
 fn bid(level: &str, trace: &PriceTrace, until: Time) -> Option<Price> {
     if let Some(price) = level.strip_prefix("bid-") {
         return price.parse().ok();
@@ -204,7 +208,8 @@ mod tests {
         assert!(differ.iter().all(|name| name.starts_with("adapt/")), "{differ:?}");
     }
 
-    /// Where every week is like every other, drawing them anew changes nothing; where they differ, resamples do.
+    /// Drawing weeks anew changes nothing where every week is like every other; where they differ,
+    /// so do resamples.
     #[test]
     fn resamples_differ_as_much_as_weeks_do() {
         let cents = |n: u64| Price::from_nanos_per_hour(n * 10_000_000);

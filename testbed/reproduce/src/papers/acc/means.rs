@@ -13,8 +13,8 @@ const FIGURES: [&str; 7] =
 
 /// Sums over jobs of what became of them under each scheme.
 ///
-/// Means are over the jobs that are done by the end of the record under OPT, HOUR, ADAPT and ACC; those of NONE and EDGE, which
-/// may never be done at a low bid, are over those of them that they do, too.
+/// Means are over the jobs that are done by the end of the record under OPT, HOUR, ADAPT and ACC; those of
+/// NONE and EDGE, which may never be done at a low bid, are over those of them that they do, too.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobSums {
     /// Number of jobs.
@@ -58,7 +58,8 @@ impl JobSums {
         }
     }
 
-    /// The figures by name, `acc/cost_usd` and more; a scheme that has done no compared job has none but how many.
+    /// The figures by name, `acc/cost_usd` and more; a scheme that has done no compared job has none
+    /// but how many.
     pub(super) fn figures(&self) -> BTreeMap<String, f64> {
         let part = |n: u32| 100.0 * f64::from(n) / f64::from(self.jobs.max(1));
         let mut figures = BTreeMap::new();

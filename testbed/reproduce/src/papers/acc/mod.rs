@@ -1,7 +1,8 @@
-//! Spot prices and checkpoint schemes: Khatua, Mukherjee, "Application-Centric Resource Provisioning for Amazon
-//! EC2 Spot Instances" (Euro-Par 2013), Figures 7 to 10.
+//! Spot prices and checkpoint schemes: Khatua, Mukherjee, "Application-Centric Resource Provisioning for
+//! Amazon EC2 Spot Instances" (Euro-Par 2013), Figures 7 to 10.
 //!
-//! A case is whose prices, which times of the job, and which bid or all of them; the words of a figure are the schemes.
+//! A case is whose prices, which times of the job, and which bid or all of them; the words of a figure
+//! are the schemes.
 
 mod blocks;
 mod cases;

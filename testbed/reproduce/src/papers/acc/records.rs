@@ -22,9 +22,9 @@ pub(crate) struct PriceFiles {
 }
 
 impl PriceFiles {
-    /// All files of a folder that are of spot prices, whatever their form and ending; hidden ones left out. A file
-    /// of several series has several records, named after it and them. Of each the part is taken that is set; what has
-    /// no prices in it is left out, with a note.
+    /// All files of a folder that are of spot prices, whatever their form and ending; hidden ones left out. A
+    /// file of several series has several records, named after it and them. Of each the part is taken that is
+    /// set; what has no prices in it is left out, with a note.
     ///
     /// # Errors
     ///

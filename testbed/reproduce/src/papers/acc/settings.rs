@@ -1,4 +1,4 @@
-//! What the command line sets of every case: the part of the records that is used, and the job.
+//! Settings of every case from the command line: the part of the records that is used, and the job.
 
 use dormouse_cloud::Dates;
 use dormouse_spot::SpotJob;
@@ -34,12 +34,14 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings in texts `key=value`: `from` and `until` with a length of time after the first price of each record or,
-    /// behind an `@`, the second since 1970; `job`, `checkpoint`, `restart` and `look` with a length of time.
+    /// The settings in texts `key=value`: `from` and `until` with a length of time after the first price of
+    /// each record or, behind an `@`, the second since 1970; `job`, `checkpoint`, `restart` and `look` with a
+    /// length of time.
     ///
     /// # Errors
     ///
-    /// There is no such key, or its value is none.
+    /// [`SweepError::BadInput`] for a key that there is not, a value that can't be read, and a job
+    /// that can't run.
     pub(crate) fn read(set: &[String]) -> Result<Self, SweepError> {
         let mut all = Self::default();
         for text in set {
@@ -81,8 +83,8 @@ impl Settings {
         Ok(self)
     }
 
-    /// Where the part that is used begins and ends in a record of this length, from its first price on; `None`: no part of
-    /// the record is used, or it has no dates and the settings have.
+    /// Beginning and length of the part that is used of a record of this length, from its first price on.
+    /// `None`: no part of the record is used, or it has no dates and the settings have.
     pub(super) fn part(&self, dates: Option<Dates>, length: Span) -> Option<(Span, Time)> {
         let place = |edge: Edge| match edge {
             Edge::After(span) => Some(span),

@@ -21,14 +21,15 @@ const STARTS: usize = 10;
 /// The record of a type: its name, its prices, and until when they are known.
 pub(super) type Series<'a> = (&'a str, &'a PriceTrace, Time);
 
-/// How often a job begins on each type where weeks of the record are drawn anew: at another time of each day.
+/// Time from the beginning of one job to that of the next on each type where weeks of the record are drawn
+/// anew: each day at another time.
 const EVERY: Span = Span::from_secs(25 * 3_600);
 
 /// The figures of these types: `acc/cost_usd` and more.
 ///
-/// A job counts where all six schemes have done it by the end of its record, so that all means are of the same
-/// jobs; where ACC is compared with one other, where these two have. A mean is first that of a type, in which each
-/// bid weighs the same, and then that of the types.
+/// A job counts where all six schemes have done it by the end of its record, so that all means are of the
+/// same jobs; where ACC is compared with one other, where these two have. A mean is first that of a type, in
+/// which each bid weighs the same, and then that of the types.
 pub(super) fn figures(all: &[Series<'_>], job: &SpotJob, seed: u64) -> BTreeMap<String, f64> {
     let of_type = |series: &Series<'_>| {
         let (name, _, until) = series;
@@ -38,14 +39,16 @@ pub(super) fn figures(all: &[Series<'_>], job: &SpotJob, seed: u64) -> BTreeMap<
     told(all.iter().map(of_type).collect())
 }
 
-/// What became of the jobs of each week on each type, which begin at regular times; made when it is first asked for.
+/// Outcomes of the jobs of each week on each type, which begin at regular times; made when they are
+/// first asked for.
 #[derive(Debug, Default)]
 pub(super) struct WeeksOfTypes {
     types: OnceLock<Vec<OnceLock<Vec<Swept>>>>,
 }
 
 impl WeeksOfTypes {
-    /// The figures of a resample by this seed, in blocks of so many weeks: types are drawn with replacement, and of each the same weeks ([`blocks::drawn`]).
+    /// The figures of a resample by this seed, in blocks of so many weeks: types are drawn with replacement,
+    /// and of each the same weeks ([`blocks::drawn`]).
     pub(super) fn resampled(
         &self,
         all: &[Series<'_>],
@@ -283,8 +286,8 @@ mod tests {
         assert!(nothing.values().all(|value| *value == 0.0), "{nothing:?}");
     }
 
-    /// A type that is never taken has no difference between ACC and OPT: a resample of two types has that of the other, or half
-    /// of it, or none, by which are drawn; and weeks are the same for all.
+    /// A type that is never taken has no difference between ACC and OPT: a resample of two types has that of
+    /// the other, or half of it, or none, by which are drawn; and weeks are the same for all.
     #[test]
     fn types_and_weeks_are_drawn_anew() {
         let until = Time::from_secs(60 * 86_400);

@@ -8,7 +8,8 @@ pub(super) const SCHEMES: usize = SpotScheme::ALL.len();
 /// The place of ACC among them: the last.
 pub(super) const ACC: usize = SCHEMES - 1;
 
-/// What is summed: cost in dollars, time in minutes, and their product in dollar hours; a word and a figure's name.
+/// Quantities that are summed: cost in dollars, time in minutes, and their product in dollar hours; a word and
+/// a figure's name.
 pub(super) const METRICS: [(&str, &str); 3] =
     [("cost", "cost_usd"), ("time", "time_min"), ("product", "product")];
 

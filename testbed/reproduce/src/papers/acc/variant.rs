@@ -1,4 +1,4 @@
-//! What the second word of a case says: which job over which part of a record.
+//! The second word of a case: which job over which part of a record.
 
 use dormouse_cloud::PriceTrace;
 use dormouse_model::Knows;
@@ -15,16 +15,17 @@ pub(super) const PERIOD: Span = Span::from_secs(120 * 86_400);
 pub(super) struct Variant {
     /// The job, with the parameters of its schemes.
     pub(super) job: SpotJob,
-    /// How long after the record's first price the days begin that are used; `None`: all are.
+    /// Beginning of the days that are used, from the record's first price on; `None`: all are used.
     pub(super) from: Option<Span>,
     /// Weeks of a block, where the weeks of the record are drawn anew; `None`: the record is as it was.
     pub(super) block: Option<usize>,
 }
 
 impl Variant {
-    /// The variant of a job that a word stands for: `standard`; `resampled`, whose weeks are drawn anew, or `resampled-8`, in blocks of 8 weeks; `days-80`, the 120
-    /// days from day 80 on; `adapt-oracle`, whose ADAPT knows the whole record; or one of t_c, t_r and t_w in minutes in place
-    /// of the job's: `tc-10`. `None`: there is no such word.
+    /// The variant of a job that a word stands for: `standard`; `resampled`, whose weeks are drawn anew, or
+    /// `resampled-8`, in blocks of 8 weeks; `days-80`, the 120 days from day 80 on; `adapt-oracle`, whose
+    /// ADAPT knows the whole record; or one of t_c, t_r and t_w in minutes in place of the job's: `tc-10`.
+    /// `None`: there is no such word.
     pub(super) fn named(word: &str, job: SpotJob) -> Option<Self> {
         let standard = Self { job, from: None, block: None };
         match word {

@@ -12,9 +12,11 @@ use super::{Figures, laws, number};
 
 /// The grid: a checkpoint and a restart take a step each.
 const STEP: Span = Span::from_secs(60);
+/// Steps of an hour.
 const HOUR: usize = 60;
-/// The job of Figure 8a, and the one whose schedule is printed, in steps.
+/// The job of Figure 8a, in steps.
 const JOB: usize = 4 * HOUR;
+/// The job whose schedule is printed, in steps.
 const SCHEDULED: usize = 5 * HOUR;
 /// The longest job of Figure 8b, in hours.
 const LONGEST: usize = 9;
@@ -22,7 +24,7 @@ const LONGEST: usize = 9;
 const JOBS: u64 = 10_000;
 /// The mean lifetime for which the paper takes its periodic checkpoints.
 const MTTF: Span = Span::from_secs(3_600);
-/// What the authors' code takes for the work done again under periodic checkpoints, as a part of the job.
+/// Work done again under periodic checkpoints as the authors' code reckons it, as a part of the job.
 const AGAIN: f64 = 2.0 / 12.0;
 /// The printed schedule of the job of five hours.
 const PRINTED: [usize; 5] = [15, 28, 38, 59, 128];

@@ -1,4 +1,4 @@
-//! What the figures of the paper stand on: the record of lifetimes, if there is one, and the fits made of it.
+//! Evidence of the paper's figures: the record of lifetimes, if there is one, and the fits made of it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -26,8 +26,8 @@ impl Evidence {
         Self { record, ..Self::default() }
     }
 
-    /// The VMs of a group: `all`, or words that they have in common between `@`: a type, a zone, a workload, `day` or
-    /// `night` of their launch. None where there is no record.
+    /// The VMs of a group: `all`, or words that they have in common between `@`: a type, a zone, a workload,
+    /// `day` or `night` of their launch. None where there is no record.
     fn group(&self, group: &str) -> Vec<&Life> {
         let is_of = |life: &Life, word: &str| match word {
             "all" => true,
@@ -45,8 +45,8 @@ impl Evidence {
         self.record.as_ref().map(|_| draw.of(group, self.group(group)))
     }
 
-    /// A law fitted to the preempted VMs of a group, or of its resample: that of a resample from where that of the
-    /// whole group ended.
+    /// A law fitted to the preempted VMs of a group, or of its resample: that of a resample from where that
+    /// of the whole group ended.
     pub(super) fn fit(&self, group: &str, family: Family, draw: Draw) -> Option<Fit> {
         let key = (group.to_owned(), family, draw);
         let known = self.fits.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();

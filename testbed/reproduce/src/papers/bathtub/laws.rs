@@ -1,4 +1,5 @@
-//! Laws of lifetimes that figures are made of without a record: the published ones, and how well they are known.
+//! Laws of lifetimes that figures are made of without a record: the published ones, and how well
+//! they are known.
 
 use dormouse_cloud::lifetimes::{hours, span_of_hours};
 use dormouse_cloud::{Bathtub, Lifetimes, Uniform};
@@ -12,7 +13,7 @@ use super::number;
 pub(super) const LONGEST: usize = 24;
 
 /// A law that was fitted to a record.
-pub(super) struct Published {
+pub(super) struct PublishedLaw {
     /// The fitted law.
     pub(super) lifetimes: Lifetimes,
     /// Number of preempted VMs that it was fitted to; 0: it is no fit, and no chance has a part in it.
@@ -20,14 +21,14 @@ pub(super) struct Published {
 }
 
 /// A bathtub by A in millionths, and b, τ1 and τ2 in hours, that was fitted to so many VMs.
-fn bathtub(a: u32, [b, tau1, tau2]: [f64; 3], vms: usize) -> Option<Published> {
+fn bathtub(a: u32, [b, tau1, tau2]: [f64; 3], vms: usize) -> Option<PublishedLaw> {
     let [b, tau1, tau2] = [b, tau1, tau2].map(span_of_hours);
     let law = Bathtub { a: Ppm::new(a), b: b?, tau1: tau1?, tau2: tau2? };
-    Some(Published { lifetimes: Lifetimes::Bathtub(law), vms })
+    Some(PublishedLaw { lifetimes: Lifetimes::Bathtub(law), vms })
 }
 
 /// A published law by its name in cases.
-pub(super) fn published(name: &str) -> Option<Published> {
+pub(super) fn published(name: &str) -> Option<PublishedLaw> {
     /// Preempted VMs of the authors' record, all of them and of n1-highcpu-16.
     const ALL: usize = 717;
     const HIGHCPU_16: usize = 132;
@@ -41,7 +42,7 @@ pub(super) fn published(name: &str) -> Option<Published> {
         "text" => bathtub(400_000, [24.0, 0.5, 0.8], HIGHCPU_16),
         "uniform" => {
             let to = Span::from_secs(LONGEST as u64 * 3_600);
-            Some(Published {
+            Some(PublishedLaw {
                 lifetimes: Lifetimes::Uniform(Uniform { from: Span::ZERO, to }),
                 vms: 0,
             })
@@ -50,9 +51,10 @@ pub(super) fn published(name: &str) -> Option<Published> {
     }
 }
 
-impl Published {
-    /// The law as it was published, or fitted to a resample. The record is not needed for that (the parametric
-    /// bootstrap): as many lifetimes as the fit had are drawn from the law, and it is fitted to them.
+impl PublishedLaw {
+    /// The law as it was published, or fitted to a resample. The record is not needed for that (the
+    /// parametric bootstrap): as many lifetimes as the fit had are drawn from the law, and it is
+    /// fitted to them.
     pub(super) fn drawn(self, name: &str, draw: Draw) -> Option<Lifetimes> {
         let Draw::Resample(seed) = draw else { return Some(self.lifetimes) };
         if self.vms == 0 {

@@ -26,14 +26,15 @@ pub(super) const DATA: &str = include_str!("paper.toml");
 /// Figures by `WORD/NAME`.
 type Figures = BTreeMap<String, f64>;
 
-/// The figures of a case that no chance has a part in: of the whole record, or of the published laws. `None`: there is
-/// no such case.
+/// The figures of a case that no chance has a part in: of the whole record, or of the published laws. `None`:
+/// there is no such case.
 pub(super) fn exact(case: &str, evidence: &Evidence) -> Option<Figures> {
     figures(case, evidence, Draw::Whole)
 }
 
-/// What a seed decides: the figures of its resample of the record, or of its fit to lifetimes drawn from a published
-/// law, each named as the exact one and marked; and what is simulated.
+/// The figures of a case that a seed decides: of its resample of the record, or of its fit to lifetimes drawn
+/// from a published law, each named as the exact one and marked with [`RESAMPLED`]; and simulated ones.
+/// `None`: there is no such case of simulations.
 pub(super) fn drawn(case: &str, evidence: &Evidence, seed: u64) -> Option<Figures> {
     if let Some(mode) = case.strip_prefix("simulated/") {
         return checkpoints::simulated(mode, evidence, seed);
@@ -101,8 +102,8 @@ mod tests {
         Evidence::new(Some(Record { lives, ..Record::default() }))
     }
 
-    /// Whatever rests on recorded VMs or on a law fitted to them is made of a resample as well, and no resample is
-    /// the whole: every figure of the paper has an interval, and one of some width.
+    /// Whatever rests on recorded VMs or on a law fitted to them is made of a resample as well, and no
+    /// resample is the whole: every figure of the paper has an interval, and one of some width.
     #[test]
     fn every_figure_that_rests_on_a_fit_is_resampled() {
         let (paper, _) = named("bathtub").expect("it is right");

@@ -9,7 +9,8 @@ use super::draw::Draw;
 use super::evidence::Evidence;
 use super::{Figures, number};
 
-/// A property of VMs that other properties depend on: who launches at night may launch another type elsewhere.
+/// A property of VMs that other properties depend on: who launches at night may launch
+/// another type elsewhere.
 type Stratum<'a> = [&'a str; 3];
 
 /// By how much longer the VMs of one group live than those of another, `GROUP-over-GROUP`, in hours.
@@ -47,9 +48,9 @@ fn stratum(life: &Life, by_type: bool, by_day: bool) -> Stratum<'_> {
     [if by_type { "" } else { &life.kind }, &life.zone, if by_day { day } else { "" }]
 }
 
-/// By how many hours the preempted VMs of one group live longer than those of another in the same stratum, and how
-/// many VMs such strata have: the mean over strata, of which each weighs as much as its difference is known,
-/// n m / (n + m). `None` where no stratum has VMs of both.
+/// By how many hours the preempted VMs of one group live longer than those of another in the same stratum,
+/// and how many VMs such strata have: the mean over strata, of which each weighs as much as its difference is
+/// known, n m / (n + m). `None` where no stratum has VMs of both.
 fn within<'a>(
     one: &[&'a Life],
     other: &[&'a Life],
@@ -86,9 +87,9 @@ mod tests {
 
     use super::*;
 
-    /// At night VMs live two hours longer, whatever the zone; in the zone where most are launched at night all live
-    /// ten hours less. `hr_of_day` is that of the end, in California, as in the authors' record: by it all of them
-    /// ran by day.
+    /// At night VMs live two hours longer, whatever the zone; in the zone where most are launched at night
+    /// all live ten hours less. `hr_of_day` is that of the end, in California, as in the authors' record: by
+    /// it all of them ran by day.
     fn record() -> Evidence {
         let mut rows =
             "machine_type,zone,workload,end_event,lifetime_s,hr_of_day,insert_time\n".to_owned();

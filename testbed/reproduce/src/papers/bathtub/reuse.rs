@@ -18,7 +18,8 @@ const LAST_START: f64 = 24.5;
 /// The law of Figures 5 and 6 where a case names no other.
 const TYPE: &str = "n1-highcpu-16";
 
-/// Who decides; `None` looks at no law and stays.
+/// The policy of this name, which looks at no law and stays if it is `Some(None)`; `None`: there is
+/// no such name.
 fn policy(name: &str) -> Option<Option<ReusePolicy>> {
     match name {
         "memoryless" => Some(None),
@@ -31,8 +32,8 @@ fn policy(name: &str) -> Option<Option<ReusePolicy>> {
 }
 
 /// The chance that a job fails on the VM that it gets, given that the one there has reached its age: VMs
-/// live by `law`, and the policy knows them by `model`. A new VM has the age 0, which under a fitted law not all
-/// VMs reach.
+/// live by `law`, and the policy knows them by `model`. A new VM has the age 0, which under a fitted law not
+/// all VMs reach.
 fn failure(
     law: &dyn Lifetime,
     (policy, model): (Option<ReusePolicy>, &dyn Lifetime),
@@ -77,9 +78,9 @@ fn over_ages(law: &dyn Lifetime, decides: (Option<ReusePolicy>, &dyn Lifetime)) 
     (1..laws::LONGEST).map(of).collect()
 }
 
-/// The same on VMs of n1-highcpu-32 as they were recorded, by their own law, by that of n1-highcpu-16, or
-/// by none: `own-model` or `other-model`, which decide by the corrected Eq. 8, or one of them and `-POLICY`. With
-/// `@swapped` behind it the two types change places.
+/// The same on VMs of n1-highcpu-32 as they were recorded, by their own law, by that of n1-highcpu-16, or by
+/// none: `own-model` or `other-model`, which decide by the corrected Eq. 8, or one of them and `-POLICY`.
+/// With `@swapped` behind it the two types change places.
 pub(super) fn by_a_wrong_model(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let (name, types) = match name.strip_suffix("@swapped") {
         None => (name, ["n1-highcpu-32", "n1-highcpu-16"]),

@@ -18,7 +18,7 @@ fn known(done: &Finished) -> Option<&Reading> {
     }
 }
 
-/// What is known of a best reading, in lines for a terminal; empty where nobody asked for one.
+/// The best reading in lines for a terminal; empty where nobody searched, and none is recorded.
 pub(super) fn words(done: &Finished) -> Vec<String> {
     let source = done.paper.best.as_ref().map(|best| best.command.as_str());
     match known(done) {
@@ -70,8 +70,8 @@ struct Beside<'a> {
     beside: Option<Estimate>,
 }
 
-/// The printed figures: the paper's, ours under the default and under the best reading, and those of the scheduler
-/// that stands beside; empty where neither is known.
+/// The printed figures: the paper's, ours under the default and under the best reading, and those of the
+/// scheduler that stands beside; empty where neither is known.
 pub(super) fn table(done: &Finished) -> Table {
     let best = known(done);
     let of_best: BTreeMap<_, &Row> = best.map_or_else(BTreeMap::new, |best| {
@@ -124,8 +124,8 @@ pub(super) fn table(done: &Finished) -> Table {
     table.into()
 }
 
-/// Ours with its interval, marked where as few runs as the paper's could not print its figure or, where that is not
-/// known, where it is beyond the tolerance.
+/// Ours with its interval, marked where as few runs as the paper's could not print its figure or, where that
+/// is not known, where it is beyond the tolerance.
 fn shown(row: &Row, digits: usize) -> Cell {
     let is_off = row.as_printed.map_or(row.is_beyond() == Some(true), |few| !few.is_within);
     let tone = if is_off { Tone::Bad } else { Tone::Plain };

@@ -1,4 +1,4 @@
-//! What a reader of a paper's page wants first: how many of its claims hold, under which reading, and a paragraph for
+//! The beginning of a paper's page: how many of its claims hold, under which reading, and a paragraph for
 //! each that does not.
 
 use dormouse_estimate::Verdict;
@@ -32,7 +32,8 @@ pub(super) fn blocks(done: &Finished) -> Vec<Block> {
     blocks
 }
 
-/// A claim that does not hold, in words: what the paper says, what ours is, and the cause as far as it is known.
+/// A claim that does not hold, in words: what the paper says, what ours is, and the cause as far as
+/// it is known.
 fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
     let verdict = match of.verdict {
         Verdict::Fails => "fails",

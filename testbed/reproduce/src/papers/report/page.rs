@@ -128,8 +128,8 @@ fn figures(done: &Finished) -> Vec<Block> {
     let mut blocks = vec![
         Block::text(
             "How many of our figures are within or beyond the tolerance of the printed ones with their whole 95 % \
-             interval. Each has the unit that the paper prints it in. Inputs go into a run and do not come out of it: they \
-             are judged apart and once for each experiment.",
+             interval. Each has the unit that the paper prints it in. Inputs go into a run and do not come out of \
+             it: they are judged apart and once for each experiment.",
         ),
         Block::Table(table.into()),
     ];

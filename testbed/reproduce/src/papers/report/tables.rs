@@ -284,7 +284,7 @@ pub(super) fn readings(done: &Finished) -> Table {
         .column(Column::text("based on").named("ground"), |reading| {
             reading.ground().map_or("", Ground::words)
         })
-        .column(Column::text("figures within tolerance").named("within"), |reading| {
+        .column(Column::text("figures not beyond tolerance").named("within"), |reading| {
             part_of(reading.within)
         })
         .column(Column::text("claims that hold").named("claims_hold"), |reading| held(reading))
@@ -356,20 +356,22 @@ pub(super) fn live(done: &Finished) -> Table {
         .into()
 }
 
-/// How many figures are beyond their tolerance and how many claims hold, in a line for each verdict.
+/// The counts of claims by verdict, of figures by tolerance, and of what few runs could print, a line each.
 pub(super) fn summary(done: &Finished) -> String {
     let mut lines = vec![format!("  {}", held_in_words(&done.ours))];
     let figures = Tally::of(&done.ours.rows, None, false);
     if figures.all() > 0 {
         let Tally { within, beyond, open, .. } = figures;
         let all = figures.all();
-        lines.push(format!("  of {all} printed figures {within} are within their tolerance, {beyond} beyond, {open} open"));
+        lines.push(format!(
+            "  of {all} printed figures {within} are within their tolerance, {beyond} beyond, {open} open"
+        ));
     }
     lines.extend(printable_in_words(&done.ours).map(|words| format!("  {words}")));
     lines.join("\n")
 }
 
-/// How many of a reading's claims hold, fail, are open and undecidable.
+/// Numbers of a reading's claims that hold, fail, are open and are undecidable, in words.
 pub(super) fn held_in_words(reading: &Reading) -> String {
     let [hold, fail, open, undecidable] =
         [Verdict::Holds, Verdict::Fails, Verdict::Open, Verdict::Undecidable]
@@ -383,8 +385,8 @@ pub(super) fn held_in_words(reading: &Reading) -> String {
     format!("of {judged} claims {hold} hold, {fail} fail, {open} are open{beside}")
 }
 
-/// How many of the printed figures and of the claims' figures as few of our runs as the paper's could print; `None`
-/// where the paper does not say how many runs it made.
+/// Numbers of the printed figures and of the claims' figures that as few of our runs as the paper's could
+/// print, in words; `None` where the paper does not say how many runs it made.
 pub(super) fn printable_in_words(reading: &Reading) -> Option<String> {
     let figures = Tally::of(&reading.rows, None, false);
     let claims: Vec<AsPrinted> = reading.claims.iter().filter_map(|of| of.as_printed).collect();
