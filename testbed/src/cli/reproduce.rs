@@ -61,7 +61,7 @@ pub(crate) struct BurstHadsArgs {
     preset: String,
     /// What k_h and k_r of Table V count: the events of each spot type, or of the whole market;
     /// emulated: of each type, at the rates of the authors' scripts, drawn once a loop whose two seconds are
-    /// fitted to Table VI's counts
+    /// our choice
     #[arg(long, value_name = "type|market|emulated", default_value = "type", value_parser = ["type", "market", "emulated"])]
     events: String,
     /// Set any key of every experiment by its path
