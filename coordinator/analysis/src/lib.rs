@@ -6,6 +6,7 @@
 
 mod batch_service;
 mod check;
+mod deferred;
 mod evidence;
 pub mod explain;
 mod facts;

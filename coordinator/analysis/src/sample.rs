@@ -12,6 +12,7 @@ use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
 use crate::Record as History;
+use crate::deferred::is_deferred;
 use crate::jobs::Figures;
 use crate::metric::Metric;
 use crate::requests::{self, Ledger};
@@ -91,6 +92,7 @@ impl BagTally {
         for effect in &step.effects {
             if let Effect::Interrupted { action, vms, .. } = effect
                 && !vms.is_empty()
+                && !is_deferred(step, effect)
             {
                 match action {
                     Action::Hibernate => self.hibernation_events += 1,

@@ -136,11 +136,11 @@ impl Run {
             Action::Preempt | Action::Rebalance => true,
         });
         let left = self.provider.left_by(&act, &hit);
-        if act.action == Action::Hibernate {
-            // A VM can't freeze before it runs, but the capacity that it has is gone all the same.
-            for vm in left.iter().filter(|vm| self.provider.is_booting(**vm)) {
-                if let Some(record) = self.vms.get_mut(vm) {
-                    record.hibernates_once_booted = true;
+        if matches!(act.action, Action::Hibernate | Action::Resume) {
+            // A VM can't freeze before it runs, but its capacity is gone all the same, until it is back.
+            for vm in self.provider.booting(&act.target) {
+                if let Some(record) = self.vms.get_mut(&vm) {
+                    record.hibernates_once_booted = act.action == Action::Hibernate;
                 }
             }
         }

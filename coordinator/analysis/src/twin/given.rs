@@ -1,8 +1,10 @@
 //! What happened to a run from outside: what its twin is given instead of chance.
 
-use dormouse_cloud::{Action, Interruption, InterruptionModel, Target};
+use dormouse_cloud::{Interruption, InterruptionModel};
 use dormouse_model::{Effect, Event, Step};
 use dormouse_units::Time;
+
+use crate::deferred::is_deferred;
 
 /// What a log says of the world outside, each with its time and in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,15 +13,6 @@ pub struct Given {
     pub outside: Vec<(Time, Event)>,
     /// What the provider did to spot VMs, at the times at which it was asked for.
     pub acts: Vec<Interruption>,
-}
-
-/// Whether an effect is a hibernation that waited for the end of a boot: it follows from an earlier act.
-fn is_of_boot(step: &Step, effect: &Effect) -> bool {
-    let Effect::Interrupted { action: Action::Hibernate, target: Target::Vm(hit), .. } = effect
-    else {
-        return false;
-    };
-    step.effects.iter().any(|effect| matches!(effect, Effect::VmReady { vm } if vm == hit))
 }
 
 impl Given {
@@ -52,7 +45,7 @@ impl Given {
                 | Event::Clock { .. }
                 | Event::Resumed { .. } => {}
             }
-            for effect in step.effects.iter().filter(|effect| !is_of_boot(step, effect)) {
+            for effect in step.effects.iter().filter(|effect| !is_deferred(step, effect)) {
                 if let Effect::Interrupted { asked, action, target, .. } = effect {
                     let (at, action, target) = (*asked, *action, target.clone());
                     given.acts.push(Interruption { at, target, action });

@@ -31,10 +31,11 @@ impl Provider {
         self.targets(&interruption.target).into_iter().filter(hit).collect()
     }
 
-    /// Whether a VM boots, or waits for its room.
+    /// The VMs that a target means and that still boot, or wait for their room.
     #[must_use]
-    pub fn is_booting(&self, id: VmId) -> bool {
-        self.vms.get(&id).is_some_and(|vm| vm.state == VmState::Booting)
+    pub fn booting(&self, target: &Target) -> Vec<VmId> {
+        let boots = |id: &VmId| self.vms.get(id).is_some_and(|vm| vm.state == VmState::Booting);
+        self.targets(target).into_iter().filter(boots).collect()
     }
 
     /// The VMs that an interruption finds and leaves as they are for now: if it hibernates, those that boot

@@ -440,6 +440,22 @@ fn a_vm_that_was_hibernated_while_it_booted_hibernates_once_it_has() {
     assert_eq!((run.counts().hibernations, task(&run, 0).state), (1, TaskState::Sent(vm(1))));
 }
 
+/// The capacity that was gone at 10 is back at 20, before the VM has booted: it runs.
+#[test]
+fn a_resume_during_the_boot_takes_a_hibernation_back() {
+    let script = Script::default();
+    script.on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::OnDemand)]);
+    let mut run = begun(&script, acts(&[(10, Action::Hibernate), (20, Action::Resume)]));
+    up(&mut run, 1);
+    up(&mut run, 2);
+    for at in [10, 20] {
+        run.handle(s(at), Event::Tick);
+    }
+    let (step, commands) = run.handle(s(60), Event::Tick);
+    assert_eq!(step.notices, [Notice::VmReady { vm: vm(1) }, Notice::VmReady { vm: vm(2) }]);
+    assert_eq!((commands, run.counts().hibernations), (vec![], 0));
+}
+
 #[test]
 fn what_is_sent_to_a_vm_that_freezes_waits_for_its_resume() {
     let script = Script::default();

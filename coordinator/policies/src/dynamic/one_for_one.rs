@@ -81,14 +81,15 @@ impl BagScheduler {
 }
 
 /// The regular on-demand type of which a VM can be launched last to do all work of a hibernated VM by the
-/// deadline, the cheaper of equals; `None`: no VM can be had that could run it.
+/// deadline, or before the first of its tasks is due that others follow, the cheaper of equals; `None`: no VM can be had that could run it.
 fn replacement(floor: &Floor, machine: &Machine) -> Option<Replacement> {
     let offers = floor.problem.regular(Market::OnDemand);
     let found = offers.filter(|(kind, _)| floor.launchable(*kind, Market::OnDemand) > 0);
     let found = found.filter_map(|(kind, offer)| {
         let takes = floor.time_on_new(machine, kind)?;
         let needed = (takes + floor.problem.takeover_boot).as_micros();
-        let last = Time::from_micros(floor.deadline().as_micros().checked_sub(needed)?);
+        let due = machine.tasks().map(|task| floor.limit(task)).min().unwrap_or(floor.deadline());
+        let last = Time::from_micros(due.as_micros().checked_sub(needed)?);
         Some((Replacement { kind, last }, offer.price(Market::OnDemand)))
     });
     let best = found.max_by_key(|(found, price)| (found.last, std::cmp::Reverse(*price)));

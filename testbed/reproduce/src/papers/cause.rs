@@ -27,6 +27,8 @@ pub enum Cause {
     },
     /// Factors were tried and none brings ours nearer.
     Unexplained(Vec<String>),
+    /// Our mean is as is said without any factor, and its interval is too wide to show it.
+    TooWide,
     /// No factor was tried on this claim.
     NotTried,
 }
@@ -54,6 +56,9 @@ impl Cause {
             .filter(concerns)
             .filter_map(|reading| Some((reading, same(reading)?)))
             .collect();
+        if distance(&before) <= 0.0 && !tried.is_empty() {
+            return Some(Self::TooWide);
+        }
         let enough = (1.0 - ENOUGH) * distance(&before);
         let nearest = tried
             .iter()
@@ -66,7 +71,11 @@ impl Cause {
                 about: reading.about(),
                 before: before.ours.mean,
                 after: after.ours.mean,
-                verdict: after.verdict,
+                // Trials draw no record anew: their intervals are too narrow for a verdict on such a claim.
+                verdict: match judged.claim.resamples {
+                    Some(_) => Verdict::Open,
+                    None => after.verdict,
+                },
             },
             None => Self::Unexplained(tried.iter().map(|(reading, _)| reading.name()).collect()),
         })
@@ -81,11 +90,16 @@ impl Cause {
                     "Of all factors one brings it nearest, {name} ({about}): {before:.2} becomes {after:.2}{and}."
                 )
             }
-            Self::Unexplained(tried) => {
-                format!(
-                    "{} factors were tried and none brings it nearer: it is unexplained.",
-                    tried.len()
-                )
+            Self::Unexplained(tried) => format!(
+                "{} tried and brought it no nearer: it is unexplained.",
+                if tried.len() == 1 {
+                    "One factor was".to_owned()
+                } else {
+                    format!("{} factors were", tried.len())
+                }
+            ),
+            Self::TooWide => {
+                "Our mean is as is said; its interval is too wide to show it.".to_owned()
             }
             Self::NotTried if beside.is_empty() => "No factor was tried.".to_owned(),
             Self::NotTried => String::new(),
@@ -101,12 +115,9 @@ impl Cause {
                 format!("{name}: {before:.2} becomes {after:.2}{and}")
             }
             Self::Unexplained(tried) => {
-                format!(
-                    "unexplained: none of {} factors brings it nearer ({})",
-                    tried.len(),
-                    tried.join(", ")
-                )
+                format!("unexplained: {} tried and no nearer ({})", tried.len(), tried.join(", "))
             }
+            Self::TooWide => "our mean is as is said, its interval too wide to show it".to_owned(),
             Self::NotTried if beside.is_empty() => "no factor was tried".to_owned(),
             Self::NotTried => return beside.to_owned(),
         };
@@ -193,7 +204,7 @@ mod tests {
         assert_eq!(cause.sentences("The record is short."), page);
         let two = [trials[0].clone(), trials[3].clone(), trials[4].clone()];
         let none = Cause::of(&paper, &fails, &two).expect("it fails");
-        assert_eq!(none.words(""), "unexplained: none of 1 factors brings it nearer (away)");
+        assert_eq!(none.words(""), "unexplained: 1 tried and no nearer (away)");
         assert_eq!(Cause::of(&paper, &fails, &[]), Some(Cause::NotTried));
         assert_eq!(Cause::NotTried.words("the record is short"), "the record is short");
         assert_eq!(Cause::of(&paper, &judged(Verdict::Holds, 10.0), &trials), None);

@@ -107,8 +107,19 @@ impl PriceFiles {
         let found = self.all.get(name).map(|(trace, until)| (trace, *until));
         found.ok_or_else(|| {
             let at = Place::of(&self.folder.display().to_string());
-            let what = format!("it has no record called {name} (.csv or .json, any ending)");
-            InputError::new(&at, what, "add it, or make a part that does not need it").into()
+            let without = format!("{name} has no prices between");
+            let is_there = self.notes.values().flatten().any(|note| note.starts_with(&without));
+            let (what, remedy) = match is_there {
+                true => (
+                    format!("its record {name} has no prices between --from and --until"),
+                    "give dates that it has, or make a part that does not need it",
+                ),
+                false => (
+                    format!("it has no record called {name} (.csv or .json, any ending)"),
+                    "add it, or make a part that does not need it",
+                ),
+            };
+            InputError::new(&at, what, remedy).into()
         })
     }
 }

@@ -18,6 +18,10 @@ pub(super) fn order(of: &str, evidence: &Evidence, draw: Draw) -> Option<Figures
     let (one, other) = of.split_once("-over-")?;
     let (one, other) = (evidence.lives(one, draw)?, evidence.lives(other, draw)?);
     let mut figures = Figures::new();
+    // A group without VMs that were taken has no mean.
+    if ![&one, &other].iter().all(|lives| lives.iter().any(|life| life.was_taken)) {
+        return Some(figures);
+    }
     let mean = |curve: fn(&[&Life]) -> Curve| curve(&one).mean() - curve(&other).mean();
     let preempted = mean(|lives| Curve::empirical(lives.iter().copied()));
     let all = mean(|lives| Curve::kaplan_meier(lives.iter().copied()));

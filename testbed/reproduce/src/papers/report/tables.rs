@@ -135,7 +135,9 @@ fn beside<'a>(done: &Finished, rows: impl Iterator<Item = &'a Row>) -> Table {
         let is_part = !matches!(row.paper, Some((_, Tolerance::Points(_))));
         Cell::from(row.difference().filter(|_| is_part)).toned(off(row))
     };
-    Table::of(rows)
+    let rows: Vec<&Row> = rows.collect();
+    let has_refit = rows.iter().any(|row| row.refit.is_some());
+    let table = Table::of(rows)
         .column(Column::text("case"), |row| row.case.clone())
         .column(Column::text("figure"), |row| done.paper.words_of(&row.metric).0)
         .column(Column::text("paper"), |row| row.paper.map(|(x, _)| fixed(x, digits(row))))
@@ -145,11 +147,16 @@ fn beside<'a>(done: &Finished, rows: impl Iterator<Item = &'a Row>) -> Table {
         .column(Column::text("verdict"), |row| verdict(row))
         .column(Column::text("as few runs").named("as_printed"), |row| {
             Cell::from(row.as_printed.map(|few| few_runs(few, digits(row)))).toned(few_tone(row))
-        })
-        .column(Column::text("computed, not printed").named("refit"), |row| {
-            row.refit.map(|x| fixed(x, digits(row)))
-        })
-        .into()
+        });
+    // Few papers have such values.
+    match has_refit {
+        true => table
+            .column(Column::text("computed, not printed").named("refit"), |row| {
+                row.refit.map(|x| fixed(x, digits(row)))
+            })
+            .into(),
+        false => table.into(),
+    }
 }
 
 /// The verdict on a printed figure, and that it is an input where it is one.
@@ -162,10 +169,10 @@ fn verdict(row: &Row) -> Cell {
     Cell::text(word).toned(off(row))
 }
 
-/// The second verdict with its range: `possible: 3 runs come to 1.00 to 2.33`.
+/// The second verdict with its range: `possible: 1.00 to 2.33`.
 fn few_runs(few: AsPrinted, digits: usize) -> String {
     let (low, high) = few.range;
-    format!("{}: {} runs come to {low:.digits$} to {high:.digits$}", printable(Some(few)), few.runs)
+    format!("{}: {low:.digits$} to {high:.digits$}", printable(Some(few)))
 }
 
 fn few_tone(row: &Row) -> Tone {
