@@ -59,6 +59,6 @@ fn what_is_reported_lies_on_the_line_from_the_launch() {
         Some((step.at, told?))
     });
     let (at, balance) = first.unwrap();
-    assert_eq!(at.since(Time::ZERO), Span::from_secs(180));
-    assert_eq!(balance.as_vcpu_micros(), 36 * 60_000_000 / 20);
+    assert_eq!(at.since(Time::ZERO), Span::from_secs(60));
+    assert_eq!(balance.as_vcpu_micros(), 36 * 60_000_000 / 60);
 }

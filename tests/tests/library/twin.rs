@@ -98,14 +98,17 @@ fn the_interruptions_are_those_of_the_log_and_not_of_the_seed() {
         effects.filter(|e| matches!(e, Effect::Interrupted { .. })).cloned().collect::<Vec<_>>()
     };
     let drawn = acts(&steps);
-    assert!(!drawn.is_empty());
+    // What follows from an act, a hibernation that waited for the end of a boot, is not given again.
+    let is_given = |e: &&Effect| matches!(e, Effect::Interrupted { target: Target::Type(_), .. });
+    let given = drawn.iter().filter(is_given).count();
+    assert!(given > 0 && given < drawn.len(), "{given} of {}", drawn.len());
     for seed in [4, 5] {
         let mut other = experiment.clone();
         other.setup.seed = seed;
         assert_ne!(acts(&played(&other).0), drawn, "the seed moves nothing: this shows nothing");
         let twin = Folder::of(&other, Mode::Live, &steps).twin();
         assert_identical(&twin, &format!("seed {seed}"));
-        assert_eq!(twin.interruptions, drawn.len());
+        assert_eq!(twin.interruptions, given);
     }
     let mut none = experiment;
     none.setup.interruptions.clear();
