@@ -191,6 +191,7 @@ fn judge_each(claim: Claim, of: &[String], each: &[Estimate], paper: &Paper) -> 
     let as_said = each.iter().filter(by_mean).count();
     let how = match &claim.undecidable {
         Some(reason) => reason.clone(),
+        None if claim.silent => format!("in {as_said} of {} by our mean", each.len()),
         None => format!(
             "in {as_said} of {all} by our mean, in {} of {all} by our whole interval{}{}",
             count(Verdict::Holds),

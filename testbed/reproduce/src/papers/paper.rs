@@ -645,7 +645,12 @@ mod tests {
                     assert_eq!(values.len(), table.metrics.len(), "{case}");
                 }
             }
+            let printed = paper.printed.iter().map(|table| &table.because);
+            let compared = paper.compared.iter().map(|comparison| &comparison.because);
+            assert!(printed.chain(compared).all(|reason| !reason.is_empty()), "{name}: no reason");
             for claim in paper.claims() {
+                let is_free = claim.relative.is_none() || !claim.because.is_empty();
+                assert!(is_free, "{name}: no reason for the tolerance of: {}", claim.says);
                 let patterns = std::iter::once(&claim.of).chain(&claim.than);
                 let mut all = patterns.flat_map(|pattern| paper.expand(pattern));
                 assert!(all.all(|case| cases.contains(&case)), "{}", claim.says);

@@ -136,27 +136,28 @@ fn beside<'a>(done: &Finished, rows: impl Iterator<Item = &'a Row>) -> Table {
         Cell::from(row.difference().filter(|_| is_part)).toned(off(row))
     };
     let rows: Vec<&Row> = rows.collect();
+    let has_few_runs = rows.iter().any(|row| row.as_printed.is_some());
     let has_refit = rows.iter().any(|row| row.refit.is_some());
-    let table = Table::of(rows)
+    let mut table = Table::of(rows)
         .column(Column::text("case"), |row| row.case.clone())
         .column(Column::text("figure"), |row| done.paper.words_of(&row.metric).0)
         .column(Column::text("paper"), |row| row.paper.map(|(x, _)| fixed(x, digits(row))))
         .column(Column::text("ours"), |row| fixed(row.ours.mean, digits(row)))
         .column(Column::text("95 % interval").named("interval"), |row| interval(row))
         .column(Column::percent("difference"), |row| difference(row))
-        .column(Column::text("verdict"), |row| verdict(row))
-        .column(Column::text("as few runs").named("as_printed"), |row| {
+        .column(Column::text("verdict"), |row| verdict(row));
+    // Few papers have what these columns say.
+    if has_few_runs {
+        table = table.column(Column::text("as few runs").named("as_printed"), |row| {
             Cell::from(row.as_printed.map(|few| few_runs(few, digits(row)))).toned(few_tone(row))
         });
-    // Few papers have such values.
-    match has_refit {
-        true => table
-            .column(Column::text("computed, not printed").named("refit"), |row| {
-                row.refit.map(|x| fixed(x, digits(row)))
-            })
-            .into(),
-        false => table.into(),
     }
+    if has_refit {
+        table = table.column(Column::text("computed, not printed").named("refit"), |row| {
+            row.refit.map(|x| fixed(x, digits(row)))
+        });
+    }
+    table.into()
 }
 
 /// The verdict on a printed figure, and that it is an input where it is one.
@@ -189,18 +190,24 @@ fn off(row: &Row) -> Tone {
 
 /// The claims, numbered, for a terminal.
 pub(super) fn claims_in_short(done: &Finished) -> Table {
-    judged_claims(done)
-        .column(Column::text("as few runs").named("as_printed"), |(_, of)| printable(of.as_printed))
-        .column(Column::text("how it was judged").named("how"), |(_, of)| of.how.clone())
-        .into()
+    let mut table = judged_claims(done);
+    if has_few_runs(done) {
+        table = table.column(Column::text("as few runs").named("as_printed"), |(_, of)| {
+            printable(of.as_printed)
+        });
+    }
+    table.column(Column::text("how it was judged").named("how"), |(_, of)| of.how.clone()).into()
 }
 
 /// The claims, numbered, with all that is known of each.
 pub(super) fn claims(done: &Finished) -> Table {
-    judged_claims(done)
-        .column(Column::text("as few runs").named("as_printed"), |(_, of)| {
+    let mut table = judged_claims(done);
+    if has_few_runs(done) {
+        table = table.column(Column::text("as few runs").named("as_printed"), |(_, of)| {
             of.as_printed.map(|few| few_runs(few, 2))
-        })
+        });
+    }
+    table
         .column(Column::text("how it was judged").named("how"), |(_, of)| of.how.clone())
         .column(Column::text("tolerance, and why").named("because"), |(_, of)| {
             let tolerance = of.claim.relative.map(Tolerance::Relative).map(tolerated);
@@ -208,6 +215,11 @@ pub(super) fn claims(done: &Finished) -> Table {
         })
         .column(Column::text("cause"), |(_, of)| cause(done, of))
         .into()
+}
+
+/// Whether any claim has the second verdict: the paper says how many runs it averaged.
+fn has_few_runs(done: &Finished) -> bool {
+    done.ours.claims.iter().any(|of| of.as_printed.is_some())
 }
 
 /// The columns that both tables of claims begin with.
