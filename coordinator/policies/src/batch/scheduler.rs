@@ -224,7 +224,7 @@ impl BatchScheduler {
                 (Fill::EveryPass, _) => self.fill_background((now, vm), before, out),
                 // The last pass did not look at the jobs that it left waiting.
                 (Fill::AfterDeparture, (0, _) | (_, true)) => {
-                    self.fill_background((now, vm), None, out)
+                    self.fill_background((now, vm), None, out);
                 }
                 (Fill::AfterDeparture, (_, false)) => {}
             }
