@@ -25,7 +25,7 @@ const AT_ONCE: [(&str, &str); 10] = [
 
 /// Programs that fail half-way, and are right when their run is resumed.
 const HALF_WAY: [(&str, &str); 23] = [
-    ("exits-0-half-way", "ended with status 0 before its answer at 8m36s (line 11)"),
+    ("exits-0-half-way", "ended with status 0 before its answer at 6m36s (line 11)"),
     ("dies-with-traceback", "its last words: `KeyError: 'no VM for task 7'` (all of it is in "),
     ("killed-by-signal", "was ended by SIGKILL before its answer"),
     ("dies-leaving-a-child", "a process that it started holds its standard output open"),
@@ -47,7 +47,7 @@ const HALF_WAY: [(&str, &str); 23] = [
     ("floods-many-lines", "without having been asked: one line answers one line"),
     ("floods-one-endless-line", "wrote more than 16 MiB without a newline as line 11"),
     ("too-many-decisions", "MiB without a newline"),
-    ("rejects-for-ever", "was refused more than 10000 decisions at 8m36s, and answered"),
+    ("rejects-for-ever", "was refused more than 10000 decisions at 6m36s, and answered"),
 ];
 
 /// Programs with whose decisions a run goes nowhere.

@@ -361,7 +361,7 @@ fn the_bathtub_paper_is_made_with_and_without_recorded_lifetimes() {
     let row = |n: u32| {
         let (kind, zone) = ([2, 4, 8, 16, 32][n as usize % 5], ["b", "c"][n as usize % 2]);
         let zone = if zone == "b" { "us-east1-b" } else { "us-central1-c" };
-        let (hour, workload) = (n / 10 % 24, if n % 7 == 0 { "idle" } else { "non-idle" });
+        let (hour, workload) = (n / 10 % 24, if n.is_multiple_of(7) { "idle" } else { "non-idle" });
         let more = if (8..20).contains(&hour) { 0 } else { 3_600 };
         format!("n1-highcpu-{kind},{zone},{workload},preempted,{},{hour}", 5_000 + n % 10 + more)
     };

@@ -35,6 +35,10 @@ pub struct ProgramConfig {
     /// Environment of the program, beside PATH and LANG.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
+    /// Boot that schedulers which plan allow for, so that an experiment which says it can be given a
+    /// program, too; the program is told the boot of the cloud.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_allowance: Option<Span>,
     /// Parameters of the program, of whatever form; it is given them as they stand here.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,

@@ -9,6 +9,9 @@ use super::readings::Reading;
 use super::results::Results;
 use crate::sweep::{Samples, SweepError};
 
+/// Cells, and the name of each under a factor.
+type Named<'a> = Vec<(&'a Made, String)>;
+
 /// The readings of cells under each factor that changes a word in the name of any of them, alone; the reading
 /// without a factor first. There are no readings where no factor does. Only what claims are `about` is made,
 /// by `run`; what was, comes with them.
@@ -27,7 +30,7 @@ pub(super) fn each_alone(
     };
     let all: Vec<&Made> = own.iter().filter(is_about).collect();
     let plain = all.iter().map(|made| (*made, made.case.clone())).collect();
-    let mut wanted: Vec<(Vec<Factor>, Vec<(&Made, String)>)> = vec![(Vec::new(), plain)];
+    let mut wanted: Vec<(Vec<Factor>, Named<'_>)> = vec![(Vec::new(), plain)];
     for factor in &paper.factors {
         // What a factor leaves as it is has the same figures under it, which are made once.
         let named = |made: &&Made| {
