@@ -7,7 +7,7 @@
 use dormouse_estimate::{Verdict, middle95};
 use dormouse_units::Stream;
 
-use super::paper::{Measure, Over};
+use super::claim::{Measure, Over};
 
 /// Number of means that are drawn: the ends of their middle 95 % are then known to some hundredths
 /// of the spread.

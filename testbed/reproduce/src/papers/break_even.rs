@@ -2,7 +2,7 @@
 
 use dormouse_estimate::{Estimate, Series};
 
-use super::paper::Over;
+use super::claim::Over;
 
 /// Cost from which a gain is gone, at the load where that is soonest ([`Over::Least`])
 /// or latest ([`Over::Most`]).

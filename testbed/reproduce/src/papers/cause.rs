@@ -2,8 +2,9 @@
 
 use dormouse_estimate::{Said, Verdict};
 
+use super::claim::Over;
 use super::claims::{Judged, said};
-use super::paper::{Over, Paper};
+use super::paper::Paper;
 use super::readings::Reading;
 
 /// The part of the distance to what is said that has to go for a factor to be named as a cause.
@@ -155,8 +156,9 @@ fn distance(judged: &Judged) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::claim::Claim;
     use super::super::explained::Explained;
-    use super::super::paper::{Claim, Factor};
+    use super::super::factor::Factor;
     use super::*;
     use dormouse_estimate::Estimate;
 

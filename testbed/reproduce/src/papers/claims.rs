@@ -4,7 +4,8 @@ use dormouse_estimate::{Estimate, Extreme, Said, Series, Verdict, extreme, jackk
 
 use super::as_printed::{AsPrinted, PairedSamples, as_printed};
 use super::break_even::break_even;
-use super::paper::{Claim, Measure, Over, Paper, Tolerance};
+use super::claim::{Claim, Measure, Over};
+use super::paper::{Paper, Tolerance};
 use super::results::Results;
 
 /// Cells that are named where a claim does not hold.

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use dormouse_estimate::{Estimate, Said, Series, Verdict};
 
 use super::as_printed::{AsPrinted, PairedSamples, as_printed, printed_zero};
-use super::paper::{Compared, Measure, Over, Paper, Part, Printed, Tolerance};
+use super::claim::{Measure, Over};
+use super::paper::{Compared, Paper, Part, Printed, Tolerance};
 use super::results::Results;
 
 /// A figure of ours, and the paper's if it printed one.

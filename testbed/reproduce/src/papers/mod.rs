@@ -12,9 +12,11 @@ mod bathtub;
 mod break_even;
 pub mod burst_hads;
 mod cause;
+mod claim;
 mod claims;
 mod combined;
 mod explained;
+mod factor;
 mod figures;
 mod live;
 pub mod measy;
@@ -34,15 +36,14 @@ pub use dormouse_estimate::Verdict;
 
 pub use as_printed::AsPrinted;
 pub use cause::Cause;
+pub use claim::{Claim, Measure, Over};
 pub use claims::Judged;
 pub use explained::Explained;
+pub use factor::{Best, Factor, Ground};
 pub use figures::{Row, Tally, beyond};
 pub use live::{Against, LiveRun, MakeLive};
 pub use own::Own;
-pub use paper::{
-    Best, Claim, Compared, Factor, Ground, Measure, Over, Paper, Part, Plot, Printed, Refit,
-    Tolerance,
-};
+pub use paper::{Compared, Paper, Part, Plot, Printed, Refit, Tolerance};
 pub use readings::Reading;
 pub use report::table;
 pub use reproduction::{Finished, Progress, Request};

@@ -2,8 +2,9 @@
 
 use dormouse_analysis::Sample;
 
+use super::factor::Factor;
 use super::own::Made;
-use super::paper::{Factor, Paper, Part};
+use super::paper::{Paper, Part};
 use super::pattern::matches;
 use super::readings::Reading;
 use super::results::Results;

@@ -1,10 +1,12 @@
 //! What a paper's evaluation is: its data file, read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Deserialize;
 
+use super::claim::Claim;
+use super::factor::{Best, Factor};
 use super::own::Own;
 use super::pattern::{Lists, expand, matches, unique};
 use crate::sweep::Cell;
@@ -77,16 +79,6 @@ pub struct Paper {
     pub best: Option<Best>,
     /// The scheduler whose figures stand beside the printed ones of every other.
     pub beside: Option<String>,
-}
-
-/// The reading of a paper that explains most of what it printed.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Best {
-    /// Names of the reading's factors; `NAME@SCHEDULER` is one for the cells of that scheduler alone.
-    pub factors: Vec<String>,
-    /// Command whose search found the reading.
-    pub command: String,
 }
 
 /// A table or figure.
@@ -203,212 +195,6 @@ pub struct Compared {
     /// Reason of that tolerance.
     #[serde(default)]
     pub because: String,
-}
-
-/// What the text says. With `$` in its texts it is one claim for each of the words in `each`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Claim {
-    /// The claim in words.
-    pub says: String,
-    /// The claim's case in `table.csv`.
-    pub case: String,
-    /// The claim's metric in `table.csv`.
-    pub name: String,
-    /// What is measured of the cells.
-    pub measure: Measure,
-    /// The figure that is looked at.
-    pub metric: String,
-    /// For a slope: the figure that it grows with.
-    pub per: Option<String>,
-    /// The cells: a pattern.
-    pub of: String,
-    /// Those that they are compared with: where they are fewer, each stands for as many of the others.
-    pub than: Option<String>,
-    /// What is made of the measures of several cells.
-    pub over: Over,
-    /// The words for `$`.
-    #[serde(default)]
-    pub each: Vec<String>,
-    /// A claim of a figure: the paper's, one for each word.
-    #[serde(default)]
-    pub figure: Vec<f64>,
-    /// Ours may be so far from that, relative to it.
-    pub relative: Option<f64>,
-    /// Reason of that tolerance or of a bound that the text does not have.
-    #[serde(default)]
-    pub because: String,
-    /// Number of runs whose mean the figure is, if other than the paper's.
-    pub runs: Option<usize>,
-    /// Reason why nobody can judge it with what is to be had.
-    pub undecidable: Option<String>,
-    /// Causes that were looked into beside the factors, and what came of it.
-    #[serde(default)]
-    pub tried: String,
-    /// A claim of order: ours is above this.
-    pub above: Option<f64>,
-    /// A claim of order: ours is below this.
-    pub below: Option<f64>,
-    /// The paper does not say it: ours is for comparison, and there is no verdict.
-    #[serde(default)]
-    pub silent: bool,
-    /// A word of the cells' names and the word that names, in its place, resamples of the record that they
-    /// are of: the interval covers how far these lie apart, beside how far the samples do.
-    #[serde(default)]
-    pub resamples: Option<[String; 2]>,
-    /// For a break-even: the costs of the cells in seconds, in their order.
-    #[serde(default)]
-    pub costs: Vec<f64>,
-}
-
-/// What is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Measure {
-    /// The figure itself.
-    Value,
-    /// The smallest of the samples: what is said of every run.
-    Worst,
-    /// By how many per cent `of` is lower than `than`.
-    PercentBelow,
-    /// By how many per cent it is higher.
-    PercentAbove,
-    /// `than` minus `of`.
-    Less,
-    /// `of` over `than`.
-    Ratio,
-    /// By how many per cent of the mean of `than` the figure of `of` grows with each one more of `per`: the
-    /// line of least squares through the runs.
-    Slope,
-    /// The cost from which `of` is no longer lower than `than`.
-    BreakEven,
-}
-
-impl Measure {
-    /// It, of a sample of `of` and one of `than`.
-    pub(super) fn of(self, [of, than]: [f64; 2]) -> f64 {
-        match self {
-            Self::Value | Self::Worst | Self::Slope => of,
-            Self::Less => than - of,
-            Self::Ratio => of / than,
-            Self::PercentAbove => 100.0 * (of / than - 1.0),
-            Self::PercentBelow | Self::BreakEven => 100.0 * (1.0 - of / than),
-        }
-    }
-}
-
-/// What is made of several measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Over {
-    /// Their mean, sample by sample.
-    Mean,
-    /// The mean of all samples of all.
-    Pooled,
-    /// The largest of the measures.
-    Most,
-    /// The smallest of the measures.
-    Least,
-    /// How many are as the claim says; it takes all.
-    Each,
-}
-
-impl Over {
-    /// The measures of several cells as one; not for [`Self::Each`], whose cells stay apart.
-    #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
-    pub(super) fn of(self, each: &[f64]) -> f64 {
-        match self {
-            Self::Mean | Self::Pooled | Self::Each => each.iter().sum::<f64>() / each.len() as f64,
-            Self::Most => each.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-            Self::Least => each.iter().copied().fold(f64::INFINITY, f64::min),
-        }
-    }
-}
-
-/// One thing changed, that the text leaves open or that ours can't know.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Factor {
-    /// Name of the factor.
-    pub name: String,
-    /// What it changes, in words.
-    pub about: String,
-    /// What it sets: of which cells, and the settings.
-    #[serde(default)]
-    pub set: BTreeMap<String, Vec<String>>,
-    /// Words in the names of cells that are not of experiments, and the word in the place of each: of which
-    /// cells, and the two words.
-    #[serde(default)]
-    pub words: BTreeMap<String, [String; 2]>,
-    /// Figures that it takes another for, of the same runs.
-    #[serde(default)]
-    pub metrics: BTreeMap<String, String>,
-    /// Cells that it takes others for, which are made as well: a pattern, and one that stands for as many.
-    #[serde(default)]
-    pub cells: BTreeMap<String, String>,
-    /// Not a way to read the paper, but what something costs: it explains nothing.
-    #[serde(default)]
-    pub counterfactual: bool,
-    /// Not tried, but for all cells at once on the command line.
-    #[serde(default)]
-    pub preset: bool,
-    /// What speaks for it; without a ground it is no reading of the paper.
-    pub ground: Option<Ground>,
-    /// To how many changes of the text it comes.
-    #[serde(default = "one")]
-    pub changes: usize,
-    /// Whether one scheduler may have the factor and another not: a search tries it for each by itself.
-    #[serde(default)]
-    pub each_scheduler: bool,
-    /// The only scheduler whose cells have the factor; `None`: all that its patterns name.
-    #[serde(skip)]
-    pub only: Option<String>,
-}
-
-const fn one() -> usize {
-    1
-}
-
-/// What speaks for reading a paper otherwise; a later one is weaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Ground {
-    /// The text allows it, or says it elsewhere: it may become the default.
-    Text,
-    /// Only the authors' code or data have it: the text says otherwise.
-    Code,
-    /// It is chosen so that printed counts come out.
-    Fitted,
-}
-
-impl Ground {
-    /// The ground in words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Text => "the text",
-            Self::Code => "the code",
-            Self::Fitted => "fitted",
-        }
-    }
-}
-
-impl Factor {
-    /// Whether both can be made at once: they set nothing in common, or not of the same scheduler.
-    pub(super) fn goes_with(&self, other: &Self) -> bool {
-        let are_apart = self.only.is_some() && other.only.is_some() && self.only != other.only;
-        are_apart || self.keys().is_disjoint(&other.keys())
-    }
-
-    /// The factor for the cells of one scheduler alone.
-    pub(super) fn only_of(&self, scheduler: &str) -> Self {
-        let name = format!("{}@{scheduler}", self.name);
-        let about = format!("{} (of {scheduler} alone)", self.about);
-        Self { name, about, only: Some(scheduler.to_owned()), ..self.clone() }
-    }
-
-    fn keys(&self) -> BTreeSet<&str> {
-        self.set.values().flatten().filter_map(|set| set.split('=').next()).collect()
-    }
 }
 
 /// A plot of several cells.
@@ -611,6 +397,8 @@ impl Tolerance {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::super::{PAPERS, named};
     use super::*;
 

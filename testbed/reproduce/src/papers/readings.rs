@@ -10,8 +10,9 @@ use dormouse_estimate::Verdict;
 
 use super::claims::{Judged, judge_all};
 use super::explained::Explained;
+use super::factor::{Factor, Ground};
 use super::figures::{Row, beyond, rows};
-use super::paper::{Factor, Ground, Paper, Part};
+use super::paper::{Paper, Part};
 use super::pattern::unique;
 use super::results::Results;
 use super::search::{Changes, score, search};
@@ -313,8 +314,8 @@ where
 mod tests {
     use dormouse_analysis::Sample;
 
+    use super::super::factor::Best;
     use super::super::named;
-    use super::super::paper::Best;
     use super::*;
     use crate::sweep::Sampled as _;
 

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::factor::Factor;
 use super::live::{Against, LiveRun, MakeLive};
 use super::own::{Made, Recorded};
-use super::paper::{Factor, Paper, Part};
+use super::paper::{Paper, Part};
 use super::pattern::{matches, unique};
 use super::price_notes::{self, PriceNotes};
 use super::readings::{Maker, Reading, check_seeds};

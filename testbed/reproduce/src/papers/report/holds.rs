@@ -5,6 +5,7 @@ use dormouse_estimate::Verdict;
 use dormouse_view::Block;
 
 use super::super::cause::Cause;
+use super::super::claim::Over;
 use super::super::claims::Judged;
 use super::super::reproduction::Finished;
 use super::tables;
@@ -40,13 +41,15 @@ fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
         Verdict::Undecidable => "is undecidable",
         _ => "is open",
     };
-    let ours = of.ours.ci95.map_or_else(
-        || format!("{:.2}", of.ours.mean),
-        |(low, high)| format!("{:.2} [{low:.2}, {high:.2}]", of.ours.mean),
-    );
+    let ours = match of.ours.ci95 {
+        // The words about how it was judged count the cells.
+        _ if of.claim.over == Over::Each => String::new(),
+        None => format!(" Ours is {:.2}.", of.ours.mean),
+        Some((low, high)) => format!(" Ours is {:.2} [{low:.2}, {high:.2}].", of.ours.mean),
+    };
     let printed = of.claim.figure.first().map(|x| format!(" {x:.2}")).unwrap_or_default();
     let mut text = format!(
-        "Claim {n} {verdict}. The paper says: {says}{printed}. Ours is {ours}. {how}.",
+        "Claim {n} {verdict}. The paper says: {says}{printed}.{ours} {how}.",
         says = of.claim.says,
         how = capital(&of.how)
     );

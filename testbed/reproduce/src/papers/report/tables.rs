@@ -7,9 +7,11 @@ use dormouse_view::{Cell, Column, Table, TableOf, Tone};
 
 use super::super::as_printed::AsPrinted;
 use super::super::cause::Cause;
+use super::super::claim::Over;
 use super::super::claims::Judged;
+use super::super::factor::Ground;
 use super::super::figures::{Row, Tally, beyond};
-use super::super::paper::{Ground, Over, Tolerance};
+use super::super::paper::Tolerance;
 use super::super::readings::Reading;
 use super::super::reproduction::Finished;
 

@@ -1,0 +1,123 @@
+//! A claim of a paper, as its data file says it.
+
+use serde::Deserialize;
+
+/// What the text says. With `$` in its texts it is one claim for each of the words in `each`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Claim {
+    /// The claim in words.
+    pub says: String,
+    /// The claim's case in `table.csv`.
+    pub case: String,
+    /// The claim's metric in `table.csv`.
+    pub name: String,
+    /// What is measured of the cells.
+    pub measure: Measure,
+    /// The figure that is looked at.
+    pub metric: String,
+    /// For a slope: the figure that it grows with.
+    pub per: Option<String>,
+    /// The cells: a pattern.
+    pub of: String,
+    /// Those that they are compared with: where they are fewer, each stands for as many of the others.
+    pub than: Option<String>,
+    /// What is made of the measures of several cells.
+    pub over: Over,
+    /// The words for `$`.
+    #[serde(default)]
+    pub each: Vec<String>,
+    /// A claim of a figure: the paper's, one for each word.
+    #[serde(default)]
+    pub figure: Vec<f64>,
+    /// Ours may be so far from that, relative to it.
+    pub relative: Option<f64>,
+    /// Reason of that tolerance or of a bound that the text does not have.
+    #[serde(default)]
+    pub because: String,
+    /// Number of runs whose mean the figure is, if other than the paper's.
+    pub runs: Option<usize>,
+    /// Reason why nobody can judge it with what is to be had.
+    pub undecidable: Option<String>,
+    /// Causes that were looked into beside the factors, and what came of it.
+    #[serde(default)]
+    pub tried: String,
+    /// A claim of order: ours is above this.
+    pub above: Option<f64>,
+    /// A claim of order: ours is below this.
+    pub below: Option<f64>,
+    /// The paper does not say it: ours is for comparison, and there is no verdict.
+    #[serde(default)]
+    pub silent: bool,
+    /// A word of the cells' names and the word that names, in its place, resamples of the record that they
+    /// are of: the interval covers how far these lie apart, beside how far the samples do.
+    #[serde(default)]
+    pub resamples: Option<[String; 2]>,
+    /// For a break-even: the costs of the cells in seconds, in their order.
+    #[serde(default)]
+    pub costs: Vec<f64>,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// The figure itself.
+    Value,
+    /// The smallest of the samples: what is said of every run.
+    Worst,
+    /// By how many per cent `of` is lower than `than`.
+    PercentBelow,
+    /// By how many per cent it is higher.
+    PercentAbove,
+    /// `than` minus `of`.
+    Less,
+    /// `of` over `than`.
+    Ratio,
+    /// By how many per cent of the mean of `than` the figure of `of` grows with each one more of `per`: the
+    /// line of least squares through the runs.
+    Slope,
+    /// The cost from which `of` is no longer lower than `than`.
+    BreakEven,
+}
+
+impl Measure {
+    /// It, of a sample of `of` and one of `than`.
+    pub(super) fn of(self, [of, than]: [f64; 2]) -> f64 {
+        match self {
+            Self::Value | Self::Worst | Self::Slope => of,
+            Self::Less => than - of,
+            Self::Ratio => of / than,
+            Self::PercentAbove => 100.0 * (of / than - 1.0),
+            Self::PercentBelow | Self::BreakEven => 100.0 * (1.0 - of / than),
+        }
+    }
+}
+
+/// What is made of several measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Over {
+    /// Their mean, sample by sample.
+    Mean,
+    /// The mean of all samples of all.
+    Pooled,
+    /// The largest of the measures.
+    Most,
+    /// The smallest of the measures.
+    Least,
+    /// How many are as the claim says; it takes all.
+    Each,
+}
+
+impl Over {
+    /// The measures of several cells as one; not for [`Self::Each`], whose cells stay apart.
+    #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
+    pub(super) fn of(self, each: &[f64]) -> f64 {
+        match self {
+            Self::Mean | Self::Pooled | Self::Each => each.iter().sum::<f64>() / each.len() as f64,
+            Self::Most => each.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::Least => each.iter().copied().fold(f64::INFINITY, f64::min),
+        }
+    }
+}
