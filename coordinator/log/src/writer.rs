@@ -54,6 +54,8 @@ impl LogWriter {
         let mut log =
             Self::open(path, OpenOptions::new().write(true).create(true).truncate(false), open)?;
         log.cut(0)?;
+        // A seal that is there is that of the log before.
+        log.sealing.note(log.chain.head()).map_err(|source| log.refused(source))?;
         Ok(log)
     }
 
