@@ -5,6 +5,10 @@
 //! [`network`], the [`disk`], the machines of the [`worker`]s, and the [`faults`] that hit all of
 //! these. A [`plan`] says all of it in advance, so that it can be played again and made smaller.
 
+pub mod draw;
+pub mod faults;
+pub mod invariant;
 pub mod network;
+pub mod plan;
 pub mod witness;
 pub mod worker;

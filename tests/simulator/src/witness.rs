@@ -147,3 +147,25 @@ impl Witness {
         self.tell(Deed::Obeyed { worker, incarnation, number, command });
     }
 }
+
+impl std::fmt::Display for Deed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Began { worker, incarnation, vm, task, attempt, from } => {
+                write!(f, "{worker}@{incarnation:x} began {task}, {attempt} on {vm} from {from:?}")
+            }
+            Self::CheckpointMade(image) => write!(f, "checkpoint made: {image:?}"),
+            Self::WorkDone { task, attempt } => write!(f, "work done: {task}, {attempt}"),
+            Self::Restored { task, attempt, image } => {
+                write!(f, "restored {task}, {attempt} from {image:?}")
+            }
+            Self::Said { worker, incarnation, report } => {
+                write!(f, "{worker}@{incarnation:x} says {report:?}")
+            }
+            Self::Obeyed { worker, incarnation, number, command } => {
+                write!(f, "{worker}@{incarnation:x} hears {number}: {command:?}")
+            }
+            Self::Gone { task, attempt } => write!(f, "gone: {task}, {attempt}"),
+        }
+    }
+}
