@@ -5,10 +5,20 @@
 //! [`network`], the [`disk`], the machines of the [`worker`]s, and the [`faults`] that hit all of
 //! these. A [`plan`] says all of it in advance, so that it can be played again and made smaller.
 
+pub mod campaign;
+pub mod cli;
+pub mod disk;
 pub mod draw;
 pub mod faults;
 pub mod invariant;
 pub mod network;
+pub mod oracle;
+pub mod outcome;
 pub mod plan;
+pub mod run;
+pub mod shrink;
+pub mod stage;
+pub mod tally;
+pub mod trace;
 pub mod witness;
 pub mod worker;

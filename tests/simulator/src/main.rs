@@ -1,3 +1,10 @@
-//! The `simulate` command.
+//! The `simulate` command: see [`dormouse_simulator`].
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use dormouse_simulator::cli;
+
+fn main() -> ExitCode {
+    cli::main(&cli::Arguments::parse())
+}

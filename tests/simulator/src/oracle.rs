@@ -118,6 +118,12 @@ impl Oracle {
         self.log.steps()
     }
 
+    /// How many times a machine has restored an image.
+    #[must_use]
+    pub const fn restored(&self) -> u64 {
+        self.checkpoints.restored()
+    }
+
     /// Looks at a run that has come to its end, by what is durable.
     ///
     /// # Errors

@@ -1,12 +1,15 @@
 //! A plan: all that a simulated run is made of, drawn from one seed and kept as data.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
-use dormouse_model::{Setup, Submission};
+use dormouse_model::{CheckpointConfig, Setup, Submission};
+use dormouse_units::Ppm;
 use serde::{Deserialize, Serialize};
 
 use crate::draw::Draw;
 use crate::faults::{FAULTS, Fault, Millis, PlannedFault};
+use crate::worker::{Honesty, Rates as WorkerRates, WorkerPlan};
 
 mod cloud;
 mod work;
@@ -75,15 +78,11 @@ pub const CONDITIONS: &[Condition] = &[
 ];
 
 /// A worker of a plan.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct PlannedWorker {
-    /// The worker's name.
-    pub name: String,
-    /// Cores that it offers, in thousandths.
-    pub millicores: u32,
-    /// Whether it lies; how is drawn from the run's seed.
-    pub lies: bool,
+    /// What the worker is like, whatever process it is.
+    pub worker: WorkerPlan,
     /// When it first comes, milliseconds after the run's start.
     pub comes: Millis,
 }
@@ -130,9 +129,7 @@ impl Plan {
         let has_liar = draw.happens(rates.condition("liar")) && !is_calm;
         let liar = draw.below(workers as u32) as usize;
         let worker = |place: usize, draw: &mut Draw| PlannedWorker {
-            name: format!("w{place}"),
-            millicores: 1_000 * u32::try_from(draw.between(2, 8)).unwrap_or(2),
-            lies: has_liar && place == liar,
+            worker: worker(seed, place, has_liar && place == liar, draw),
             comes: draw.between(0, 1_500),
         };
         let lost_after = draw.between(800, 3_000);
@@ -151,6 +148,26 @@ impl Plan {
         }
     }
 
+    /// Whether a worker lies.
+    #[must_use]
+    pub fn has_liar(&self) -> bool {
+        self.workers.iter().any(|it| it.worker.honesty != Honesty::Honest)
+    }
+
+    /// Whether tasks or jobs are checkpointed.
+    #[must_use]
+    pub fn needs_criu(&self) -> bool {
+        let of_bag = self.setup.checkpoint != CheckpointConfig::NONE;
+        of_bag || self.setup.checkpoint_of_jobs().is_some()
+    }
+
+    /// The longest for which the world holds up what a worker says.
+    #[must_use]
+    pub fn held_up(&self) -> Duration {
+        let lasts: Millis = self.faults.iter().map(|it| it.fault.lasts()).sum();
+        Duration::from_millis(lasts + self.hold + self.slow_sync * 10)
+    }
+
     /// Simulated time by which a run that nothing disturbs any more is over, counted from the start.
     #[must_use]
     pub fn patience(&self) -> Millis {
@@ -160,6 +177,44 @@ impl Plan {
         // Each loss of a worker costs so much before anything can go on.
         let losses = (self.faults.len() as u64 + 4) * (self.lost_after + self.hold);
         quiet + losses + 4 * real + 60_000
+    }
+}
+
+/// A worker in this place of a plan.
+fn worker(seed: u64, place: usize, lies: bool, draw: &mut Draw) -> WorkerPlan {
+    let millicores = 1_000 * u32::try_from(draw.between(2, 8)).unwrap_or(2);
+    let sound = WorkerPlan::sound(&format!("w{place}"), seed);
+    let honesty = if lies { lie(draw) } else { Honesty::Honest };
+    let rates = if draw.one_in(3) { rates(draw) } else { WorkerRates::default() };
+    WorkerPlan { millicores, honesty, rates, ..sound }
+}
+
+fn lie(draw: &mut Draw) -> Honesty {
+    let rate = Ppm::new(draw.below(500_000));
+    match draw.below(7) {
+        0 => Honesty::Unworked(rate),
+        1 => Honesty::WrongAnswers(rate),
+        2 => Honesty::Inventions(rate),
+        3 => Honesty::Miscounts(rate),
+        4 => Honesty::GarbageCheckpoints(rate),
+        5 => Honesty::Silence(rate),
+        _ => Honesty::Floods(rate),
+    }
+}
+
+/// How often what a worker's machines do fails: each in up to one of ten cases.
+fn rates(draw: &mut Draw) -> WorkerRates {
+    let mut rate = || if draw.one_in(2) { Ppm::new(draw.below(100_000)) } else { Ppm::ZERO };
+    WorkerRates {
+        create: rate(),
+        freeze: rate(),
+        birth: rate(),
+        restore: rate(),
+        dump: rate(),
+        damage: rate(),
+        exit: rate(),
+        hang: rate(),
+        rot: rate(),
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) async fn up(
     mut messages: mpsc::Receiver<v1::FromWorker>,
     to: mpsc::Sender<Result<v1::FromWorker, Status>>,
 ) {
-    let mut under_way = UnderWay::new();
+    let mut under_way: UnderWay<v1::FromWorker> = UnderWay::new();
     let mut is_over = false;
     loop {
         let due = under_way.due(&ends, Way::Up);
@@ -141,7 +141,7 @@ pub(super) async fn down(
     mut messages: Messages<v1::ToWorker>,
     to: mpsc::Sender<Result<v1::ToWorker, Status>>,
 ) {
-    let mut under_way = UnderWay::new();
+    let mut under_way: UnderWay<Result<v1::ToWorker, Status>> = UnderWay::new();
     let mut is_over = false;
     loop {
         let due = under_way.due(&ends, Way::Down);

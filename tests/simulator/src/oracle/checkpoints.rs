@@ -19,12 +19,18 @@ pub(super) struct Checkpoints {
     from: BTreeMap<(TaskId, Attempt), Option<(CheckpointSeq, Ppm)>>,
     /// Tasks with a checkpoint that could not be restored: what is the newest then is for the engine to say.
     fell_back: BTreeSet<TaskId>,
+    restored: u64,
 }
 
 impl Checkpoints {
+    pub(super) const fn restored(&self) -> u64 {
+        self.restored
+    }
+
     /// A machine restored an image.
-    pub(super) fn did(&self, deed: &Deed) -> Result<(), Broken> {
+    pub(super) fn did(&mut self, deed: &Deed) -> Result<(), Broken> {
         let Deed::Restored { task, attempt, image } = deed else { return Ok(()) };
+        self.restored += 1;
         let broken = |why: String| {
             Err((Invariant::NewestCheckpoint, format!("{task}, {attempt} restored {image:?}: {why}")))
         };

@@ -96,7 +96,7 @@ fn expected(command: &Command) -> Key {
         Command::ThawVm { vm, .. } => of_vm("thaw", *vm),
         Command::DestroyVm { vm, .. } => of_vm("destroy", *vm),
         Command::StartTask(start) => {
-            let from = start.from.map_or(0, |kept| u64::from(kept.checkpoint.get()));
+            let from = start.from.map_or(0, |(number, _)| u64::from(number.get()));
             of_task("start", start.seats.vm, start.task, start.attempt, from)
         }
         Command::StopTask { vm, task, attempt, keep, .. } => {

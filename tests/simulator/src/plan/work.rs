@@ -59,10 +59,11 @@ fn task(draw: &mut Draw, number: u64, kinds: &[&str]) -> Task {
     let runtime = kinds.iter().map(|kind| {
         ((*kind).into(), Span::from_micros(seconds * draw.between(80, 130) * 10_000))
     });
+    let runtime = runtime.collect();
     Task {
         name: format!("t{number}"),
         memory: Bytes::new(draw.between(2, 40) * 1_000_000),
-        runtime: runtime.collect(),
+        runtime,
         submitted: Span::ZERO,
         after: Vec::new(),
     }
@@ -120,7 +121,7 @@ fn drawn_bag(seed: u64, turn: u64, name: Option<BagSchedulerName>) -> Drawn {
     let setup = Setup {
         seed,
         bag: Bag { tasks: tasks.into(), deadline: Span::from_secs(draw.between(1_200, 3_600)) },
-        noise: draw.one_in(3).then_some(Noise { variation: Ppm::new(100_000) }),
+        noise: draw.one_in(3).then_some(Noise::Lognormal(Ppm::new(100_000))),
         jobs: None,
         requests: false,
         checkpoint: cloud::checkpoint(&mut draw),
