@@ -12,6 +12,7 @@
 
 mod chain;
 mod error;
+mod file;
 mod input;
 mod keys;
 mod reader;
@@ -20,6 +21,7 @@ mod writer;
 
 pub use chain::{Chain, Head};
 pub use error::LogError;
+pub use file::{LogFile, OpenLog, open_file};
 pub use input::Input;
 pub use reader::{LogReader, has_header};
 pub use seal::{SEAL, Seal};

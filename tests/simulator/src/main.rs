@@ -1,0 +1,3 @@
+//! The `simulate` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Simulated workers: the real session client over machines in memory.
