@@ -27,6 +27,7 @@ mod stops;
 mod task;
 
 pub(crate) use actor::{Vm, VmArgs};
-pub(crate) use clock::Asked;
-pub(crate) use owner::{Ask, Message};
+pub use clock::{Asked, VmClock};
+pub use owner::Ask;
+pub(crate) use owner::Message;
 pub(crate) use remains::Remains;
