@@ -9,7 +9,7 @@ use crate::network::Network;
 use crate::plan::PlannedWorker;
 use crate::stage::Stage;
 use crate::witness::Witness;
-use crate::worker::SimulatedWorker;
+use crate::worker::{Leftovers, SimulatedWorker};
 
 /// How long a worker that ended by itself is away, where the run goes on: somebody starts it again.
 const STARTED_AGAIN: Duration = Duration::from_millis(500);
@@ -84,7 +84,7 @@ impl Slot {
         self.former = process.life().or(self.former.take());
         self.comes = goes_on.then(|| Instant::now() + STARTED_AGAIN);
         let left = process.left();
-        (!left.is_empty()).then(|| format!("{name} has ended and has {left:?} left"))
+        (left != Leftovers::default()).then(|| format!("{name} has ended and has {left:?} left"))
     }
 
     /// Whether no process of it is there.
