@@ -17,6 +17,7 @@ use crate::outcome::Outcome;
 use crate::plan::{CONDITIONS, Plan, Rates};
 use crate::run::Playground;
 use crate::shrink::shrink;
+use crate::trace::Lines;
 
 /// Violations that are shrunk and shown; the others are counted.
 const SHOWN: usize = 5;
@@ -92,12 +93,13 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
     for (name, rate) in &arguments.rates {
         rates.set(name, *rate)?;
     }
-    let mut out = io::stdout().lock();
+    let mut out = io::stdout();
     let said = |error: io::Error| error.to_string();
     if arguments.table {
         return write!(out, "{}", tables()).map(|()| ExitCode::SUCCESS).map_err(said);
     }
-    let playground = Playground { keeps_trace: arguments.trace, ..Playground::new() };
+    let lines = if arguments.trace { Lines::Printed } else { Lines::Digested };
+    let playground = Playground { lines, ..Playground::new() };
     if arguments.show_plan {
         let plan = Plan::draw(arguments.seeds.start, &rates);
         let json = serde_json::to_string_pretty(&plan).map_err(|error| error.to_string())?;
@@ -164,9 +166,6 @@ fn status(is_broken: bool) -> ExitCode {
 
 /// One run, for people.
 fn show(out: &mut impl io::Write, outcome: &Outcome) -> io::Result<()> {
-    if let Some(trace) = &outcome.trace {
-        out.write_all(trace.as_bytes())?;
-    }
     let Outcome { seed, digest, steps, coordinators, workers, simulated_ms, .. } = outcome;
     let ending = match &outcome.ending {
         crate::outcome::Ending::Cancelled(why) => format!("cancelled: {why}"),

@@ -60,5 +60,5 @@ pub struct Outcome {
     pub simulated_ms: u64,
     /// The trace, if it was kept.
     #[serde(skip)]
-    pub trace: Option<String>,
+    pub trace: String,
 }

@@ -14,7 +14,7 @@ use crate::oracle::Oracle;
 use crate::outcome::{Ending, Outcome};
 use crate::plan::Plan;
 use crate::stage::Stage;
-use crate::trace::Trace;
+use crate::trace::{Lines, Trace};
 use crate::witness::Witness;
 
 mod coordinator;
@@ -28,8 +28,8 @@ use player::Player;
 pub struct Playground {
     /// The folder in which runs have theirs.
     pub root: PathBuf,
-    /// Whether the trace is kept as text.
-    pub keeps_trace: bool,
+    /// What becomes of the lines of traces.
+    pub lines: Lines,
 }
 
 impl Playground {
@@ -38,7 +38,7 @@ impl Playground {
     pub fn new() -> Self {
         let memory = Path::new("/dev/shm");
         let root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        Self { root, keeps_trace: false }
+        Self { root, lines: Lines::default() }
     }
 
     /// Plays a plan to its end.
@@ -63,7 +63,7 @@ impl Playground {
             });
             let witness = Witness::default();
             let oracle = Oracle::new(make, witness.clone());
-            let stage = Stage::new(Trace::new(self.keeps_trace), oracle);
+            let stage = Stage::new(Trace::new(self.lines), oracle);
             let player = Player::new(plan, stage.clone(), witness, folder.path());
             let played = player.play().await;
             Ok(outcome(plan, &stage, played))
@@ -138,7 +138,7 @@ fn broken(plan: &Plan, what: String) -> Outcome {
         workers: 0,
         restored: 0,
         simulated_ms: 0,
-        trace: None,
+        trace: String::new(),
     }
 }
 

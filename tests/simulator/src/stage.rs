@@ -15,7 +15,10 @@ use tokio::time::Instant;
 use crate::faults::CrashPoint;
 use crate::invariant::{Invariant, Violation};
 use crate::oracle::Oracle;
-use crate::trace::Trace;
+use crate::trace::{Lines, Trace};
+
+/// More things than happen in any run that gets on.
+const MOST_LINES: u64 = 200_000;
 
 /// The stage of one run. Clones are the same stage.
 #[derive(Clone, Debug)]
@@ -190,6 +193,7 @@ impl Stage {
         if !inner.is_alive || inner.generation != generation {
             return false;
         }
+        inner.see_durable(now, &[]);
         let what = Told(message);
         inner.trace.line(now, format_args!("{}@{:x} is told {what}", to.worker, to.incarnation));
         if let Err(violation) = inner.oracle.leaves(to, message) {
@@ -219,7 +223,11 @@ impl Stage {
     /// Looks at what the machines have done by now.
     pub fn look(&self) {
         let now = self.now_us();
-        self.inner().see_durable(now, &[]);
+        let mut inner = self.inner();
+        inner.see_durable(now, &[]);
+        if inner.trace.lines() > MOST_LINES {
+            inner.note(now, (Invariant::Progress, format!("more than {MOST_LINES} things happened")));
+        }
     }
 
     /// Does something with the oracle, such as to ask what the durable log says.
@@ -229,8 +237,8 @@ impl Stage {
 
     /// The digest of the trace, and its text if it was kept. The stage is of no more use.
     #[must_use]
-    pub fn finish(&self) -> (String, Option<String>, u64) {
-        let trace = std::mem::replace(&mut self.inner().trace, Trace::new(false));
+    pub fn finish(&self) -> (String, String, u64) {
+        let trace = std::mem::replace(&mut self.inner().trace, Trace::new(Lines::Digested));
         let lines = trace.lines();
         let (digest, text) = trace.finish();
         (digest, text, lines)

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use dormouse_simulator::campaign::Campaign;
 use dormouse_simulator::plan::{Plan, Rates};
 use dormouse_simulator::run::Playground;
+use dormouse_simulator::trace::Lines;
 
 #[test]
 fn no_seed_breaks_an_invariant() {
@@ -26,12 +27,12 @@ fn no_seed_breaks_an_invariant() {
 
 #[test]
 fn the_same_seed_is_the_same_run() {
-    let playground = Playground { keeps_trace: true, ..Playground::new() };
+    let playground = Playground { lines: Lines::Kept, ..Playground::new() };
     for seed in 0..40 {
         let plan = Plan::draw(seed, &Rates::default());
         let (first, second) = (playground.play(&plan), playground.play(&plan));
         if first.digest != second.digest {
-            let (first, second) = (first.trace.unwrap_or_default(), second.trace.unwrap_or_default());
+            let (first, second) = (first.trace, second.trace);
             let differs = first.lines().zip(second.lines()).enumerate().find(|(_, (a, b))| a != b);
             panic!("seed {seed} differs from line on: {differs:#?}");
         }

@@ -62,6 +62,10 @@ impl Checkpoints {
                 Report::TaskStopped { task, attempt, kept: Some(kept), .. } => {
                     self.taken(task, attempt, kept);
                 }
+                // What a wrong answer came of is nothing to go on from.
+                Report::TaskFinished { task, verified: false, .. } => {
+                    self.newest.remove(&task);
+                }
                 _ => {}
             }
         }

@@ -24,6 +24,9 @@ use crate::plan::Plan;
 /// Microseconds since 1970 at the start of every run.
 pub(super) const BEGINNING: u64 = 1_767_225_600_000_000;
 
+/// For how long a worker without tasks may leave a command unanswered: longer than any fault lasts.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+
 /// What a coordinator's host has, whatever becomes of the coordinator.
 #[derive(Clone, Debug)]
 pub(super) struct Host {
@@ -132,7 +135,7 @@ fn live_run(
         lost_after: Duration::from_millis(plan.lost_after),
         hold: Duration::from_millis(plan.hold),
         workers_stay: plan.workers_stay,
-        answer_within: dormouse_coordinator::ANSWER_WITHIN,
+        answer_within: ANSWER_WITHIN,
         limit: Time::from_secs(1_000_000),
         observer: Observer::default(),
         cancel,
