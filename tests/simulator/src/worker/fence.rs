@@ -122,6 +122,7 @@ mod tests {
             sleep(Duration::from_millis(10)).await;
             Instant::now()
         }));
+        tokio::task::yield_now().await;
         fence.stop();
         sleep(Duration::from_millis(50)).await;
         assert!(!task.is_finished());
@@ -129,6 +130,7 @@ mod tests {
         let ended = task.await.expect("it does not panic").expect("it is not killed");
         assert_eq!(ended - began, Duration::from_millis(50));
         let task = tokio::spawn(fence.around(sleep(Duration::from_millis(10))));
+        tokio::task::yield_now().await;
         fence.kill();
         assert_eq!(task.await.expect("it does not panic"), None);
         assert_eq!(began.elapsed(), Duration::from_millis(50));

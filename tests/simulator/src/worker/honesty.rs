@@ -1,7 +1,8 @@
 //! Workers that do not tell the truth.
 
 use dormouse_proto::v1::{
-    CheckpointTaken, CreditBalance, Report, TaskFinished, TaskRef, TaskStopped, VmRef, VmTook, report,
+    CheckpointTaken, CreditBalance, Report, TaskFinished, TaskRef, TaskStopped, VmRef, VmTook,
+    report,
 };
 use dormouse_units::Ppm;
 use dormouse_worker::agent::in_process::Ask;

@@ -10,8 +10,7 @@ const SEAL: usize = 32;
 
 /// The bytes of an image, sealed by the run's key.
 pub(super) fn encode(image: &Image, key: &[u8; 32]) -> Vec<u8> {
-    let numbers =
-        [image.task.get(), image.attempt.get(), image.number.get(), image.done.get()];
+    let numbers = [image.task.get(), image.attempt.get(), image.number.get(), image.done.get()];
     let mut bytes = MAGIC.to_vec();
     for number in numbers {
         bytes.extend(number.to_le_bytes());

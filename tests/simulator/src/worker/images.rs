@@ -59,13 +59,8 @@ enum FetchError {
 
 impl<U: Uplink> Images<U> {
     pub(super) fn new(line: &Line<U>, welcome: &Welcome, chance: Chance, rot: Ppm) -> Self {
-        let store = Store {
-            images: BTreeMap::new(),
-            places: BTreeMap::new(),
-            full: false,
-            chance,
-            rot,
-        };
+        let store =
+            Store { images: BTreeMap::new(), places: BTreeMap::new(), full: false, chance, rot };
         Self {
             line: line.clone(),
             run: welcome.run.clone(),
@@ -241,8 +236,7 @@ impl<U: Uplink> Images<U> {
             let got = timeout(STILL, get).await;
             match got.map_err(|_| FetchError::Other("it is stuck".to_owned()))? {
                 Ok(chunks) => {
-                    let bytes: Vec<u8> =
-                        chunks.into_iter().flat_map(|chunk| chunk.data).collect();
+                    let bytes: Vec<u8> = chunks.into_iter().flat_map(|chunk| chunk.data).collect();
                     let image = decode(&bytes, &self.key);
                     let is_it = |image: &Image| {
                         image.task == task

@@ -9,8 +9,7 @@ use std::{
 
 use dormouse_identity::WorkerLife;
 use dormouse_proto::{
-    CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, PROTOCOLS, SUPPLY, TIERS,
-    v1::Hello,
+    CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, PROTOCOLS, SUPPLY, TIERS, v1::Hello,
 };
 use dormouse_units::{Attempt, TaskId};
 use dormouse_worker::agent::{

@@ -10,8 +10,8 @@ use dormouse_identity::WorkerLife;
 use dormouse_proto::{
     PROTOCOLS,
     v1::{
-        self, Command, FromWorker, Report, ToWorker, Welcome, command, from_worker,
-        report, to_worker,
+        self, Command, FromWorker, Report, ToWorker, Welcome, command, from_worker, report,
+        to_worker,
     },
 };
 use tokio::{
@@ -174,11 +174,7 @@ impl Uplink for Coordinator {
         assert_eq!(former, None, "no life was before");
         let mut state = self.inner();
         state.lives += 1;
-        Ok(WorkerLife {
-            run: "run".to_owned(),
-            worker: "w".to_owned(),
-            incarnation: state.lives,
-        })
+        Ok(WorkerLife { run: "run".to_owned(), worker: "w".to_owned(), incarnation: state.lives })
     }
 
     async fn session(
@@ -212,7 +208,8 @@ impl Uplink for Coordinator {
             state.away -= 1;
             return Err(Status::unavailable("it is away"));
         }
-        let of = chunks.first().and_then(|chunk| chunk.checkpoint.clone()).expect("it says of what");
+        let of =
+            chunks.first().and_then(|chunk| chunk.checkpoint.clone()).expect("it says of what");
         let bytes: Vec<u8> = chunks.into_iter().flat_map(|chunk| chunk.data).collect();
         let length = bytes.len() as u64;
         state.images.insert((of.task, of.checkpoint, of.attempt), bytes);

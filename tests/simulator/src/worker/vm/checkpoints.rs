@@ -126,8 +126,7 @@ impl<U: Uplink> Owner<U> {
         let Some(attempt) = self.attempt(key) else { return };
         let dumped = match kept {
             Ok(image) => {
-                attempt.snapshot =
-                    Some(Snapshot { image, stopped_at, dump: stopped_at.elapsed() });
+                attempt.snapshot = Some(Snapshot { image, stopped_at, dump: stopped_at.elapsed() });
                 self.host.witness().checkpoint_made(image);
                 Dumped::Kept { number: image.number.get() }
             }

@@ -5,10 +5,7 @@ use std::{sync::Arc, time::Duration};
 use dormouse_proto::v1::{Seats, TaskStarted, Tier as WireTier, report};
 use dormouse_units::{CheckpointSeq, Ppm, Span, Tier};
 use dormouse_vm::life::{Came, Dumped, Event, Key, LaunchError, Phase};
-use tokio::{
-    sync::OwnedSemaphorePermit,
-    time::Instant,
-};
+use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
 use super::{
     agenda::Work,
@@ -132,9 +129,11 @@ impl<U: Uplink> Owner<U> {
         (attempt.process, attempt.image) = (Process::Alive, image);
         (attempt.ends_early, attempt.ends_late, attempt.fails) =
             (fate.ends_early, fate.ends_late, fate.fails);
-        let is_silent = attempt.order.program.as_ref().is_some_and(|program| {
-            program.args.first().is_some_and(|kind| kind == "noop")
-        });
+        let is_silent = attempt
+            .order
+            .program
+            .as_ref()
+            .is_some_and(|program| program.args.first().is_some_and(|kind| kind == "noop"));
         if is_silent {
             self.host.witness().work_done(key.0, key.1);
             self.host.shared.process_is_gone(key);

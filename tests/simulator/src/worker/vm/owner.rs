@@ -1,10 +1,6 @@
 //! The owner of a VM: takes what comes one after the other.
 
-use std::{
-    collections::VecDeque,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{CreateVm, Report, VmFailed, VmRef, report};
 use dormouse_units::{Bytes, Credits, Ppm, Time};
