@@ -7,6 +7,6 @@ pub use super::{
     repeat::{Pauses, is_unanswered},
     run::Absences,
     session::{Dial, DialError, Heard, Transport, keep},
-    vm::{Ask, Asked, VmClock},
+    vm::{Ask, Asked, Due, Pace, VmClock},
     vms::without_vm,
 };

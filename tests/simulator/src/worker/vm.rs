@@ -7,6 +7,7 @@ mod checkpoints;
 mod effects;
 mod ends;
 mod hibernation;
+mod job;
 mod launches;
 mod owner;
 mod reference;

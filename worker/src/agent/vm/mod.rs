@@ -28,6 +28,7 @@ mod task;
 
 pub(crate) use actor::{Vm, VmArgs};
 pub use clock::{Asked, VmClock};
+pub use job::{Due, Pace};
 pub use owner::Ask;
 pub(crate) use owner::Message;
 pub(crate) use remains::Remains;

@@ -16,6 +16,8 @@ pub(super) enum Work {
     Seize(Key, OwnedSemaphorePermit),
     /// CRIU lets go of it.
     Dump(Key, OwnedSemaphorePermit),
+    /// A job that is to go elsewhere is dumped at this place at CRIU.
+    Leave(Key, OwnedSemaphorePermit),
     /// A process that was killed is seen to be gone.
     Death(Key),
     /// A process comes to its own end.
@@ -31,6 +33,7 @@ impl Work {
             | Self::GivenUp(key)
             | Self::Seize(key, _)
             | Self::Dump(key, _)
+            | Self::Leave(key, _)
             | Self::Death(key)
             | Self::Exit(key)
             | Self::Hang(key) => *key,

@@ -8,6 +8,7 @@ use dormouse_vm::life::Key;
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 use tokio_util::sync::CancellationToken;
 
+use super::job::Job;
 use crate::witness::Image;
 
 /// A process, as its kernel has it.
@@ -30,6 +31,8 @@ pub(super) enum Process {
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) image: Image,
+    /// Since when a job stands still in the reference, on the run's clock.
+    pub(super) held_at: Option<Time>,
     pub(super) stopped_at: Instant,
     pub(super) dump: Duration,
     /// How long the task had to stand still for it.
@@ -52,8 +55,10 @@ pub(super) struct Snapshot {
 pub(super) struct Attempt {
     pub(super) key: Key,
     pub(super) order: StartTask,
-    /// The vCPU of its process.
-    pub(super) cpu: u32,
+    /// The vCPU of each of its processes.
+    pub(super) on: Vec<u32>,
+    /// What is particular to it if it is a parallel job.
+    pub(super) job: Option<Box<Job>>,
     /// What of its work it began with.
     pub(super) from: Ppm,
     /// When it was decided on, on this host's clock.
@@ -113,6 +118,9 @@ impl Attempt {
         }
         if let Some(pending) = self.pending.as_mut().filter(|pending| pending.held.is_none()) {
             pending.stopped_at += span;
+        }
+        if let Some(at) = self.job.as_mut().and_then(|job| job.goes_on_at.as_mut()) {
+            *at += span;
         }
     }
 }

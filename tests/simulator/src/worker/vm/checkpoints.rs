@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{CheckpointFailed, CheckpointTaken, TaskRef, report};
-use dormouse_units::{Ppm, Span};
+use dormouse_units::{Ppm, Span, Time};
 use dormouse_vm::life::{Dumped, Event, Key, Phase};
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
@@ -33,6 +33,7 @@ impl<U: Uplink> Owner<U> {
     pub(super) fn checkpoint_now(&mut self, task: TaskRef) {
         let key = key_of(Some(task));
         self.pass();
+        self.pace_now();
         let done = match self.what_is_done(key) {
             Ok(done) => done,
             Err(why) => return self.say_no_checkpoint(key, why.to_owned()),
@@ -44,9 +45,13 @@ impl<U: Uplink> Owner<U> {
     }
 
     fn what_is_done(&self, key: Key) -> Result<Ppm, &'static str> {
-        self.seen(key).ok_or("this attempt is not here")?;
+        let attempt = self.seen(key).ok_or("this attempt is not here")?;
         let runs = matches!(self.lives.phase(key), Some(Phase::Running | Phase::Dumping))
             && !self.lives.is_stopped(key);
+        if attempt.job.is_some() {
+            let done = self.pace.part_done(key).filter(|_| runs);
+            return done.map(Ppm::new).ok_or("it does not run");
+        }
         let progress = self.model.progress(key.0, key.1).filter(|_| runs);
         progress.map(|p| p.done.fraction_of(p.runtime)).ok_or("it does not run")
     }
@@ -83,6 +88,7 @@ impl<U: Uplink> Owner<U> {
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
         if hold {
             self.model.hold(now, key.0, key.1, cost);
+            self.hold_job(key);
         }
         self.agenda.add(takes, Work::Seize(key, permit));
     }
@@ -113,6 +119,7 @@ impl<U: Uplink> Owner<U> {
         self.held = self.held.saturating_sub(1);
         self.pass();
         let rates = self.host.plan.rates;
+        self.pace_now();
         let damaged = self.chance.happens(rates.damage);
         let fails = damaged || self.chance.happens(rates.dump);
         let done = self.done(key);
@@ -143,8 +150,10 @@ impl<U: Uplink> Owner<U> {
         let (host, tell, gone) = (Arc::clone(&self.host), self.tell.clone(), self.gone.clone());
         let Some(attempt) = self.attempt(key) else { return };
         let Some(Snapshot { image, stopped_at, dump }) = attempt.snapshot.take() else { return };
+        let held_at = attempt.job.as_mut().and_then(|job| job.held_at.take());
         attempt.pending = Some(Pending {
             image,
+            held_at,
             stopped_at,
             dump,
             owed: None,
@@ -165,12 +174,14 @@ impl<U: Uplink> Owner<U> {
 
     /// The task goes on after its dump as it is promised.
     pub(super) fn go_on_after_dump(&mut self, key: Key) {
-        self.perhaps_go_on(key);
+        if !self.job_stands(key) {
+            self.perhaps_go_on(key);
+        }
     }
 
     /// A task that has stood still for its checkpoint for as long as it had to goes on.
     pub(super) fn perhaps_go_on(&mut self, key: Key) {
-        if self.lives.is_frozen() || !self.lives.is_running(key) {
+        if self.lives.is_frozen() || !self.lives.is_running(key) || self.job(key).is_some() {
             return;
         }
         let hold = self.model.progress(key.0, key.1).and_then(|progress| progress.hold);
@@ -193,6 +204,7 @@ impl<U: Uplink> Owner<U> {
     pub(super) fn release(&mut self, key: Key) {
         let now = self.pass();
         self.model.release(now, key.0, key.1);
+        self.release_job(key);
         if let Some(attempt) = self.attempt(key) {
             attempt.stands_no_longer();
         }
@@ -206,6 +218,7 @@ impl<U: Uplink> Owner<U> {
         if let Some(why) = why {
             self.say_no_checkpoint(key, why);
             self.model.release(now, key.0, key.1);
+            self.release_job(key);
         }
         if let Some(attempt) = self.attempt(key) {
             attempt.missed_checkpoints += u32::from(ended && !stopping);
@@ -235,7 +248,7 @@ impl<U: Uplink> Owner<U> {
         let Some(pending) = self.attempt(key).and_then(|attempt| attempt.pending.take()) else {
             return;
         };
-        let Pending { image, dump, owed, held, stored, .. } = pending;
+        let Pending { image, held_at, dump, owed, held, stored, .. } = pending;
         self.say(match stored {
             Ok(bytes) => report::Report::CheckpointTaken(CheckpointTaken {
                 task,
@@ -246,7 +259,7 @@ impl<U: Uplink> Owner<U> {
                 real_dump_us: micros(dump),
                 real_owed_us: micros(owed.unwrap_or_default()),
                 real_criu_us: 0,
-                emulated_held_at_us: None,
+                emulated_held_at_us: held_at.map(Time::as_micros),
             }),
             Err(why) => report::Report::CheckpointFailed(CheckpointFailed { task, why }),
         });

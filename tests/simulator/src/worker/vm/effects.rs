@@ -61,7 +61,7 @@ impl<U: Uplink> Owner<U> {
 
     fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::Launch { key, .. } => self.launch(key),
+            Effect::Launch { key, moving, .. } => self.launch(key, moving),
             Effect::Revoke(key) => self.revoke(key),
             Effect::Began(key) => self.began(key),
             // Whoever is to be buried is killed next.
@@ -85,7 +85,7 @@ impl<U: Uplink> Owner<U> {
             Effect::AwaitTime(key) => self.await_time(key),
             Effect::End { key, end, .. } => self.end(key, end),
             Effect::Report { key, end } => self.say_end(key, end),
-            Effect::Unknown(key) => self.say_stopped(key, (0, None), None),
+            Effect::Unknown(key) => self.say_stopped(key, (0, None), None, None),
             Effect::Shut => {
                 self.is_shut = true;
                 if self.held == 0 {
@@ -102,16 +102,18 @@ impl<U: Uplink> Owner<U> {
             Effect::NotTurned { vcpu } => {
                 self.broken(&format!("the foreground of vCPU {vcpu} is somebody else's"));
             }
-            // Of jobs, which are not simulated, or of groups.
-            Effect::Leave(_)
-            | Effect::StaysAWhile(_)
-            | Effect::GoneFrom { .. }
-            | Effect::Redirect { .. }
-            | Effect::Anew { .. }
-            | Effect::Turn { .. }
-            | Effect::Hurry(_)
-            | Effect::Vacate { .. }
-            | Effect::Remove => {}
+            Effect::Leave(key) => self.queue_for_criu(key, Message::LeaveTurn),
+            Effect::GoneFrom { key, on } => self.gone_from(key, on),
+            Effect::Redirect { key, on } => self.redirect(key, on),
+            Effect::Anew { key, why } => self.begins_anew(key, why),
+            Effect::Turn { key, .. } => self.turned(key),
+            Effect::Hurry(key) => {
+                if let Some(job) = self.job(key) {
+                    job.due = None;
+                }
+            }
+            // There are no groups.
+            Effect::StaysAWhile(_) | Effect::Vacate { .. } | Effect::Remove => {}
             // These take time.
             Effect::Freeze | Effect::Thaw | Effect::KillAll => self.to_do.push_front(effect),
         }
@@ -141,6 +143,10 @@ impl<U: Uplink> Owner<U> {
             Work::Dump(key, permit) => {
                 drop(permit);
                 self.dumped(key);
+            }
+            Work::Leave(key, permit) => {
+                drop(permit);
+                self.leaves(key);
             }
             Work::Death(_) | Work::Exit(_) | Work::Hang(_) if self.lives.is_frozen() => {
                 // Nobody does anything on a frozen VM.

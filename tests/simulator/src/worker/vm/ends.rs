@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_proto::v1::{Ledger, TaskFailed, TaskFinished, report, task_finished::Due};
+use dormouse_proto::v1::{JobAccount, Ledger, TaskFailed, TaskFinished, report, task_finished::Due};
 use dormouse_tasks::answer::reckoned;
 use dormouse_units::Span;
 use dormouse_vm::life::{End, Event, Key};
@@ -63,19 +63,23 @@ impl<U: Uplink> Owner<U> {
         }
     }
 
+    /// Keeps the answer of a program that has ended.
+    pub(super) fn answer(&mut self, key: Key) -> Result<(), String> {
+        let Some(attempt) = self.attempt(key) else { return Ok(()) };
+        let program = attempt.order.program.as_ref();
+        let answer = program.and_then(|program| reckoned(&program.args, 1));
+        attempt.result = answer.and_then(|answer| serde_json::to_string(&answer).ok());
+        match attempt.result {
+            Some(_) => Ok(()),
+            None => Err("it left no result".to_owned()),
+        }
+    }
+
     /// Sees how a process ended, if it has.
     pub(super) fn judge(&mut self, key: Key) {
-        let Some(attempt) = self.attempt(key) else { return };
+        let Some(attempt) = self.seen(key) else { return };
         let result = match attempt.process {
-            Process::Exited { has_answer: true } => {
-                let program = attempt.order.program.as_ref();
-                let answer = program.and_then(|program| reckoned(&program.args, 1));
-                attempt.result = answer.and_then(|answer| serde_json::to_string(&answer).ok());
-                match attempt.result {
-                    Some(_) => Ok(()),
-                    None => Err("it left no result".to_owned()),
-                }
-            }
+            Process::Exited { has_answer: true } => self.answer(key),
             Process::Exited { has_answer: false } => Err("it ended with status 1".to_owned()),
             Process::Killed => Err("it was killed by signal 9".to_owned()),
             Process::None | Process::Alive | Process::Still => return,
@@ -86,6 +90,12 @@ impl<U: Uplink> Owner<U> {
     /// Handles an attempt whose work is done, perhaps before its time.
     pub(super) fn await_time(&mut self, key: Key) {
         self.pass();
+        if let Some(is_early) = self.is_job_early(key) {
+            if !is_early {
+                self.happen(Event::TimeHasCome(key));
+            }
+            return;
+        }
         let progress = self.model.progress(key.0, key.1);
         if progress.is_none_or(|progress| progress.finished.is_some()) {
             self.happen(Event::TimeHasCome(key));
@@ -104,11 +114,15 @@ impl<U: Uplink> Owner<U> {
         let ledger = self.ledger_of(attempt, end == End::Finished);
         let worked = self.worked_us(attempt);
         let keeps = attempt.is_killed || matches!(end, End::Stopped(_) | End::Silent);
+        let account = self.job_account(attempt);
         match end {
-            End::Finished => self.say_finished(attempt, ledger),
-            End::Failed { why, image } => self.say_failed(key, (why, image), ledger),
+            End::Finished => self.say_finished(attempt, ledger, account),
+            End::Failed { why, image } => {
+                self.say_failed(key, (why, image), ledger, account);
+                self.forget_job(key);
+            }
             End::Stopped(kept) => {
-                self.say_stopped(key, self.kept_of(attempt, kept), Some(ledger));
+                self.say_stopped(key, self.kept_of(attempt, kept), Some(ledger), account);
             }
             End::Refused | End::Silent => {}
         }
@@ -123,10 +137,11 @@ impl<U: Uplink> Owner<U> {
         self.leave_model(key);
         let Some(attempt) = self.seen(key) else { return };
         let ledger = self.ledger_of(attempt, false);
+        let account = self.job_account(attempt);
         match end {
-            End::Failed { why, image } => self.say_failed(key, (why, image), ledger),
+            End::Failed { why, image } => self.say_failed(key, (why, image), ledger, account),
             End::Stopped(kept) => {
-                self.say_stopped(key, self.kept_of(attempt, kept), Some(ledger));
+                self.say_stopped(key, self.kept_of(attempt, kept), Some(ledger), account);
             }
             End::Finished | End::Refused | End::Silent => {}
         }
@@ -137,28 +152,37 @@ impl<U: Uplink> Owner<U> {
         self.attempts.retain(|attempt| attempt.key != key);
     }
 
-    fn say_finished(&self, attempt: &Attempt, ledger: Ledger) {
-        let due = attempt.after.map(Span::as_micros).map(Due::EmulatedAfterUs);
+    fn say_finished(&self, attempt: &Attempt, ledger: Ledger, job: Option<JobAccount>) {
+        let due = match &attempt.job {
+            None => attempt.after.map(Span::as_micros).map(Due::EmulatedAfterUs),
+            Some(job) => job.due.map(|due| Due::EmulatedAtUs(due.at_us)),
+        };
         self.say(report::Report::TaskFinished(TaskFinished {
             task: self.task(attempt.key),
             verified: true,
             real_cpu_us: ledger.real_charged_us,
             result: attempt.result.clone(),
-            ledger: Some(ledger),
-            job: None,
+            ledger: job.is_none().then_some(ledger),
+            job,
             due,
             own: None,
         }));
     }
 
-    fn say_failed(&self, key: Key, (why, could_not_restore): (String, bool), ledger: Ledger) {
+    fn say_failed(
+        &self,
+        key: Key,
+        (why, could_not_restore): (String, bool),
+        ledger: Ledger,
+        job: Option<JobAccount>,
+    ) {
         self.say(report::Report::TaskFailed(TaskFailed {
             task: self.task(key),
             why,
             real_cpu_us: ledger.real_charged_us,
-            ledger: Some(ledger),
+            ledger: job.is_none().then_some(ledger),
             could_not_restore,
-            job: None,
+            job,
             done_ppm: self.done(key).get(),
             own: None,
         }));

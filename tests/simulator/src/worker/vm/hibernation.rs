@@ -28,6 +28,7 @@ impl<U: Uplink> Owner<U> {
         self.model.freeze(now);
         let at = self.clock.decided(&asked);
         self.clock.freeze(at);
+        self.pace.freeze(&asked);
         self.agenda.freeze();
         self.frozen_at = Some(Instant::now());
         self.say(report::Report::VmFrozen(self.took(&asked)));
@@ -45,6 +46,7 @@ impl<U: Uplink> Owner<U> {
         self.is_shut = false;
         let at = self.clock.decided(&asked);
         self.clock.thaw(at);
+        self.pace.thaw(&asked);
         let now = self.pass();
         self.model.thaw(now);
         let stood = self.frozen_at.take().map_or(Duration::ZERO, |at| at.elapsed());

@@ -24,7 +24,11 @@ const OFF: Duration = Duration::from_millis(2);
 
 impl<U: Uplink> Owner<U> {
     /// Begins a launch.
-    pub(super) fn launch(&mut self, key: Key) {
+    pub(super) fn launch(&mut self, key: Key, moving: bool) {
+        if moving {
+            // It goes on from the checkpoint with which it left, which is here.
+            return self.wait_for_birth(key);
+        }
         let Some(attempt) = self.seen(key) else { return };
         let Some(from) = attempt.order.from else {
             self.host.images.claim(key);
@@ -109,13 +113,18 @@ impl<U: Uplink> Owner<U> {
             let why = "it did not come to life".to_owned();
             return self.happen(Event::Launched(key, Err(why.into())));
         }
+        let moving = self.job(key).is_some_and(|job| job.is_moved());
         let image = match restores {
             true => self.host.images.newest(key.0),
             false => None,
         };
+        if moving && restores && image.is_none() {
+            let why = "no checkpoint of it is sound".to_owned();
+            return self.happen(Event::Launched(key, Err(why.into())));
+        }
         if image.is_some() && self.chance.happens(self.host.plan.rates.restore) {
             let why = "CRIU can't restore it".to_owned();
-            return self.happen(Event::Launched(key, Err(LaunchError { why, image: true })));
+            return self.happen(Event::Launched(key, Err(LaunchError { why, image: !moving })));
         }
         let fate = self.fate();
         let from = self.seen(key).and_then(|attempt| attempt.order.from);
@@ -168,22 +177,20 @@ impl<U: Uplink> Owner<U> {
 
     /// It has come to life.
     pub(super) fn began(&mut self, key: Key) {
+        if self.job_lives(key) {
+            return;
+        }
         let Some(attempt) = self.attempt(key) else { return };
         let done = attempt.image.map_or(Ppm::ZERO, |image| image.done);
         // An older checkpoint than the one that was wanted, or none: there is more to do.
         let is_other = std::mem::replace(&mut attempt.from, done) != done;
         let (asked, is_over) = (attempt.asked, attempt.process != Process::Alive);
-        let cpu = attempt.cpu;
-        let seat = self.lives.slots().all_of(key).first().copied();
-        let tier = match seat.map(|seat| seat.tier) {
-            Some(Tier::Background) => WireTier::Background,
-            Some(Tier::Foreground) | None => WireTier::Foreground,
-        };
+        let seats = Some(self.told_seats(key));
         self.say(report::Report::TaskStarted(TaskStarted {
             task: self.task(key),
             done_ppm: done.get(),
             real_took_us: micros(Instant::now().saturating_duration_since(asked)),
-            seats: Some(Seats { tier: tier.into(), vcpus: vec![cpu] }),
+            seats,
         }));
         if is_over {
             return;
@@ -193,6 +200,17 @@ impl<U: Uplink> Owner<U> {
             self.model.set_done(key.0, key.1, done);
         }
         self.say_credits();
+    }
+
+    /// Where it is, by its processes, in the words of the wire.
+    pub(super) fn told_seats(&self, key: Key) -> Seats {
+        let vcpus = self.seen(key).map(|attempt| attempt.on.clone()).unwrap_or_default();
+        let seat = self.lives.slots().all_of(key).first().copied();
+        let tier = match seat.map(|seat| seat.tier) {
+            Some(Tier::Background) => WireTier::Background,
+            Some(Tier::Foreground) | None => WireTier::Foreground,
+        };
+        Seats { tier: tier.into(), vcpus }
     }
 
     /// What is being brought to life is no longer wanted.

@@ -8,7 +8,7 @@ use dormouse_vm::{
     CreditSpec, MachineSpec, Model,
     life::{Effect, Event, Key, Limits, Lives},
 };
-use dormouse_worker::agent::in_process::{Ask, Asked, VmClock, refused};
+use dormouse_worker::agent::in_process::{Ask, Asked, Pace, VmClock, refused};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc},
     time::{Instant, sleep, sleep_until},
@@ -33,6 +33,8 @@ pub(in crate::worker) enum Message {
     BirthTurn(Key, OwnedSemaphorePermit),
     /// It is this attempt's turn at CRIU, to be dumped.
     DumpTurn(Key, OwnedSemaphorePermit),
+    /// It is this job's turn at CRIU, to go elsewhere.
+    LeaveTurn(Key, OwnedSemaphorePermit),
     /// The coordinator has the checkpoint of this number (its size), or has not.
     Stored(Key, u32, Result<u64, String>),
 }
@@ -46,6 +48,10 @@ pub(super) struct Owner<U> {
     pub(super) host: Arc<Host<U>>,
     pub(super) id: u32,
     pub(super) two_tier: bool,
+    /// The share of a host core that a vCPU is, where jobs may run.
+    pub(super) core_ppm: Option<u32>,
+    /// What should be of jobs.
+    pub(super) pace: Pace,
     /// What should be of tasks: who sits where, and how far each should be by now.
     pub(super) model: Model,
     pub(super) clock: VmClock,
@@ -145,11 +151,20 @@ impl<U: Uplink> Owner<U> {
             initial: Credits::from_vcpu_micros(b.emulated_initial_us),
             cap: Credits::from_vcpu_micros(b.emulated_cap_us),
         });
+        // There is one account of a VM's credits: that of whatever it is for.
+        let (credits, of_jobs) = match create.core_ppm {
+            None => (credits, None),
+            Some(_) => (None, credits),
+        };
+        let mut pace = Pace::new(host.speedup, of_jobs);
+        pace.begin(asked);
         let memory = Bytes::new(create.memory_bytes.unwrap_or(u64::MAX));
         let spec = MachineSpec { vcpus: create.vcpus, memory, credits };
         Self {
             id: create.vm,
             two_tier: create.two_tier,
+            core_ppm: create.core_ppm,
+            pace,
             model: Model::new(Time::ZERO, spec),
             clock: VmClock::new(host.speedup, asked),
             lives: Lives::new(create.vcpus, Limits { kill: KILL, checkpoints: true }),
@@ -187,6 +202,7 @@ impl<U: Uplink> Owner<U> {
             Message::Ask(ask, asked) => self.queue.push_back((ask, asked)),
             Message::Brought(key, result) => self.brought(key, result),
             Message::BirthTurn(key, permit) => self.take_birth_turn(key, permit),
+            Message::LeaveTurn(key, permit) => self.take_leave_turn(key, permit),
             Message::DumpTurn(key, permit) => self.take_dump_turn(key, permit),
             Message::Stored(key, number, result) => self.hear_stored(key, number, result),
         }
@@ -204,15 +220,18 @@ impl<U: Uplink> Owner<U> {
                 Ask::Freeze => self.happen(Event::Freeze),
                 Ask::Thaw => self.happen(Event::Thaw),
                 Ask::Start(start) => self.start(*start, &asked),
-                Ask::Stop(stop) => self.obey_stop(&stop),
+                Ask::Stop(stop) => self.obey_stop(&stop, &asked),
                 Ask::SetMode(set) => self.set_mode(set),
                 Ask::SetSupply(set) => self.set_supply(set, &asked),
-                Ask::Promote(_) => self.broken("only parallel jobs can be promoted"),
-                Ask::Move(_) => self.broken("only parallel jobs can be moved"),
+                Ask::Promote(of) => self.obey_promote(of, &asked),
+                Ask::Move(to) => self.obey_move(to, &asked),
                 Ask::CheckpointNow(of) => self.checkpoint_now(of),
                 // They do not wait for their turn.
                 Ask::Destroy | Ask::Announce(_) => {}
             }
+            self.do_all().await;
+            // What is over may be due sooner now.
+            self.conclude_early();
             self.do_all().await;
         }
     }
@@ -225,7 +244,8 @@ impl<U: Uplink> Owner<U> {
         }
         let lives = self.lives.next_at().map(|at| self.made + at);
         let model = self.model_wakes_at();
-        agenda.into_iter().chain(lives).chain(model).min()
+        let jobs = self.jobs_wake_at();
+        agenda.into_iter().chain(lives).chain(model).chain(jobs).min()
     }
 
     async fn on_time(&mut self) {
@@ -233,6 +253,7 @@ impl<U: Uplink> Owner<U> {
             self.let_happen();
             self.happen(Event::Tick);
             self.see_to_processes();
+            self.see_to_jobs();
         }
         while let Some(work) = self.agenda.take_due() {
             self.come(work);

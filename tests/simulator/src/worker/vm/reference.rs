@@ -99,6 +99,9 @@ impl<U: Uplink> Owner<U> {
         if let Some(done) = self.seen(key).and_then(done_of) {
             return done;
         }
+        if self.seen(key).is_some_and(|attempt| attempt.job.is_some()) {
+            return self.job_done(key);
+        }
         let progress = self.model.progress(key.0, key.1);
         progress.map_or(Ppm::ZERO, |progress| progress.done.fraction_of(progress.runtime))
     }
@@ -115,11 +118,15 @@ impl<U: Uplink> Owner<U> {
 
     /// Says what credits there are as of the time that was passed.
     pub(super) fn say_credits(&self) {
-        if let Some(balance) = self.model.machine().credits() {
+        let of_tasks = self.model.machine().credits();
+        let of_tasks =
+            of_tasks.map(|balance| (balance, self.clock.of_run(self.model.now())));
+        let of_jobs = self.pace.credits().map(|(balance, at)| (balance, Some(at)));
+        if let Some((balance, at)) = of_tasks.or(of_jobs) {
             self.say(report::Report::Credits(CreditBalance {
                 vm: self.id,
                 emulated_us: balance.as_vcpu_micros(),
-                emulated_at_us: self.clock.of_run(self.model.now()).map(Time::as_micros),
+                emulated_at_us: at.map(Time::as_micros),
             }));
         }
     }
@@ -131,6 +138,9 @@ impl<U: Uplink> Owner<U> {
     }
 
     pub(super) fn report_share(&mut self) {
+        if self.core_ppm.is_some() {
+            return;
+        }
         self.pass();
         let here: u64 = self.attempts.iter().map(|attempt| self.worked_us(attempt)).sum();
         let real_received_us = self.share_us + here;
@@ -144,6 +154,9 @@ impl<U: Uplink> Owner<U> {
 
 /// How much of its work a process has done when it ends too early.
 fn end_of(attempt: &Attempt) -> Option<Span> {
+    if attempt.job.is_some() {
+        return None;
+    }
     let early = attempt.ends_early.filter(|_| attempt.process == Process::Alive)?;
     Some(Span::from_micros(attempt.order.emulated_runtime_us).saturating_sub(early))
 }

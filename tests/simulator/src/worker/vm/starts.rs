@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dormouse_proto::v1::{Mode as WireMode, Seats, StartTask, TaskRef, Tier as WireTier};
-use dormouse_units::{Attempt as AttemptNumber, Bytes, Mode, Ppm, Span, TaskId, Tier, Usage};
+use dormouse_units::{Attempt as AttemptNumber, Bytes, Mode, Ppm, Span, TaskId, Tier, Time, Usage};
 use dormouse_vm::{
     Hold, Work,
     life::{Event, Key, Kind, Start},
@@ -33,8 +33,8 @@ impl<U: Uplink> Owner<U> {
         if self.seen(key).is_some() {
             return Err("this attempt is here already".to_owned());
         }
-        if order.plan.is_some() || order.own.is_some() {
-            return Err("the simulator runs tasks of bags alone".to_owned());
+        if order.own.is_some() {
+            return Err("the simulator runs no programs of users' own".to_owned());
         }
         let seats = order.seats.clone().unwrap_or_default();
         let tier = match seats.tier() {
@@ -44,10 +44,13 @@ impl<U: Uplink> Owner<U> {
         if tier == Tier::Background && !self.two_tier {
             return Err("the VM's vCPUs have no background".to_owned());
         }
-        let attempt = self.seat_task(key, order, (&seats, tier), asked)?;
-        let on = vec![attempt.cpu];
+        let (attempt, kind) = match &order.plan {
+            None => (self.seat_task(key, order, (&seats, tier), asked)?, Kind::Task),
+            Some(plan) => (self.seat_job(key, (order, plan), (&seats, tier), asked)?, Kind::Job),
+        };
+        let on = attempt.on.clone();
         self.attempts.push(attempt);
-        self.happen(Event::Start(Start { key, kind: Kind::Task, on, tier }));
+        self.happen(Event::Start(Start { key, kind, on, tier }));
         Ok(())
     }
 
@@ -79,12 +82,27 @@ impl<U: Uplink> Owner<U> {
         self.model.start(now.max(began), work).map_err(|e| e.to_string())?;
         let on = self.model.on(key.0, key.1).and_then(|on| on.first());
         let cpu = on.copied().unwrap_or_default();
+        if let Err(why) = self.others_on(&[cpu], false) {
+            self.model.stop(now, key.0, key.1);
+            return Err(why);
+        }
         self.model.head_start(key.0, key.1, now.since(began));
-        Ok(Attempt {
+        Ok(self.new_attempt(key, order, vec![cpu], (began, asked)))
+    }
+
+    pub(super) fn new_attempt(
+        &self,
+        key: Key,
+        order: &StartTask,
+        on: Vec<u32>,
+        (began, asked): (Time, &Asked),
+    ) -> Attempt {
+        Attempt {
             key,
             order: order.clone(),
-            cpu,
-            from: done,
+            on,
+            job: None,
+            from: Ppm::new(order.from.map_or(0, |kept| kept.done_ppm)),
             asked: Instant::from_std(asked.decided()),
             began,
             skipped: self.clock.skipped(),
@@ -108,7 +126,7 @@ impl<U: Uplink> Owner<U> {
             is_killed: false,
             revoked: CancellationToken::new(),
             waits_for_thaw: false,
-        })
+        }
     }
 
     /// Names an attempt in the words of the wire.

@@ -1,8 +1,11 @@
 //! Stopping tasks, and changing how they run.
 
-use dormouse_proto::v1::{Ledger, SetMode, SetSupply, StopTask, TaskStopped, report};
+use dormouse_proto::v1::{JobAccount, Ledger, SetMode, SetSupply, StopTask, TaskStopped, report};
 use dormouse_units::Ppm;
-use dormouse_vm::life::{Event, Kept, Key};
+use dormouse_vm::{
+    ideal::Change,
+    life::{Event, Kept, Key},
+};
 use dormouse_worker::agent::in_process::Asked;
 
 use super::{
@@ -13,15 +16,20 @@ use super::{
 use crate::worker::uplink::Uplink;
 
 impl<U: Uplink> Owner<U> {
-    pub(super) fn obey_stop(&mut self, stop: &StopTask) {
-        self.happen(Event::Stop { key: key_of(stop.task), keep: stop.keep });
+    pub(super) fn obey_stop(&mut self, stop: &StopTask, asked: &Asked) {
+        let key = key_of(stop.task);
+        if self.job(key).is_some() {
+            let at = self.pace.decided(asked);
+            self.pace.change(at, Change::Kill(key));
+        }
+        self.happen(Event::Stop { key, keep: stop.keep });
     }
 
     /// What is kept of the work of an attempt, and the checkpoint that keeps it.
     pub(super) fn kept_of(&self, attempt: &Attempt, kept: Kept) -> (u32, Option<u32>) {
         match (kept, &attempt.pending) {
             (Kept::Checkpoint(number), Some(pending)) => (pending.image.done.get(), Some(number)),
-            (Kept::Begun, _) => (attempt.from.get(), None),
+            (Kept::Begun, _) if attempt.job.is_none() => (attempt.from.get(), None),
             _ => (self.done(attempt.key).get(), None),
         }
     }
@@ -32,14 +40,15 @@ impl<U: Uplink> Owner<U> {
         key: Key,
         (done_ppm, checkpoint): (u32, Option<u32>),
         ledger: Option<Ledger>,
+        job: Option<JobAccount>,
     ) {
         self.say(report::Report::TaskStopped(TaskStopped {
             task: self.task(key),
             done_ppm,
             checkpoint,
             real_cpu_us: ledger.as_ref().map_or(0, |ledger| ledger.real_charged_us),
-            ledger,
-            job: None,
+            ledger: ledger.filter(|_| job.is_none()),
+            job,
         }));
     }
 
