@@ -28,7 +28,7 @@ catalogue = "ec2-2020"
 boot = "30s"
 [workload]
 kind = "bag"
-deadline = "45m"
+deadline = "20m"
 [[workload.task]]
 name = "small"
 count = 8

@@ -33,7 +33,7 @@ model = "schedule"
 acts = [{ at = "250s", action = "hibernate", type = "c3.large" }]
 [workload]
 kind = "bag"
-deadline = "45m"
+deadline = "20m"
 [[workload.task]]
 name = "small"
 count = 8

@@ -21,12 +21,13 @@ const EXPERIMENT: &str = r#"name = "measured"
 seed = 1
 [cloud]
 catalogue = "ec2-2020"
+boot = "30s"
 [[interruption]]
 model = "schedule"
-acts = [{ at = "400s", action = "hibernate", type = "c3.large" }]
+acts = [{ at = "250s", action = "hibernate", type = "c3.large" }]
 [workload]
 kind = "bag"
-deadline = "45m"
+deadline = "20m"
 [[workload.task]]
 name = "small"
 count = 8
