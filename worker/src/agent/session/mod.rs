@@ -8,3 +8,4 @@ mod redial;
 
 pub(crate) use client::{Dial, Heard, keep};
 pub(crate) use credentials::Credentials;
+pub(crate) use numbering::Inbox;
