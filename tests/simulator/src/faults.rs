@@ -365,7 +365,11 @@ pub const FAULTS: &[FaultKind] = &[
         rate: 0.7,
         what: "each message takes longer, by as much as is drawn for it",
         threatens: &[Accounts, Progress],
-        draw: |d| Fault::Delay { worker: d.worker(), lasts: d.between(500, 8_000), by: d.between(1, 600) },
+        draw: |d| Fault::Delay {
+            worker: d.worker(),
+            lasts: d.between(500, 8_000),
+            by: d.between(1, 600),
+        },
     },
     FaultKind {
         name: "break",

@@ -56,9 +56,9 @@ pub(super) struct Drawn {
 
 fn task(draw: &mut Draw, number: u64, kinds: &[&str]) -> Task {
     let seconds = draw.between(40, 240);
-    let runtime = kinds.iter().map(|kind| {
-        ((*kind).into(), Span::from_micros(seconds * draw.between(80, 130) * 10_000))
-    });
+    let runtime = kinds
+        .iter()
+        .map(|kind| ((*kind).into(), Span::from_micros(seconds * draw.between(80, 130) * 10_000)));
     let runtime = runtime.collect();
     Task {
         name: format!("t{number}"),
