@@ -176,7 +176,11 @@ impl Plan {
         let real = emulated / (self.emulated_us_per_second / 1_000).max(1);
         // Each loss of a worker costs so much before anything can go on.
         let losses = (self.faults.len() as u64 + 4) * (self.lost_after + self.hold);
-        quiet + losses + 4 * real + 60_000
+        let is_silent = |it: &PlannedWorker| matches!(it.worker.honesty, Honesty::Silence(_));
+        let silences = if self.workers.iter().any(is_silent) { 1_500_000 } else { 0 };
+        // A task that shows no sign of life is given up in the end.
+        let hangs = 120_000 * (1 + self.setup.bag.tasks.len() as u64);
+        quiet + losses + 4 * real + silences + hangs
     }
 }
 
@@ -191,13 +195,15 @@ fn worker(seed: u64, place: usize, lies: bool, draw: &mut Draw) -> WorkerPlan {
 
 fn lie(draw: &mut Draw) -> Honesty {
     let rate = Ppm::new(draw.below(500_000));
+    let seldom = Ppm::new(draw.below(100_000));
     match draw.below(7) {
         0 => Honesty::Unworked(rate),
         1 => Honesty::WrongAnswers(rate),
         2 => Honesty::Inventions(rate),
         3 => Honesty::Miscounts(rate),
         4 => Honesty::GarbageCheckpoints(rate),
-        5 => Honesty::Silence(rate),
+        // Each silence costs as long as a command may stay unanswered.
+        5 => Honesty::Silence(seldom),
         _ => Honesty::Floods(rate),
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dormouse_coordinator::CoordinatorError;
+use dormouse_model::{Event, Step};
 use tokio::time::Instant;
 
 use super::Played;
@@ -231,8 +232,9 @@ impl<'a> Player<'a> {
 
     /// The coordinator's process has ended with this error; its user starts it again.
     fn exit(&mut self, error: &CoordinatorError) {
-        // The run's name is in no message: it is the same in every run of a seed.
-        self.stage.coordinator_ends(&error.to_string());
+        // Where the run's folder is differs from one run of a seed to the next.
+        let why = error.to_string().replace(&*self.folder.to_string_lossy(), "RUN");
+        self.stage.coordinator_ends(&why);
         self.network.gone(false);
         let is_explained = match error {
             CoordinatorError::Paused { .. } => true,
@@ -243,7 +245,7 @@ impl<'a> Player<'a> {
         };
         self.failed_starts += 1;
         if !is_explained || self.failed_starts > FAILED_STARTS {
-            self.stage.violated(Invariant::NoFailure, error.to_string());
+            self.stage.violated(Invariant::NoFailure, why);
             return;
         }
         self.host.disk.is_mended();
@@ -261,6 +263,8 @@ impl<'a> Player<'a> {
                 self.die(*point, Death { down: *down, power });
             }
             Fault::WorkerKill { worker, down, has_certificate } => {
+                // A run that has not begun waits for each of its workers, whose user sees to it.
+                let down = if self.has_begun() { *down } else { Some(down.unwrap_or(1_000)) };
                 let (network, slot) = (&self.network, self.slots.get_mut(*worker));
                 if let Some(slot) = slot {
                     slot.kill(network, down.map(millis), *has_certificate);
@@ -322,6 +326,11 @@ impl<'a> Player<'a> {
 
     fn name(&self, worker: usize) -> String {
         self.slots.get(worker).map_or_else(String::new, |slot| slot.name().to_owned())
+    }
+
+    fn has_begun(&self) -> bool {
+        let is_begin = |step: &Step| step.event == Event::Begin;
+        self.stage.with_oracle(|oracle| oracle.steps().iter().any(is_begin))
     }
 
     fn is_all_over(&self) -> bool {
