@@ -1,7 +1,7 @@
 //! The corpora of the fuzz targets, through the same functions: what once was looked at by a fuzzer stays right.
 
 #[path = "../fuzz/src/lib.rs"]
-mod targets;
+pub mod targets;
 
 use std::collections::BTreeSet;
 use std::fs;

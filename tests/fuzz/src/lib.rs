@@ -20,7 +20,7 @@ mod workflow;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by name. A binary of `targets` runs each.
-pub const TARGETS: [Target; 23] = [
+pub const TARGETS: [Target; 24] = [
     ("acts", records::acts),
     ("artifact", artifact::artifact),
     ("availability", records::availability),
@@ -33,6 +33,7 @@ pub const TARGETS: [Target; 23] = [
     ("lifetimes", records::lifetimes),
     ("log", log::log),
     ("log-edits", log_edits::log_edits),
+    ("log-results", log_edits::log_results),
     ("manifest", parcel::manifest),
     ("metadata", metadata::metadata),
     ("packed", records::packed),

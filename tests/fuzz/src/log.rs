@@ -1,9 +1,15 @@
 //! The log of a run, `events.jsonl`, and what is told from it.
 
+use dormouse_analysis::Mode;
 use dormouse_report::check::check;
 use dormouse_report::explain::explain;
 use dormouse_report::output::{RunLog, has_steps, live_header};
 use dormouse_report::replay::replay;
+use dormouse_report::results::stored_results;
+use dormouse_report::run_view::Results;
+use dormouse_report::verdict::live_results;
+use dormouse_units::Time;
+use dormouse_view::Terminal;
 
 use super::scratch::Scratch;
 
@@ -18,6 +24,23 @@ pub(crate) fn log(bytes: &[u8]) {
         if log.steps.is_some() {
             told(&log);
         }
+    });
+}
+
+/// The results of a log, which `dormouse check` makes again and compares.
+pub(crate) fn results(bytes: &[u8]) {
+    Scratch::with(|scratch| {
+        scratch.write("events.jsonl", bytes);
+        let folder = scratch.path();
+        let (Ok(log), Ok(live)) = (RunLog::read(folder), live_header(folder)) else { return };
+        let Some(steps) = &log.steps else { return };
+        let text = |results: Results<'_>| drop(results.view().to_text(Terminal::PLAIN));
+        if log.header.mode == Mode::Live {
+            let made = live_results(&log.header, &live, steps, folder);
+            made.into_iter().for_each(|(results, _)| text(results));
+        }
+        let all = (Time::ZERO, Time::from_micros(u64::MAX));
+        stored_results(&log, all).into_iter().for_each(text);
     });
 }
 

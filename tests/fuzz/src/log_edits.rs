@@ -8,7 +8,7 @@ use dormouse_report::output::Header;
 use dormouse_report::virtual_run::virtual_run;
 use serde_json::Value;
 
-use super::log::log;
+use super::log;
 
 /// Experiments whose logs are changed: a bag that is interrupted, parallel jobs, requests for VMs, two tenants.
 const EXPERIMENTS: [&str; 4] = [
@@ -58,15 +58,29 @@ const NUMBERS: [u64; 12] = [
     u64::MAX,
 ];
 
-/// Changes a log as the input says, four bytes a change: the line, which of its values (two bytes), and what becomes of
-/// that. The first byte says which log.
+/// A changed log is read, checked and explained.
 pub(crate) fn log_edits(bytes: &[u8]) {
-    let Some((which, edits)) = bytes.split_first() else { return };
+    if let Some(text) = changed_log(bytes, 0) {
+        log::log(&text);
+    }
+}
+
+/// The results of a changed log are made again. Its header stays: how long that takes is the experiment's to say.
+pub(crate) fn log_results(bytes: &[u8]) {
+    if let Some(text) = changed_log(bytes, 1) {
+        log::results(&text);
+    }
+}
+
+/// A log, changed from this line on as the input says, four bytes a change: the line, which of its values (two bytes),
+/// and what becomes of that. The first byte says which log.
+fn changed_log(bytes: &[u8], from: usize) -> Option<Vec<u8>> {
+    let (which, edits) = bytes.split_first()?;
     let mut lines = LOGS[usize::from(*which) % LOGS.len()].clone();
     for edit in edits.as_chunks::<4>().0.iter().take(16) {
         let [line, high, low, change] = *edit;
-        let count = lines.len();
-        let line = &mut lines[usize::from(line) % count];
+        let count = lines.len() - from;
+        let line = &mut lines[from + usize::from(line) % count];
         let leaves = leaves(line);
         let at = usize::from(u16::from_be_bytes([high, low])) % leaves.max(1);
         edit_leaf(line, &mut { at }, change);
@@ -75,7 +89,7 @@ pub(crate) fn log_edits(bytes: &[u8]) {
     for line in lines {
         text.extend(line.to_string().bytes().chain(*b"\n"));
     }
-    log(&text);
+    Some(text)
 }
 
 /// The number of values without parts, empty lists and tables among them.

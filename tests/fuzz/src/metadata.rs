@@ -13,7 +13,7 @@ const NOW: u64 = 1_781_000_000_000_000;
 /// Answers one request after another, which empty lines separate: a method, a target, headers, a body.
 pub(crate) fn metadata(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let tokens = if bytes.len() % 2 == 0 { Tokens::Optional } else { Tokens::Required };
+    let tokens = if bytes.len().is_multiple_of(2) { Tokens::Optional } else { Tokens::Required };
     let facts = Facts {
         identity: "run/7".to_owned(),
         kind: "c3.large".to_owned(),
