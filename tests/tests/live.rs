@@ -80,7 +80,8 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     // What is gone on with runs on on-demand VMs mostly: a lost worker takes these away, too.
-    let text_of = format!("{HIBERNATES}[checkpoint]\noverhead = 0.1\non = \"all\"\n");
+    let later = HIBERNATES.replace("20m", "45m");
+    let text_of = format!("{later}[checkpoint]\noverhead = 0.1\non = \"all\"\n");
     let (file, out) = (experiment(folder.path(), &text_of), folder.path().join("out"));
     let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
     let end_with = |run: UnderWay, signal| {
@@ -147,7 +148,9 @@ fn a_coordinator_that_stood_still_finds_its_workers_again() {
     let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
-    let text_of = format!("{}lost-after = \"60s\"\n", HIBERNATES.replace("250s", "44m"));
+    // With a near deadline the scheduler would do something about the time that it lost.
+    let text_of = HIBERNATES.replace("250s", "44m").replace("20m", "45m");
+    let text_of = format!("{text_of}lost-after = \"60s\"\n");
     let (file, out) = (experiment(folder.path(), &text_of), folder.path().join("out"));
     let run = UnderWay::live(&out, &file, &["--speedup", "30"]);
     wait_for_report(&out, "task-started", 0);
