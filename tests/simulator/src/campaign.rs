@@ -34,7 +34,9 @@ impl Campaign {
         thread::scope(|scope| {
             let work = || {
                 let mut own = Tally::default();
-                while !stop.load(Ordering::Relaxed) && until.is_none_or(|until| Instant::now() < until) {
+                while !stop.load(Ordering::Relaxed)
+                    && until.is_none_or(|until| Instant::now() < until)
+                {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     if seed >= self.seeds.end {
                         break;

@@ -138,7 +138,8 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
     write!(out, "{tally}").map_err(said)?;
     let each = took * 1_000.0 * campaign.threads as f64 / (tally.runs.max(1)) as f64;
     let threads = campaign.threads;
-    writeln!(out, "{took:.1} s on {threads} threads, {each:.2} ms of a thread each").map_err(said)?;
+    writeln!(out, "{took:.1} s on {threads} threads, {each:.2} ms of a thread each")
+        .map_err(said)?;
     for outcome in tally.violations.iter().take(SHOWN) {
         writeln!(out).map_err(said)?;
         show(&mut out, outcome).map_err(said)?;
@@ -147,7 +148,8 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
             let shrunk = shrink(&plan, violation.invariant, &playground);
             let json = serde_json::to_string(&shrunk.plan).map_err(|error| error.to_string())?;
             let (from, to, tries) = (plan.faults.len(), shrunk.plan.faults.len(), shrunk.tries);
-            writeln!(out, "shrunk from {from} events to {to} in {tries} runs: {json}").map_err(said)?;
+            writeln!(out, "shrunk from {from} events to {to} in {tries} runs: {json}")
+                .map_err(said)?;
         }
     }
     if arguments.first
@@ -155,7 +157,8 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
         && let Some(violation) = &outcome.violation
     {
         let (seed, runs) = (outcome.seed, tally.runs);
-        writeln!(out, "found by seed {seed} after {runs} runs: {}", violation.invariant).map_err(said)?;
+        writeln!(out, "found by seed {seed} after {runs} runs: {}", violation.invariant)
+            .map_err(said)?;
     }
     Ok(status(!tally.violations.is_empty()))
 }
@@ -187,7 +190,9 @@ fn show(out: &mut impl io::Write, outcome: &Outcome) -> io::Result<()> {
 /// The tables of what is simulated and looked for.
 #[must_use]
 pub fn tables() -> String {
-    let mut text = String::from("| fault | per run | what happens | invariants that it threatens |\n|---|---|---|---|\n");
+    let mut text = String::from(
+        "| fault | per run | what happens | invariants that it threatens |\n|---|---|---|---|\n",
+    );
     for kind in FAULTS {
         let threatens: Vec<_> = kind.threatens.iter().map(|invariant| invariant.name()).collect();
         let (name, rate, what) = (kind.name, kind.rate, kind.what);

@@ -53,7 +53,8 @@ impl Playground {
     }
 
     fn attempt(&self, plan: &Plan) -> std::io::Result<Outcome> {
-        let folder = tempfile::Builder::new().prefix("dormouse-simulator-").tempdir_in(&self.root)?;
+        let folder =
+            tempfile::Builder::new().prefix("dormouse-simulator-").tempdir_in(&self.root)?;
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
         runtime.block_on(async {
             let (setup, policies) = (plan.setup.clone(), plan.scheduler.clone());
@@ -89,10 +90,11 @@ struct Played {
 fn outcome(plan: &Plan, stage: &Stage, played: Played) -> Outcome {
     let (steps, ending, restored) = stage.with_oracle(|oracle| {
         let steps = oracle.steps();
-        let over = steps.iter().rev().flat_map(|step| &step.effects).find_map(|effect| match effect {
-            Effect::Over { complete } => Some(*complete),
-            _ => None,
-        });
+        let over =
+            steps.iter().rev().flat_map(|step| &step.effects).find_map(|effect| match effect {
+                Effect::Over { complete } => Some(*complete),
+                _ => None,
+            });
         let cancelled = steps.iter().rev().find_map(|step| match &step.event {
             dormouse_model::Event::Cancel { why } => Some(why.clone()),
             _ => None,

@@ -226,7 +226,10 @@ impl Stage {
         let mut inner = self.inner();
         inner.see_durable(now, &[]);
         if inner.trace.lines() > MOST_LINES {
-            inner.note(now, (Invariant::Progress, format!("more than {MOST_LINES} things happened")));
+            inner.note(
+                now,
+                (Invariant::Progress, format!("more than {MOST_LINES} things happened")),
+            );
         }
     }
 

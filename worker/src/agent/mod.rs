@@ -53,6 +53,7 @@ mod snapshot;
 mod test_fault;
 mod threads;
 mod transfer;
+pub mod untrusted;
 mod verdict;
 mod vm;
 mod vms;

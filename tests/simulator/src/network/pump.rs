@@ -237,6 +237,9 @@ impl Ends {
             }
         };
         let ack = message.ack;
-        self.network.0.stage.note(format_args!("{worker}@{incarnation:x} is heard: {what}, ack {ack}"));
+        self.network
+            .0
+            .stage
+            .note(format_args!("{worker}@{incarnation:x} is heard: {what}, ack {ack}"));
     }
 }

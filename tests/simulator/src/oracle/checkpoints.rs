@@ -32,7 +32,10 @@ impl Checkpoints {
         let Deed::Restored { task, attempt, image } = deed else { return Ok(()) };
         self.restored += 1;
         let broken = |why: String| {
-            Err((Invariant::NewestCheckpoint, format!("{task}, {attempt} restored {image:?}: {why}")))
+            Err((
+                Invariant::NewestCheckpoint,
+                format!("{task}, {attempt} restored {image:?}: {why}"),
+            ))
         };
         match self.from.get(&(*task, *attempt)) {
             None => broken("no durable step starts it".to_owned()),

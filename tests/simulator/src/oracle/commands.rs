@@ -82,7 +82,11 @@ impl Commands {
 /// A command as the log's run gives it.
 fn expected(command: &Command) -> Key {
     let of_vm = |kind, vm: dormouse_units::VmId| Key { kind, vm: vm.get(), task: None, detail: 0 };
-    let of_task = |kind, vm: dormouse_units::VmId, task: dormouse_units::TaskId, attempt: dormouse_units::Attempt, detail| Key {
+    let of_task = |kind,
+                   vm: dormouse_units::VmId,
+                   task: dormouse_units::TaskId,
+                   attempt: dormouse_units::Attempt,
+                   detail| Key {
         kind,
         vm: vm.get(),
         task: Some((task.get(), attempt.get())),
@@ -114,7 +118,9 @@ fn expected(command: &Command) -> Key {
             Key { detail: u64::from(*vcpu), ..of_vm("supply", *vm) }
         }
         Command::Announce { vm, .. } => of_vm("announce", *vm),
-        Command::Fault { fault, .. } => Key { kind: "fault", vm: 0, task: None, detail: fault.get().into() },
+        Command::Fault { fault, .. } => {
+            Key { kind: "fault", vm: 0, task: None, detail: fault.get().into() }
+        }
     }
 }
 

@@ -95,7 +95,10 @@ impl LogFold {
             return Ok(());
         }
         let lines = self.lines;
-        let why = format!("it was cut to {length} bytes, where {} in {lines} lines were durable", self.folded);
+        let why = format!(
+            "it was cut to {length} bytes, where {} in {lines} lines were durable",
+            self.folded
+        );
         Err((Invariant::LogGrows, why))
     }
 

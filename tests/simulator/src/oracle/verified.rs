@@ -32,7 +32,8 @@ impl Verified {
         if step.effects.contains(&Effect::Stale) || self.done.contains(&(*task, *attempt)) {
             return Ok(());
         }
-        let why = format!("{task}, {attempt} is verified at step {}; nobody did its work", step.seq);
+        let why =
+            format!("{task}, {attempt} is verified at step {}; nobody did its work", step.seq);
         Err((Invariant::Verified, why))
     }
 }

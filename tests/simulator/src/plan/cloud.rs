@@ -23,10 +23,7 @@ fn regular(draw: &mut Draw, name: &str) -> InstanceType {
         mflops: 10_000 * u64::from(vcpus),
         on_demand: Some(Price::from_nanos_per_hour(cents * 10_000_000)),
         spot: Some(Price::from_nanos_per_hour(cents * draw.between(1, 6) * 1_000_000)),
-        limits: Limits {
-            spot: draw.between(1, 2) as u32,
-            on_demand: draw.between(1, 2) as u32,
-        },
+        limits: Limits { spot: draw.between(1, 2) as u32, on_demand: draw.between(1, 2) as u32 },
         burstable: None,
     }
 }
@@ -107,9 +104,9 @@ pub(super) fn checkpoint(draw: &mut Draw) -> CheckpointConfig {
     let scheme = match draw.below(6) {
         0 => return CheckpointConfig::NONE,
         1 => Scheme::Budget(Ppm::new(draw.below(300_000))),
-        2 => Scheme::Points(
-            [150_000, 400_000, 650_000, 900_000].map(Ppm::new).into_iter().collect(),
-        ),
+        2 => {
+            Scheme::Points([150_000, 400_000, 650_000, 900_000].map(Ppm::new).into_iter().collect())
+        }
         3 => Scheme::Every { period: Span::from_secs(draw.between(15, 90)), of: Period::Work },
         _ => Scheme::Every { period: Span::from_secs(draw.between(15, 90)), of: Period::Time },
     };

@@ -257,7 +257,9 @@ impl<'a> Player<'a> {
         let millis = Duration::from_millis;
         let until = |lasts: &Millis| self.stage.now_us() + lasts * 1_000;
         match fault {
-            Fault::CoordinatorKill { point, down } => self.die(*point, Death { down: *down, power: None }),
+            Fault::CoordinatorKill { point, down } => {
+                self.die(*point, Death { down: *down, power: None })
+            }
             Fault::PowerCut { point, down, kept, garbage, tears_checkpoints } => {
                 let power = Some((*kept, *garbage, *tears_checkpoints));
                 self.die(*point, Death { down: *down, power });
@@ -344,7 +346,8 @@ impl<'a> Player<'a> {
             let last = steps.last().map(|step| format!("{:?} at {}", step.event, step.at));
             (steps.len(), last.unwrap_or_default())
         });
-        let away: Vec<_> = self.slots.iter().filter(|slot| slot.is_away()).map(Slot::name).collect();
+        let away: Vec<_> =
+            self.slots.iter().filter(|slot| slot.is_away()).map(Slot::name).collect();
         let is_there = self.coordinator.is_some();
         format!("{steps} steps, the last {last}; coordinator: {is_there}; workers away: {away:?}")
     }

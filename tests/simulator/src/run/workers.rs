@@ -57,7 +57,12 @@ impl Slot {
     }
 
     /// Its process is killed; the next comes after a while, if any does.
-    pub(super) fn kill(&mut self, network: &Network, down: Option<Duration>, has_certificate: bool) {
+    pub(super) fn kill(
+        &mut self,
+        network: &Network,
+        down: Option<Duration>,
+        has_certificate: bool,
+    ) {
         if let Some(process) = self.process.take() {
             self.former = process.life().or(self.former.take());
             process.kill();

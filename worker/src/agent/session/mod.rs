@@ -11,4 +11,5 @@ pub use client::{Dial, Heard, keep};
 pub use transport::{DialError, Transport};
 
 pub(crate) use credentials::Credentials;
+pub(crate) use numbering::Inbox;
 pub(crate) use transport::Remote;

@@ -125,6 +125,96 @@ async fn a_task_that_is_stopped_goes_on_from_its_checkpoint_on_another_vm() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_task_that_should_be_over_before_it_is_born_ends_all_the_same() {
+    for seed in 0..20 {
+        let coordinator = Coordinator::new();
+        let _worker = coordinator.worker(&WorkerPlan::sound("w", seed));
+        with_vm(&coordinator).await;
+        let short = v1::StartTask { emulated_runtime_us: 1, ..start(1, 1) };
+        coordinator.command(command::Command::StartTask(short)).await;
+        coordinator.report(SOON, finished).await;
+    }
+}
+
+/// A parallel job of two processes, which takes a real second, in slots of a tier.
+fn job(attempt: u32, tier: v1::Tier, vcpus: &[u32]) -> v1::StartTask {
+    let line = "parallel --processes 2 --phases 20 --usage 1 --speed .2 --seed 5 --nonce 77";
+    let args = line.split(' ').map(str::to_owned).collect();
+    v1::StartTask {
+        program: Some(v1::Program { args }),
+        seats: Some(v1::Seats { tier: tier.into(), vcpus: vcpus.to_vec() }),
+        plan: Some(v1::Plan {
+            real_runtime_us: 1_000_000,
+            phases: 20,
+            usage_ppm: vec![1_000_000; 2],
+        }),
+        ..start(1, attempt)
+    }
+}
+
+async fn with_vm_of_jobs(coordinator: &Coordinator) {
+    coordinator.ready().await;
+    let create = v1::CreateVm {
+        vm: 1,
+        kind: "machine".to_owned(),
+        vcpus: 4,
+        two_tier: true,
+        core_ppm: Some(200_000),
+        ..v1::CreateVm::default()
+    };
+    coordinator.command(command::Command::CreateVm(create)).await;
+    coordinator.report(SOON, created).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parallel_job_is_checkpointed_and_takes_as_long_as_its_plan() {
+    let coordinator = Coordinator::new();
+    let _worker = coordinator.worker(&WorkerPlan::sound("w", 6));
+    with_vm_of_jobs(&coordinator).await;
+    let order =
+        v1::StartTask { checkpoints_ppm: vec![500_000], ..job(1, v1::Tier::Foreground, &[0, 1]) };
+    let began = Instant::now();
+    coordinator.command(command::Command::StartTask(order)).await;
+    let (_, checkpoint) = coordinator.report(SOON, taken).await;
+    assert_eq!((checkpoint.done_ppm, checkpoint.checkpoint), (500_000, 1));
+    let (at, finished) = coordinator.report(SOON, finished).await;
+    assert_about(at - began, Duration::from_millis(1100));
+    let answer = finished.result.expect("it has an answer");
+    assert_eq!(answer::check_job(2, 20, (5, NONCE), &answer), Verdict::Right);
+    assert!(finished.job.is_some() && finished.due.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_parallel_job_is_moved_from_the_background_and_goes_on_where_it_was() {
+    let coordinator = Coordinator::new();
+    let _worker = coordinator.worker(&WorkerPlan::sound("w", 7));
+    with_vm_of_jobs(&coordinator).await;
+    let order = job(1, v1::Tier::Background, &[0, 1]);
+    coordinator.command(command::Command::StartTask(order)).await;
+    coordinator.report(SOON, started).await;
+    sleep(Duration::from_millis(400)).await;
+    let promote = command::Command::PromoteTask(task(1, 1).expect("a task"));
+    coordinator.command(promote).await;
+    let promoted = |report: &Report| matches!(report, Report::TaskPromoted(_)).then_some(());
+    coordinator.report(SOON, promoted).await;
+    let to = v1::MoveTask { task: task(1, 1), vcpus: vec![2, 3] };
+    coordinator.command(command::Command::MoveTask(to)).await;
+    let moved = |report: &Report| match report {
+        Report::TaskMoved(moved) => Some(moved.clone()),
+        _ => None,
+    };
+    let (_, moved) = coordinator.report(SOON, moved).await;
+    assert_eq!(moved.lost, None);
+    assert!((200_000..700_000).contains(&moved.done_ppm), "{moved:?}");
+    coordinator.report(SOON, finished).await;
+    let deeds = coordinator.deeds();
+    let count = |is: fn(&Deed) -> bool| deeds.iter().filter(|deed| is(deed)).count();
+    assert_eq!(count(|deed| matches!(deed, Deed::Began { .. })), 2);
+    assert_eq!(count(|deed| matches!(deed, Deed::Gone { .. })), 2);
+    assert_eq!(count(|deed| matches!(deed, Deed::WorkDone { .. })), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_frozen_vm_does_nothing_and_goes_on_after_it() {
     let coordinator = Coordinator::new();
     let _worker = coordinator.worker(&WorkerPlan::sound("w", 3));

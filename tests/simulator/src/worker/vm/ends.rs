@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use dormouse_proto::v1::{JobAccount, Ledger, TaskFailed, TaskFinished, report, task_finished::Due};
+use dormouse_proto::v1::{
+    JobAccount, Ledger, TaskFailed, TaskFinished, report, task_finished::Due,
+};
 use dormouse_tasks::answer::reckoned;
 use dormouse_units::Span;
 use dormouse_vm::life::{End, Event, Key};

@@ -449,9 +449,11 @@ impl<U: Uplink> Owner<U> {
         self.agenda.forget(key);
         if let Some(attempt) = self.attempt(key) {
             (attempt.process, attempt.image, attempt.on) = (Process::None, None, on);
-            if attempt.job.as_ref().is_some_and(|job| {
-                job.moving.as_ref().is_some_and(|moving| moving.lost.is_some())
-            }) {
+            if attempt
+                .job
+                .as_ref()
+                .is_some_and(|job| job.moving.as_ref().is_some_and(|moving| moving.lost.is_some()))
+            {
                 (attempt.order.from, attempt.from) = (None, Ppm::ZERO);
             }
         }
@@ -511,8 +513,7 @@ impl<U: Uplink> Owner<U> {
         let core = Ppm::new(self.core_ppm.unwrap_or(1_000_000));
         let computed = self.pace.computed(attempt.key);
         let due: u64 = computed.into_iter().map(|of| core.of(micros(of))).sum();
-        let ledger =
-            JobLedger { real_due_us: due, real_received_us: due, ..JobLedger::default() };
+        let ledger = JobLedger { real_due_us: due, real_received_us: due, ..JobLedger::default() };
         Some(JobAccount {
             uses: Vec::new(),
             ledger: Some(ledger),

@@ -199,6 +199,12 @@ impl<U: Uplink> Owner<U> {
             self.pass();
             self.model.set_done(key.0, key.1, done);
         }
+        let progress = self.model.progress(key.0, key.1);
+        if progress.is_some_and(|progress| progress.finished.is_some()) {
+            // All its time passed before it was born: it catches up.
+            let catches_up = self.chance.time(OFF);
+            self.agenda.add(catches_up, Work::Exit(key));
+        }
         self.say_credits();
     }
 

@@ -119,8 +119,7 @@ impl<U: Uplink> Owner<U> {
     /// Says what credits there are as of the time that was passed.
     pub(super) fn say_credits(&self) {
         let of_tasks = self.model.machine().credits();
-        let of_tasks =
-            of_tasks.map(|balance| (balance, self.clock.of_run(self.model.now())));
+        let of_tasks = of_tasks.map(|balance| (balance, self.clock.of_run(self.model.now())));
         let of_jobs = self.pace.credits().map(|(balance, at)| (balance, Some(at)));
         if let Some((balance, at)) = of_tasks.or(of_jobs) {
             self.say(report::Report::Credits(CreditBalance {
