@@ -69,7 +69,7 @@ pub const CONDITIONS: &[Condition] = &[
         rate: 0.1,
         what: "a worker lies, in the way that is drawn for it",
     },
-    Condition { name: "jobs", rate: 0.0, what: "parallel jobs in place of a bag" },
+    Condition { name: "jobs", rate: 0.2, what: "parallel jobs in place of a bag" },
     Condition {
         name: "workers-stay",
         rate: 0.5,
@@ -132,7 +132,7 @@ impl Plan {
             worker: worker(seed, place, has_liar && place == liar, draw),
             comes: draw.between(0, 1_500),
         };
-        let lost_after = draw.between(800, 3_000);
+        let lost_after = draw.between(1_200, 4_000);
         Self {
             seed,
             setup,

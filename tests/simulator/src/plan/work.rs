@@ -134,7 +134,7 @@ fn drawn_bag(seed: u64, turn: u64, name: Option<BagSchedulerName>) -> Drawn {
         setup,
         scheduler: Scheduler::Bag(Box::new(config)),
         submissions: Vec::new(),
-        emulated_us_per_second: draw.between(10, 40) * 1_000_000,
+        emulated_us_per_second: draw.between(15, 60) * 1_000_000,
     }
 }
 
@@ -168,6 +168,6 @@ pub(super) fn jobs(seed: u64) -> Drawn {
         setup: setup.checkpointing_jobs(checkpointed),
         scheduler: Scheduler::Jobs(algorithm),
         submissions,
-        emulated_us_per_second: draw.between(10, 40) * 1_000_000,
+        emulated_us_per_second: draw.between(15, 60) * 1_000_000,
     }
 }
