@@ -10,26 +10,26 @@ use serde::{Deserialize, Serialize};
 
 use super::chance::Chance;
 
-/// What a worker does that an honest one does not, each in this part of the cases in which it could.
+/// Lies of a worker, each told in this part of the cases in which it could be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Honesty {
     /// Nothing.
     #[default]
     Honest,
-    /// It says that a task has finished that has just begun, and knows no answer.
+    /// A task is said to have finished that has just begun, without an answer.
     Unworked(Ppm),
-    /// It says that a wrong answer is right.
+    /// A wrong answer is said to be right.
     WrongAnswers(Ppm),
-    /// It reports of VMs and tasks that it never had.
+    /// Things are reported of VMs and tasks that the worker never had.
     Inventions(Ppm),
     /// The numbers of its reports jump, or repeat.
     Miscounts(Ppm),
-    /// What it stores as a checkpoint is none.
+    /// Bytes are stored as a checkpoint that are none.
     GarbageCheckpoints(Ppm),
-    /// It does not answer a command.
+    /// A command is neither obeyed nor answered.
     Silence(Ppm),
-    /// It says one thing a hundred times.
+    /// One thing is said a hundred times.
     Floods(Ppm),
 }
 
@@ -48,7 +48,7 @@ const JUMP: usize = 5;
 pub(super) struct Liar {
     honesty: Honesty,
     chance: Chance,
-    /// How many lies it has left: a run of one liar must come to its end, too.
+    /// Number of lies that are left: a run of one liar must come to its end, too.
     left: u32,
 }
 
@@ -68,7 +68,7 @@ impl Liar {
         lies
     }
 
-    /// What is said where this is to be reported.
+    /// The reports that are made where this one is due.
     pub(super) fn says(&mut self, report: Report) -> Vec<Report> {
         let honesty = self.honesty;
         match honesty {
@@ -100,7 +100,7 @@ impl Liar {
         !matches!(ask, Ask::SetMode(_) | Ask::SetSupply(_) | Ask::Announce(_)) && self.lies(rate)
     }
 
-    /// What is stored as a checkpoint.
+    /// The bytes that are stored as a checkpoint.
     pub(super) fn stores(&mut self, image: Vec<u8>) -> Vec<u8> {
         let honesty = self.honesty;
         match honesty {
