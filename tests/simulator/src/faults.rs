@@ -283,8 +283,8 @@ impl Fault {
 fn down(draw: &mut Draw) -> Millis {
     match draw.below(4) {
         0 => draw.between(1, 100),
-        1 | 2 => draw.between(100, 3_000),
-        _ => draw.between(3_000, 12_000),
+        1 | 2 => draw.between(100, 1_500),
+        _ => draw.between(1_500, 8_000),
     }
 }
 
@@ -367,7 +367,7 @@ pub const FAULTS: &[FaultKind] = &[
         threatens: &[Accounts, Progress],
         draw: |d| Fault::Delay {
             worker: d.worker(),
-            lasts: d.between(500, 8_000),
+            lasts: d.between(300, 4_000),
             by: d.between(1, 600),
         },
     },
@@ -416,7 +416,7 @@ pub const FAULTS: &[FaultKind] = &[
         threatens: &[FinishedOnce, Acknowledged],
         draw: |d| Fault::Doubled {
             worker: d.worker(),
-            lasts: d.between(500, 8_000),
+            lasts: d.between(300, 4_000),
             way: if d.one_in(2) { Way::Both } else { one_way(d) },
         },
     },
@@ -425,14 +425,14 @@ pub const FAULTS: &[FaultKind] = &[
         rate: 0.4,
         what: "the disk has no room for the log or for checkpoints",
         threatens: &[DurableFirst, LogGrows, Progress],
-        draw: |d| Fault::LogFull { lasts: d.between(50, 4_000) },
+        draw: |d| Fault::LogFull { lasts: d.between(50, 2_500) },
     },
     FaultKind {
         name: "store-full",
         rate: 0.4,
         what: "the disk has no room for checkpoints",
         threatens: &[NewestCheckpoint, Progress],
-        draw: |d| Fault::StoreFull { lasts: d.between(500, 10_000) },
+        draw: |d| Fault::StoreFull { lasts: d.between(300, 5_000) },
     },
     FaultKind {
         name: "log-error",

@@ -64,8 +64,8 @@ pub struct Condition {
 pub const CONDITIONS: &[Condition] = &[
     Condition { name: "calm", rate: 0.1, what: "nothing goes wrong" },
     Condition { name: "slow-journal", rate: 0.2, what: "each sync of the log takes a drawn time" },
-    Condition { name: "liar", rate: 0.1, what: "a worker lies, in the way that is drawn for it" },
-    Condition { name: "jobs", rate: 0.0, what: "parallel jobs in place of a bag" },
+Condition { name: "liar", rate: 0.1, what: "a worker lies, in the way that is drawn for it" },
+    Condition { name: "jobs", rate: 0.2, what: "parallel jobs in place of a bag" },
     Condition {
         name: "workers-stay",
         rate: 0.5,
@@ -126,9 +126,9 @@ impl Plan {
         let liar = draw.below(workers as u32) as usize;
         let worker = |place: usize, draw: &mut Draw| PlannedWorker {
             worker: worker(seed, place, has_liar && place == liar, draw),
-            comes: draw.between(0, 1_500),
+            comes: draw.between(0, 300),
         };
-        let lost_after = draw.between(800, 3_000);
+        let lost_after = draw.between(700, 3_000);
         Self {
             seed,
             setup,
@@ -136,7 +136,7 @@ impl Plan {
             submissions,
             emulated_us_per_second,
             lost_after,
-            hold: lost_after + draw.between(0, 8_000),
+            hold: lost_after + draw.between(0, 5_000),
             workers_stay: draw.happens(rates.condition("workers-stay")),
             slow_sync: if is_slow { draw.between(1, 150) } else { 0 },
             workers: (0..workers).map(|place| worker(place, &mut draw)).collect(),
@@ -206,6 +206,8 @@ fn lie(draw: &mut Draw) -> Honesty {
 
 /// How often what a worker's machines do fails: each in up to one of ten cases.
 fn rates(draw: &mut Draw) -> WorkerRates {
+    // A hanging process costs as long as it takes until somebody sees that.
+    let hang = if draw.one_in(10) { Ppm::new(30_000) } else { Ppm::ZERO };
     let mut rate = || if draw.one_in(2) { Ppm::new(draw.below(100_000)) } else { Ppm::ZERO };
     WorkerRates {
         create: rate(),
@@ -215,7 +217,7 @@ fn rates(draw: &mut Draw) -> WorkerRates {
         dump: rate(),
         damage: rate(),
         exit: rate(),
-        hang: rate(),
+        hang,
         rot: rate(),
     }
 }
@@ -242,7 +244,7 @@ impl Work for Setup {
 /// everything else hides what comes with one other thing.
 fn faults(seed: u64, workers: usize, rates: &Rates) -> Vec<PlannedFault> {
     let mut swarm = Draw::new(seed, "simulator: kinds", workers);
-    let lasts = swarm.between(4_000, 25_000);
+    let lasts = swarm.between(1_000, 6_000);
     let mut faults = Vec::new();
     for kind in FAULTS {
         let is_in = swarm.one_in(2);

@@ -22,14 +22,16 @@ pub struct Trace {
     line: String,
     wanted: Lines,
     text: String,
+    /// The run's folder, which has another name each time: `RUN` stands for it.
+    folder: String,
 }
 
 impl Trace {
-    /// An empty trace.
+    /// The empty trace of a run in this folder.
     #[must_use]
-    pub fn new(wanted: Lines) -> Self {
+    pub fn new(wanted: Lines, folder: String) -> Self {
         let (hasher, line, text) = (blake3::Hasher::new(), String::new(), String::new());
-        Self { hasher, lines: 0, line, wanted, text }
+        Self { hasher, lines: 0, line, wanted, text, folder }
     }
 
     /// Adds a line: something that happened so many microseconds after the run's start.
@@ -37,6 +39,9 @@ impl Trace {
         self.line.clear();
         // Writing to a string never fails.
         let _ = writeln!(self.line, "{}.{:06} {what}", at_us / 1_000_000, at_us % 1_000_000);
+        if !self.folder.is_empty() && self.line.contains(&self.folder) {
+            self.line = self.line.replace(&self.folder, "RUN");
+        }
         self.hasher.update(self.line.as_bytes());
         self.lines += 1;
         match self.wanted {
@@ -65,11 +70,11 @@ mod tests {
 
     #[test]
     fn the_digest_is_that_of_the_text() {
-        let mut trace = Trace::new(Lines::Kept);
+        let mut trace = Trace::new(Lines::Kept, "/a/folder".to_owned());
         trace.line(1_500_000, format_args!("one"));
-        trace.line(2_000_001, format_args!("two"));
+        trace.line(2_000_001, format_args!("two in /a/folder/run"));
         let (digest, text) = trace.finish();
-        assert_eq!(text, "1.500000 one\n2.000001 two\n");
+        assert_eq!(text, "1.500000 one\n2.000001 two in RUN/run\n");
         assert_eq!(digest, blake3::hash(text.as_bytes()).to_hex().to_string());
     }
 }

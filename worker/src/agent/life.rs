@@ -33,7 +33,7 @@ pub enum End {
     },
     /// The coordinator was away for too long.
     Lost {
-        /// How long nothing was heard.
+        /// Time for which nothing was heard.
         after: Duration,
         /// Why the last attempt failed.
         why: String,

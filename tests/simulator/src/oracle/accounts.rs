@@ -2,36 +2,51 @@
 
 use std::time::Duration;
 
-use dormouse_analysis::{CapacityChecker, Checker};
-use dormouse_model::{Setup, Step};
+use dormouse_analysis::{CapacityChecker, Checker, JobsChecker};
+use dormouse_engine::jobs::Simulation;
+use dormouse_model::Step;
+use dormouse_policies::batch::Config;
 use dormouse_units::Speedup;
 
 use super::Broken;
 use crate::invariant::Invariant;
+use crate::plan::{Plan, Scheduler};
 
 /// How late, in real time, a report may reach the log beside what the world holds up: as for real runs.
 const LATENESS: Duration = Duration::from_secs(1);
 
-/// Checks all steps of a run; `held_up` is the longest for which the world held messages up.
+/// Checks all steps of a run that has ended; `held_up` is the longest for which the world held messages up.
 ///
 /// # Errors
 ///
 /// A rule is broken.
 pub fn accounts(
-    setup: &Setup,
+    plan: &Plan,
     speedup: Speedup,
     held_up: Duration,
     steps: &[Step],
-    has_ended: bool,
 ) -> Result<(), Broken> {
     let lateness = speedup.emulated(LATENESS + held_up);
-    let mut checker = Checker::new(setup, lateness);
-    let mut capacity = CapacityChecker::new(setup);
-    for step in steps {
-        checker.see(step);
-        capacity.see(step);
-    }
-    let found = checker.finish(has_ended).into_iter().chain(capacity.finish()).next();
+    let mut capacity = CapacityChecker::new(&plan.setup);
+    steps.iter().for_each(|step| capacity.see(step));
+    let found = match &plan.scheduler {
+        Scheduler::Bag(_) => {
+            let mut checker = Checker::new(&plan.setup, lateness);
+            steps.iter().for_each(|step| checker.see(step));
+            checker.finish(true)
+        }
+        Scheduler::Jobs(algorithm) => {
+            let processors = plan.setup.space_of_jobs().processors;
+            let simulation = Simulation {
+                checkpoint: plan.setup.checkpoint_of_jobs().cloned(),
+                ..Simulation::new(Config::new(*algorithm, processors), plan.seed)
+            };
+            let mut checker = JobsChecker::new(&simulation, lateness);
+            steps.iter().for_each(|step| checker.see(step));
+            checker.finish(true)
+        }
+    };
+    let found = found.into_iter().chain(capacity.finish()).next();
     found.map_or(Ok(()), |first| {
         let why = format!("step {}: {}", first.seq, first.what);
         Err((Invariant::Accounts, why))

@@ -130,12 +130,22 @@ fn drawn_bag(seed: u64, turn: u64, name: Option<BagSchedulerName>) -> Drawn {
         terms: Terms::default(),
         catalogue,
     };
+    let slowest = |task: &Task| task.runtime.values().max().map_or(0, |span| span.as_micros());
+    let work: u64 = setup.bag.tasks.iter().map(slowest).sum();
+    let boots = setup.catalogue.boot.as_micros() * 2;
     Drawn {
+        emulated_us_per_second: speed(&mut draw, work / 2 + boots),
         setup,
         scheduler: Scheduler::Bag(Box::new(config)),
         submissions: Vec::new(),
-        emulated_us_per_second: draw.between(10, 40) * 1_000_000,
     }
+}
+
+/// Emulated microseconds in a second, so that a run that takes so many of them undisturbed is over in some
+/// seconds: what goes wrong does so in the middle of things, and many runs are played.
+fn speed(draw: &mut Draw, emulated_us: u64) -> u64 {
+    let factor = emulated_us / (draw.between(2_000, 7_000) * 1_000);
+    factor.clamp(10, 100) * 1_000_000
 }
 
 /// Two to six parallel jobs on one machine.
@@ -160,14 +170,15 @@ pub(super) fn jobs(seed: u64) -> Drawn {
             is_cut: false,
         }
     });
-    let submissions = submissions.collect();
+    let submissions: Vec<_> = submissions.collect();
     let checkpointed = draw.one_in(2).then(|| cloud::checkpoint(&mut draw));
     let checkpointed = checkpointed.filter(|it| *it != CheckpointConfig::NONE);
     let setup = Setup::of_jobs(machine, UsageInformation::Exact, seed);
+    let work: u64 = submissions.iter().map(|job| job.runtime.as_micros()).sum();
     Drawn {
+        emulated_us_per_second: speed(&mut draw, submitted * 1_000_000 + work / 2),
         setup: setup.checkpointing_jobs(checkpointed),
         scheduler: Scheduler::Jobs(algorithm),
         submissions,
-        emulated_us_per_second: draw.between(10, 40) * 1_000_000,
     }
 }

@@ -25,7 +25,7 @@ use crate::plan::Plan;
 pub(super) const BEGINNING: u64 = 1_767_225_600_000_000;
 
 /// For how long a worker without tasks may leave a command unanswered: longer than any fault lasts.
-pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(12);
 
 /// What a coordinator's host has, whatever becomes of the coordinator.
 #[derive(Clone, Debug)]

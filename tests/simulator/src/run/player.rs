@@ -360,7 +360,7 @@ impl<'a> Player<'a> {
             oracle.finish()?;
             match speedup(self.plan) {
                 Some(speedup) if !self.plan.has_liar() => {
-                    accounts(&self.plan.setup, speedup, held_up, oracle.steps(), true)
+                    accounts(self.plan, speedup, held_up, oracle.steps())
                 }
                 _ => Ok(()),
             }

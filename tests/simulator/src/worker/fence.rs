@@ -15,7 +15,7 @@ pub(super) struct Fence(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     killed: bool,
-    /// How many stops have not been followed by a continuation yet.
+    /// Number of stops that have not been followed by a continuation yet.
     stops: u32,
     tasks: u64,
     /// Whom to wake, task by task.

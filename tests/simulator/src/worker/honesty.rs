@@ -10,32 +10,36 @@ use serde::{Deserialize, Serialize};
 
 use super::chance::Chance;
 
-/// What a worker does that an honest one does not, each in this part of the cases in which it could.
+/// Lies of a worker, each told in this part of the cases in which it could be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Honesty {
     /// Nothing.
     #[default]
     Honest,
-    /// It says that a task has finished that has just begun, and knows no answer.
+    /// A task is said to have finished that has just begun, without an answer.
     Unworked(Ppm),
-    /// It says that a wrong answer is right.
+    /// A wrong answer is said to be right.
     WrongAnswers(Ppm),
-    /// It reports of VMs and tasks that it never had.
+    /// Things are reported of VMs and tasks that the worker never had.
     Inventions(Ppm),
     /// The numbers of its reports jump, or repeat.
     Miscounts(Ppm),
-    /// What it stores as a checkpoint is none.
+    /// Bytes are stored as a checkpoint that are none.
     GarbageCheckpoints(Ppm),
-    /// It does not answer a command.
+    /// A command is neither obeyed nor answered.
     Silence(Ppm),
-    /// It says one thing a hundred times.
+    /// One thing is said a hundred times.
     Floods(Ppm),
 }
 
 /// The numbers of VMs, tasks and attempts that are invented are below this: some of them exist.
 const INVENTED: usize = 8;
 const FLOOD: usize = 100;
+/// The most lies of a process, and the most commands that one leaves without an answer: each of these
+/// costs a run many minutes.
+const MOST_LIES: u32 = 12;
+const MOST_SILENCES: u32 = 2;
 /// The numbers of reports jump by less than this.
 const JUMP: usize = 5;
 
@@ -44,31 +48,48 @@ const JUMP: usize = 5;
 pub(super) struct Liar {
     honesty: Honesty,
     chance: Chance,
+    /// Number of lies that are left: a run of one liar must come to its end, too.
+    left: u32,
 }
 
 impl Liar {
     pub(super) const fn new(honesty: Honesty, chance: Chance) -> Self {
-        Self { honesty, chance }
+        let left = match honesty {
+            Honesty::Silence(_) => MOST_SILENCES,
+            _ => MOST_LIES,
+        };
+        Self { honesty, chance, left }
     }
 
-    /// What is said where this is to be reported.
+    /// Whether it lies in a case in which it could, at this rate.
+    fn lies(&mut self, rate: Ppm) -> bool {
+        let lies = self.left > 0 && self.chance.happens(rate);
+        self.left -= u32::from(lies);
+        lies
+    }
+
+    /// The reports that are made where this one is due.
     pub(super) fn says(&mut self, report: Report) -> Vec<Report> {
-        match self.honesty {
-            Honesty::Unworked(rate) if self.chance.happens(rate) => {
+        let honesty = self.honesty;
+        match honesty {
+            Honesty::Unworked(rate) => {
                 let finished = match &report.report {
-                    Some(report::Report::TaskStarted(started)) => {
+                    Some(report::Report::TaskStarted(started)) if self.lies(rate) => {
                         Some(unworked(started.task, self.chance.bits()))
                     }
                     _ => None,
                 };
                 std::iter::once(report).chain(finished).collect()
             }
-            Honesty::WrongAnswers(rate) if self.chance.happens(rate) => vec![wrong(report)],
-            Honesty::Inventions(rate) if self.chance.happens(rate) => {
+            Honesty::WrongAnswers(rate) => {
+                let is_end = matches!(report.report, Some(report::Report::TaskFinished(_)));
+                vec![if is_end && self.lies(rate) { wrong(report) } else { report }]
+            }
+            Honesty::Inventions(rate) if self.lies(rate) => {
                 let invented = self.invention();
                 vec![report, invented]
             }
-            Honesty::Floods(rate) if self.chance.happens(rate) => vec![report; FLOOD],
+            Honesty::Floods(rate) if self.lies(rate) => vec![report; FLOOD],
             _ => vec![report],
         }
     }
@@ -76,14 +97,14 @@ impl Liar {
     /// Whether a command is not answered, nor obeyed.
     pub(super) fn ignores(&mut self, ask: &Ask) -> bool {
         let Honesty::Silence(rate) = self.honesty else { return false };
-        !matches!(ask, Ask::SetMode(_) | Ask::SetSupply(_) | Ask::Announce(_))
-            && self.chance.happens(rate)
+        !matches!(ask, Ask::SetMode(_) | Ask::SetSupply(_) | Ask::Announce(_)) && self.lies(rate)
     }
 
-    /// What is stored as a checkpoint.
+    /// The bytes that are stored as a checkpoint.
     pub(super) fn stores(&mut self, image: Vec<u8>) -> Vec<u8> {
-        match self.honesty {
-            Honesty::GarbageCheckpoints(rate) if self.chance.happens(rate) => {
+        let honesty = self.honesty;
+        match honesty {
+            Honesty::GarbageCheckpoints(rate) if self.lies(rate) => {
                 let garbled = |byte: u8| byte ^ self.chance.bits().to_le_bytes()[0];
                 image.into_iter().map(garbled).collect()
             }
@@ -93,13 +114,15 @@ impl Liar {
 
     /// Whether the worker's numbers are to be distrusted at all.
     pub(super) const fn miscounts(&self) -> bool {
-        matches!(self.honesty, Honesty::Miscounts(_))
+        let honesty = self.honesty;
+        matches!(honesty, Honesty::Miscounts(_))
     }
 
     /// The number that is said in place of this one.
     pub(super) fn number(&mut self, first: u64) -> u64 {
-        match self.honesty {
-            Honesty::Miscounts(rate) if self.chance.happens(rate) => {
+        let honesty = self.honesty;
+        match honesty {
+            Honesty::Miscounts(rate) if self.lies(rate) => {
                 let by = self.chance.below(JUMP) as u64;
                 if self.chance.below(2) == 0 { first + by } else { first.saturating_sub(by) }
             }
@@ -109,7 +132,8 @@ impl Liar {
 
     /// Whether a message is sent twice.
     pub(super) fn repeats(&mut self) -> bool {
-        matches!(self.honesty, Honesty::Miscounts(rate) if self.chance.happens(rate))
+        let honesty = self.honesty;
+        matches!(honesty, Honesty::Miscounts(rate) if self.lies(rate))
     }
 
     fn invention(&mut self) -> Report {

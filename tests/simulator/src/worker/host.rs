@@ -21,7 +21,7 @@ use super::{
 };
 use crate::witness::Witness;
 
-/// What all VMs of one life share.
+/// The state that all VMs of one life share.
 #[derive(Debug)]
 pub(super) struct Host<U> {
     pub(super) plan: Arc<WorkerPlan>,
@@ -35,7 +35,7 @@ pub(super) struct Host<U> {
     pub(super) shared: Arc<Shared>,
     pub(super) welcomed: Instant,
     liar: Arc<Mutex<Liar>>,
-    /// How much longer each dump and each restore takes by a fault, in microseconds.
+    /// Time that each dump and each restore takes longer by a fault, in microseconds.
     slower_us: AtomicU64,
     reports: mpsc::UnboundedSender<Report>,
 }
@@ -92,7 +92,7 @@ impl<U: Uplink> Host<U> {
         self.report(Report { report: Some(report) });
     }
 
-    /// How much longer each dump and each restore takes.
+    /// Time that each dump and each restore takes longer.
     pub(super) fn slower(&self) -> Duration {
         Duration::from_micros(self.slower_us.load(Ordering::Relaxed))
     }

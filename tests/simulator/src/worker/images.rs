@@ -23,9 +23,9 @@ use crate::witness::Image;
 
 /// Checkpoints kept of a task.
 const KEPT: usize = 3;
-/// How many older checkpoints are tried where the newest is damaged.
+/// Number of older checkpoints that are tried where the newest is damaged.
 const OLDER: u32 = 2;
-/// How long a transfer may stand still.
+/// Time for which a transfer may stand still.
 const STILL: Duration = Duration::from_secs(60);
 /// Bytes in one chunk: an image has several.
 const CHUNK: usize = 16;

@@ -16,13 +16,13 @@ pub struct WorkerPlan {
     pub memory: u64,
     /// Whether it tells the truth.
     pub honesty: Honesty,
-    /// How often what its machines do fails.
+    /// Rates at which its machines fail.
     pub rates: Rates,
     /// The seed of all its chance.
     pub seed: u64,
 }
 
-/// How often what a machine does fails, each as a part of all times.
+/// Rates at which a machine fails in what it does, each as a part of all times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rates {
     /// A VM can't be made.

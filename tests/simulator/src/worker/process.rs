@@ -28,17 +28,17 @@ use super::{
 };
 use crate::witness::Witness;
 
-/// How long a worker dials before its first welcome.
+/// Time for which a worker dials before its first welcome.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One process of a worker. What its VMs are is gone with it.
 #[derive(Clone, Debug)]
 pub struct SimulatedWorker(Arc<Shared>);
 
-/// What is there of a worker: nothing once it has ended.
+/// The things that a worker has on its host: none once it has ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Leftovers {
-    /// Its VMs.
+    /// The worker's VMs.
     pub vms: usize,
     /// Processes of tasks.
     pub processes: usize,
@@ -46,7 +46,7 @@ pub struct Leftovers {
     pub checkpoints: usize,
 }
 
-/// What all tasks of a process share.
+/// The state that all tasks of a process share.
 #[derive(Debug)]
 pub(super) struct Shared {
     fence: Fence,
@@ -59,7 +59,7 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct State {
     life: Option<WorkerLife>,
-    /// How it ended by itself.
+    /// The reason for which it ended by itself.
     ended: Option<String>,
     vms: BTreeSet<u32>,
     processes: BTreeSet<(TaskId, Attempt)>,
@@ -116,7 +116,7 @@ impl SimulatedWorker {
         self.0.fence.is_killed() || self.0.state().ended.is_some()
     }
 
-    /// How the process ended by itself.
+    /// The reason for which the process ended by itself.
     #[must_use]
     pub fn ended(&self) -> Option<String> {
         self.0.state().ended.clone()
@@ -128,7 +128,7 @@ impl SimulatedWorker {
         self.0.life()
     }
 
-    /// What there is of the worker on its host.
+    /// The things that the worker has on its host.
     #[must_use]
     pub fn left(&self) -> Leftovers {
         let state = self.0.state();

@@ -10,7 +10,7 @@ use crate::agent::{
     vm::Ask,
 };
 
-/// What a command comes to.
+/// The meaning of a command.
 #[derive(Debug)]
 pub(super) enum Reading {
     /// Make a VM.
@@ -38,7 +38,7 @@ pub(super) fn known(
 /// Reads a command of a kind that is known.
 ///
 /// # Errors
-/// It is none of a coordinator that keeps the protocol.
+/// The command is none of a coordinator that keeps the protocol.
 pub(super) fn read(number: u64, command: command::Command) -> Result<Reading> {
     if let Err(why) = bounds::check(&command) {
         tracing::warn!(number, why, "a command is refused");
@@ -62,7 +62,7 @@ pub(super) fn read(number: u64, command: command::Command) -> Result<Reading> {
     Ok(Reading::Ask(vm, ask))
 }
 
-/// What is said of a command that is not obeyed.
+/// The answer to a command that is not obeyed.
 fn refusal(command: &command::Command, why: String) -> Option<Report> {
     match command {
         command::Command::CreateVm(create) => Some(vm_failed(create.vm, why)),
@@ -72,7 +72,7 @@ fn refusal(command: &command::Command, why: String) -> Option<Report> {
     }
 }
 
-/// What is said of a start that is refused, for this reason.
+/// The answer to a start that is refused, for this reason.
 #[must_use]
 pub fn refused(start: &StartTask, why: String) -> Report {
     report(report::Report::TaskFailed(TaskFailed {

@@ -16,7 +16,7 @@ pub trait Machines: Send {
         programs: Vec<Program>,
     ) -> impl Future<Output = Result<Vec<u64>>> + Send + 'static;
 
-    /// What the host did since the welcome; `None` where the kernel does not say.
+    /// The host's doings since the welcome; `None` where the kernel does not say.
     fn load(&self) -> Option<HostLoad>;
 
     /// Whether the host can go on.

@@ -31,7 +31,7 @@ pub enum DialError {
 pub trait Transport: Clone + Debug + Send + Sync + 'static {
     /// A connection on which the coordinator has proved itself.
     type Connection: Send + 'static;
-    /// What the coordinator says in a session.
+    /// The coordinator's messages in a session.
     type Inbound: Stream<Item = Result<ToWorker, Status>> + Send + Unpin;
 
     /// Connects to the coordinator.

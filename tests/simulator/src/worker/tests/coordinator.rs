@@ -49,7 +49,7 @@ struct State {
     seen: usize,
     messages: u64,
     images: BTreeMap<(u32, u32, u32), Vec<u8>>,
-    /// How many times in a row it is away when a checkpoint comes.
+    /// Number of times in a row that it is away when a checkpoint comes.
     away: u32,
 }
 
@@ -70,7 +70,7 @@ impl Coordinator {
         self.inner().away = times;
     }
 
-    /// How many messages have come.
+    /// Number of messages that have come.
     pub(super) fn messages(&self) -> u64 {
         self.inner().messages
     }
@@ -261,7 +261,7 @@ pub(super) fn start(vm: u32, attempt: u32) -> v1::StartTask {
     }
 }
 
-/// What its program is told.
+/// The arguments of its program.
 pub(super) fn arguments() -> Vec<String> {
     let line = format!("vector --memory 10000000B --nonce {NONCE}");
     line.split(' ').map(str::to_owned).collect()

@@ -14,7 +14,7 @@ use crate::{
 };
 
 const SOON: Duration = Duration::from_secs(10);
-/// What things take on a machine beside what they should.
+/// Time that things take on a machine beside what they should.
 const SLACK: Duration = Duration::from_millis(200);
 
 fn created(report: &Report) -> Option<()> {

@@ -10,7 +10,7 @@ use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 pub(super) enum Work {
     /// A process comes to life, from a checkpoint at a place at CRIU or from scratch.
     Birth(Key, Option<OwnedSemaphorePermit>),
-    /// What is being done to an attempt is given up.
+    /// Work on an attempt is given up.
     GivenUp(Key),
     /// CRIU takes hold of a process at this place, which is to be killed then or to go on.
     Seize(Key, OwnedSemaphorePermit),
@@ -50,7 +50,7 @@ impl Work {
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     works: BTreeMap<(Instant, u64), Work>,
-    /// What stands still with the VM, and how long it takes yet.
+    /// Work that stands still with the VM, and the time that it takes yet.
     frozen: Vec<(Duration, Work)>,
     count: u64,
 }

@@ -18,9 +18,9 @@ pub(super) enum Process {
     #[default]
     None,
     Alive,
-    /// It stands still since its dump.
+    /// The process stands still since its dump.
     Still,
-    /// It has ended by itself, with an answer or without.
+    /// The process has ended by itself, with an answer or without.
     Exited {
         has_answer: bool,
     },
@@ -35,9 +35,9 @@ pub(super) struct Pending {
     pub(super) held_at: Option<Time>,
     pub(super) stopped_at: Instant,
     pub(super) dump: Duration,
-    /// How long the task had to stand still for it.
+    /// Time for which the task had to stand still for it.
     pub(super) owed: Option<Duration>,
-    /// How long it stood still, once it runs again.
+    /// Time for which the task stood still, once it runs again.
     pub(super) held: Option<Duration>,
     /// The checkpoint's size, or why the coordinator does not have it.
     pub(super) stored: Result<u64, String>,
@@ -57,11 +57,11 @@ pub(super) struct Attempt {
     pub(super) order: StartTask,
     /// The vCPU of each of its processes.
     pub(super) on: Vec<u32>,
-    /// What is particular to it if it is a parallel job.
+    /// The part that only parallel jobs have.
     pub(super) job: Option<Box<Job>>,
-    /// What of its work it began with.
+    /// Part of its work that it began with.
     pub(super) from: Ppm,
-    /// When it was decided on, on this host's clock.
+    /// Instant at which it was decided on, by this host's clock.
     pub(super) asked: Instant,
     /// The same on its VM's clock, and what that had skipped by then.
     pub(super) began: Time,
@@ -69,13 +69,13 @@ pub(super) struct Attempt {
     pub(super) process: Process,
     /// The checkpoint that it came to life from.
     pub(super) image: Option<Image>,
-    /// How long it has stood still, and since when it does.
+    /// Time for which it has stood still, and since when it does.
     pub(super) stood: Duration,
     pub(super) standing: Option<Instant>,
-    /// How long its VM was frozen under it.
+    /// Time for which its VM was frozen under it.
     pub(super) frozen: Duration,
     pub(super) missed_checkpoints: u32,
-    /// What of its work its last checkpoint was due to hold.
+    /// Part of its work that its last checkpoint was due to hold.
     pub(super) due: Option<Ppm>,
     pub(super) permit: Option<OwnedSemaphorePermit>,
     pub(super) snapshot: Option<Snapshot>,
@@ -83,23 +83,23 @@ pub(super) struct Attempt {
     /// The process ends that much work before it should, or so much later.
     pub(super) ends_early: Option<Span>,
     pub(super) ends_late: Duration,
-    /// Its end comes without an answer.
+    /// The process ends without an answer.
     pub(super) fails: bool,
     pub(super) result: Option<String>,
     /// In how long it should have finished, once that has passed; hibernations included.
     pub(super) promised: Option<Duration>,
     pub(super) after: Option<Span>,
-    /// What it should have done, once that is final.
+    /// Part of its work that it should have done, once that is final.
     pub(super) final_done: Option<Ppm>,
     pub(super) is_killed: bool,
-    /// Its launch is not wanted any more.
+    /// The token that revokes its launch.
     pub(super) revoked: CancellationToken,
     /// All is here for its birth, which waits for the thaw.
     pub(super) waits_for_thaw: bool,
 }
 
 impl Attempt {
-    /// It stands still since its checkpoint, and has done nothing since.
+    /// Whether it stands still since its checkpoint, and has done nothing since.
     pub(super) fn is_kept(&self) -> bool {
         self.process == Process::Still && self.pending.as_ref().is_some_and(|p| p.held.is_none())
     }

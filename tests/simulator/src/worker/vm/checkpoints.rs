@@ -16,7 +16,7 @@ use super::{
 };
 use crate::worker::uplink::Uplink;
 
-/// How long CRIU takes to get hold of a process, and to dump it, usually.
+/// Time that CRIU takes to get hold of a process, and to dump it, usually.
 const SEIZE: Duration = Duration::from_millis(2);
 const DUMP: Duration = Duration::from_millis(20);
 

@@ -13,9 +13,9 @@ use super::{
 };
 use crate::worker::uplink::Uplink;
 
-/// How long what is being done takes to be given up.
+/// Time that work under way takes to be given up.
 const GIVE_UP: Duration = Duration::from_millis(1);
-/// How long the processes of a VM take to be killed.
+/// Time that the processes of a VM take to be killed.
 const KILL_ALL: Duration = Duration::from_millis(2);
 
 /// Whether it may take its time.
@@ -134,7 +134,7 @@ impl<U: Uplink> Owner<U> {
         });
     }
 
-    /// What was under way has come to its end.
+    /// Hears that work under way has come to its end.
     pub(super) fn come(&mut self, work: Work) {
         match work {
             Work::Birth(key, permit) => self.born(key, permit),

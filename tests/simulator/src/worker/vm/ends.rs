@@ -18,7 +18,7 @@ use super::{
 };
 use crate::worker::uplink::Uplink;
 
-/// How long a killed process takes to be seen gone, usually.
+/// Time that a killed process takes to be seen gone, usually.
 const DEATH: Duration = Duration::from_millis(2);
 
 impl<U: Uplink> Owner<U> {
@@ -190,7 +190,7 @@ impl<U: Uplink> Owner<U> {
         }));
     }
 
-    /// What an attempt that ends now was promised and got.
+    /// The ledger of an attempt that ends now.
     fn ledger_of(&self, attempt: &Attempt, finished: bool) -> Ledger {
         let frozen = attempt.frozen + self.frozen_at.map_or(Duration::ZERO, |at| at.elapsed());
         let took = attempt.asked.elapsed().saturating_sub(frozen);

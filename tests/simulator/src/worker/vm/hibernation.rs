@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::{launches::micros, owner::Owner};
 use crate::worker::uplink::Uplink;
 
-/// How long the groups of a VM take to be frozen, or thawed, usually.
+/// Time that the groups of a VM take to be frozen, or thawed, usually.
 const FREEZE: Duration = Duration::from_millis(3);
 
 impl<U: Uplink> Owner<U> {

@@ -23,27 +23,27 @@ use super::{
 };
 use crate::worker::uplink::Uplink;
 
-/// How long CRIU takes to dump all processes of a job, usually.
+/// Time that CRIU takes to dump all processes of a job, usually.
 const DUMP: Duration = Duration::from_millis(40);
-/// How soon a job is looked at again at the soonest.
+/// Time after which a job is looked at again at the soonest.
 const SHORTEST: Duration = Duration::from_millis(2);
 /// The agent's `FORESEEN`: an end is reported at most so long before it is due.
 const FORESEEN: Duration = Duration::from_millis(60);
 
-/// What is particular to a parallel job.
+/// The part of an attempt that only parallel jobs have.
 #[derive(Debug, Default)]
 pub(super) struct Job {
     /// At which parts of its work it is yet to be checkpointed, the last first.
     points: Vec<Ppm>,
     moving: Option<Move>,
-    /// When its last move was decided, in the reference's time.
+    /// Time at which its last move was decided, in the reference.
     left_at: Duration,
     asked_to_leave: Option<Instant>,
-    /// When it should be over, once it is.
+    /// Time at which it should be over, once it is.
     pub(super) due: Option<Due>,
     /// Since when it stands still for a checkpoint in the reference, on the run's clock.
     pub(super) held_at: Option<Time>,
-    /// When it goes on, while it stands still for a checkpoint.
+    /// Instant at which it goes on, while it stands still for a checkpoint.
     pub(super) goes_on_at: Option<Instant>,
 }
 
@@ -165,12 +165,12 @@ impl<U: Uplink> Owner<U> {
         true
     }
 
-    /// What of its work a job should have done. Time must have gone on to now.
+    /// Part of its work that a job should have done. Time must have gone on to now.
     pub(super) fn job_done(&self, key: Key) -> Ppm {
         self.pace.part_done(key).map_or(Ppm::ONE, Ppm::new)
     }
 
-    /// When jobs are to be looked at, if there are any.
+    /// Instant at which jobs are to be looked at, if there are any.
     pub(super) fn jobs_wake_at(&mut self) -> Option<Instant> {
         let now = Instant::now();
         let mut next: Option<Instant> = None;
@@ -269,13 +269,13 @@ impl<U: Uplink> Owner<U> {
         }
     }
 
-    /// What a checkpoint costs, in the whole microseconds in which it is reported.
+    /// The cost of a checkpoint, in the whole microseconds in which it is reported.
     fn real_cost(&self, attempt: &Attempt) -> Duration {
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
         Duration::from_micros(micros(self.host.speedup.real(cost)))
     }
 
-    /// It should not any more.
+    /// A job should not stand still for its checkpoint any more.
     pub(super) fn release_job(&mut self, key: Key) {
         if self.job(key).is_some() {
             let at = self.pace.decided(&Asked::now());
@@ -387,7 +387,7 @@ impl<U: Uplink> Owner<U> {
         }
     }
 
-    /// It is this job's turn at CRIU, to go elsewhere.
+    /// The job's turn at CRIU has come, to go elsewhere.
     pub(super) fn take_leave_turn(&mut self, key: Key, permit: OwnedSemaphorePermit) {
         if self.lives.phase(key) != Some(Phase::Dumping) {
             return;
@@ -507,7 +507,7 @@ impl<U: Uplink> Owner<U> {
         }
     }
 
-    /// What a job was due and got.
+    /// The account of a job that ends now.
     pub(super) fn job_account(&self, attempt: &Attempt) -> Option<JobAccount> {
         let job = attempt.job.as_ref()?;
         let core = Ppm::new(self.core_ppm.unwrap_or(1_000_000));

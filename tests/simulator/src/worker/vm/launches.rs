@@ -14,12 +14,12 @@ use super::{
 };
 use crate::worker::{host::vm_id, uplink::Uplink};
 
-/// How long a birth takes, and a restore, usually.
+/// Time that a birth takes, and a restore, usually.
 const BIRTH: Duration = Duration::from_millis(4);
 const RESTORE: Duration = Duration::from_millis(30);
-/// How long a process lives that hangs, or ends too soon, at most, usually.
+/// Time for which a process lives that hangs, or ends too soon, usually.
 const DOOMED: Duration = Duration::from_millis(100);
-/// How much earlier or later than it should a process ends, usually.
+/// Time by which a process ends earlier or later than it should, usually.
 const OFF: Duration = Duration::from_millis(2);
 
 impl<U: Uplink> Owner<U> {
@@ -81,7 +81,7 @@ impl<U: Uplink> Owner<U> {
         self.begin_birth(key, Some(permit));
     }
 
-    /// What waited for the thaw goes on.
+    /// Goes on with the births that waited for the thaw.
     pub(super) fn births_go_on(&mut self) {
         let waits = self.attempts.iter().filter(|attempt| attempt.waits_for_thaw);
         for key in waits.map(|attempt| attempt.key).collect::<Vec<_>>() {
@@ -159,7 +159,7 @@ impl<U: Uplink> Owner<U> {
         self.happen(Event::Launched(key, Ok(Came::Alive)));
     }
 
-    /// What becomes of a process that is born.
+    /// Draws the fate of a process that is born.
     fn fate(&mut self) -> Fate {
         let rates = self.host.plan.rates;
         let off = self.chance.time(OFF);
@@ -175,7 +175,7 @@ impl<U: Uplink> Owner<U> {
         Fate { ends_early: early, ends_late: late, fails, doomed }
     }
 
-    /// It has come to life.
+    /// Reports an attempt that has come to life.
     pub(super) fn began(&mut self, key: Key) {
         if self.job_lives(key) {
             return;
@@ -208,7 +208,7 @@ impl<U: Uplink> Owner<U> {
         self.say_credits();
     }
 
-    /// Where it is, by its processes, in the words of the wire.
+    /// The seats of an attempt's processes, in the words of the wire.
     pub(super) fn told_seats(&self, key: Key) -> Seats {
         let vcpus = self.seen(key).map(|attempt| attempt.on.clone()).unwrap_or_default();
         let seat = self.lives.slots().all_of(key).first().copied();
@@ -219,7 +219,7 @@ impl<U: Uplink> Owner<U> {
         Seats { tier: tier.into(), vcpus }
     }
 
-    /// What is being brought to life is no longer wanted.
+    /// Gives up the launch of an attempt that is no longer wanted.
     pub(super) fn revoke(&mut self, key: Key) {
         let Some(attempt) = self.seen(key) else { return };
         attempt.revoked.cancel();
@@ -227,7 +227,7 @@ impl<U: Uplink> Owner<U> {
         self.agenda.add(Duration::ZERO, Work::GivenUp(key));
     }
 
-    /// What was being done to an attempt has been given up.
+    /// Hears that work on an attempt has been given up.
     pub(super) fn given_up(&mut self, key: Key) {
         let why = "it is not wanted any more".to_owned();
         match self.lives.phase(key) {
@@ -241,14 +241,14 @@ impl<U: Uplink> Owner<U> {
     }
 }
 
-/// What becomes of a process.
+/// The fate of a process.
 struct Fate {
-    /// It ends that much work before it should, or so much later.
+    /// The process ends that much work before it should, or so much later.
     ends_early: Option<Span>,
     ends_late: Duration,
-    /// Its end comes without an answer.
+    /// The process ends without an answer.
     fails: bool,
-    /// It hangs, or ends, long before its time.
+    /// The process hangs, or ends, long before its time.
     doomed: Option<(Duration, bool)>,
 }
 

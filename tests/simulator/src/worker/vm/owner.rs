@@ -18,22 +18,22 @@ use tokio_util::sync::CancellationToken;
 use super::{agenda::Agenda, attempt::Attempt};
 use crate::worker::{chance::Chance, host::Host, uplink::Uplink};
 
-/// How long a killed process may take to be gone.
+/// Time that a killed process may take to be gone.
 const KILL: Duration = Duration::from_secs(10);
-/// How long it takes to make a VM, usually.
+/// Time that it takes to make a VM, usually.
 const MAKE: Duration = Duration::from_millis(5);
 
-/// What comes to an owner: commands, and what its transfers and turns have come to.
+/// Messages to an owner: commands, and the ends of its transfers and waits.
 #[derive(Debug)]
 pub(in crate::worker) enum Message {
     Ask(Ask, Asked),
     /// The checkpoint from which an attempt is to go on is here, if there is one.
     Brought(Key, Result<(), String>),
-    /// It is this attempt's turn at CRIU, to be restored.
+    /// The attempt's turn at CRIU has come, to be restored.
     BirthTurn(Key, OwnedSemaphorePermit),
-    /// It is this attempt's turn at CRIU, to be dumped.
+    /// The attempt's turn at CRIU has come, to be dumped.
     DumpTurn(Key, OwnedSemaphorePermit),
-    /// It is this job's turn at CRIU, to go elsewhere.
+    /// The job's turn at CRIU has come, to go elsewhere.
     LeaveTurn(Key, OwnedSemaphorePermit),
     /// The coordinator has the checkpoint of this number (its size), or has not.
     Stored(Key, u32, Result<u64, String>),
@@ -50,28 +50,28 @@ pub(super) struct Owner<U> {
     pub(super) two_tier: bool,
     /// The share of a host core that a vCPU is, where jobs may run.
     pub(super) core_ppm: Option<u32>,
-    /// What should be of jobs.
+    /// The reference of jobs.
     pub(super) pace: Pace,
-    /// What should be of tasks: who sits where, and how far each should be by now.
+    /// The reference of tasks: who sits where, and how far each should be by now.
     pub(super) model: Model,
     pub(super) clock: VmClock,
-    /// Where each attempt is in its life, and who is where.
+    /// The lives of the attempts, and who is where.
     pub(super) lives: Lives,
     pub(super) made: Instant,
     pub(super) attempts: Vec<Attempt>,
     pub(super) agenda: Agenda,
     pub(super) chance: Chance,
     pub(super) tell: mpsc::UnboundedSender<Message>,
-    /// What the lives want done, in this order.
+    /// Effects that the lives want, in this order.
     pub(super) to_do: VecDeque<Effect>,
-    /// What is to be done before that: what is being done has led to it.
+    /// Effects that come before those: what is being done has led to them.
     pub(super) fresh: Vec<Effect>,
     pub(super) is_doing: bool,
-    /// When what is obeyed was asked.
+    /// Times of the command that is obeyed.
     pub(super) commanded: Asked,
     /// Nothing may begin: the VM is frozen, or about to be.
     pub(super) is_shut: bool,
-    /// How many processes CRIU holds.
+    /// Number of processes that CRIU holds.
     pub(super) held: u32,
     pub(super) frozen_at: Option<Instant>,
     /// The CPU time of the attempts that are over, in microseconds.

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::worker::uplink::Uplink;
 
-/// How soon it is looked at again at the soonest.
+/// Time after which it is looked at again at the soonest.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 impl<U: Uplink> Owner<U> {
@@ -52,7 +52,7 @@ impl<U: Uplink> Owner<U> {
         }
     }
 
-    /// When the model, or a process that follows it, wants to be looked at.
+    /// Instant at which the model, or a process that follows it, wants to be looked at.
     pub(super) fn model_wakes_at(&mut self) -> Option<Instant> {
         let next = self.model.next_at().map(|at| Instant::from_std(self.clock.instant_of(at)));
         let ends = self.attempts.iter().filter_map(|attempt| {
@@ -93,7 +93,7 @@ impl<U: Uplink> Owner<U> {
         self.happen(Event::TimeHasCome(key));
     }
 
-    /// What an attempt should have done by now. Time must have been passed.
+    /// Part of its work that an attempt should have done by now. Time must have been passed.
     pub(super) fn done(&self, key: Key) -> Ppm {
         let done_of = |attempt: &Attempt| attempt.final_done;
         if let Some(done) = self.seen(key).and_then(done_of) {
@@ -151,7 +151,7 @@ impl<U: Uplink> Owner<U> {
     }
 }
 
-/// How much of its work a process has done when it ends too early.
+/// Work that a process has done when it ends too early.
 fn end_of(attempt: &Attempt) -> Option<Span> {
     if attempt.job.is_some() {
         return None;

@@ -25,7 +25,7 @@ impl<U: Uplink> Owner<U> {
         self.happen(Event::Stop { key, keep: stop.keep });
     }
 
-    /// What is kept of the work of an attempt, and the checkpoint that keeps it.
+    /// The part of an attempt's work that is kept, and the checkpoint that keeps it.
     pub(super) fn kept_of(&self, attempt: &Attempt, kept: Kept) -> (u32, Option<u32>) {
         match (kept, &attempt.pending) {
             (Kept::Checkpoint(number), Some(pending)) => (pending.image.done.get(), Some(number)),
@@ -60,7 +60,7 @@ impl<U: Uplink> Owner<U> {
         }
     }
 
-    /// What a vCPU is has changed, and with it what those on it are promised.
+    /// Gives a vCPU another share of a core, and those on it another promise.
     pub(super) fn set_supply(&mut self, set: SetSupply, asked: &Asked) {
         let now = self.pass();
         let since = if self.lives.is_frozen() { now } else { self.clock.decided(asked) };
