@@ -74,6 +74,8 @@ impl Region {
     /// Memory for so many ranks, to be shared with all processes forked from now on, in which the blocks
     /// of work of the first phases are kept.
     pub(super) fn new(ranks: usize, told: u32) -> io::Result<Self> {
+        // Miri has one process, and private memory alone.
+        let sharing = if cfg!(miri) { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
         #[expect(unsafe_code, reason = "the standard library has no mmap")]
         // SAFETY: a new mapping at an address of the kernel's choice; arguments are in range.
         let address = unsafe {
@@ -81,7 +83,7 @@ impl Region {
                 std::ptr::null_mut(),
                 Self::bytes(ranks, told),
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+                sharing | libc::MAP_ANONYMOUS,
                 -1,
                 0,
             )
