@@ -64,7 +64,7 @@ pub struct Condition {
 pub const CONDITIONS: &[Condition] = &[
     Condition { name: "calm", rate: 0.1, what: "nothing goes wrong" },
     Condition { name: "slow-journal", rate: 0.2, what: "each sync of the log takes a drawn time" },
-Condition { name: "liar", rate: 0.1, what: "a worker lies, in the way that is drawn for it" },
+    Condition { name: "liar", rate: 0.1, what: "a worker lies, in the way that is drawn for it" },
     Condition { name: "jobs", rate: 0.2, what: "parallel jobs in place of a bag" },
     Condition {
         name: "workers-stay",

@@ -64,7 +64,8 @@ impl Playground {
             });
             let witness = Witness::default();
             let oracle = Oracle::new(make, witness.clone());
-            let stage = Stage::new(Trace::new(self.lines, folder.path().display().to_string()), oracle);
+            let stage =
+                Stage::new(Trace::new(self.lines, folder.path().display().to_string()), oracle);
             let player = Player::new(plan, stage.clone(), witness, folder.path());
             let played = player.play().await;
             Ok(outcome(plan, &stage, played))

@@ -241,7 +241,8 @@ impl Stage {
     /// The digest of the trace, and its text if it was kept. The stage is of no more use.
     #[must_use]
     pub fn finish(&self) -> (String, String, u64) {
-        let trace = std::mem::replace(&mut self.inner().trace, Trace::new(Lines::Digested, String::new()));
+        let trace =
+            std::mem::replace(&mut self.inner().trace, Trace::new(Lines::Digested, String::new()));
         let lines = trace.lines();
         let (digest, text) = trace.finish();
         (digest, text, lines)
