@@ -131,7 +131,8 @@ impl<U: Uplink> Owner<U> {
         let from = from.map(|from| CheckpointSeq::new(from.checkpoint));
         self.host.shared.process_began(key);
         self.host.witness().began(self.host.whose(), vm_id(self.id), key.0, key.1, from);
-        if let Some(image) = image {
+        // A job that is moved goes on within its attempt, of which the log says nothing.
+        if let Some(image) = image.filter(|_| !moving) {
             self.host.witness().restored(key.0, key.1, image);
         }
         let Some(attempt) = self.attempt(key) else { return };
