@@ -53,6 +53,7 @@ pub const TARGETS: [Target; 24] = [
 ///
 /// The input shows a fault; or there is no such target.
 pub fn run(name: &str, input: &[u8]) {
-    let (_, target) = TARGETS.iter().find(|(known, _)| *known == name).expect("a target of the list");
+    let (_, target) =
+        TARGETS.iter().find(|(known, _)| *known == name).expect("a target of the list");
     target(input);
 }

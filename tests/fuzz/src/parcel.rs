@@ -40,7 +40,10 @@ pub(crate) fn parcel(bytes: &[u8]) {
         return receive(bytes, &expected(1, 1, "vector"));
     };
     let (sequence, attempt) = (manifest.sequence, manifest.progress.attempt);
-    receive(&sealed, &Expected { task: manifest.task, ..expected(sequence, attempt, &manifest.program) });
+    receive(
+        &sealed,
+        &Expected { task: manifest.task, ..expected(sequence, attempt, &manifest.program) },
+    );
 }
 
 fn expected(sequence: u64, attempt: u32, program: &str) -> Expected {

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use dormouse_cloud::{
-    Availability, BUILT_IN, PlacementRule, PriceQuery, PriceStatistics, built_in, looks_like_prices,
-    read_acts, read_advisor, read_prices, read_types,
+    Availability, BUILT_IN, PlacementRule, PriceQuery, PriceStatistics, built_in,
+    looks_like_prices, read_acts, read_advisor, read_prices, read_types,
 };
 use dormouse_fit::{By, Curve, LifeQuery, looks_like_lifetimes, read_lifetimes};
 use dormouse_input::{Chosen, Moment, Source, written};
