@@ -23,20 +23,19 @@ const LIVE: [&str; 2] =
     [include_str!("../logs/live-bag.jsonl"), include_str!("../logs/live-jobs.jsonl")];
 
 /// All logs in lines; those of the experiments are made by this version.
-static LOGS: LazyLock<Vec<Vec<Value>>> = LazyLock::new(|| {
-    let read = |line: &str| serde_json::from_str(line).expect("the log is right");
-    let live = LIVE.map(|text| text.lines().map(read).collect());
+static LOGS: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| {
+    let live = LIVE.map(|text| text.lines().map(str::to_owned).collect());
     EXPERIMENTS.map(lines_of).into_iter().chain(live).collect()
 });
 
 /// Runs an experiment and returns the lines of its log.
-fn lines_of(text: &str) -> Vec<Value> {
+fn lines_of(text: &str) -> Vec<String> {
     let experiment = of_text("fuzz.toml", text).expect("the experiment is right");
     let scheduler = experiment.scheduler().expect("it has a plan");
     let header = Header::new(Mode::Virtual, "dormouse run fuzz".to_owned(), experiment);
-    let mut lines = vec![serde_json::to_value(&header).expect("a header is written")];
+    let mut lines = vec![serde_json::to_string(&header).expect("a header is written")];
     virtual_run(&header.experiment, scheduler, |step| {
-        lines.push(serde_json::to_value(step).expect("a step is written"));
+        lines.push(serde_json::to_string(step).expect("a step is written"));
     })
     .expect("it comes to its end");
     lines
@@ -81,15 +80,12 @@ fn changed_log(bytes: &[u8], from: usize) -> Option<Vec<u8>> {
         let [line, high, low, change] = *edit;
         let count = lines.len() - from;
         let line = &mut lines[from + usize::from(line) % count];
-        let leaves = leaves(line);
-        let at = usize::from(u16::from_be_bytes([high, low])) % leaves.max(1);
-        edit_leaf(line, &mut { at }, change);
+        let mut value: Value = serde_json::from_str(line).expect("the log is JSON");
+        let mut at = usize::from(u16::from_be_bytes([high, low])) % leaves(&value).max(1);
+        edit_leaf(&mut value, &mut at, change);
+        *line = value.to_string();
     }
-    let mut text = Vec::new();
-    for line in lines {
-        text.extend(line.to_string().bytes().chain(*b"\n"));
-    }
-    Some(text)
+    Some((lines.join("\n") + "\n").into_bytes())
 }
 
 /// The number of values without parts, empty lists and tables among them.
@@ -108,9 +104,9 @@ fn edit_leaf(value: &mut Value, at: &mut usize, change: u8) -> bool {
             if *at == 0 && change >= 250 {
                 let last = list.last().cloned();
                 if change % 2 == 0 {
-                    list.extend(last)
+                    list.extend(last);
                 } else {
-                    list.truncate(list.len() - 1)
+                    list.truncate(list.len() - 1);
                 }
                 return true;
             }
