@@ -1,11 +1,11 @@
 //! Dilated time: what time it is in the emulation, and when to wake the run.
 
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
 
 use dormouse_units::{Speedup, Time};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::message::ConductorMsg;
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_analysis::{Evidence, LATEST, LiveFacts};
 use dormouse_engine::Run;
@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tracing::debug_span;
 use tracing::field::Empty;
 
@@ -170,7 +171,7 @@ impl ConductorState {
             return;
         }
         let hold_real_us = outage::micros(hold);
-        let (shows, unix_us) = (self.clock.now(), outage::unix_us());
+        let (shows, unix_us) = (self.clock.now(), self.plan.world.wall.unix_us());
         self.feed(self.last, Event::Clock { shows, unix_us, hold_real_us });
     }
 
@@ -401,7 +402,8 @@ impl Actor for Conductor {
         let (alarm, _) = args.runtime.spawn(alarm).await??;
         let speedup = args.plan.speedup;
         let anchor = args.anchor.filter(|_| !jobs::waits_for_machine(&args.run));
-        let back = anchor.map(|anchor| anchor.back(args.last, outage::unix_us(), speedup));
+        let back =
+            anchor.map(|anchor| anchor.back(args.last, args.plan.world.wall.unix_us(), speedup));
         let back = back.unwrap_or(Back::unknown(args.last));
         let clock = DilatedClock::standing(speedup, args.last);
         args.vitals.shows(clock.clone());
@@ -418,6 +420,7 @@ impl Actor for Conductor {
             speedup,
             answer_seed,
             metadata: args.plan.metadata,
+            wall: args.plan.world.wall.clone(),
         };
         let all = args.run.provider().vms();
         let host_of_vm = all.map(|(id, vm)| (id, vm.host)).collect();

@@ -8,8 +8,9 @@ use dormouse_proto::{Deadline, v1};
 use dormouse_units::{Attempt, HostId, TaskId};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::api::{Api, chunk, refused};
+use crate::api::Api;
 use crate::contents::{Contents, Refused, digest_of, digests};
+use crate::desk::{Inbound, chunk, refused};
 use crate::given::Given;
 use crate::transfers::{Parcel, STALL};
 
@@ -23,10 +24,10 @@ impl v1::content_store_server::ContentStore for Api {
     ) -> Result<Response<v1::Contents>, Status> {
         let host = self.host_of(&request)?;
         let asked = digests(&request.get_ref().digests)?;
-        let _turn = self.transfers.turn(host).await?;
-        let contents = Arc::clone(self.store.contents());
+        let _turn = self.desk.transfers.turn(host).await?;
+        let contents = Arc::clone(self.desk.store.contents());
         let look = move || lacking(&contents, asked);
-        let lacking = self.transfers.blocking(look).await?;
+        let lacking = self.desk.transfers.blocking(look).await?;
         let digests = lacking.iter().map(|digest| digest.as_bytes().to_vec().into()).collect();
         Ok(Response::new(v1::Contents { digests }))
     }
@@ -44,7 +45,7 @@ impl v1::content_store_server::ContentStore for Api {
         })?;
         let digest = self.check_content(&of)?;
         let whose = (TaskId::new(of.task), Attempt::new(of.attempt));
-        self.assignments.may_send(host, whose, of.bytes).map_err(refused)?;
+        self.desk.assignments.may_send(host, whose, of.bytes).map_err(refused)?;
         self.store_content(host, (digest, of.bytes), (chunks, first)).await
     }
 
@@ -57,29 +58,29 @@ impl v1::content_store_server::ContentStore for Api {
         let digest = self.check_content(&of)?;
         let task = TaskId::new(of.task);
         let name = digest.to_hex();
-        let is_input = self.assignments.is_input(host, task, &name).map_err(refused)?;
-        let turn = self.transfers.turn(host).await?;
-        let contents = Arc::clone(self.store.contents());
+        let is_input = self.desk.assignments.is_input(host, task, &name).map_err(refused)?;
+        let turn = self.desk.transfers.turn(host).await?;
+        let contents = Arc::clone(self.desk.store.contents());
         let number = of.task;
         let open = move || {
             let may = is_input || contents.is_of_checkpoint(number, &digest)?;
             if may { contents.open_content(&digest).map(Some) } else { Ok(None) }
         };
-        let Some(file) = self.transfers.blocking(open).await? else {
+        let Some(file) = self.desk.transfers.blocking(open).await? else {
             return Err(refused(format!(
                 "{host} may not have the content {name}: it is no input of {task} and in no checkpoint of it"
             )));
         };
-        let contents = Arc::clone(self.store.contents());
+        let contents = Arc::clone(self.desk.store.contents());
         let parcel = GivenContent { contents, digest, first: Some(of), hasher: Hasher::new() };
-        Ok(Response::new(self.transfers.give(parcel, file, turn, (STALL, Deadline::begin()))))
+        Ok(Response::new(self.desk.transfers.give(parcel, file, turn, (STALL, Deadline::begin()))))
     }
 }
 
 impl Api {
     fn check_content(&self, of: &v1::ContentRef) -> Result<Hash, Status> {
-        if of.run != self.run {
-            let why = format!("this is run {}, not {}", self.run, of.run);
+        if of.run != self.desk.run {
+            let why = format!("this is run {}, not {}", self.desk.run, of.run);
             return Err(Status::failed_precondition(why));
         }
         digest_of(&of.digest)
@@ -90,26 +91,26 @@ impl Api {
         &self,
         host: HostId,
         (digest, length): (Hash, u64),
-        (mut chunks, first): (Streaming<v1::ContentChunk>, v1::ContentChunk),
+        (mut chunks, first): (impl Inbound<v1::ContentChunk>, v1::ContentChunk),
     ) -> Result<Response<v1::ContentReceipt>, Status> {
-        let _turn = self.transfers.turn(host).await?;
-        let contents = Arc::clone(self.store.contents());
+        let _turn = self.desk.transfers.turn(host).await?;
+        let contents = Arc::clone(self.desk.store.contents());
         let receive = move || contents.receive(digest, length);
-        let mut incoming = self.transfers.blocking(receive).await?;
+        let mut incoming = self.desk.transfers.blocking(receive).await?;
         let (mut next, mut bytes, deadline) = (Some(first), 0, Deadline::begin());
         while let Some(v1::ContentChunk { data, .. }) = next {
             bytes += data.len() as u64;
             let write = move || Ok(incoming.write(&data).map(|()| incoming));
-            incoming = self.transfers.blocking(write).await?.map_err(status)?;
+            incoming = self.desk.transfers.blocking(write).await?.map_err(status)?;
             let left = deadline.left(bytes);
             if left.is_zero() {
                 return Err(Status::deadline_exceeded(deadline.missed(bytes)));
             }
             next = chunk(&mut chunks, left.min(STALL)).await?;
         }
-        let contents = Arc::clone(self.store.contents());
+        let contents = Arc::clone(self.desk.store.contents());
         let finish = move || Ok(contents.finish(incoming));
-        let bytes = self.transfers.blocking(finish).await?.map_err(status)?;
+        let bytes = self.desk.transfers.blocking(finish).await?.map_err(status)?;
         Ok(Response::new(v1::ContentReceipt { bytes }))
     }
 }
@@ -160,7 +161,8 @@ impl Parcel for GivenContent {
             return Ok(());
         }
         let Self { contents, digest, .. } = self;
-        tokio::task::spawn_blocking(move || {
+        let threads = contents.world().threads.clone();
+        threads.begin(move || {
             if let Err(error) = contents.drop_damaged(&digest) {
                 tracing::warn!(%digest, %error, "a damaged content can't be removed");
             }

@@ -9,7 +9,7 @@ use tonic::Status;
 
 /// What is given to a peer. A turn that it keeps it has until whoever reads it has let it go.
 #[derive(Debug)]
-pub(crate) struct Given<T> {
+pub struct Given<T> {
     items: mpsc::Receiver<T>,
     /// Said before the items end: whether they are all.
     end: oneshot::Receiver<Result<(), Status>>,

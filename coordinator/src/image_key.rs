@@ -9,6 +9,7 @@ use std::path::Path;
 use dormouse_identity::write_private;
 
 use crate::CoordinatorError;
+use crate::world::Chance;
 
 /// Name of the key's file in the output folder; only its owner can read it.
 const FILE: &str = "image-key";
@@ -21,14 +22,18 @@ pub(crate) struct ImageKey(Vec<u8>);
 impl ImageKey {
     /// The key of the run in this folder: a new one, or where the run `goes_on` that by which its
     /// checkpoints are sealed. Of a run that had none what is stored can't be restored any more.
-    pub(crate) fn of_run(out: &Path, goes_on: bool) -> Result<Self, CoordinatorError> {
+    pub(crate) fn of_run(
+        out: &Path,
+        goes_on: bool,
+        chance: &Chance,
+    ) -> Result<Self, CoordinatorError> {
         let path = out.join(FILE);
         let made = || match goes_on {
             true => match read(&path)? {
                 Some(kept) => Ok(kept),
-                None => make(&path),
+                None => make(&path, chance),
             },
-            false => make(&path),
+            false => make(&path, chance),
         };
         made().map(Self).map_err(|source| CoordinatorError::Output { path: path.clone(), source })
     }
@@ -68,9 +73,9 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// A new key, kept there.
-fn make(path: &Path) -> io::Result<Vec<u8>> {
+fn make(path: &Path, chance: &Chance) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; BYTES];
-    getrandom::fill(&mut bytes)?;
+    chance.fill(&mut bytes)?;
     write_private(path, &bytes)?;
     Ok(bytes)
 }
@@ -84,7 +89,9 @@ mod tests {
     #[test]
     fn a_run_that_goes_on_has_the_same_key_and_another_run_has_not() {
         let dir = tempfile::tempdir().expect("a folder");
-        let key = |goes_on| ImageKey::of_run(dir.path(), goes_on).expect("a key").bytes();
+        let key = |goes_on| {
+            ImageKey::of_run(dir.path(), goes_on, &Chance::System).expect("a key").bytes()
+        };
         let first = key(true);
         assert_eq!((first.len(), key(true) == first), (BYTES, true));
         let mode = fs::metadata(dir.path().join(FILE)).expect("its file").mode();

@@ -5,7 +5,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_log::{Chain, LogError, LogWriter};
 use dormouse_model::Step;
@@ -13,9 +13,11 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tracing::{Span, debug_span};
 
 use crate::punctuality::Punctuality;
+use crate::world::Threads;
 use crate::{CoordinatorError, NEWS, SPANS};
 
 /// How often it is looked whether a full disk has room again, and for how long at most.
@@ -87,6 +89,8 @@ pub(crate) struct JournalArgs {
     pub(crate) durable: watch::Sender<u64>,
     pub(crate) punctuality: Arc<Punctuality>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
+    /// Where it writes.
+    pub(crate) threads: Threads,
     /// The run, for whoever traces it.
     pub(crate) span: Span,
 }
@@ -109,6 +113,7 @@ pub(crate) struct JournalState {
     full_since: Option<Instant>,
     /// It waits until it looks for room again.
     waits_for_room: bool,
+    threads: Threads,
     span: Span,
 }
 
@@ -133,13 +138,14 @@ impl JournalState {
         let myself = myself.clone();
         let steps = batch.steps.len();
         let span = debug_span!(target: SPANS, parent: &self.span, "write", steps);
-        let writing = tokio::task::spawn_blocking(move || {
+        let threads = self.threads.clone();
+        let writing = move || {
             let _span = span.entered();
             let outcome = batch.write(&mut writer);
             JournalMsg::Written { writer, batch, outcome }
-        });
+        };
         tokio::spawn(async move {
-            let message = match writing.await {
+            let message = match threads.run(writing).await {
                 Ok(written) => written,
                 Err(panic) => JournalMsg::Broken { why: panic.to_string() },
             };
@@ -200,7 +206,7 @@ impl Actor for Journal {
         _: ActorRef<JournalMsg>,
         args: JournalArgs,
     ) -> Result<JournalState, ActorProcessingErr> {
-        let JournalArgs { writer, observer, durable, punctuality, failed, span } = args;
+        let JournalArgs { writer, observer, durable, punctuality, failed, threads, span } = args;
         Ok(JournalState {
             punctuality,
             durable_to: writer.place(),
@@ -213,6 +219,7 @@ impl Actor for Journal {
             durable,
             failed,
             broken: false,
+            threads,
             span,
         })
     }
@@ -302,6 +309,7 @@ mod tests {
             observer: None,
             durable,
             punctuality: Arc::default(),
+            threads: Threads::System,
             span: Span::none(),
             failed: mpsc::unbounded_channel().0,
         };

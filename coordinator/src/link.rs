@@ -2,9 +2,9 @@
 //! to say again after a reconnect. Pure.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::time::Instant;
 
 use dormouse_proto::v1;
+use tokio::time::Instant;
 
 /// Most commands in one message, so that none comes near the limit on a message's size.
 const BATCH: usize = 1_000;

@@ -3,38 +3,33 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use dormouse_analysis::{Evidence, LiveFacts};
+use dormouse_analysis::LiveFacts;
 use dormouse_cloud::SpotPlaces;
-use dormouse_engine::drive::Followers;
 use dormouse_engine::{Run, Work};
 use dormouse_identity::Role;
-use dormouse_log::LogWriter;
 use dormouse_model::{Fault, MetadataSettings, Request, Setup, Step, Submission};
 use dormouse_policies::Policy;
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};
 use serde_json::Value;
 use tokio::net::TcpListener;
-use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::CoordinatorError;
 use crate::admission::Demand;
-use crate::answers::Answers;
-use crate::conductor::ConductorArgs;
+use crate::beginning::{Beginning, begin};
 use crate::identity::{self, RunIdentity};
 use crate::image_key::ImageKey;
-use crate::outside::Door;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::remote::AddressFile;
-use crate::restore::{Restored, restore};
-use crate::service::{Particulars, Service};
+use crate::service::Particulars;
+use crate::stops::Stops;
 use crate::vitals::Vitals;
-use crate::{CoordinatorError, SPANS};
+use crate::world::World;
 
 /// The time limit of a run that is open.
 const NO_LIMIT: Time = Time::from_micros(1 << 62);
@@ -110,6 +105,8 @@ pub struct LiveRun {
     pub pause: CancellationToken,
     /// Go on with the run whose log is in the output folder, if there is one.
     pub resume: bool,
+    /// The world that the coordinator is in: the system's, unless it is simulated.
+    pub world: World,
 }
 
 /// Who looks on while a run goes.
@@ -126,9 +123,6 @@ pub struct Observer {
 pub struct BoundRun {
     /// What its log holds, which is this coordinator's alone from here on.
     beginning: Beginning,
-    submissions: Vec<Submission>,
-    requests: Vec<(Time, Request)>,
-    inputs: BTreeMap<String, PathBuf>,
     observer: Observer,
     particulars: Particulars,
     address_file: AddressFile,
@@ -154,7 +148,7 @@ impl LiveRun {
         self.programs.iter().any(|program| program.own().is_some())
     }
 
-    fn plan(&self, run: String) -> Plan {
+    pub(crate) fn plan(&self, run: String) -> Plan {
         let (mut distinct, mut program_of) = (Vec::<Vec<String>>::new(), Vec::new());
         let measured = if self.noop { &[] } else { &self.programs[..] };
         for program in measured {
@@ -169,7 +163,7 @@ impl LiveRun {
             })));
         }
         Plan {
-            answer_seed: getrandom::u64().unwrap_or_default(),
+            answer_seed: self.world.chance.number().unwrap_or_default(),
             run,
             image_key: ImageKey::default(),
             workers: self.workers,
@@ -196,6 +190,7 @@ impl LiveRun {
             limit: if self.open { NO_LIMIT } else { self.limit },
             distinct,
             program_of,
+            world: self.world.clone(),
         }
     }
 
@@ -212,43 +207,28 @@ impl LiveRun {
         let listen = |source| CoordinatorError::Listen { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let entries = self.setup.bag.tasks.len() + self.submissions.len();
-        let entries = if self.open { usize::MAX } else { entries };
+        let entries = self.entries();
         let (experiment, lost_after) = (self.experiment.clone(), self.lost_after);
-        let (cancel, pause) = (self.cancel.clone(), self.pause.clone());
+        let stops = self.stops();
         let workers_stay = self.workers_stay;
-        let (out, resume, submissions) = (self.out.clone(), self.resume, self.submissions.clone());
-        let (requests, inputs) = (self.requests.clone(), self.inputs.clone());
+        let (out, resume) = (self.out.clone(), self.resume);
         // What is in the folder is another's where its log is.
-        let (mut beginning, observer) = begin(self).await?;
+        let (beginning, observer) = begin(self).await?;
         let identity = RunIdentity::of_run(&out, resume, identity::given()?.as_deref())?;
-        beginning.plan.image_key = ImageKey::of_run(&out, resume)?;
         let address_file = AddressFile::write(&out, address)
             .map_err(|source| CoordinatorError::Output { path: out.clone(), source })?;
         let particulars = Particulars {
-            run: beginning.plan.run.clone(),
             experiment,
-            entries: u32::try_from(entries).unwrap_or(u32::MAX),
+            entries,
             lost_after,
             listener,
             address,
             identity,
-            cancel,
-            pause,
+            stops,
             workers_stay,
         };
         let vitals = Vitals::default();
-        Ok(BoundRun {
-            beginning,
-            submissions,
-            requests,
-            inputs,
-            observer,
-            particulars,
-            address_file,
-            out,
-            vitals,
-        })
+        Ok(BoundRun { beginning, observer, particulars, address_file, out, vitals })
     }
 
     /// [`Self::bind`] and [`BoundRun::conduct`].
@@ -260,7 +240,18 @@ impl LiveRun {
         self.bind().await?.conduct().await
     }
 
-    fn check(&self) -> Result<(), CoordinatorError> {
+    /// What its user may want of it before its time.
+    pub(crate) fn stops(&self) -> Stops {
+        Stops { cancel: self.cancel.clone(), pause: self.pause.clone() }
+    }
+
+    /// Number of its tasks and parallel jobs; `u32::MAX` for a run that is open.
+    pub(crate) fn entries(&self) -> u32 {
+        let entries = self.setup.bag.tasks.len() + self.submissions.len();
+        if self.open { u32::MAX } else { u32::try_from(entries).unwrap_or(u32::MAX) }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), CoordinatorError> {
         let (tasks, programs) = (self.setup.bag.tasks.len(), self.programs.len());
         let why = if !self.noop && tasks != programs {
             format!("there are {tasks} tasks, but programs for {programs}")
@@ -305,17 +296,8 @@ impl LiveRun {
 }
 
 /// The jobs that follow none, which are submitted in this order.
-fn in_order(jobs: &[Submission]) -> impl Iterator<Item = &Submission> {
+pub(crate) fn in_order(jobs: &[Submission]) -> impl Iterator<Item = &Submission> {
     jobs.iter().filter(|job| job.after.is_none())
-}
-
-/// What a run begins with: nothing, or what its log holds.
-#[derive(Debug)]
-struct Beginning {
-    plan: Plan,
-    writer: LogWriter,
-    header: Option<Value>,
-    restored: Restored,
 }
 
 impl BoundRun {
@@ -343,114 +325,13 @@ impl BoundRun {
     ///
     /// The run broke: see [`CoordinatorError`]. Its workers have been told to clean up.
     pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
-        let Self { beginning, submissions, requests, inputs, observer, particulars, .. } = self;
-        let Self { address_file, out, vitals, .. } = self;
-        let jobs = submissions.len();
-        let last_number = submissions.iter().map(|job| job.number).max().unwrap_or_default();
-        let submissions = in_order(&submissions).cloned().collect();
+        let Self { beginning, observer, particulars, address_file, out, vitals } = self;
         let log = out.join(dormouse_log::FILE);
-        let Beginning { plan, writer, header, restored } = beginning;
-        let log_so_far = (writer, if header.is_some() { 0 } else { restored.good_bytes });
-        let Particulars { run: name, experiment, .. } = &particulars;
-        let span =
-            tracing::debug_span!(target: SPANS, parent: None, "run", run = %name, %experiment);
-        let beside = (vitals.clone(), span.clone());
-        let service =
-            Service::start(&out, (&plan.programs, inputs), log_so_far, observer.steps, beside)
-                .await?;
-        service.lay_out(restored.ends);
-        let args = ConductorArgs {
-            plan,
-            run: restored.run,
-            facts: restored.facts,
-            evidence: restored.evidence,
-            last: restored.last,
-            anchor: restored.anchor,
-            faults_asked: restored.faults_asked,
-            begun: restored.begun,
-            header,
-            hosts: restored.hosts,
-            submissions,
-            followers: restored.followers,
-            jobs,
-            last_number,
-            requests,
-            door: restored.door,
-            answers: restored.answers,
-            journal: service.journal.clone(),
-            vitals,
-            span,
-            store: Arc::clone(&service.store),
-            assignments: Arc::clone(&service.assignments),
-            warden: service.warden.get_cell(),
-            runtime: Handle::current(),
-            lives: Arc::clone(&service.lives),
-            board: service.board.clone(),
-            progress: observer.progress,
-            failed: service.failing.clone(),
-        };
+        let experiment = particulars.experiment.as_str();
+        let (service, args) = beginning.serve(&out, observer, vitals, experiment).await?;
         let outcome = service.conduct(args, particulars).await;
         drop(address_file);
-        let state = outcome?;
-        let (run, facts) = state.into_outcome();
+        let (run, facts) = outcome?.into_outcome();
         Ok(Conducted { run, facts, log })
     }
-}
-
-/// Makes or reopens the log. Reading an old one blocks, so it is done aside.
-async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError> {
-    let begun = tokio::task::spawn_blocking(move || {
-        let output = |source| CoordinatorError::Output { path: live.out.clone(), source };
-        std::fs::create_dir_all(&live.out).map_err(output)?;
-        let path = live.out.join(dormouse_log::FILE);
-        let mut plan = live.plan(new_run_name(&live.experiment));
-        let announces = plan.metadata.is_some();
-        let run = Run::of_tenants(live.setup, live.policies);
-        let follow = |job: &&Submission| job.after.is_some();
-        let followers: Followers = live.submissions.iter().filter(follow).cloned().collect();
-        if !(live.resume && dormouse_log::has_header(&path)) {
-            let restored = Restored {
-                run_name: String::new(),
-                run,
-                facts: LiveFacts::default(),
-                evidence: Evidence::new(live.speedup),
-                ends: Vec::new(),
-                answer_seed: plan.answer_seed,
-                hosts: Vec::new(),
-                answers: Answers::default(),
-                begun: false,
-                last: Time::ZERO,
-                anchor: None,
-                faults_asked: 0,
-                door: Door::new(live.open),
-                followers,
-                good_bytes: 0,
-            };
-            let (writer, header) = (LogWriter::create(&path)?, Some(live.header));
-            return Ok((Beginning { plan, writer, header, restored }, live.observer));
-        }
-        let door = Door::new(live.open);
-        let own: Vec<Submission> = in_order(&live.submissions).cloned().collect();
-        let (arrivals, speedup) = ((&own[..], &live.requests[..]), live.speedup);
-        let restored =
-            restore(&path, &live.header, speedup, arrivals, followers, door, (run, announces))?;
-        if restored.hosts.is_empty() && restored.run.over().is_none() {
-            // It never came to have hosts, so nothing was decided: it begins anew.
-            let (writer, header) = (LogWriter::create(&path)?, Some(live.header));
-            return Ok((Beginning { plan, writer, header, restored }, live.observer));
-        }
-        plan.run.clone_from(&restored.run_name);
-        plan.answer_seed = restored.answer_seed;
-        let writer = LogWriter::reopen(&path, restored.good_bytes)?;
-        Ok((Beginning { plan, writer, header: None, restored }, live.observer))
-    });
-    begun.await.unwrap_or_else(|panic| {
-        let why = panic.to_string();
-        Err(CoordinatorError::Part { part: "conductor, replaying the log,", why })
-    })
-}
-
-pub(crate) fn new_run_name(experiment: &str) -> String {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("{experiment}-{:x}-{:x}", since.as_nanos(), std::process::id())
 }

@@ -44,6 +44,11 @@ impl Lives {
         self.all().get(&(worker.to_owned(), incarnation)).map(|(_, session)| session.clone())
     }
 
+    /// Kills all sessions, as if their process had been killed.
+    pub(crate) fn kill(&self) {
+        self.all().values().for_each(|(_, session)| session.kill());
+    }
+
     /// The host that this life of the worker is; `None` if it is lost or was never here.
     pub(crate) fn host(&self, worker: &str, incarnation: u64) -> Option<HostId> {
         self.all().get(&(worker.to_owned(), incarnation)).map(|(host, _)| *host)

@@ -1,16 +1,11 @@
 //! How long a run's coordinator was away, and what the run's clock shows when it goes on.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use dormouse_model::Event;
 use dormouse_units::{Span, Speedup, Time};
 
-/// The wall clock, microseconds since 1970.
-pub(crate) fn unix_us() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    micros(since)
-}
-
+/// A time of the real clock in microseconds.
 pub(crate) fn micros(real: Duration) -> u64 {
     u64::try_from(real.as_micros()).unwrap_or(u64::MAX)
 }

@@ -38,7 +38,7 @@ impl SessionEnd {
 
 /// The stream down to one worker.
 #[derive(Debug)]
-pub(crate) struct Outbound {
+pub struct Outbound {
     messages: mpsc::Receiver<v1::ToWorker>,
     session_end: SessionEnd,
     announced: Pin<Box<WaitForCancellationFutureOwned>>,

@@ -12,6 +12,7 @@ use dormouse_units::{Ppm, Speedup, Time};
 use crate::admission::Demand;
 use crate::image_key::ImageKey;
 use crate::parallel::Programs;
+use crate::world::World;
 
 /// What the conductor must know of a [`LiveRun`](crate::LiveRun).
 #[derive(Clone, Debug)]
@@ -58,6 +59,8 @@ pub(crate) struct Plan {
     /// own, which is not measured.
     pub(crate) distinct: Vec<Vec<String>>,
     pub(crate) program_of: Vec<Option<usize>>,
+    /// The world that its coordinator is in.
+    pub(crate) world: World,
 }
 
 impl Plan {

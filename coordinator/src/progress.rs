@@ -1,9 +1,8 @@
 //! How a run goes, for whoever looks on.
 
-use std::time::Instant;
-
 use dormouse_engine::Counts;
 use dormouse_units::{Money, Time};
+use tokio::time::Instant;
 
 /// How a run goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

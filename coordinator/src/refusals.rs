@@ -1,7 +1,9 @@
 //! Refusals of workers that come again: one warning for a burst of them.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// A burst is over when no worker has been refused for so long.
 const QUIET: Duration = Duration::from_secs(60);

@@ -47,6 +47,33 @@ pub(crate) struct Restored {
     pub(crate) good_bytes: u64,
 }
 
+impl Restored {
+    /// What a run begins with that has no log.
+    pub(crate) fn nothing(
+        (run, evidence, answer_seed): (Run, Evidence, u64),
+        followers: Followers,
+        door: Door,
+    ) -> Self {
+        Self {
+            run_name: String::new(),
+            run,
+            facts: LiveFacts::default(),
+            evidence,
+            ends: Vec::new(),
+            answer_seed,
+            hosts: Vec::new(),
+            answers: Answers::default(),
+            begun: false,
+            last: Time::ZERO,
+            anchor: None,
+            faults_asked: 0,
+            door,
+            followers,
+            good_bytes: 0,
+        }
+    }
+}
+
 /// Rebuilds a run from its log.
 pub(crate) fn restore(
     path: &Path,

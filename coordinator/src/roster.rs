@@ -1,10 +1,10 @@
 //! The workers of a run: the incarnation and the standing of each.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Instant;
 
 use dormouse_units::HostId;
 use ractor::ActorRef;
+use tokio::time::Instant;
 
 use crate::admission::Room;
 use crate::session::SessionMsg;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_identity::server_config;
 use dormouse_log::LogWriter;
@@ -16,9 +16,9 @@ use dormouse_units::TaskId;
 use ractor::{Actor, ActorRef};
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
-use tokio_util::sync::CancellationToken;
 use tracing::Span;
 
 use crate::CoordinatorError;
@@ -26,21 +26,24 @@ use crate::api::Api;
 use crate::assignments::Assignments;
 use crate::conductor::{self, ConductorArgs, ConductorState};
 use crate::contents::{Contents, LayOut};
+use crate::desk::Desk;
 use crate::feed::EventFeed;
 use crate::identity::{self, Guard, RunIdentity, Secured, incoming};
 use crate::image_key;
 use crate::journal::{Journal, JournalArgs, JournalMsg, OnceDurable as _};
 use crate::lives::Lives;
-use crate::message::ConductorMsg;
 use crate::observe::ObserveApi;
 use crate::outbound::SessionEnd;
+use crate::plan::Plan;
 use crate::progress::{Posted, Progress};
 use crate::refusals::Refusals;
 use crate::session::SessionMsg;
+use crate::stops::Stops;
 use crate::store::Store;
 use crate::transfers::Transfers;
 use crate::vitals::Vitals;
 use crate::warden::{Warden, WardenState};
+use crate::world::Threads;
 
 /// The checkpoint store's name in the output folder.
 const CHECKPOINTS: &str = "checkpoints";
@@ -55,8 +58,6 @@ const ENDING: Duration = Duration::from_secs(10);
 /// What the outside must know of a run.
 #[derive(Debug)]
 pub(crate) struct Particulars {
-    /// Keeps checkpoints and workers of different runs apart.
-    pub(crate) run: String,
     pub(crate) experiment: String,
     /// Number of tasks and parallel jobs; `u32::MAX` for a run that is open.
     pub(crate) entries: u32,
@@ -65,8 +66,7 @@ pub(crate) struct Particulars {
     pub(crate) address: SocketAddr,
     /// The authority and the tokens that are believed.
     pub(crate) identity: RunIdentity,
-    pub(crate) cancel: CancellationToken,
-    pub(crate) pause: CancellationToken,
+    pub(crate) stops: Stops,
     /// Nobody tells them that the run is over where it can be gone on with.
     pub(crate) workers_stay: bool,
 }
@@ -85,6 +85,7 @@ pub(crate) struct Service {
     pub(crate) board: watch::Sender<Posted>,
     events: EventFeed,
     out: PathBuf,
+    threads: Threads,
     finished: oneshot::Receiver<Box<ConductorState>>,
     failed: mpsc::UnboundedReceiver<CoordinatorError>,
     pub(crate) failing: mpsc::UnboundedSender<CoordinatorError>,
@@ -108,20 +109,22 @@ impl Service {
     /// Starts them, with what they keep in the output folder. So much of the log is durable.
     pub(crate) async fn start(
         out: &Path,
-        (programs, inputs): (&[TaskProgram], BTreeMap<String, PathBuf>),
+        (plan, inputs): (&Plan, BTreeMap<String, PathBuf>),
         (writer, length): (LogWriter, u64),
         observer: Option<mpsc::UnboundedSender<Step>>,
         (vitals, span): (Vitals, Span),
     ) -> Result<Self, CoordinatorError> {
         let root = out.join(CHECKPOINTS);
         let folder = out.join(Contents::FOLDER);
+        let world = plan.world.clone();
+        let threads = world.threads.clone();
         let opening = move || {
             let output = |source| CoordinatorError::Output { path: folder.clone(), source };
-            let contents = Contents::open(&folder).map_err(output)?;
+            let contents = Contents::open_in(&folder, world).map_err(output)?;
             inputs.iter().try_for_each(|(digest, file)| take_in(&contents, digest, file))?;
             Ok(contents)
         };
-        let opened = tokio::task::spawn_blocking(opening).await;
+        let opened = threads.run(opening).await;
         let contents = opened.unwrap_or_else(|panic| {
             let why = panic.to_string();
             Err(CoordinatorError::Part { part: "coordinator's start", why })
@@ -140,6 +143,7 @@ impl Service {
             durable,
             punctuality: Arc::clone(vitals.punctuality()),
             failed: failing.clone(),
+            threads: threads.clone(),
             span: span.clone(),
         };
         let nothing = Posted { progress: Progress::default(), at: Instant::now() };
@@ -150,13 +154,14 @@ impl Service {
             warden,
             journal,
             store: Arc::new(store),
-            assignments: Arc::new(Assignments::new(own_programs(programs))),
+            assignments: Arc::new(Assignments::new(own_programs(&plan.programs))),
             vitals,
             span,
             lives: Arc::default(),
             board: watch::Sender::new(nothing),
             events,
             out: out.to_owned(),
+            threads,
             finished,
             failed,
             failing,
@@ -170,6 +175,30 @@ impl Service {
         }
     }
 
+    /// Starts the conductor, and opens the desk for its workers and so many tasks and parallel jobs.
+    pub(crate) async fn open(
+        &self,
+        args: ConductorArgs,
+        entries: u32,
+    ) -> Result<Arc<Desk>, CoordinatorError> {
+        let (run, chance) = (args.plan.run.clone(), args.plan.world.chance.clone());
+        let conductor = conductor::thread::start(args).await?;
+        Ok(Arc::new(Desk {
+            run,
+            tasks: entries,
+            conductor,
+            lives: Arc::clone(&self.lives),
+            store: Arc::clone(&self.store),
+            assignments: Arc::clone(&self.assignments),
+            session_end: SessionEnd::default(),
+            transfers: Transfers::new(self.threads.clone()),
+            connections: AtomicU64::new(0),
+            refusals: Refusals::default(),
+            chance,
+            span: self.span.clone(),
+        }))
+    }
+
     /// Conducts the run to its end.
     ///
     /// # Errors
@@ -181,75 +210,69 @@ impl Service {
         particulars: Particulars,
     ) -> Result<ConductorState, CoordinatorError> {
         let _serving = self.vitals.serving();
-        let conductor = conductor::thread::start(args).await?;
-        let session_end = SessionEnd::default();
+        let desk = self.open(args, particulars.entries).await?;
         let RunIdentity { authority, folder } = particulars.identity;
         let acceptor = TlsAcceptor::from(server_config(&authority)?);
         let guard = Guard::new(folder);
-        let api = Api {
-            run: particulars.run,
-            authority,
-            guard: guard.clone(),
-            tasks: particulars.entries,
-            conductor: conductor.clone(),
-            lives: Arc::clone(&self.lives),
-            store: Arc::clone(&self.store),
-            assignments: Arc::clone(&self.assignments),
-            session_end: session_end.clone(),
-            transfers: Transfers::default(),
-            connections: AtomicU64::new(0),
-            refusals: Refusals::default(),
-            span: self.span.clone(),
-        };
+        let api = Api { authority, guard: guard.clone(), desk: Arc::clone(&desk) };
         let observe = ObserveApi {
             experiment: particulars.experiment,
-            conductor: conductor.clone(),
+            conductor: desk.conductor.clone(),
             board: self.board.subscribe(),
             events: self.events.clone(),
             guard: guard.clone(),
         };
         let (listener, lost_after) = (particulars.listener, particulars.lost_after);
         let incoming = incoming(listener, &guard, acceptor);
-        let serving = serve(incoming, (api, observe), lost_after, session_end.clone());
+        let serving = serve(incoming, (api, observe), lost_after, desk.session_end.clone());
         let server = tokio::spawn(serving);
         let server_ends = server.abort_handle();
         let watch = tokio::spawn(watch_server(server, particulars.address, self.failing.clone()));
-        let (cancel, pause) = (particulars.cancel, particulars.pause);
-        let canceller = tokio::spawn(async move {
-            tokio::select! {
-                biased;
-                () = cancel.cancelled() => {}
-                () = pause.cancelled() => {
-                    let why = "its user wanted it so".to_owned();
-                    let _ = conductor.cast(ConductorMsg::Pause { why });
-                    cancel.cancelled().await;
-                }
-            }
-            let why = "the user ended it".to_owned();
-            let _ = conductor.cast(ConductorMsg::Cancel { why });
-        });
-        let outcome = self.outcome().await;
-        canceller.abort();
-        let goodbye = match &outcome {
-            Ok(_) => Some("the run is over".to_owned()),
-            Err(error) if particulars.workers_stay && error.can_be_gone_on_with() => None,
-            Err(error) => Some(format!("the run was ended: {error}")),
-        };
-        session_end.announce(goodbye.map(|why| v1::Goodbye { why, over: true }));
-        // Their sessions end with the server; nothing on a worker depends on these actors.
-        self.warden.get_cell().stop_children_and_wait(None, Some(ENDING)).await;
-        let _ = self.warden.stop_and_wait(None, Some(ENDING)).await;
+        let (stops, workers_stay) = (particulars.stops, particulars.workers_stay);
+        let outcome = self.outcome(&desk, stops, workers_stay).await;
         if tokio::time::timeout(ENDING, watch).await.is_err() {
             tracing::warn!("a connection did not end in time");
             server_ends.abort();
         }
-        let last = outcome?;
+        self.close(outcome?).await
+    }
+
+    /// Waits for the end of the run, which its user may want before its time, has all workers told of it, and ends
+    /// the actors.
+    pub(crate) async fn outcome(
+        &mut self,
+        desk: &Desk,
+        stops: Stops,
+        workers_stay: bool,
+    ) -> Result<ConductorState, CoordinatorError> {
+        let conductor = desk.conductor.clone();
+        let user = tokio::spawn(stops.heed(conductor));
+        let outcome = self.last_state().await;
+        user.abort();
+        let goodbye = match &outcome {
+            Ok(_) => Some("the run is over".to_owned()),
+            Err(error) if workers_stay && error.can_be_gone_on_with() => None,
+            Err(error) => Some(format!("the run was ended: {error}")),
+        };
+        desk.session_end.announce(goodbye.map(|why| v1::Goodbye { why, over: true }));
+        // Their sessions end with the server; nothing on a worker depends on these actors.
+        self.warden.get_cell().stop_children_and_wait(None, Some(ENDING)).await;
+        let _ = self.warden.stop_and_wait(None, Some(ENDING)).await;
+        outcome
+    }
+
+    /// Removes what a run that is over needs no more.
+    pub(crate) async fn close(
+        &self,
+        last: ConductorState,
+    ) -> Result<ConductorState, CoordinatorError> {
         // What tasks left is in the run's folder before the contents go.
         self.store.contents().laid_out().await;
         // A run that is over needs none of them; one that broke may be resumed.
-        let closed = tokio::task::spawn_blocking(move || {
-            let forgotten = self.store.close().and_then(|()| identity::forget(&self.out));
-            forgotten.and_then(|()| image_key::forget(&self.out))
+        let (store, out) = (Arc::clone(&self.store), self.out.clone());
+        let closed = self.threads.run(move || {
+            let forgotten = store.close().and_then(|()| identity::forget(&out));
+            forgotten.and_then(|()| image_key::forget(&out))
         });
         if let Ok(Err(error)) = closed.await {
             tracing::warn!(%error, "the checkpoints, or the identity, can't be removed");
@@ -257,8 +280,16 @@ impl Service {
         Ok(last)
     }
 
+    /// Kills all its actors, as if their process had been killed.
+    pub(crate) fn kill(&self, desk: &Desk) {
+        desk.conductor.kill();
+        self.journal.kill();
+        self.lives.kill();
+        self.warden.kill();
+    }
+
     /// Waits for the end: of the run, or of a part of it.
-    async fn outcome(&mut self) -> Result<ConductorState, CoordinatorError> {
+    async fn last_state(&mut self) -> Result<ConductorState, CoordinatorError> {
         let lost = |why: &str| CoordinatorError::Part { part: "conductor", why: why.to_owned() };
         let last = tokio::select! {
             // An error that came first must not be outrun by the end it causes.

@@ -2,13 +2,14 @@
 //! connections, and declares the worker lost when it has been silent for too long.
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_proto::v1;
 use dormouse_units::HostId;
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 use tracing::Span;
 

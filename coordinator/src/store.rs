@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use blake3::Hash;
 
 use crate::contents::{Contents, Which};
-use crate::disk;
 use crate::journal::OnceDurable;
+use crate::world::Disk;
 
 /// So many bytes of a checkpoint are written before it is looked again whether the disk has room.
 const LOOK_AFTER: u64 = 16 << 20;
@@ -44,7 +44,8 @@ pub(crate) struct Forget {
 impl OnceDurable for Forget {
     fn happen(self: Box<Self>) {
         let Self { store, task } = *self;
-        tokio::task::spawn_blocking(move || {
+        let threads = store.contents.world().threads.clone();
+        threads.begin(move || {
             if let Err(error) = store.forget(task) {
                 tracing::warn!(task, %error, "the checkpoints of a task can't be removed");
             }
@@ -59,6 +60,7 @@ pub(crate) struct Incoming {
     which: Which,
     part: PathBuf,
     file: File,
+    disk: Arc<dyn Disk>,
     bytes: u64,
     /// The bytes that it has when it is looked again whether the disk has room.
     look_at: u64,
@@ -127,14 +129,16 @@ impl Store {
     /// [`io::ErrorKind::StorageFull`] where what is free of the disk is kept for the log; or the system
     /// refuses.
     pub(crate) fn receive(&self, task: u32, which: Which, nonce: u64) -> io::Result<Incoming> {
-        disk::has_room(&self.root)?;
+        let disk = Arc::clone(&self.contents.world().disk);
+        disk.has_room(&self.root)?;
         self.tasks().insert(task);
         let folder = self.folder(task);
         fs::create_dir_all(&folder)?;
         let (number, attempt) = which;
         let part = folder.join(format!("{number}.{attempt}.{nonce}.part"));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
-        Ok(Incoming { folder, which, part, file, bytes: 0, look_at: LOOK_AFTER, finished: false })
+        let (bytes, look_at) = (0, LOOK_AFTER);
+        Ok(Incoming { folder, which, part, file, disk, bytes, look_at, finished: false })
     }
 
     /// Opens a stored checkpoint.
@@ -165,7 +169,7 @@ impl Incoming {
         self.bytes += data.len() as u64;
         if self.bytes >= self.look_at {
             self.look_at = self.bytes + LOOK_AFTER;
-            disk::has_room(&self.folder)?;
+            self.disk.has_room(&self.folder)?;
         }
         self.file.write_all(data)
     }

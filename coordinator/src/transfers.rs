@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use tonic::Status;
 
 use crate::given::Given;
+use crate::world::Threads;
 
 /// Bytes of a checkpoint in one message.
 const CHUNK: usize = 256 << 10;
@@ -35,17 +36,24 @@ pub(crate) const STALL: Duration = Duration::from_secs(30);
 /// What all transfers share.
 #[derive(Debug)]
 pub(crate) struct Transfers {
-    threads: Arc<Semaphore>,
+    pool: Pool,
     hosts: Mutex<BTreeMap<HostId, Arc<Semaphore>>>,
 }
 
-impl Default for Transfers {
-    fn default() -> Self {
-        Self { threads: Arc::new(Semaphore::new(THREADS)), hosts: Mutex::default() }
-    }
+/// The threads that work for the store.
+#[derive(Clone, Debug)]
+struct Pool {
+    threads: Threads,
+    free: Arc<Semaphore>,
 }
 
 impl Transfers {
+    /// Transfers whose files are read and written on these threads.
+    pub(crate) fn new(threads: Threads) -> Self {
+        let pool = Pool { threads, free: Arc::new(Semaphore::new(THREADS)) };
+        Self { pool, hosts: Mutex::default() }
+    }
+
     /// A host's turn, until what is returned is dropped.
     ///
     /// # Errors
@@ -70,7 +78,7 @@ impl Transfers {
         &self,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> Result<T, Status> {
-        blocking(&self.threads, work).await
+        self.pool.run(work).await
     }
 
     /// Gives a file of the store to a host whose turn it is.
@@ -81,9 +89,9 @@ impl Transfers {
         turn: OwnedSemaphorePermit,
         limits: (Duration, Deadline),
     ) -> Given<P::Chunk> {
-        let threads = Arc::clone(&self.threads);
+        let pool = self.pool.clone();
         Given::start(AHEAD, Some(turn), |chunks| async move {
-            give(parcel, file, &threads, chunks, limits).await
+            give(parcel, file, &pool, chunks, limits).await
         })
     }
 }
@@ -135,12 +143,12 @@ impl Parcel for GivenCheckpoint {
 }
 
 /// The chunks of a checkpoint.
-pub(crate) type Download = Given<v1::CheckpointChunk>;
+pub type Download = Given<v1::CheckpointChunk>;
 
 async fn give<P: Parcel>(
     mut parcel: P,
     mut file: File,
-    threads: &Arc<Semaphore>,
+    pool: &Pool,
     chunks: mpsc::Sender<P::Chunk>,
     (stall, deadline): (Duration, Deadline),
 ) -> Result<(), Status> {
@@ -151,12 +159,12 @@ async fn give<P: Parcel>(
     };
     let (mut bytes, mut is_first) = (0, true);
     loop {
-        let (data, back) = blocking(threads, move || {
+        let read = move || {
             let mut data = Vec::with_capacity(CHUNK);
             io::Read::read_to_end(&mut io::Read::take(&mut file, CHUNK as u64), &mut data)?;
             Ok((data, file))
-        })
-        .await?;
+        };
+        let (data, back) = pool.run(read).await?;
         file = back;
         // An empty one is one empty chunk.
         if data.is_empty() && !is_first {
@@ -181,20 +189,24 @@ async fn give<P: Parcel>(
     }
 }
 
-async fn blocking<T: Send + 'static>(
-    threads: &Arc<Semaphore>,
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> Result<T, Status> {
-    let failed = |why: String| Status::internal(format!("the checkpoint store failed: {why}"));
-    let thread = Arc::clone(threads).acquire_owned().await.map_err(|e| failed(e.to_string()))?;
-    let done = tokio::task::spawn_blocking(move || {
-        let done = work();
-        drop(thread);
-        done
-    });
-    match done.await {
-        Ok(done) => done.map_err(|error| store_status(&error)),
-        Err(panic) => Err(failed(panic.to_string())),
+impl Pool {
+    /// Runs work of the store once a thread is free.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, Status> {
+        let failed = |why: String| Status::internal(format!("the checkpoint store failed: {why}"));
+        let free = Arc::clone(&self.free).acquire_owned().await;
+        let thread = free.map_err(|error| failed(error.to_string()))?;
+        let work = move || {
+            let done = work();
+            drop(thread);
+            done
+        };
+        match self.threads.run(work).await {
+            Ok(done) => done.map_err(|error| store_status(&error)),
+            Err(panic) => Err(failed(panic.to_string())),
+        }
     }
 }
 
@@ -234,7 +246,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_read_comes_whole_and_an_empty_one_is_one_chunk() {
-        let transfers = Transfers::default();
+        let transfers = Transfers::new(Threads::System);
         for (bytes, chunks) in [(0, 1), (CHUNK, 1), (5 * CHUNK + 1, 6)] {
             let all: Vec<_> = begun(&transfers, bytes, STALL).await.collect().await;
             assert_eq!(all.len(), chunks);
@@ -245,7 +257,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_read_too_slowly_is_given_up_though_it_never_stands_still() {
-        let transfers = Transfers::default();
+        let transfers = Transfers::new(Threads::System);
         let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
         // It may take 50 ms and a quarter of a second for each chunk.
         let limits = (STALL, Deadline::within(Duration::from_millis(50)));
@@ -266,7 +278,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_not_read_is_given_up_and_says_so_instead_of_seeming_whole() {
-        let transfers = Transfers::default();
+        let transfers = Transfers::new(Threads::System);
         let stall = Duration::from_millis(20);
         let unread = begun(&transfers, 9 * CHUNK, stall).await;
         // Its reader looks away until it has been given up, which closes the file.

@@ -4,10 +4,12 @@
 //! worker likes, and one of an attempt that is over changes nothing: each is a line of the log all the same,
 //! so that whoever sent them without end would fill the disk.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_proto::v1;
 use v1::report::Report as R;
+
+use tokio::time::Instant;
 
 /// Reports that nobody asked for in a second, on average.
 const PER_SECOND: u32 = 1_000;

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_units::{HostId, Time};
+use tokio::time::Instant;
 
 use crate::clock::DilatedClock;
 use crate::delays::DelayHistogram;

@@ -15,9 +15,10 @@ use dormouse_units::{
     Time, VmId,
 };
 
-use crate::outage::{micros, unix_us};
+use crate::outage::micros;
 use crate::own_program::{own_end, own_to_wire};
 use crate::parallel::{self, Programs};
+use crate::world::WallClock;
 
 /// What each task is on a worker: its program, and the CPU time it is given.
 #[derive(Clone, Debug)]
@@ -32,6 +33,7 @@ pub(crate) struct Loads {
     pub(crate) answer_seed: u64,
     /// How the metadata endpoints of VMs answer; `None`: they have none.
     pub(crate) metadata: Option<MetadataSettings>,
+    pub(crate) wall: WallClock,
 }
 
 impl Loads {
@@ -100,7 +102,7 @@ impl Loads {
             zone: String::new(),
             tokens_required: of.tokens == MetadataTokens::Required,
             hop_limit: of.hop_limit.map_or(0, u32::from),
-            zero_unix_us: since.map(|since| unix_us().saturating_sub(since)),
+            zero_unix_us: since.map(|since| self.wall.unix_us().saturating_sub(since)),
         }
     }
 

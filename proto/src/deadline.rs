@@ -1,6 +1,8 @@
 //! Deadline of a checkpoint's transfer, as both sides reckon it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// Time that any transfer may take, beside the time for its bytes.
 const LEAST: Duration = Duration::from_secs(60);

@@ -4,14 +4,15 @@
 //! to make the run again; every further line is one step of the run, in order. The caller says what
 //! a step is: this crate knows lines.
 //!
-//! A crash may leave a torn last line, or blocks of anything in its place. Every reader leaves such
-//! a line out, and says so. Damage before the last line is an error. A log of another [`FORMAT`] is
+//! A crash may leave a torn last line, and a power cut blocks of anything after what was durable. Every reader
+//! leaves such a tail out, and says so. Damage before it is an error. A log of another [`FORMAT`] is
 //! refused.
 //!
 //! A chain of hashes goes over the lines ([`Chain`]), whose head is in the folder's [`Seal`].
 
 mod chain;
 mod error;
+mod file;
 mod input;
 mod keys;
 mod reader;
@@ -20,6 +21,7 @@ mod writer;
 
 pub use chain::{Chain, Head};
 pub use error::LogError;
+pub use file::{LogFile, OpenLog, open_file};
 pub use input::Input;
 pub use reader::{LogReader, has_header};
 pub use seal::{SEAL, Seal};

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::chain::{Chain, Head};
 use crate::keys::unknown;
+use crate::seal::Seal;
 use crate::{FORMAT, LogError};
 
 /// Whether a log has its first line, whole: without, nothing was recorded in it.
@@ -20,7 +21,7 @@ pub fn has_header(path: &Path) -> bool {
     read.is_ok() && first.ends_with(b"\n")
 }
 
-/// Reads a log line by line. A torn last line is left out and remembered.
+/// Reads a log line by line. A torn tail is left out and remembered: the last line, or all after the seal.
 #[derive(Debug)]
 pub struct LogReader {
     path: PathBuf,
@@ -144,15 +145,22 @@ impl LogReader {
                 Ok(Some(step))
             }
             Err(error) => {
-                // After a power loss the tail may be blocks of anything: torn, if it is the last.
                 let rest = self.file.fill_buf().map(<[u8]>::is_empty);
-                if rest.map_err(|source| self.unreadable(source))? {
+                let is_last = rest.map_err(|source| self.unreadable(source))?;
+                if is_last || self.is_beyond_the_seal() {
                     self.torn = true;
                     return Ok(None);
                 }
                 Err(self.damaged(error.to_string()))
             }
         }
+    }
+
+    /// Whether the line just read is after all that was durable when the folder was sealed last. A power cut
+    /// leaves of that whatever blocks the disk had written, in any order: zeros before lines that are whole.
+    fn is_beyond_the_seal(&self) -> bool {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        matches!(Seal::read(folder), Ok(Some(seal)) if seal.log.lines < self.line)
     }
 
     /// The next step, as by [`Self::next_step`], with the condition that every key of it is known.
@@ -254,7 +262,10 @@ mod tests {
 
     #[test]
     fn a_torn_tail_is_left_out_and_cut_off() {
-        for tail in ["", "{\"seq\":3,\"at", "\0\0\0\0", "\0\0\0\n", "[3]\n"] {
+        // The last two: the first block of what was not durable is lost, and the second is there.
+        let lost = ["\0\0\0\"at\":4}\n{\"seq\":4}\n", "\n\0\n{\"seq\":4}\n{\"seq\":5"];
+        let tails = ["", "{\"seq\":3,\"at", "\0\0\0\0", "\0\0\0\n", "[3]\n"];
+        for tail in tails.into_iter().chain(lost) {
             let (_dir, path) = log_of(tail);
             let (steps, log) = read_all(&path).expect("a torn tail is no damage");
             assert_eq!(steps, [step(0), step(1), step(2)]);
@@ -294,9 +305,14 @@ mod tests {
 
     #[test]
     fn damage_in_the_middle_is_said_with_its_line() {
-        let (_dir, path) = log_of("nonsense\n{\"seq\":4}\n");
-        let no = read_all(&path).expect_err("line 5 is nonsense");
-        assert!(matches!(no, LogError::Damaged { line: 5, .. }), "{no}");
+        let (dir, path) = log_of("");
+        let whole = std::fs::read_to_string(&path).expect("it is there");
+        std::fs::write(&path, whole.replace("{\"seq\":1}", "nonsense")).expect("room");
+        let damaged = || read_all(&path).expect_err("line 3 is nonsense");
+        assert!(matches!(damaged(), LogError::Damaged { line: 3, .. }), "{}", damaged());
+        // A log that came without its folder.
+        std::fs::remove_file(dir.path().join(crate::SEAL)).expect("it was there");
+        assert!(matches!(damaged(), LogError::Damaged { line: 3, .. }), "{}", damaged());
     }
 
     #[test]

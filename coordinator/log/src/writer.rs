@@ -1,8 +1,7 @@
 //! Writing a log.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,8 +9,10 @@ use serde::Serialize;
 
 use crate::LogError;
 use crate::chain::{Chain, Head};
+use crate::file::{LogFile, OpenLog, open_file};
 use crate::seal::Sealing;
 
+/// The bytes that wait in memory at most before they are given to the system.
 const BUFFER: usize = 1 << 18;
 
 /// Longest time for which a lock is waited for: a process that was just killed, or that only asks
@@ -26,11 +27,11 @@ const ASK_AGAIN: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub struct LogWriter {
     path: PathBuf,
-    file: BufWriter<File>,
+    file: Box<dyn LogFile>,
+    /// What the system has not been given yet.
+    waiting: Vec<u8>,
     chain: Chain,
     sealing: Sealing,
-    /// The line that is written, kept for its room.
-    text: Vec<u8>,
 }
 
 impl LogWriter {
@@ -40,9 +41,18 @@ impl LogWriter {
     ///
     /// [`LogError::Write`]: the file can't be made. [`LogError::UnderWay`]: somebody writes it.
     pub fn create(path: &Path) -> Result<Self, LogError> {
+        Self::create_on(path, &open_file)
+    }
+
+    /// Creates a log in place of whatever was there, in a file that is opened so.
+    ///
+    /// # Errors
+    ///
+    /// The same as of [`Self::create`].
+    pub fn create_on(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
         // The file is emptied once its lock is held.
         let mut log =
-            Self::open(path, OpenOptions::new().write(true).create(true).truncate(false))?;
+            Self::open(path, OpenOptions::new().write(true).create(true).truncate(false), open)?;
         log.cut(0)?;
         Ok(log)
     }
@@ -54,17 +64,24 @@ impl LogWriter {
     /// [`LogError::Write`]: the file can't be opened or cut. [`LogError::UnderWay`]: somebody
     /// writes it.
     pub fn reopen(path: &Path, length: u64) -> Result<Self, LogError> {
-        let mut log = Self::open(path, OpenOptions::new().write(true))?;
+        Self::reopen_on(path, length, &open_file)
+    }
+
+    /// Opens the log of a former run, cut to its first `length` bytes, in a file that is opened so.
+    ///
+    /// # Errors
+    ///
+    /// The same as of [`Self::reopen`].
+    pub fn reopen_on(path: &Path, length: u64, open: OpenLog<'_>) -> Result<Self, LogError> {
+        let mut log = Self::open(path, OpenOptions::new().write(true), open)?;
         log.cut(length)?;
         log.sync()?;
         Ok(log)
     }
 
-    fn open(path: &Path, options: &OpenOptions) -> Result<Self, LogError> {
+    fn open(path: &Path, options: &OpenOptions, open: OpenLog<'_>) -> Result<Self, LogError> {
         let path = path.to_owned();
-        // Who can open a file can hold its lock, and nobody else has anything to look for in a run's folder
-        // while it is written.
-        let file = match options.clone().mode(0o600).open(&path) {
+        let file = match open(&path, options) {
             Ok(file) => file,
             Err(source) => return Err(LogError::Write { path, source }),
         };
@@ -75,9 +92,8 @@ impl LogWriter {
             Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => {}
             Err(TryLockError::Error(source)) => return Err(LogError::Write { path, source }),
         }
-        let file = BufWriter::with_capacity(BUFFER, file);
         let (sealing, chain) = (Sealing::beside(&path), Chain::default());
-        Ok(Self { path, file, chain, sealing, text: Vec::new() })
+        Ok(Self { path, file, waiting: Vec::new(), chain, sealing })
     }
 
     /// Appends a line with this value as JSON.
@@ -86,13 +102,35 @@ impl LogWriter {
     ///
     /// [`LogError::Write`]: the disk is full, for example. A line written in part is a torn tail.
     pub fn line(&mut self, value: &impl Serialize) -> Result<(), LogError> {
-        self.text.clear();
-        let written = serde_json::to_writer(&mut self.text, value).map_err(io::Error::from);
-        self.text.push(b'\n');
-        let written = written.and_then(|()| self.file.write_all(&self.text));
-        written.map_err(|source| self.refused(source))?;
-        self.chain.add(&self.text);
+        let start = self.waiting.len();
+        if let Err(error) = serde_json::to_writer(&mut self.waiting, value) {
+            self.waiting.truncate(start);
+            return Err(self.refused(error.into()));
+        }
+        self.waiting.push(b'\n');
+        self.chain.add(&self.waiting[start..]);
+        if self.waiting.len() >= BUFFER {
+            self.give().map_err(|source| self.refused(source))?;
+        }
         Ok(())
+    }
+
+    /// Gives the system what waits; what it has not taken waits still.
+    fn give(&mut self) -> io::Result<()> {
+        let mut given = 0;
+        let outcome = loop {
+            if given == self.waiting.len() {
+                break Ok(());
+            }
+            match self.file.write(&self.waiting[given..]) {
+                Ok(0) => break Err(io::ErrorKind::WriteZero.into()),
+                Ok(bytes) => given += bytes,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break Err(error),
+            }
+        };
+        self.waiting.drain(..given);
+        outcome
     }
 
     /// The head of the chain over all lines.
@@ -107,7 +145,7 @@ impl LogWriter {
     ///
     /// [`LogError::Write`]: the disk is full, for example.
     pub fn flush(&mut self) -> Result<(), LogError> {
-        let flushed = self.file.flush().and_then(|()| self.sealing.note(self.chain.head()));
+        let flushed = self.give().and_then(|()| self.sealing.note(self.chain.head()));
         flushed.map_err(|source| self.refused(source))
     }
 
@@ -117,9 +155,10 @@ impl LogWriter {
     ///
     /// [`LogError::Write`]: the lines are not durable.
     pub fn sync(&mut self) -> Result<u64, LogError> {
-        let synced = self.file.flush().and_then(|()| self.file.get_ref().sync_data());
+        let synced = self.give().and_then(|()| self.file.sync_data());
         let sealed = synced.and_then(|()| self.sealing.note(self.chain.head()));
-        sealed.and_then(|()| self.file.stream_position()).map_err(|source| self.refused(source))
+        sealed.map_err(|source| self.refused(source))?;
+        Ok(self.chain.bytes())
     }
 
     /// Takes back all but the first `length` bytes.
@@ -128,7 +167,7 @@ impl LogWriter {
     ///
     /// [`LogError::Write`]: the system refuses.
     pub fn cut(&mut self, length: u64) -> Result<(), LogError> {
-        let cut = self.file.flush().and_then(|()| self.file.get_ref().set_len(length));
+        let cut = self.give().and_then(|()| self.file.set_len(length));
         let cut = cut.and_then(|()| self.file.seek(SeekFrom::Start(length)).map(drop));
         let cut = cut.and_then(|()| Chain::of_file(&self.path, length));
         self.chain = cut.map_err(|source| self.refused(source))?;
@@ -148,13 +187,9 @@ impl LogWriter {
     ///
     /// [`LogError::Write`]: the system refuses.
     pub fn take_back(&mut self, to: &Chain) -> Result<(), LogError> {
-        let anew =
-            |file: &File| file.try_clone().map(|file| BufWriter::with_capacity(BUFFER, file));
-        let anew = anew(self.file.get_ref()).map_err(|source| self.refused(source))?;
-        // Taken apart it does not try to write what it holds. The lock is the open file's, not the handle's.
-        drop(std::mem::replace(&mut self.file, anew).into_parts());
+        self.waiting.clear();
         let length = to.bytes();
-        let cut = self.file.get_ref().set_len(length);
+        let cut = self.file.set_len(length);
         let cut = cut.and_then(|()| self.file.seek(SeekFrom::Start(length)).map(drop));
         cut.map_err(|source| self.refused(source))?;
         self.chain = to.clone();
@@ -173,6 +208,13 @@ impl LogWriter {
 
     fn refused(&self, source: io::Error) -> LogError {
         LogError::Write { path: self.path.clone(), source }
+    }
+}
+
+impl Drop for LogWriter {
+    fn drop(&mut self) {
+        // Whoever wants to know whether it is written calls `finish`.
+        let _ = self.give();
     }
 }
 

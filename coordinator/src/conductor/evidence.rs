@@ -7,7 +7,6 @@ use dormouse_tasks::answer::{self, Verdict};
 use dormouse_tasks::own::OwnProgram;
 use dormouse_units::{HostId, TaskId, VmId};
 use dormouse_vm::ideal::phases_of;
-use nix::time::{ClockId, clock_gettime};
 
 use super::ConductorState;
 use crate::journal::JournalMsg;
@@ -142,10 +141,8 @@ impl ConductorState {
     /// Says in the log, at the run's end, what the coordinator measured of itself.
     pub(super) fn say_own_load(&mut self) {
         let (clock_late_us, journal_late_us) = self.vitals.punctuality().worst_us();
-        let cpu = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).map(Duration::from);
-        let cpu_us = micros(cpu.unwrap_or_default());
-        let machine = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
-        let machine = machine.unwrap_or_default().trim().to_owned();
+        let cpu_us = micros(self.plan.world.own_cpu());
+        let machine = self.plan.world.machine();
         let load = Event::CoordinatorLoad { clock_late_us, journal_late_us, cpu_us, machine };
         self.feed(self.last, load);
         let _ = self.journal.cast(JournalMsg::Append(std::mem::take(&mut self.batch)));

@@ -1,10 +1,9 @@
 //! What the run hears, in the order in which it was due.
 
-use std::time::Instant;
-
 use dormouse_analysis::LATEST;
 use dormouse_model::{Effect, Event, Report};
 use dormouse_units::{Span, Time};
+use tokio::time::Instant;
 
 use super::ConductorState;
 use super::inbox::Arrived;

@@ -1,6 +1,6 @@
 //! The conductor's dealings with its workers: who joins, who is lost, what they report.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_analysis::LATEST;
 use dormouse_cloud::Host;
@@ -10,6 +10,7 @@ use dormouse_proto::v1;
 use dormouse_units::{Bytes, HostId};
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorRef};
+use tokio::time::Instant;
 use tracing::debug_span;
 
 use super::inbox::Arrived;

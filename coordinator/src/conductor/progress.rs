@@ -1,11 +1,12 @@
 //! How a run goes, for whoever looks on.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_cloud::Vm;
 use dormouse_engine::TaskRecord;
 use dormouse_units::HostId;
+use tokio::time::Instant;
 
 use super::ConductorState;
 use super::returning::Returning;

@@ -4,10 +4,10 @@
 //! been since.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
 
 use dormouse_model::Event;
 use dormouse_units::HostId;
+use tokio::time::Instant;
 
 use super::jobs::waits_for_machine;
 use super::{ConductorMsg, ConductorState};

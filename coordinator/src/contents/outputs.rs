@@ -38,12 +38,14 @@ pub(crate) struct LayOut {
 impl OnceDurable for LayOut {
     fn happen(self: Box<Self>) {
         let contents = Arc::clone(&self.contents);
-        contents.layouts().spawn_blocking(move || {
+        let threads = contents.world().threads.clone();
+        let work = move || {
             if let Err(error) = self.lay_out() {
                 let (task, attempt) = (self.of.task, self.of.attempt.get());
                 tracing::warn!(%task, attempt, %error, "what a task left can't be put into the run's folder");
             }
-        });
+        };
+        contents.layouts().spawn(async move { threads.run(work).await });
     }
 }
 

@@ -6,13 +6,13 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use blake3::{Hash, Hasher};
 use tokio_util::task::TaskTracker;
 
-use crate::disk;
+use crate::world::{Disk, World};
 
 /// So many bytes of a content are written before it is looked again whether the disk has room.
 const LOOK_AFTER: u64 = 16 << 20;
@@ -38,6 +38,7 @@ pub struct Contents {
     parts: AtomicU64,
     /// What is being laid out from it.
     layouts: TaskTracker,
+    world: World,
 }
 
 /// A content that is being received. Dropped before [`Incoming::finish`], it leaves nothing.
@@ -45,6 +46,7 @@ pub struct Contents {
 pub(crate) struct Incoming {
     part: PathBuf,
     file: File,
+    disk: Arc<dyn Disk>,
     hasher: Hasher,
     digest: Hash,
     /// The bytes that it should have, and those that it has.
@@ -73,6 +75,11 @@ impl Contents {
     ///
     /// The folder can't be made or read.
     pub fn open(root: &Path) -> io::Result<Self> {
+        Self::open_in(root, World::default())
+    }
+
+    /// The contents in this folder of a coordinator in this world; see [`Self::open`].
+    pub(crate) fn open_in(root: &Path, world: World) -> io::Result<Self> {
         // Files of tasks are nobody else's to read.
         fs::create_dir_all(root)?;
         fs::set_permissions(root, Permissions::from_mode(0o700))?;
@@ -88,6 +95,7 @@ impl Contents {
             fresh: AtomicU64::new(0),
             parts: AtomicU64::new(0),
             layouts: TaskTracker::new(),
+            world,
         };
         // Whoever sent one before the run broke off may still name it.
         for path in contents.all()? {
@@ -108,6 +116,11 @@ impl Contents {
 
     pub(super) fn layouts(&self) -> &TaskTracker {
         &self.layouts
+    }
+
+    /// The world of the coordinator that has them.
+    pub(crate) const fn world(&self) -> &World {
+        &self.world
     }
 
     /// Waits until all that tasks have left is laid out.
@@ -160,11 +173,13 @@ impl Contents {
     ///
     /// [`io::ErrorKind::StorageFull`] where what is free of the disk is kept for the log; or the system refuses.
     pub(crate) fn receive(&self, digest: Hash, length: u64) -> io::Result<Incoming> {
-        disk::has_room(&self.root)?;
+        let disk = Arc::clone(&self.world.disk);
+        disk.has_room(&self.root)?;
         let part = self.root.join(format!("{}.part", self.parts.fetch_add(1, Ordering::Relaxed)));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
         let look_at = LOOK_AFTER;
-        Ok(Incoming { part, file, hasher: Hasher::new(), digest, length, bytes: 0, look_at })
+        let (hasher, bytes) = (Hasher::new(), 0);
+        Ok(Incoming { part, file, disk, hasher, digest, length, bytes, look_at })
     }
 
     /// Takes what has come, all of it, for good. Its bytes.
@@ -320,7 +335,7 @@ impl Incoming {
         }
         if self.bytes >= self.look_at {
             self.look_at = self.bytes.saturating_add(LOOK_AFTER);
-            disk::has_room(&self.part)?;
+            self.disk.has_room(&self.part)?;
         }
         self.hasher.update(data);
         Ok(self.file.write_all(data)?)

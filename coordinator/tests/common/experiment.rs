@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, Terms};
 use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{LiveRun, Observer};
+use dormouse_coordinator::{LiveRun, Observer, World};
 use dormouse_engine::{Run, Work};
 use dormouse_model::{
     Bag, CheckpointConfig, Decision, MetadataSettings, Notice, Scheme, Setup, StartReason, Task,
@@ -182,6 +182,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         cancel: CancellationToken::new(),
         pause: CancellationToken::new(),
         resume: false,
+        world: World::default(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dormouse_analysis::LiveFacts;
 use dormouse_analysis::fidelity::PHASE;
 use dormouse_coordinator::{
-    ANSWER_WITHIN, Conducted, CoordinatorError, LiveRun, Observer, Progress,
+    ANSWER_WITHIN, Conducted, CoordinatorError, LiveRun, Observer, Progress, World,
 };
 use dormouse_log::{Chain, LogError};
 use dormouse_model::{Request, Submission};
@@ -195,5 +195,6 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         cancel: CancellationToken::new(),
         pause: CancellationToken::new(),
         resume,
+        world: World::default(),
     })
 }

@@ -1,0 +1,59 @@
+//! The file that a log is written to: the system's, or one that a simulation has in its place.
+
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+/// A file as far as a log needs it.
+pub trait LogFile: Write + Seek + fmt::Debug + Send + Sync {
+    /// Makes all that was written durable.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses: what was written since the last time may be lost.
+    fn sync_data(&mut self) -> io::Result<()>;
+
+    /// Cuts the file to so many bytes.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    fn set_len(&mut self, length: u64) -> io::Result<()>;
+
+    /// Locks the file for this process, without waiting.
+    ///
+    /// # Errors
+    ///
+    /// Somebody else holds the lock, or the file system has none.
+    fn try_lock(&self) -> Result<(), TryLockError>;
+}
+
+impl LogFile for File {
+    fn sync_data(&mut self) -> io::Result<()> {
+        Self::sync_data(self)
+    }
+
+    fn set_len(&mut self, length: u64) -> io::Result<()> {
+        Self::set_len(self, length)
+    }
+
+    fn try_lock(&self) -> Result<(), TryLockError> {
+        Self::try_lock(self)
+    }
+}
+
+/// Opens the file of a log to be written; it is made if the options say so.
+pub type OpenLog<'a> = &'a dyn Fn(&Path, &OpenOptions) -> io::Result<Box<dyn LogFile>>;
+
+/// Opens a file of the system, for its owner alone.
+///
+/// # Errors
+///
+/// The system refuses.
+pub fn open_file(path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFile>> {
+    // Who can open a file can hold its lock, and nobody else has anything to look for in a run's folder
+    // while it is written.
+    Ok(Box::new(options.clone().mode(0o600).open(path)?))
+}
