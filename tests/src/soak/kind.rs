@@ -60,7 +60,8 @@ impl Kind {
             Self::Storms => 900,
             Self::Faults => 420,
             Self::Lies => 420,
-            Self::Fuzz => 900,
+            // The first one builds them.
+            Self::Fuzz => 1800,
             Self::Simulated => 300,
         })
     }
@@ -145,7 +146,7 @@ impl Kind {
             Self::Storms => sum(said, " storms survived", |before| before.split(' ').next()),
             Self::Lies => sum(said, " passed;", |before| before.split(' ').next_back()),
             Self::Fuzz => sum_after(said, "stat::number_of_executed_units:"),
-            Self::Simulated => sum_after(said, "seeds "),
+            Self::Simulated => sum_after(said, "runs "),
             Self::Faults => {
                 let summary = faults_summary(folder)?;
                 u64::try_from(summary["faults"].as_array()?.len()).ok()
@@ -188,6 +189,9 @@ mod tests {
         let fuzz = "stat::number_of_executed_units: 4711\nstat::peak_rss_mb: 5\n";
         assert_eq!(counted(Kind::Fuzz, fuzz), Some(4711));
         assert_eq!(counted(Kind::Fuzz, "ran clean"), None);
+        let simulated =
+            "power cut  3  2\n\nruns                                      1200\n  ended  1190\n";
+        assert_eq!(counted(Kind::Simulated, simulated), Some(1200));
         assert_eq!(counted(Kind::Faults, "anything"), None);
     }
 }

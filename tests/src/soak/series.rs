@@ -43,18 +43,22 @@ impl Series {
         let before = Remains::look(&self.programs, &[]);
         let mut found = Vec::new();
         let mut rows: Vec<_> = Kind::ALL.into_iter().map(Row::new).collect();
-        for row in &mut rows {
-            row.missing = row.kind.lacks(&self.programs);
-        }
         let standing = Standing::begin(&self.programs, self.out.join("standing"));
         let mut standing = standing.map_err(|why| found.push(format!("standing run: {why}"))).ok();
         let mut number = 0;
         let is_over = || begun.elapsed() >= self.lasts || stop.load(Ordering::Relaxed);
-        while !is_over() && rows.iter().any(|row| row.missing.is_none()) {
-            for row in rows.iter_mut().filter(|row| row.missing.is_none()) {
+        while !is_over() {
+            let mut had_any = false;
+            for row in &mut rows {
                 if is_over() {
                     break;
                 }
+                // One that is built meanwhile may be put there.
+                row.missing = row.kind.lacks(&self.programs);
+                if row.missing.is_some() {
+                    continue;
+                }
+                had_any = true;
                 let spared: Vec<_> = standing.iter().map(Standing::pid).collect();
                 let (line, wrong) = self.round(row, number, (&before, &spared), stop);
                 tell(&format!("{:.1} min: {line}", begun.elapsed().as_secs_f64() / 60.0));
@@ -66,6 +70,9 @@ impl Series {
                     found.push(format!("standing run, after round {number}: {why}"));
                     standing = None;
                 }
+            }
+            if !had_any {
+                break;
             }
         }
         let stood = standing.map(Standing::end).map(|(said, wrong)| {

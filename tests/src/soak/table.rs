@@ -41,9 +41,11 @@ impl Row {
     pub(super) fn lacks(&self) -> Option<String> {
         let kind = self.kind.name();
         match &self.missing {
-            Some(program) => Some(format!("{kind}: not run: there is no {program}")),
+            Some(program) if self.survived + self.failed == 0 => {
+                Some(format!("{kind}: not run: there is no {program}"))
+            }
             None if self.survived + self.failed == 0 => Some(format!("{kind}: no round was over")),
-            None => None,
+            _ => None,
         }
     }
 }
