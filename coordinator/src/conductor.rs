@@ -8,7 +8,7 @@ use dormouse_analysis::{Evidence, LATEST, LiveFacts};
 use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
 use dormouse_model::{AttemptEnds, Command, Event, HostLoad, Notice, Request, Step, Submission};
-use dormouse_units::{HostId, Time, VmId};
+use dormouse_units::{HostId, Span, Time, VmId};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -313,8 +313,10 @@ impl ConductorState {
         if let Some(since) = self.inbox.under_way_since(Time::ZERO)
             && next.is_some_and(|at| at >= since)
         {
-            // Whatever is still under way is not waited for any longer then.
-            let at_last = self.clock.instant_of(since).map(|at| at + LATEST);
+            // Whatever is still under way is not waited for any longer then: it is older than the earliest
+            // that is, and not as old, else the alarm would ring again at the same instant.
+            let older = since + Span::from_micros(1);
+            let at_last = self.clock.instant_of(older).map(|at| at + LATEST);
             wanted = wanted.max(at_last);
         }
         if wanted != self.armed {

@@ -339,7 +339,7 @@ pub(crate) fn refused(why: String) -> Status {
 }
 
 /// What a worker says first, what it acknowledges, and the version of the protocol that is spoken.
-fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64, u32), Status> {
+pub(crate) fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64, u32), Status> {
     let Some(v1::FromWorker { ack, body: Some(v1::from_worker::Body::Hello(hello)) }) = first
     else {
         return Err(Status::invalid_argument("the first message of a session must be Hello"));

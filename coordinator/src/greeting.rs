@@ -35,6 +35,13 @@ impl Greeting {
         Self { welcome, clock }
     }
 
+    /// Makes a greeting that says nothing but the speed of the clock.
+    #[cfg(test)]
+    pub(crate) fn bare(speedup: dormouse_units::Speedup) -> Self {
+        let clock = DilatedClock::standing(speedup, dormouse_units::Time::ZERO);
+        Self { welcome: v1::Welcome::default(), clock }
+    }
+
     /// As it is said now, over a connection that speaks this version of the protocol.
     pub(crate) fn now(&self, protocol: u32) -> v1::Welcome {
         v1::Welcome { now_us: self.clock.now().as_micros(), protocol, ..self.welcome.clone() }

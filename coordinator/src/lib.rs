@@ -72,6 +72,7 @@ mod store;
 mod texts;
 mod transfers;
 mod unasked;
+pub mod untrusted;
 mod vitals;
 mod warden;
 mod wire;

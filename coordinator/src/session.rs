@@ -129,8 +129,6 @@ pub(crate) struct SessionState {
     ack_due: bool,
     /// Beats since anything was heard.
     silent: u32,
-    /// Something was said since the last beat.
-    spoke: bool,
     /// Permits of messages that are not durable, with their last report.
     permits: VecDeque<(u64, OwnedSemaphorePermit)>,
     /// What it may say unasked.
@@ -157,7 +155,6 @@ impl SessionState {
                     let body = commands.unwrap_or(HEARTBEAT);
                     room.send(v1::ToWorker { ack: self.link.ack(), body: Some(body) });
                     self.ack_due = false;
-                    self.spoke = true;
                 }
                 Err(mpsc::error::TrySendError::Full(())) if !self.waiting => break,
                 Err(_) => return,
@@ -253,12 +250,12 @@ impl SessionState {
             self.give_up(&format!("it was {how} for too long"));
             return;
         }
-        if let Some(connection) = self.connection.as_ref().filter(|_| !self.spoke) {
+        // Whatever else was said: a worker that hears nothing for a little longer than this dials anew.
+        if let Some(connection) = &self.connection {
             let body = Some(HEARTBEAT);
             // Where there is no room, the worker has enough to read.
             let _ = connection.to_worker.try_send(v1::ToWorker { ack: self.link.ack(), body });
         }
-        self.spoke = false;
     }
 }
 
@@ -290,7 +287,6 @@ impl Actor for Session {
             waiting: false,
             ack_due: false,
             silent: 0,
-            spoke: false,
             permits: VecDeque::new(),
             unasked: Allowance::new(Instant::now()),
             lost: false,
@@ -376,5 +372,69 @@ impl Actor for Session {
     ) -> Result<(), ActorProcessingErr> {
         state.heart.abort();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::Speedup;
+    use ractor::Message;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::vitals::Vitals;
+
+    /// Takes whatever it is told.
+    struct Deaf<M>(std::marker::PhantomData<fn(M)>);
+
+    impl<M: Message> Actor for Deaf<M> {
+        type Msg = M;
+        type State = ();
+        type Arguments = ();
+
+        async fn pre_start(&self, _: ActorRef<M>, (): ()) -> Result<(), ActorProcessingErr> {
+            Ok(())
+        }
+    }
+
+    const LOST_AFTER: Duration = Duration::from_secs(6);
+
+    /// Found by the simulator: a session that said something just after each beat was silent for two of them, and
+    /// its worker, which dials anew after a third of the time, did so again and again.
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_is_not_left_without_a_word_for_a_third_of_the_time() {
+        let (conductor, _) =
+            Actor::spawn(None, Deaf(std::marker::PhantomData), ()).await.expect("it starts");
+        let args = SessionArgs {
+            host: HostId::new(0),
+            link: Link::default(),
+            greeting: Greeting::bare(Speedup::times(1)),
+            conductor,
+            lost_after: LOST_AFTER,
+            pulse: Vitals::default().session(HostId::new(0), "w"),
+            span: Span::none(),
+        };
+        let (session, _) = Actor::spawn(None, Session, args).await.expect("it starts");
+        let (to_worker, mut said) = mpsc::channel(64);
+        let reading = CancellationToken::new().drop_guard();
+        let connection = Connection { id: 1, protocol: 1, to_worker, reading };
+        session.cast(SessionMsg::Attach { connection, ack: 0 }).expect("it lives");
+        // Something is said just after each beat.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let talker = session.clone();
+        let talking = tokio::spawn(async move {
+            for durable in 1..=3 {
+                let _ = talker.cast(SessionMsg::Release { commands: Vec::new(), durable });
+                tokio::time::sleep(LOST_AFTER / BEATS).await;
+            }
+        });
+        let (mut last, mut longest) = (Instant::now(), Duration::ZERO);
+        for _ in 0..7 {
+            said.recv().await.expect("it lives");
+            longest = longest.max(last.elapsed());
+            last = Instant::now();
+        }
+        assert!(longest <= LOST_AFTER / BEATS, "{longest:?}");
+        talking.await.expect("no panic");
     }
 }

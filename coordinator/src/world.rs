@@ -14,6 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use dormouse_log::{LogFile, LogWriter, open_file};
 use nix::time::{ClockId, clock_gettime};
 use tokio::task::JoinError;
+use tokio::time::Instant;
 
 use crate::disk;
 use crate::outage::micros;
@@ -70,6 +71,13 @@ pub enum WallClock {
     System,
     /// One that shows so many microseconds since 1970, until it is set.
     Shown(Arc<AtomicU64>),
+    /// One that goes on with the runtime's time.
+    Running {
+        /// The instant from which on it goes.
+        since: Instant,
+        /// What it showed then, microseconds since 1970; whoever changes that sets the clock.
+        from: Arc<AtomicU64>,
+    },
 }
 
 /// Where work that blocks is done.
@@ -151,6 +159,9 @@ impl WallClock {
                 micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
             }
             Self::Shown(us) => us.load(Ordering::Relaxed),
+            Self::Running { since, from } => {
+                from.load(Ordering::Relaxed).saturating_add(micros(since.elapsed()))
+            }
         }
     }
 }

@@ -129,6 +129,29 @@ async fn who_reports_of_anothers_vm_is_sent_away_and_the_run_goes_on() {
     assert!(steps.iter().any(lost), "it is in the log why it was sent away");
 }
 
+/// Found by the simulator: such a report was the first step of a log without hosts, and a coordinator that went on
+/// with it began anew with a run that had heard it.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_reports_of_machines_before_the_run_has_begun_is_sent_away() {
+    let dir = tempfile::tempdir().unwrap();
+    let live = dormouse_coordinator::LiveRun { workers: 2, ..live(1, 1, dir.path()) };
+    let coordinator = Under::start(live).await;
+    let mut liar = FakeWorker::new("liar", &coordinator.at);
+    liar.join().await;
+    liar.report(vm_created(7)).await;
+    let goodbye = liar.goodbye().await;
+    assert!(goodbye.why.contains("before it has any"), "{goodbye:?}");
+    let mut honest = ["a", "b"].map(|name| FakeWorker::new(name, &coordinator.at));
+    for worker in &mut honest {
+        worker.join().await;
+    }
+    let [first, _second] = &mut honest;
+    first.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    let steps: Vec<Step> = LogReader::open(&done.log).unwrap().steps().unwrap();
+    assert!(matches!(steps[0].event, Event::HostJoined { .. }), "{:?}", steps[0].event);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_that_is_punctual_and_takes_no_checkpoint_is_found() {
     let dir = tempfile::tempdir().unwrap();

@@ -7,6 +7,9 @@ use std::sync::OnceLock;
 /// The variable of the environment with the `dormouse` that tests are to run.
 pub(crate) const GIVEN: &str = "DORMOUSE_BINARY";
 
+/// Set where both programs are built already, so that not every test program asks cargo whether they are.
+const BUILT: &str = "DORMOUSE_TESTS_BUILT";
+
 /// The `dormouse` binary of this workspace in the profile of this test, with `dormouse-task` beside it,
 /// both built if they have to be: a live run without its tasks' program would be skipped. With
 /// `DORMOUSE_BINARY` it is the one that this names: a soak runs copies, which no build beside it changes.
@@ -24,13 +27,17 @@ pub fn dormouse() -> &'static PathBuf {
         let test = std::env::current_exe().unwrap_or_default();
         // target/PROFILE/deps/TEST
         let profile = test.ancestors().nth(2).map(PathBuf::from).unwrap_or_default();
+        if std::env::var_os(BUILT).is_some() {
+            return profile.join("dormouse");
+        }
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["build", "--quiet", "--bin", "dormouse", "--bin", "dormouse-task"]);
         build.arg("--manifest-path");
         build.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
-        if profile.ends_with("release") {
-            build.arg("--release");
+        // That of `dev` is called otherwise.
+        if let Some(name) = profile.file_name().filter(|name| *name != "debug") {
+            build.arg("--profile").arg(name);
         }
         let built = build.status();
         assert!(built.as_ref().is_ok_and(|s| s.success()), "dormouse can't be built: {built:?}");

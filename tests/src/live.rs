@@ -1,30 +1,92 @@
 //! Tests that run live.
 
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::dormouse;
 
-/// Live runs share the processors: one at a time.
+/// Live runs share the processors: one at a time in this process.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// The turn of a live test, or `None`, having said why, where this host can't run one.
+/// Names a folder. A live test is left for later then: its name is put into a file there, `alone/TARGET` or
+/// `shared/TARGET`, from which `scripts/test` runs it. The other tests of its target need no turn and run at once.
+const LATER: &str = "DORMOUSE_LIVE_LATER";
+
+/// Set where this host was proved already, so that not every test program does it once more.
+const PROVED: &str = "DORMOUSE_HOST_PROVED";
+
+/// The turn of a live test that measures real time, or `None`, having said why, where this host can't run one or
+/// the test is left for later. Nothing should run beside it.
 ///
 /// # Panics
 ///
 /// With `CI=true`, where the host can't: there it must.
 #[must_use]
 pub fn live_turn() -> Option<MutexGuard<'static, ()>> {
-    let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let doctor = Command::new(dormouse()).arg("doctor").output();
-    let (can, why) = match &doctor {
-        Ok(said) => (said.status.success(), String::from_utf8_lossy(&said.stdout).into_owned()),
-        Err(error) => (false, error.to_string()),
-    };
-    if can {
-        return Some(turn);
+    turn("alone")
+}
+
+/// As [`live_turn`], for a test of what becomes of a run and not of how exactly it keeps time: another may run beside
+/// it where neither sees the other (`scripts/lane`).
+///
+/// # Panics
+///
+/// As [`live_turn`].
+#[must_use]
+pub fn shared_live_turn() -> Option<MutexGuard<'static, ()>> {
+    turn("shared")
+}
+
+fn turn(company: &str) -> Option<MutexGuard<'static, ()>> {
+    if let Some(folder) = std::env::var_os(LATER) {
+        leave_for_later(&Path::new(&folder).join(company));
+        return None;
     }
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "this host can't run live:\n{why}");
-    println!("skipped: this host can't run live, as `dormouse doctor` says");
-    None
+    let turn = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+    match host_is_proved() {
+        Ok(()) => Some(turn),
+        Err(why) => {
+            assert!(
+                std::env::var("CI").as_deref() != Ok("true"),
+                "this host can't run live:\n{why}"
+            );
+            println!("skipped: this host can't run live, as `dormouse doctor` says");
+            None
+        }
+    }
+}
+
+/// Whether `dormouse doctor` finds that this host can run live; it is asked once.
+fn host_is_proved() -> &'static Result<(), String> {
+    static PROOF: OnceLock<Result<(), String>> = OnceLock::new();
+    PROOF.get_or_init(|| {
+        if std::env::var_os(PROVED).is_some() {
+            return Ok(());
+        }
+        let said = Command::new(dormouse()).arg("doctor").output().map_err(|e| e.to_string())?;
+        if said.status.success() {
+            return Ok(());
+        }
+        Err(String::from_utf8_lossy(&said.stdout).into_owned())
+    })
+}
+
+/// Puts the name of the running test into the file of its target in this folder.
+fn leave_for_later(folder: &Path) {
+    let thread = std::thread::current();
+    let test = thread.name().filter(|name| *name != "main");
+    let test = test.expect("a test runs on a thread of its name");
+    let program = std::env::current_exe().unwrap_or_default();
+    // TARGET-HASH
+    let target = program.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let target = target.rsplit_once('-').map_or(target.as_str(), |(target, _)| target);
+    let noted = fs::create_dir_all(folder).and_then(|()| {
+        let mut file = File::options().create(true).append(true).open(folder.join(target))?;
+        file.write_all(format!("{test}\n").as_bytes())
+    });
+    noted.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    println!("left for later: it runs live");
 }

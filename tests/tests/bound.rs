@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use dormouse_log::{Chain, Seal};
-use dormouse_tests::{dormouse, live_turn};
+use dormouse_tests::{dormouse, shared_live_turn};
 use serde_json::Value;
 
 fn run(folder: &Path, args: &[&str]) {
@@ -148,7 +148,7 @@ fn every_edit_of_jobs_and_requests_in_virtual_time_is_found() {
 /// These runs need root, control groups and CRIU.
 #[test]
 fn every_edit_of_a_live_run_is_found() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let set =
         ["run", "hello", "--live", "-q", "--out", "whole", "--speedup", "30", "--set", "seed=3"];

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};
 
-use dormouse_tests::{dormouse, jobs_experiment, live_turn};
+use dormouse_tests::{dormouse, jobs_experiment, live_turn, shared_live_turn};
 use serde_json::Value;
 
 /// Tasks of three lengths with checkpoints, on VMs of which some hibernate at 160 s and are
@@ -155,7 +155,7 @@ fn a_quota_lifted_once_is_found() {
 
 #[test]
 fn a_hold_skipped_once_is_found() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let summary = run(&folder.path().join("out"), Some("skip-hold"));
     assert_denied(&summary, "stood still for");
@@ -163,7 +163,7 @@ fn a_hold_skipped_once_is_found() {
 
 #[test]
 fn a_hold_of_a_job_skipped_once_is_found() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let checkpoint = "[checkpoint]\npolicy = \"points\"\npoints = [0.5]\nfixed = \"12s\"\n";
     // It takes 4 % less than it was promised, which it might: only this gives it away.

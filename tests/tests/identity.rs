@@ -14,20 +14,21 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dormouse_tests::{
-    UnderWay, Wire, checks_and_replays, dormouse, events, live_turn, summary, text, wait_for,
-    wait_for_event, wait_for_report,
+    UnderWay, Wire, checks_and_replays, dormouse, events, live_turn, shared_live_turn, summary,
+    text, wait_for, wait_for_event, wait_for_report,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Tasks of 300 s, which are checkpointed at a third of their work: about half a minute of real time.
+/// Tasks of 300 s, which are checkpointed at a third of their work: about twenty seconds of real time.
 const TASKS: &str = r#"name = "attacked"
 seed = 1
 [cloud]
 catalogue = "ec2-2020"
+boot = "30s"
 [workload]
 kind = "bag"
-deadline = "45m"
+deadline = "20m"
 [[workload.task]]
 name = "small"
 count = 8
@@ -150,7 +151,7 @@ fn stored(folder: &Path) -> Result<Vec<u8>, String> {
 /// coordinator and one is fetched by another worker: none of it can be read on the way.
 #[test]
 fn who_listens_on_the_wire_learns_no_token_no_checkpoint_and_no_event() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let attacked = Attacked::prepare(&[]);
     let wire = Wire::before(attacked.port);
     let coordinator = attacked.coordinator();
@@ -244,7 +245,7 @@ sys.stdout.buffer.write(heard)
 /// until theirs is back.
 #[test]
 fn who_takes_a_dead_coordinators_port_learns_nothing_and_its_workers_dial_on() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let attacked = Attacked::prepare(&[]);
     let coordinator = attacked.coordinator();
     let mut workers = attacked.workers(attacked.port);
@@ -312,7 +313,7 @@ fn a_partition_shorter_than_lost_after_costs_no_worker() {
 /// What a token of one role opens, as the commands show it.
 #[test]
 fn a_token_opens_what_its_role_may() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let attacked = Attacked::prepare(&[]);
     let coordinator = attacked.coordinator();
     let dormouse = |words: &[&str]| Command::new(dormouse()).args(words).output().unwrap();

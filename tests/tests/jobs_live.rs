@@ -11,8 +11,8 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use dormouse_tests::{
-    JOBS, UnderWay, checks_and_replays, dormouse, events, jobs_experiment, live_turn,
-    nothing_is_left_but, summary, text, traces, wait_for, wait_for_report, workers_of,
+    JOBS, UnderWay, checks_and_replays, dormouse, events, jobs_experiment, nothing_is_left_but,
+    shared_live_turn, summary, text, traces, wait_for, wait_for_report, workers_of,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -66,7 +66,7 @@ fn all_jobs_end_after_the_loss(out: &Path) {
 /// Does `what` to a run that is under way, given its folder and the traces there were before it. In
 /// the end the run is whole, and of it nothing is left.
 fn survives(what: impl FnOnce(UnderWay, &Path, &[String])) {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let run = in_the_middle(folder.path());
@@ -138,7 +138,7 @@ fn with_the_machine(out: &Path, workers: &[Pid]) -> Pid {
 
 #[test]
 fn a_machine_whose_worker_is_lost_is_made_again_on_the_one_that_stood_by() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let run = begun(folder.path(), &["--workers", "2"]);
@@ -215,7 +215,7 @@ fn keeping(folder: &Path, options: &[&str]) -> UnderWay {
 
 #[test]
 fn jobs_whose_worker_is_lost_go_on_from_their_checkpoints_on_the_one_that_stood_by() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let run = keeping(folder.path(), &["--workers", "2"]);
@@ -233,7 +233,7 @@ fn jobs_whose_worker_is_lost_go_on_from_their_checkpoints_on_the_one_that_stood_
 
 #[test]
 fn jobs_whose_coordinator_and_workers_are_killed_go_on_from_their_checkpoints() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let run = keeping(folder.path(), &[]);
@@ -253,7 +253,7 @@ fn says(words: &[&str]) -> Output {
 
 #[test]
 fn an_open_run_takes_jobs_over_a_kill_and_ends_when_it_is_closed() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let run = begun(folder.path(), &["--open"]);
@@ -308,7 +308,7 @@ fn an_open_run_takes_jobs_over_a_kill_and_ends_when_it_is_closed() {
 
 #[test]
 fn jobs_whose_worker_dies_before_they_begin_begin_anew() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("experiment.toml"), folder.path().join("out"));

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use dormouse_tests::{dormouse, live_turn};
+use dormouse_tests::{dormouse, shared_live_turn};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -76,7 +76,7 @@ impl Waiting {
 
 #[test]
 fn a_worker_that_has_not_joined_ends_with_who_started_it() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("secret");
     fs::write(&secret, TOKEN).unwrap();
@@ -119,7 +119,7 @@ fn refusal(output: &Output) -> String {
 
 #[test]
 fn a_worker_with_another_runs_secret_is_refused_at_once() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let run = Waiting::start("1");
     assert_eq!(fs::metadata(&run.secret).unwrap().mode() & 0o777, 0o600);
     let wrong = run.folder.path().join("wrong");
@@ -133,7 +133,7 @@ fn a_worker_with_another_runs_secret_is_refused_at_once() {
 
 #[test]
 fn of_two_workers_of_one_name_the_second_is_refused_at_once() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let run = Waiting::start("2");
     let mut first = run.worker("w", "first", &run.secret);
     // It has its session once it says so.
@@ -151,7 +151,7 @@ fn of_two_workers_of_one_name_the_second_is_refused_at_once() {
 
 #[test]
 fn who_joins_is_said_once_by_either_side() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let mut run = Waiting::start("2");
     let worker = run.worker("w", "w", &run.secret);
     let mut line = String::new();
@@ -169,7 +169,7 @@ fn who_joins_is_said_once_by_either_side() {
 /// A worker that nobody answers tries for as long as it is told to.
 #[test]
 fn a_worker_without_a_coordinator_says_so_ever_more_seldom_and_then_gives_up() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let secret = folder.path().join("secret");
     fs::write(&secret, TOKEN).unwrap();

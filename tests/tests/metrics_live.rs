@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use dormouse_tests::{UnderWay, dormouse, events, live_turn, summary, text, wait_for};
+use dormouse_tests::{UnderWay, dormouse, events, shared_live_turn, summary, text, wait_for};
 use serde_json::Value;
 
 /// Tasks of 300 s on one spot type that hibernates for good after the first checkpoints: about half
@@ -21,12 +21,13 @@ const EXPERIMENT: &str = r#"name = "measured"
 seed = 1
 [cloud]
 catalogue = "ec2-2020"
+boot = "30s"
 [[interruption]]
 model = "schedule"
-acts = [{ at = "400s", action = "hibernate", type = "c3.large" }]
+acts = [{ at = "250s", action = "hibernate", type = "c3.large" }]
 [workload]
 kind = "bag"
-deadline = "45m"
+deadline = "20m"
 [[workload.task]]
 name = "small"
 count = 8
@@ -171,7 +172,7 @@ fn promtool(programs: &Path, words: &[&str], input: &str) {
 
 #[test]
 fn prometheus_sees_a_live_run_to_its_end() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let Some(programs) = programs() else { return };
     let rules =
         concat!(env!("CARGO_MANIFEST_DIR"), "/../testbed/watch/prometheus/dormouse-rules.yml");

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse_says, live_turn, nothing_is_left_but, summary, traces,
+    checks_and_replays, dormouse_says, nothing_is_left_but, shared_live_turn, summary, traces,
 };
 
 /// Three VMs on two hosts, which are all taken away in the middle of the work; what is launched in their place
@@ -133,7 +133,7 @@ fn task_of(kind: &Kind) -> String {
 
 #[test]
 fn programs_of_others_go_on_on_other_vms_and_leave_what_they_leave_undisturbed() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     provide(folder.path());

@@ -10,7 +10,8 @@ use std::path::Path;
 use std::process::Command;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse_says, events, live_turn, nothing_is_left_but, summary, traces,
+    checks_and_replays, dormouse_says, events, nothing_is_left_but, shared_live_turn, summary,
+    traces,
 };
 use serde_json::Value;
 
@@ -53,7 +54,7 @@ fn began_with(log: &[Value], task: u64) -> Vec<u64> {
 
 #[test]
 fn programs_go_on_with_what_they_saved_by_themselves() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/own");
     let folder = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use dormouse_tests::{
     UnderWay, checks_and_replays, dormouse_says, events, is_faithful, live_turn,
-    nothing_is_left_but, summary, text, traces, wait_for,
+    nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -82,7 +82,7 @@ fn a_live_run_under_a_program_decides_as_in_virtual_time_and_is_faithful() {
 
 #[test]
 fn a_live_run_goes_on_after_its_program_failed_and_after_it_was_killed() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let programs = [

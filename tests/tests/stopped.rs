@@ -12,8 +12,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dormouse_tests::{
-    UnderWay, checks_and_replays, dormouse, events, live_turn, nothing_is_left_but, summary, text,
-    traces, wait_for_report,
+    UnderWay, checks_and_replays, dormouse, events, nothing_is_left_but, shared_live_turn, summary,
+    text, traces, wait_for_report,
 };
 use nix::sys::signal::Signal;
 
@@ -59,7 +59,7 @@ fn worker(address: &str, secret: &Path, name: &str, root: &Path) -> Child {
 
 #[test]
 fn the_same_command_begins_a_run_goes_on_with_it_and_finds_it_over() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("experiment.toml"), folder.path().join("out"));

@@ -15,8 +15,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use dormouse_tests::{
-    JOBS, MARK, checks_and_replays, dormouse, events, jobs_experiment, live_turn, orphans, summary,
-    text, wait_for, workers_of,
+    JOBS, MARK, checks_and_replays, dormouse, events, jobs_experiment, orphans, shared_live_turn,
+    summary, text, wait_for, workers_of,
 };
 use dormouse_units::Stream;
 use nix::errno::Errno;
@@ -330,7 +330,7 @@ fn number(name: &str, otherwise: u64) -> u64 {
 
 #[test]
 fn runs_survive_kills_at_any_moment() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let (count, seed) = (number("STORMS", 6), number("STORM_SEED", 1));
     let mut failed = 0;
     for n in 1..=count {

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use dormouse_tests::{
     UnderWay, checks_and_replays, dormouse, dormouse_says, events, is_faithful, live_turn,
-    nothing_is_left_but, summary, text, traces, wait_for_event,
+    nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for_event,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -162,7 +162,7 @@ fn requests_take_real_vms_away_and_their_tasks_go_on_elsewhere() {
 
 #[test]
 fn requests_are_not_asked_again_after_a_kill() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     // Two tasks are enough where it is not about them.

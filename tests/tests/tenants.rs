@@ -10,7 +10,7 @@ use std::process::Command;
 
 use dormouse_tests::{
     UnderWay, checks_and_replays, dormouse, dormouse_says, events, is_faithful, live_turn,
-    nothing_is_left_but, summary, text, traces, wait_for_event, wait_for_report,
+    nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for_event, wait_for_report,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -167,7 +167,7 @@ fn live_vms_in_the_background_have_what_the_jobs_leave() {
 
 #[test]
 fn a_live_run_of_both_goes_on_after_a_kill() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (file_in(folder.path(), SHARED), folder.path().join("out"));
@@ -185,7 +185,7 @@ fn a_live_run_of_both_goes_on_after_a_kill() {
 
 #[test]
 fn a_live_run_of_both_that_is_ended_counts_the_jobs_that_came_to_their_end() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (file_in(folder.path(), SHARED), folder.path().join("out"));

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use dormouse_tests::{dormouse, live_turn};
+use dormouse_tests::{dormouse, live_turn, shared_live_turn};
 use serde_json::Value;
 
 fn text(output: &Output) -> String {
@@ -123,7 +123,7 @@ fn two_tiers_are_measured_and_feed_the_model() {
 
 #[test]
 fn whatever_ends_it_leaves_no_process_and_no_group() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let mut command = measure(&folder.path().join("out"));
     let mut measuring = command.stdout(Stdio::null()).spawn().unwrap();

@@ -13,12 +13,20 @@ use crate::keys::unknown;
 use crate::seal::Seal;
 use crate::{FORMAT, LogError};
 
-/// Whether a log has its first line, whole: without, nothing was recorded in it.
+/// Whether a log has its first line, whole: without, nothing was recorded in it. What a power cut left in its
+/// place, before it was durable, is no line.
 #[must_use]
 pub fn has_header(path: &Path) -> bool {
     let mut first = Vec::new();
     let read = File::open(path).and_then(|file| BufReader::new(file).read_until(b'\n', &mut first));
-    read.is_ok() && first.ends_with(b"\n")
+    let is_line = read.is_ok() && first.ends_with(b"\n");
+    is_line && (serde_json::from_slice::<Value>(&first).is_ok() || sealed_lines(path) != Some(0))
+}
+
+/// The lines of a log that its folder's seal covers; `None`: there is no seal.
+fn sealed_lines(path: &Path) -> Option<u64> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    Some(Seal::read(folder).ok()??.log.lines)
 }
 
 /// Reads a log line by line. A torn tail is left out and remembered: the last line, or all after the seal.
@@ -159,8 +167,7 @@ impl LogReader {
     /// Whether the line just read is after all that was durable when the folder was sealed last. A power cut
     /// leaves of that whatever blocks the disk had written, in any order: zeros before lines that are whole.
     fn is_beyond_the_seal(&self) -> bool {
-        let folder = self.path.parent().unwrap_or(Path::new("."));
-        matches!(Seal::read(folder), Ok(Some(seal)) if seal.log.lines < self.line)
+        sealed_lines(&self.path).is_some_and(|lines| lines < self.line)
     }
 
     /// The next step, as by [`Self::next_step`], with the condition that every key of it is known.
@@ -276,6 +283,21 @@ mod tests {
             assert_eq!((steps.len(), log.torn(), log.line()), (4, false, 5));
             assert_eq!(log.header()["more"], "of it");
         }
+    }
+
+    #[test]
+    fn garbage_where_nothing_was_durable_is_no_header() {
+        let (dir, path) = log_of("");
+        assert!(has_header(&path));
+        // Another run begins in its folder, and the power is cut before its header is durable.
+        drop(LogWriter::create(&path).expect("room"));
+        for garbage in ["", "{\"format\":", "\0\n\0\n", "}\n{\"seq\":0}\n"] {
+            std::fs::write(&path, garbage).expect("room");
+            assert!(!has_header(&path), "{garbage:?}");
+        }
+        // That of a stranger is not taken for one.
+        std::fs::remove_file(dir.path().join(crate::SEAL)).expect("it is there");
+        assert!(has_header(&path));
     }
 
     #[test]

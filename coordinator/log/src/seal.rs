@@ -73,6 +73,13 @@ impl Sealing {
         Self { path: log.with_file_name(SEAL) }
     }
 
+    /// Notes that the log is whole up to here, and makes that durable.
+    pub(crate) fn keep(&self, head: Head) -> io::Result<()> {
+        self.note(head)?;
+        File::open(&self.path)?.sync_all()?;
+        File::open(self.path.parent().unwrap_or(Path::new(".")))?.sync_all()
+    }
+
     /// Notes that the log is whole up to here.
     pub(crate) fn note(&self, head: Head) -> io::Result<()> {
         let seal = Seal { log: head, files: BTreeMap::new() };

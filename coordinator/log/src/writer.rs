@@ -41,15 +41,24 @@ impl LogWriter {
     ///
     /// [`LogError::Write`]: the file can't be made. [`LogError::UnderWay`]: somebody writes it.
     pub fn create(path: &Path) -> Result<Self, LogError> {
-        Self::create_on(path, &open_file)
+        let log = Self::empty(path, &open_file)?;
+        log.sealing.note(log.chain.head()).map_err(|source| log.refused(source))?;
+        Ok(log)
     }
 
-    /// Creates a log in place of whatever was there, in a file that is opened so.
+    /// Creates a log in place of whatever was there, in a file that is opened so, and makes it durable that
+    /// nothing of it is: what a power cut leaves of its first lines is told by that.
     ///
     /// # Errors
     ///
     /// The same as of [`Self::create`].
     pub fn create_on(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
+        let log = Self::empty(path, open)?;
+        log.sealing.keep(log.chain.head()).map_err(|source| log.refused(source))?;
+        Ok(log)
+    }
+
+    fn empty(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
         // The file is emptied once its lock is held.
         let mut log =
             Self::open(path, OpenOptions::new().write(true).create(true).truncate(false), open)?;

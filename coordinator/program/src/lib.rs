@@ -24,7 +24,7 @@ mod schema;
 pub use error::ProgramError;
 pub use hello::{Hello, Machine, PROTOCOL, Versions};
 pub use last_words::StandardError;
-pub use lines::{Answer, Ask, HelloAnswer, HelloLine};
+pub use lines::{Answer, Ask, HelloAnswer, HelloLine, read_line};
 pub use linked::{Make, is_linked, link, linked};
 pub use scheduler::start;
 pub use schema::schema;

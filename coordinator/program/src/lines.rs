@@ -3,6 +3,7 @@
 use dormouse_model::{Decision, Notice};
 use dormouse_units::Time;
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::Hello;
@@ -51,4 +52,16 @@ pub struct Wants {
 pub struct Answer {
     /// What is to be done, in this order.
     pub decisions: Vec<Decision>,
+}
+
+/// Reads a line of a scheduler, which is an object: a list of its values would do for the parser alone.
+///
+/// # Errors
+///
+/// What is wrong with the line.
+pub fn read_line<A: DeserializeOwned>(line: &[u8]) -> Result<A, String> {
+    if line.trim_ascii_start().first() != Some(&b'{') {
+        return Err("it is no JSON object".to_owned());
+    }
+    serde_json::from_slice(line).map_err(|error| error.to_string())
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::last_words::StandardError;
-use crate::lines::{Answer, Ask, HelloAnswer, HelloLine};
+use crate::lines::{Answer, Ask, HelloAnswer, HelloLine, read_line};
 use crate::linked;
 use crate::pipes::{Broken, quoted, shown};
 use crate::process::Process;
@@ -112,7 +112,7 @@ impl Scheduler {
         let asked = self.process.pipes.ask(&self.line, self.limit, &mut self.answer);
         asked.map_err(|broken| self.told(broken, about))?;
         self.lines += 1;
-        read(&self.answer).map_err(|error| {
+        read_line(&self.answer).map_err(|error| {
             format!(
                 "the scheduler {} was not understood: line {} of its output, {about}, is {}: {error}",
                 self.name,
@@ -229,14 +229,6 @@ impl Policy for Scheduler {
             Err(why) => self.fail(why),
         }
     }
-}
-
-/// Reads a line, which is an object: a list of its values would do for the parser alone.
-fn read<A: DeserializeOwned>(line: &[u8]) -> Result<A, String> {
-    if line.trim_ascii_start().first() != Some(&b'{') {
-        return Err("it is no JSON object".to_owned());
-    }
-    serde_json::from_slice(line).map_err(|error| error.to_string())
 }
 
 /// A scheduler of another crate. It is treated as a program: a `dormouse` without it can make its

@@ -181,6 +181,11 @@ impl ConductorState {
                 }
                 heard => heard,
             };
+            if matches!(heard, Heard::Report { .. } | Heard::Fault { .. })
+                && let Some(why) = self.has_no_part(host)
+            {
+                return self.lose(host, why);
+            }
             match heard {
                 // It has just been made a report.
                 Heard::Unsupported { .. } => {}
@@ -211,6 +216,13 @@ impl ConductorState {
             entry.numbers.come(through);
         }
         self.hear_what_is_due();
+    }
+
+    /// Why a host can't have anything to report of machines: it is no part of the run yet. In the log such a
+    /// report would be a step of a run that has no hosts.
+    fn has_no_part(&self, host: HostId) -> Option<String> {
+        let is_part = self.roster.get(host)?.standing == Standing::Joined;
+        (!is_part).then(|| "it reports of machines before it has any".to_owned())
     }
 
     pub(super) fn note(&mut self, host: HostId, report: &Report) {

@@ -111,25 +111,27 @@ fn most(what: &str, found: usize, most: usize) -> Result<(), String> {
 
 /// What the VMs of a worker take of its offer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Occupancy {
+pub struct Occupancy {
     /// VMs that are there.
-    pub(crate) vms: usize,
+    pub vms: usize,
     /// The vCPUs of all those VMs.
-    pub(crate) vcpus: u64,
+    pub vcpus: u64,
     /// The shares of a core that theirs are promised, in millionths.
-    pub(crate) core_ppm: u64,
+    pub core_ppm: u64,
 }
 
 impl Occupancy {
     /// What a VM takes.
-    pub(crate) fn by(create: &CreateVm) -> Self {
+    #[must_use]
+    pub fn by(create: &CreateVm) -> Self {
         let vcpus = u64::from(create.vcpus);
         let core_ppm = vcpus.saturating_mul(create.core_ppm.map_or(0, u64::from));
         Self { vms: 1, vcpus, core_ppm }
     }
 
     /// What both take.
-    pub(crate) fn and(self, other: Self) -> Self {
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
         Self {
             vms: self.vms.saturating_add(other.vms),
             vcpus: self.vcpus.saturating_add(other.vcpus),
@@ -141,7 +143,7 @@ impl Occupancy {
     ///
     /// # Errors
     /// In words, what there is too much of.
-    pub(crate) fn fits(self, millicores: u32) -> Result<(), String> {
+    pub fn fits(self, millicores: u32) -> Result<(), String> {
         let vcpus = u64::from(millicores.div_ceil(1000)) * u64::from(VCPUS_PER_CORE);
         let shares = u64::from(millicores) * 1000 * SHARES_PER_OFFER;
         let Self { vms, vcpus: asked, core_ppm } = self;
@@ -163,7 +165,8 @@ impl Occupancy {
 }
 
 /// A report whose reason is not longer than others take.
-pub(crate) fn shorten(mut report: Report) -> Report {
+#[must_use]
+pub fn shorten(mut report: Report) -> Report {
     use dormouse_proto::v1::report::Report as Body;
     let why = match &mut report.report {
         Some(Body::VmFailed(failed)) => Some(&mut failed.why),

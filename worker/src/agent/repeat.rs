@@ -13,14 +13,15 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Whether nobody has answered: the coordinator was away, or went while it was asked.
-pub(crate) fn is_unanswered(status: &Status) -> bool {
+#[must_use]
+pub fn is_unanswered(status: &Status) -> bool {
     // What the coordinator says itself has no cause here.
     status.code() == Code::Unavailable || status.source().is_some()
 }
 
 /// The pauses between one attempt and the next.
 #[derive(Debug)]
-pub(crate) struct Pauses {
+pub struct Pauses {
     next: Duration,
 }
 
@@ -31,14 +32,19 @@ impl Default for Pauses {
 }
 
 impl Pauses {
+    /// How long to wait this time: twice as long each time, up to some seconds.
+    pub fn next_pause(&mut self) -> Duration {
+        let pause = self.next;
+        self.next = (2 * pause).min(LONGEST_PAUSE);
+        pause
+    }
+
     /// Waits a while.
     ///
     /// # Errors
     ///
     /// It is not wanted any more.
     pub(crate) async fn wait(&mut self, pass: &Pass) -> Result<(), Revoked> {
-        let pause = self.next;
-        self.next = (2 * pause).min(LONGEST_PAUSE);
-        pass.unless_revoked(sleep(pause)).await
+        pass.unless_revoked(sleep(self.next_pause())).await
     }
 }

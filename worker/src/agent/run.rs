@@ -22,9 +22,10 @@ use tonic::transport::Endpoint;
 use super::{
     AgentError, Config, Prepared, Result,
     faults::Network,
-    life::{self, End},
+    life::End,
+    live::{self, Dialled},
     memory,
-    session::{self, Credentials, Dial},
+    session::{self, Credentials, Dial, Remote},
 };
 
 /// How long everything may take to go away at the end.
@@ -77,6 +78,27 @@ pub fn run(config: &Config, prepared: Prepared) -> Result<Ended> {
     }
 }
 
+/// The pauses between one life of a worker and the next.
+#[derive(Clone, Copy, Debug)]
+pub struct Absences {
+    next: Duration,
+}
+
+impl Default for Absences {
+    fn default() -> Self {
+        Self { next: FIRST_PAUSE }
+    }
+}
+
+impl Absences {
+    /// How long to stay away after a life that lasted so long.
+    pub fn next_pause(&mut self, lived: Duration) -> Duration {
+        let pause = if lived > LONGEST_PAUSE { FIRST_PAUSE } else { self.next };
+        self.next = (2 * pause).min(LONGEST_PAUSE);
+        pause
+    }
+}
+
 /// One life after the other, until the end.
 fn lives(
     config: &Config,
@@ -90,7 +112,7 @@ fn lives(
     };
     // What is wrong with it outlasts a life.
     let network = Network::default();
-    let mut pause = FIRST_PAUSE;
+    let mut absences = Absences::default();
     let mut parent = config.parent;
     let mut is_known = false;
     loop {
@@ -108,12 +130,11 @@ fn lives(
             }
             End::Rejoin { why } => {
                 tracing::warn!(%why, "joining anew");
-                pause = if born.elapsed() > LONGEST_PAUSE { FIRST_PAUSE } else { pause };
+                let pause = absences.next_pause(born.elapsed());
                 let called = runtime.block_on(async { timeout(pause, signals.come()).await });
                 if called.is_ok() {
                     return Ok(Ended::Terminated);
                 }
-                pause = (2 * pause).min(LONGEST_PAUSE);
             }
             End::Lost { after, why } => {
                 let address = config.coordinator.clone();
@@ -134,15 +155,17 @@ fn one_life(
     let (hear, heard) = mpsc::unbounded_channel();
     let credentials = Credentials::new(config.token.clone(), &config.root);
     let dial = Dial {
-        endpoint: endpoint.clone(),
-        network: network.clone(),
-        credentials: credentials.clone(),
+        transport: Remote {
+            endpoint: endpoint.clone(),
+            network: network.clone(),
+            credentials: credentials.clone(),
+        },
         hello: hello(config, prepared)?,
         is_known,
         patience: config.patience,
         hold: config.hold,
     };
-    let dialled = life::Dialled {
+    let dialled = Dialled {
         address: config.coordinator.clone(),
         endpoint: endpoint.clone(),
         network: network.clone(),
@@ -161,7 +184,7 @@ fn one_life(
             .spawn(move || own.block_on(session::keep(dial, reports, hear, stop)))
             .map_err(runtime_error("the session's thread"))?
     };
-    let end = runtime.block_on(life::live(prepared, &dialled, heard, report, signals));
+    let end = runtime.block_on(live::live(prepared, &dialled, heard, report, signals));
     stop.cancel();
     // It panics only by a bug, which has been printed.
     let _ = session.join();

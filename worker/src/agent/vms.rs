@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use dormouse_proto::v1::{CheckpointFailed, CreateVm, TaskStopped, report};
+use dormouse_proto::v1::{CheckpointFailed, CreateVm, Report, TaskStopped, report};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, SupervisionEvent};
 
 use super::{
@@ -59,6 +59,27 @@ enum Standing {
     },
 }
 
+/// What is said of something that is asked of a VM that is not there.
+#[must_use]
+pub fn without_vm(id: u32, asked: Ask) -> Option<Report> {
+    let why = format!("there is no VM {id} on this worker");
+    Some(match asked {
+        Ask::Start(start) => refused(&start, why),
+        Ask::Stop(stop) => report(report::Report::TaskStopped(TaskStopped {
+            task: stop.task,
+            ..TaskStopped::default()
+        })),
+        // The answer to which nothing follows.
+        Ask::SetMode(_) | Ask::SetSupply(_) | Ask::Announce(_) => return None,
+        Ask::CheckpointNow(of) => {
+            let failed = CheckpointFailed { task: Some(of), why };
+            report(report::Report::CheckpointFailed(failed))
+        }
+        Ask::Freeze | Ask::Thaw | Ask::Promote(_) | Ask::Move(_) => vm_failed(id, why),
+        Ask::Destroy => vm_destroyed(id),
+    })
+}
+
 impl VmsState {
     async fn create(&mut self, myself: &ActorRef<VmsMsg>, create: Box<CreateVm>, asked: Asked) {
         let id = create.vm;
@@ -94,22 +115,9 @@ impl VmsState {
             },
             None => ask,
         };
-        let why = format!("there is no VM {id} on this worker");
-        self.host.report(match unasked {
-            Ask::Start(start) => refused(&start, why),
-            Ask::Stop(stop) => report(report::Report::TaskStopped(TaskStopped {
-                task: stop.task,
-                ..TaskStopped::default()
-            })),
-            // The answer to which nothing follows.
-            Ask::SetMode(_) | Ask::SetSupply(_) | Ask::Announce(_) => return,
-            Ask::CheckpointNow(of) => {
-                let failed = CheckpointFailed { task: Some(of), why };
-                report(report::Report::CheckpointFailed(failed))
-            }
-            Ask::Freeze | Ask::Thaw | Ask::Promote(_) | Ask::Move(_) => vm_failed(id, why),
-            Ask::Destroy => vm_destroyed(id),
-        });
+        if let Some(said) = without_vm(id, unasked) {
+            self.host.report(said);
+        }
     }
 
     fn id_of(&self, owner: &ActorCell) -> Option<u32> {

@@ -84,7 +84,10 @@ impl Manifest {
     pub const FORMAT: u32 = 3;
 
     /// Reads a manifest that came from `origin`, and checks what does not need the files.
-    pub(crate) fn parse(json: &[u8], origin: &Path) -> Result<Self> {
+    ///
+    /// # Errors
+    /// Where it is no manifest, of another format, or names files that cannot be.
+    pub fn parse(json: &[u8], origin: &Path) -> Result<Self> {
         let manifest: Self = serde_json::from_slice(json)
             .map_err(|source| Error::Manifest { path: origin.to_owned(), source })?;
         if manifest.format != Self::FORMAT {

@@ -62,6 +62,65 @@ pub fn nonce(of_run: u64, task: TaskId) -> u64 {
     mix(of_run ^ mix(u64::from(task.get())))
 }
 
+/// The right answer of a task whose program has these arguments, its nonce among them, after so many
+/// repetitions: reckoned without doing the work, for simulated workers. `None`: nobody can say.
+#[must_use]
+pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
+    let Ok(Request::Job(job)) = parse(arguments.iter().map(OsString::from)) else { return None };
+    let mut answer = TaskResult {
+        kind: job.program.name().to_owned(),
+        class: None,
+        id: None,
+        memory_bytes: None,
+        verified: Some(true),
+        figures: Vec::new(),
+        repetitions,
+        cpu_seconds: 0.0,
+        cpu_seconds_wanted: None,
+        rank_cpu_seconds: Vec::new(),
+        units: repetitions,
+        digest: None,
+        blocks: Vec::new(),
+    };
+    match &job.program {
+        Program::Vector { bytes } => answer.units = vector::units(*bytes, repetitions)?,
+        Program::Parallel(plan) => {
+            let told = parallel::told(plan.ranks(), plan.phases);
+            answer.blocks = vec![repetitions; plan.ranks().checked_mul(told as usize)?];
+            if told == 0 {
+                // It says so little that nobody can check it.
+                answer.digest = Some(text(job.nonce));
+                return Some(answer);
+            }
+            answer.units = repetitions.checked_mul(answer.blocks.len() as u64)?;
+        }
+        program => answer.figures = as_published(references(program)?)?,
+    }
+    answer.digest = Some(text(expected(&job.program, job.nonce, &answer).ok()?));
+    Some(answer)
+}
+
+/// Figures that came out exactly as they are published; `None` where one is not.
+fn as_published(figures: Vec<Figure>) -> Option<Vec<Figure>> {
+    figures.into_iter().map(|of| Some(Figure { computed: of.reference?, ..of })).collect()
+}
+
+/// The published figures of a kernel; `None` of a program that has none.
+fn references(program: &Program) -> Option<Vec<Figure>> {
+    Some(match program {
+        Program::Nas { kernel, class } => match kernel {
+            NasKernel::Ep => nas::ep::references(*class),
+            NasKernel::Is => nas::is::references(),
+            NasKernel::Cg => nas::cg::references(*class),
+            NasKernel::Mg => nas::mg::references(*class),
+            NasKernel::Ft => nas::ft::references(*class),
+            NasKernel::Sp => nas::sp::references(*class),
+        },
+        Program::Ed { class, id } => ed::references(*class, *id),
+        Program::Vector { .. } | Program::Parallel(_) | Program::Noop => return None,
+    })
+}
+
 fn judge(program: &Program, nonce: u64, answer: &str) -> Verdict {
     let Ok(answer) = serde_json::from_str::<TaskResult>(answer) else {
         return Verdict::Unchecked("it is not what the known programs leave");
@@ -84,19 +143,9 @@ fn judge(program: &Program, nonce: u64, answer: &str) -> Verdict {
 fn expected(program: &Program, nonce: u64, answer: &TaskResult) -> Result<u64, Verdict> {
     let wrong = |what: &str| Verdict::Wrong(what.to_owned());
     match program {
-        Program::Nas { kernel, class } => {
-            let class = *class;
-            let references = match kernel {
-                NasKernel::Ep => nas::ep::references(class),
-                NasKernel::Is => nas::is::references(),
-                NasKernel::Cg => nas::cg::references(class),
-                NasKernel::Mg => nas::mg::references(class),
-                NasKernel::Ft => nas::ft::references(class),
-                NasKernel::Sp => nas::sp::references(class),
-            };
-            of_repetitions(references, nonce, answer)
+        Program::Nas { .. } | Program::Ed { .. } => {
+            of_repetitions(references(program).unwrap_or_default(), nonce, answer)
         }
-        Program::Ed { class, id } => of_repetitions(ed::references(*class, *id), nonce, answer),
         Program::Vector { bytes } => {
             let sum = vector::expected_sum(*bytes, nonce, answer.repetitions, answer.units);
             sum.ok_or_else(|| wrong("no number of passes comes to its units of work"))
@@ -161,6 +210,20 @@ mod tests {
 
     fn judged(line: &str, of: &TaskResult) -> Verdict {
         check(&words(line), NONCE, &serde_json::to_string(of).unwrap())
+    }
+
+    #[test]
+    fn an_answer_can_be_reckoned_without_the_work() {
+        for line in
+            ["ep --class S", "is", "cg", "mg", "ft", "sp", "ed --id 7", "vector --memory 3MB"]
+        {
+            let given = words(&format!("{line} --nonce {NONCE}"));
+            let reckoned = reckoned(&given, 3).unwrap();
+            assert_eq!(judged(line, &reckoned), Verdict::Right, "{line}");
+            let of_another = answer(&format!("{line} --work 3"), NONCE + 1);
+            assert_ne!(reckoned.digest, of_another.digest, "{line}");
+        }
+        assert_eq!(reckoned(&words("noop"), 1), None);
     }
 
     #[test]

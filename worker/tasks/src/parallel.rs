@@ -62,7 +62,7 @@ impl Plan {
 const MOST_TOLD: usize = 400;
 
 /// The phases of which a result says how many blocks of work each rank did: all or none.
-fn told(ranks: usize, phases: u32) -> u32 {
+pub(crate) fn told(ranks: usize, phases: u32) -> u32 {
     if ranks * phases as usize <= MOST_TOLD { phases } else { 0 }
 }
 

@@ -120,7 +120,7 @@ impl Vector {
 pub(crate) fn expected_sum(bytes: usize, nonce: u64, passes: u64, units: u64) -> Option<u64> {
     let length = bytes.div_ceil(BYTES_PER_INDEX);
     let blocks = length.div_ceil(BLOCK) as u64;
-    let done = passes.checked_add(2)?.checked_mul(blocks)?;
+    let done = self::units(bytes, passes)?;
     let ahead = units.checked_sub(done).filter(|ahead| *ahead < blocks.max(1))?;
     let start = Start::of(nonce);
     // All blocks that have had as many passes are one piece.
@@ -131,6 +131,13 @@ pub(crate) fn expected_sum(bytes: usize, nonce: u64, passes: u64, units: u64) ->
     };
     let border = length.min(usize::try_from(ahead).ok()?.checked_mul(BLOCK)?);
     Some(piece(passes + 1, 0, border).wrapping_add(piece(passes, border, length)))
+}
+
+/// The units of work of a task of so many bytes that has done so many complete passes, set-up and check
+/// included.
+pub(crate) fn units(bytes: usize, passes: u64) -> Option<u64> {
+    let blocks = bytes.div_ceil(BYTES_PER_INDEX).div_ceil(BLOCK) as u64;
+    passes.checked_add(2)?.checked_mul(blocks)
 }
 
 /// Where a task begins.

@@ -2,35 +2,30 @@
 
 use std::time::Duration;
 
-use dormouse_identity::{Impostor, is_impostor};
+use dormouse_identity::Impostor;
 use dormouse_proto::v1::{
     Command, Commands, FromWorker, Heartbeat, Hello, Report, Reports, ToWorker, Welcome,
-    coordinator_client::CoordinatorClient, from_worker, to_worker,
+    from_worker, to_worker,
 };
 use dormouse_proto::{PROTOCOLS, Protocols};
 use tokio::{
     sync::mpsc,
     time::{Instant, MissedTickBehavior, interval, sleep_until, timeout},
 };
-use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::StreamExt as _;
 use tokio_util::sync::CancellationToken;
-use tonic::{
-    Code, Status, Streaming,
-    transport::{Channel, Endpoint},
-};
+use tonic::{Code, Status};
 
 use super::complaints::Complaints;
-use super::credentials::Credentials;
 use super::numbering::{Inbox, Outbox};
 use super::redial::redial;
-use crate::agent::{NEWS, faults::Network, report::explain};
+use super::transport::{DialError, Transport};
+use crate::agent::{NEWS, report::explain};
 
 /// Reports in one message at most: far below every message limit.
 const BATCH: usize = 512;
 /// Messages on their way into the connection.
 const IN_FLIGHT: usize = 16;
-/// Commands come in large batches when a run begins.
-const MESSAGE_LIMIT: usize = 64 << 20;
 /// Heartbeats per time after which a silent side is lost: twice as many as the coordinator counts,
 /// or one that comes a little late would make two of its counts pass without any.
 const BEATS: u32 = 8;
@@ -40,45 +35,50 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// Whom to dial, as whom, and for how long.
 #[derive(Debug)]
-pub(crate) struct Dial {
-    pub(crate) endpoint: Endpoint,
-    pub(crate) network: Network,
-    pub(crate) credentials: Credentials,
+pub struct Dial<T> {
+    /// The way to the coordinator.
+    pub transport: T,
     /// What is said first; its incarnation is that of the certificate, once there is one.
-    pub(crate) hello: Hello,
+    pub hello: Hello,
     /// This process has been welcomed before: somebody else where its coordinator was does not end
     /// it.
-    pub(crate) is_known: bool,
+    pub is_known: bool,
     /// How long to try to reach the coordinator before its first welcome.
-    pub(crate) patience: Duration,
+    pub patience: Duration,
     /// How long to hold the VMs without a connection; else as the coordinator says.
-    pub(crate) hold: Option<Duration>,
+    pub hold: Option<Duration>,
 }
 
 /// What the session hears, in order.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub enum Heard {
     /// Also after every reconnect.
     Welcome(Welcome),
     /// The number of the first; the others follow.
     Commands(u64, Vec<Command>),
+    /// The coordinator sends this worker away.
     Goodbye {
+        /// In the coordinator's words.
         why: String,
+        /// The run is over.
         over: bool,
     },
     /// The coordinator doesn't take this worker, however often it comes.
     Refused {
+        /// In the coordinator's words.
         why: String,
     },
     /// There was no connection for too long.
     Lost {
+        /// How long nothing was heard.
         after: Duration,
+        /// Why the last attempt failed.
         why: String,
     },
 }
 
 /// Why a connection ended.
-enum Parted {
+enum Parted<C> {
     Goodbye {
         why: String,
         over: bool,
@@ -86,11 +86,11 @@ enum Parted {
     Refused(String),
     Broken(String),
     /// It was silent, and there is another one by now.
-    Replaced(Channel),
+    Replaced(C),
     Stopped,
 }
 
-impl Parted {
+impl<C> Parted<C> {
     /// What the coordinator's answer means: what it says of this worker does not change.
     fn of(status: &Status) -> Self {
         match status.code() {
@@ -103,8 +103,8 @@ impl Parted {
     }
 }
 
-struct Session {
-    dial: Dial,
+struct Session<T> {
+    dial: Dial<T>,
     outbox: Outbox<Report>,
     inbox: Inbox,
     reports: mpsc::UnboundedReceiver<Report>,
@@ -121,8 +121,8 @@ struct Session {
 }
 
 /// Keeps the session until a goodbye, a loss, or `stop`.
-pub(crate) async fn keep(
-    dial: Dial,
+pub async fn keep<T: Transport>(
+    dial: Dial<T>,
     reports: mpsc::UnboundedReceiver<Report>,
     heard: mpsc::UnboundedSender<Heard>,
     stop: CancellationToken,
@@ -140,6 +140,7 @@ pub(crate) async fn keep(
         complaints: Complaints::default(),
     };
     let last_word = tokio::select! {
+        biased;
         last_word = session.run(&stop) => last_word,
         () = stop.cancelled() => None,
     };
@@ -149,7 +150,7 @@ pub(crate) async fn keep(
     }
 }
 
-impl Session {
+impl<T: Transport> Session<T> {
     async fn run(&mut self, stop: &CancellationToken) -> Option<Heard> {
         let mut pause = FIRST_PAUSE;
         let mut standing = None;
@@ -163,9 +164,9 @@ impl Session {
                 Parted::Goodbye { why, over } => return Some(Heard::Goodbye { why, over }),
                 Parted::Refused(why) => return Some(Heard::Refused { why }),
                 Parted::Stopped => return None,
-                Parted::Replaced(channel) => {
+                Parted::Replaced(connection) => {
                     tracing::debug!("a link that was silent is replaced");
-                    standing = Some(channel);
+                    standing = Some(connection);
                     continue;
                 }
                 Parted::Broken(why) => why,
@@ -203,32 +204,26 @@ impl Session {
     /// Begins a session, over this connection if there is one already.
     async fn connect(
         &mut self,
-        standing: Option<Channel>,
-    ) -> Result<(mpsc::Sender<FromWorker>, Streaming<ToWorker>), Parted> {
+        standing: Option<T::Connection>,
+    ) -> Result<(mpsc::Sender<FromWorker>, T::Inbound), Parted<T::Connection>> {
         let limit = self.lost_after.unwrap_or(CONNECT).min(CONNECT);
         let dialled = async {
             if !self.joined {
-                let channel = self.dial().await?;
-                let joined = self.dial.credentials.join(channel, &self.dial.hello.worker).await;
+                let connection = self.dial().await?;
+                let joined = self.dial.transport.join(connection, &self.dial.hello.worker).await;
                 self.dial.hello.incarnation = joined.map_err(|status| Parted::of(&status))?;
                 self.joined = true;
             }
-            let channel = match standing {
-                Some(channel) => channel,
+            let connection = match standing {
+                Some(connection) => connection,
                 None => self.dial().await?,
             };
-            let mut client = CoordinatorClient::new(channel)
-                .max_decoding_message_size(MESSAGE_LIMIT)
-                .max_encoding_message_size(MESSAGE_LIMIT);
             let (out, messages) = mpsc::channel(IN_FLIGHT);
             let hello = from_worker::Body::Hello(self.dial.hello.clone());
             out.try_send(FromWorker { ack: self.inbox.taken(), body: Some(hello) })
                 .map_err(|e| Parted::Broken(explain(&e)))?;
-            let response = client
-                .session(ReceiverStream::new(messages))
-                .await
-                .map_err(|status| Parted::of(&status))?;
-            Ok((out, response.into_inner()))
+            let inbound = self.dial.transport.session(connection, messages).await;
+            Ok((out, inbound.map_err(|status| Parted::of(&status))?))
         };
         match timeout(limit, dialled).await {
             Ok(result) => result,
@@ -237,22 +232,18 @@ impl Session {
     }
 
     /// A connection on which the coordinator has proved itself.
-    async fn dial(&self) -> Result<Channel, Parted> {
-        let Dial { endpoint, network, credentials, .. } = &self.dial;
-        let tls = credentials.tls().map_err(|e| Parted::Broken(explain(&e)))?;
-        network.connect(endpoint, tls).await.map_err(|error| {
-            if !is_impostor(&error) {
-                return Parted::Broken(explain(&error));
-            }
+    async fn dial(&self) -> Result<T::Connection, Parted<T::Connection>> {
+        self.dial.transport.dial().await.map_err(|error| match error {
+            DialError::Unreachable(why) => Parted::Broken(why),
             // Before it was ever welcomed its token is another run's; later somebody has taken the
             // place of its coordinator.
-            if self.dial.is_known || self.lost_after.is_some() {
-                return Parted::Broken(Impostor.to_string());
+            DialError::Impostor if self.dial.is_known || self.lost_after.is_some() => {
+                Parted::Broken(Impostor.to_string())
             }
-            Parted::Refused(format!(
+            DialError::Impostor => Parted::Refused(format!(
                 "{Impostor}; the token is not that of this run: give --secret-file with a copy of the \
                  file `secret` in the run's folder on the coordinator's host"
-            ))
+            )),
         })
     }
 
@@ -260,9 +251,9 @@ impl Session {
     async fn talk(
         &mut self,
         out: mpsc::Sender<FromWorker>,
-        mut stream: Streaming<ToWorker>,
+        mut stream: T::Inbound,
         stop: &CancellationToken,
-    ) -> Parted {
+    ) -> Parted<T::Connection> {
         self.outbox.rewind();
         let mut welcome = false;
         let mut owed = false;
@@ -272,8 +263,7 @@ impl Session {
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut beat_due = false;
         let mut heard_at = connected;
-        let Dial { endpoint, network, credentials, .. } = &self.dial;
-        let whom = (endpoint.clone(), network.clone(), credentials.clone());
+        let whom = self.dial.transport.clone();
         let another = move |since, after| redial(whom.clone(), since, after);
         let mut redialled = Box::pin(another(heard_at, self.silence()));
         loop {
@@ -288,11 +278,11 @@ impl Session {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return Parted::Stopped,
-                message = stream.message() => {
+                message = stream.next() => {
                     let message = match message {
-                        Ok(Some(message)) => message,
-                        Ok(None) => return Parted::Broken("it closed the session".to_owned()),
-                        Err(status) => return Parted::of(&status),
+                        Some(Ok(message)) => message,
+                        None => return Parted::Broken("it closed the session".to_owned()),
+                        Some(Err(status)) => return Parted::of(&status),
                     };
                     let was = self.silence();
                     match self.hear(message, &mut welcome) {
@@ -319,7 +309,7 @@ impl Session {
                 _ = beat.tick() => beat_due = true,
                 // What is under way on this one is said again on that one. No more is heard, or
                 // acknowledged, here: the hello on that one says how far it came.
-                channel = &mut redialled, if welcome => return Parted::Replaced(channel),
+                connection = &mut redialled, if welcome => return Parted::Replaced(connection),
                 () = sleep_until(silent_at) => {
                     return Parted::Broken(
                         format!("nothing was heard for {} ms", self.silence().as_millis()),
@@ -346,7 +336,11 @@ impl Session {
     }
 
     /// Takes a message; true where it has to be acknowledged.
-    fn hear(&mut self, message: ToWorker, welcome: &mut bool) -> Result<bool, Parted> {
+    fn hear(
+        &mut self,
+        message: ToWorker,
+        welcome: &mut bool,
+    ) -> Result<bool, Parted<T::Connection>> {
         self.last_heard = Instant::now();
         self.outbox.acknowledged(message.ack);
         match message.body {
@@ -387,7 +381,7 @@ impl Session {
         }
     }
 
-    fn pass_on(&self, heard: Heard) -> Result<(), Parted> {
+    fn pass_on(&self, heard: Heard) -> Result<(), Parted<T::Connection>> {
         self.heard.send(heard).map_err(|_| Parted::Stopped)
     }
 }

@@ -5,6 +5,11 @@ mod complaints;
 mod credentials;
 mod numbering;
 mod redial;
+mod transport;
 
-pub(crate) use client::{Dial, Heard, keep};
+pub use client::{Dial, Heard, keep};
+pub use transport::{DialError, Transport};
+
 pub(crate) use credentials::Credentials;
+pub(crate) use numbering::Inbox;
+pub(crate) use transport::Remote;

@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout};
-use tonic::transport::{Channel, Endpoint};
 
-use super::credentials::Credentials;
-use crate::agent::faults::Network;
+use super::transport::Transport;
 
 /// The part of the time after which a side is lost, after which a silent link is dialled again.
 const SILENT: u32 = 3;
@@ -16,20 +14,17 @@ const ATTEMPT: u32 = 6;
 
 /// Dials again once nothing has been heard since then for a third of the time after which a side is
 /// lost, until a connection stands on which the coordinator has proved itself.
-pub(super) async fn redial(
-    (endpoint, network, credentials): (Endpoint, Network, Credentials),
+pub(super) async fn redial<T: Transport>(
+    whom: T,
     heard: Instant,
     lost_after: Duration,
-) -> Channel {
+) -> T::Connection {
     let mut next = heard + lost_after / SILENT;
     loop {
         sleep_until(next).await;
         next = Instant::now() + lost_after / ATTEMPT;
-        let Ok(tls) = credentials.tls() else { continue };
-        if let Ok(Ok(channel)) =
-            timeout(lost_after / ATTEMPT, network.connect(&endpoint, tls)).await
-        {
-            return channel;
+        if let Ok(Ok(connection)) = timeout(lost_after / ATTEMPT, whom.dial()).await {
+            return connection;
         }
     }
 }

@@ -9,20 +9,27 @@ use std::time::{Duration, Instant};
 use dormouse_proto::v1::Command;
 use dormouse_units::{Span, Speedup, Time};
 
+/// This moment, by the clock of the runtime: where the simulator has stopped it, everybody sees the same.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
 /// When a command was decided on, and when it came.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
-    pub(crate) came: Instant,
+pub struct Asked {
+    /// When it came.
+    pub came: Instant,
     late: Duration,
     /// On the run's clock, if that was said.
-    pub(crate) at: Option<Time>,
+    pub at: Option<Time>,
 }
 
 impl Asked {
     /// The times of a command that arrives at this moment.
-    pub(crate) fn of(command: &Command) -> Self {
+    #[must_use]
+    pub fn of(command: &Command) -> Self {
         let at = command.emulated_at_us.map(Time::from_micros);
-        Self { came: Instant::now(), late: Duration::from_micros(command.real_late_us), at }
+        Self { came: now(), late: Duration::from_micros(command.real_late_us), at }
     }
 
     /// The times of a command that came without delay, for tests.
@@ -32,12 +39,14 @@ impl Asked {
     }
 
     /// Now, by this worker itself.
-    pub(crate) fn now() -> Self {
-        Self { came: Instant::now(), late: Duration::ZERO, at: None }
+    #[must_use]
+    pub fn now() -> Self {
+        Self { came: now(), late: Duration::ZERO, at: None }
     }
 
     /// When it was decided on, on this host's clock.
-    pub(crate) fn decided(&self) -> Instant {
+    #[must_use]
+    pub fn decided(&self) -> Instant {
         self.came.checked_sub(self.late).unwrap_or(self.came)
     }
 }
@@ -48,7 +57,7 @@ const SAME: Duration = Duration::from_millis(50);
 
 /// The clock of one VM.
 #[derive(Debug)]
-pub(crate) struct VmClock {
+pub struct VmClock {
     speedup: Speedup,
     created: Instant,
     /// By how much the run's clock is ahead of the time since then, in microseconds: negative where
@@ -61,7 +70,8 @@ pub(crate) struct VmClock {
 
 impl VmClock {
     /// The clock of a VM whose creation was decided on at the time in `create`.
-    pub(crate) fn new(speedup: Speedup, create: &Asked) -> Self {
+    #[must_use]
+    pub fn new(speedup: Speedup, create: &Asked) -> Self {
         Self {
             speedup,
             created: create.decided(),
@@ -71,8 +81,10 @@ impl VmClock {
         }
     }
 
-    pub(crate) fn now(&self) -> Time {
-        self.at(Instant::now())
+    /// The time that it shows.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.at(now())
     }
 
     fn at(&self, instant: Instant) -> Time {
@@ -81,14 +93,15 @@ impl VmClock {
     }
 
     /// When it shows `at`.
-    pub(crate) fn instant_of(&self, at: Time) -> Instant {
+    #[must_use]
+    pub fn instant_of(&self, at: Time) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400 * 365);
         let span = at.since(Time::ZERO) + self.skipped;
         self.created + self.speedup.real(span).min(FAR)
     }
 
     /// What it showed when a command was decided on.
-    pub(crate) fn decided(&mut self, asked: &Asked) -> Time {
+    pub fn decided(&mut self, asked: &Asked) -> Time {
         let own = self.at(asked.decided());
         let Some(at) = asked.at else { return own };
         let same = self.speedup.emulated(SAME);
@@ -103,24 +116,26 @@ impl VmClock {
     }
 
     /// What the run's clock shows when this one shows `at`, if it was ever said.
-    pub(crate) fn of_run(&self, at: Time) -> Option<Time> {
+    #[must_use]
+    pub fn of_run(&self, at: Time) -> Option<Time> {
         Some(moved(at + self.skipped, self.ahead_us?))
     }
 
     /// Stands still from `at` on.
-    pub(crate) fn freeze(&mut self, at: Time) {
+    pub fn freeze(&mut self, at: Time) {
         self.frozen_since = Some(at);
     }
 
     /// Goes on at `at`, which is counted as if it had not stood.
-    pub(crate) fn thaw(&mut self, at: Time) {
+    pub fn thaw(&mut self, at: Time) {
         if let Some(since) = self.frozen_since.take() {
             self.skipped += at.since(since);
         }
     }
 
     /// Time in hibernation so far.
-    pub(crate) const fn skipped(&self) -> Span {
+    #[must_use]
+    pub const fn skipped(&self) -> Span {
         self.skipped
     }
 }

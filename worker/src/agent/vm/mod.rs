@@ -27,6 +27,8 @@ mod stops;
 mod task;
 
 pub(crate) use actor::{Vm, VmArgs};
-pub(crate) use clock::Asked;
-pub(crate) use owner::{Ask, Message};
+pub use clock::{Asked, VmClock};
+pub use job::{Due, Pace};
+pub use owner::Ask;
+pub(crate) use owner::Message;
 pub(crate) use remains::Remains;

@@ -40,17 +40,28 @@ use crate::{
 
 /// What a VM is asked to do.
 #[derive(Debug)]
-pub(crate) enum Ask {
+pub enum Ask {
+    /// Hibernate.
     Freeze,
+    /// Go on after a hibernation.
     Thaw,
+    /// End, with all that runs there.
     Destroy,
+    /// Run an attempt at a task.
     Start(Box<StartTask>),
+    /// Stop an attempt.
     Stop(StopTask),
+    /// Run an attempt in another mode.
     SetMode(SetMode),
+    /// Give a vCPU another share of a core.
     SetSupply(SetSupply),
+    /// Bring an attempt to the foreground.
     Promote(TaskRef),
+    /// Move a parallel job to other vCPUs.
     Move(MoveTask),
+    /// Take a checkpoint of an attempt, whatever was planned.
     CheckpointNow(TaskRef),
+    /// Hear what is going to become of the VM.
     Announce(Announce),
 }
 

@@ -18,5 +18,5 @@ mod signals;
 pub(crate) use birth::{Birth, Order, launch};
 pub(crate) use life::{Job, create_groups};
 pub(crate) use moves::Leaving;
-pub(crate) use pace::Pace;
+pub use pace::{Due, Pace};
 pub(crate) use paying::charged_ns;

@@ -83,14 +83,14 @@ impl Quotas {
 
 /// When a job that is over should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Due {
+pub struct Due {
     /// On the run's clock, in emulated microseconds.
-    pub(crate) at_us: u64,
+    pub at_us: u64,
     /// How much later than that it is now, in real microseconds; below zero: so much of its work
     /// was still to be done then. That may take longer where its foreground is in the way.
-    pub(crate) late_us: i64,
+    pub late_us: i64,
     /// It is time to report its end.
-    pub(crate) is_near: bool,
+    pub is_near: bool,
 }
 
 /// How long a command may be on its way: what the reference makes of the time before is final.
@@ -99,7 +99,7 @@ const LAG: Duration = Duration::from_secs(1);
 /// The reference. Its time is the run's clock, in real time, on which commands say when they were
 /// decided.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub struct Pace {
     speedup: Speedup,
     /// When the run's clock was at zero, as far as commands that took no time to come would tell.
     zero: Option<Instant>,
@@ -123,7 +123,8 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// The reference of a new VM, which is burstable if `credits` is given.
-    pub(crate) fn new(speedup: Speedup, credits: Option<CreditSpec>) -> Self {
+    #[must_use]
+    pub fn new(speedup: Speedup, credits: Option<CreditSpec>) -> Self {
         let machine = ideal::Machine::with_credits(credits, speedup);
         Self {
             speedup,
@@ -141,7 +142,7 @@ impl Pace {
     }
 
     /// The VM is made, and has its first credits.
-    pub(crate) fn begin(&mut self, asked: &Asked) {
+    pub fn begin(&mut self, asked: &Asked) {
         let at = self.decided(asked);
         self.change(at, Change::Made);
     }
@@ -155,7 +156,8 @@ impl Pace {
 
     /// The credits up to which time has gone on, and when that is on the run's clock; `None` if the
     /// VM is not burstable.
-    pub(crate) fn credits(&self) -> Option<(Credits, Time)> {
+    #[must_use]
+    pub fn credits(&self) -> Option<(Credits, Time)> {
         let (balance, _) = self.ideal.credits()?;
         Some((balance, self.on_run_s_clock(self.ideal.now())))
     }
@@ -170,7 +172,7 @@ impl Pace {
     }
 
     /// When a command was decided, in the reference's time: as it says, or when it came.
-    pub(crate) fn decided(&mut self, asked: &Asked) -> Duration {
+    pub fn decided(&mut self, asked: &Asked) -> Duration {
         let at = self.of_run(asked);
         self.without_freezes(at)
     }
@@ -178,7 +180,7 @@ impl Pace {
     /// A time in the reference, and the same on the run's clock: who counts from what is told of the
     /// second comes to the first, to the nanosecond. A little earlier or later a job may be a
     /// whole phase behind or not, where its foreground leaves it just enough.
-    pub(crate) fn told(&mut self, now: Instant) -> (Duration, Time) {
+    pub fn told(&mut self, now: Instant) -> (Duration, Time) {
         let since_zero = now.saturating_duration_since(*self.zero.get_or_insert(now));
         let shown = self.speedup.emulated(since_zero);
         let at = self.speedup.real(shown);
@@ -207,13 +209,13 @@ impl Pace {
     }
 
     /// The VM stands still from then on.
-    pub(crate) fn freeze(&mut self, asked: &Asked) {
+    pub fn freeze(&mut self, asked: &Asked) {
         let at = self.of_run(asked);
         self.frozen.get_or_insert(at);
     }
 
     /// And goes on.
-    pub(crate) fn thaw(&mut self, asked: &Asked) {
+    pub fn thaw(&mut self, asked: &Asked) {
         let at = self.of_run(asked);
         if let Some(since) = self.frozen.take() {
             self.skipped += at.saturating_sub(since);
@@ -221,7 +223,7 @@ impl Pace {
     }
 
     /// Something happens at this time.
-    pub(crate) fn change(&mut self, at: Duration, change: Change<Key>) {
+    pub fn change(&mut self, at: Duration, change: Change<Key>) {
         let settled = self.settled.now();
         if at < settled {
             let late = settled.saturating_sub(at);
@@ -234,7 +236,7 @@ impl Pace {
 
     /// The reference goes on to now. Jobs that are through there and, as `is_gone` says, here
     /// are forgotten.
-    pub(crate) fn advance(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
+    pub fn advance(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
         let now = self.time(now);
         let settled = now.saturating_sub(LAG);
         while let Some(first) = self.pending.first_entry().filter(|first| first.key().0 <= settled)
@@ -258,13 +260,13 @@ impl Pace {
 
     /// For how much longer a job has to stand still for its checkpoint. Time must have gone on to
     /// now.
-    pub(crate) fn held_for(&mut self, key: Key, now: Instant) -> Duration {
+    pub fn held_for(&mut self, key: Key, now: Instant) -> Duration {
         let now = self.time(now);
         self.ideal.held_until(key).map_or(Duration::ZERO, |until| until.saturating_sub(now))
     }
 
     /// When a job that is over here should be; `None` where nobody says.
-    pub(crate) fn due(&mut self, key: Key, now: Instant) -> Option<Due> {
+    pub fn due(&mut self, key: Key, now: Instant) -> Option<Due> {
         self.advance(now, |_| false);
         let now = self.time(now);
         let mut machine = self.ideal.clone();
@@ -278,6 +280,29 @@ impl Pace {
             late_us: us(now.saturating_sub(at)) - us(ahead),
             is_near: early <= FORESEEN,
         })
+    }
+
+    /// How long it takes from now until a job ends in the reference, as things are; `None` where it
+    /// never does.
+    pub fn ends_in(&mut self, key: Key, now: Instant) -> Option<Duration> {
+        self.advance(now, |_| false);
+        let now = self.time(now);
+        let mut machine = self.ideal.clone();
+        machine.advance_to_end(key, machine.now() + FAR);
+        Some(machine.ended(key)?.saturating_sub(now))
+    }
+
+    /// What of its work a job has done by the time up to which the reference has gone on, in millionths;
+    /// `None` where it is through, or not there.
+    #[must_use]
+    pub fn part_done(&self, key: Key) -> Option<u32> {
+        self.ideal.part_done(key)
+    }
+
+    /// For how long each process of a job has computed by then.
+    #[must_use]
+    pub fn computed(&self, key: Key) -> Vec<Duration> {
+        self.ideal.done(key)
     }
 
     /// What a process is to be given that is behind by so much, and whose job is through, in the

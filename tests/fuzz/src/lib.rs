@@ -1,0 +1,59 @@
+//! What the fuzz targets do with their input, a function each. The suite replays the committed corpora through the
+//! same functions (`tests/tests/corpora.rs`, which takes this file in as a module).
+
+mod artifact;
+mod decisions;
+mod experiment;
+mod identity;
+mod log;
+mod log_edits;
+mod metadata;
+mod parcel;
+mod records;
+mod scratch;
+mod swf;
+mod task;
+mod wire;
+mod workflow;
+
+/// A target: its name and what it does with an input.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets, by name. A binary of `targets` runs each.
+pub const TARGETS: [Target; 24] = [
+    ("acts", records::acts),
+    ("artifact", artifact::artifact),
+    ("availability", records::availability),
+    ("catalogue", records::catalogue),
+    ("client-request", wire::client_request),
+    ("coordinator-message", wire::coordinator_message),
+    ("decisions", decisions::decisions),
+    ("experiment", experiment::experiment),
+    ("identity", identity::identity),
+    ("lifetimes", records::lifetimes),
+    ("log", log::log),
+    ("log-edits", log_edits::log_edits),
+    ("log-results", log_edits::log_results),
+    ("manifest", parcel::manifest),
+    ("metadata", metadata::metadata),
+    ("packed", records::packed),
+    ("parcel", parcel::parcel),
+    ("plan", artifact::plan),
+    ("prices", records::prices),
+    ("requests", records::requests),
+    ("swf", swf::swf),
+    ("task", task::task),
+    ("worker-message", wire::worker_message),
+    ("workflow", workflow::workflow),
+];
+
+/// Runs the target of a binary, by its name.
+///
+/// # Panics
+///
+/// The input shows a fault; or there is no such target.
+pub fn run(name: &str, input: &[u8]) {
+    let (_, target) =
+        TARGETS.iter().find(|(known, _)| *known == name).expect("a target of the list");
+    target(input);
+}

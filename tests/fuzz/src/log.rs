@@ -1,0 +1,68 @@
+//! The log of a run, `events.jsonl`, and what is told from it.
+
+use dormouse_analysis::Mode;
+use dormouse_report::check::check;
+use dormouse_report::explain::explain;
+use dormouse_report::output::{RunLog, has_steps, live_header};
+use dormouse_report::replay::replay;
+use dormouse_report::results::stored_results;
+use dormouse_report::run_view::Results;
+use dormouse_report::verdict::live_results;
+use dormouse_units::Time;
+use dormouse_view::Terminal;
+
+use super::scratch::Scratch;
+
+/// Whatever a log says, reading, checking and explaining it end with a value or an error.
+pub(crate) fn log(bytes: &[u8]) {
+    Scratch::with(|scratch| {
+        scratch.write("events.jsonl", bytes);
+        let folder = scratch.path();
+        let _ = (has_steps(folder), live_header(folder));
+        let Ok(log) = RunLog::read(folder) else { return };
+        // Without its steps it would be made again: that takes as long as its experiment says.
+        if log.steps.is_some() {
+            told(&log);
+        }
+    });
+}
+
+/// The results of a log, which `dormouse check` makes again and compares.
+pub(crate) fn results(bytes: &[u8]) {
+    Scratch::with(|scratch| {
+        scratch.write("events.jsonl", bytes);
+        let folder = scratch.path();
+        let (Ok(log), Ok(live)) = (RunLog::read(folder), live_header(folder)) else { return };
+        let Some(steps) = &log.steps else { return };
+        let text = |results: Results<'_>| drop(results.view().to_text(Terminal::PLAIN));
+        if log.header.mode == Mode::Live {
+            let made = live_results(&log.header, &live, steps, folder);
+            made.into_iter().for_each(|(results, _)| text(results));
+        }
+        let all = (Time::ZERO, Time::from_micros(u64::MAX));
+        stored_results(&log, all).into_iter().for_each(text);
+    });
+}
+
+fn told(log: &RunLog) {
+    for ended in [true, false] {
+        if let Ok(checked) = check(log, ended) {
+            checked.violations.iter().for_each(|violation| drop(violation.to_string()));
+        }
+    }
+    for what in ["task0", "task1", "vm0", "vm1", "job1", "request0"] {
+        if let Ok(Some(explanation)) = explain(log, what) {
+            drop(explanation.to_string());
+        }
+    }
+    drop(log.header.in_words());
+    if log.header.experiment.own_programs.is_empty() && is_short(log) {
+        let _ = replay(log);
+    }
+}
+
+/// Whether its scheduler decides without a search, whose length the experiment sets.
+fn is_short(log: &RunLog) -> bool {
+    let name = log.header.experiment.scheduler_name();
+    ["fifo", "fcfs", "easy", ""].contains(&name.as_str())
+}

@@ -1,0 +1,52 @@
+//! Messages between a coordinator, its workers and its clients.
+
+use dormouse_coordinator::untrusted as coordinator;
+use dormouse_proto::v1;
+use dormouse_worker::agent::untrusted as worker;
+use prost::Message;
+
+/// A message of a worker's session. One that decodes is the same when it is encoded again.
+pub(crate) fn worker_message(bytes: &[u8]) {
+    let Some(message) = decoded::<v1::FromWorker>(bytes) else { return };
+    let _ = coordinator::worker_message(message);
+}
+
+/// A message of a coordinator's session.
+pub(crate) fn coordinator_message(bytes: &[u8]) {
+    let Some(message) = decoded::<v1::ToWorker>(bytes) else { return };
+    let _ = worker::coordinator_message(message);
+}
+
+/// A request of somebody who looks on or submits, or what goes with a transfer: the first byte says which message it is.
+pub(crate) fn client_request(bytes: &[u8]) {
+    let Some((kind, bytes)) = bytes.split_first() else { return };
+    match kind {
+        b's' => {
+            let Some(request) = decoded::<v1::SubmitRequest>(bytes) else { return };
+            let processes = request.processes;
+            if let Ok(job) = coordinator::submission(request) {
+                assert!(job.processes == processes && processes > 0);
+            }
+        }
+        b'i' => {
+            let Some(request) = decoded::<v1::InterruptRequest>(bytes) else { return };
+            let _ = coordinator::interruption(request);
+        }
+        b'c' => {
+            let Some(contents) = decoded::<v1::Contents>(bytes) else { return };
+            let _ = coordinator::content_digests(&contents);
+        }
+        b'e' => drop(decoded::<v1::EventsRequest>(bytes)),
+        b'j' => drop(decoded::<v1::JoinRequest>(bytes)),
+        b'p' => drop(decoded::<v1::CheckpointChunk>(bytes)),
+        b'q' => drop(decoded::<v1::ContentChunk>(bytes)),
+        _ => {}
+    }
+}
+
+fn decoded<M: Message + Default + PartialEq>(bytes: &[u8]) -> Option<M> {
+    let message = M::decode(bytes).ok()?;
+    let again = M::decode(&*message.encode_to_vec());
+    assert!(again.is_ok_and(|again| again == message), "it is encoded as it was decoded");
+    Some(message)
+}

@@ -1,0 +1,228 @@
+//! The command line of `simulate`.
+
+use std::io::{self, Write as _};
+use std::ops::Range;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+
+use crate::campaign::Campaign;
+use crate::faults::FAULTS;
+use crate::invariant::Invariant;
+use crate::outcome::Outcome;
+use crate::plan::{CONDITIONS, Plan, Rates};
+use crate::run::Playground;
+use crate::shrink::shrink;
+use crate::trace::Lines;
+
+/// Violations that are shrunk and shown; the others are counted.
+const SHOWN: usize = 5;
+
+/// Runs live runs under a simulated world, one for each seed, and looks for broken invariants.
+///
+/// Exit status: 0 no invariant was broken; 1 one was; 2 usage.
+#[derive(Debug, Parser)]
+#[command(name = "simulate")]
+pub struct Arguments {
+    /// Seeds to run, the last not included: A..B, or one seed.
+    #[arg(long, value_name = "A..B", value_parser = seeds, default_value = "0..1000")]
+    seeds: Range<u64>,
+    /// Number of threads; left out: one for each processor.
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Rate of a fault or a condition, as --table names them; may be given again.
+    #[arg(long = "rate", value_name = "NAME=X", value_parser = rate)]
+    rates: Vec<(String, f64)>,
+    /// Print each run's trace: every event in order, one line each.
+    #[arg(long)]
+    trace: bool,
+    /// Play this plan (JSON) and no seeds.
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+    /// Print the plan of the first seed (JSON) and run nothing.
+    #[arg(long)]
+    show_plan: bool,
+    /// Print the tables of faults, conditions and invariants, and run nothing.
+    #[arg(long)]
+    table: bool,
+    /// Begin no seed after so many minutes.
+    #[arg(long, value_name = "M")]
+    minutes: Option<f64>,
+    /// Stop at the first violation.
+    #[arg(long)]
+    first: bool,
+    /// Do not shrink the plans of violations.
+    #[arg(long)]
+    no_shrink: bool,
+}
+
+fn seeds(text: &str) -> Result<Range<u64>, String> {
+    let number = |text: &str| {
+        let digits = text.replace('_', "");
+        digits.parse::<u64>().map_err(|error| format!("'{text}': {error}"))
+    };
+    match text.split_once("..") {
+        Some((from, to)) => Ok(number(from)?..number(to)?),
+        None => number(text).map(|seed| seed..seed + 1),
+    }
+}
+
+fn rate(text: &str) -> Result<(String, f64), String> {
+    let (name, rate) = text.split_once('=').ok_or("write NAME=X")?;
+    Ok((name.to_owned(), rate.parse().map_err(|_| format!("'{rate}' is no number"))?))
+}
+
+/// Does what the arguments say.
+#[must_use]
+pub fn main(arguments: &Arguments) -> ExitCode {
+    match carry_out(arguments) {
+        Ok(code) => code,
+        Err(why) => {
+            eprintln!("simulate: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
+    let mut rates = Rates::default();
+    for (name, rate) in &arguments.rates {
+        rates.set(name, *rate)?;
+    }
+    let mut out = io::stdout();
+    let said = |error: io::Error| error.to_string();
+    if arguments.table {
+        return write!(out, "{}", tables()).map(|()| ExitCode::SUCCESS).map_err(said);
+    }
+    let lines = if arguments.trace { Lines::Printed } else { Lines::Digested };
+    let playground = Playground { lines, ..Playground::new() };
+    if arguments.show_plan {
+        let plan = Plan::draw(arguments.seeds.start, &rates);
+        let json = serde_json::to_string_pretty(&plan).map_err(|error| error.to_string())?;
+        return writeln!(out, "{json}").map(|()| ExitCode::SUCCESS).map_err(said);
+    }
+    if let Some(file) = &arguments.plan {
+        let text = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        let plan: Plan = serde_json::from_slice(&text)
+            .map_err(|error| format!("{}: {error}", file.display()))?;
+        let outcome = playground.play(&plan);
+        show(&mut out, &outcome).map_err(said)?;
+        return Ok(status(outcome.violation.is_some()));
+    }
+    if arguments.trace {
+        let mut is_broken = false;
+        for seed in arguments.seeds.clone() {
+            let outcome = playground.play(&Plan::draw(seed, &rates));
+            show(&mut out, &outcome).map_err(said)?;
+            is_broken |= outcome.violation.is_some();
+        }
+        return Ok(status(is_broken));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    stop_at_interrupt(&stop);
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let campaign = Campaign {
+        seeds: arguments.seeds.clone(),
+        threads: arguments.threads.unwrap_or(processors),
+        rates: rates.clone(),
+        lasts: arguments.minutes.map(|minutes| Duration::from_secs_f64(minutes.max(0.0) * 60.0)),
+        first: arguments.first,
+    };
+    let began = Instant::now();
+    let tally = campaign.run(&playground, &stop);
+    let took = began.elapsed().as_secs_f64();
+    write!(out, "{tally}").map_err(said)?;
+    let each = took * 1_000.0 * campaign.threads as f64 / (tally.runs.max(1)) as f64;
+    let threads = campaign.threads;
+    writeln!(out, "{took:.1} s on {threads} threads, {each:.2} ms of a thread each")
+        .map_err(said)?;
+    for outcome in tally.violations.iter().take(SHOWN) {
+        writeln!(out).map_err(said)?;
+        show(&mut out, outcome).map_err(said)?;
+        if let (Some(violation), false) = (&outcome.violation, arguments.no_shrink) {
+            let plan = Plan::draw(outcome.seed, &rates);
+            let shrunk = shrink(&plan, violation.invariant, &playground);
+            let json = serde_json::to_string(&shrunk.plan).map_err(|error| error.to_string())?;
+            let (from, to, tries) = (plan.faults.len(), shrunk.plan.faults.len(), shrunk.tries);
+            writeln!(out, "shrunk from {from} events to {to} in {tries} runs: {json}")
+                .map_err(said)?;
+        }
+    }
+    if arguments.first
+        && let Some(outcome) = tally.violations.first()
+        && let Some(violation) = &outcome.violation
+    {
+        let (seed, runs) = (outcome.seed, tally.runs);
+        writeln!(out, "found by seed {seed} after {runs} runs: {}", violation.invariant)
+            .map_err(said)?;
+    }
+    Ok(status(!tally.violations.is_empty()))
+}
+
+fn status(is_broken: bool) -> ExitCode {
+    if is_broken { ExitCode::from(1) } else { ExitCode::SUCCESS }
+}
+
+/// One run, for people.
+fn show(out: &mut impl io::Write, outcome: &Outcome) -> io::Result<()> {
+    let Outcome { seed, digest, steps, coordinators, workers, simulated_ms, .. } = outcome;
+    let ending = match &outcome.ending {
+        crate::outcome::Ending::Cancelled(why) => format!("cancelled: {why}"),
+        ending => ending.word().to_owned(),
+    };
+    writeln!(
+        out,
+        "seed {seed}: {ending}; {steps} steps, {coordinators} coordinators, {workers} worker processes, \
+         {}.{:03} s; trace {digest}",
+        simulated_ms / 1_000,
+        simulated_ms % 1_000
+    )?;
+    match &outcome.violation {
+        Some(violation) => writeln!(out, "seed {seed}: VIOLATION of {violation}"),
+        None => Ok(()),
+    }
+}
+
+/// The tables of what is simulated and looked for.
+#[must_use]
+pub fn tables() -> String {
+    let mut text = String::from(
+        "| fault | per run | what happens | invariants that it threatens |\n|---|---|---|---|\n",
+    );
+    for kind in FAULTS {
+        let threatens: Vec<_> = kind.threatens.iter().map(|invariant| invariant.name()).collect();
+        let (name, rate, what) = (kind.name, kind.rate, kind.what);
+        text += &format!("| {name} | {rate} | {what} | {} |\n", threatens.join(", "));
+    }
+    text += "\n| condition | part of runs | what it is |\n|---|---|---|\n";
+    for condition in CONDITIONS {
+        text += &format!("| {} | {} | {} |\n", condition.name, condition.rate, condition.what);
+    }
+    text += "\n| invariant | what it says |\n|---|---|\n";
+    for invariant in Invariant::ALL {
+        text += &format!("| {invariant} | {} |\n", invariant.says());
+    }
+    text
+}
+
+/// What was done by then is printed when it is interrupted; a second interrupt ends it at once.
+fn stop_at_interrupt(stop: &Arc<AtomicBool>) {
+    let stop = Arc::clone(stop);
+    // Where no thread can be had, an interrupt ends it as it ends any program.
+    let _ = std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let Ok(runtime) = runtime else { return };
+        runtime.block_on(async {
+            if tokio::signal::ctrl_c().await.is_ok() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            if tokio::signal::ctrl_c().await.is_ok() {
+                std::process::exit(130);
+            }
+        });
+    });
+}

@@ -1,0 +1,87 @@
+//! Draws for plans, each from a seeded stream.
+
+use dormouse_units::Stream;
+
+/// A seeded stream of small whole numbers, for a plan with so many workers.
+#[derive(Clone, Debug)]
+pub struct Draw {
+    stream: Stream,
+    workers: usize,
+}
+
+impl Draw {
+    /// The stream of a purpose under a seed.
+    #[must_use]
+    pub fn new(seed: u64, purpose: &str, workers: usize) -> Self {
+        Self { stream: Stream::new(seed, purpose, 0), workers }
+    }
+
+    /// A number below `n`; zero if that is zero.
+    #[expect(clippy::cast_possible_truncation, reason = "it is below a number of 32 bits")]
+    pub fn below(&mut self, n: u32) -> u32 {
+        self.stream.below(n as usize) as u32
+    }
+
+    /// A number from `low` to `high`, both included.
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
+        let many = usize::try_from(high.saturating_sub(low) + 1).unwrap_or(usize::MAX);
+        low + self.stream.below(many) as u64
+    }
+
+    /// Whether something happens that does once in `n` times.
+    pub fn one_in(&mut self, n: u32) -> bool {
+        self.below(n) == 0
+    }
+
+    /// Whether something of this probability happens.
+    pub fn happens(&mut self, probability: f64) -> bool {
+        self.stream.unit() < probability
+    }
+
+    /// Parts per million.
+    pub fn ppm(&mut self) -> u32 {
+        self.below(1_000_001)
+    }
+
+    /// A worker, by its place.
+    pub fn worker(&mut self) -> usize {
+        self.stream.below(self.workers)
+    }
+
+    /// One of these.
+    ///
+    /// # Panics
+    ///
+    /// There are none.
+    pub fn one<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.stream.below(all.len())]
+    }
+
+    /// A number of events with this mean (Knuth's method: the mean is small).
+    pub fn poisson(&mut self, mean: f64) -> u32 {
+        let (limit, mut product, mut events) = (libm::exp(-mean), self.stream.unit(), 0);
+        while product > limit && events < 100 {
+            product *= self.stream.unit();
+            events += 1;
+        }
+        events
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.stream.bits()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_events_have_their_mean() {
+        let mut draw = Draw::new(1, "test", 1);
+        let total: u32 = (0..10_000).map(|_| draw.poisson(0.7)).sum();
+        assert!((6_700..7_300).contains(&total), "{total}");
+        assert_eq!(draw.poisson(0.0), 0);
+    }
+}

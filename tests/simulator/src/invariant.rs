@@ -1,0 +1,84 @@
+//! The invariants that the oracle looks after, by name.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! invariants {
+    ($($Name:ident: $name:literal, $says:literal;)*) => {
+        /// What has to hold in every run, whatever the world does to it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Invariant {
+            $(#[doc = $says] $Name,)*
+        }
+
+        impl Invariant {
+            /// All invariants.
+            pub const ALL: &'static [Self] = &[$(Self::$Name),*];
+
+            /// The invariant's name, as tables have it.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$Name => $name,)* }
+            }
+
+            /// The invariant as a sentence.
+            #[must_use]
+            pub const fn says(self) -> &'static str {
+                match self { $(Self::$Name => $says,)* }
+            }
+        }
+    };
+}
+
+invariants! {
+    DurableFirst: "durable-first",
+        "A command leaves only once the step that caused it is durable, and commands leave in the order of the log.";
+    Replay: "replay",
+        "Each durable step comes out byte for byte where its event is heard again.";
+    LogGrows: "log-grows",
+        "The durable log only grows: nothing but a torn tail is ever cut from it.";
+    Acknowledged: "acknowledged",
+        "A report that was acknowledged is in the durable log.";
+    FinishedOnce: "finished-once",
+        "Every task finishes exactly once in the log of a run that is complete, and never twice.";
+    OneAttempt: "one-attempt",
+        "The log has one attempt at a task at a time, and each start of a task is a new attempt.";
+    Verified: "verified",
+        "No task counts as verified whose work no machine has done.";
+    NewestCheckpoint: "newest-checkpoint",
+        "A task goes on from the newest whole checkpoint of the history that the log has.";
+    Accounts: "accounts",
+        "Money, credits and capacity are as the intervals of the log say.";
+    NothingLeft: "nothing-left",
+        "Neither checkpoints nor identities nor machines are left behind by a run that is over.";
+    Progress: "progress",
+        "A run ends within a bounded time once faults stop, and says why if it was cancelled.";
+    NoFailure: "no-failure",
+        "No part of the coordinator or of a worker fails by itself.";
+}
+
+impl fmt::Display for Invariant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A broken invariant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Violation {
+    /// The invariant that was broken.
+    pub invariant: Invariant,
+    /// Simulated time of the discovery, microseconds since the run's start.
+    pub at_us: u64,
+    /// Particulars for whoever looks into it.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { invariant, at_us, what } = self;
+        write!(f, "{invariant} at {}.{:06} s: {what}", at_us / 1_000_000, at_us % 1_000_000)
+    }
+}

@@ -1,0 +1,24 @@
+//! Whole live runs under a simulated world, one by one seed.
+//!
+//! The coordinator's actors, its journal and its store, and the session of each worker are the real
+//! code, in one thread under one virtual clock. What is simulated is the world around them: the
+//! [`network`], the [`disk`], the machines of the [`worker`]s, and the [`faults`] that hit all of
+//! these. A [`plan`] says all of it in advance, so that it can be played again and made smaller.
+
+pub mod campaign;
+pub mod cli;
+pub mod disk;
+pub mod draw;
+pub mod faults;
+pub mod invariant;
+pub mod network;
+pub mod oracle;
+pub mod outcome;
+pub mod plan;
+pub mod run;
+pub mod shrink;
+pub mod stage;
+pub mod tally;
+pub mod trace;
+pub mod witness;
+pub mod worker;

@@ -1,0 +1,174 @@
+//! The end of the network that one worker has.
+
+use std::sync::Arc;
+
+use dormouse_identity::WorkerLife;
+use dormouse_proto::v1;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::Status;
+
+use super::{Network, Present, Server, Serving, Way, pump};
+
+/// Messages of a coordinator as they arrive; an error is a broken connection.
+pub type Inbound = ReceiverStream<Result<v1::ToWorker, Status>>;
+
+/// Messages that a stream holds before its writer waits.
+const WINDOW: usize = 64;
+
+/// The end of the network that one worker has, whatever life it is in.
+#[derive(Clone, Debug)]
+pub struct Port {
+    network: Network,
+    worker: String,
+}
+
+/// A call's connection broke, or nobody is there.
+fn unreachable(why: &str) -> Status {
+    Status::unavailable(why.to_owned())
+}
+
+impl Port {
+    pub(super) fn new(network: Network, worker: &str) -> Self {
+        Self { network, worker: worker.to_owned() }
+    }
+
+    /// The coordinator, once a word has come to it.
+    async fn reach(&self) -> Result<Present, Status> {
+        let (_, mut chance) = self.network.connect(&self.worker);
+        self.network.travel(&self.worker, Way::Up, &mut chance).await;
+        self.network.present().ok_or_else(|| unreachable("nobody listens there"))
+    }
+
+    /// Sees whether the coordinator is there: one round trip.
+    ///
+    /// # Errors
+    ///
+    /// Nobody listens there (`Unavailable`).
+    pub async fn dial(&self) -> Result<(), Status> {
+        self.call(|_| Ok(Box::pin(async { Ok(()) }))).await
+    }
+
+    /// Joins the run: a life there, with the certificate of a former one if there was any.
+    ///
+    /// # Errors
+    ///
+    /// The coordinator can't be reached (`Unavailable`) or refuses.
+    pub async fn join(&self, former: Option<&WorkerLife>) -> Result<WorkerLife, Status> {
+        self.call(|server| {
+            let life = server.join(&self.worker, former)?;
+            Ok(Box::pin(async { Ok(life) }))
+        })
+        .await
+    }
+
+    /// Opens a session. A dropped sender, or a dropped stream, closes the connection.
+    ///
+    /// # Errors
+    ///
+    /// The coordinator can't be reached (`Unavailable`) or refuses.
+    pub async fn session(
+        &self,
+        life: &WorkerLife,
+        messages: mpsc::Receiver<v1::FromWorker>,
+    ) -> Result<Inbound, Status> {
+        let present = self.reach().await?;
+        let (connection, chance) = self.network.connect(&self.worker);
+        let (up, inbound) = mpsc::channel(WINDOW);
+        let inbound = Box::pin(ReceiverStream::new(inbound));
+        let ends = pump::Ends {
+            network: self.network.clone(),
+            connection: Arc::clone(&connection),
+            life: life.clone(),
+            generation: present.generation,
+        };
+        tokio::spawn(pump::up(ends.clone(), chance.clone(), messages, up));
+        let opening = present.server.session(life.clone(), inbound);
+        let outbound = tokio::select! {
+            biased;
+            () = connection.broken_for_worker() => return Err(unreachable("the connection broke")),
+            () = present.gone.cancelled() => return Err(unreachable("the coordinator is gone")),
+            outbound = opening => outbound?,
+        };
+        let (down, arrived) = mpsc::channel(WINDOW);
+        tokio::spawn(pump::down(ends, chance, outbound, down));
+        Ok(ReceiverStream::new(arrived))
+    }
+
+    /// Stores a checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// The coordinator can't be reached (`Unavailable`) or refuses, or the connection broke.
+    pub async fn put_checkpoint(
+        &self,
+        life: &WorkerLife,
+        chunks: Vec<v1::CheckpointChunk>,
+    ) -> Result<v1::CheckpointReceipt, Status> {
+        let (sender, stream) = mpsc::channel(WINDOW);
+        let (network, worker) = (self.network.clone(), self.worker.clone());
+        let (connection, mut chance) = self.network.connect(&self.worker);
+        tokio::spawn(async move {
+            for chunk in chunks {
+                tokio::select! {
+                    biased;
+                    () = connection.broken_for_coordinator() => {
+                        let _ = sender.send(Err(unreachable("the connection broke"))).await;
+                        return;
+                    }
+                    () = network.travel(&worker, Way::Up, &mut chance) => {}
+                    () = sender.closed() => return,
+                }
+                if sender.send(Ok(chunk)).await.is_err() {
+                    return;
+                }
+            }
+        });
+        let stream = Box::pin(ReceiverStream::new(stream));
+        self.call(|server| Ok(server.put_checkpoint(life.clone(), stream))).await
+    }
+
+    /// Fetches a checkpoint.
+    ///
+    /// # Errors
+    ///
+    /// The coordinator can't be reached (`Unavailable`) or refuses, or the connection broke.
+    pub async fn get_checkpoint(
+        &self,
+        life: &WorkerLife,
+        wanted: v1::CheckpointRef,
+    ) -> Result<Vec<v1::CheckpointChunk>, Status> {
+        self.call(|server| Ok(server.get_checkpoint(life.clone(), wanted))).await
+    }
+
+    /// One call and its answer, over a connection of its own.
+    async fn call<T>(
+        &self,
+        call: impl FnOnce(Arc<dyn Server>) -> Result<Serving<T>, Status>,
+    ) -> Result<T, Status> {
+        let present = self.reach().await?;
+        let (connection, mut chance) = self.network.connect(&self.worker);
+        let serving = async {
+            let answer = call(Arc::clone(&present.server))?.await;
+            if self.network.0.stage.lives(present.generation) {
+                answer
+            } else {
+                // A dead process answers nothing: its host says that the connection broke.
+                Err(unreachable("the coordinator is gone"))
+            }
+        };
+        tokio::select! {
+            biased;
+            () = connection.broken_for_worker() => return Err(unreachable("the connection broke")),
+            () = present.gone.cancelled() => return Err(unreachable("the coordinator is gone")),
+            answer = serving => {
+                let answer = answer?;
+                tokio::select! {
+                    biased;
+                    () = connection.broken_for_worker() => Err(unreachable("the connection broke")),
+                    () = self.network.travel(&self.worker, Way::Down, &mut chance) => Ok(answer),
+                }
+            }
+        }
+    }
+}

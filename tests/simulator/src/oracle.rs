@@ -1,0 +1,137 @@
+//! The oracle: looks at every durable step, every message that leaves and every deed of a machine.
+
+use std::sync::Arc;
+
+use dormouse_engine::Run;
+use dormouse_identity::WorkerLife;
+use dormouse_proto::v1;
+
+use crate::invariant::Invariant;
+use crate::stage::LogChange;
+use crate::witness::{Deed, Witness};
+
+mod accounts;
+mod acknowledged;
+mod attempts;
+mod checkpoints;
+mod commands;
+pub mod leftovers;
+mod log;
+mod verified;
+
+use acknowledged::Acknowledged;
+use attempts::Attempts;
+use checkpoints::Checkpoints;
+use commands::Commands;
+use log::LogFold;
+use verified::Verified;
+
+pub use accounts::accounts;
+
+/// A broken invariant and the particulars.
+pub type Broken = (Invariant, String);
+
+/// Makes the run that a log is of, as it is before its first event.
+pub type MakeRun = Arc<dyn Fn() -> Run + Send + Sync>;
+
+/// The invariants of one run, and what they need to know of it.
+#[derive(Debug)]
+pub struct Oracle {
+    witness: Witness,
+    log: LogFold,
+    commands: Commands,
+    acknowledged: Acknowledged,
+    attempts: Attempts,
+    checkpoints: Checkpoints,
+    verified: Verified,
+}
+
+impl Oracle {
+    /// The oracle of a run that `make` makes, whose machines tell this witness what they do.
+    #[must_use]
+    pub fn new(make: MakeRun, witness: Witness) -> Self {
+        Self {
+            witness,
+            log: LogFold::new(make),
+            commands: Commands::default(),
+            acknowledged: Acknowledged::default(),
+            attempts: Attempts::default(),
+            checkpoints: Checkpoints::default(),
+            verified: Verified::default(),
+        }
+    }
+
+    /// Another coordinator begins to read the log.
+    pub fn coordinator_starts(&mut self) {
+        self.log.coordinator_starts();
+    }
+
+    /// Takes in what machines did since the last time, and what came to be durable.
+    ///
+    /// # Errors
+    ///
+    /// An invariant is broken.
+    pub fn see(
+        &mut self,
+        changes: &[LogChange],
+        mut note: impl FnMut(&Deed),
+    ) -> Result<(), Broken> {
+        for deed in self.witness.take() {
+            note(&deed);
+            self.verified.did(&deed);
+            self.acknowledged.did(&deed);
+            self.checkpoints.did(&deed)?;
+        }
+        for change in changes {
+            let steps = self.log.see(change)?;
+            if self.log.has_begun_anew() {
+                self.commands = Commands::default();
+                self.acknowledged.log_begins_anew();
+            }
+            for (step, commands) in steps {
+                self.commands.see(&step, commands);
+                self.acknowledged.see(&step);
+                self.attempts.see(&step)?;
+                self.checkpoints.see(&step)?;
+                self.verified.see(&step)?;
+                self.log.keep(step);
+            }
+        }
+        Ok(())
+    }
+
+    /// A message leaves for a worker.
+    ///
+    /// # Errors
+    ///
+    /// An invariant is broken.
+    pub fn leaves(&mut self, to: &WorkerLife, message: &v1::ToWorker) -> Result<(), Broken> {
+        // What was said before it left counts.
+        self.see(&[], |_| {})?;
+        self.acknowledged.leaves(to, message.ack)?;
+        self.commands.leaves(to, message)
+    }
+
+    /// The steps that are durable.
+    #[must_use]
+    pub fn steps(&self) -> &[dormouse_model::Step] {
+        self.log.steps()
+    }
+
+    /// How many times a machine has restored an image.
+    #[must_use]
+    pub const fn restored(&self) -> u64 {
+        self.checkpoints.restored()
+    }
+
+    /// Looks at a run that has come to its end, by what is durable.
+    ///
+    /// # Errors
+    ///
+    /// An invariant is broken.
+    pub fn finish(&mut self) -> Result<(), Broken> {
+        self.see(&[], |_| {})?;
+        self.log.finish()?;
+        self.attempts.finish(self.log.steps())
+    }
+}

@@ -1,0 +1,64 @@
+//! What came of a simulated run.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::invariant::Violation;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ending {
+    /// All its work is done and verified.
+    Complete,
+    /// It came to its end without all of its work.
+    Incomplete,
+    /// It was cancelled, with the reason that its log has.
+    Cancelled(String),
+    /// It did not come to an end, which a violation says more about.
+    Broken,
+}
+
+impl Ending {
+    /// The ending as one word.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Incomplete => "incomplete",
+            Self::Cancelled(_) => "cancelled",
+            Self::Broken => "broken",
+        }
+    }
+}
+
+/// The outcome of one plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outcome {
+    /// The plan's seed.
+    pub seed: u64,
+    /// Digest of the trace: the same plan has the same, wherever it is played.
+    pub digest: String,
+    /// Lines of the trace.
+    pub lines: u64,
+    /// How the run ended.
+    pub ending: Ending,
+    /// The first invariant that was broken, if one was.
+    pub violation: Option<Violation>,
+    /// How often each kind of fault happened.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// The number of steps in the log.
+    pub steps: u64,
+    /// Coordinators that were started.
+    pub coordinators: u64,
+    /// Worker processes that were started.
+    pub workers: u64,
+    /// Checkpoints that were restored.
+    pub restored: u64,
+    /// Simulated time of the run, milliseconds.
+    pub simulated_ms: u64,
+    /// The trace, if it was kept.
+    #[serde(skip)]
+    pub trace: String,
+}

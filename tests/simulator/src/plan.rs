@@ -1,0 +1,300 @@
+//! A plan: all that a simulated run is made of, drawn from one seed and kept as data.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dormouse_model::{CheckpointConfig, Setup, Submission};
+use dormouse_units::Ppm;
+use serde::{Deserialize, Serialize};
+
+use crate::draw::Draw;
+use crate::faults::{FAULTS, Fault, Millis, PlannedFault};
+use crate::worker::{Honesty, Rates as WorkerRates, WorkerPlan};
+
+mod cloud;
+mod work;
+
+pub use work::Scheduler;
+
+/// How often what happens, where that differs from the tables: `--rate NAME=X`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rates(BTreeMap<String, f64>);
+
+impl Rates {
+    /// Sets the rate of a fault or of a condition.
+    ///
+    /// # Errors
+    ///
+    /// Neither table has that name, or the rate is none.
+    pub fn set(&mut self, name: &str, rate: f64) -> Result<(), String> {
+        let known = FAULTS.iter().map(|kind| kind.name);
+        let mut known = known.chain(CONDITIONS.iter().map(|condition| condition.name));
+        if !known.any(|it| it == name) {
+            return Err(format!("there is no fault '{name}'; see simulate --table"));
+        }
+        if !(0.0..=100.0).contains(&rate) {
+            return Err(format!("the rate of {name} can't be {rate}: give 0 to 100"));
+        }
+        self.0.insert(name.to_owned(), rate);
+        Ok(())
+    }
+
+    fn rate(&self, name: &str, standard: f64) -> f64 {
+        self.0.get(name).copied().unwrap_or(standard)
+    }
+
+    fn condition(&self, name: &str) -> f64 {
+        let standard = CONDITIONS.iter().find(|it| it.name == name).map_or(0.0, |it| it.rate);
+        self.rate(name, standard)
+    }
+}
+
+/// A setting of a whole run, beside the faults that come at their times.
+#[derive(Clone, Copy, Debug)]
+pub struct Condition {
+    /// The condition's name, which is its knob.
+    pub name: &'static str,
+    /// Part of the runs that have it.
+    pub rate: f64,
+    /// What it is, for the table.
+    pub what: &'static str,
+}
+
+/// All conditions.
+pub const CONDITIONS: &[Condition] = &[
+    Condition { name: "calm", rate: 0.1, what: "nothing goes wrong" },
+    Condition { name: "slow-journal", rate: 0.2, what: "each sync of the log takes a drawn time" },
+    Condition { name: "liar", rate: 0.1, what: "a worker lies, in the way that is drawn for it" },
+    Condition { name: "jobs", rate: 0.0, what: "parallel jobs in place of a bag" },
+    Condition {
+        name: "workers-stay",
+        rate: 0.5,
+        what: "workers keep what they have where their coordinator ends by itself",
+    },
+];
+
+/// A worker of a plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PlannedWorker {
+    /// What the worker is like, whatever process it is.
+    pub worker: WorkerPlan,
+    /// When it first comes, milliseconds after the run's start.
+    pub comes: Millis,
+}
+
+/// All that a simulated run is made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Plan {
+    /// The seed of all chance in the run.
+    pub seed: u64,
+    /// What the run is made of.
+    pub setup: Setup,
+    /// Who schedules it.
+    pub scheduler: Scheduler,
+    /// Parallel jobs, in order of submission.
+    pub submissions: Vec<Submission>,
+    /// How many emulated microseconds pass in a second.
+    pub emulated_us_per_second: u64,
+    /// A worker that is silent for so long is lost.
+    pub lost_after: Millis,
+    /// How long workers keep their VMs without a coordinator.
+    pub hold: Millis,
+    /// Whether workers stay where their coordinator ends by itself.
+    pub workers_stay: bool,
+    /// Most that a sync of the log takes: each takes a drawn part of that.
+    pub slow_sync: Millis,
+    /// The workers.
+    pub workers: Vec<PlannedWorker>,
+    /// What goes wrong, in order of time.
+    pub faults: Vec<PlannedFault>,
+}
+
+impl Plan {
+    /// Draws a plan.
+    #[must_use]
+    pub fn draw(seed: u64, rates: &Rates) -> Self {
+        let mut draw = Draw::new(seed, "simulator: run", 1);
+        let workers = 1 + draw.below(3) as usize;
+        let is_calm = draw.happens(rates.condition("calm"));
+        let has_jobs = draw.happens(rates.condition("jobs"));
+        let drawn = if has_jobs { work::jobs(seed) } else { work::bag(seed) };
+        let work::Drawn { setup, scheduler, submissions, emulated_us_per_second } = drawn;
+        let is_slow = draw.happens(rates.condition("slow-journal")) && !is_calm;
+        let has_liar = draw.happens(rates.condition("liar")) && !is_calm;
+        let liar = draw.below(workers as u32) as usize;
+        let worker = |place: usize, draw: &mut Draw| PlannedWorker {
+            worker: worker(seed, place, has_liar && place == liar, draw),
+            comes: draw.between(0, 1_500),
+        };
+        let lost_after = draw.between(800, 3_000);
+        Self {
+            seed,
+            setup,
+            scheduler,
+            submissions,
+            emulated_us_per_second,
+            lost_after,
+            hold: lost_after + draw.between(0, 8_000),
+            workers_stay: draw.happens(rates.condition("workers-stay")),
+            slow_sync: if is_slow { draw.between(1, 150) } else { 0 },
+            workers: (0..workers).map(|place| worker(place, &mut draw)).collect(),
+            faults: if is_calm { Vec::new() } else { faults(seed, workers, rates) },
+        }
+    }
+
+    /// Whether a worker lies.
+    #[must_use]
+    pub fn has_liar(&self) -> bool {
+        self.workers.iter().any(|it| it.worker.honesty != Honesty::Honest)
+    }
+
+    /// Whether tasks or jobs are checkpointed.
+    #[must_use]
+    pub fn needs_criu(&self) -> bool {
+        let of_bag = self.setup.checkpoint != CheckpointConfig::NONE;
+        of_bag || self.setup.checkpoint_of_jobs().is_some()
+    }
+
+    /// The longest for which the world holds up what a worker says.
+    #[must_use]
+    pub fn held_up(&self) -> Duration {
+        let lasts: Millis = self.faults.iter().map(|it| it.fault.lasts()).sum();
+        Duration::from_millis(lasts + self.hold + self.slow_sync * 10)
+    }
+
+    /// Simulated time by which a run that nothing disturbs any more is over, counted from the start.
+    #[must_use]
+    pub fn patience(&self) -> Millis {
+        let quiet = self.faults.iter().map(|it| it.at + it.fault.lasts()).max().unwrap_or(0);
+        let emulated = self.setup.work_micros(&self.submissions);
+        let real = emulated / (self.emulated_us_per_second / 1_000).max(1);
+        // Each loss of a worker costs so much before anything can go on.
+        let losses = (self.faults.len() as u64 + 4) * (self.lost_after + self.hold);
+        let is_silent = |it: &PlannedWorker| matches!(it.worker.honesty, Honesty::Silence(_));
+        let silences = if self.workers.iter().any(is_silent) { 1_500_000 } else { 0 };
+        // A task that shows no sign of life is given up in the end.
+        let hangs = 120_000 * (1 + self.setup.bag.tasks.len() as u64);
+        quiet + losses + 4 * real + silences + hangs
+    }
+}
+
+/// A worker in this place of a plan.
+fn worker(seed: u64, place: usize, lies: bool, draw: &mut Draw) -> WorkerPlan {
+    let millicores = 1_000 * u32::try_from(draw.between(2, 8)).unwrap_or(2);
+    let sound = WorkerPlan::sound(&format!("w{place}"), seed);
+    let honesty = if lies { lie(draw) } else { Honesty::Honest };
+    let rates = if draw.one_in(3) { rates(draw) } else { WorkerRates::default() };
+    WorkerPlan { millicores, honesty, rates, ..sound }
+}
+
+fn lie(draw: &mut Draw) -> Honesty {
+    let rate = Ppm::new(draw.below(500_000));
+    let seldom = Ppm::new(draw.below(100_000));
+    match draw.below(7) {
+        0 => Honesty::Unworked(rate),
+        1 => Honesty::WrongAnswers(rate),
+        2 => Honesty::Inventions(rate),
+        3 => Honesty::Miscounts(rate),
+        4 => Honesty::GarbageCheckpoints(rate),
+        // Each silence costs as long as a command may stay unanswered.
+        5 => Honesty::Silence(seldom),
+        _ => Honesty::Floods(rate),
+    }
+}
+
+/// How often what a worker's machines do fails: each in up to one of ten cases.
+fn rates(draw: &mut Draw) -> WorkerRates {
+    let mut rate = || if draw.one_in(2) { Ppm::new(draw.below(100_000)) } else { Ppm::ZERO };
+    WorkerRates {
+        create: rate(),
+        freeze: rate(),
+        birth: rate(),
+        restore: rate(),
+        dump: rate(),
+        damage: rate(),
+        exit: rate(),
+        hang: rate(),
+        rot: rate(),
+    }
+}
+
+/// Emulated time that a run's work takes, one piece after the other.
+trait Work {
+    fn work_micros(&self, submissions: &[Submission]) -> u64;
+}
+
+impl Work for Setup {
+    fn work_micros(&self, submissions: &[Submission]) -> u64 {
+        let slowest = |task: &dormouse_model::Task| {
+            task.runtime.values().map(|span| span.as_micros()).max().unwrap_or(0)
+        };
+        let bag: u64 = self.bag.tasks.iter().map(slowest).sum();
+        let jobs: u64 = submissions.iter().map(|job| job.runtime.as_micros()).sum();
+        let last = submissions.iter().map(|job| job.submitted.as_micros()).max().unwrap_or(0);
+        let boots = self.catalogue.boot.as_micros() * (self.bag.tasks.len() as u64 + 2);
+        bag + jobs + last + boots
+    }
+}
+
+/// The faults of a run, each kind by its rate. A run has a drawn half of the kinds: what comes with
+/// everything else hides what comes with one other thing.
+fn faults(seed: u64, workers: usize, rates: &Rates) -> Vec<PlannedFault> {
+    let mut swarm = Draw::new(seed, "simulator: kinds", workers);
+    let lasts = swarm.between(4_000, 25_000);
+    let mut faults = Vec::new();
+    for kind in FAULTS {
+        let is_in = swarm.one_in(2);
+        let mut draw = Draw::new(seed, kind.name, workers);
+        let many = draw.poisson(rates.rate(kind.name, kind.rate));
+        for _ in 0..if is_in { many } else { 0 } {
+            let fault = kind.draw(&mut draw);
+            faults.push(PlannedFault { at: draw.between(0, lasts), fault });
+        }
+    }
+    faults.sort_by_key(|it| it.at);
+    // All workers gone for good is the end of a run, and of what can be seen in it.
+    let mut gone = std::collections::BTreeSet::new();
+    faults.retain(|it| match it.fault {
+        Fault::WorkerKill { worker, down: None, .. } => {
+            gone.len() + 1 < workers && gone.insert(worker)
+        }
+        _ => true,
+    });
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_what_its_json_says() {
+        for seed in 0..200 {
+            let plan = Plan::draw(seed, &Rates::default());
+            let json = serde_json::to_string(&plan).expect("it is data");
+            let read: Plan = serde_json::from_str(&json).expect("it is a plan");
+            assert_eq!(read, plan);
+            assert_eq!(plan, Plan::draw(seed, &Rates::default()));
+        }
+    }
+
+    #[test]
+    fn every_kind_comes_and_a_rate_is_a_knob() {
+        let mut rates = Rates::default();
+        let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+        for seed in 0..1_000 {
+            for fault in Plan::draw(seed, &rates).faults {
+                *seen.entry(fault.fault.name()).or_default() += 1;
+            }
+        }
+        let missing: Vec<_> = FAULTS.iter().filter(|kind| !seen.contains_key(kind.name)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        assert!(rates.set("no-such-thing", 1.0).is_err());
+        for kind in FAULTS {
+            rates.set(kind.name, 0.0).expect("it is there");
+        }
+        assert!((0..100).all(|seed| Plan::draw(seed, &rates).faults.is_empty()));
+    }
+}

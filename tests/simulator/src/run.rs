@@ -1,0 +1,152 @@
+//! Plays one plan.
+
+use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dormouse_engine::Run;
+use dormouse_model::Effect;
+use tokio::runtime::Builder;
+
+use crate::invariant::{Invariant, Violation};
+use crate::oracle::Oracle;
+use crate::outcome::{Ending, Outcome};
+use crate::plan::Plan;
+use crate::stage::Stage;
+use crate::trace::{Lines, Trace};
+use crate::witness::Witness;
+
+mod coordinator;
+mod player;
+mod workers;
+
+use player::Player;
+
+/// Where runs are played, and what is kept of them.
+#[derive(Clone, Debug)]
+pub struct Playground {
+    /// The folder in which runs have theirs.
+    pub root: PathBuf,
+    /// What becomes of the lines of traces.
+    pub lines: Lines,
+}
+
+impl Playground {
+    /// A playground in a folder of memory, if the system has one.
+    #[must_use]
+    pub fn new() -> Self {
+        let memory = Path::new("/dev/shm");
+        let root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        Self { root, lines: Lines::default() }
+    }
+
+    /// Plays a plan to its end.
+    #[must_use]
+    pub fn play(&self, plan: &Plan) -> Outcome {
+        // A panic of the simulator's own, or of a part that nobody supervises, is a finding, too.
+        match catch_unwind(AssertUnwindSafe(|| self.attempt(plan))) {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(error)) => broken(plan, error.to_string()),
+            Err(panic) => broken(plan, said(panic.as_ref())),
+        }
+    }
+
+    fn attempt(&self, plan: &Plan) -> std::io::Result<Outcome> {
+        let folder =
+            tempfile::Builder::new().prefix("dormouse-simulator-").tempdir_in(&self.root)?;
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
+        runtime.block_on(async {
+            let (setup, policies) = (plan.setup.clone(), plan.scheduler.clone());
+            let make = Arc::new(move || match policies.policies(&setup) {
+                Ok(policies) => Run::of_tenants(setup.clone(), policies),
+                Err(error) => panic!("a plan whose bag can't be planned: {error}"),
+            });
+            let witness = Witness::default();
+            let oracle = Oracle::new(make, witness.clone());
+            let stage = Stage::new(Trace::new(self.lines), oracle);
+            let player = Player::new(plan, stage.clone(), witness, folder.path());
+            let played = player.play().await;
+            Ok(outcome(plan, &stage, played))
+        })
+    }
+}
+
+impl Default for Playground {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What the player counted, and whether the run came to its end.
+#[derive(Debug, Default)]
+struct Played {
+    has_ended: bool,
+    faults: std::collections::BTreeMap<&'static str, u64>,
+    coordinators: u64,
+    workers: u64,
+}
+
+fn outcome(plan: &Plan, stage: &Stage, played: Played) -> Outcome {
+    let (steps, ending, restored) = stage.with_oracle(|oracle| {
+        let steps = oracle.steps();
+        let over =
+            steps.iter().rev().flat_map(|step| &step.effects).find_map(|effect| match effect {
+                Effect::Over { complete } => Some(*complete),
+                _ => None,
+            });
+        let cancelled = steps.iter().rev().find_map(|step| match &step.event {
+            dormouse_model::Event::Cancel { why } => Some(why.clone()),
+            _ => None,
+        });
+        let ending = match (played.has_ended, cancelled, over) {
+            (false, ..) => Ending::Broken,
+            (true, Some(why), _) => Ending::Cancelled(why),
+            (true, None, Some(true)) => Ending::Complete,
+            (true, None, _) => Ending::Incomplete,
+        };
+        (steps.len() as u64, ending, oracle.restored())
+    });
+    let simulated_ms = stage.now_us() / 1_000;
+    let violation = stage.violation();
+    let (digest, trace, lines) = stage.finish();
+    Outcome {
+        seed: plan.seed,
+        digest,
+        lines,
+        ending,
+        violation,
+        faults: played.faults,
+        steps,
+        coordinators: played.coordinators,
+        workers: played.workers,
+        restored,
+        simulated_ms,
+        trace,
+    }
+}
+
+fn broken(plan: &Plan, what: String) -> Outcome {
+    let violation = Violation { invariant: Invariant::NoFailure, at_us: 0, what };
+    Outcome {
+        seed: plan.seed,
+        digest: String::new(),
+        lines: 0,
+        ending: Ending::Broken,
+        violation: Some(violation),
+        faults: Default::default(),
+        steps: 0,
+        coordinators: 0,
+        workers: 0,
+        restored: 0,
+        simulated_ms: 0,
+        trace: String::new(),
+    }
+}
+
+/// A panic's message.
+fn said(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic without words".to_owned())
+}

@@ -1,0 +1,162 @@
+//! The coordinator's process: started, gone on with after its death, and ended.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use dormouse_coordinator::admission::Demand;
+use dormouse_coordinator::{
+    Chance, CoordinatorError, Desk, LiveRun, Observer, Threads, WallClock, World,
+};
+use dormouse_model::MetadataSettings;
+use dormouse_tasks::own::TaskProgram;
+use dormouse_units::{Ppm, Speedup, Time};
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::disk::SimulatedDisk;
+use crate::plan::Plan;
+
+/// Microseconds since 1970 at the start of every run.
+pub(super) const BEGINNING: u64 = 1_767_225_600_000_000;
+
+/// For how long a worker without tasks may leave a command unanswered: longer than any fault lasts.
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+
+/// What a coordinator's host has, whatever becomes of the coordinator.
+#[derive(Clone, Debug)]
+pub(super) struct Host {
+    pub(super) disk: SimulatedDisk,
+    pub(super) since: Instant,
+    /// What the wall clock showed at the start, which is set where the clock jumps.
+    pub(super) wall: Arc<AtomicU64>,
+    /// Microseconds that each piece of work on the disk takes.
+    pub(super) slow: Arc<AtomicU64>,
+}
+
+/// A coordinator that is there.
+#[derive(Debug)]
+pub(super) struct Process {
+    pub(super) desk: Arc<Desk>,
+    pub(super) cancel: CancellationToken,
+    pub(super) pause: CancellationToken,
+    killed: CancellationToken,
+    ended: oneshot::Receiver<Result<(), CoordinatorError>>,
+}
+
+impl Process {
+    /// Waits for the end of the process.
+    pub(super) async fn ended(&mut self) -> Result<(), CoordinatorError> {
+        let lost = |_| CoordinatorError::Part {
+            part: "simulated process",
+            why: "it ended without a word".to_owned(),
+        };
+        (&mut self.ended).await.map_err(lost)?
+    }
+
+    /// Nothing of it goes on.
+    pub(super) fn kill(self) {
+        self.killed.cancel();
+    }
+}
+
+/// Starts a coordinator of this generation; one after the first goes on with the log that it finds.
+pub(super) async fn start(
+    plan: &Plan,
+    host: &Host,
+    folder: &Path,
+    generation: u64,
+) -> Result<Process, CoordinatorError> {
+    let (cancel, pause) = (CancellationToken::new(), CancellationToken::new());
+    let world = World {
+        disk: Arc::new(host.disk.mounted(generation)),
+        wall: WallClock::Running { since: host.since, from: Arc::clone(&host.wall) },
+        threads: Threads::InPlace(Arc::clone(&host.slow)),
+        chance: Chance::stream(plan.seed ^ (generation << 32)),
+    };
+    let live = live_run(plan, folder, generation > 1, world, (cancel.clone(), pause.clone()))?;
+    let mut inner = live.in_process().await?;
+    let (desk, killed) = (inner.desk(), CancellationToken::new());
+    let (say, ended) = oneshot::channel();
+    let process = Process { desk, cancel, pause, killed: killed.clone(), ended };
+    // Its end is waited for in one piece: what waits for it elsewhere is asked again and again.
+    tokio::spawn(async move {
+        let ended = tokio::select! {
+            biased;
+            () = killed.cancelled() => None,
+            ended = inner.ended() => Some(ended.map(drop)),
+        };
+        match ended {
+            Some(ended) => drop(say.send(ended)),
+            None => inner.kill(),
+        }
+    });
+    Ok(process)
+}
+
+fn live_run(
+    plan: &Plan,
+    folder: &Path,
+    resume: bool,
+    world: World,
+    (cancel, pause): (CancellationToken, CancellationToken),
+) -> Result<LiveRun, CoordinatorError> {
+    let setup = plan.setup.clone();
+    let invalid = |why: String| CoordinatorError::Invalid { why };
+    let policies = plan.scheduler.policies(&setup).map_err(|error| invalid(error.to_string()))?;
+    let speedup = speedup(plan).ok_or_else(|| invalid("there is no such speed".to_owned()))?;
+    let tasks = setup.bag.tasks.len();
+    Ok(LiveRun {
+        demand: demand(plan),
+        policies,
+        submissions: plan.submissions.clone(),
+        requests: Vec::new(),
+        open: false,
+        phase: Duration::from_millis(100),
+        experiment: "simulated".to_owned(),
+        header: json!({"format": dormouse_log::FORMAT, "experiment": "simulated", "seed": plan.seed}),
+        listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+        workers: u32::try_from(plan.workers.len()).unwrap_or(1),
+        speedup,
+        reserve: Ppm::new(100_000),
+        share: None,
+        inputs: Default::default(),
+        programs: vec![TaskProgram::Kernel(vec!["vector".to_owned()]); tasks],
+        metadata: MetadataSettings::default(),
+        needs_criu: plan.needs_criu(),
+        hold_checkpoints: true,
+        noop: false,
+        faults: Vec::new(),
+        out: folder.to_owned(),
+        lost_after: Duration::from_millis(plan.lost_after),
+        hold: Duration::from_millis(plan.hold),
+        workers_stay: plan.workers_stay,
+        answer_within: ANSWER_WITHIN,
+        limit: Time::from_secs(1_000_000),
+        observer: Observer::default(),
+        cancel,
+        pause,
+        resume,
+        world,
+        setup,
+    })
+}
+
+/// The speed at which a plan is played.
+pub(super) fn speedup(plan: &Plan) -> Option<Speedup> {
+    Speedup::from_emulated_us_per_second(plan.emulated_us_per_second)
+}
+
+/// What the scheduler may want at once: no more than its types' limits, and less where one is enough.
+fn demand(plan: &Plan) -> Demand {
+    let kinds = plan.setup.catalogue.types.keys().cloned().collect();
+    let vms = match &plan.setup.jobs {
+        Some(_) => vec![plan.setup.space_of_jobs().processors],
+        None => plan.setup.catalogue.types.values().map(|kind| kind.vcpus).collect(),
+    };
+    Demand { vms, kinds, hosts: Vec::new() }
+}

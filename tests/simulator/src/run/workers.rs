@@ -1,0 +1,99 @@
+//! The workers' processes: one after the other under each name.
+
+use std::time::Duration;
+
+use dormouse_identity::WorkerLife;
+use tokio::time::Instant;
+
+use crate::network::Network;
+use crate::plan::PlannedWorker;
+use crate::stage::Stage;
+use crate::witness::Witness;
+use crate::worker::{Leftovers, SimulatedWorker};
+
+/// How long a worker that ended by itself is away, where the run goes on: somebody starts it again.
+const STARTED_AGAIN: Duration = Duration::from_millis(500);
+
+/// A worker's name, with the process that has it.
+#[derive(Debug)]
+pub(super) struct Slot {
+    planned: PlannedWorker,
+    process: Option<SimulatedWorker>,
+    former: Option<WorkerLife>,
+    /// When the next process is started; `None`: never.
+    comes: Option<Instant>,
+    pub(super) started: u64,
+}
+
+impl Slot {
+    pub(super) fn new(planned: PlannedWorker, comes: Instant) -> Self {
+        Self { planned, process: None, former: None, comes: Some(comes), started: 0 }
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.planned.worker.name
+    }
+
+    /// When something is to be done about it.
+    pub(super) const fn due(&self) -> Option<Instant> {
+        match self.process {
+            None => self.comes,
+            Some(_) => None,
+        }
+    }
+
+    /// Starts the next process if it is due.
+    pub(super) fn come(&mut self, network: &Network, witness: &Witness, stage: &Stage) {
+        if self.process.is_some() || self.comes.is_none_or(|comes| comes > Instant::now()) {
+            return;
+        }
+        self.comes = None;
+        self.started += 1;
+        let name = self.name().to_owned();
+        stage.note(format_args!("{name} is started, showing {:?}", self.former));
+        let port = network.port(&name);
+        let (plan, former) = (&self.planned.worker, self.former.clone());
+        self.process = Some(SimulatedWorker::start(plan, port, former, witness.clone()));
+    }
+
+    /// Its process is killed; the next comes after a while, if any does.
+    pub(super) fn kill(
+        &mut self,
+        network: &Network,
+        down: Option<Duration>,
+        has_certificate: bool,
+    ) {
+        if let Some(process) = self.process.take() {
+            self.former = process.life().or(self.former.take());
+            process.kill();
+            network.closed(self.name());
+        }
+        if !has_certificate {
+            self.former = None;
+        }
+        self.comes = down.map(|down| Instant::now() + down);
+    }
+
+    /// Its process stands still for so long.
+    pub(super) fn pause(&self, lasts: Duration) {
+        if let Some(process) = &self.process {
+            process.pause(lasts);
+        }
+    }
+
+    /// Sees whether its process has ended by itself. What it left that it should not, if it has.
+    pub(super) fn look(&mut self, stage: &Stage, goes_on: bool) -> Option<String> {
+        let process = self.process.take_if(|process| process.is_over())?;
+        let name = self.name().to_owned();
+        stage.note(format_args!("{name} has ended"));
+        self.former = process.life().or(self.former.take());
+        self.comes = goes_on.then(|| Instant::now() + STARTED_AGAIN);
+        let left = process.left();
+        (left != Leftovers::default()).then(|| format!("{name} has ended and has {left:?} left"))
+    }
+
+    /// Whether no process of it is there.
+    pub(super) const fn is_away(&self) -> bool {
+        self.process.is_none()
+    }
+}

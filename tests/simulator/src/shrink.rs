@@ -1,0 +1,143 @@
+//! Makes a failing plan smaller, as long as it breaks the same invariant.
+
+use dormouse_model::Bag;
+
+use crate::invariant::Invariant;
+use crate::plan::{Plan, Scheduler};
+use crate::run::Playground;
+use crate::worker::Rates;
+
+/// The most runs that one plan is shrunk by.
+const TRIES: u32 = 2_000;
+
+/// A plan that was made smaller.
+#[derive(Clone, Debug)]
+pub struct Shrunk {
+    /// The smallest plan that was found.
+    pub plan: Plan,
+    /// The number of runs that it took.
+    pub tries: u32,
+}
+
+/// Shrinks a plan that breaks an invariant.
+#[must_use]
+pub fn shrink(plan: &Plan, invariant: Invariant, playground: &Playground) -> Shrunk {
+    let mut shrinking = Shrinking { best: plan.clone(), invariant, playground, tries: 0 };
+    loop {
+        let before = shrinking.best.clone();
+        shrinking.drop_faults();
+        shrinking.drop_tasks();
+        shrinking.drop_workers();
+        shrinking.make_plainer();
+        if shrinking.best == before || shrinking.tries >= TRIES {
+            return Shrunk { plan: shrinking.best, tries: shrinking.tries };
+        }
+    }
+}
+
+struct Shrinking<'a> {
+    best: Plan,
+    invariant: Invariant,
+    playground: &'a Playground,
+    tries: u32,
+}
+
+impl Shrinking<'_> {
+    /// Takes a smaller plan in place of the best one if it breaks the same invariant.
+    fn take(&mut self, smaller: Plan) -> bool {
+        if smaller == self.best || self.tries >= TRIES {
+            return false;
+        }
+        // A bag that its scheduler can't plan any more makes no run.
+        if smaller.scheduler.policies(&smaller.setup).is_err() {
+            return false;
+        }
+        self.tries += 1;
+        let outcome = self.playground.play(&smaller);
+        let is_same = outcome.violation.is_some_and(|it| it.invariant == self.invariant);
+        if is_same {
+            self.best = smaller;
+        }
+        is_same
+    }
+
+    /// Drops faults: halves of them first, then ever smaller pieces (delta debugging).
+    fn drop_faults(&mut self) {
+        let mut piece = self.best.faults.len();
+        while piece > 0 {
+            let mut from = 0;
+            while from < self.best.faults.len() {
+                let mut smaller = self.best.clone();
+                let to = (from + piece).min(smaller.faults.len());
+                smaller.faults.drain(from..to);
+                if !self.take(smaller) {
+                    from += piece;
+                }
+            }
+            piece /= 2;
+        }
+    }
+
+    fn drop_tasks(&mut self) {
+        for place in (0..self.best.setup.bag.tasks.len()).rev() {
+            if self.best.setup.bag.tasks.len() == 1 {
+                break;
+            }
+            let mut smaller = self.best.clone();
+            let mut tasks = smaller.setup.bag.tasks.to_vec();
+            tasks.remove(place);
+            let deadline = smaller.setup.bag.deadline;
+            smaller.setup.bag = Bag { tasks: tasks.into(), deadline };
+            self.take(smaller);
+        }
+        for place in (0..self.best.submissions.len()).rev() {
+            if self.best.submissions.len() == 1 {
+                break;
+            }
+            let mut smaller = self.best.clone();
+            smaller.submissions.remove(place);
+            self.take(smaller);
+        }
+    }
+
+    /// Drops workers, with the faults that they have.
+    fn drop_workers(&mut self) {
+        for place in (0..self.best.workers.len()).rev() {
+            if self.best.workers.len() == 1 {
+                return;
+            }
+            let mut smaller = self.best.clone();
+            smaller.workers.remove(place);
+            smaller.faults.retain_mut(|it| match it.fault.worker_mut() {
+                Some(worker) if *worker == place => false,
+                Some(worker) if *worker > place => {
+                    *worker -= 1;
+                    true
+                }
+                _ => true,
+            });
+            self.take(smaller);
+        }
+    }
+
+    /// Drops what the run would be plainer without: interruptions, slowness, failing machines.
+    fn make_plainer(&mut self) {
+        let plainer: [fn(&mut Plan); 6] = [
+            |plan| plan.setup.interruptions.clear(),
+            |plan| plan.slow_sync = 0,
+            |plan| plan.setup.noise = None,
+            |plan| plan.workers.iter_mut().for_each(|it| it.worker.rates = Rates::default()),
+            |plan| plan.workers.iter_mut().for_each(|it| it.comes = 0),
+            |plan| {
+                if let Scheduler::Bag(config) = &mut plan.scheduler {
+                    config.name = dormouse_policies::BagSchedulerName::Fifo;
+                }
+            },
+        ];
+        for change in plainer {
+            let mut smaller = self.best.clone();
+            change(&mut smaller);
+            self.take(smaller);
+        }
+    }
+}

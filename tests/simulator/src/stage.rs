@@ -1,0 +1,313 @@
+//! Where everything of one run meets: its clock, its trace, its oracle, and whether its coordinator lives.
+//!
+//! The disk and the network tell the stage what happens in its order, so that the oracle sees each
+//! durable byte before the message that it allows. A killed coordinator is fenced here: neither disk
+//! nor network hears what its actors still say.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dormouse_identity::WorkerLife;
+use dormouse_proto::v1;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::faults::CrashPoint;
+use crate::invariant::{Invariant, Violation};
+use crate::oracle::Oracle;
+use crate::trace::{Lines, Trace};
+
+/// More things than happen in any run that gets on.
+const MOST_LINES: u64 = 200_000;
+
+/// The stage of one run. Clones are the same stage.
+#[derive(Clone, Debug)]
+pub struct Stage(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    start: Instant,
+    inner: Mutex<Inner>,
+    crashed: Notify,
+}
+
+#[derive(Debug)]
+struct Inner {
+    trace: Trace,
+    oracle: Oracle,
+    /// Raised with each coordinator that starts, and with each that dies.
+    generation: u64,
+    is_alive: bool,
+    crash_at: Option<CrashPoint>,
+    violation: Option<Violation>,
+}
+
+/// What the disk is to do with a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Write {
+    /// All of it.
+    Whole,
+    /// All of it, and then its writer is dead.
+    ThenDie,
+    /// A part, in parts per million, and then its writer is dead.
+    PartThenDie(u32),
+    /// Nothing: its writer is dead.
+    Dead,
+}
+
+impl Stage {
+    /// The stage of a run that starts now.
+    #[must_use]
+    pub fn new(trace: Trace, oracle: Oracle) -> Self {
+        let inner = Inner {
+            trace,
+            oracle,
+            generation: 0,
+            is_alive: false,
+            crash_at: None,
+            violation: None,
+        };
+        let (inner, crashed) = (Mutex::new(inner), Notify::new());
+        Self(Arc::new(Shared { start: Instant::now(), inner, crashed }))
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Microseconds since the run's start.
+    #[must_use]
+    pub fn now_us(&self) -> u64 {
+        u64::try_from(self.0.start.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
+
+    /// The instant so many milliseconds after the run's start.
+    #[must_use]
+    pub fn instant(&self, millis: u64) -> Instant {
+        self.0.start + std::time::Duration::from_millis(millis)
+    }
+
+    /// Adds a line to the trace.
+    pub fn note(&self, what: fmt::Arguments<'_>) {
+        let now = self.now_us();
+        self.inner().trace.line(now, what);
+    }
+
+    /// A coordinator starts: its generation.
+    #[must_use]
+    pub fn coordinator_starts(&self) -> u64 {
+        let now = self.now_us();
+        let mut inner = self.inner();
+        inner.generation += 1;
+        inner.is_alive = true;
+        inner.crash_at = None;
+        let generation = inner.generation;
+        inner.oracle.coordinator_starts();
+        inner.trace.line(now, format_args!("coordinator {generation} starts"));
+        generation
+    }
+
+    /// The present coordinator is dead, or has ended: nobody hears anything of it any more.
+    pub fn coordinator_ends(&self, how: &str) {
+        let now = self.now_us();
+        let mut inner = self.inner();
+        inner.is_alive = false;
+        inner.crash_at = None;
+        let generation = inner.generation;
+        inner.trace.line(now, format_args!("coordinator {generation} ends: {how}"));
+    }
+
+    /// Whether the coordinator of this generation lives.
+    #[must_use]
+    pub fn lives(&self, generation: u64) -> bool {
+        let inner = self.inner();
+        inner.is_alive && inner.generation == generation
+    }
+
+    /// The present coordinator is to die at this point of its doings.
+    pub fn crash_at(&self, point: CrashPoint) {
+        let mut inner = self.inner();
+        if !inner.is_alive {
+            return;
+        }
+        match point {
+            CrashPoint::Now | CrashPoint::AfterMessages(0) => self.die(&mut inner),
+            point => inner.crash_at = Some(point),
+        }
+    }
+
+    /// Waits until a coordinator has come to the point at which it was to die.
+    pub async fn crashed(&self) {
+        self.0.crashed.notified().await;
+    }
+
+    fn die(&self, inner: &mut Inner) {
+        inner.is_alive = false;
+        inner.crash_at = None;
+        let generation = inner.generation;
+        inner.trace.line(self.now_us(), format_args!("coordinator {generation} is killed"));
+        self.0.crashed.notify_one();
+    }
+
+    /// A coordinator of this generation writes to its log.
+    pub(crate) fn writes(&self, generation: u64, bytes: usize) -> Write {
+        let mut inner = self.inner();
+        if !inner.is_alive || inner.generation != generation {
+            return Write::Dead;
+        }
+        inner.trace.line(self.now_us(), format_args!("writes {bytes} bytes"));
+        let write = match inner.crash_at {
+            Some(CrashPoint::BeforeWrite) => Write::Dead,
+            Some(CrashPoint::MidWrite(part)) => Write::PartThenDie(part),
+            Some(CrashPoint::AfterWrite) => Write::ThenDie,
+            _ => return Write::Whole,
+        };
+        self.die(&mut inner);
+        write
+    }
+
+    /// A coordinator of this generation has synced its log, by which these changes of it are durable.
+    /// Whether it hears that.
+    pub(crate) fn synced(&self, generation: u64, changes: &[LogChange]) -> bool {
+        let now = self.now_us();
+        let mut inner = self.inner();
+        let is_heard = inner.is_alive && inner.generation == generation;
+        inner.see_durable(now, changes);
+        if is_heard && inner.crash_at == Some(CrashPoint::AfterSync) {
+            self.die(&mut inner);
+            return false;
+        }
+        is_heard
+    }
+
+    /// These changes of the log came to be durable by themselves, at a power cut.
+    pub(crate) fn survived(&self, changes: &[LogChange]) {
+        let now = self.now_us();
+        self.inner().see_durable(now, changes);
+    }
+
+    /// A message leaves the coordinator of this generation. Whether it does: one that is dead says nothing.
+    pub(crate) fn leaves(&self, generation: u64, to: &WorkerLife, message: &v1::ToWorker) -> bool {
+        let now = self.now_us();
+        let mut inner = self.inner();
+        if !inner.is_alive || inner.generation != generation {
+            return false;
+        }
+        inner.see_durable(now, &[]);
+        let what = Told(message);
+        inner.trace.line(now, format_args!("{}@{:x} is told {what}", to.worker, to.incarnation));
+        if let Err(violation) = inner.oracle.leaves(to, message) {
+            inner.note(now, violation);
+        }
+        if let Some(CrashPoint::AfterMessages(more)) = inner.crash_at {
+            match more {
+                0 | 1 => self.die(&mut inner),
+                more => inner.crash_at = Some(CrashPoint::AfterMessages(more - 1)),
+            }
+        }
+        true
+    }
+
+    /// Something is wrong; only what was found first counts.
+    pub fn violated(&self, invariant: Invariant, what: String) {
+        let now = self.now_us();
+        self.inner().note(now, (invariant, what));
+    }
+
+    /// The first violation, if there was one.
+    #[must_use]
+    pub fn violation(&self) -> Option<Violation> {
+        self.inner().violation.clone()
+    }
+
+    /// Looks at what the machines have done by now.
+    pub fn look(&self) {
+        let now = self.now_us();
+        let mut inner = self.inner();
+        inner.see_durable(now, &[]);
+        if inner.trace.lines() > MOST_LINES {
+            inner.note(
+                now,
+                (Invariant::Progress, format!("more than {MOST_LINES} things happened")),
+            );
+        }
+    }
+
+    /// Does something with the oracle, such as to ask what the durable log says.
+    pub fn with_oracle<T>(&self, look: impl FnOnce(&mut Oracle) -> T) -> T {
+        look(&mut self.inner().oracle)
+    }
+
+    /// The digest of the trace, and its text if it was kept. The stage is of no more use.
+    #[must_use]
+    pub fn finish(&self) -> (String, String, u64) {
+        let trace = std::mem::replace(&mut self.inner().trace, Trace::new(Lines::Digested));
+        let lines = trace.lines();
+        let (digest, text) = trace.finish();
+        (digest, text, lines)
+    }
+}
+
+impl Inner {
+    fn see_durable(&mut self, now: u64, changes: &[LogChange]) {
+        for change in changes {
+            self.trace.line(now, format_args!("durable: {change}"));
+        }
+        let Self { oracle, trace, .. } = self;
+        let seen = oracle.see(changes, |deed| trace.line(now, format_args!("{deed}")));
+        if let Err(violation) = seen {
+            self.note(now, violation);
+        }
+    }
+
+    fn note(&mut self, at_us: u64, (invariant, what): (Invariant, String)) {
+        self.trace.line(at_us, format_args!("VIOLATION of {invariant}: {what}"));
+        if self.violation.is_none() {
+            self.violation = Some(Violation { invariant, at_us, what });
+        }
+    }
+}
+
+/// A change of the log's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogChange {
+    /// These bytes were written from this place on.
+    Written(u64, Vec<u8>),
+    /// The file was cut, or grown, to this length.
+    Cut(u64),
+}
+
+impl fmt::Display for LogChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Written(at, bytes) => {
+                write!(f, "{} bytes from {at}: {}", bytes.len(), blake3::hash(bytes).to_hex())
+            }
+            Self::Cut(length) => write!(f, "cut to {length} bytes"),
+        }
+    }
+}
+
+/// A message to a worker, for the trace.
+struct Told<'a>(&'a v1::ToWorker);
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use v1::to_worker::Body;
+        write!(f, "ack {}", self.0.ack)?;
+        match &self.0.body {
+            None => Ok(()),
+            Some(Body::Welcome(welcome)) => {
+                write!(f, ", welcome as host {} at {}", welcome.host, welcome.now_us)
+            }
+            Some(Body::Heartbeat(_)) => f.write_str(", heartbeat"),
+            Some(Body::Goodbye(goodbye)) => {
+                write!(f, ", goodbye ({}): {}", goodbye.over, goodbye.why)
+            }
+            Some(Body::Commands(commands)) => {
+                write!(f, ", commands from {}:", commands.first)?;
+                commands.commands.iter().try_for_each(|command| write!(f, " {command:?}"))
+            }
+        }
+    }
+}

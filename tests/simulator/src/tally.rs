@@ -1,0 +1,107 @@
+//! What came of many runs.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
+
+use crate::faults::FAULTS;
+use crate::outcome::Outcome;
+
+/// Sums over runs.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// The number of runs.
+    pub runs: u64,
+    /// The number of runs by how they ended.
+    pub endings: BTreeMap<&'static str, u64>,
+    /// The number of cancelled runs by the beginning of the reason.
+    pub cancelled: BTreeMap<String, u64>,
+    /// Faults that happened, and runs in which any of the kind did.
+    pub faults: BTreeMap<&'static str, (u64, u64)>,
+    /// Steps of all logs.
+    pub steps: u64,
+    /// Coordinators that were started.
+    pub coordinators: u64,
+    /// Worker processes that were started.
+    pub workers: u64,
+    /// Checkpoints that were restored.
+    pub restored: u64,
+    /// Simulated time, milliseconds.
+    pub simulated_ms: u64,
+    /// Outcomes that broke an invariant.
+    pub violations: Vec<Outcome>,
+}
+
+impl Tally {
+    /// Takes in an outcome.
+    pub fn add(&mut self, outcome: Outcome) {
+        self.runs += 1;
+        *self.endings.entry(outcome.ending.word()).or_default() += 1;
+        if let crate::outcome::Ending::Cancelled(why) = &outcome.ending {
+            let reason = why.split([';', ':']).next().unwrap_or(why);
+            *self.cancelled.entry(reason.to_owned()).or_default() += 1;
+        }
+        for (name, times) in &outcome.faults {
+            let (all, runs) = self.faults.entry(name).or_default();
+            *all += times;
+            *runs += 1;
+        }
+        self.steps += outcome.steps;
+        self.coordinators += outcome.coordinators;
+        self.workers += outcome.workers;
+        self.restored += outcome.restored;
+        self.simulated_ms += outcome.simulated_ms;
+        if outcome.violation.is_some() {
+            self.violations.push(outcome);
+        }
+    }
+
+    /// Takes in what another thread has summed up.
+    pub fn merge(&mut self, other: Self) {
+        self.runs += other.runs;
+        for (word, runs) in other.endings {
+            *self.endings.entry(word).or_default() += runs;
+        }
+        for (why, runs) in other.cancelled {
+            *self.cancelled.entry(why).or_default() += runs;
+        }
+        for (name, (times, runs)) in other.faults {
+            let (all, in_runs) = self.faults.entry(name).or_default();
+            *all += times;
+            *in_runs += runs;
+        }
+        self.steps += other.steps;
+        self.coordinators += other.coordinators;
+        self.workers += other.workers;
+        self.restored += other.restored;
+        self.simulated_ms += other.simulated_ms;
+        self.violations.extend(other.violations);
+        self.violations.sort_by_key(|outcome| outcome.seed);
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<20} {:>12} {:>12}", "fault", "injected", "in runs")?;
+        for kind in FAULTS {
+            let (times, runs) = self.faults.get(kind.name).copied().unwrap_or_default();
+            writeln!(f, "{:<20} {times:>12} {runs:>12}", kind.name)?;
+        }
+        writeln!(f)?;
+        let mut line = |what: &str, many: u64| writeln!(f, "{what:<34} {many:>12}");
+        line("runs", self.runs)?;
+        for (word, runs) in &self.endings {
+            line(&format!("  {word}"), *runs)?;
+        }
+        for (why, runs) in &self.cancelled {
+            let mut short = String::new();
+            let _ = write!(short, "    {}", why.chars().take(60).collect::<String>());
+            line(&short, *runs)?;
+        }
+        line("steps in their logs", self.steps)?;
+        line("coordinators started", self.coordinators)?;
+        line("worker processes started", self.workers)?;
+        line("checkpoints restored", self.restored)?;
+        line("simulated seconds", self.simulated_ms / 1_000)?;
+        line("violations", self.violations.len() as u64)
+    }
+}

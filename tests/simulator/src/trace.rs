@@ -1,0 +1,75 @@
+//! The trace of a run: every event in order, one line each, and its digest.
+
+use std::fmt::{self, Write as _};
+
+/// What becomes of the lines of a trace, beside their digest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Lines {
+    /// Nothing.
+    #[default]
+    Digested,
+    /// They are kept as text.
+    Kept,
+    /// They are printed as they come.
+    Printed,
+}
+
+/// Lines of what happened, as a digest and, if wanted, as text.
+#[derive(Debug)]
+pub struct Trace {
+    hasher: blake3::Hasher,
+    lines: u64,
+    line: String,
+    wanted: Lines,
+    text: String,
+}
+
+impl Trace {
+    /// An empty trace.
+    #[must_use]
+    pub fn new(wanted: Lines) -> Self {
+        let (hasher, line, text) = (blake3::Hasher::new(), String::new(), String::new());
+        Self { hasher, lines: 0, line, wanted, text }
+    }
+
+    /// Adds a line: something that happened so many microseconds after the run's start.
+    pub fn line(&mut self, at_us: u64, what: fmt::Arguments<'_>) {
+        self.line.clear();
+        // Writing to a string never fails.
+        let _ = writeln!(self.line, "{}.{:06} {what}", at_us / 1_000_000, at_us % 1_000_000);
+        self.hasher.update(self.line.as_bytes());
+        self.lines += 1;
+        match self.wanted {
+            Lines::Digested => {}
+            Lines::Kept => self.text.push_str(&self.line),
+            Lines::Printed => print!("{}", self.line),
+        }
+    }
+
+    /// The number of lines so far.
+    #[must_use]
+    pub const fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// The digest of all lines, and their text if it was kept.
+    #[must_use]
+    pub fn finish(self) -> (String, String) {
+        (self.hasher.finalize().to_hex().to_string(), self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_is_that_of_the_text() {
+        let mut trace = Trace::new(Lines::Kept);
+        trace.line(1_500_000, format_args!("one"));
+        trace.line(2_000_001, format_args!("two"));
+        let (digest, text) = trace.finish();
+        assert_eq!(text, "1.500000 one\n2.000001 two\n");
+        assert_eq!(digest, blake3::hash(text.as_bytes()).to_hex().to_string());
+    }
+}

@@ -1,0 +1,109 @@
+//! What all VMs of one life of a simulated worker share.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use dormouse_proto::v1::{Report, Welcome, report};
+use dormouse_units::{Speedup, VmId};
+use dormouse_worker::agent::in_process::shorten;
+use tokio::{
+    sync::{Semaphore, mpsc},
+    time::Instant,
+};
+
+use super::{
+    honesty::Liar, images::Images, line::Line, plan::WorkerPlan, process::Shared, uplink::Uplink,
+};
+use crate::witness::Witness;
+
+/// What all VMs of one life share.
+#[derive(Debug)]
+pub(super) struct Host<U> {
+    pub(super) plan: Arc<WorkerPlan>,
+    pub(super) incarnation: u64,
+    pub(super) speedup: Speedup,
+    /// A checkpoint stands still for as long as modelled.
+    pub(super) hold_checkpoints: bool,
+    /// As many dumps and restores at once as there are cores.
+    pub(super) criu: Arc<Semaphore>,
+    pub(super) images: Images<U>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) welcomed: Instant,
+    liar: Arc<Mutex<Liar>>,
+    /// How much longer each dump and each restore takes by a fault, in microseconds.
+    slower_us: AtomicU64,
+    reports: mpsc::UnboundedSender<Report>,
+}
+
+impl<U: Uplink> Host<U> {
+    pub(super) fn new(
+        plan: &Arc<WorkerPlan>,
+        line: &Line<U>,
+        welcome: &Welcome,
+        incarnation: u64,
+        reports: mpsc::UnboundedSender<Report>,
+    ) -> Arc<Self> {
+        let cores = plan.millicores.div_ceil(1000).max(1) as usize;
+        let speedup = Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second);
+        Arc::new(Self {
+            plan: Arc::clone(plan),
+            incarnation,
+            speedup: speedup.unwrap_or(Speedup::times(1)),
+            hold_checkpoints: welcome.hold_checkpoints,
+            criu: Arc::new(Semaphore::new(cores)),
+            images: Images::new(line, welcome, plan.chance("rot", incarnation), plan.rates.rot),
+            shared: Arc::clone(&line.shared),
+            welcomed: Instant::now(),
+            liar: Arc::clone(&line.liar),
+            slower_us: AtomicU64::new(0),
+            reports,
+        })
+    }
+
+    pub(super) fn liar(&self) -> MutexGuard<'_, Liar> {
+        self.liar.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn witness(&self) -> &Witness {
+        self.shared.witness()
+    }
+
+    /// Who this is, as the witness has it.
+    pub(super) fn whose(&self) -> (&str, u64) {
+        (&self.plan.name, self.incarnation)
+    }
+
+    /// Hands a report to the session, or what a liar says in its place.
+    pub(super) fn report(&self, report: Report) {
+        let said = self.liar().says(shorten(report));
+        for report in said {
+            self.witness().said(self.whose(), &report);
+            // The session ends before the VMs only when nobody wants reports any more.
+            let _ = self.reports.send(report);
+        }
+    }
+
+    pub(super) fn say(&self, report: report::Report) {
+        self.report(Report { report: Some(report) });
+    }
+
+    /// How much longer each dump and each restore takes.
+    pub(super) fn slower(&self) -> Duration {
+        Duration::from_micros(self.slower_us.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn slow_down(&self, by: Duration) {
+        let us = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
+        self.slower_us.store(us, Ordering::Relaxed);
+    }
+}
+
+/// A VM's number as the witness has it.
+pub(super) const fn vm_id(vm: u32) -> VmId {
+    VmId::new(vm)
+}

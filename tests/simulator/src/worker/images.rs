@@ -1,0 +1,274 @@
+//! The worker's own store of checkpoints, and transfers to the coordinator's and from it.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use dormouse_proto::v1::{CheckpointChunk, CheckpointRef, Kept, Welcome};
+use dormouse_units::{Attempt, CheckpointSeq, Ppm, TaskId};
+use dormouse_worker::agent::in_process::{Pauses, is_unanswered};
+use tokio::time::{sleep, timeout};
+use tonic::{Code, Status};
+
+use super::{
+    chance::Chance,
+    image::{decode, encode},
+    line::Line,
+    process::Shared,
+    uplink::Uplink,
+};
+use crate::witness::Image;
+
+/// Checkpoints kept of a task.
+const KEPT: usize = 3;
+/// How many older checkpoints are tried where the newest is damaged.
+const OLDER: u32 = 2;
+/// How long a transfer may stand still.
+const STILL: Duration = Duration::from_secs(60);
+/// Bytes in one chunk: an image has several.
+const CHUNK: usize = 16;
+
+/// The checkpoints of a worker's tasks.
+#[derive(Debug)]
+pub(super) struct Images<U> {
+    line: Line<U>,
+    run: String,
+    key: [u8; 32],
+    store: Mutex<Store>,
+}
+
+#[derive(Debug)]
+struct Store {
+    /// The bytes of each checkpoint by its number, task by task.
+    images: BTreeMap<TaskId, BTreeMap<u32, Vec<u8>>>,
+    /// The newest attempt at each task here, to which its directory belongs.
+    places: BTreeMap<TaskId, Attempt>,
+    full: bool,
+    chance: Chance,
+    rot: Ppm,
+}
+
+/// Why a checkpoint did not come.
+enum FetchError {
+    /// The coordinator has no sound copy.
+    Absent,
+    Other(String),
+}
+
+impl<U: Uplink> Images<U> {
+    pub(super) fn new(line: &Line<U>, welcome: &Welcome, chance: Chance, rot: Ppm) -> Self {
+        let store =
+            Store { images: BTreeMap::new(), places: BTreeMap::new(), full: false, chance, rot };
+        Self {
+            line: line.clone(),
+            run: welcome.run.clone(),
+            key: welcome.image_key[..].try_into().unwrap_or_default(),
+            store: Mutex::new(store),
+        }
+    }
+
+    fn store(&self) -> MutexGuard<'_, Store> {
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.line.shared
+    }
+
+    /// There is no room for checkpoints, or there is again.
+    pub(super) fn fill(&self, full: bool) {
+        self.store().full = full;
+    }
+
+    /// The task's place is this attempt's from now on.
+    pub(super) fn claim(&self, (task, attempt): (TaskId, Attempt)) {
+        self.store().places.insert(task, attempt);
+    }
+
+    /// An attempt is over: its checkpoints go with it unless they are kept for the next one.
+    pub(super) fn release(&self, (task, attempt): (TaskId, Attempt), keeps: bool) {
+        let mut store = self.store();
+        if store.places.get(&task) != Some(&attempt) {
+            return;
+        }
+        store.places.remove(&task);
+        if !keeps {
+            store.images.remove(&task);
+            self.shared().has_images(task, 0);
+        }
+    }
+
+    pub(super) fn clear(&self) {
+        let mut store = self.store();
+        for task in std::mem::take(&mut store.images).into_keys() {
+            self.shared().has_images(task, 0);
+        }
+    }
+
+    /// Keeps a new checkpoint of a task, which is given the next number.
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub(super) fn keep(
+        &self,
+        (task, attempt): (TaskId, Attempt),
+        done: Ppm,
+    ) -> Result<Image, String> {
+        let mut store = self.store();
+        if store.full {
+            return Err("there is no room for checkpoints".to_owned());
+        }
+        let of_task = store.images.entry(task).or_default();
+        let number = of_task.keys().next_back().map_or(1, |newest| newest + 1);
+        let image = Image { task, attempt, number: CheckpointSeq::new(number), done };
+        let bytes = encode(&image, &self.key);
+        store.insert(self.shared(), task, number, bytes);
+        Ok(image)
+    }
+
+    /// The newest sound checkpoint of a task here.
+    pub(super) fn newest(&self, task: TaskId) -> Option<Image> {
+        let mut store = self.store();
+        let of_task = store.images.get(&task)?.clone();
+        for (number, bytes) in of_task.into_iter().rev() {
+            let (rot, chance) = (store.rot, &mut store.chance);
+            if chance.happens(rot) {
+                tracing::debug!(%task, number, "a checkpoint here is damaged");
+                continue;
+            }
+            if let Some(image) = decode(&bytes, &self.key) {
+                return Some(image);
+            }
+        }
+        None
+    }
+
+    /// Sends a checkpoint to the coordinator, again and again while that is away; the bytes that it has.
+    pub(super) async fn put(&self, image: &Image) -> Result<u64, String> {
+        let whole = encode(image, &self.key);
+        let length = whole.len() as u64;
+        let sent = self.line.liar.lock().unwrap_or_else(PoisonError::into_inner).stores(whole);
+        let reference = CheckpointRef {
+            run: self.run.clone(),
+            task: image.task.get(),
+            checkpoint: image.number.get(),
+            attempt: image.attempt.get(),
+        };
+        let mut pauses = Pauses::default();
+        loop {
+            let mut first = Some(reference.clone());
+            let chunks = sent.chunks(CHUNK).map(|data| CheckpointChunk {
+                checkpoint: first.take(),
+                data: data.to_vec().into(),
+                contents: Vec::new(),
+            });
+            let chunks = chunks.collect();
+            let Some(life) = self.shared().life() else { return Err("it has no life".to_owned()) };
+            let put = self.line.uplink.put_checkpoint(&life, chunks);
+            let receipt = timeout(STILL, put).await.map_err(|_| "it is stuck".to_owned())?;
+            match receipt {
+                Ok(receipt) if receipt.bytes == length => return Ok(length),
+                Ok(receipt) => {
+                    return Err(format!("{length} bytes were sent and {} stored", receipt.bytes));
+                }
+                Err(status) if is_unanswered(&status) => sleep(pauses.next_pause()).await,
+                Err(status) => return Err(told(&status)),
+            }
+        }
+    }
+
+    /// Sees to it that the newest sound checkpoint is here from which a task is to go on, if there is one.
+    pub(super) async fn bring(&self, key: (TaskId, Attempt), from: Kept) -> Result<(), String> {
+        self.claim(key);
+        let task = key.0;
+        if self.is_here(task, from) {
+            return Ok(());
+        }
+        let oldest = from.checkpoint.saturating_sub(OLDER).max(1);
+        for number in (oldest..=from.checkpoint).rev() {
+            match self.fetch(task, number, from.attempt).await {
+                Ok(bytes) => {
+                    self.store().insert(self.shared(), task, number, bytes);
+                    return Ok(());
+                }
+                Err(FetchError::Absent) => {}
+                Err(FetchError::Other(why)) => return Err(format!("checkpoint {number}: {why}")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the worker's own copy is the checkpoint that is meant. Newer ones are of a history that did
+    /// not happen.
+    fn is_here(&self, task: TaskId, from: Kept) -> bool {
+        let mut store = self.store();
+        let Some(of_task) = store.images.get_mut(&task) else { return false };
+        of_task.retain(|number, _| *number <= from.checkpoint);
+        let image = of_task.get(&from.checkpoint).map(|bytes| decode(bytes, &self.key));
+        let is_it = |image: &Image| image.attempt.get() == from.attempt;
+        let is_here = match image {
+            None => false,
+            Some(image) if image.as_ref().is_some_and(is_it) => true,
+            Some(_) => {
+                of_task.remove(&from.checkpoint);
+                false
+            }
+        };
+        let count = of_task.len();
+        self.shared().has_images(task, count);
+        is_here
+    }
+
+    async fn fetch(
+        &self,
+        task: TaskId,
+        checkpoint: u32,
+        attempt: u32,
+    ) -> Result<Vec<u8>, FetchError> {
+        let wanted = CheckpointRef { run: self.run.clone(), task: task.get(), checkpoint, attempt };
+        let mut pauses = Pauses::default();
+        loop {
+            let life = self.shared().life();
+            let life = life.ok_or_else(|| FetchError::Other("it has no life".to_owned()))?;
+            let get = self.line.uplink.get_checkpoint(&life, wanted.clone());
+            let got = timeout(STILL, get).await;
+            match got.map_err(|_| FetchError::Other("it is stuck".to_owned()))? {
+                Ok(chunks) => {
+                    let bytes: Vec<u8> = chunks.into_iter().flat_map(|chunk| chunk.data).collect();
+                    let image = decode(&bytes, &self.key);
+                    let is_it = |image: &Image| {
+                        image.task == task
+                            && image.number.get() == checkpoint
+                            && image.attempt.get() == attempt
+                    };
+                    return match image.as_ref().is_some_and(is_it) {
+                        true => Ok(bytes),
+                        false => Err(FetchError::Absent),
+                    };
+                }
+                Err(status) if matches!(status.code(), Code::NotFound | Code::DataLoss) => {
+                    return Err(FetchError::Absent);
+                }
+                Err(status) if is_unanswered(&status) => sleep(pauses.next_pause()).await,
+                Err(status) => return Err(FetchError::Other(told(&status))),
+            }
+        }
+    }
+}
+
+impl Store {
+    fn insert(&mut self, shared: &Shared, task: TaskId, number: u32, bytes: Vec<u8>) {
+        let of_task = self.images.entry(task).or_default();
+        of_task.insert(number, bytes);
+        while of_task.len() > KEPT {
+            of_task.pop_first();
+        }
+        shared.has_images(task, of_task.len());
+    }
+}
+
+fn told(status: &Status) -> String {
+    format!("{}: {}", status.code(), status.message())
+}

@@ -1,0 +1,80 @@
+//! The session's way to the coordinator, over an uplink.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dormouse_proto::v1::{FromWorker, from_worker};
+use dormouse_worker::agent::in_process::{DialError, Transport};
+use tokio::sync::mpsc;
+use tonic::Status;
+
+use super::{fence::Fence, honesty::Liar, process::Shared, uplink::Uplink};
+
+/// An uplink with the certificates that were got over it.
+#[derive(Clone, Debug)]
+pub(super) struct Line<U> {
+    pub(super) uplink: U,
+    pub(super) shared: Arc<Shared>,
+    pub(super) liar: Arc<Mutex<Liar>>,
+}
+
+impl<U: Uplink> Transport for Line<U> {
+    type Connection = ();
+    type Inbound = U::Inbound;
+
+    async fn dial(&self) -> Result<(), DialError> {
+        let dialled = self.uplink.dial().await;
+        dialled.map_err(|status| DialError::Unreachable(status.message().to_owned()))
+    }
+
+    async fn join(&self, (): (), _: &str) -> Result<u64, Status> {
+        let former = self.shared.life();
+        let life = self.uplink.join(former.as_ref()).await?;
+        let incarnation = life.incarnation;
+        self.shared.joined(life);
+        Ok(incarnation)
+    }
+
+    async fn session(
+        &self,
+        (): (),
+        messages: mpsc::Receiver<FromWorker>,
+    ) -> Result<U::Inbound, Status> {
+        let life = self.shared.life();
+        let life = life.ok_or_else(|| Status::unauthenticated("it has not joined"))?;
+        let miscounts = self.liar().miscounts();
+        let messages = if miscounts { self.miscounted(messages) } else { messages };
+        self.uplink.session(&life, messages).await
+    }
+}
+
+impl<U: Uplink> Line<U> {
+    fn liar(&self) -> std::sync::MutexGuard<'_, Liar> {
+        self.liar.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn fence(&self) -> &Fence {
+        self.shared.fence()
+    }
+
+    /// The same messages with numbers that jump or repeat.
+    fn miscounted(&self, mut messages: mpsc::Receiver<FromWorker>) -> mpsc::Receiver<FromWorker> {
+        let (out, miscounted) = mpsc::channel(messages.max_capacity());
+        let liar = Arc::clone(&self.liar);
+        tokio::spawn(self.fence().around(async move {
+            while let Some(mut message) = messages.recv().await {
+                let mut again = None;
+                if let Some(from_worker::Body::Reports(reports)) = &mut message.body {
+                    let mut liar = liar.lock().unwrap_or_else(PoisonError::into_inner);
+                    reports.first = liar.number(reports.first);
+                    again = liar.repeats().then(|| message.clone());
+                }
+                for message in std::iter::once(message).chain(again) {
+                    if out.send(message).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        }));
+        miscounted
+    }
+}

@@ -1,0 +1,12 @@
+//! The parts of the agent that have no need of a host: its session, its reading of commands, its clocks
+//! and its retries. The simulator builds workers of them whose machines are state in memory.
+
+pub use super::{
+    bounds::{Occupancy, shorten},
+    life::{End, Machines, go_on, refused, welcomed},
+    repeat::{Pauses, is_unanswered},
+    run::Absences,
+    session::{Dial, DialError, Heard, Transport, keep},
+    vm::{Ask, Asked, Due, Pace, VmClock},
+    vms::without_vm,
+};

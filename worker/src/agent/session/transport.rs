@@ -1,0 +1,94 @@
+//! The way to a coordinator: connections, a worker's place in the run, and sessions.
+
+use std::fmt::Debug;
+
+use dormouse_identity::is_impostor;
+use dormouse_proto::v1::{FromWorker, ToWorker, coordinator_client::CoordinatorClient};
+use tokio::sync::mpsc;
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tonic::{
+    Status, Streaming,
+    transport::{Channel, Endpoint},
+};
+
+use super::credentials::Credentials;
+use crate::agent::{faults::Network, report::explain};
+
+/// Commands come in large batches when a run begins.
+const MESSAGE_LIMIT: usize = 64 << 20;
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DialError {
+    /// Somebody answered who is not the coordinator of the worker's run.
+    Impostor,
+    /// Nobody answered, for this reason.
+    Unreachable(String),
+}
+
+/// The way from a worker to its coordinator: over TLS and gRPC in a real run, and through a
+/// simulated network in the simulator.
+pub trait Transport: Clone + Debug + Send + Sync + 'static {
+    /// A connection on which the coordinator has proved itself.
+    type Connection: Send + 'static;
+    /// What the coordinator says in a session.
+    type Inbound: Stream<Item = Result<ToWorker, Status>> + Send + Unpin;
+
+    /// Connects to the coordinator.
+    fn dial(&self) -> impl Future<Output = Result<Self::Connection, DialError>> + Send;
+
+    /// Joins the run over a connection, under this name: the incarnation of this life, which all
+    /// further connections show.
+    fn join(
+        &self,
+        connection: Self::Connection,
+        worker: &str,
+    ) -> impl Future<Output = Result<u64, Status>> + Send;
+
+    /// Begins a session over a connection, in which these messages are sent.
+    fn session(
+        &self,
+        connection: Self::Connection,
+        messages: mpsc::Receiver<FromWorker>,
+    ) -> impl Future<Output = Result<Self::Inbound, Status>> + Send;
+}
+
+/// The coordinator of a real run, over TLS and gRPC.
+#[derive(Clone, Debug)]
+pub(crate) struct Remote {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) network: Network,
+    pub(crate) credentials: Credentials,
+}
+
+impl Transport for Remote {
+    type Connection = Channel;
+    type Inbound = Streaming<ToWorker>;
+
+    async fn dial(&self) -> Result<Channel, DialError> {
+        let tls = self.credentials.tls().map_err(|e| DialError::Unreachable(explain(&e)))?;
+        self.network.connect(&self.endpoint, tls).await.map_err(|error| {
+            if is_impostor(&error) {
+                DialError::Impostor
+            } else {
+                DialError::Unreachable(explain(&error))
+            }
+        })
+    }
+
+    async fn join(&self, channel: Channel, worker: &str) -> Result<u64, Status> {
+        self.credentials.join(channel, worker).await
+    }
+
+    async fn session(
+        &self,
+        channel: Channel,
+        messages: mpsc::Receiver<FromWorker>,
+    ) -> Result<Streaming<ToWorker>, Status> {
+        let mut client = CoordinatorClient::new(channel)
+            .max_decoding_message_size(MESSAGE_LIMIT)
+            .max_encoding_message_size(MESSAGE_LIMIT);
+        let response = client.session(ReceiverStream::new(messages)).await?;
+        Ok(response.into_inner())
+    }
+}

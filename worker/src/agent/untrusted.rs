@@ -1,0 +1,84 @@
+//! Messages of a coordinator, read and judged as a life of a worker does it, without a host.
+//!
+//! Here so that fuzz targets reach what is read of a message before any VM is made.
+
+use dormouse_metadata::{Request, Service, Settings, UnixTime};
+use dormouse_proto::v1::{Command, ToWorker, Welcome, command, to_worker::Body};
+use dormouse_units::{Speedup, Time};
+
+use super::{
+    bounds::{self, Occupancy},
+    session::Inbox,
+    vm::Asked,
+};
+use crate::{
+    directory::Input,
+    metadata::{Clock, Moment, announcement, facts},
+    store::ImageKey,
+    workspace::TaskName,
+};
+
+/// A worker's offer, in thousandths of a core.
+const MILLICORES: u32 = 2_000;
+/// A clock on which a VM's times are shown.
+const CLOCK: Clock = Clock { speedup: Speedup::ONE, zero_unix_us: Some(1_600_000_000_000_000) };
+
+/// Reads a message of a session, with all its commands.
+///
+/// # Errors
+/// Why it is not obeyed.
+pub fn coordinator_message(message: ToWorker) -> Result<(), String> {
+    match message.body {
+        Some(Body::Welcome(welcome)) => check_welcome(&welcome),
+        Some(Body::Commands(commands)) => {
+            let (first, all) = (commands.first, commands.commands);
+            let all = Inbox::default().take(first, all).map_err(|gap| gap.to_string())?;
+            all.iter().try_fold(Occupancy::default(), check_command).map(drop)
+        }
+        Some(Body::Heartbeat(_) | Body::Goodbye(_)) | None => Ok(()),
+    }
+}
+
+fn check_welcome(welcome: &Welcome) -> Result<(), String> {
+    let speedup = Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second);
+    let speedup = speedup.ok_or("a run whose clock stands still")?;
+    let _ = speedup.real(Time::from_micros(welcome.now_us).since(Time::ZERO));
+    ImageKey::new(&welcome.image_key).ok_or("no key")?;
+    TaskName::new(welcome.run.as_str(), "t0").map_err(|error| error.to_string())?;
+    welcome.programs.iter().try_for_each(bounds::check_program)
+}
+
+/// Judges a command on a worker that holds this much, and returns what it holds then.
+fn check_command(held: Occupancy, command: &Command) -> Result<Occupancy, String> {
+    let asked = Asked::of(command);
+    let Some(told) = &command.command else { return Ok(held) };
+    bounds::check(told)?;
+    let decided = Moment { unix_us: 1_700_000_000_000_000, run: asked.at };
+    match told {
+        command::Command::CreateVm(create) => {
+            let held = held.and(Occupancy::by(create));
+            held.fits(MILLICORES)?;
+            if let Some(metadata) = &create.metadata {
+                let facts = facts("run", create, metadata, CLOCK, decided);
+                let key = dormouse_metadata::Key::new([7; 32]);
+                let mut service = Service::new(facts, Settings::default(), key);
+                let now = UnixTime::from_micros(decided.unix_us);
+                let root = Request::new(dormouse_metadata::Method::Get, "/latest/meta-data/");
+                drop(service.answer(&root, now));
+            }
+            return Ok(held);
+        }
+        command::Command::StartTask(start) => {
+            let _ = bounds::image_bytes(start);
+            if let Some(own) = &start.own {
+                let inputs: Result<Vec<_>, _> = own.inputs.iter().map(Input::read).collect();
+                inputs.map_err(|error| error.to_string())?;
+            }
+        }
+        command::Command::Announce(said) => {
+            let _ = announcement(said, CLOCK, decided);
+        }
+        _ => {}
+    }
+    Ok(held)
+}
