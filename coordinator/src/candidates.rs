@@ -17,9 +17,10 @@ use std::time::Duration;
 
 use dormouse_identity::WorkerLife;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 use tonic::transport::server::Connected;
+
+use crate::listener::Link;
 
 /// How long a connection may take until its first call that is let in, its handshake included.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -54,7 +55,7 @@ struct Place {
 
 /// A connection, admitted or not: it can't be read any more once it has had to go.
 pub(crate) struct Socket {
-    stream: TcpStream,
+    stream: Box<dyn Link>,
     caller: Caller,
     /// Done when it has to go.
     leave: Option<Pin<Box<dyn Future<Output = &'static str> + Send>>>,
@@ -76,7 +77,7 @@ impl Candidates {
     }
 
     /// A connection has come: one more candidate.
-    pub(crate) fn add(&self, stream: TcpStream) -> Socket {
+    pub(crate) fn add(&self, stream: Box<dyn Link>, from: SocketAddr) -> Socket {
         let out = CancellationToken::new();
         let number = {
             let mut waiting = self.waiting();
@@ -104,7 +105,7 @@ impl Candidates {
             }
         };
         let candidate = Candidate(Arc::new(place));
-        let caller = Caller { address: stream.peer_addr().ok(), candidate, life: None };
+        let caller = Caller { address: Some(from), candidate, life: None };
         Socket { stream, caller, leave: Some(Box::pin(leave)) }
     }
 }

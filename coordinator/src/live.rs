@@ -23,6 +23,7 @@ use crate::admission::Demand;
 use crate::beginning::{Beginning, begin};
 use crate::identity::{self, RunIdentity};
 use crate::image_key::ImageKey;
+use crate::listener::Listener;
 use crate::plan::Plan;
 use crate::progress::Progress;
 use crate::remote::AddressFile;
@@ -206,7 +207,19 @@ impl LiveRun {
         let addr = self.listen;
         let listen = |source| CoordinatorError::Listen { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(listen)?;
-        let address = listener.local_addr().map_err(listen)?;
+        self.bind_on(Box::new(listener)).await
+    }
+
+    /// The same, with connections from there and not from `listen`: a simulation's.
+    ///
+    /// # Errors
+    ///
+    /// See [`LiveRun::bind`].
+    pub async fn bind_on(self, listener: Box<dyn Listener>) -> Result<BoundRun, CoordinatorError> {
+        self.check()?;
+        let addr = self.listen;
+        let listen = |source| CoordinatorError::Listen { addr, source };
+        let address = listener.address().map_err(listen)?;
         let entries = self.entries();
         let (experiment, lost_after) = (self.experiment.clone(), self.lost_after);
         let stops = self.stops();

@@ -14,7 +14,6 @@ use dormouse_proto::v1;
 use dormouse_tasks::own::{OwnProgram, TaskProgram};
 use dormouse_units::TaskId;
 use ractor::{Actor, ActorRef};
-use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
@@ -31,6 +30,7 @@ use crate::feed::EventFeed;
 use crate::identity::{self, Guard, RunIdentity, Secured, incoming};
 use crate::image_key;
 use crate::journal::{Journal, JournalArgs, JournalMsg, OnceDurable as _};
+use crate::listener::Listener;
 use crate::lives::Lives;
 use crate::observe::ObserveApi;
 use crate::outbound::SessionEnd;
@@ -62,7 +62,7 @@ pub(crate) struct Particulars {
     /// Number of tasks and parallel jobs; `u32::MAX` for a run that is open.
     pub(crate) entries: u32,
     pub(crate) lost_after: Duration,
-    pub(crate) listener: TcpListener,
+    pub(crate) listener: Box<dyn Listener>,
     pub(crate) address: SocketAddr,
     /// The authority and the tokens that are believed.
     pub(crate) identity: RunIdentity,

@@ -4,11 +4,15 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
+/// The variable of the environment with the `dormouse` that tests are to run.
+pub(crate) const GIVEN: &str = "DORMOUSE_BINARY";
+
 /// Set where both programs are built already, so that not every test program asks cargo whether they are.
 const BUILT: &str = "DORMOUSE_TESTS_BUILT";
 
 /// The `dormouse` binary of this workspace in the profile of this test, with `dormouse-task` beside it,
-/// both built if they have to be: a live run without its tasks' program would be skipped.
+/// both built if they have to be: a live run without its tasks' program would be skipped. With
+/// `DORMOUSE_BINARY` it is the one that this names: a soak runs copies, which no build beside it changes.
 ///
 /// # Panics
 ///
@@ -17,6 +21,9 @@ const BUILT: &str = "DORMOUSE_TESTS_BUILT";
 pub fn dormouse() -> &'static PathBuf {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
+        if let Some(given) = std::env::var_os(GIVEN) {
+            return given.into();
+        }
         let test = std::env::current_exe().unwrap_or_default();
         // target/PROFILE/deps/TEST
         let profile = test.ancestors().nth(2).map(PathBuf::from).unwrap_or_default();

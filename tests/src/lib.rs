@@ -11,6 +11,7 @@ mod outcome;
 pub mod page;
 mod refused;
 mod run;
+pub mod soak;
 mod traces;
 mod tree;
 mod wait;

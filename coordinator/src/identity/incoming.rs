@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use dormouse_identity::WorkerLife;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -17,6 +16,7 @@ use tonic::transport::server::Connected;
 
 use super::Guard;
 use crate::candidates::{Caller, Candidates, Socket};
+use crate::listener::Listener;
 
 /// Connections that have shaken hands and wait to be served.
 const READY: usize = 16;
@@ -42,7 +42,7 @@ impl Secured {
 /// Takes connections until nobody wants more. None waits for another's handshake; one that stands
 /// still leaves with its candidate.
 pub(crate) fn incoming(
-    listener: TcpListener,
+    mut listener: Box<dyn Listener>,
     guard: &Guard,
     acceptor: TlsAcceptor,
 ) -> ReceiverStream<io::Result<Secured>> {
@@ -55,11 +55,7 @@ pub(crate) fn incoming(
                 came = listener.accept() => came,
             };
             let socket = match came {
-                Ok((stream, _)) => {
-                    // It is slower without, and nothing worse.
-                    let _ = stream.set_nodelay(true);
-                    candidates.add(stream)
-                }
+                Ok((stream, from)) => candidates.add(stream, from),
                 Err(error) => {
                     tracing::warn!(%error, "a connection can't be taken");
                     tokio::time::sleep(NO_ROOM).await;

@@ -3,10 +3,11 @@
 
 pub use super::{
     bounds::{Occupancy, shorten},
+    faults::{Dialler, Dialling, Link, Network},
     life::{End, Machines, go_on, refused, welcomed},
     repeat::{Pauses, is_unanswered},
     run::Absences,
-    session::{Dial, DialError, Heard, Transport, keep},
+    session::{Credentials, Dial, DialError, Heard, Remote, Transport, keep},
     vm::{Ask, Asked, Due, Pace, VmClock},
     vms::without_vm,
 };

@@ -2,10 +2,12 @@
 //! own end of each connection, so that nothing else on the host has them.
 
 mod carry_out;
+mod dialler;
 mod line;
 mod network;
 mod pause;
 mod stream;
 
 pub(crate) use carry_out::carry_out;
-pub(crate) use network::Network;
+pub use dialler::{Dialler, Dialling, Link};
+pub use network::Network;

@@ -13,13 +13,13 @@ use dormouse_identity::Dialled;
 use dormouse_units::Ppm;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
-use tokio::{
-    net::TcpStream,
-    time::{Instant, sleep_until},
-};
+use tokio::time::{Instant, sleep_until};
 use tonic::transport::{Channel, Endpoint, Uri};
 
-use super::stream::Stream;
+use super::{
+    dialler::{Dialler, Link, Tcp},
+    stream::Stream,
+};
 
 /// What is lost is sent again after this long, and after twice as long each further time: the least
 /// timeout of Linux's TCP (tcp(7), `TCP_RTO_MIN`).
@@ -43,11 +43,12 @@ pub(crate) enum Disturbance {
 }
 
 /// The network as all connections of a worker have it, whichever of its lives made them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Network(Arc<Shared>);
+#[derive(Clone, Debug)]
+pub struct Network(Arc<Shared>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
+    dialler: Box<dyn Dialler>,
     /// How many there are, so that nobody waits for the lock where nothing is wrong.
     count: AtomicUsize,
     disturbances: Mutex<Vec<Lasting>>,
@@ -69,7 +70,24 @@ pub(crate) struct Disturbed {
     number: u64,
 }
 
+impl Default for Network {
+    fn default() -> Self {
+        Self::over(Tcp)
+    }
+}
+
 impl Network {
+    /// A network whose connections this makes.
+    #[must_use]
+    pub fn over(dialler: impl Dialler + 'static) -> Self {
+        Self(Arc::new(Shared {
+            dialler: Box::new(dialler),
+            count: AtomicUsize::new(0),
+            disturbances: Mutex::default(),
+            drawn: AtomicU64::new(0),
+        }))
+    }
+
     /// Something is wrong until then, or until what this returns is dropped.
     pub(crate) fn disturb(&self, number: u64, what: Disturbance, until: Instant) -> Disturbed {
         self.0.drawn.fetch_add(number.wrapping_add(1), Ordering::Relaxed);
@@ -142,13 +160,12 @@ impl Network {
         }
     }
 
-    async fn dial(self, to: Uri) -> io::Result<Stream<TcpStream>> {
+    async fn dial(self, to: Uri) -> io::Result<Stream<Box<dyn Link>>> {
         self.passable().await;
         let host = to.host().unwrap_or_default();
         let host = host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host);
-        let stream = TcpStream::connect((host, to.port_u16().unwrap_or(80))).await?;
-        stream.set_nodelay(true)?;
-        Ok(Stream::new(stream, self))
+        let link = self.0.dialler.dial(host, to.port_u16().unwrap_or(80)).await?;
+        Ok(Stream::new(link, self))
     }
 
     /// Dials the coordinator, and has it prove itself.
@@ -176,7 +193,7 @@ impl Network {
         self,
         to: Uri,
         tls: Arc<ClientConfig>,
-    ) -> io::Result<TokioIo<Dialled<Stream<TcpStream>>>> {
+    ) -> io::Result<TokioIo<Dialled<Stream<Box<dyn Link>>>>> {
         Ok(TokioIo::new(dormouse_identity::dial(tls, self.dial(to).await?).await?))
     }
 }

@@ -17,7 +17,7 @@ const FILE: &str = "credential";
 /// The token of the run and the certificates of this worker's lives. Nothing of it is said to
 /// anybody who has not proved to be the coordinator of the token's run.
 #[derive(Clone, Debug)]
-pub(crate) struct Credentials(Arc<Shared>);
+pub struct Credentials(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -29,7 +29,8 @@ struct Shared {
 
 impl Credentials {
     /// Those of a life that begins, of a worker with this directory.
-    pub(crate) fn new(token: Token, root: &std::path::Path) -> Self {
+    #[must_use]
+    pub fn new(token: Token, root: &std::path::Path) -> Self {
         let file = root.join(FILE);
         let shown = Mutex::new(Credential::load(&file, token.authority));
         Self(Arc::new(Shared { token, file, shown }))

@@ -8,8 +8,7 @@ mod redial;
 mod transport;
 
 pub use client::{Dial, Heard, keep};
-pub use transport::{DialError, Transport};
+pub use credentials::Credentials;
+pub use transport::{DialError, Remote, Transport};
 
-pub(crate) use credentials::Credentials;
 pub(crate) use numbering::Inbox;
-pub(crate) use transport::Remote;

@@ -55,10 +55,13 @@ pub trait Transport: Clone + Debug + Send + Sync + 'static {
 
 /// The coordinator of a real run, over TLS and gRPC.
 #[derive(Clone, Debug)]
-pub(crate) struct Remote {
-    pub(crate) endpoint: Endpoint,
-    pub(crate) network: Network,
-    pub(crate) credentials: Credentials,
+pub struct Remote {
+    /// Where it is, and how its connections are kept.
+    pub endpoint: Endpoint,
+    /// The network between.
+    pub network: Network,
+    /// Who the worker is to it.
+    pub credentials: Credentials,
 }
 
 impl Transport for Remote {

@@ -1,0 +1,197 @@
+//! What a round can be.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{drawn, programs::Programs};
+
+/// The storms of a round: one on each kind of run that `tests/storms.rs` has.
+const STORMS: u64 = 3;
+/// Tests of peers that lie, flood, hang and come without a right to: those of the coordinator.
+const HOSTILE: [&str; 5] = ["lies", "bounds", "trust", "session", "durable"];
+
+/// A kind of round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Coordinators, workers or both are killed.
+    Storms,
+    /// A live run with drawn faults.
+    Faults,
+    /// Peers that lie and flood.
+    Lies,
+    /// The fuzz targets for a minute.
+    Fuzz,
+    /// Simulated seeds for a minute.
+    Simulated,
+}
+
+impl Kind {
+    pub(super) const ALL: [Self; 5] =
+        [Self::Storms, Self::Faults, Self::Lies, Self::Simulated, Self::Fuzz];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Storms => "storms",
+            Self::Faults => "faults",
+            Self::Lies => "lies and floods",
+            Self::Fuzz => "fuzz",
+            Self::Simulated => "simulated seeds",
+        }
+    }
+
+    /// What is counted within a round of it.
+    pub(super) const fn cases(self) -> &'static str {
+        match self {
+            Self::Storms => "storms",
+            Self::Faults => "faults",
+            Self::Lies => "tests",
+            Self::Fuzz => "inputs",
+            Self::Simulated => "seeds",
+        }
+    }
+
+    /// How long a round may take: several times what it takes on a machine that is busy.
+    pub(super) const fn limit(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::Storms => 900,
+            Self::Faults => 420,
+            Self::Lies => 420,
+            // The first one builds them.
+            Self::Fuzz => 1800,
+            Self::Simulated => 300,
+        })
+    }
+
+    /// The first program that it needs and that is not there.
+    pub(super) fn lacks(self, programs: &Programs) -> Option<String> {
+        let needed = match self {
+            Self::Storms => vec!["dormouse".to_owned(), "tests/storms".to_owned()],
+            Self::Faults => vec!["dormouse".to_owned()],
+            Self::Lies => HOSTILE.map(|test| format!("tests/{test}")).to_vec(),
+            Self::Fuzz => vec!["fuzz".to_owned()],
+            Self::Simulated => vec!["simulate".to_owned()],
+        };
+        needed.into_iter().find(|program| !programs.has(program))
+    }
+
+    /// What is run one after the other; each must end with status 0.
+    ///
+    /// # Errors
+    ///
+    /// What they begin with can't be written.
+    pub(super) fn commands(
+        self,
+        programs: &Programs,
+        folder: &Path,
+        seed: u64,
+    ) -> std::io::Result<Vec<Command>> {
+        let scratch = folder.join("tmp");
+        let command = |program: &str| programs.command(program, &scratch);
+        Ok(match self {
+            Self::Storms => {
+                let mut storms = command("tests/storms");
+                storms.arg("--nocapture");
+                storms.env("STORMS", STORMS.to_string()).env("STORM_SEED", seed.to_string());
+                vec![storms]
+            }
+            Self::Faults => {
+                let file = folder.join("experiment.toml");
+                fs::write(&file, drawn::experiment(seed))?;
+                let (file, out) = (file.display().to_string(), folder.join("out"));
+                let out = out.display().to_string();
+                let dormouse = |words: &[&str]| programs.dormouse(words, &scratch);
+                vec![
+                    dormouse(&["run", &file, "--live", "--out", &out]),
+                    dormouse(&["check", &out]),
+                    dormouse(&["replay", &out]),
+                ]
+            }
+            Self::Lies => HOSTILE.map(|test| command(&format!("tests/{test}"))).into(),
+            Self::Fuzz => {
+                let mut fuzz = command("fuzz");
+                fuzz.arg("60");
+                vec![fuzz]
+            }
+            Self::Simulated => {
+                let mut simulate = command("simulate");
+                // Each round begins where no other comes to: a million seeds take longer than a round.
+                let first = seed.wrapping_mul(1_000_000);
+                simulate.arg("--seeds").arg(format!("{first}..{}", first + 1_000_000));
+                simulate.args(["--minutes", "1"]);
+                vec![simulate]
+            }
+        })
+    }
+
+    /// Whether what a round's programs left is right, once all of them ended well; otherwise why not.
+    pub(super) fn judge(self, folder: &Path) -> Result<(), String> {
+        if self != Self::Faults {
+            return Ok(());
+        }
+        let summary = faults_summary(folder).ok_or("it left no summary.json")?;
+        let verified = &summary["tasks"]["verified"];
+        if verified != drawn::TASKS {
+            return Err(format!("{verified} of {} tasks are verified", drawn::TASKS));
+        }
+        Ok(())
+    }
+
+    /// How many cases a round had, by what it printed and left; `None` where that does not say.
+    pub(super) fn counted(self, folder: &Path, said: &str) -> Option<u64> {
+        match self {
+            Self::Storms => sum(said, " storms survived", |before| before.split(' ').next()),
+            Self::Lies => sum(said, " passed;", |before| before.split(' ').next_back()),
+            Self::Fuzz => sum_after(said, "stat::number_of_executed_units:"),
+            Self::Simulated => sum_after(said, "runs "),
+            Self::Faults => {
+                let summary = faults_summary(folder)?;
+                u64::try_from(summary["faults"].as_array()?.len()).ok()
+            }
+        }
+    }
+}
+
+fn faults_summary(folder: &Path) -> Option<Value> {
+    let text = fs::read_to_string(folder.join("out/summary.json")).ok()?;
+    serde_json::from_str(&text).ok()
+}
+
+/// Sums the number that `pick` finds before `words` in each line with them.
+fn sum(said: &str, words: &str, pick: impl Fn(&str) -> Option<&str>) -> Option<u64> {
+    let lines = said.lines().filter_map(|line| line.split_once(words));
+    lines.filter_map(|(before, _)| pick(before)?.parse().ok()).reduce(|a: u64, b| a + b)
+}
+
+/// Sums the number at the end of each line that begins with these words.
+fn sum_after(said: &str, words: &str) -> Option<u64> {
+    let rests = said.lines().filter_map(|line| line.trim().strip_prefix(words));
+    let firsts = rests.filter_map(|rest| rest.split_whitespace().next());
+    firsts.filter_map(|n| n.replace(',', "").parse().ok()).reduce(|a: u64, b| a + b)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_are_counted_by_what_programs_print() {
+        let counted = |kind: Kind, said: &str| kind.counted(Path::new("nowhere"), said);
+        assert_eq!(
+            counted(Kind::Storms, "storm 1 of seed 4: well\n2 of 3 storms survived\n"),
+            Some(2)
+        );
+        let two = "test result: ok. 5 passed; 0 failed\n\ntest result: ok. 7 passed; 0 failed\n";
+        assert_eq!(counted(Kind::Lies, two), Some(12));
+        let fuzz = "stat::number_of_executed_units: 4711\nstat::peak_rss_mb: 5\n";
+        assert_eq!(counted(Kind::Fuzz, fuzz), Some(4711));
+        assert_eq!(counted(Kind::Fuzz, "ran clean"), None);
+        let simulated =
+            "power cut  3  2\n\nruns                                      1200\n  ended  1190\n";
+        assert_eq!(counted(Kind::Simulated, simulated), Some(1200));
+        assert_eq!(counted(Kind::Faults, "anything"), None);
+    }
+}
