@@ -258,11 +258,13 @@ async fn fetch_newest(
     let oldest = from.checkpoint.saturating_sub(OLDER).max(1);
     for checkpoint in (oldest..=from.checkpoint).rev() {
         let (run, attempt) = (host.run.clone(), from.attempt);
+        // The newest is that of the attempt that the log has; one before it may be of an attempt before that.
+        let first = if checkpoint == from.checkpoint { attempt } else { 1 };
         let reference = CheckpointRef { run, task: task.get(), checkpoint, attempt };
         let expected = Expected {
             task: host.task_name(task).map_err(|e| explain(&e))?,
             sequence: u64::from(checkpoint),
-            attempt,
+            attempts: first..=attempt,
             program: program_of(order),
             bytes: bounds::image_bytes(order),
         };

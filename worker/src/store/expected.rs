@@ -1,5 +1,7 @@
 //! What a checkpoint from elsewhere must be.
 
+use std::ops::RangeInclusive;
+
 use super::{Error, Manifest, Result};
 use crate::workspace::TaskName;
 
@@ -10,8 +12,8 @@ pub struct Expected {
     pub task: TaskName,
     /// The number of the checkpoint.
     pub sequence: u64,
-    /// The attempt that took it.
-    pub attempt: u32,
+    /// The attempts of which one took it.
+    pub attempts: RangeInclusive<u32>,
     /// The kind of program that the task is.
     pub program: String,
     /// How many bytes it may have.
@@ -24,14 +26,15 @@ impl Expected {
     /// # Errors
     /// [`Error::Another`] with what it is instead.
     pub fn check(&self, manifest: &Manifest) -> Result<()> {
-        let Self { task, sequence, attempt, program, bytes } = self;
+        let Self { task, sequence, attempts, program, bytes } = self;
         let found = manifest.bytes();
         let what = if manifest.task != *task {
             format!("of {} and not of {task}", manifest.task)
         } else if manifest.sequence != *sequence {
             format!("number {} and not {sequence}", manifest.sequence)
-        } else if manifest.progress.attempt != *attempt {
-            format!("of attempt {} and not {attempt}", manifest.progress.attempt)
+        } else if !attempts.contains(&manifest.progress.attempt) {
+            let (first, last) = (attempts.start(), attempts.end());
+            format!("of attempt {} and of none from {first} to {last}", manifest.progress.attempt)
         } else if manifest.program != *program {
             format!("of the program {:?} and not {program:?}", manifest.program)
         } else if found > *bytes {

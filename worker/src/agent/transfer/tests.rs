@@ -108,7 +108,7 @@ fn store(directory: &Path) -> Store {
 
 fn expected() -> Expected {
     let program = String::new();
-    Expected { task: name(), sequence: 1, attempt: 1, program, bytes: u64::MAX }
+    Expected { task: name(), sequence: 1, attempts: 1..=1, program, bytes: u64::MAX }
 }
 
 fn name() -> TaskName {

@@ -149,7 +149,7 @@ fn a_checkpoint_travels_without_what_is_there_already() {
     let expected = |sequence, bytes| Expected {
         task: here.name.clone(),
         sequence,
-        attempt: 1,
+        attempts: 1..=1,
         program: DIRECTORY.to_owned(),
         bytes,
     };
