@@ -1,0 +1,101 @@
+//! What happens in a run, as its seed says.
+
+use std::time::Duration;
+
+use dormouse_units::Stream;
+
+/// Nothing more is done after so long.
+const FAULTS_END: f64 = 12.0;
+
+/// Something that is done to the network or to a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// The coordinator's process is killed.
+    CrashCoordinator,
+    /// The coordinator is started again; one that runs is killed before.
+    StartCoordinator,
+    CrashWorker {
+        worker: usize,
+    },
+    StartWorker {
+        worker: usize,
+    },
+    /// Nothing passes in either direction, and what is under way is lost.
+    Partition {
+        worker: usize,
+    },
+    /// What the worker says is lost.
+    PartitionFromWorker {
+        worker: usize,
+    },
+    /// What is said to the worker is lost.
+    PartitionToWorker {
+        worker: usize,
+    },
+    Repair {
+        worker: usize,
+    },
+    /// What is sent from now on waits until it is let go.
+    Hold {
+        worker: usize,
+    },
+    Release {
+        worker: usize,
+    },
+    /// Messages take up to so long from now on.
+    Latency {
+        worker: usize,
+        ms: u64,
+    },
+}
+
+/// A run to be played.
+#[derive(Clone, Debug)]
+pub(crate) struct Scenario {
+    pub(crate) seed: u64,
+    pub(crate) tasks: usize,
+    pub(crate) workers: usize,
+    /// Microseconds that each piece of blocking work takes the coordinator.
+    pub(crate) disk_us: u64,
+    /// What is done, and when, in order.
+    pub(crate) actions: Vec<(Duration, Action)>,
+    /// Whether all links work, and all processes run, once nothing more is done.
+    pub(crate) repaired: bool,
+}
+
+impl Scenario {
+    pub(crate) fn draw(seed: u64) -> Self {
+        let mut chance = Stream::new(seed, "turmoil", 0);
+        let workers = 1 + chance.below(3);
+        let tasks = workers * (200 + chance.below(200));
+        let disk_us = [0, 2_000, 20_000][chance.below(3)];
+        let mut actions = Vec::new();
+        for _ in 0..2 + chance.below(6) {
+            let at = 0.5 + FAULTS_END * chance.unit();
+            // Workers are lost after two seconds.
+            let until = at + 4.0 * chance.unit();
+            let worker = chance.below(workers);
+            let (begins, ends) = match chance.below(8) {
+                0 | 1 => (Action::CrashCoordinator, Action::StartCoordinator),
+                2 => (Action::CrashWorker { worker }, Action::StartWorker { worker }),
+                3 => (Action::Partition { worker }, Action::Repair { worker }),
+                4 => (Action::PartitionFromWorker { worker }, Action::Repair { worker }),
+                5 => (Action::PartitionToWorker { worker }, Action::Repair { worker }),
+                6 => (Action::Hold { worker }, Action::Release { worker }),
+                _ => {
+                    let ms = 20 + chance.below(400) as u64;
+                    (Action::Latency { worker, ms }, Action::Latency { worker, ms: 5 })
+                }
+            };
+            actions.push((Duration::from_secs_f64(at), begins));
+            actions.push((Duration::from_secs_f64(until), ends));
+        }
+        actions.sort_by_key(|(at, _)| *at);
+        Self { seed, tasks, workers, disk_us, actions, repaired: true }
+    }
+
+    /// When the last of it is done.
+    pub(crate) fn last(&self) -> Duration {
+        self.actions.last().map_or(Duration::ZERO, |(at, _)| *at)
+    }
+}

@@ -1,0 +1,95 @@
+//! What really happened, as the simulated hosts saw it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dormouse_coordinator::Conducted;
+use dormouse_model::{Command as Decided, StartTask};
+use dormouse_proto::v1::{Command, command::Command as C};
+use dormouse_worker::agent::in_process::End;
+
+/// All that was seen in a run; clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Witness(Arc<Mutex<Seen>>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// What each host was told, in order, by its number.
+    pub(crate) commands: BTreeMap<u32, Vec<String>>,
+    /// What no coordinator may do, in words.
+    pub(crate) wrong: Vec<String>,
+    /// Sessions that were begun again.
+    pub(crate) reconnects: u64,
+    /// Workers that heard that the run is over.
+    pub(crate) over: Vec<String>,
+    pub(crate) conducted: Option<Conducted>,
+}
+
+impl Witness {
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A session begins, of a life that was that host before.
+    pub(crate) fn welcomed(&self, host: u32, before: &mut Option<u32>) {
+        let mut seen = self.seen();
+        match *before {
+            None if seen.commands.insert(host, Vec::new()).is_some() => {
+                seen.wrong.push(format!("host{host} is two lives"));
+            }
+            None => *before = Some(host),
+            Some(was) if was == host => seen.reconnects += 1,
+            Some(was) => seen.wrong.push(format!("host{was} was welcomed as host{host}")),
+        }
+    }
+
+    pub(crate) fn commands(&self, host: Option<u32>, first: u64, commands: &[Command]) {
+        let mut seen = self.seen();
+        let Some(host) = host else {
+            seen.wrong.push("commands came before a welcome".to_owned());
+            return;
+        };
+        let all = seen.commands.entry(host).or_default();
+        let wanted = all.len() as u64 + 1;
+        all.extend(commands.iter().map(told));
+        if first != wanted {
+            seen.wrong.push(format!("host{host} hears command {first}, and {wanted} is the next"));
+        }
+    }
+
+    pub(crate) fn ended(&self, worker: &str, end: &End) {
+        if matches!(end, End::Over { .. }) {
+            self.seen().over.push(worker.to_owned());
+        }
+    }
+
+    pub(crate) fn is_over(&self, conducted: Conducted) {
+        self.seen().conducted = Some(conducted);
+    }
+}
+
+/// A command as a worker hears it.
+fn told(command: &Command) -> String {
+    match &command.command {
+        Some(C::CreateVm(create)) => format!("create vm{}", create.vm),
+        Some(C::DestroyVm(at)) => format!("destroy vm{}", at.vm),
+        Some(C::StartTask(start)) => {
+            let of = start.task.unwrap_or_default();
+            format!("start task{}.{} on vm{}", of.task, of.attempt, of.vm)
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// The same command as it was decided, and its host.
+pub(crate) fn decided(command: &Decided) -> (u32, String) {
+    match command {
+        Decided::CreateVm { host, vm, .. } => (host.get(), format!("create vm{}", vm.get())),
+        Decided::DestroyVm { host, vm } => (host.get(), format!("destroy vm{}", vm.get())),
+        Decided::StartTask(StartTask { host, seats, task, attempt, .. }) => {
+            let (task, attempt, vm) = (task.get(), attempt.get(), seats.vm.get());
+            (host.get(), format!("start task{task}.{attempt} on vm{vm}"))
+        }
+        other => (u32::MAX, format!("{other:?}")),
+    }
+}
