@@ -90,7 +90,7 @@ pub(crate) async fn live(
     );
     // For checkpoints, apart from the session's.
     let coordinator = dialled.network.connect_lazy(&dialled.endpoint, dialled.credentials.tls()?);
-    let speedup = Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second);
+    let speedup = speedup_of(&welcome);
     let what = || "a run whose clock stands still".to_owned();
     let speedup = speedup.ok_or_else(|| AgentError::Protocol { what: what() })?;
     let host = Arc::new(Host::new(prepared, (&welcome, speedup), coordinator, reports));
@@ -260,6 +260,11 @@ impl Life {
         });
         self.host.deletions.done().await;
     }
+}
+
+/// The speed-up of a run; `None`: its clock stands still.
+pub(crate) fn speedup_of(welcome: &Welcome) -> Option<Speedup> {
+    Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second)
 }
 
 /// What is said of a command that is not obeyed.
