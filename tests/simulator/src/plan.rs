@@ -95,8 +95,8 @@ pub struct Plan {
     pub scheduler: Scheduler,
     /// Parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
-    /// How many emulated microseconds pass in a second.
-    pub emulated_us_per_second: u64,
+    /// How many emulated seconds pass in a second.
+    pub speedup: u32,
     /// A worker that is silent for so long is lost.
     pub lost_after: Millis,
     /// How long workers keep their VMs without a coordinator.
@@ -120,7 +120,7 @@ impl Plan {
         let is_calm = draw.happens(rates.condition("calm"));
         let has_jobs = draw.happens(rates.condition("jobs"));
         let drawn = if has_jobs { work::jobs(seed) } else { work::bag(seed) };
-        let work::Drawn { setup, scheduler, submissions, emulated_us_per_second } = drawn;
+        let work::Drawn { setup, scheduler, submissions, speedup } = drawn;
         let is_slow = draw.happens(rates.condition("slow-journal")) && !is_calm;
         let has_liar = draw.happens(rates.condition("liar")) && !is_calm;
         let liar = draw.below(workers as u32) as usize;
@@ -134,7 +134,7 @@ impl Plan {
             setup,
             scheduler,
             submissions,
-            emulated_us_per_second,
+            speedup,
             lost_after,
             hold: lost_after + draw.between(0, 5_000),
             workers_stay: draw.happens(rates.condition("workers-stay")),
@@ -169,7 +169,7 @@ impl Plan {
     pub fn patience(&self) -> Millis {
         let quiet = self.faults.iter().map(|it| it.at + it.fault.lasts()).max().unwrap_or(0);
         let emulated = self.setup.work_micros(&self.submissions);
-        let real = emulated / (self.emulated_us_per_second / 1_000).max(1);
+        let real = emulated / (u64::from(self.speedup) * 1_000).max(1);
         // Each loss of a worker costs so much before anything can go on.
         let losses = (self.faults.len() as u64 + 4) * (self.lost_after + self.hold);
         let is_silent = |it: &PlannedWorker| matches!(it.worker.honesty, Honesty::Silence(_));

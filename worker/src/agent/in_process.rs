@@ -4,7 +4,7 @@
 pub use super::{
     bounds::{Occupancy, shorten},
     faults::{Dialler, Dialling, Link, Network},
-    life::{End, Machines, go_on, refused, welcomed},
+    life::{End, Machines, go_on, refused, speedup_of, welcomed},
     repeat::{Pauses, is_unanswered},
     run::Absences,
     session::{Credentials, Dial, DialError, Heard, Remote, Transport, keep},

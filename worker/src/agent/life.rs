@@ -6,6 +6,7 @@ mod machines;
 use std::time::Duration;
 
 use dormouse_proto::v1::{Command, Ready, Welcome, command, report};
+use dormouse_units::Speedup;
 use tokio::sync::mpsc;
 
 pub use commands::refused;
@@ -177,6 +178,12 @@ impl<M: Machines> Life<M> {
             }
         }
     }
+}
+
+/// The speed-up of a run; `None`: its clock stands still.
+#[must_use]
+pub fn speedup_of(welcome: &Welcome) -> Option<Speedup> {
+    Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second)
 }
 
 fn ended(heard: Heard) -> End {

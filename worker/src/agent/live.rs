@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dormouse_proto::v1::{CreateVm, Fault, HostLoad, Program, Report};
-use dormouse_units::{Speedup, TaskId};
+use dormouse_units::TaskId;
 use ractor::{Actor, ActorRef, rpc::CallResult};
 use tokio::{sync::mpsc, task::JoinHandle};
 use tonic::transport::Endpoint;
@@ -12,7 +12,7 @@ use super::{
     AgentError, NEWS, Prepared, Result,
     faults::{self, Network},
     host::{Host, limit},
-    life::{self, End, Machines},
+    life::{self, End, Machines, speedup_of},
     load::Load,
     measure, parent,
     report::explain,
@@ -62,7 +62,7 @@ pub(crate) async fn live(
     );
     // For checkpoints, apart from the session's.
     let coordinator = dialled.network.connect_lazy(&dialled.endpoint, dialled.credentials.tls()?);
-    let speedup = Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second);
+    let speedup = speedup_of(&welcome);
     let what = || "a run whose clock stands still".to_owned();
     let speedup = speedup.ok_or_else(|| AgentError::Protocol { what: what() })?;
     let host = Arc::new(Host::new(prepared, (&welcome, speedup), coordinator, reports));

@@ -8,6 +8,7 @@ use dormouse_units::{Speedup, Time};
 
 use super::{
     bounds::{self, Occupancy},
+    life::speedup_of,
     session::Inbox,
     vm::Asked,
 };
@@ -40,8 +41,7 @@ pub fn coordinator_message(message: ToWorker) -> Result<(), String> {
 }
 
 fn check_welcome(welcome: &Welcome) -> Result<(), String> {
-    let speedup = Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second);
-    let speedup = speedup.ok_or("a run whose clock stands still")?;
+    let speedup = speedup_of(welcome).ok_or("a run whose clock stands still")?;
     let _ = speedup.real(Time::from_micros(welcome.now_us).since(Time::ZERO));
     ImageKey::new(&welcome.image_key).ok_or("no key")?;
     TaskName::new(welcome.run.as_str(), "t0").map_err(|error| error.to_string())?;

@@ -51,7 +51,7 @@ pub(super) struct Drawn {
     pub(super) setup: Setup,
     pub(super) scheduler: Scheduler,
     pub(super) submissions: Vec<Submission>,
-    pub(super) emulated_us_per_second: u64,
+    pub(super) speedup: u32,
 }
 
 fn task(draw: &mut Draw, number: u64, kinds: &[&str]) -> Task {
@@ -134,18 +134,18 @@ fn drawn_bag(seed: u64, turn: u64, name: Option<BagSchedulerName>) -> Drawn {
     let work: u64 = setup.bag.tasks.iter().map(slowest).sum();
     let boots = setup.catalogue.boot.as_micros() * 2;
     Drawn {
-        emulated_us_per_second: speed(&mut draw, work / 2 + boots),
+        speedup: speed(&mut draw, work / 2 + boots),
         setup,
         scheduler: Scheduler::Bag(Box::new(config)),
         submissions: Vec::new(),
     }
 }
 
-/// Emulated microseconds in a second, so that a run that takes so many of them undisturbed is over in some
+/// The speed-up, so that a run that takes so many of them undisturbed is over in some
 /// seconds: what goes wrong does so in the middle of things, and many runs are played.
-fn speed(draw: &mut Draw, emulated_us: u64) -> u64 {
+fn speed(draw: &mut Draw, emulated_us: u64) -> u32 {
     let factor = emulated_us / (draw.between(2_000, 7_000) * 1_000);
-    factor.clamp(10, 100) * 1_000_000
+    factor.clamp(10, 100) as u32
 }
 
 /// Two to six parallel jobs on one machine.
@@ -176,7 +176,7 @@ pub(super) fn jobs(seed: u64) -> Drawn {
     let setup = Setup::of_jobs(machine, UsageInformation::Exact, seed);
     let work: u64 = submissions.iter().map(|job| job.runtime.as_micros()).sum();
     Drawn {
-        emulated_us_per_second: speed(&mut draw, submitted * 1_000_000 + work / 2),
+        speedup: speed(&mut draw, submitted * 1_000_000 + work / 2),
         setup: setup.checkpointing_jobs(checkpointed),
         scheduler: Scheduler::Jobs(algorithm),
         submissions,

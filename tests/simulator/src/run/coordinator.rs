@@ -108,7 +108,7 @@ fn live_run(
     let setup = plan.setup.clone();
     let invalid = |why: String| CoordinatorError::Invalid { why };
     let policies = plan.scheduler.policies(&setup).map_err(|error| invalid(error.to_string()))?;
-    let speedup = speedup(plan).ok_or_else(|| invalid("there is no such speed".to_owned()))?;
+    let speedup = speedup(plan);
     let tasks = setup.bag.tasks.len();
     Ok(LiveRun {
         demand: demand(plan),
@@ -147,8 +147,8 @@ fn live_run(
 }
 
 /// The speed at which a plan is played.
-pub(super) fn speedup(plan: &Plan) -> Option<Speedup> {
-    Speedup::from_emulated_us_per_second(plan.emulated_us_per_second)
+pub(super) fn speedup(plan: &Plan) -> Speedup {
+    Speedup::times(plan.speedup)
 }
 
 /// What the scheduler may want at once: no more than its types' limits, and less where one is enough.

@@ -358,12 +358,10 @@ impl<'a> Player<'a> {
         let held_up = self.plan.held_up();
         let checked = self.stage.with_oracle(|oracle| {
             oracle.finish()?;
-            match speedup(self.plan) {
-                Some(speedup) if !self.plan.has_liar() => {
-                    accounts(self.plan, speedup, held_up, oracle.steps())
-                }
-                _ => Ok(()),
+            if self.plan.has_liar() {
+                return Ok(());
             }
+            accounts(self.plan, speedup(self.plan), held_up, oracle.steps())
         });
         let checked = checked.and_then(|()| leftovers(&self.folder));
         if let Err((invariant, what)) = checked {

@@ -10,7 +10,7 @@ use std::{
 
 use dormouse_proto::v1::{Report, Welcome, report};
 use dormouse_units::{Speedup, VmId};
-use dormouse_worker::agent::in_process::shorten;
+use dormouse_worker::agent::in_process::{shorten, speedup_of};
 use tokio::{
     sync::{Semaphore, mpsc},
     time::Instant,
@@ -49,7 +49,7 @@ impl<U: Uplink> Host<U> {
         reports: mpsc::UnboundedSender<Report>,
     ) -> Arc<Self> {
         let cores = plan.millicores.div_ceil(1000).max(1) as usize;
-        let speedup = Speedup::from_emulated_us_per_second(welcome.emulated_us_per_second);
+        let speedup = speedup_of(welcome);
         Arc::new(Self {
             plan: Arc::clone(plan),
             incarnation,
