@@ -147,9 +147,8 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
             let plan = Plan::draw(outcome.seed, &rates);
             let shrunk = shrink(&plan, violation.invariant, &playground);
             let json = serde_json::to_string(&shrunk.plan).map_err(|error| error.to_string())?;
-            let (from, to, tries) = (plan.faults.len(), shrunk.plan.faults.len(), shrunk.tries);
-            writeln!(out, "shrunk from {from} events to {to} in {tries} runs: {json}")
-                .map_err(said)?;
+            let (from, to, tries) = (parts(&plan), parts(&shrunk.plan), shrunk.tries);
+            writeln!(out, "shrunk from {from} to {to} in {tries} runs: {json}").map_err(said)?;
         }
     }
     if arguments.first
@@ -161,6 +160,13 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
             .map_err(said)?;
     }
     Ok(status(!tally.violations.is_empty()))
+}
+
+/// How large a plan is, for people.
+fn parts(plan: &Plan) -> String {
+    let tasks = plan.setup.bag.tasks.len() + plan.submissions.len();
+    let (faults, workers) = (plan.faults.len(), plan.workers.len());
+    format!("{faults} faults, {tasks} tasks, {workers} workers")
 }
 
 fn status(is_broken: bool) -> ExitCode {

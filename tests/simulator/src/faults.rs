@@ -312,7 +312,15 @@ pub const FAULTS: &[FaultKind] = &[
         name: "kill",
         rate: 1.0,
         what: "the coordinator is killed between two of its doings, and started again",
-        threatens: &[Replay, FinishedOnce, OneAttempt, NewestCheckpoint, Accounts, Progress],
+        threatens: &[
+            Replay,
+            FinishedOnce,
+            OneAttempt,
+            NewestCheckpoint,
+            Accounts,
+            Progress,
+            NotAhead,
+        ],
         draw: |d| Fault::CoordinatorKill { point: CrashPoint::Now, down: down(d) },
     },
     FaultKind {
@@ -375,14 +383,14 @@ pub const FAULTS: &[FaultKind] = &[
         name: "break",
         rate: 1.5,
         what: "a worker's connections break, with loss of what is under way",
-        threatens: &[DurableFirst, Acknowledged, FinishedOnce],
+        threatens: &[DurableFirst, Acknowledged, FinishedOnce, ObeyedOnce],
         draw: |d| Fault::Break { worker: d.worker(), hears: Hears::Both },
     },
     FaultKind {
         name: "half-open",
         rate: 0.5,
         what: "only one end hears that a connection broke",
-        threatens: &[Acknowledged, Progress],
+        threatens: &[Acknowledged, Progress, ObeyedOnce],
         draw: |d| Fault::Break {
             worker: d.worker(),
             hears: if d.one_in(2) { Hears::Worker } else { Hears::Coordinator },
@@ -392,7 +400,7 @@ pub const FAULTS: &[FaultKind] = &[
         name: "late-messages",
         rate: 0.5,
         what: "a worker redials while messages of its former connection are still to arrive",
-        threatens: &[FinishedOnce, Acknowledged, OneAttempt],
+        threatens: &[FinishedOnce, Acknowledged, OneAttempt, ObeyedOnce],
         draw: |d| Fault::LateMessages { worker: d.worker(), by: d.between(1, 3_000) },
     },
     FaultKind {
@@ -413,7 +421,7 @@ pub const FAULTS: &[FaultKind] = &[
         name: "doubled",
         rate: 0.4,
         what: "each message arrives twice",
-        threatens: &[FinishedOnce, Acknowledged],
+        threatens: &[FinishedOnce, Acknowledged, ObeyedOnce],
         draw: |d| Fault::Doubled {
             worker: d.worker(),
             lasts: d.between(300, 4_000),
@@ -445,7 +453,7 @@ pub const FAULTS: &[FaultKind] = &[
         name: "clock-jump",
         rate: 0.4,
         what: "the wall clock of the coordinator's host jumps forward or back",
-        threatens: &[Accounts, Progress],
+        threatens: &[Accounts, Progress, NotAhead],
         draw: |d| {
             let by = i64::try_from(d.between(10, 3_600_000)).unwrap_or(0);
             Fault::ClockJump { by: if d.one_in(2) { by } else { -by } }

@@ -40,7 +40,9 @@ invariants! {
     LogGrows: "log-grows",
         "The durable log only grows: nothing but a torn tail is ever cut from it.";
     Acknowledged: "acknowledged",
-        "A report that was acknowledged is in the durable log.";
+        "A report that was acknowledged is in the durable log, and no report is there twice.";
+    ObeyedOnce: "obeyed-once",
+        "A worker's life hears each command that the log has for it once, in the order of the log.";
     FinishedOnce: "finished-once",
         "Every task finishes exactly once in the log of a run that is complete, and never twice.";
     OneAttempt: "one-attempt",
@@ -48,7 +50,9 @@ invariants! {
     Verified: "verified",
         "No task counts as verified whose work no machine has done.";
     NewestCheckpoint: "newest-checkpoint",
-        "A task goes on from the newest whole checkpoint of the history that the log has.";
+        "A task goes on from the newest whole checkpoint of the history that the log has, which is stored until the task's end is durable.";
+    NotAhead: "not-ahead",
+        "The run's clock shows no more than the time that has passed, and what its wall clock was set forward by.";
     Accounts: "accounts",
         "Money, credits and capacity are as the intervals of the log say.";
     NothingLeft: "nothing-left",

@@ -1,9 +1,11 @@
 //! The oracle: looks at every durable step, every message that leaves and every deed of a machine.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use dormouse_engine::Run;
 use dormouse_identity::WorkerLife;
+use dormouse_model::Effect;
 use dormouse_proto::v1;
 
 use crate::invariant::Invariant;
@@ -14,6 +16,7 @@ mod accounts;
 mod acknowledged;
 mod attempts;
 mod checkpoints;
+mod clock;
 mod commands;
 pub mod leftovers;
 mod log;
@@ -27,6 +30,7 @@ use log::LogFold;
 use verified::Verified;
 
 pub use accounts::accounts;
+pub use clock::clock;
 
 /// A broken invariant and the particulars.
 pub type Broken = (Invariant, String);
@@ -80,6 +84,7 @@ impl Oracle {
             note(&deed);
             self.verified.did(&deed);
             self.acknowledged.did(&deed);
+            self.commands.did(&deed)?;
             self.checkpoints.did(&deed)?;
         }
         for change in changes {
@@ -90,7 +95,7 @@ impl Oracle {
             }
             for (step, commands) in steps {
                 self.commands.see(&step, commands);
-                self.acknowledged.see(&step);
+                self.acknowledged.see(&step)?;
                 self.attempts.see(&step)?;
                 self.checkpoints.see(&step)?;
                 self.verified.see(&step)?;
@@ -110,6 +115,20 @@ impl Oracle {
         self.see(&[], |_| {})?;
         self.acknowledged.leaves(to, message.ack)?;
         self.commands.leaves(to, message)
+    }
+
+    /// A coordinator has died, and all that it had stored in this folder is still there.
+    ///
+    /// # Errors
+    ///
+    /// An invariant is broken.
+    pub fn stored(&self, checkpoints: &Path) -> Result<(), Broken> {
+        let is_over = |effect: &Effect| matches!(effect, Effect::Over { .. });
+        let last = self.log.steps().last();
+        if last.is_some_and(|step| step.effects.iter().any(is_over)) {
+            return Ok(());
+        }
+        self.checkpoints.are_stored(checkpoints)
     }
 
     /// The steps that are durable.

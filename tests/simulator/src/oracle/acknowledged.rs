@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_identity::WorkerLife;
-use dormouse_model::{Event, Step};
+use dormouse_model::{Event, Report, Step};
 use dormouse_proto::v1;
 use dormouse_units::HostId;
 
@@ -22,6 +22,8 @@ pub(super) struct Acknowledged {
     /// Hosts that are lost, or not believed: nothing that they say has to be in the log any more.
     silenced: BTreeSet<HostId>,
     in_log: BTreeMap<HostId, BTreeSet<u64>>,
+    /// Accounts that come before the report with the same number.
+    accounts: BTreeSet<(HostId, u64)>,
     /// Up to which report of a life it was looked at.
     looked_at: BTreeMap<Life, u64>,
 }
@@ -30,6 +32,7 @@ impl Acknowledged {
     pub(super) fn log_begins_anew(&mut self) {
         self.hosts.clear();
         self.in_log.clear();
+        self.accounts.clear();
         self.silenced.clear();
     }
 
@@ -40,7 +43,8 @@ impl Acknowledged {
         }
     }
 
-    pub(super) fn see(&mut self, step: &Step) {
+    /// Takes in a durable step.
+    pub(super) fn see(&mut self, step: &Step) -> Result<(), Broken> {
         match &step.event {
             Event::HostJoined { host, name, .. } => {
                 if let Some((worker, life)) = name.rsplit_once('@')
@@ -52,11 +56,22 @@ impl Acknowledged {
             Event::HostLost { host, .. } | Event::Disbelieved { host, .. } => {
                 self.silenced.insert(*host);
             }
-            Event::Machine { host, number, .. } => {
-                self.in_log.entry(*host).or_default().insert(*number);
+            Event::Machine { host, number, report } => {
+                let is_new = match report {
+                    Report::Ledger { .. } | Report::JobAccount { .. } => {
+                        self.accounts.insert((*host, *number))
+                    }
+                    _ => self.in_log.entry(*host).or_default().insert(*number),
+                };
+                if !is_new {
+                    let why =
+                        format!("report {number} of {host} is there again at step {}", step.seq);
+                    return Err((Invariant::Acknowledged, why));
+                }
             }
             _ => {}
         }
+        Ok(())
     }
 
     /// A message that acknowledges so many reports leaves.

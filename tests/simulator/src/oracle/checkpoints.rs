@@ -1,8 +1,9 @@
 //! A task goes on from the newest whole checkpoint of the history that the log has.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-use dormouse_model::{Effect, Event, Report, Step};
+use dormouse_model::{Effect, Event, Notice, Report, Step};
 use dormouse_units::{Attempt, CheckpointSeq, Ppm, TaskId};
 
 use super::Broken;
@@ -25,6 +26,20 @@ pub(super) struct Checkpoints {
 impl Checkpoints {
     pub(super) const fn restored(&self) -> u64 {
         self.restored
+    }
+
+    /// Looks for the newest checkpoint of each task that is not finished in the folder where they are stored.
+    pub(super) fn are_stored(&self, folder: &Path) -> Result<(), Broken> {
+        for (task, (number, _)) in &self.newest {
+            // One that fell back goes on from an earlier one, and drops those after it.
+            let Some(attempt) = self.taken_by.get(&(*task, *number)) else { continue };
+            let file = format!("{}/{}.{}", task.get(), number.get(), attempt.get());
+            if !self.fell_back.contains(task) && !folder.join(&file).exists() {
+                let why = format!("{task} is not finished, and its newest, {file}, is not stored");
+                return Err((Invariant::NewestCheckpoint, why));
+            }
+        }
+        Ok(())
     }
 
     /// A machine restored an image.
@@ -70,6 +85,11 @@ impl Checkpoints {
                     self.newest.remove(&task);
                 }
                 _ => {}
+            }
+        }
+        for notice in &step.notices {
+            if let Notice::TaskFinished { task, .. } = notice {
+                self.newest.remove(task);
             }
         }
         for effect in &step.effects {

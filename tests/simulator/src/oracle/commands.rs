@@ -10,6 +10,7 @@ use dormouse_units::HostId;
 
 use super::Broken;
 use crate::invariant::Invariant;
+use crate::witness::Deed;
 
 /// What identifies a command, whatever its particulars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +35,8 @@ impl fmt::Display for Key {
 pub(super) struct Commands {
     hosts: BTreeMap<(String, u64), HostId>,
     due: BTreeMap<HostId, Vec<Key>>,
+    /// The last command that each life has heard.
+    heard: BTreeMap<(String, u64), u64>,
 }
 
 impl Commands {
@@ -48,6 +51,25 @@ impl Commands {
         for command in commands {
             self.due.entry(command.host()).or_default().push(expected(&command));
         }
+    }
+
+    /// A command has come to a worker's life.
+    pub(super) fn did(&mut self, deed: &Deed) -> Result<(), Broken> {
+        let Deed::Obeyed { worker, incarnation, number, command } = deed else { return Ok(()) };
+        let life = (worker.clone(), *incarnation);
+        let due = self.hosts.get(&life).and_then(|host| self.due.get(host));
+        let place = usize::try_from(*number).unwrap_or(0).wrapping_sub(1);
+        let expected = due.and_then(|due| due.get(place)).copied();
+        let last = self.heard.insert(life, *number).unwrap_or(0);
+        let heard = actual(command);
+        if *number == last + 1 && expected == Some(heard) {
+            return Ok(());
+        }
+        let expected = expected.map_or("nothing".to_owned(), |expected| expected.to_string());
+        let why = format!(
+            "{worker}@{incarnation:x} hears {heard} as command {number} after {last}, in the log {expected}"
+        );
+        Err((Invariant::ObeyedOnce, why))
     }
 
     /// A message leaves for a worker.

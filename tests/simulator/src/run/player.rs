@@ -14,10 +14,10 @@ use super::coordinator::{BEGINNING, Host, Process, speedup, start};
 use super::workers::Slot;
 use crate::disk::SimulatedDisk;
 use crate::draw::Draw;
-use crate::faults::{CrashPoint, Fault, Millis};
+use crate::faults::{CrashPoint, Fault, Millis, PlannedFault};
 use crate::invariant::Invariant;
 use crate::network::Network;
-use crate::oracle::{accounts, leftovers::leftovers};
+use crate::oracle::{accounts, clock, leftovers::leftovers};
 use crate::plan::Plan;
 use crate::stage::Stage;
 use crate::witness::Witness;
@@ -56,6 +56,8 @@ pub(super) struct Player<'a> {
     /// The place of the next fault.
     next: usize,
     over: Option<Instant>,
+    /// What a run's clock may be ahead by, since its wall clock was set forward.
+    ahead: Duration,
     played: Played,
 }
 
@@ -88,6 +90,7 @@ impl<'a> Player<'a> {
             death: None,
             next: 0,
             over: None,
+            ahead: Duration::ZERO,
             played: Played::default(),
         }
     }
@@ -133,6 +136,7 @@ impl<'a> Player<'a> {
     async fn tick(&mut self) {
         let now = Instant::now();
         self.stage.look();
+        self.look_at_clock();
         for slot in &mut self.slots {
             if let Some(left) = slot.look(&self.stage, self.over.is_none()) {
                 self.stage.violated(Invariant::NothingLeft, left);
@@ -178,6 +182,29 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// What the run's clock shows by the log, beside the time that has passed.
+    fn look_at_clock(&self) {
+        let Some(speedup) = speedup(self.plan) else { return };
+        let passed = Duration::from_micros(self.stage.now_us()) + self.ahead;
+        let looked = self.stage.with_oracle(|oracle| clock(speedup, passed, oracle.steps()));
+        if let Err((invariant, what)) = looked {
+            self.stage.violated(invariant, what);
+        }
+    }
+
+    /// What is stored of the checkpoints that the log has, unless a power cut has torn some or a worker made some up.
+    fn look_at_store(&self) {
+        let tears =
+            |it: &PlannedFault| matches!(it.fault, Fault::PowerCut { tears_checkpoints: true, .. });
+        if self.plan.has_liar() || self.plan.faults[..self.next].iter().any(tears) {
+            return;
+        }
+        let store = self.folder.join("checkpoints");
+        if let Err((invariant, what)) = self.stage.with_oracle(|oracle| oracle.stored(&store)) {
+            self.stage.violated(invariant, what);
+        }
+    }
+
     /// The coordinator has come to the point at which it was to die.
     fn crash(&mut self) {
         let death = self.death.take().unwrap_or(Death { down: 0, power: None });
@@ -185,6 +212,7 @@ impl<'a> Player<'a> {
             process.kill();
         }
         self.network.gone(death.power.is_some());
+        self.look_at_store();
         if let Some((kept, garbage, tears)) = death.power {
             let cut = self.host.disk.power_cut(kept, garbage, &mut self.chance);
             let torn = if tears { self.tear_checkpoints() } else { Ok(()) };
@@ -301,6 +329,10 @@ impl<'a> Player<'a> {
                 let wall = &self.host.wall;
                 let now = wall.load(Ordering::Relaxed);
                 let is_back = matches!(fault, Fault::ClockJump { by } if *by < 0);
+                if !is_back {
+                    // A run's VMs go on for no longer than that without a coordinator.
+                    self.ahead += Duration::from_micros(by).min(millis(self.plan.hold));
+                }
                 let set = if is_back { now.saturating_sub(by) } else { now + by };
                 wall.store(set, Ordering::Relaxed);
             }
