@@ -184,7 +184,7 @@ impl<'a> Player<'a> {
 
     /// What the run's clock shows by the log, beside the time that has passed.
     fn look_at_clock(&self) {
-        let Some(speedup) = speedup(self.plan) else { return };
+        let speedup = speedup(self.plan);
         let passed = Duration::from_micros(self.stage.now_us()) + self.ahead;
         let looked = self.stage.with_oracle(|oracle| clock(speedup, passed, oracle.steps()));
         if let Err((invariant, what)) = looked {
