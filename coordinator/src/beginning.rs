@@ -106,7 +106,8 @@ fn read_log(mut live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError
     std::fs::create_dir_all(&live.out).map_err(output)?;
     let path = live.out.join(dormouse_log::FILE);
     let world = live.world.clone();
-    let mut plan = live.plan(new_run_name(&live.experiment, &world));
+    let mut plan = live.plan(new_run_name(&live.experiment, &world)?);
+    plan.answer_seed = world.chance.number().map_err(no_chance)?;
     let announces = plan.metadata.is_some();
     let run = Run::of_tenants(live.setup, live.policies);
     let follow = |job: &&Submission| job.after.is_some();
@@ -137,7 +138,12 @@ fn read_log(mut live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError
 }
 
 /// A name that no other run has: the experiment's, the time, and a random number.
-fn new_run_name(experiment: &str, world: &World) -> String {
-    let number = world.chance.number().unwrap_or_default() >> 32;
-    format!("{experiment}-{:x}-{number:x}", world.wall.unix_us())
+fn new_run_name(experiment: &str, world: &World) -> Result<String, CoordinatorError> {
+    let number = world.chance.number().map_err(no_chance)? >> 32;
+    Ok(format!("{experiment}-{:x}-{number:x}", world.wall.unix_us()))
+}
+
+fn no_chance(error: getrandom::Error) -> CoordinatorError {
+    let why = format!("the system has no random numbers: {error}");
+    CoordinatorError::Part { part: "coordinator's start", why }
 }

@@ -43,7 +43,7 @@ pub(crate) struct Plan {
     /// Spot VMs are in the background of others.
     pub(crate) supplies: bool,
     pub(crate) hold_checkpoints: bool,
-    /// The secret number from which each task has its nonce.
+    /// The secret number from which each task has its nonce; drawn, or read from the log.
     pub(crate) answer_seed: u64,
     pub(crate) noop: bool,
     pub(crate) lost_after: Duration,

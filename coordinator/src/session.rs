@@ -202,17 +202,15 @@ impl SessionState {
         let before = self.link.heard();
         let new = self.link.hear(reports)?;
         let mut heard = Vec::with_capacity(new.len());
-        for (number, mut report) in new {
+        for (number, report) in new {
             if report.report.is_none() && number > 1 {
                 let host = self.host;
                 tracing::warn!(%host, number, "a report is dropped: its kind is not known here");
                 continue;
             }
             let nonsense = |why| Nonsense::Report { number, why };
-            bounds::check(&report).map_err(nonsense)?;
-            texts::bound(&mut report).map_err(nonsense)?;
             self.unasked.take(&report, Instant::now()).map_err(nonsense)?;
-            let report = wire::heard(report).map_err(nonsense)?;
+            let report = read(report).map_err(nonsense)?;
             if matches!(report, Heard::Ready { .. }) != (number == 1) {
                 let why = "the first report, and no other, must be Ready".to_owned();
                 return Err(Nonsense::Report { number, why });
@@ -257,6 +255,13 @@ impl SessionState {
             let _ = connection.to_worker.try_send(v1::ToWorker { ack: self.link.ack(), body });
         }
     }
+}
+
+/// Reads a report that came over the wire; why it is nonsense.
+pub(crate) fn read(mut report: v1::Report) -> Result<Heard, String> {
+    bounds::check(&report)?;
+    texts::bound(&mut report)?;
+    wire::heard(report)
 }
 
 impl Actor for Session {

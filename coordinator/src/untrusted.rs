@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use dormouse_model::{HostLoad, Submission};
+use dormouse_model::{HostLoad, Report, Submission};
 use dormouse_proto::v1;
 use dormouse_units::Time;
 
@@ -13,42 +13,38 @@ use crate::interruption::Injection;
 use crate::link::Link;
 use crate::measured::{Room, check_load, check_report};
 use crate::outside::Asked;
-use crate::wire::{Heard, heard};
-use crate::{bounds, desk, texts};
+use crate::wire::Heard;
+use crate::{desk, session};
 
 /// The size of a VM and the age of its host, by which measurements are judged here.
 const ROOM: Room = Room { vcpus: 8, there: Duration::from_secs(3600) };
 
-/// Reads a message of a worker's session, with all its reports.
+/// Reads a message of a worker's session; all of its reports that go into the log.
 ///
 /// # Errors
 ///
 /// Why the worker is not believed.
-pub fn worker_message(mut message: v1::FromWorker) -> Result<(), String> {
+pub fn worker_message(mut message: v1::FromWorker) -> Result<Vec<Report>, String> {
     let Some(v1::from_worker::Body::Reports(reports)) = &mut message.body else {
-        return desk::check_hello(Some(message)).map(drop).map_err(|no| no.to_string());
+        let hello = desk::check_hello(Some(message));
+        return hello.map(|_| Vec::new()).map_err(|no| no.to_string());
     };
     let mut link = Link::default();
     link.acknowledged(message.ack).map_err(|no| no.to_string())?;
+    let mut judged = Vec::new();
     for (_, report) in link.hear(std::mem::take(reports)).map_err(|no| no.to_string())? {
-        check_one(report)?;
+        judged.extend(judge(report)?);
     }
-    Ok(())
+    Ok(judged)
 }
 
-fn check_one(mut report: v1::Report) -> Result<(), String> {
-    bounds::check(&report)?;
-    texts::bound(&mut report)?;
-    match heard(report)? {
+/// Reads a report and judges what it says; what of it goes into the log.
+fn judge(report: v1::Report) -> Result<Vec<Report>, String> {
+    match session::read(report)? {
         Heard::Report { report, ledger, .. } => {
-            // What a report says goes into the log and is read from there.
-            for report in ledger.iter().chain([&report]) {
-                check_report(report, ROOM)?;
-                let line = serde_json::to_string(report).map_err(|error| error.to_string())?;
-                let read = serde_json::from_str(&line).map_err(|error| error.to_string());
-                assert_eq!(read.as_ref(), Ok(report), "a report reads back from the log");
-            }
-            Ok(())
+            let reports: Vec<Report> = ledger.into_iter().chain([report]).collect();
+            reports.iter().try_for_each(|report| check_report(report, ROOM))?;
+            Ok(reports)
         }
         Heard::Load(load) => {
             let load = HostLoad {
@@ -58,9 +54,9 @@ fn check_one(mut report: v1::Report) -> Result<(), String> {
                 ours_us: load.real_ours_us,
                 machine: load.machine,
             };
-            check_load(&load, None, Some(ROOM.there))
+            check_load(&load, None, Some(ROOM.there)).map(|()| Vec::new())
         }
-        Heard::Ready { .. } | Heard::Fault { .. } | Heard::Unsupported { .. } => Ok(()),
+        Heard::Ready { .. } | Heard::Fault { .. } | Heard::Unsupported { .. } => Ok(Vec::new()),
     }
 }
 

@@ -67,7 +67,7 @@ impl Disk for SystemDisk {
 /// A wall clock.
 #[derive(Clone, Debug)]
 pub enum WallClock {
-    /// The system's.
+    /// The clock of the system.
     System,
     /// One that shows so many microseconds since 1970, until it is set.
     Shown(Arc<AtomicU64>),
@@ -92,7 +92,7 @@ pub enum Threads {
 /// A source of random numbers.
 #[derive(Clone, Debug)]
 pub enum Chance {
-    /// The system's.
+    /// Random numbers of the system.
     System,
     /// The numbers of a stream, of which so many were drawn.
     Stream {

@@ -23,10 +23,11 @@ pub fn has_header(path: &Path) -> bool {
     is_line && (serde_json::from_slice::<Value>(&first).is_ok() || sealed_lines(path) != Some(0))
 }
 
-/// The lines of a log that its folder's seal covers; `None`: there is no seal.
+/// The lines of a log that its folder's seal covers; `None`: there is no seal, or what a power cut left of it is
+/// none.
 fn sealed_lines(path: &Path) -> Option<u64> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    Some(Seal::read(folder).ok()??.log.lines)
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    Some(Seal::read(folder.unwrap_or(Path::new("."))).ok()??.log.lines)
 }
 
 /// Reads a log line by line. A torn tail is left out and remembered: the last line, or all after the seal.

@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io;
+use std::io::{
+    self,
+    ErrorKind::{InvalidInput, Unsupported},
+};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -73,11 +76,16 @@ impl Sealing {
         Self { path: log.with_file_name(SEAL) }
     }
 
-    /// Notes that the log is whole up to here, and makes that durable.
+    /// Notes that the log is whole up to here, and makes that durable where the file system can.
     pub(crate) fn keep(&self, head: Head) -> io::Result<()> {
         self.note(head)?;
         File::open(&self.path)?.sync_all()?;
-        File::open(self.path.parent().unwrap_or(Path::new(".")))?.sync_all()
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        match File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {
+            // Some file systems have no such thing as a durable folder.
+            Err(error) if matches!(error.kind(), InvalidInput | Unsupported) => Ok(()),
+            synced => synced,
+        }
     }
 
     /// Notes that the log is whole up to here.

@@ -1,4 +1,4 @@
-//! Experiment files.
+//! Experiment files as strangers write them.
 
 use dormouse_experiment::{Experiment, of_text};
 

@@ -48,7 +48,13 @@ pub(crate) fn parcel(bytes: &[u8]) {
 
 fn expected(sequence: u64, attempt: u32, program: &str) -> Expected {
     let task = TaskName::new("run", "t1").expect("it is a name");
-    Expected { task, sequence, attempts: attempt..=attempt, program: program.to_owned(), bytes: BYTES }
+    Expected {
+        task,
+        sequence,
+        attempts: attempt..=attempt,
+        program: program.to_owned(),
+        bytes: BYTES,
+    }
 }
 
 fn receive(mut stream: &[u8], expected: &Expected) {

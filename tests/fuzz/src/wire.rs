@@ -1,14 +1,19 @@
 //! Messages between a coordinator, its workers and its clients.
 
 use dormouse_coordinator::untrusted as coordinator;
+use dormouse_model::Report;
 use dormouse_proto::v1;
 use dormouse_worker::agent::untrusted as worker;
 use prost::Message;
 
-/// A message of a worker's session. One that decodes is the same when it is encoded again.
+/// A message of a worker's session. One that decodes is the same when it is encoded again, and what of it goes into
+/// the log is read from there as it was.
 pub(crate) fn worker_message(bytes: &[u8]) {
     let Some(message) = decoded::<v1::FromWorker>(bytes) else { return };
-    let _ = coordinator::worker_message(message);
+    for report in coordinator::worker_message(message).unwrap_or_default() {
+        let line = serde_json::to_string(&report).expect("a report is a value of JSON");
+        assert_eq!(serde_json::from_str::<Report>(&line).ok(), Some(report), "{line}");
+    }
 }
 
 /// A message of a coordinator's session.

@@ -29,7 +29,7 @@ pub enum End {
     },
     /// Everything here is given up for lost: come back as somebody new.
     Rejoin {
-        /// In words.
+        /// The reason, in words.
         why: String,
     },
     /// The coordinator was away for too long.

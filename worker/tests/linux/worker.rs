@@ -229,7 +229,7 @@ fn finish(directory: &Path) -> ExitCode {
     let expected = Expected {
         task: name("traveller"),
         sequence: 1,
-        attempt: 1,
+        attempts: 1..=1,
         program: "task".to_owned(),
         bytes: 1 << 30,
     };

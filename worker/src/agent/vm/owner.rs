@@ -41,7 +41,7 @@ use crate::{
 /// What a VM is asked to do.
 #[derive(Debug)]
 pub enum Ask {
-    /// Hibernate.
+    /// Stand still, as in a hibernation.
     Freeze,
     /// Go on after a hibernation.
     Thaw,
