@@ -22,8 +22,6 @@ pub(super) struct Acknowledged {
     /// Hosts that are lost, or not believed: nothing that they say has to be in the log any more.
     silenced: BTreeSet<HostId>,
     in_log: BTreeMap<HostId, BTreeSet<u64>>,
-    /// Accounts that come before the report with the same number.
-    accounts: BTreeSet<(HostId, u64)>,
     /// Up to which report of a life it was looked at.
     looked_at: BTreeMap<Life, u64>,
 }
@@ -32,7 +30,6 @@ impl Acknowledged {
     pub(super) fn log_begins_anew(&mut self) {
         self.hosts.clear();
         self.in_log.clear();
-        self.accounts.clear();
         self.silenced.clear();
     }
 
@@ -56,14 +53,12 @@ impl Acknowledged {
             Event::HostLost { host, .. } | Event::Disbelieved { host, .. } => {
                 self.silenced.insert(*host);
             }
-            Event::Machine { host, number, report } => {
-                let is_new = match report {
-                    Report::Ledger { .. } | Report::JobAccount { .. } => {
-                        self.accounts.insert((*host, *number))
-                    }
-                    _ => self.in_log.entry(*host).or_default().insert(*number),
-                };
-                if !is_new {
+            // An account is a line before its report, and comes again with that where a crash parted them.
+            Event::Machine {
+                report: Report::Ledger { .. } | Report::JobAccount { .. }, ..
+            } => {}
+            Event::Machine { host, number, .. } => {
+                if !self.in_log.entry(*host).or_default().insert(*number) {
                     let why =
                         format!("report {number} of {host} is there again at step {}", step.seq);
                     return Err((Invariant::Acknowledged, why));

@@ -20,6 +20,8 @@ pub(super) struct Checkpoints {
     from: BTreeMap<(TaskId, Attempt), Option<(CheckpointSeq, Ppm)>>,
     /// Tasks with a checkpoint that could not be restored: what is the newest then is for the engine to say.
     fell_back: BTreeSet<TaskId>,
+    /// The image that each attempt was dumped to last.
+    made: BTreeMap<(TaskId, Attempt), CheckpointSeq>,
     restored: u64,
 }
 
@@ -44,8 +46,16 @@ impl Checkpoints {
 
     /// A machine restored an image.
     pub(super) fn did(&mut self, deed: &Deed) -> Result<(), Broken> {
+        if let Deed::CheckpointMade(image) = deed {
+            self.made.insert((image.task, image.attempt), image.number);
+        }
         let Deed::Restored { task, attempt, image } = deed else { return Ok(()) };
         self.restored += 1;
+        // A process that moves to another processor goes on from what it was just dumped to.
+        let own = self.made.get(&(*task, *attempt));
+        if image.task == *task && image.attempt == *attempt && own == Some(&image.number) {
+            return Ok(());
+        }
         let broken = |why: String| {
             Err((
                 Invariant::NewestCheckpoint,
