@@ -188,15 +188,16 @@ fn a_run_that_was_killed_is_compared_as_far_as_it_came() {
     let cut = Some("its log ends here".to_owned());
     assert_eq!(whole.ended_early, Both { live: cut.clone(), twin: cut });
     assert!(whole.cost.unwrap().live.as_nanos() > 0, "VMs that still ran cost something");
-    for tail in [&b"{\"seq\":"[..], b"\xff\xfe\0\0", b"\0\0\0\n"] {
+    for tail in [&b"{\"seq\":"[..], b"\xff\xfe\0\0", b"\0\0\0\n", b"nonsense\n{}\n"] {
         let length = text.len();
         text.extend_from_slice(tail);
         fs::write(folder.log(), &text).unwrap();
         assert_eq!(folder.twin(), whole, "{tail:?}");
         text.truncate(length);
     }
-    // What is torn is the last line: one in the middle is damage.
-    text.extend_from_slice(b"nonsense\n{}\n");
+    // What is torn is after all that the seal covers: before its end it is damage.
+    let second = text.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    text[second] = b'?';
     fs::write(folder.log(), &text).unwrap();
     assert!(matches!(twin_of(folder.path()), Err(TwinError::Log(_))));
 }
