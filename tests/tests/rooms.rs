@@ -53,7 +53,9 @@ fn only_speedup_converts_times() {
     let says = |file: &PathBuf| {
         let text = fs::read_to_string(file).unwrap();
         let code = text.split("#[cfg(test)]").next().unwrap();
-        code.contains("emulated_us_per_second")
+        // A folder of unit tests has what a coordinator says, too.
+        let parts = file.iter().rev().take_while(|part| *part != "src");
+        !parts.into_iter().any(|part| part == "tests") && code.contains("emulated_us_per_second")
     };
     let (told, others): (Vec<_>, Vec<_>) = files.into_iter().filter(says).partition(|file| {
         SAY_SPEED.iter().any(|name| file.file_name().is_some_and(|file| file == *name))
