@@ -50,7 +50,7 @@ invariants! {
     Verified: "verified",
         "No task counts as verified whose work no machine has done.";
     NewestCheckpoint: "newest-checkpoint",
-        "A task goes on from the newest whole checkpoint of the history that the log has, which is stored until the task's end is durable.";
+        "A task goes on from the newest whole checkpoint of the history that the log has, and that, or a later one, is stored until the task's end is durable.";
     NotAhead: "not-ahead",
         "The run's clock shows no more than the time that has passed, and what its wall clock was set forward by.";
     Accounts: "accounts",

@@ -57,6 +57,13 @@ pub enum Deed {
         /// The image as it was found.
         image: Image,
     },
+    /// A machine found that a checkpoint of a task is none, or that it is not there.
+    Damaged {
+        /// The task that was to go on.
+        task: TaskId,
+        /// The checkpoint's number.
+        number: CheckpointSeq,
+    },
     /// A report was handed to the session client.
     Said {
         /// The name of the worker.
@@ -130,6 +137,11 @@ impl Witness {
         self.tell(Deed::Restored { task, attempt, image });
     }
 
+    /// A checkpoint of a task is not whole, or not there.
+    pub fn damaged(&self, task: TaskId, number: CheckpointSeq) {
+        self.tell(Deed::Damaged { task, number });
+    }
+
     /// The process of an attempt is gone, for whatever reason.
     pub fn gone(&self, task: TaskId, attempt: Attempt) {
         self.tell(Deed::Gone { task, attempt });
@@ -159,6 +171,7 @@ impl std::fmt::Display for Deed {
             Self::Restored { task, attempt, image } => {
                 write!(f, "restored {task}, {attempt} from {image:?}")
             }
+            Self::Damaged { task, number } => write!(f, "damaged: {task}, {number}"),
             Self::Said { worker, incarnation, report } => {
                 write!(f, "{worker}@{incarnation:x} says {report:?}")
             }

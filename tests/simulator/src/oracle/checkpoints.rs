@@ -20,8 +20,8 @@ pub(super) struct Checkpoints {
     from: BTreeMap<(TaskId, Attempt), Option<(CheckpointSeq, Ppm)>>,
     /// Tasks with a checkpoint that could not be restored: what is the newest then is for the engine to say.
     fell_back: BTreeSet<TaskId>,
-    /// The image that each attempt was dumped to last.
-    made: BTreeMap<(TaskId, Attempt), CheckpointSeq>,
+    /// Images that a machine found damaged: it goes on from an earlier one.
+    damaged: BTreeSet<(TaskId, CheckpointSeq)>,
     restored: u64,
 }
 
@@ -30,14 +30,23 @@ impl Checkpoints {
         self.restored
     }
 
-    /// Looks for the newest checkpoint of each task that is not finished in the folder where they are stored.
+    /// Looks for the newest checkpoint of each task that is not finished, or a later one, in the folder where they
+    /// are stored: reports of later ones may be under way, and only so many are kept.
     pub(super) fn are_stored(&self, folder: &Path) -> Result<(), Broken> {
         for (task, (number, _)) in &self.newest {
+            let files = std::fs::read_dir(folder.join(task.get().to_string()));
+            let is_as_new = |file: std::io::Result<std::fs::DirEntry>| {
+                let name = file.ok()?.file_name();
+                let (stored, _) = name.to_str()?.split_once('.')?;
+                (stored.parse::<u32>().ok()? >= number.get()).then_some(())
+            };
             // One that fell back goes on from an earlier one, and drops those after it.
-            let Some(attempt) = self.taken_by.get(&(*task, *number)) else { continue };
-            let file = format!("{}/{}.{}", task.get(), number.get(), attempt.get());
-            if !self.fell_back.contains(task) && !folder.join(&file).exists() {
-                let why = format!("{task} is not finished, and its newest, {file}, is not stored");
+            if !self.fell_back.contains(task)
+                && files.into_iter().flatten().find_map(is_as_new).is_none()
+            {
+                let why = format!(
+                    "{task} is not finished, and neither {number} nor a later one is stored"
+                );
                 return Err((Invariant::NewestCheckpoint, why));
             }
         }
@@ -46,16 +55,11 @@ impl Checkpoints {
 
     /// A machine restored an image.
     pub(super) fn did(&mut self, deed: &Deed) -> Result<(), Broken> {
-        if let Deed::CheckpointMade(image) = deed {
-            self.made.insert((image.task, image.attempt), image.number);
+        if let Deed::Damaged { task, number } = deed {
+            self.damaged.insert((*task, *number));
         }
         let Deed::Restored { task, attempt, image } = deed else { return Ok(()) };
         self.restored += 1;
-        // A process that moves to another processor goes on from what it was just dumped to.
-        let own = self.made.get(&(*task, *attempt));
-        if image.task == *task && image.attempt == *attempt && own == Some(&image.number) {
-            return Ok(());
-        }
         let broken = |why: String| {
             Err((
                 Invariant::NewestCheckpoint,
@@ -66,6 +70,12 @@ impl Checkpoints {
             None => broken("no durable step starts it".to_owned()),
             Some(None) => broken("the log has it begin from scratch".to_owned()),
             Some(Some((number, done))) => {
+                if image.task == *task
+                    && image.number < *number
+                    && self.damaged.contains(&(*task, *number))
+                {
+                    return Ok(());
+                }
                 let by = self.taken_by.get(&(*task, *number));
                 let Image { task: of, attempt: taken_by, number: is, done: holds } = image;
                 if (of, is) != (task, number) || by.is_some_and(|by| by != taken_by) {

@@ -135,7 +135,7 @@ impl<U: Uplink> Images<U> {
         for (number, bytes) in of_task.into_iter().rev() {
             let (rot, chance) = (store.rot, &mut store.chance);
             if chance.happens(rot) {
-                tracing::debug!(%task, number, "a checkpoint here is damaged");
+                self.shared().witness().damaged(task, CheckpointSeq::new(number));
                 continue;
             }
             if let Some(image) = decode(&bytes, &self.key) {
@@ -193,7 +193,9 @@ impl<U: Uplink> Images<U> {
                     self.store().insert(self.shared(), task, number, bytes);
                     return Ok(());
                 }
-                Err(FetchError::Absent) => {}
+                Err(FetchError::Absent) => {
+                    self.shared().witness().damaged(task, CheckpointSeq::new(number));
+                }
                 Err(FetchError::Other(why)) => return Err(format!("checkpoint {number}: {why}")),
             }
         }
