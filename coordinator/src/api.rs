@@ -32,14 +32,15 @@ impl v1::coordinator_server::Coordinator for Api {
     ) -> Result<Response<v1::JoinReply>, Status> {
         let caller = request.extensions().get::<Caller>();
         let v1::JoinRequest { worker, public_key } = request.get_ref().clone();
-        let shown = caller.and_then(|caller| caller.life.clone());
-        let former = shown.filter(|life| self.desk.is_former(life, &worker));
-        match (&former, caller) {
+        let shown = caller.and_then(|caller| caller.life.as_deref());
+        let life = self.desk.join_if(&worker, shown, |is_former| match caller {
             // Who has joined once stays, whatever has become of the token.
-            (Some(_), Some(caller)) => caller.candidate.admit(),
-            _ => self.guard.demand(&request, Role::Worker)?,
-        }
-        let life = self.desk.join(&worker, former.as_deref())?;
+            Some(caller) if is_former => {
+                caller.candidate.admit();
+                Ok(())
+            }
+            _ => self.guard.demand(&request, Role::Worker),
+        })?;
         let certificate = self.authority.certify(&life, &public_key);
         let certificate =
             certificate.map_err(|error| Status::invalid_argument(error.to_string()))?;

@@ -69,14 +69,25 @@ pub(crate) trait Inbound<T>: Stream<Item = Result<T, Status>> + Send + Unpin {}
 impl<T, S: Stream<Item = Result<T, Status>> + Send + Unpin> Inbound<T> for S {}
 
 impl Desk {
-    /// A life of a worker that joins: of the same lineage as the former one whose certificate it has shown.
+    /// A life of a worker that joins: of the same lineage as the one whose certificate it has shown, if that was its own.
     ///
     /// # Errors
     ///
-    /// It can't have that name, or there are no random numbers.
-    pub fn join(&self, worker: &str, former: Option<&WorkerLife>) -> Result<WorkerLife, Status> {
+    /// The worker can't have that name, or there are no random numbers.
+    pub fn join(&self, worker: &str, shown: Option<&WorkerLife>) -> Result<WorkerLife, Status> {
+        self.join_if(worker, shown, |_| Ok(()))
+    }
+
+    /// The same as [`Self::join`], if `let_in` does not refuse it; that hears whether the worker has shown a former life.
+    pub(crate) fn join_if(
+        &self,
+        worker: &str,
+        shown: Option<&WorkerLife>,
+        let_in: impl FnOnce(bool) -> Result<(), Status>,
+    ) -> Result<WorkerLife, Status> {
+        let former = shown.filter(|life| life.run == self.run && life.worker == worker);
+        let_in(former.is_some())?;
         check_name(worker)?;
-        let former = former.filter(|life| self.is_former(life, worker));
         let lineage = former.map(|life| WorkerLife::lineage(life.incarnation));
         let drawn = || match self.chance.number() {
             Ok(number) => Ok(number >> 32),
@@ -84,11 +95,6 @@ impl Desk {
         };
         let incarnation = (lineage.map_or_else(drawn, Ok)? << 32) | drawn()?;
         Ok(WorkerLife { run: self.run.clone(), worker: worker.to_owned(), incarnation })
-    }
-
-    /// Whether this is a former life of that worker in this run.
-    pub(crate) fn is_former(&self, life: &WorkerLife, worker: &str) -> bool {
-        life.run == self.run && life.worker == worker
     }
 
     /// Opens a session over one connection of a worker whose certificate is that of `life`; what is sent to it.

@@ -207,7 +207,7 @@ impl LiveRun {
         let addr = self.listen;
         let listen = |source| CoordinatorError::Listen { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(listen)?;
-        self.bind_on(Box::new(listener)).await
+        self.bound(Box::new(listener)).await
     }
 
     /// The same, with connections from there and not from `listen`: a simulation's.
@@ -217,6 +217,11 @@ impl LiveRun {
     /// See [`LiveRun::bind`].
     pub async fn bind_on(self, listener: Box<dyn Listener>) -> Result<BoundRun, CoordinatorError> {
         self.check()?;
+        self.bound(listener).await
+    }
+
+    /// The run on this listener, once its particulars are checked.
+    async fn bound(self, listener: Box<dyn Listener>) -> Result<BoundRun, CoordinatorError> {
         let addr = self.listen;
         let listen = |source| CoordinatorError::Listen { addr, source };
         let address = listener.address().map_err(listen)?;

@@ -13,7 +13,8 @@ use dormouse_coordinator::Disk;
 use dormouse_log::LogFile;
 
 use crate::draw::Draw;
-use crate::stage::{LogChange, Stage, Write as Verdict};
+use crate::log_change::LogChange;
+use crate::stage::{Stage, Write as Verdict};
 
 /// The disk of one run. Clones are the same disk.
 #[derive(Clone, Debug)]

@@ -11,6 +11,7 @@ pub mod disk;
 pub mod draw;
 pub mod faults;
 pub mod invariant;
+pub mod log_change;
 pub mod network;
 pub mod oracle;
 pub mod outcome;

@@ -9,7 +9,7 @@ use dormouse_model::Effect;
 use dormouse_proto::v1;
 
 use crate::invariant::Invariant;
-use crate::stage::LogChange;
+use crate::log_change::LogChange;
 use crate::witness::{Deed, Witness};
 
 mod accounts;

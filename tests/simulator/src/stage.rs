@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::faults::CrashPoint;
 use crate::invariant::{Invariant, Violation};
+use crate::log_change::LogChange;
 use crate::oracle::Oracle;
 use crate::trace::{Lines, Trace};
 
@@ -265,26 +266,6 @@ impl Inner {
         self.trace.line(at_us, format_args!("VIOLATION of {invariant}: {what}"));
         if self.violation.is_none() {
             self.violation = Some(Violation { invariant, at_us, what });
-        }
-    }
-}
-
-/// A change of the log's file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LogChange {
-    /// These bytes were written from this place on.
-    Written(u64, Vec<u8>),
-    /// The file was cut, or grown, to this length.
-    Cut(u64),
-}
-
-impl fmt::Display for LogChange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Written(at, bytes) => {
-                write!(f, "{} bytes from {at}: {}", bytes.len(), blake3::hash(bytes).to_hex())
-            }
-            Self::Cut(length) => write!(f, "cut to {length} bytes"),
         }
     }
 }

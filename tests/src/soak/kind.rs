@@ -145,7 +145,7 @@ impl Kind {
         match self {
             Self::Storms => sum(said, " storms survived", |before| before.split(' ').next()),
             Self::Lies => sum(said, " passed;", |before| before.split(' ').next_back()),
-            Self::Fuzz => sum_after(said, "stat::number_of_executed_units:"),
+            Self::Fuzz => sum_of_column(said, "executions"),
             Self::Simulated => sum_after(said, "runs "),
             Self::Faults => {
                 let summary = faults_summary(folder)?;
@@ -173,9 +173,34 @@ fn sum_after(said: &str, words: &str) -> Option<u64> {
     firsts.filter_map(|n| n.replace(',', "").parse().ok()).reduce(|a: u64, b| a + b)
 }
 
+/// Sums a column of the last table that `scripts/fuzz` printed, as far as its rows have a number there; the table ends
+/// with an empty line.
+fn sum_of_column(said: &str, column: &str) -> Option<u64> {
+    let mut lines = said.lines().skip_while(|line| !line.starts_with("target "));
+    let at = lines.next()?.split_whitespace().position(|name| name == column)?;
+    let rows = lines.take_while(|line| !line.is_empty());
+    let cells = rows.filter_map(|row| row.split_whitespace().nth(at));
+    cells.filter_map(|n| n.parse().ok()).reduce(|a: u64, b| a + b)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Printed by `scripts/fuzz 5 --target swf --target requests`.
+    const FUZZ: &str = "\
+\u{1b}[1m==>\u{1b}[0m 0:01 toolchain: cargo 1.95.0 (f2d3ce0bd 2026-03-21)
+\u{1b}[1m==>\u{1b}[0m 0:01 building
+\u{1b}[1m==>\u{1b}[0m 0:01 2 targets, 5 s each
+\u{1b}[1m==>\u{1b}[0m 0:16 swf                             517       3836        138        0
+\u{1b}[1m==>\u{1b}[0m 0:28 requests                         42       4232         22        0
+
+target                   executions   coverage        new   status
+swf                             517       3836        138        0
+requests                         42       4232         22        0
+
+\u{1b}[1m==>\u{1b}[0m 0:30 ran clean
+";
 
     #[test]
     fn cases_are_counted_by_what_programs_print() {
@@ -186,8 +211,8 @@ mod tests {
         );
         let two = "test result: ok. 5 passed; 0 failed\n\ntest result: ok. 7 passed; 0 failed\n";
         assert_eq!(counted(Kind::Lies, two), Some(12));
-        let fuzz = "stat::number_of_executed_units: 4711\nstat::peak_rss_mb: 5\n";
-        assert_eq!(counted(Kind::Fuzz, fuzz), Some(4711));
+        assert_eq!(counted(Kind::Fuzz, FUZZ), Some(559));
+        assert_eq!(counted(Kind::Fuzz, &FUZZ.replace("517", "  -")), Some(42));
         assert_eq!(counted(Kind::Fuzz, "ran clean"), None);
         let simulated =
             "power cut  3  2\n\nruns                                      1200\n  ended  1190\n";

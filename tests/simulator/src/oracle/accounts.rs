@@ -4,42 +4,43 @@ use std::time::Duration;
 
 use dormouse_analysis::{CapacityChecker, Checker, JobsChecker};
 use dormouse_engine::jobs::Simulation;
-use dormouse_model::Step;
-use dormouse_policies::batch::Config;
+use dormouse_model::{Setup, Step};
+use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::Speedup;
 
 use super::Broken;
 use crate::invariant::Invariant;
-use crate::plan::{Plan, Scheduler};
 
 /// How late, in real time, a report may reach the log beside what the world holds up: as for real runs.
 const LATENESS: Duration = Duration::from_secs(1);
 
-/// Checks all steps of a run that has ended; `held_up` is the longest for which the world held messages up.
+/// Checks all steps of a run that has ended; `jobs` is the algorithm and the seed of a run of parallel jobs, and `held_up`
+/// the longest for which the world held messages up.
 ///
 /// # Errors
 ///
 /// A rule is broken.
 pub fn accounts(
-    plan: &Plan,
+    setup: &Setup,
+    jobs: Option<(Algorithm, u64)>,
     speedup: Speedup,
     held_up: Duration,
     steps: &[Step],
 ) -> Result<(), Broken> {
     let lateness = speedup.emulated(LATENESS + held_up);
-    let mut capacity = CapacityChecker::new(&plan.setup);
+    let mut capacity = CapacityChecker::new(setup);
     steps.iter().for_each(|step| capacity.see(step));
-    let found = match &plan.scheduler {
-        Scheduler::Bag(_) => {
-            let mut checker = Checker::new(&plan.setup, lateness);
+    let found = match jobs {
+        None => {
+            let mut checker = Checker::new(setup, lateness);
             steps.iter().for_each(|step| checker.see(step));
             checker.finish(true)
         }
-        Scheduler::Jobs(algorithm) => {
-            let processors = plan.setup.space_of_jobs().processors;
+        Some((algorithm, seed)) => {
+            let processors = setup.space_of_jobs().processors;
             let simulation = Simulation {
-                checkpoint: plan.setup.checkpoint_of_jobs().cloned(),
-                ..Simulation::new(Config::new(*algorithm, processors), plan.seed)
+                checkpoint: setup.checkpoint_of_jobs().cloned(),
+                ..Simulation::new(Config::new(algorithm, processors), seed)
             };
             let mut checker = JobsChecker::new(&simulation, lateness);
             steps.iter().for_each(|step| checker.see(step));

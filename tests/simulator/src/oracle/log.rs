@@ -7,7 +7,7 @@ use dormouse_model::{Command, Event, Step};
 
 use super::{Broken, MakeRun};
 use crate::invariant::Invariant;
-use crate::stage::LogChange;
+use crate::log_change::LogChange;
 
 /// What is durable of a log, and the run that it makes.
 pub(super) struct LogFold {

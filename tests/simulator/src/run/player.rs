@@ -18,7 +18,7 @@ use crate::faults::{CrashPoint, Fault, Millis, PlannedFault};
 use crate::invariant::Invariant;
 use crate::network::Network;
 use crate::oracle::{accounts, clock, leftovers::leftovers};
-use crate::plan::Plan;
+use crate::plan::{Plan, Scheduler};
 use crate::stage::Stage;
 use crate::witness::Witness;
 
@@ -388,12 +388,16 @@ impl<'a> Player<'a> {
     fn finish(&mut self) {
         self.played.has_ended = true;
         let held_up = self.plan.held_up();
+        let jobs = match self.plan.scheduler {
+            Scheduler::Bag(_) => None,
+            Scheduler::Jobs(algorithm) => Some((algorithm, self.plan.seed)),
+        };
         let checked = self.stage.with_oracle(|oracle| {
             oracle.finish()?;
             if self.plan.has_liar() {
                 return Ok(());
             }
-            accounts(self.plan, speedup(self.plan), held_up, oracle.steps())
+            accounts(&self.plan.setup, jobs, speedup(self.plan), held_up, oracle.steps())
         });
         let checked = checked.and_then(|()| leftovers(&self.folder));
         if let Err((invariant, what)) = checked {
