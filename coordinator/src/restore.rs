@@ -109,7 +109,13 @@ pub(crate) fn restore(
     let (mut begun, mut last, mut anchor) = (false, Time::ZERO, None);
     let mut answers = Answers::default();
     let mut faults_asked = 0;
+    let parted = parted_account(path)?;
+    let mut good_bytes = log.good_bytes();
     while let Some(step) = log.next_step::<Step>()? {
+        if parted == Some(log.line()) {
+            break;
+        }
+        good_bytes = log.good_bytes();
         if let Some(why) = run.failure() {
             return Err(CoordinatorError::Scheduler { why: why.to_owned() });
         }
@@ -227,7 +233,7 @@ pub(crate) fn restore(
     if let Some(why) = run.failure() {
         return Err(CoordinatorError::Scheduler { why: why.to_owned() });
     }
-    let (hosts, good_bytes) = (hosts.into_values().collect(), log.good_bytes());
+    let hosts = hosts.into_values().collect();
     Ok(Restored {
         run_name,
         run,
@@ -245,6 +251,21 @@ pub(crate) fn restore(
         followers,
         good_bytes,
     })
+}
+
+/// The line of an account that ends the log, parted by a crash from the report that it came with: its worker says
+/// both again.
+fn parted_account(path: &Path) -> Result<Option<u64>, CoordinatorError> {
+    let mut log = LogReader::open(path)?;
+    let mut last = None;
+    while let Some(step) = log.next_step::<Step>()? {
+        let is_account = matches!(
+            step.event,
+            Event::Machine { report: Report::Ledger { .. } | Report::JobAccount { .. }, .. }
+        );
+        last = is_account.then_some(log.line());
+    }
+    Ok(last)
 }
 
 /// The live part of a log's header, if the rest is this run's header.

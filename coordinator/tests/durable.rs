@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use common::*;
 use dormouse_coordinator::{Awaited, CoordinatorError, Progress, replay};
+use dormouse_proto::v1;
 use dormouse_units::Span;
 
 /// Starts a coordinator in a runtime of its own, so that it can be killed.
@@ -71,6 +72,46 @@ async fn a_killed_coordinator_goes_on_with_what_its_workers_still_run() {
     // It is over: nobody needs the secret any more, and nothing else says it.
     assert!(!dir.path().join("secret").exists());
     assert!(!std::fs::read_to_string(&log).unwrap().contains(secret.trim()));
+}
+
+/// Found by the simulator: a crash can come between an account and the report that it came with, which are two lines;
+/// both are said again, and the account was in the log twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_account_that_is_parted_from_its_report_is_heard_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let (runtime, coordinator) = start_apart(live(2, 1, dir.path())).await;
+    let address = coordinator.at.address;
+    let mut worker = FakeWorker::new("w", &coordinator.at);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    let (vm, task, attempt) = started(&worker.commands().await);
+    let v1::report::Report::TaskFinished(mut end) = finished(vm, task, attempt) else { panic!() };
+    end.ledger = Some(v1::Ledger::default());
+    worker.report(v1::report::Report::TaskFinished(end)).await;
+    let log = dir.path().join("events.jsonl");
+    let read = || std::fs::read_to_string(&log).unwrap();
+    let is_end = |line: &str| line.contains("\"task-finished\"");
+    while !read().lines().any(is_end) {
+        tokio::task::yield_now().await;
+    }
+    kill(runtime).await;
+    worker.disconnect();
+    let accounts = || read().lines().filter(|line| line.contains("\"ledger\"")).count();
+    let text = read();
+    let cut = text.find(text.lines().find(|line| is_end(line)).unwrap()).unwrap();
+    OpenOptions::new().write(true).open(&log).unwrap().set_len(cut as u64).unwrap();
+    assert_eq!(accounts(), 1, "the log ends with the account");
+    let mut again = live(2, 1, dir.path());
+    (again.listen, again.resume) = (address, true);
+    let coordinator = Under::start(again).await;
+    worker.connect().await.unwrap();
+    worker.welcome().await;
+    worker.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), accounts()), (0, 1));
+    let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
+    assert_eq!((report.difference, report.torn), (None, false));
 }
 
 #[tokio::test(flavor = "multi_thread")]

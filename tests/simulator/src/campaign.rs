@@ -12,7 +12,7 @@ use crate::tally::Tally;
 /// The seeds that are to be run, and when to stop.
 #[derive(Debug)]
 pub struct Campaign {
-    /// The seeds.
+    /// The seeds to play.
     pub seeds: Range<u64>,
     /// The number of threads.
     pub threads: usize,

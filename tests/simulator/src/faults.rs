@@ -12,7 +12,7 @@ pub type Millis = u64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CrashPoint {
-    /// At once.
+    /// At this very moment.
     Now,
     /// Before its next write to the log.
     BeforeWrite,
@@ -34,7 +34,7 @@ pub enum Way {
     Up,
     /// From the coordinator to the worker.
     Down,
-    /// Either direction.
+    /// In both directions.
     Both,
 }
 
@@ -56,7 +56,7 @@ impl Way {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hears {
-    /// Either end.
+    /// Both of its ends.
     Both,
     /// The worker alone: the coordinator waits on a connection that is half open.
     Worker,
@@ -90,7 +90,7 @@ pub enum Fault {
     },
     /// A worker's process is killed.
     WorkerKill {
-        /// The worker.
+        /// The worker that is hit.
         worker: usize,
         /// How long it is away; `None`: it never comes back.
         down: Option<Millis>,
@@ -99,7 +99,7 @@ pub enum Fault {
     },
     /// A worker's process stands still.
     WorkerPause {
-        /// The worker.
+        /// The worker that is hit.
         worker: usize,
         /// For how long.
         lasts: Millis,
@@ -115,21 +115,21 @@ pub enum Fault {
     },
     /// The connections of a worker break, and what is under way is lost.
     Break {
-        /// The worker.
+        /// The worker that is hit.
         worker: usize,
         /// Who hears of it.
         hears: Hears,
     },
     /// A worker's connection breaks for it, while what it had said still arrives.
     LateMessages {
-        /// The worker.
+        /// The worker that is hit.
         worker: usize,
         /// How much later that arrives.
         by: Millis,
     },
     /// Nothing passes between a worker and the coordinator.
     Partition {
-        /// The worker.
+        /// The worker that is hit.
         worker: usize,
         /// For how long.
         lasts: Millis,

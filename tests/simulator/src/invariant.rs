@@ -14,7 +14,7 @@ macro_rules! invariants {
         }
 
         impl Invariant {
-            /// All invariants.
+            /// All invariants there are.
             pub const ALL: &'static [Self] = &[$(Self::$Name),*];
 
             /// The invariant's name, as tables have it.

@@ -60,7 +60,7 @@ pub struct Condition {
     pub what: &'static str,
 }
 
-/// All conditions.
+/// All conditions there are.
 pub const CONDITIONS: &[Condition] = &[
     Condition { name: "calm", rate: 0.1, what: "nothing goes wrong" },
     Condition { name: "slow-journal", rate: 0.2, what: "each sync of the log takes a drawn time" },
@@ -105,7 +105,7 @@ pub struct Plan {
     pub workers_stay: bool,
     /// Most that a sync of the log takes: each takes a drawn part of that.
     pub slow_sync: Millis,
-    /// The workers.
+    /// The workers of the run.
     pub workers: Vec<PlannedWorker>,
     /// What goes wrong, in order of time.
     pub faults: Vec<PlannedFault>,

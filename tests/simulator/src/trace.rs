@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 /// What becomes of the lines of a trace, beside their digest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lines {
-    /// Nothing.
+    /// Nothing is kept.
     #[default]
     Digested,
     /// They are kept as text.

@@ -56,7 +56,7 @@ impl Slot {
         self.process = Some(SimulatedWorker::start(plan, port, former, witness.clone()));
     }
 
-    /// Its process is killed; the next comes after a while, if any does.
+    /// Kills the process; the next comes after a while, if any does.
     pub(super) fn kill(
         &mut self,
         network: &Network,
@@ -74,7 +74,7 @@ impl Slot {
         self.comes = down.map(|down| Instant::now() + down);
     }
 
-    /// Its process stands still for so long.
+    /// Has the process stand still for so long.
     pub(super) fn pause(&self, lasts: Duration) {
         if let Some(process) = &self.process {
             process.pause(lasts);

@@ -23,7 +23,7 @@ impl Chance {
         self.0.below(n)
     }
 
-    /// 64 bits.
+    /// The next 64 bits.
     pub(super) fn bits(&mut self) -> u64 {
         self.0.bits()
     }

@@ -14,7 +14,7 @@ use super::chance::Chance;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Honesty {
-    /// Nothing.
+    /// No lie at all.
     #[default]
     Honest,
     /// A task is said to have finished that has just begun, without an answer.
