@@ -48,14 +48,14 @@ pub enum Deed {
         /// The attempt that computed it.
         attempt: Attempt,
     },
-    /// A process was restored from an image.
+    /// A process that was to go on from a checkpoint came to life.
     Restored {
         /// The task that goes on.
         task: TaskId,
         /// The attempt that goes on.
         attempt: Attempt,
-        /// The image as it was found.
-        image: Image,
+        /// The image as it was found; `None`: none was, and it begins from scratch.
+        image: Option<Image>,
     },
     /// A report was handed to the session client.
     Said {
@@ -125,8 +125,8 @@ impl Witness {
         self.tell(Deed::WorkDone { task, attempt });
     }
 
-    /// An attempt goes on from this image.
-    pub fn restored(&self, task: TaskId, attempt: Attempt, image: Image) {
+    /// An attempt that was to go on from a checkpoint goes on from this image, or begins from scratch.
+    pub fn restored(&self, task: TaskId, attempt: Attempt, image: Option<Image>) {
         self.tell(Deed::Restored { task, attempt, image });
     }
 
