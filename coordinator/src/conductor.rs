@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dormouse_analysis::{Evidence, LATEST, LiveFacts};
-use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
-use dormouse_model::{AttemptEnds, Command, Event, HostLoad, Notice, Request, Step, Submission};
-use dormouse_units::{HostId, Span, Time, VmId};
+use dormouse_engine::{Run, TaskRecord};
+use dormouse_model::{
+    AttemptEnds, Command, Event, HostLoad, Notice, Report, Request, Step, Submission,
+};
+use dormouse_units::{HostId, Span, TaskId, Time, VmId};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -33,7 +35,7 @@ use crate::plan::Plan;
 use crate::progress::{Posted, Progress};
 use crate::roster::{Roster, Standing};
 use crate::session::{Release, SessionMsg};
-use crate::store::{Forget, Store};
+use crate::store::{Forget, Logged, Store};
 use crate::vitals::Vitals;
 use crate::wire::Loads;
 use crate::{CoordinatorError, SPANS};
@@ -200,6 +202,7 @@ impl ConductorState {
             tracing::warn!(%early, "an end that can't be");
         }
         self.followers.see(&step);
+        self.note_checkpoints(&step);
         self.forget_checkpoints(&step);
         if let Some(of) = self.ends.see(&step) {
             let contents = Arc::clone(self.store.contents());
@@ -236,6 +239,24 @@ impl ConductorState {
             let record = self.run.tasks().get(task);
             record.is_some_and(|it| it.attempt == attempt && it.vm().is_some())
         });
+    }
+
+    /// The store keeps what the durable log would have a task go on from.
+    fn note_checkpoints(&mut self, step: &Step) {
+        let Event::Machine { report, .. } = &step.event else { return };
+        let (Report::CheckpointTaken { task, .. }
+        | Report::TaskStopped { task, .. }
+        | Report::TaskStarted { task, .. }
+        | Report::TaskFailed { task, .. }) = *report
+        else {
+            return;
+        };
+        if self.store.holds(task.get()) {
+            let newest = self.run.tasks().get(task).and_then(TaskRecord::kept);
+            let newest = newest.map(|(number, _)| number.get());
+            let logged = Logged { store: Arc::clone(&self.store), task: task.get(), newest };
+            self.batch.then.push(Box::new(logged));
+        }
     }
 
     /// A finished task needs its checkpoints no more, once that is durable: from a log that does not
@@ -434,6 +455,10 @@ impl Actor for Conductor {
                     .alive()
                     .filter_map(|(id, vm)| (vm.host == host.host).then_some((host.host, id))),
             );
+        }
+        for task in args.store.held() {
+            let kept = args.run.tasks().get(TaskId::new(task)).and_then(TaskRecord::kept);
+            args.store.has_logged(task, kept.map(|(number, _)| number.get()));
         }
         let mut state = ConductorState {
             plan: args.plan,

@@ -15,8 +15,10 @@ use crate::world::Disk;
 
 /// So many bytes of a checkpoint are written before it is looked again whether the disk has room.
 const LOOK_AFTER: u64 = 16 << 20;
-/// Checkpoints kept per task: one of them may turn out damaged, and one may be under way.
+/// Checkpoints kept per task of those that the log has: one of them may turn out damaged.
 const KEPT: usize = 3;
+/// Most checkpoints of a task that the log does not have yet: more are refused.
+const UNLOGGED: usize = 6;
 
 /// A folder of checkpoints, `<task>/<number>.<attempt>`. Its methods block, but for
 /// [`Store::holds`].
@@ -25,6 +27,10 @@ const KEPT: usize = 3;
 /// checkpoint, and both use the same numbers. What an attempt took at or after the point from
 /// which a later one went on is therefore dropped, whichever of them comes last: the numbers that
 /// are stored are of one history.
+///
+/// A checkpoint is stored before the log has it. Until that is durable the task is gone on with from the
+/// one before, if its worker is lost or the coordinator is: what is newer than all that the log has takes
+/// the place of none of those.
 #[derive(Debug)]
 pub(crate) struct Store {
     root: PathBuf,
@@ -32,6 +38,22 @@ pub(crate) struct Store {
     contents: Arc<Contents>,
     /// Tasks that may have some.
     tasks: Mutex<BTreeSet<u32>>,
+    /// The newest checkpoint of each task that the durable log has.
+    logged: Mutex<BTreeMap<u32, u32>>,
+}
+
+/// The log has a checkpoint of a task, or goes back to an older one.
+#[derive(Debug)]
+pub(crate) struct Logged {
+    pub(crate) store: Arc<Store>,
+    pub(crate) task: u32,
+    pub(crate) newest: Option<u32>,
+}
+
+impl OnceDurable for Logged {
+    fn happen(self: Box<Self>) {
+        self.store.has_logged(self.task, self.newest);
+    }
 }
 
 /// A task that has finished needs its checkpoints no more.
@@ -87,12 +109,30 @@ impl Store {
                 }
             }
         }
-        Ok(Self { root: root.to_owned(), contents, tasks: Mutex::new(tasks) })
+        let (tasks, logged) = (Mutex::new(tasks), Mutex::default());
+        Ok(Self { root: root.to_owned(), contents, tasks, logged })
     }
 
     fn tasks(&self) -> MutexGuard<'_, BTreeSet<u32>> {
         // A set of numbers is whole whoever panicked with it.
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn logged(&self) -> MutexGuard<'_, BTreeMap<u32, u32>> {
+        self.logged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The durable log has this newest checkpoint of a task, or none.
+    pub(crate) fn has_logged(&self, task: u32, newest: Option<u32>) {
+        match newest {
+            Some(newest) => drop(self.logged().insert(task, newest)),
+            None => drop(self.logged().remove(&task)),
+        }
+    }
+
+    /// Tasks of which there may be checkpoints.
+    pub(crate) fn held(&self) -> Vec<u32> {
+        self.tasks().iter().copied().collect()
     }
 
     /// Whether there may be a checkpoint of this task.
@@ -109,10 +149,12 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::NotFound`] where one of these is not here; or the system refuses.
+    /// [`io::ErrorKind::NotFound`] where one of these is not here; [`io::ErrorKind::QuotaExceeded`] where
+    /// there are too many that the log does not have; or the system refuses.
     pub(crate) fn finish(&self, task: u32, incoming: Incoming, refers: &[Hash]) -> io::Result<u64> {
         self.contents.keep_for(task, incoming.which, refers)?;
-        let bytes = incoming.finish()?;
+        let logged = self.logged().get(&task).copied();
+        let bytes = incoming.finish(logged)?;
         let stored = stored(&self.folder(task))?.into_keys().collect();
         self.contents.retain(task, &stored)?;
         Ok(bytes)
@@ -152,6 +194,7 @@ impl Store {
     /// Forgets all checkpoints of a task.
     pub(crate) fn forget(&self, task: u32) -> io::Result<()> {
         self.tasks().remove(&task);
+        self.logged().remove(&task);
         self.contents.forget(task)?;
         remove(&self.folder(task))
     }
@@ -174,14 +217,14 @@ impl Incoming {
         self.file.write_all(data)
     }
 
-    /// The checkpoint exists from now on, whatever becomes of this process; the oldest go, and
-    /// those of attempts that were given up. It may be such a one itself.
+    /// The checkpoint exists from now on, whatever becomes of this process; the oldest go of those that the
+    /// log has, and those of attempts that were given up. It may be such a one itself.
     ///
     /// It isn't synced: on the disk of the event log, megabytes of images would hold up the log's
     /// own syncs, and with them every command, for seconds. After a power cut the checksums in
     /// the checkpoint tell, and the one before is used.
-    fn finish(mut self) -> io::Result<u64> {
-        let (number, attempt) = self.which;
+    fn finish(mut self, logged: Option<u32>) -> io::Result<u64> {
+        let which @ (number, attempt) = self.which;
         fs::rename(&self.part, self.folder.join(format!("{number}.{attempt}")))?;
         self.finished = true;
         let mut stored = stored(&self.folder)?;
@@ -190,8 +233,15 @@ impl Incoming {
         for (_, path) in stored.extract_if(.., |which, _| given_up(which)) {
             remove_file(&path)?;
         }
+        let unlogged = stored.split_off(&(logged.map_or(0, |newest| newest + 1), 0));
         let surplus = stored.len().saturating_sub(KEPT);
         stored.values().take(surplus).try_for_each(|path| remove_file(path))?;
+        if unlogged.len() > UNLOGGED
+            && let Some(path) = unlogged.get(&which)
+        {
+            remove_file(path)?;
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
         Ok(self.bytes)
     }
 }
@@ -269,7 +319,7 @@ mod tests {
             let mut incoming = store.receive(7, (number, 1), 1).expect("room");
             incoming.write(&[1, 2]).expect("room");
             incoming.write(&[u8::try_from(number).expect("small")]).expect("room");
-            assert_eq!(incoming.finish().expect("room"), 3);
+            assert_eq!(incoming.finish(Some(number)).expect("room"), 3);
         }
         let torn = store.receive(7, (13, 1), 1).expect("room");
         drop(torn);
@@ -295,7 +345,7 @@ mod tests {
         let put = |number, attempt| {
             let mut incoming = store.receive(7, (number, attempt), 1).expect("room");
             incoming.write(&[u8::try_from(attempt).expect("small")]).expect("room");
-            incoming.finish().expect("room");
+            incoming.finish(Some(number)).expect("room");
         };
         let names = || names(&dir.path().join("checkpoints/7"));
         for number in 1..4 {
@@ -306,7 +356,7 @@ mod tests {
         // The second attempt went on from checkpoint 2.
         put(3, 2);
         assert_eq!(names(), ["1.1", "2.1", "3.1.2.part", "3.2"]);
-        late.finish().expect("room");
+        late.finish(Some(3)).expect("room");
         put(4, 1);
         assert_eq!(names(), ["1.1", "2.1", "3.2"]);
         let mut bytes = Vec::new();
@@ -319,6 +369,38 @@ mod tests {
         assert_eq!(names(), ["1.3"]);
     }
 
+    /// A coordinator that is killed before they are in its log goes on with what that has.
+    #[test]
+    fn what_the_log_does_not_have_yet_takes_no_place_of_what_it_has() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let store = open(dir.path());
+        let put = |number| {
+            let incoming = store.receive(7, (number, 1), 1).expect("room");
+            store.finish(7, incoming, &[])
+        };
+        let names = || {
+            let mut names = names(&dir.path().join("checkpoints/7"));
+            names.sort_by_key(|name| name.len());
+            names.join(" ")
+        };
+        put(1).expect("room");
+        store.has_logged(7, Some(1));
+        (2..8).for_each(|number| drop(put(number).expect("room")));
+        let refused = put(8).expect_err("nobody says that they are in the log");
+        assert_eq!(refused.kind(), io::ErrorKind::QuotaExceeded);
+        assert_eq!(names(), "1.1 2.1 3.1 4.1 5.1 6.1 7.1");
+        store.has_logged(7, Some(7));
+        put(8).expect("room");
+        assert_eq!(names(), "5.1 6.1 7.1 8.1");
+        // The log went back to an older one: those after it are none of its.
+        store.has_logged(7, Some(5));
+        put(9).expect("room");
+        assert_eq!(names(), "5.1 6.1 7.1 8.1 9.1");
+        store.forget(7).expect("it goes");
+        (1..4).for_each(|number| drop(put(number).expect("room")));
+        assert_eq!(names(), "1.1 2.1 3.1");
+    }
+
     /// The receipt of the first was lost with a coordinator that had it.
     #[test]
     fn a_checkpoint_that_is_sent_again_is_the_same_one() {
@@ -327,7 +409,7 @@ mod tests {
             let store = open(dir.path());
             let mut incoming = store.receive(7, (2, 1), 1).expect("room");
             incoming.write(&[7; 9]).expect("room");
-            assert_eq!(incoming.finish().expect("room"), 9);
+            assert_eq!(incoming.finish(None).expect("room"), 9);
             assert_eq!(names(&dir.path().join("checkpoints/7")), ["2.1"]);
         }
     }
@@ -336,7 +418,7 @@ mod tests {
     fn parts_of_a_crash_are_removed_when_it_is_opened_again() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let store = open(dir.path());
-        store.receive(1, (1, 1), 1).expect("room").finish().expect("room");
+        store.receive(1, (1, 1), 1).expect("room").finish(None).expect("room");
         fs::write(dir.path().join("checkpoints/1/2.1.77.part"), "half").expect("room");
         let store = open(dir.path());
         assert!(store.holds(1));
@@ -349,6 +431,7 @@ mod tests {
         let store = open(dir.path());
         let digest = blake3::hash(b"large");
         let take = |number| {
+            store.has_logged(7, Some(number));
             let incoming = store.receive(7, (number, 1), 1).expect("room");
             store.finish(7, incoming, &[digest])
         };

@@ -55,6 +55,9 @@ pub struct Arguments {
     /// Stop at the first violation.
     #[arg(long)]
     first: bool,
+    /// Leave the folders of runs in this one, with their logs.
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
     /// Do not shrink the plans of violations.
     #[arg(long)]
     no_shrink: bool,
@@ -100,6 +103,10 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
     }
     let lines = if arguments.trace { Lines::Printed } else { Lines::Digested };
     let playground = Playground { lines, ..Playground::new() };
+    let playground = match &arguments.keep {
+        Some(root) => Playground { root: root.clone(), keeps: true, ..playground },
+        None => playground,
+    };
     if arguments.show_plan {
         let plan = Plan::draw(arguments.seeds.start, &rates);
         let json = serde_json::to_string_pretty(&plan).map_err(|error| error.to_string())?;

@@ -3,18 +3,21 @@
 //! What a process has written is in the file, whatever becomes of the process; what was synced is there
 //! after a power cut, too. What a dead coordinator still writes is written nowhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dormouse_coordinator::Disk;
-use dormouse_log::LogFile;
+use dormouse_log::{LogFile, SEAL};
 
 use crate::draw::Draw;
 use crate::log_change::LogChange;
 use crate::stage::{Stage, Write as Verdict};
+
+/// Seals of which a power cut may leave one in place of the last.
+const SEALS: usize = 4;
 
 /// The disk of one run. Clones are the same disk.
 #[derive(Clone, Debug)]
@@ -45,24 +48,33 @@ struct FileState {
     pending: Vec<LogChange>,
     /// The generation of the coordinator that holds its lock.
     lock: Option<u64>,
+    /// The folder's seals at the last syncs, since the log was emptied: they are written without a sync.
+    seals: VecDeque<Vec<u8>>,
 }
 
 impl FileState {
-    /// Makes these changes durable.
-    fn persist(&mut self, changes: &[LogChange]) {
-        for change in changes {
-            match change {
-                LogChange::Cut(length) => {
-                    self.durable.resize(usize::try_from(*length).unwrap_or(usize::MAX), 0);
+    /// The file as it is once these changes are durable, too.
+    fn with(&self, changes: &[LogChange]) -> Vec<u8> {
+        let mut durable = self.durable.clone();
+        persist(&mut durable, changes);
+        durable
+    }
+}
+
+/// Makes these changes of a file.
+fn persist(file: &mut Vec<u8>, changes: &[LogChange]) {
+    for change in changes {
+        match change {
+            LogChange::Cut(length) => {
+                file.resize(usize::try_from(*length).unwrap_or(usize::MAX), 0);
+            }
+            LogChange::Written(at, bytes) => {
+                let at = usize::try_from(*at).unwrap_or(usize::MAX);
+                let end = at + bytes.len();
+                if file.len() < end {
+                    file.resize(end, 0);
                 }
-                LogChange::Written(at, bytes) => {
-                    let at = usize::try_from(*at).unwrap_or(usize::MAX);
-                    let end = at + bytes.len();
-                    if self.durable.len() < end {
-                        self.durable.resize(end, 0);
-                    }
-                    self.durable[at..end].copy_from_slice(bytes);
-                }
+                file[at..end].copy_from_slice(bytes);
             }
         }
     }
@@ -114,8 +126,9 @@ impl SimulatedDisk {
         self.inner().writes_before_error == Some(0)
     }
 
-    /// The power is gone: a part of what was not synced is kept, in parts per million of its bytes, and so
-    /// many bytes of garbage stand behind it.
+    /// The power is gone: a part of what was not synced is kept, in parts per million of its bytes; of what
+    /// follows that, the end may be there and its beginning not. So many bytes of garbage stand behind it.
+    /// The seal may be an earlier one.
     ///
     /// # Errors
     ///
@@ -124,12 +137,26 @@ impl SimulatedDisk {
         let mut inner = self.inner();
         for (path, file) in &mut inner.files {
             let pending = std::mem::take(&mut file.pending);
+            let whole = file.with(&pending);
             let survived = survivors(pending, kept);
-            file.persist(&survived);
+            file.durable = file.with(&survived);
             self.0.stage.survived(&survived);
             let mut content = file.durable.clone();
+            if let Some(rest) = whole.strip_prefix(&content[..])
+                && let 1.. = rest.len()
+                && chance.one_in(2)
+            {
+                let lost = 1 + chance.below(u32::try_from(rest.len()).unwrap_or(u32::MAX)) as usize;
+                content.resize(content.len() + lost, 0);
+                content.extend(&rest[lost..]);
+            }
+            if !file.seals.is_empty() && chance.one_in(2) {
+                let seal = chance.below(u32::try_from(file.seals.len()).unwrap_or(1)) as usize;
+                fs::write(path.with_file_name(SEAL), &file.seals[seal])?;
+            }
             content.extend((0..garbage).map(|_| chance.below(256) as u8));
             file.lock = None;
+            file.seals.clear();
             fs::write(path, &content)?;
             // What stands there now is what the next one finds.
             file.durable = content;
@@ -277,7 +304,16 @@ impl LogFile for SimulatedFile {
             let mut inner = self.disk.inner();
             let Some(state) = inner.files.get_mut(&self.path) else { return Ok(()) };
             let synced = std::mem::take(&mut state.pending);
-            state.persist(&synced);
+            persist(&mut state.durable, &synced);
+            // A log has a durable seal before its first sync.
+            if let Ok(seal) = fs::read(self.path.with_file_name(SEAL))
+                && state.seals.back() != Some(&seal)
+            {
+                state.seals.push_back(seal);
+                while state.seals.len() > SEALS {
+                    state.seals.pop_front();
+                }
+            }
             synced
         };
         match self.disk.0.stage.synced(self.generation, &synced) {
@@ -296,6 +332,9 @@ impl LogFile for SimulatedFile {
         self.file.set_len(length)?;
         if let Some(state) = self.disk.inner().files.get_mut(&self.path) {
             state.pending.push(LogChange::Cut(length));
+            if length == 0 {
+                state.seals.clear();
+            }
         }
         Ok(())
     }

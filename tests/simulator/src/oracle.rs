@@ -7,6 +7,7 @@ use dormouse_engine::Run;
 use dormouse_identity::WorkerLife;
 use dormouse_model::Effect;
 use dormouse_proto::v1;
+use dormouse_units::{Attempt, CheckpointSeq, TaskId};
 
 use crate::invariant::Invariant;
 use crate::log_change::LogChange;
@@ -51,16 +52,17 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// The oracle of a run that `make` makes, whose machines tell this witness what they do.
+    /// The oracle of a run that `make` makes, whose machines tell this witness what they do; `has_liar`:
+    /// a worker lies.
     #[must_use]
-    pub fn new(make: MakeRun, witness: Witness) -> Self {
+    pub fn new(make: MakeRun, witness: Witness, has_liar: bool) -> Self {
         Self {
             witness,
             log: LogFold::new(make),
             commands: Commands::default(),
             acknowledged: Acknowledged::default(),
             attempts: Attempts::default(),
-            checkpoints: Checkpoints::default(),
+            checkpoints: Checkpoints::new(has_liar),
             verified: Verified::default(),
         }
     }
@@ -128,6 +130,11 @@ impl Oracle {
             return Ok(());
         }
         self.checkpoints.are_stored(checkpoints)
+    }
+
+    /// A power cut tore the coordinator's copy of a checkpoint, or left nothing of it.
+    pub fn checkpoint_torn(&mut self, task: TaskId, number: CheckpointSeq, attempt: Attempt) {
+        self.checkpoints.torn(task, number, attempt);
     }
 
     /// The steps that are durable.

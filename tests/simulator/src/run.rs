@@ -30,6 +30,8 @@ pub struct Playground {
     pub root: PathBuf,
     /// What becomes of the lines of traces.
     pub lines: Lines,
+    /// Whether the folders of runs stay.
+    pub keeps: bool,
 }
 
 impl Playground {
@@ -38,7 +40,7 @@ impl Playground {
     pub fn new() -> Self {
         let memory = Path::new("/dev/shm");
         let root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-        Self { root, lines: Lines::default() }
+        Self { root, lines: Lines::default(), keeps: false }
     }
 
     /// Plays a plan to its end.
@@ -53,8 +55,9 @@ impl Playground {
     }
 
     fn attempt(&self, plan: &Plan) -> std::io::Result<Outcome> {
-        let folder =
+        let mut folder =
             tempfile::Builder::new().prefix("dormouse-simulator-").tempdir_in(&self.root)?;
+        folder.disable_cleanup(self.keeps);
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
         runtime.block_on(async {
             let (setup, policies) = (plan.setup.clone(), plan.scheduler.clone());
@@ -63,7 +66,7 @@ impl Playground {
                 Err(error) => panic!("a plan whose bag can't be planned: {error}"),
             });
             let witness = Witness::default();
-            let oracle = Oracle::new(make, witness.clone());
+            let oracle = Oracle::new(make, witness.clone(), plan.has_liar());
             let stage =
                 Stage::new(Trace::new(self.lines, folder.path().display().to_string()), oracle);
             let player = Player::new(plan, stage.clone(), witness, folder.path());

@@ -1,10 +1,13 @@
 //! What came of many runs.
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
+use std::fmt;
 
 use crate::faults::FAULTS;
 use crate::outcome::Outcome;
+
+/// Seeds that are named of those that were cancelled for one reason.
+const NAMED: usize = 8;
 
 /// Sums over runs.
 #[derive(Clone, Debug, Default)]
@@ -13,8 +16,8 @@ pub struct Tally {
     pub runs: u64,
     /// The number of runs by how they ended.
     pub endings: BTreeMap<&'static str, u64>,
-    /// The number of cancelled runs by the beginning of the reason.
-    pub cancelled: BTreeMap<String, u64>,
+    /// The seeds of cancelled runs by the beginning of the reason.
+    pub cancelled: BTreeMap<String, Vec<u64>>,
     /// Faults that happened, and runs in which any of the kind did.
     pub faults: BTreeMap<&'static str, (u64, u64)>,
     /// Steps of all logs.
@@ -38,7 +41,7 @@ impl Tally {
         *self.endings.entry(outcome.ending.word()).or_default() += 1;
         if let crate::outcome::Ending::Cancelled(why) = &outcome.ending {
             let reason = why.split([';', ':']).next().unwrap_or(why);
-            *self.cancelled.entry(reason.to_owned()).or_default() += 1;
+            self.cancelled.entry(reason.to_owned()).or_default().push(outcome.seed);
         }
         for (name, times) in &outcome.faults {
             let (all, runs) = self.faults.entry(name).or_default();
@@ -61,8 +64,10 @@ impl Tally {
         for (word, runs) in other.endings {
             *self.endings.entry(word).or_default() += runs;
         }
-        for (why, runs) in other.cancelled {
-            *self.cancelled.entry(why).or_default() += runs;
+        for (why, seeds) in other.cancelled {
+            let all = self.cancelled.entry(why).or_default();
+            all.extend(seeds);
+            all.sort_unstable();
         }
         for (name, (times, runs)) in other.faults {
             let (all, in_runs) = self.faults.entry(name).or_default();
@@ -92,11 +97,12 @@ impl fmt::Display for Tally {
         for (word, runs) in &self.endings {
             line(&format!("  {word}"), *runs)?;
         }
-        for (why, runs) in &self.cancelled {
-            let mut short = String::new();
-            let _ = write!(short, "    {}", why.chars().take(60).collect::<String>());
-            line(&short, *runs)?;
+        for (why, seeds) in &self.cancelled {
+            let short: String = why.chars().take(60).collect();
+            let some: Vec<_> = seeds.iter().take(NAMED).map(u64::to_string).collect();
+            writeln!(f, "    {short:<30} {:>12}  seeds {}", seeds.len(), some.join(" "))?;
         }
+        let mut line = |what: &str, many: u64| writeln!(f, "{what:<34} {many:>12}");
         line("steps in their logs", self.steps)?;
         line("coordinators started", self.coordinators)?;
         line("worker processes started", self.workers)?;

@@ -48,21 +48,14 @@ pub enum Deed {
         /// The attempt that computed it.
         attempt: Attempt,
     },
-    /// A process was restored from an image.
+    /// A process that was to go on from a checkpoint came to life.
     Restored {
         /// The task that goes on.
         task: TaskId,
         /// The attempt that goes on.
         attempt: Attempt,
-        /// The image as it was found.
-        image: Image,
-    },
-    /// A machine found that a checkpoint of a task is none, or that it is not there.
-    Damaged {
-        /// The task that was to go on.
-        task: TaskId,
-        /// The checkpoint's number.
-        number: CheckpointSeq,
+        /// The image as it was found; `None`: none was, and it begins from scratch.
+        image: Option<Image>,
     },
     /// A report was handed to the session client.
     Said {
@@ -132,14 +125,9 @@ impl Witness {
         self.tell(Deed::WorkDone { task, attempt });
     }
 
-    /// An attempt goes on from this image.
-    pub fn restored(&self, task: TaskId, attempt: Attempt, image: Image) {
+    /// An attempt that was to go on from a checkpoint goes on from this image, or begins from scratch.
+    pub fn restored(&self, task: TaskId, attempt: Attempt, image: Option<Image>) {
         self.tell(Deed::Restored { task, attempt, image });
-    }
-
-    /// A checkpoint of a task is not whole, or not there.
-    pub fn damaged(&self, task: TaskId, number: CheckpointSeq) {
-        self.tell(Deed::Damaged { task, number });
     }
 
     /// The process of an attempt is gone, for whatever reason.
@@ -171,7 +159,6 @@ impl std::fmt::Display for Deed {
             Self::Restored { task, attempt, image } => {
                 write!(f, "restored {task}, {attempt} from {image:?}")
             }
-            Self::Damaged { task, number } => write!(f, "damaged: {task}, {number}"),
             Self::Said { worker, incarnation, report } => {
                 write!(f, "{worker}@{incarnation:x} says {report:?}")
             }

@@ -1,6 +1,7 @@
 //! A few hundred seeds: no invariant is broken, and a seed's run is the same whenever it is played.
 #![cfg(test)]
 
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use dormouse_simulator::campaign::Campaign;
@@ -36,5 +37,20 @@ fn the_same_seed_is_the_same_run() {
             let differs = first.lines().zip(second.lines()).enumerate().find(|(_, (a, b))| a != b);
             panic!("seed {seed} differs from line on: {differs:#?}");
         }
+    }
+}
+
+#[test]
+fn a_seed_is_the_same_run_in_another_process() {
+    let playground = Playground::new();
+    for seed in [3_u64, 14, 15] {
+        let here = playground.play(&Plan::draw(seed, &Rates::default())).digest;
+        let simulate = Command::new(env!("CARGO_BIN_EXE_simulate"))
+            .args(["--trace", "--seeds", &seed.to_string()])
+            .output()
+            .expect("it is built beside the tests");
+        let printed = String::from_utf8(simulate.stdout).expect("text");
+        let ended = format!("trace {here}");
+        assert!(printed.lines().any(|line| line.ends_with(&ended)), "seed {seed}: {ended}");
     }
 }

@@ -192,12 +192,12 @@ impl<'a> Checker<'a> {
         self.look_at_rooms();
     }
 
-    /// A stop without a checkpoint, or of what is frozen, needs no answer. A VM whose resume this
+    /// A stop without a checkpoint, or of what is frozen, needs no answer. A VM whose boot or resume this
     /// very step is about runs when the scheduler hears of it.
     fn stops_at_once(&self, vm: VmId, step: &Step, decision: &Decision) -> bool {
-        let thawed = |e: &Effect| matches!(e, Effect::VmResumed { vm: v, .. } if *v == vm);
+        let runs = |effect: &Effect| matches!(effect, Effect::VmResumed { vm: v, .. } | Effect::VmReady { vm: v } if *v == vm);
         let frozen = self.vms.get(&vm).is_some_and(|vm| vm.life != Life::Running)
-            && !step.effects.iter().any(thawed);
+            && !step.effects.iter().any(runs);
         frozen || matches!(decision, Decision::Stop { keep: false, .. })
     }
 

@@ -10,6 +10,18 @@ use super::Broken;
 use crate::invariant::Invariant;
 use crate::witness::{Deed, Image};
 
+/// Checkpoints before the one that the log has that a worker tries where it can't have that one.
+const OLDER: u32 = 2;
+
+/// Where an attempt is to begin, as the log has it.
+#[derive(Clone, Copy, Debug)]
+struct From {
+    number: CheckpointSeq,
+    done: Ppm,
+    /// The attempt that took the checkpoint.
+    by: Option<Attempt>,
+}
+
 /// The checkpoints of each task, as the durable log has them, and from which each attempt goes on.
 #[derive(Debug, Default)]
 pub(super) struct Checkpoints {
@@ -17,15 +29,19 @@ pub(super) struct Checkpoints {
     newest: BTreeMap<TaskId, (CheckpointSeq, Ppm)>,
     taken_by: BTreeMap<(TaskId, CheckpointSeq), Attempt>,
     /// Where each attempt begins.
-    from: BTreeMap<(TaskId, Attempt), Option<(CheckpointSeq, Ppm)>>,
-    /// Tasks with a checkpoint that could not be restored: what is the newest then is for the engine to say.
-    fell_back: BTreeSet<TaskId>,
-    /// Images that a machine found damaged: it goes on from an earlier one.
-    damaged: BTreeSet<(TaskId, CheckpointSeq)>,
+    from: BTreeMap<(TaskId, Attempt), Option<From>>,
+    /// What a power cut left damaged of the coordinator's copies, or nothing of.
+    torn: BTreeSet<(TaskId, CheckpointSeq, Attempt)>,
+    /// Whether a worker lies: the log may have checkpoints that nobody took, and the store garbage.
+    has_liar: bool,
     restored: u64,
 }
 
 impl Checkpoints {
+    pub(super) fn new(has_liar: bool) -> Self {
+        Self { has_liar, ..Self::default() }
+    }
+
     pub(super) const fn restored(&self) -> u64 {
         self.restored
     }
@@ -40,10 +56,7 @@ impl Checkpoints {
                 let (stored, _) = name.to_str()?.split_once('.')?;
                 (stored.parse::<u32>().ok()? >= number.get()).then_some(())
             };
-            // One that fell back goes on from an earlier one, and drops those after it.
-            if !self.fell_back.contains(task)
-                && files.into_iter().flatten().find_map(is_as_new).is_none()
-            {
+            if files.into_iter().flatten().find_map(is_as_new).is_none() {
                 let why = format!(
                     "{task} is not finished, and neither {number} nor a later one is stored"
                 );
@@ -53,40 +66,59 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// A machine restored an image.
+    /// A power cut tore the coordinator's copy of a checkpoint.
+    pub(super) fn torn(&mut self, task: TaskId, number: CheckpointSeq, attempt: Attempt) {
+        self.torn.insert((task, number, attempt));
+    }
+
+    /// A machine restored an image, or found none to restore.
     pub(super) fn did(&mut self, deed: &Deed) -> Result<(), Broken> {
-        if let Deed::Damaged { task, number } = deed {
-            self.damaged.insert((*task, *number));
-        }
         let Deed::Restored { task, attempt, image } = deed else { return Ok(()) };
-        self.restored += 1;
-        let broken = |why: String| {
-            Err((
+        self.restored += u64::from(image.is_some());
+        let why = match (self.from.get(&(*task, *attempt)), image) {
+            (None, _) => Some("no durable step starts it".to_owned()),
+            (Some(None), None) => None,
+            (Some(None), Some(_)) => Some("the log has it begin from scratch".to_owned()),
+            (Some(Some(from)), Some(image)) if image.task != *task => {
+                Some(format!("another task's, where the log has it begin from {from:?}"))
+            }
+            (Some(Some(from)), Some(image)) if Self::is_it(from, image) => {
+                let holds_less = image.done < from.done && !self.has_liar;
+                holds_less.then(|| format!("it should hold {:?} of the work", from.done))
+            }
+            (Some(Some(from)), image) => self.why_not(*task, from, image.as_ref()),
+        };
+        match why {
+            None => Ok(()),
+            Some(why) => Err((
                 Invariant::NewestCheckpoint,
                 format!("{task}, {attempt} restored {image:?}: {why}"),
-            ))
-        };
-        match self.from.get(&(*task, *attempt)) {
-            None => broken("no durable step starts it".to_owned()),
-            Some(None) => broken("the log has it begin from scratch".to_owned()),
-            Some(Some((number, done))) => {
-                if image.task == *task
-                    && image.number < *number
-                    && self.damaged.contains(&(*task, *number))
-                {
-                    return Ok(());
-                }
-                let by = self.taken_by.get(&(*task, *number));
-                let Image { task: of, attempt: taken_by, number: is, done: holds } = image;
-                if (of, is) != (task, number) || by.is_some_and(|by| by != taken_by) {
-                    return broken(format!("the log has it begin from {number} of {by:?}"));
-                }
-                if holds < done {
-                    return broken(format!("it should hold {done:?} of the work"));
-                }
-                Ok(())
-            }
+            )),
         }
+    }
+
+    fn is_it(from: &From, image: &Image) -> bool {
+        image.number == from.number && from.by.is_none_or(|by| by == image.attempt)
+    }
+
+    /// Why an image other than the one that the log has was not to be taken: a newer one is whole, for example.
+    fn why_not(&self, task: TaskId, from: &From, image: Option<&Image>) -> Option<String> {
+        let number = image.map_or(0, |image| image.number.get());
+        let wanted = from.number.get();
+        if number >= wanted {
+            return Some(format!("the log has it begin from {from:?}"));
+        }
+        if self.has_liar {
+            return None;
+        }
+        let tried = (wanted.saturating_sub(OLDER).max(1)..=wanted).filter(|tried| *tried > number);
+        let mut whole = tried.filter_map(|tried| {
+            let tried = CheckpointSeq::new(tried);
+            let by = *self.taken_by.get(&(task, tried))?;
+            (!self.torn.contains(&(task, tried, by))).then_some((tried, by))
+        });
+        let (newer, by) = whole.next_back()?;
+        Some(format!("the log has it begin from {from:?}, and {newer} of {by} is whole"))
     }
 
     /// Takes in a durable step.
@@ -114,19 +146,26 @@ impl Checkpoints {
         }
         for effect in &step.effects {
             match effect {
-                Effect::RestoreFellBack { task, .. } => {
-                    self.fell_back.insert(*task);
+                Effect::RestoreFellBack { task, to: None, .. } => {
+                    self.newest.remove(task);
+                }
+                Effect::RestoreFellBack { task, to: Some(to), .. } => {
+                    self.newest.insert(*task, *to);
                 }
                 Effect::TaskSent { task, attempt, from, .. } => {
-                    self.from.insert((*task, *attempt), *from);
                     let newest = self.newest.get(task).copied();
-                    if *from != newest && !self.fell_back.contains(task) {
+                    if *from != newest {
                         let why = format!(
                             "{task}, {attempt} is sent from {from:?} at step {}; the newest is {newest:?}",
                             step.seq
                         );
                         return Err((Invariant::NewestCheckpoint, why));
                     }
+                    let from = from.map(|(number, done)| {
+                        let by = self.taken_by.get(&(*task, number)).copied();
+                        From { number, done, by }
+                    });
+                    self.from.insert((*task, *attempt), from);
                 }
                 _ => {}
             }
@@ -137,5 +176,51 @@ impl Checkpoints {
     fn taken(&mut self, task: TaskId, attempt: Attempt, newest: (CheckpointSeq, Ppm)) {
         self.newest.insert(task, newest);
         self.taken_by.insert((task, newest.0), attempt);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TASK: TaskId = TaskId::new(7);
+
+    fn image(number: u32, attempt: u32) -> Image {
+        let (number, done) = (CheckpointSeq::new(number), Ppm::new(100_000 * number));
+        Image { task: TASK, attempt: Attempt::new(attempt), number, done }
+    }
+
+    /// Attempt 1 took checkpoints 1 to 3, and attempt 2 goes on from the last.
+    fn history() -> Checkpoints {
+        let mut all = Checkpoints::default();
+        for number in 1..=3 {
+            let Image { attempt, number, done, .. } = image(number, 1);
+            all.taken(TASK, attempt, (number, done));
+        }
+        let Image { attempt, number, done, .. } = image(3, 1);
+        all.from.insert((TASK, Attempt::new(2)), Some(From { number, done, by: Some(attempt) }));
+        all
+    }
+
+    fn restores(all: &mut Checkpoints, image: Option<Image>) -> bool {
+        all.did(&Deed::Restored { task: TASK, attempt: Attempt::new(2), image }).is_ok()
+    }
+
+    #[test]
+    fn an_older_one_may_be_restored_where_all_newer_ones_are_torn() {
+        let mut all = history();
+        assert!(restores(&mut all, Some(image(3, 1))));
+        let others = [Some(image(2, 1)), Some(image(3, 2)), Some(image(4, 1)), None];
+        assert!(others.iter().all(|other| !restores(&mut all, *other)));
+        let tear = |all: &mut Checkpoints, number| {
+            all.torn(TASK, CheckpointSeq::new(number), Attempt::new(1));
+        };
+        tear(&mut all, 3);
+        assert!(restores(&mut all, Some(image(2, 1))));
+        assert!(!restores(&mut all, Some(image(1, 1))) && !restores(&mut all, None));
+        tear(&mut all, 2);
+        assert!(restores(&mut all, Some(image(1, 1))) && !restores(&mut all, None));
+        tear(&mut all, 1);
+        assert!(restores(&mut all, None));
     }
 }

@@ -9,6 +9,9 @@ use super::{Broken, MakeRun};
 use crate::invariant::Invariant;
 use crate::log_change::LogChange;
 
+/// The reason for the end of a run that can't go on.
+const STUCK: &str = "nothing will ever happen again";
+
 /// What is durable of a log, and the run that it makes.
 pub(super) struct LogFold {
     make: MakeRun,
@@ -129,6 +132,13 @@ impl LogFold {
             .map_err(|error| wrong(format!("{error}: {}", String::from_utf8_lossy(line))))?;
         self.has_hosts |= matches!(recorded.event, Event::HostJoined { .. });
         let run = self.run.get_or_insert_with(|| (self.make)());
+        if let Event::Cancel { why } = &recorded.event
+            && why.starts_with(STUCK)
+            && !run.is_stuck()
+        {
+            let why = format!("step {} says '{why}', and something will", recorded.seq);
+            return Err((Invariant::Progress, why));
+        }
         let (again, commands) = run.handle_again(&recorded);
         let json = serde_json::to_vec(&again).map_err(|error| wrong(error.to_string()))?;
         if json != line {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dormouse_coordinator::CoordinatorError;
 use dormouse_model::{Event, Step};
+use dormouse_units::{Attempt, CheckpointSeq, TaskId};
 use tokio::time::Instant;
 
 use super::Played;
@@ -239,7 +240,10 @@ impl<'a> Player<'a> {
                 0 => std::fs::remove_file(&file)?,
                 1 => std::fs::write(&file, &bytes[..bytes.len() / 2])?,
                 2 => std::fs::write(&file, vec![0; bytes.len()])?,
-                _ => {}
+                _ => continue,
+            }
+            if let Some((task, number, attempt)) = stored_checkpoint(&file) {
+                self.stage.with_oracle(|oracle| oracle.checkpoint_torn(task, number, attempt));
             }
         }
         Ok(())
@@ -409,6 +413,14 @@ impl<'a> Player<'a> {
 /// Whether a fault has the disk refuse what a coordinator can't go on without.
 fn is_of_disk(planned: &crate::faults::PlannedFault) -> bool {
     matches!(planned.fault, Fault::LogFull { .. } | Fault::LogError { .. })
+}
+
+/// The checkpoint that is in a file of the coordinator's store: `TASK/NUMBER.ATTEMPT`.
+fn stored_checkpoint(file: &Path) -> Option<(TaskId, CheckpointSeq, Attempt)> {
+    let task = file.parent()?.file_name()?.to_str()?.parse().ok()?;
+    let (number, attempt) = file.file_name()?.to_str()?.split_once('.')?;
+    let (number, attempt) = (number.parse().ok()?, attempt.parse().ok()?);
+    Some((TaskId::new(task), CheckpointSeq::new(number), Attempt::new(attempt)))
 }
 
 /// Waits for the end of the coordinator, for ever where there is none.

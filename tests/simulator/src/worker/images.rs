@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    ops::RangeInclusive,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -123,26 +124,22 @@ impl<U: Uplink> Images<U> {
         let of_task = store.images.entry(task).or_default();
         let number = of_task.keys().next_back().map_or(1, |newest| newest + 1);
         let image = Image { task, attempt, number: CheckpointSeq::new(number), done };
-        let bytes = encode(&image, &self.key);
+        let mut bytes = encode(&image, &self.key);
+        let rot = store.rot;
+        if store.chance.happens(rot) {
+            // What is sent to the coordinator is read before.
+            tracing::debug!(%task, number, "a checkpoint here is damaged");
+            bytes.pop();
+        }
         store.insert(self.shared(), task, number, bytes);
         Ok(image)
     }
 
     /// The newest sound checkpoint of a task here.
     pub(super) fn newest(&self, task: TaskId) -> Option<Image> {
-        let mut store = self.store();
-        let of_task = store.images.get(&task)?.clone();
-        for (number, bytes) in of_task.into_iter().rev() {
-            let (rot, chance) = (store.rot, &mut store.chance);
-            if chance.happens(rot) {
-                self.shared().witness().damaged(task, CheckpointSeq::new(number));
-                continue;
-            }
-            if let Some(image) = decode(&bytes, &self.key) {
-                return Some(image);
-            }
-        }
-        None
+        let store = self.store();
+        let of_task = store.images.get(&task)?;
+        of_task.values().rev().find_map(|bytes| decode(bytes, &self.key))
     }
 
     /// Sends a checkpoint to the coordinator, again and again while that is away; the bytes that it has.
@@ -188,14 +185,14 @@ impl<U: Uplink> Images<U> {
         }
         let oldest = from.checkpoint.saturating_sub(OLDER).max(1);
         for number in (oldest..=from.checkpoint).rev() {
-            match self.fetch(task, number, from.attempt).await {
+            // The newest is that of the attempt that the log has; one before it may be of an attempt before that.
+            let first = if number == from.checkpoint { from.attempt } else { 1 };
+            match self.fetch(task, number, first..=from.attempt).await {
                 Ok(bytes) => {
                     self.store().insert(self.shared(), task, number, bytes);
                     return Ok(());
                 }
-                Err(FetchError::Absent) => {
-                    self.shared().witness().damaged(task, CheckpointSeq::new(number));
-                }
+                Err(FetchError::Absent) => {}
                 Err(FetchError::Other(why)) => return Err(format!("checkpoint {number}: {why}")),
             }
         }
@@ -227,9 +224,10 @@ impl<U: Uplink> Images<U> {
         &self,
         task: TaskId,
         checkpoint: u32,
-        attempt: u32,
+        attempts: RangeInclusive<u32>,
     ) -> Result<Vec<u8>, FetchError> {
-        let wanted = CheckpointRef { run: self.run.clone(), task: task.get(), checkpoint, attempt };
+        let (run, attempt) = (self.run.clone(), *attempts.end());
+        let wanted = CheckpointRef { run, task: task.get(), checkpoint, attempt };
         let mut pauses = Pauses::default();
         loop {
             let life = self.shared().life();
@@ -243,7 +241,7 @@ impl<U: Uplink> Images<U> {
                     let is_it = |image: &Image| {
                         image.task == task
                             && image.number.get() == checkpoint
-                            && image.attempt.get() == attempt
+                            && attempts.contains(&image.attempt.get())
                     };
                     return match image.as_ref().is_some_and(is_it) {
                         true => Ok(bytes),

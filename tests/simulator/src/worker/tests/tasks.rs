@@ -116,7 +116,7 @@ async fn a_task_that_is_stopped_goes_on_from_its_checkpoint_on_another_vm() {
     let left = Duration::from_micros(u64::from(1_000_000 - was.done_ppm));
     assert_about(at - began, left);
     let restored = coordinator.deeds().into_iter().find_map(|deed| match deed {
-        Deed::Restored { task, attempt, image } => Some((task, attempt, image)),
+        Deed::Restored { task, attempt, image: Some(image) } => Some((task, attempt, image)),
         _ => None,
     });
     let (task, attempt, image) = restored.expect("it was restored");

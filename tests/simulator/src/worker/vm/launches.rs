@@ -132,7 +132,7 @@ impl<U: Uplink> Owner<U> {
         self.host.shared.process_began(key);
         self.host.witness().began(self.host.whose(), vm_id(self.id), key.0, key.1, from);
         // A job that is moved goes on within its attempt, of which the log says nothing.
-        if let Some(image) = image.filter(|_| !moving) {
+        if from.is_some() && !moving {
             self.host.witness().restored(key.0, key.1, image);
         }
         let Some(attempt) = self.attempt(key) else { return };
