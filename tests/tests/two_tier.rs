@@ -164,7 +164,6 @@ fn options_that_it_does_not_have_are_refused() {
         ("measy/two-tier", ["--jobs", "5"]),
         ("measy/two-tier", ["--shard", "1/2"]),
         ("measy/figure-6", ["--usages", "50"]),
-        ("measy/two-tier", ["--seeds", "5"]),
         ("burst-hads", ["--two-tier", "x.json"]),
         ("measy/two-tier", ["--usages", "0"]),
     ] {
