@@ -75,6 +75,7 @@ impl Beginning {
             requests,
             door: restored.door,
             answers: restored.answers,
+            parted: restored.parted,
             journal: service.journal.clone(),
             vitals,
             span,

@@ -100,6 +100,8 @@ pub(crate) struct ConductorState {
     door: Door,
     inbox: Inbox,
     answers: Answers,
+    /// Reports whose accounts the log has already.
+    parted: BTreeSet<(HostId, u64)>,
     roster: Roster,
     batch: Batch,
     /// What the batch under way has for each host.
@@ -479,6 +481,7 @@ impl Actor for Conductor {
             door: args.door,
             inbox: Inbox::default(),
             answers: args.answers,
+            parted: args.parted,
             roster: Roster::default(),
             batch: Batch::default(),
             outgoing: BTreeMap::new(),

@@ -1,6 +1,6 @@
 //! A run that is to go on after its coordinator was killed: rebuilt from its log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use dormouse_analysis::{Evidence, LiveFacts};
@@ -34,6 +34,8 @@ pub(crate) struct Restored {
     pub(crate) hosts: Vec<RestoredHost>,
     /// The commands that the hosts have not answered by the log's end.
     pub(crate) answers: Answers,
+    /// Reports that a crash parted from their accounts, which the log has: their hosts and numbers.
+    pub(crate) parted: BTreeSet<(HostId, u64)>,
     pub(crate) begun: bool,
     pub(crate) last: Time,
     /// What its clock last showed beside the wall clock.
@@ -63,6 +65,7 @@ impl Restored {
             answer_seed,
             hosts: Vec::new(),
             answers: Answers::default(),
+            parted: BTreeSet::new(),
             begun: false,
             last: Time::ZERO,
             anchor: None,
@@ -109,13 +112,8 @@ pub(crate) fn restore(
     let (mut begun, mut last, mut anchor) = (false, Time::ZERO, None);
     let mut answers = Answers::default();
     let mut faults_asked = 0;
-    let parted = parted_account(path)?;
-    let mut good_bytes = log.good_bytes();
+    let mut parted = BTreeSet::new();
     while let Some(step) = log.next_step::<Step>()? {
-        if parted == Some(log.line()) {
-            break;
-        }
-        good_bytes = log.good_bytes();
         if let Some(why) = run.failure() {
             return Err(CoordinatorError::Scheduler { why: why.to_owned() });
         }
@@ -186,9 +184,12 @@ pub(crate) fn restore(
             }
             // An account is a line of its own, before the report that it came with.
             Event::Machine {
-                report: Report::Ledger { .. } | Report::JobAccount { .. }, ..
-            } => {}
+                host,
+                number,
+                report: Report::Ledger { .. } | Report::JobAccount { .. },
+            } => drop(parted.insert((*host, *number))),
             Event::Machine { host, number, report, .. } => {
+                parted.remove(&(*host, *number));
                 // Where an attempt began is not in the log.
                 answers.heard(*host, report, None);
                 if let Some(host) = hosts.get_mut(host) {
@@ -233,7 +234,7 @@ pub(crate) fn restore(
     if let Some(why) = run.failure() {
         return Err(CoordinatorError::Scheduler { why: why.to_owned() });
     }
-    let hosts = hosts.into_values().collect();
+    let (hosts, good_bytes) = (hosts.into_values().collect(), log.good_bytes());
     Ok(Restored {
         run_name,
         run,
@@ -243,6 +244,7 @@ pub(crate) fn restore(
         answer_seed,
         hosts,
         answers,
+        parted,
         begun,
         last,
         anchor,
@@ -251,21 +253,6 @@ pub(crate) fn restore(
         followers,
         good_bytes,
     })
-}
-
-/// The line of an account that ends the log, parted by a crash from the report that it came with: its worker says
-/// both again.
-fn parted_account(path: &Path) -> Result<Option<u64>, CoordinatorError> {
-    let mut log = LogReader::open(path)?;
-    let mut last = None;
-    while let Some(step) = log.next_step::<Step>()? {
-        let is_account = matches!(
-            step.event,
-            Event::Machine { report: Report::Ledger { .. } | Report::JobAccount { .. }, .. }
-        );
-        last = is_account.then_some(log.line());
-    }
-    Ok(last)
 }
 
 /// The live part of a log's header, if the rest is this run's header.

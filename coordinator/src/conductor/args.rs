@@ -73,6 +73,8 @@ pub(crate) struct ConductorArgs {
     pub(crate) door: Door,
     /// The commands that the hosts have been sent and not answered.
     pub(crate) answers: Answers,
+    /// Reports that a crash parted from their accounts, which the log has: their hosts and numbers.
+    pub(crate) parted: BTreeSet<(HostId, u64)>,
     pub(crate) journal: ActorRef<JournalMsg>,
     pub(crate) vitals: Vitals,
     /// The run, for whoever traces it.

@@ -62,7 +62,9 @@ impl ConductorState {
             Some(Report::Ledger { own, .. }) => own.clone(),
             _ => None,
         };
+        let is_in_log = self.parted.remove(&(host, number));
         if let Some(report) = ledger
+            && !is_in_log
             && self.is_believable(host, &report)
         {
             self.feed(due, Event::Machine { host, number, report });

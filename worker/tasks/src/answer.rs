@@ -214,11 +214,9 @@ mod tests {
 
     #[test]
     fn an_answer_can_be_reckoned_without_the_work() {
-        for line in
-            ["ep --class S", "is", "cg", "mg", "ft", "sp", "ed --id 7", "vector --memory 3MB"]
-        {
+        for line in ["ep --class S", "is", "mg", "ft", "sp", "ed --id 7", "vector --memory 3MB"] {
             let given = words(&format!("{line} --nonce {NONCE}"));
-            let reckoned = reckoned(&given, 3).unwrap();
+            let reckoned = reckoned(&given, 3).expect(line);
             assert_eq!(judged(line, &reckoned), Verdict::Right, "{line}");
             let of_another = answer(&format!("{line} --work 3"), NONCE + 1);
             assert_ne!(reckoned.digest, of_another.digest, "{line}");
