@@ -8,6 +8,7 @@ use dormouse_proto::v1;
 use dormouse_units::{Attempt, CheckpointSeq, TaskId};
 
 use crate::invariant::Invariant;
+use crate::plan::Plan;
 use crate::stage::LogChange;
 use crate::witness::{Deed, Witness};
 
@@ -48,17 +49,16 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// The oracle of a run that `make` makes, whose machines tell this witness what they do; `has_liar`:
-    /// a worker lies.
+    /// The oracle of a run of this plan that `make` makes, whose machines tell this witness what they do.
     #[must_use]
-    pub fn new(make: MakeRun, witness: Witness, has_liar: bool) -> Self {
+    pub fn new(make: MakeRun, witness: Witness, plan: &Plan) -> Self {
         Self {
             witness,
             log: LogFold::new(make),
             commands: Commands::default(),
-            acknowledged: Acknowledged::default(),
+            acknowledged: Acknowledged::new(plan.miscounting()),
             attempts: Attempts::default(),
-            checkpoints: Checkpoints::new(has_liar),
+            checkpoints: Checkpoints::new(plan.has_liar()),
             verified: Verified::default(),
         }
     }
