@@ -333,7 +333,7 @@ pub const FAULTS: &[FaultKind] = &[
     FaultKind {
         name: "power-cut",
         rate: 0.8,
-        what: "unsynced bytes of the log and late checkpoints are torn or gone, garbage at the log's end",
+        what: "unsynced bytes of the log and late checkpoints are torn or gone, zeros or garbage at the log's end, an earlier seal",
         threatens: &[DurableFirst, LogGrows, Acknowledged, NewestCheckpoint, FinishedOnce],
         draw: |d| Fault::PowerCut {
             point: any_point(d),

@@ -1,5 +1,6 @@
 //! The oracle: looks at every durable step, every message that leaves and every deed of a machine.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -52,15 +53,20 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// The oracle of a run that `make` makes, whose machines tell this witness what they do; `has_liar`:
-    /// a worker lies.
+    /// The oracle of a run that `make` makes, whose machines tell this witness what they do; `has_liar`: a worker
+    /// lies, and those of these names lie about the numbers of their reports.
     #[must_use]
-    pub fn new(make: MakeRun, witness: Witness, has_liar: bool) -> Self {
+    pub fn new(
+        make: MakeRun,
+        witness: Witness,
+        has_liar: bool,
+        miscounting: BTreeSet<String>,
+    ) -> Self {
         Self {
             witness,
             log: LogFold::new(make),
             commands: Commands::default(),
-            acknowledged: Acknowledged::default(),
+            acknowledged: Acknowledged::new(miscounting),
             attempts: Attempts::default(),
             checkpoints: Checkpoints::new(has_liar),
             verified: Verified::default(),

@@ -1,6 +1,6 @@
 //! A plan: all that a simulated run is made of, drawn from one seed and kept as data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dormouse_model::{CheckpointConfig, Setup, Submission};
@@ -150,6 +150,13 @@ impl Plan {
         self.workers.iter().any(|it| it.worker.honesty != Honesty::Honest)
     }
 
+    /// The names of the workers that lie about the numbers of their reports.
+    #[must_use]
+    pub fn miscounting(&self) -> BTreeSet<String> {
+        let miscounts = |it: &&PlannedWorker| matches!(it.worker.honesty, Honesty::Miscounts(_));
+        self.workers.iter().filter(miscounts).map(|it| it.worker.name.clone()).collect()
+    }
+
     /// Whether tasks or jobs are checkpointed.
     #[must_use]
     pub fn needs_criu(&self) -> bool {
@@ -257,7 +264,7 @@ fn faults(seed: u64, workers: usize, rates: &Rates) -> Vec<PlannedFault> {
     }
     faults.sort_by_key(|it| it.at);
     // All workers gone for good is the end of a run, and of what can be seen in it.
-    let mut gone = std::collections::BTreeSet::new();
+    let mut gone = BTreeSet::new();
     faults.retain(|it| match it.fault {
         Fault::WorkerKill { worker, down: None, .. } => {
             gone.len() + 1 < workers && gone.insert(worker)

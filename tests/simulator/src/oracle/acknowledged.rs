@@ -22,11 +22,17 @@ pub(super) struct Acknowledged {
     /// Hosts that are lost, or not believed: nothing that they say has to be in the log any more.
     silenced: BTreeSet<HostId>,
     in_log: BTreeMap<HostId, BTreeSet<u64>>,
+    /// Workers that lie about the numbers of their reports: nobody can say which one was acknowledged.
+    miscounting: BTreeSet<String>,
     /// Up to which report of a life it was looked at.
     looked_at: BTreeMap<Life, u64>,
 }
 
 impl Acknowledged {
+    pub(super) fn new(miscounting: BTreeSet<String>) -> Self {
+        Self { miscounting, ..Self::default() }
+    }
+
     pub(super) fn log_begins_anew(&mut self) {
         self.hosts.clear();
         self.in_log.clear();
@@ -74,7 +80,8 @@ impl Acknowledged {
         let life = (to.worker.clone(), to.incarnation);
         let Some(host) = self.hosts.get(&life) else { return Ok(()) };
         let looked_at = self.looked_at.entry(life.clone()).or_default();
-        if ack <= *looked_at || self.silenced.contains(host) {
+        let is_counted = !self.miscounting.contains(&to.worker);
+        if ack <= *looked_at || self.silenced.contains(host) || !is_counted {
             return Ok(());
         }
         let said = self.said.get(&life).map_or(&[][..], Vec::as_slice);
