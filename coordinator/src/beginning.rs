@@ -1,4 +1,4 @@
-//! What a coordinator begins with: a new run, or one whose log it goes on with.
+//! The beginning of a coordinator: a new run, or one whose log it goes on with.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ use crate::vitals::Vitals;
 use crate::world::World;
 use crate::{CoordinatorError, SPANS};
 
-/// What a run begins with: nothing, or what its log holds.
+/// The state that a run begins with: an empty one, or the one that its log holds.
 #[derive(Debug)]
 pub(crate) struct Beginning {
     pub(crate) plan: Plan,

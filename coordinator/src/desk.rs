@@ -1,4 +1,4 @@
-//! What serves workers, whoever brought them: sessions over connections, checkpoints that come and go.
+//! The desk, which serves workers, whoever brought them: sessions over connections, checkpoints that come and go.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,15 +33,15 @@ use crate::world::Chance;
 const WINDOW: usize = 64;
 /// Messages to a worker that may wait for it to read.
 const OUTBOUND: usize = 64;
-/// How long a session may take until its Hello.
+/// The longest that a session may take until its Hello.
 const HELLO: Duration = Duration::from_secs(5);
 /// The longest name of a worker: it goes into the log with every life.
 const LONGEST_NAME: usize = 255;
-/// How long a new worker waits for the conductor before it is told to come again.
+/// The longest that a new worker waits for the conductor before it is told to come again.
 const ANSWER: Duration = Duration::from_secs(10);
 const THINKS: &str = "the scheduler is thinking: come again";
 
-/// Where workers are served: the gRPC server hands on what comes over its connections, and so does whoever brings
+/// The desk that serves workers: the gRPC server hands on what comes over its connections, and so does whoever brings
 /// workers of the same process.
 #[derive(Debug)]
 pub struct Desk {
@@ -101,7 +101,7 @@ impl Desk {
     ///
     /// # Errors
     ///
-    /// It is not welcome: for good, or for now.
+    /// The worker is not welcome: for good, or for now.
     pub async fn session<S>(&self, life: &WorkerLife, inbound: S) -> Result<Outbound, Status>
     where
         S: Stream<Item = Result<v1::FromWorker, Status>> + Send + Unpin + 'static,
@@ -189,7 +189,7 @@ impl Desk {
     ///
     /// # Errors
     ///
-    /// It is none that this worker may store now, it does not come in time or whole, or there is no room.
+    /// The checkpoint is none that this worker may store now, it does not come in time or whole, or there is no room.
     pub async fn put_checkpoint<S>(
         &self,
         life: &WorkerLife,
@@ -224,7 +224,7 @@ impl Desk {
     ///
     /// # Errors
     ///
-    /// It may not have it, or it is not here.
+    /// The worker may not have the checkpoint, or it is not here.
     pub async fn get_checkpoint(
         &self,
         life: &WorkerLife,
@@ -295,7 +295,7 @@ impl Desk {
     ///
     /// # Errors
     ///
-    /// It is none of this run, or lost to it.
+    /// The worker's life is none of this run, or lost to it.
     pub(crate) fn host(&self, life: &WorkerLife) -> Result<HostId, Status> {
         let host = Some(life).filter(|life| life.run == self.run);
         host.and_then(|life| self.lives.host(&life.worker, life.incarnation)).ok_or_else(|| {
@@ -344,7 +344,7 @@ pub(crate) fn refused(why: String) -> Status {
     Status::permission_denied(why)
 }
 
-/// What a worker says first, what it acknowledges, and the version of the protocol that is spoken.
+/// The Hello that a worker says first, the report of its own that it acknowledges, and the version of the protocol.
 pub(crate) fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64, u32), Status> {
     let Some(v1::FromWorker { ack, body: Some(v1::from_worker::Body::Hello(hello)) }) = first
     else {

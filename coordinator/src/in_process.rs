@@ -42,7 +42,7 @@ impl LiveRun {
 }
 
 impl InProcess {
-    /// Where its workers are served.
+    /// The desk at which its workers are served.
     #[must_use]
     pub fn desk(&self) -> Arc<Desk> {
         Arc::clone(&self.desk)
@@ -52,7 +52,7 @@ impl InProcess {
     ///
     /// # Errors
     ///
-    /// It broke, or was paused: see [`CoordinatorError`].
+    /// The run broke, or was paused: see [`CoordinatorError`].
     pub async fn ended(&mut self) -> Result<Conducted, CoordinatorError> {
         let Self { service, desk, stops, workers_stay, log } = self;
         let last = service.outcome(desk, stops.clone(), *workers_stay).await?;

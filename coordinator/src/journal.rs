@@ -89,7 +89,7 @@ pub(crate) struct JournalArgs {
     pub(crate) durable: watch::Sender<u64>,
     pub(crate) punctuality: Arc<Punctuality>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
-    /// Where it writes.
+    /// The threads on which the journal writes.
     pub(crate) threads: Threads,
     /// The run, for whoever traces it.
     pub(crate) span: Span,

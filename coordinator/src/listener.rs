@@ -1,4 +1,4 @@
-//! Where connections come from: TCP, or a network that a test simulates.
+//! The source of connections: TCP, or a network that a test simulates.
 
 use std::{fmt, io, net::SocketAddr, pin::Pin};
 

@@ -258,7 +258,7 @@ impl LiveRun {
         self.bind().await?.conduct().await
     }
 
-    /// What its user may want of it before its time.
+    /// The requests by which its user ends the run before its time.
     pub(crate) fn stops(&self) -> Stops {
         Stops { cancel: self.cancel.clone(), pause: self.pause.clone() }
     }

@@ -50,7 +50,7 @@ pub(crate) struct Restored {
 }
 
 impl Restored {
-    /// What a run begins with that has no log.
+    /// The state of a run that has no log.
     pub(crate) fn nothing(
         (run, evidence, answer_seed): (Run, Evidence, u64),
         followers: Followers,

@@ -1,4 +1,4 @@
-//! What the user of a run wants of it before its time.
+//! Requests of the user of a run to end it before its time: to cancel or to pause it.
 
 use ractor::ActorRef;
 use tokio_util::sync::CancellationToken;

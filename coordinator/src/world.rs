@@ -1,4 +1,4 @@
-//! What a coordinator has of the world: its disk, its wall clock, threads for what blocks, and chance.
+//! The world as a coordinator sees it: its disk, its wall clock, threads for what blocks, and chance.
 //!
 //! A simulation has others in their place, so that the same code runs under it, in one thread and with the
 //! time of its runtime (`tokio::time`), and the same seed gives the same run.
@@ -26,9 +26,9 @@ pub struct World {
     pub disk: Arc<dyn Disk>,
     /// The wall clock.
     pub wall: WallClock,
-    /// Where work that blocks is done.
+    /// The threads on which work that blocks is done.
     pub threads: Threads,
-    /// Where random numbers come from.
+    /// The source of random numbers.
     pub chance: Chance,
 }
 
@@ -75,12 +75,12 @@ pub enum WallClock {
     Running {
         /// The instant from which on it goes.
         since: Instant,
-        /// What it showed then, microseconds since 1970; whoever changes that sets the clock.
+        /// The time that it showed then, microseconds since 1970; whoever changes that sets the clock.
         from: Arc<AtomicU64>,
     },
 }
 
-/// Where work that blocks is done.
+/// The threads on which work that blocks is done.
 #[derive(Clone, Debug)]
 pub enum Threads {
     /// On threads of the runtime.
@@ -98,7 +98,7 @@ pub enum Chance {
     Stream {
         /// The seed of the stream.
         seed: u64,
-        /// How many numbers were drawn from it.
+        /// The number of draws from it.
         drawn: Arc<AtomicU64>,
     },
 }
@@ -171,7 +171,7 @@ impl Threads {
     ///
     /// # Errors
     ///
-    /// It panicked, or the runtime ends.
+    /// The work panicked, or the runtime ends.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

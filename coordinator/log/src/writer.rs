@@ -28,7 +28,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(10);
 pub struct LogWriter {
     path: PathBuf,
     file: Box<dyn LogFile>,
-    /// What the system has not been given yet.
+    /// Bytes that the system has not been given yet.
     waiting: Vec<u8>,
     chain: Chain,
     sealing: Sealing,

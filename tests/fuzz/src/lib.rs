@@ -1,4 +1,4 @@
-//! What the fuzz targets do with their input, a function each. The suite replays the committed corpora through the
+//! The fuzz targets, a function each, which is given the input. The suite replays the committed corpora through the
 //! same functions (`tests/tests/corpora.rs`, which takes this file in as a module).
 
 mod artifact;

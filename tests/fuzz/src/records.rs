@@ -96,7 +96,7 @@ pub(crate) fn acts(bytes: &[u8]) {
     }
 }
 
-/// How many VMs can be had, over time.
+/// Records of the number of VMs that can be had, over time.
 pub(crate) fn availability(bytes: &[u8]) {
     let _ = Availability::is_trace(bytes);
     let Some(source) = source(bytes) else { return };

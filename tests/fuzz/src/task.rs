@@ -1,4 +1,4 @@
-//! What tasks leave, which anybody's program may have written.
+//! Files that tasks leave, which anybody's program may have written.
 
 use dormouse_tasks::answer::{check, check_job};
 use dormouse_tasks::cli::check_remote;

@@ -1,4 +1,4 @@
-//! What a round can be.
+//! The kinds of rounds.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// What is counted within a round of it.
+    /// The cases that are counted within a round of it.
     pub(super) const fn cases(self) -> &'static str {
         match self {
             Self::Storms => "storms",
@@ -54,7 +54,7 @@ impl Kind {
         }
     }
 
-    /// How long a round may take: several times what it takes on a machine that is busy.
+    /// The longest that a round may take: several times what it takes on a machine that is busy.
     pub(super) const fn limit(self) -> Duration {
         Duration::from_secs(match self {
             Self::Storms => 900,
@@ -78,11 +78,11 @@ impl Kind {
         needed.into_iter().find(|program| !programs.has(program))
     }
 
-    /// What is run one after the other; each must end with status 0.
+    /// The commands of a round, one after the other; each must end with status 0.
     ///
     /// # Errors
     ///
-    /// What they begin with can't be written.
+    /// The files that they begin with can't be written.
     pub(super) fn commands(
         self,
         programs: &Programs,
@@ -140,7 +140,7 @@ impl Kind {
         Ok(())
     }
 
-    /// How many cases a round had, by what it printed and left; `None` where that does not say.
+    /// The number of cases that a round had, by what it printed and left; `None` where that does not say.
     pub(super) fn counted(self, folder: &Path, said: &str) -> Option<u64> {
         match self {
             Self::Storms => sum(said, " storms survived", |before| before.split(' ').next()),

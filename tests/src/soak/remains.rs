@@ -1,4 +1,4 @@
-//! What is left on the host that nobody looks after.
+//! Processes, folders and groups left on the host that nobody looks after.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,7 +35,7 @@ const GOES_WITHIN: Duration = Duration::from_secs(60);
 pub(super) struct Remains(BTreeSet<String>);
 
 impl Remains {
-    /// What there is now. Of processes those that run one of these programs and descend from none of `spared`;
+    /// All that there is now. Of processes those that run one of these programs and descend from none of `spared`;
     /// what other people's workers leave when they die is among the rest until the next worker starts.
     pub(super) fn look(programs: &Programs, spared: &[u32]) -> Self {
         let mut found: BTreeSet<_> = orphans(programs.folder(), &[]).into_iter().collect();
@@ -48,7 +48,7 @@ impl Remains {
         Self(found)
     }
 
-    /// What is still there a minute later that was not `before`: a worker may wait that long for a coordinator, and
+    /// All that is still there a minute later and was not `before`: a worker may wait that long for a coordinator, and
     /// its folder waits for the next worker.
     pub(super) fn after(
         programs: &Programs,

@@ -12,10 +12,10 @@ use nix::unistd::Pid;
 
 use super::{kind::Kind, programs::Programs};
 
-/// How often a program is asked whether it has ended.
+/// The time between two looks at whether a program has ended.
 const LOOKS: Duration = Duration::from_millis(50);
 
-/// What became of a round.
+/// The outcome of a round.
 #[derive(Debug)]
 pub(super) enum Fate {
     Survived,

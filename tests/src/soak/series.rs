@@ -15,7 +15,7 @@ use super::table::{self, Row};
 /// A soak to be done.
 #[derive(Debug)]
 pub struct Series {
-    /// What it runs.
+    /// The programs that it runs.
     pub programs: Programs,
     /// A folder of its own, which keeps those of rounds that failed.
     pub out: PathBuf,

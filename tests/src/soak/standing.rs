@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{programs::Programs, vitals::Vitals};
 use crate::{JOBS, jobs_experiment, workers_of};
 
-/// How long it may take to begin, and to end once it is closed: its jobs take seconds.
+/// The longest that the run may take to begin, and to end once it is closed: its jobs take seconds.
 const PATIENCE: Duration = Duration::from_secs(300);
 
 /// An open run of parallel jobs; it is killed with its soak, however that ends.
@@ -30,7 +30,7 @@ impl Standing {
     ///
     /// # Errors
     ///
-    /// It can't be started, or its log does not begin.
+    /// The run can't be started, or its log does not begin.
     pub(super) fn begin(programs: &Programs, folder: PathBuf) -> Result<Self, String> {
         let text = |error: std::io::Error| error.to_string();
         fs::create_dir_all(folder.join("tmp")).map_err(text)?;
@@ -98,7 +98,7 @@ impl Standing {
     ///
     /// # Errors
     ///
-    /// It is gone, or takes no job.
+    /// The run is gone, or takes no job.
     pub(super) fn goes_on(&mut self, round: u64) -> Result<&[Vitals], String> {
         self.is_up()?;
         self.submit(&format!("round-{round}"))?;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::kind::Kind;
 use super::round::Fate;
 
-/// What became of the rounds of a kind.
+/// The outcomes of the rounds of a kind.
 #[derive(Debug)]
 pub(super) struct Row {
     pub(super) kind: Kind,

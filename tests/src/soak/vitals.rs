@@ -1,4 +1,4 @@
-//! What a process holds, as the kernel says it.
+//! Memory, open files and threads of a process, as the kernel says them.
 
 use std::fmt;
 use std::fs;
@@ -27,7 +27,7 @@ impl Vitals {
         })
     }
 
-    /// What has grown since `first` by more than work under way explains: 16 open files, 8 threads, or memory
+    /// Figures that have grown since `first` by more than work under way explains: 16 open files, 8 threads, or memory
     /// that has doubled and is 32 MiB more.
     pub(super) fn grown_since(self, first: Self) -> Option<String> {
         let has_doubled = self.memory_kib > 2 * first.memory_kib;

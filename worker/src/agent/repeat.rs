@@ -32,7 +32,7 @@ impl Default for Pauses {
 }
 
 impl Pauses {
-    /// How long to wait this time: twice as long each time, up to some seconds.
+    /// The time to wait now: twice as long each time, up to some seconds.
     pub fn next_pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (2 * pause).min(LONGEST_PAUSE);

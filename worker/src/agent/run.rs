@@ -91,7 +91,7 @@ impl Default for Absences {
 }
 
 impl Absences {
-    /// How long to stay away after a life that lasted so long.
+    /// The time to stay away after a life that lasted so long.
     pub fn next_pause(&mut self, lived: Duration) -> Duration {
         let pause = if lived > LONGEST_PAUSE { FIRST_PAUSE } else { self.next };
         self.next = (2 * pause).min(LONGEST_PAUSE);

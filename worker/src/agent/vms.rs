@@ -59,7 +59,7 @@ enum Standing {
     },
 }
 
-/// What is said of something that is asked of a VM that is not there.
+/// The answer to something that is asked of a VM that is not there.
 #[must_use]
 pub fn without_vm(id: u32, asked: Ask) -> Option<Report> {
     let why = format!("there is no VM {id} on this worker");

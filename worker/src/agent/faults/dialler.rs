@@ -1,4 +1,4 @@
-//! What connections to the coordinator are made of: TCP, or a network that a test simulates.
+//! The network that carries connections to the coordinator: TCP, or a network that a test simulates.
 
 use std::{fmt, io, pin::Pin};
 

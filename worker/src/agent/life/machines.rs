@@ -1,4 +1,4 @@
-//! What a life commands: VMs, and the host that they are on.
+//! Machines that a life commands: VMs, and the host that they are on.
 
 use dormouse_proto::v1::{CreateVm, Fault, HostLoad, Program, Report};
 

@@ -70,7 +70,7 @@ pub enum Heard {
     },
     /// There was no connection for too long.
     Lost {
-        /// How long nothing was heard.
+        /// The time for which nothing was heard.
         after: Duration,
         /// Why the last attempt failed.
         why: String,

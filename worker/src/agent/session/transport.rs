@@ -56,7 +56,7 @@ pub trait Transport: Clone + Debug + Send + Sync + 'static {
 /// The coordinator of a real run, over TLS and gRPC.
 #[derive(Clone, Debug)]
 pub struct Remote {
-    /// Where it is, and how its connections are kept.
+    /// The coordinator's address, and how connections to it are kept.
     pub endpoint: Endpoint,
     /// The network between.
     pub network: Network,

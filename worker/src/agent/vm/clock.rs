@@ -17,7 +17,7 @@ fn now() -> Instant {
 /// When a command was decided on, and when it came.
 #[derive(Clone, Copy, Debug)]
 pub struct Asked {
-    /// When it came.
+    /// The instant at which it came.
     pub came: Instant,
     late: Duration,
     /// On the run's clock, if that was said.

@@ -282,7 +282,7 @@ impl Pace {
         })
     }
 
-    /// How long it takes from now until a job ends in the reference, as things are; `None` where it
+    /// The time from now until a job ends in the reference, as things are; `None` where it
     /// never does.
     pub fn ends_in(&mut self, key: Key, now: Instant) -> Option<Duration> {
         self.advance(now, |_| false);
@@ -292,7 +292,7 @@ impl Pace {
         Some(machine.ended(key)?.saturating_sub(now))
     }
 
-    /// What of its work a job has done by the time up to which the reference has gone on, in millionths;
+    /// The part of its work that a job has done by the time up to which the reference has gone on, in millionths;
     /// `None` where it is through, or not there.
     #[must_use]
     pub fn part_done(&self, key: Key) -> Option<u32> {
