@@ -19,7 +19,7 @@ use played::{Played, play};
 use scenario::{Action, Scenario};
 
 /// How many seeds there are, unless `TURMOIL_SEEDS` says so.
-const SEEDS: u64 = 32;
+const SEEDS: u64 = 12;
 
 #[test]
 fn runs_keep_their_promises_through_crashes_partitions_and_delays() {
