@@ -87,7 +87,7 @@ impl ClockState {
         let Some(at) = self.at else { return };
         let (generation, myself) = (self.generation, myself.clone());
         self.timer = Some(tokio::spawn(async move {
-            tokio::time::sleep_until(at.into()).await;
+            tokio::time::sleep_until(at).await;
             let _ = myself.cast(ClockMsg::Rang(generation));
         }));
     }

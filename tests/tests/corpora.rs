@@ -41,7 +41,7 @@ fn every_input_of_the_corpora_is_read_again() {
             }
         }
     }
-    assert_eq!(failed, [const { PathBuf::new() }; 0]);
+    assert!(failed.is_empty(), "{failed:?}");
 }
 
 #[test]

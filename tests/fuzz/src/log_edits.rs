@@ -103,7 +103,7 @@ fn edit_leaf(value: &mut Value, at: &mut usize, change: u8) -> bool {
             // A list may also lose its end, or have it twice.
             if *at == 0 && change >= 250 {
                 let last = list.last().cloned();
-                if change % 2 == 0 {
+                if change.is_multiple_of(2) {
                     list.extend(last);
                 } else {
                     list.truncate(list.len() - 1);

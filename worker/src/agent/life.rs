@@ -154,7 +154,7 @@ impl<M: Machines> Life<M> {
         let command = match commands::known(number, command) {
             Ok(command) => command,
             Err(unsupported) => {
-                self.machines.report(unsupported);
+                self.machines.report(*unsupported);
                 return Ok(());
             }
         };
@@ -172,7 +172,7 @@ impl<M: Machines> Life<M> {
             }
             Reading::Refused(said) => {
                 if let Some(said) = said {
-                    self.machines.report(said);
+                    self.machines.report(*said);
                 }
                 Ok(())
             }

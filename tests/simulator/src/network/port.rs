@@ -159,8 +159,8 @@ impl Port {
         };
         tokio::select! {
             biased;
-            () = connection.broken_for_worker() => return Err(unreachable("the connection broke")),
-            () = present.gone.cancelled() => return Err(unreachable("the coordinator is gone")),
+            () = connection.broken_for_worker() => Err(unreachable("the connection broke")),
+            () = present.gone.cancelled() => Err(unreachable("the coordinator is gone")),
             answer = serving => {
                 let answer = answer?;
                 tokio::select! {

@@ -63,12 +63,11 @@ impl Acknowledged {
             Event::Machine {
                 report: Report::Ledger { .. } | Report::JobAccount { .. }, ..
             } => {}
-            Event::Machine { host, number, .. } => {
-                if !self.in_log.entry(*host).or_default().insert(*number) {
-                    let why =
-                        format!("report {number} of {host} is there again at step {}", step.seq);
-                    return Err((Invariant::Acknowledged, why));
-                }
+            Event::Machine { host, number, .. }
+                if !self.in_log.entry(*host).or_default().insert(*number) =>
+            {
+                let why = format!("report {number} of {host} is there again at step {}", step.seq);
+                return Err((Invariant::Acknowledged, why));
             }
             _ => {}
         }

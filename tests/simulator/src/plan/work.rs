@@ -23,13 +23,16 @@ pub enum Scheduler {
     Jobs(Algorithm),
 }
 
+/// The tenants of a run: the work of each and its policy.
+type Policies = Vec<(Work, Box<dyn Policy>)>;
+
 impl Scheduler {
     /// The policies of a run of this setup.
     ///
     /// # Errors
     ///
     /// The scheduler can't plan the setup's bag.
-    pub fn policies(&self, setup: &Setup) -> Result<Vec<(Work, Box<dyn Policy>)>, PlanError> {
+    pub fn policies(&self, setup: &Setup) -> Result<Policies, PlanError> {
         let policy: Box<dyn Policy> = match self {
             Self::Bag(config) => {
                 build(config, &setup.catalogue, &setup.bag, &setup.checkpoint, setup.seed)?

@@ -290,7 +290,7 @@ impl<'a> Player<'a> {
         let until = |lasts: &Millis| self.stage.now_us() + lasts * 1_000;
         match fault {
             Fault::CoordinatorKill { point, down } => {
-                self.die(*point, Death { down: *down, power: None })
+                self.die(*point, Death { down: *down, power: None });
             }
             Fault::PowerCut { point, down, kept, garbage, tears_checkpoints } => {
                 let power = Some((*kept, *garbage, *tears_checkpoints));

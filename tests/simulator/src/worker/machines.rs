@@ -57,6 +57,7 @@ impl<U: Uplink> InMemory<U> {
 }
 
 impl<U: Uplink> Machines for InMemory<U> {
+    #[expect(clippy::manual_async_fn, reason = "the future holds nothing of the machines")]
     fn measure(
         &self,
         programs: Vec<Program>,
@@ -141,7 +142,7 @@ impl<U: Uplink> Machines for InMemory<U> {
     }
 
     async fn abandoned(&mut self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn clean_up(&mut self) {

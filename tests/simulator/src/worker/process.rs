@@ -311,7 +311,7 @@ async fn pass_on(
         let _ = relay.send(heard);
     }
     drop(relay);
-    pending().await
+    pending::<()>().await;
 }
 
 fn hello(plan: &WorkerPlan) -> Hello {

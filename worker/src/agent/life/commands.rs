@@ -20,18 +20,18 @@ pub(super) enum Reading {
     /// Have a fault.
     Fault(Fault),
     /// The command is not obeyed; what is said of that, if anything is.
-    Refused(Option<Report>),
+    Refused(Option<Box<Report>>),
 }
 
 /// The command in a message, if its kind is known here; else what is said of it.
 pub(super) fn known(
     number: u64,
     command: Command,
-) -> std::result::Result<command::Command, Report> {
+) -> std::result::Result<command::Command, Box<Report>> {
     command.command.ok_or_else(|| {
         let what = "this version of the worker does not know commands of its kind".to_owned();
         tracing::warn!(number, "a command is not obeyed: {what}");
-        report(report::Report::Unsupported(Unsupported { command: number, what }))
+        Box::new(report(report::Report::Unsupported(Unsupported { command: number, what })))
     })
 }
 
@@ -42,7 +42,7 @@ pub(super) fn known(
 pub(super) fn read(number: u64, command: command::Command) -> Result<Reading> {
     if let Err(why) = bounds::check(&command) {
         tracing::warn!(number, why, "a command is refused");
-        return Ok(Reading::Refused(refusal(&command, why)));
+        return Ok(Reading::Refused(refusal(&command, why).map(Box::new)));
     }
     let (vm, ask) = match command {
         command::Command::CreateVm(create) => return Ok(Reading::Create(Box::new(create))),

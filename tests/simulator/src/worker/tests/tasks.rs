@@ -44,7 +44,7 @@ fn stopped(report: &Report) -> Option<v1::TaskStopped> {
 
 fn taken(report: &Report) -> Option<v1::CheckpointTaken> {
     match report {
-        Report::CheckpointTaken(taken) => Some(taken.clone()),
+        Report::CheckpointTaken(taken) => Some(*taken),
         _ => None,
     }
 }
