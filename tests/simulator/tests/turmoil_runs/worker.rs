@@ -160,7 +160,7 @@ impl Machines for NoMachines {
     fn fault(&mut self, _: Fault) {}
 
     async fn abandoned(&mut self) {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     async fn clean_up(&mut self) {}
