@@ -14,26 +14,25 @@ use std::time::Duration;
 
 use dormouse_tests::{
     Job, UnderWay, checks_and_replays, dormouse, dormouse_says, events, jobs_experiment, live_turn,
-    nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for, wait_for_event,
-    wait_for_report, workers_of,
+    nothing_is_left_but, summary, text, traces, wait_for, wait_for_event, wait_for_report,
+    workers_of,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// Tasks of 300 s on one spot type, which hibernates for good at 250 s, after the first
-/// checkpoints (boot 30 s, due at a third of the work): about twenty seconds of real time.
+/// Tasks of 300 s on one spot type, which hibernates for good at 400 s, after the first
+/// checkpoints (boot 180 s, due at a third of the work): about half a minute of real time.
 const HIBERNATES: &str = r#"name = "hibernates"
 seed = 1
 [cloud]
 catalogue = "ec2-2020"
-boot = "30s"
 [[interruption]]
 model = "schedule"
-acts = [{ at = "250s", action = "hibernate", type = "c3.large" }]
+acts = [{ at = "400s", action = "hibernate", type = "c3.large" }]
 [workload]
 kind = "bag"
-deadline = "20m"
+deadline = "45m"
 [[workload.task]]
 name = "small"
 count = 8
@@ -54,7 +53,7 @@ fn experiment(folder: &Path, text: &str) -> PathBuf {
 
 #[test]
 fn tasks_of_a_hibernated_vm_go_on_elsewhere_from_their_checkpoints() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), HIBERNATES), folder.path().join("out"));
@@ -76,12 +75,11 @@ fn tasks_of_a_hibernated_vm_go_on_elsewhere_from_their_checkpoints() {
 
 #[test]
 fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     // What is gone on with runs on on-demand VMs mostly: a lost worker takes these away, too.
-    let later = HIBERNATES.replace("20m", "45m");
-    let text_of = format!("{later}[checkpoint]\noverhead = 0.1\non = \"all\"\n");
+    let text_of = format!("{HIBERNATES}[checkpoint]\noverhead = 0.1\non = \"all\"\n");
     let (file, out) = (experiment(folder.path(), &text_of), folder.path().join("out"));
     let (file, dir) = (file.to_str().unwrap(), out.to_str().unwrap());
     let end_with = |run: UnderWay, signal| {
@@ -145,12 +143,10 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
 fn a_coordinator_that_stood_still_finds_its_workers_again() {
     /// Four times as long as a worker is given without a word, unless the run says otherwise.
     const STOPPED: Duration = Duration::from_secs(20);
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
-    // With a near deadline the scheduler would do something about the time that it lost.
-    let text_of = HIBERNATES.replace("250s", "44m").replace("20m", "45m");
-    let text_of = format!("{text_of}lost-after = \"60s\"\n");
+    let text_of = format!("{}lost-after = \"60s\"\n", HIBERNATES.replace("400s", "44m"));
     let (file, out) = (experiment(folder.path(), &text_of), folder.path().join("out"));
     let run = UnderWay::live(&out, &file, &["--speedup", "30"]);
     wait_for_report(&out, "task-started", 0);
@@ -186,12 +182,12 @@ fn worker_apart(address: &str, secret: &Path, name: &str, root: &Path) -> Child 
 
 #[test]
 fn tasks_of_a_lost_worker_go_on_at_another_from_their_checkpoints() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     // Without the hibernation: all that goes wrong is the loss. The share of a core leaves room at
     // the other worker.
-    let text_of = format!("{}share = 0.15\n", HIBERNATES.replace("250s", "44m"));
+    let text_of = format!("{}share = 0.15\n", HIBERNATES.replace("400s", "44m"));
     let (file, out) = (experiment(folder.path(), &text_of), folder.path().join("out"));
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.0.0.1:{port}");
@@ -290,7 +286,7 @@ fn what_cannot_run_live_is_refused_with_the_reason() {
 
 #[test]
 fn a_run_that_checkpoints_is_refused_where_there_is_no_criu() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = experiment(folder.path(), HIBERNATES);
     let measy = folder.path().join("measy.toml");
@@ -423,7 +419,7 @@ fn a_quota_that_is_lifted_for_200_ms_is_not_faithful() {
 /// To a start in another PID namespace every process of a run here is nobody's.
 #[test]
 fn a_start_in_another_pid_namespace_leaves_a_live_run_alone() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), TWO_JOBS), folder.path().join("out"));
