@@ -1,5 +1,5 @@
-//! A coordinator whose workers are of the same process: without a server, and without threads where its world has
-//! none. Simulations run it, with the time of their runtime.
+//! A coordinator whose workers are of the same process: without a server, and without the threads that its world
+//! lacks. Simulations run it, with the time of their runtime.
 
 use std::sync::Arc;
 

@@ -23,8 +23,7 @@ pub fn has_header(path: &Path) -> bool {
     is_line && (serde_json::from_slice::<Value>(&first).is_ok() || sealed_lines(path) != Some(0))
 }
 
-/// The lines of a log that its folder's seal covers; `None`: there is no seal, or what a power cut left of it is
-/// none.
+/// The lines of a log that its folder's seal covers; `None`: there is no seal, or a power cut tore it.
 fn sealed_lines(path: &Path) -> Option<u64> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     Some(Seal::read(folder.unwrap_or(Path::new("."))).ok()??.log.lines)

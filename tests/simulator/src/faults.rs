@@ -8,7 +8,7 @@ use crate::invariant::Invariant::{self, *};
 /// Milliseconds of simulated real time.
 pub type Millis = u64;
 
-/// Where in its doings a coordinator is killed.
+/// The point in its doings at which a coordinator is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CrashPoint {
@@ -70,16 +70,16 @@ pub enum Hears {
 pub enum Fault {
     /// The coordinator's process is killed; what it has written is there.
     CoordinatorKill {
-        /// Where in its doings.
+        /// The point in its doings at which it dies.
         point: CrashPoint,
-        /// How long it is away.
+        /// The time until it is started again.
         down: Millis,
     },
     /// The coordinator's host loses its power; what it has not synced is torn or gone.
     PowerCut {
-        /// Where in its doings.
+        /// The point in its doings at which it dies.
         point: CrashPoint,
-        /// How long it is away.
+        /// The time until it is started again.
         down: Millis,
         /// The part of the unsynced writes that is there afterwards, in parts per million.
         kept: u32,
@@ -92,7 +92,7 @@ pub enum Fault {
     WorkerKill {
         /// The worker that is hit.
         worker: usize,
-        /// How long it is away; `None`: it never comes back.
+        /// The time until it is started again; `None`: it never comes back.
         down: Option<Millis>,
         /// Whether it can show the certificate of its former life.
         has_certificate: bool,

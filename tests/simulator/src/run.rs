@@ -23,7 +23,7 @@ mod workers;
 
 use player::Player;
 
-/// Where runs are played, and what is kept of them.
+/// A folder in which runs are played, one after the other, with what is kept of them.
 #[derive(Clone, Debug)]
 pub struct Playground {
     /// The folder in which runs have theirs.

@@ -86,7 +86,7 @@ pub enum Deed {
     },
 }
 
-/// Where simulated machines say what they do.
+/// The ear of the oracle: simulated machines tell it what they do.
 #[derive(Clone, Debug, Default)]
 pub struct Witness(Arc<Mutex<Vec<Deed>>>);
 

@@ -7,8 +7,7 @@ use crate::agent::{
     vm::{Ask, Asked},
 };
 
-/// The VMs of a life and their host: control groups and processes in a real one, and state in memory in
-/// the simulator.
+/// The VMs of a life and their host: really control groups and processes, in the simulator state in memory.
 pub trait Machines: Send {
     /// CPU time of one repetition of each of these programs here, in microseconds.
     fn measure(
