@@ -4,6 +4,7 @@ use dormouse_proto::v1::{
     CheckpointTaken, CreditBalance, Report, TaskFinished, TaskRef, TaskStopped, VmRef, VmTook,
     report,
 };
+use dormouse_tasks::result::TaskResult;
 use dormouse_units::Ppm;
 use dormouse_worker::agent::in_process::Ask;
 use serde::{Deserialize, Serialize};
@@ -165,11 +166,26 @@ impl Liar {
     }
 }
 
-/// The end of a task of which nothing has been computed.
+/// The end of a task of which nothing has been computed. Its answer is what `vector` leaves, but for the digest, which
+/// nobody guesses: whoever reckons it again sees that it is wrong.
 fn unworked(task: Option<TaskRef>, guess: u64) -> Report {
-    let result = format!("{{\"kind\":\"vector\",\"digest\":\"{guess:016x}\"}}");
-    let finished =
-        TaskFinished { task, verified: true, result: Some(result), ..TaskFinished::default() };
+    let answer = TaskResult {
+        kind: "vector".to_owned(),
+        class: None,
+        id: None,
+        memory_bytes: None,
+        verified: Some(true),
+        figures: Vec::new(),
+        repetitions: 1,
+        cpu_seconds: 1.0,
+        cpu_seconds_wanted: None,
+        rank_cpu_seconds: Vec::new(),
+        units: 1,
+        digest: Some(format!("{guess:016x}")),
+        blocks: Vec::new(),
+    };
+    let result = serde_json::to_string(&answer).ok();
+    let finished = TaskFinished { task, verified: true, result, ..TaskFinished::default() };
     Report { report: Some(report::Report::TaskFinished(finished)) }
 }
 
@@ -177,7 +193,7 @@ fn unworked(task: Option<TaskRef>, guess: u64) -> Report {
 fn wrong(mut report: Report) -> Report {
     if let Some(report::Report::TaskFinished(finished)) = &mut report.report
         && let Some(result) = &mut finished.result
-        && let Ok(mut answer) = serde_json::from_str::<dormouse_tasks::result::TaskResult>(result)
+        && let Ok(mut answer) = serde_json::from_str::<TaskResult>(result)
     {
         answer.digest = answer.digest.map(|digest| digest.chars().rev().collect());
         *result = serde_json::to_string(&answer).unwrap_or_default();
