@@ -19,6 +19,7 @@ use crate::witness::Witness;
 
 mod coordinator;
 mod player;
+mod unfinished;
 mod workers;
 
 use player::Player;
