@@ -263,7 +263,8 @@ impl SimulatedFile {
 
 impl Write for SimulatedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let verdict = self.disk.0.stage.writes(self.generation, bytes.len());
+        let many = bytes.len();
+        let verdict = self.disk.0.stage.writes(self.generation, format_args!("{many} bytes"));
         if verdict == Verdict::Dead {
             return Err(dead());
         }
@@ -323,7 +324,10 @@ impl LogFile for SimulatedFile {
     }
 
     fn set_len(&mut self, length: u64) -> io::Result<()> {
-        if !self.disk.0.stage.lives(self.generation) {
+        let verdict =
+            self.disk.0.stage.writes(self.generation, format_args!("up to byte {length}"));
+        // A file is cut whole or not at all.
+        if matches!(verdict, Verdict::Dead | Verdict::PartThenDie(_)) {
             return Err(dead());
         }
         if let Some(refusal) = self.refusal(false) {
