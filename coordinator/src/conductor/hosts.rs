@@ -321,6 +321,9 @@ impl ConductorState {
         }
         self.vms.retain(|&(on, _)| on != host);
         self.answers.forget(host);
+        if let Some(returning) = &mut self.returning {
+            returning.forget(host);
+        }
         match &mut self.returning {
             Some(returning) if joined => returning.is_lost(host, why),
             None if joined => self.feed_now(Event::HostLost { host, why, unheard: false }),

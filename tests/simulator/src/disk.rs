@@ -122,6 +122,12 @@ impl SimulatedDisk {
         self.inner().writes_before_error = None;
     }
 
+    /// Whether the disk refuses what it should not.
+    #[must_use]
+    pub fn is_broken(&self) -> bool {
+        self.inner().writes_before_error == Some(0)
+    }
+
     /// Whether the disk has refused something of its log to the coordinator of this generation.
     #[must_use]
     pub fn has_refused(&self, generation: u64) -> bool {
@@ -272,7 +278,8 @@ impl SimulatedFile {
 
 impl Write for SimulatedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let verdict = self.disk.0.stage.writes(self.generation, bytes.len());
+        let many = bytes.len();
+        let verdict = self.disk.0.stage.writes(self.generation, format_args!("{many} bytes"));
         if verdict == Verdict::Dead {
             return Err(dead());
         }
@@ -332,7 +339,10 @@ impl LogFile for SimulatedFile {
     }
 
     fn set_len(&mut self, length: u64) -> io::Result<()> {
-        if !self.disk.0.stage.lives(self.generation) {
+        let verdict =
+            self.disk.0.stage.writes(self.generation, format_args!("up to byte {length}"));
+        // A file is cut whole or not at all.
+        if matches!(verdict, Verdict::Dead | Verdict::PartThenDie(_)) {
             return Err(dead());
         }
         if let Some(refusal) = self.refusal(false) {

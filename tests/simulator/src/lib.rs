@@ -7,6 +7,7 @@
 
 pub mod campaign;
 pub mod cli;
+pub mod death;
 pub mod disk;
 pub mod draw;
 pub mod faults;

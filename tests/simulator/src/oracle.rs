@@ -168,6 +168,12 @@ impl Oracle {
         self.log.steps()
     }
 
+    /// The run that the durable log makes, once that has a header.
+    #[must_use]
+    pub const fn run(&self) -> Option<&Run> {
+        self.log.run()
+    }
+
     /// How many times a machine has restored an image.
     #[must_use]
     pub const fn restored(&self) -> u64 {

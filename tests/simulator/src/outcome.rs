@@ -62,3 +62,24 @@ pub struct Outcome {
     #[serde(skip)]
     pub trace: String,
 }
+
+impl Outcome {
+    /// The outcome of a seed of which nothing was played.
+    #[must_use]
+    pub const fn of_nothing(seed: u64) -> Self {
+        Self {
+            seed,
+            digest: String::new(),
+            lines: 0,
+            ending: Ending::Broken,
+            violation: None,
+            faults: BTreeMap::new(),
+            steps: 0,
+            coordinators: 0,
+            workers: 0,
+            restored: 0,
+            simulated_ms: 0,
+            trace: String::new(),
+        }
+    }
+}

@@ -19,6 +19,7 @@ use crate::witness::Witness;
 
 mod coordinator;
 mod player;
+mod unfinished;
 mod workers;
 
 use player::Player;
@@ -132,20 +133,7 @@ fn outcome(plan: &Plan, stage: &Stage, played: Played) -> Outcome {
 
 fn broken(plan: &Plan, what: String) -> Outcome {
     let violation = Violation { invariant: Invariant::NoFailure, at_us: 0, what };
-    Outcome {
-        seed: plan.seed,
-        digest: String::new(),
-        lines: 0,
-        ending: Ending::Broken,
-        violation: Some(violation),
-        faults: Default::default(),
-        steps: 0,
-        coordinators: 0,
-        workers: 0,
-        restored: 0,
-        simulated_ms: 0,
-        trace: String::new(),
-    }
+    Outcome { violation: Some(violation), ..Outcome::of_nothing(plan.seed) }
 }
 
 /// A panic's message.

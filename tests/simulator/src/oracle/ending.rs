@@ -141,7 +141,9 @@ pub fn ending(facts: &EndFacts, steps: &[Step]) -> Result<(), Broken> {
     });
     match over {
         None => {
-            return broken("its coordinator ended, and its log does not say that it is over".into());
+            return broken(
+                "its coordinator ended, and its log does not say that it is over".into(),
+            );
         }
         Some(true) => return Ok(()),
         Some(false) => {}

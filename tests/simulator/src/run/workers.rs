@@ -27,14 +27,7 @@ pub(super) struct Slot {
 
 impl Slot {
     pub(super) fn new(planned: PlannedWorker, comes: Instant) -> Self {
-        Self {
-            planned,
-            process: None,
-            former: None,
-            comes: Some(comes),
-            started: 0,
-            was_killed: false,
-        }
+        Self { planned, process: None, former: None, comes: Some(comes), started: 0 }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -68,29 +61,26 @@ impl Slot {
         self.process = Some(SimulatedWorker::start(plan, port, former, witness.clone()));
     }
 
-    /// Kills the process; the next comes after a while, if any does.
+    /// Kills the process, if there is one; the next comes after a while, if any does. Whether there was one.
     pub(super) fn kill(
         &mut self,
         network: &Network,
         down: Option<Duration>,
         has_certificate: bool,
-    ) {
-        if let Some(process) = self.process.take() {
-            self.former = process.life().or(self.former.take());
-            process.kill();
-            network.closed(self.name());
-        }
-        if !has_certificate {
-            self.former = None;
-        }
+    ) -> bool {
+        let Some(process) = self.process.take() else { return false };
+        self.former = process.life().or(self.former.take()).filter(|_| has_certificate);
+        process.kill();
+        network.closed(self.name());
         self.comes = down.map(|down| Instant::now() + down);
+        true
     }
 
-    /// Has the process stand still for so long.
-    pub(super) fn pause(&self, lasts: Duration) {
-        if let Some(process) = &self.process {
-            process.pause(lasts);
-        }
+    /// Has the process stand still for so long, if there is one. Whether there is.
+    pub(super) fn pause(&self, lasts: Duration) -> bool {
+        let Some(process) = &self.process else { return false };
+        process.pause(lasts);
+        true
     }
 
     /// Sees whether its process has ended by itself: how, and what it left, if it has.
