@@ -37,6 +37,8 @@ struct Inner {
     store_full_until: u64,
     /// Writes that still go well before the disk refuses every one; `None`: it refuses none.
     writes_before_error: Option<u32>,
+    /// The generation of the last coordinator to which the disk has refused something of its log.
+    refused: Option<u64>,
 }
 
 /// What is known of the file of a log.
@@ -124,6 +126,12 @@ impl SimulatedDisk {
     #[must_use]
     pub fn is_broken(&self) -> bool {
         self.inner().writes_before_error == Some(0)
+    }
+
+    /// Whether the disk has refused something of its log to the coordinator of this generation.
+    #[must_use]
+    pub fn has_refused(&self, generation: u64) -> bool {
+        self.inner().refused == Some(generation)
     }
 
     /// The power is gone: a part of what was not synced is kept, in parts per million of its bytes; of what
@@ -251,13 +259,20 @@ impl SimulatedFile {
     fn refusal(&self, is_write: bool) -> Option<io::Error> {
         let now = self.disk.0.stage.now_us();
         let mut inner = self.disk.inner();
-        match &mut inner.writes_before_error {
-            Some(0) => return Some(io::Error::from_raw_os_error(libc::EIO)),
-            Some(more) if is_write => *more -= 1,
-            _ => {}
+        let refusal = match &mut inner.writes_before_error {
+            Some(0) => Some(io::Error::from_raw_os_error(libc::EIO)),
+            before_error => {
+                if let Some(more) = before_error.as_mut().filter(|_| is_write) {
+                    *more -= 1;
+                }
+                let is_full = is_write && inner.log_full_until > now;
+                is_full.then(|| io::ErrorKind::StorageFull.into())
+            }
+        };
+        if refusal.is_some() {
+            inner.refused = Some(self.generation);
         }
-        let is_full = is_write && inner.log_full_until > now;
-        is_full.then(|| io::ErrorKind::StorageFull.into())
+        refusal
     }
 }
 

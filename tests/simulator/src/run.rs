@@ -67,7 +67,7 @@ impl Playground {
                 Err(error) => panic!("a plan whose bag can't be planned: {error}"),
             });
             let witness = Witness::default();
-            let oracle = Oracle::new(make, witness.clone(), plan.has_liar(), plan.miscounting());
+            let oracle = Oracle::new(make, witness.clone(), plan.particulars());
             let stage =
                 Stage::new(Trace::new(self.lines, folder.path().display().to_string()), oracle);
             let player = Player::new(plan, stage.clone(), witness, folder.path());

@@ -515,14 +515,14 @@ impl<'a> Checker<'a> {
                 });
                 self.keep(task, Some(done));
             }
-            Report::Credits { vm, balance } => self.credits(vm, balance),
+            Report::Credits { vm, balance, as_of } => self.credits(vm, (balance, as_of)),
             _ => {}
         }
     }
 
-    fn credits(&mut self, vm: VmId, balance: Credits) {
+    fn credits(&mut self, vm: VmId, said: (Credits, Option<Time>)) {
         let (now, late) = (self.now, (self.lateness, self.bounds.held_up(self.now, self.lateness)));
-        self.on(vm, &ALIVE, "reports credits", |vm| vm.credit_error(now, balance, late));
+        self.on(vm, &ALIVE, "reports credits", |vm| vm.credit_error(now, said, late));
     }
 
     fn keep(&mut self, task: TaskId, done: Option<Ppm>) {

@@ -12,8 +12,9 @@ use crate::assignment::{Assignment, Vm};
 use crate::burst_allocation::burst_allocation;
 use crate::problem::{Allowances, Problem};
 use crate::{
-    BagSchedulerConfig, BagSchedulerName, BurstOn, CostScale, Fleet, KeepIdle, MigrateMoment, Plan,
-    PlanError, Policy, SpotLimitRule, StealIf, StealMoment, build, hads, ils, plan,
+    BagSchedulerConfig, BagSchedulerName, BurstOn, CostScale, Fleet, GivenUp, KeepIdle,
+    MigrateMoment, Plan, PlanError, Policy, SpotLimitRule, StealIf, StealMoment, build, hads, ils,
+    plan,
 };
 use dormouse_units::{Mode, Seats};
 
@@ -462,7 +463,45 @@ fn a_failing_task_is_retried_and_given_up() {
         let again = [start(0, 0, Mode::Burst, StartReason::Retried)];
         assert_eq!(fixture.tell(at, &failed), again);
     }
+    assert_eq!(fixture.scheduler.given_up(), None);
     assert_eq!(fixture.tell(15, &failed), [Decision::Terminate { vm, reason: None }]);
+    assert_eq!(fixture.scheduler.given_up(), Some(GivenUp::Work));
+}
+
+#[test]
+fn who_is_refused_too_often_says_that_launches_were_given_up() {
+    let (cloud, bag) = (cloud(2), tens(1, 2_000));
+    for name in [BagSchedulerName::Hads, BagSchedulerName::Fifo] {
+        let fleet = vec![Fleet { kind: "a".into(), market: Market::Spot, count: 1, bid: None }];
+        let config =
+            BagSchedulerConfig { max_retries: 1, fleet, ..BagSchedulerConfig::paper(name) };
+        let planned: &[(&str, Market, &[u32])] = match name {
+            BagSchedulerName::Fifo => &[],
+            _ => &[("a", Market::Spot, &[0])],
+        };
+        let mut fixture = Fixture::with(&config, &cloud, &bag, planned);
+        // Its VM is lost, and no other can be had.
+        let mut at = 20;
+        let mut decided = fixture.tell(at, &Notice::VmLost { vm: VmId::new(0) });
+        // Each launch is refused, and each wake-up comes when it was asked for.
+        for _ in 0..20 {
+            let Some(decision) = decided.pop() else { break };
+            match decision {
+                Decision::Launch { vm, .. } => {
+                    let why = "there is no room".to_owned();
+                    let refused = Notice::LaunchRefused { vm, why, unavailable: false };
+                    decided.extend(fixture.tell(at, &refused));
+                }
+                Decision::Wake { at: asked, token } => {
+                    assert_eq!(fixture.scheduler.given_up(), None, "{name:?} has yet to try");
+                    at = asked.as_micros() / 1_000_000;
+                    decided.extend(fixture.tell(at, &Notice::Wake { token }));
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(fixture.scheduler.given_up(), Some(GivenUp::Launches), "{name:?}");
+    }
 }
 
 #[test]

@@ -17,13 +17,16 @@ use super::workers::Slot;
 use crate::death::{Death, PowerLoss};
 use crate::disk::SimulatedDisk;
 use crate::draw::Draw;
-use crate::faults::{Fault, Millis, PlannedFault};
+use crate::faults::{Fault, Millis};
 use crate::invariant::Invariant;
 use crate::network::Network;
-use crate::oracle::{accounts, clock, leftovers::leftovers};
+use crate::oracle::{
+    EndFacts, HeldUp, WorkerEndFacts, accounts, clock, ending, leftovers::leftovers, worker_end,
+};
 use crate::plan::{Plan, Scheduler};
 use crate::stage::Stage;
 use crate::witness::Witness;
+use crate::worker::Leftovers;
 
 /// How often workers are looked after.
 const LOOK: Duration = Duration::from_millis(250);
@@ -31,6 +34,9 @@ const LOOK: Duration = Duration::from_millis(250);
 const CLEAN_UP: Duration = Duration::from_secs(60);
 /// Starts of coordinators in a row that may fail before nothing is expected any more.
 const FAILED_STARTS: u32 = 20;
+
+/// The longest pause of a worker between two attempts to reach its coordinator.
+const REDIAL: Duration = Duration::from_secs(1);
 
 /// The player of one plan.
 #[derive(Debug)]
@@ -55,6 +61,16 @@ pub(super) struct Player<'a> {
     over: Option<Instant>,
     /// What a run's clock may be ahead by, since its wall clock was set forward.
     ahead: Duration,
+    /// What kept workers from being heard.
+    held_up: HeldUp,
+    /// The coordinator that is there, or was there last.
+    generation: u64,
+    /// The coordinator that its user has paused.
+    paused: Option<u64>,
+    /// Whether its user has ended the run.
+    is_cancelled: bool,
+    /// The words with which coordinators ended that were not killed.
+    coordinator_ends: Vec<String>,
     played: Played,
 }
 
@@ -89,6 +105,11 @@ impl<'a> Player<'a> {
             next: 0,
             over: None,
             ahead: Duration::ZERO,
+            held_up: HeldUp::default(),
+            generation: 0,
+            paused: None,
+            is_cancelled: false,
+            coordinator_ends: Vec::new(),
             played: Played::default(),
         }
     }
@@ -135,10 +156,8 @@ impl<'a> Player<'a> {
         let now = Instant::now();
         self.stage.look();
         self.look_at_clock();
+        self.look_at_workers();
         for slot in &mut self.slots {
-            if let Some(left) = slot.look(&self.stage, self.over.is_none()) {
-                self.stage.violated(Invariant::NothingLeft, left);
-            }
             if self.over.is_none() {
                 slot.come(&self.network, &self.witness, &self.stage);
             }
@@ -160,10 +179,41 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// Looks at how workers have ended, and at what they left.
+    fn look_at_workers(&mut self) {
+        let kinds = self.plan.setup.catalogue.types.values().map(|kind| kind.vcpus);
+        let smallest = match &self.plan.setup.jobs {
+            Some(_) => self.plan.setup.space_of_jobs().processors,
+            None => kinds.min().unwrap_or(1),
+        };
+        for (place, slot) in self.slots.iter_mut().enumerate() {
+            let Some((how, left)) = slot.look(&self.stage, self.over.is_none()) else { continue };
+            let facts = WorkerEndFacts {
+                coordinators: &self.coordinator_ends,
+                worker: (place, slot.plan()),
+                held_up: &self.held_up,
+                now_us: self.stage.now_us(),
+                hold: Duration::from_millis(self.plan.hold),
+                smallest,
+                had_another: slot.started > 1,
+                is_gone: self.over.is_some(),
+            };
+            let looked = self.stage.with_oracle(|oracle| worker_end(&facts, &how, oracle.steps()));
+            if let Err((invariant, what)) = looked {
+                self.stage.violated(invariant, what);
+            }
+            if left != Leftovers::default() {
+                let why = format!("{} has ended ({how}) and has {left:?} left", slot.name());
+                self.stage.violated(Invariant::NothingLeft, why);
+            }
+        }
+    }
+
     /// Starts a coordinator, which whatever goes wrong may hit while it begins.
     fn start(&mut self) {
         self.starts = None;
         let generation = self.stage.coordinator_starts();
+        self.generation = generation;
         self.played.coordinators += 1;
         let (stage, network) = (self.stage.clone(), self.network.clone());
         let serves = move |desk: Arc<Desk>| {
@@ -189,13 +239,8 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// What is stored of the checkpoints that the log has, unless a power cut has torn some or a worker made some up.
+    /// Looks for the checkpoints that the log has.
     fn look_at_store(&self) {
-        let tears =
-            |it: &PlannedFault| matches!(it.fault, Fault::PowerCut { tears_checkpoints: true, .. });
-        if self.plan.has_liar() || self.plan.faults[..self.next].iter().any(tears) {
-            return;
-        }
         let store = self.folder.join("checkpoints");
         if let Err((invariant, what)) = self.stage.with_oracle(|oracle| oracle.stored(&store)) {
             self.stage.violated(invariant, what);
@@ -218,7 +263,19 @@ impl<'a> Player<'a> {
                 self.stage.violated(Invariant::NoFailure, format!("the simulator's disk: {error}"));
             }
         }
-        self.starts = Some(Instant::now() + Duration::from_millis(death.down));
+        self.comes_back_after(Duration::from_millis(death.down));
+    }
+
+    /// The next coordinator is started after so long, and nobody is heard until then.
+    fn comes_back_after(&mut self, down: Duration) {
+        self.hold_up(None, down);
+        self.starts = Some(Instant::now() + down);
+    }
+
+    /// A worker, or each, is not heard for so long, and for as long as it takes to find each other again.
+    fn hold_up(&mut self, worker: Option<usize>, lasts: Duration) {
+        let again = Duration::from_millis(2 * self.plan.lost_after) + REDIAL;
+        self.held_up.add(worker, self.stage.now_us(), lasts + again);
     }
 
     /// What of the stored checkpoints a power cut has left: they are not synced.
@@ -267,11 +324,13 @@ impl<'a> Player<'a> {
         // Where the run's folder is differs from one run of a seed to the next.
         let why = error.to_string().replace(&*self.folder.to_string_lossy(), "RUN");
         self.stage.coordinator_ends(&why);
+        self.coordinator_ends.push(error.to_string());
         self.network.gone(false);
+        self.look_at_store();
         let is_explained = match error {
-            CoordinatorError::Paused { .. } => true,
+            CoordinatorError::Paused { .. } => self.paused == Some(self.generation),
             CoordinatorError::Log(_) | CoordinatorError::Output { .. } => {
-                self.host.disk.is_broken() || self.plan.faults.iter().any(is_of_disk)
+                self.host.disk.has_refused(self.generation)
             }
             _ => false,
         };
@@ -290,7 +349,7 @@ impl<'a> Player<'a> {
             None
         };
         self.host.disk.is_mended();
-        self.starts = Some(Instant::now() + Duration::from_millis(down.unwrap_or(1_000)));
+        self.comes_back_after(Duration::from_millis(down.unwrap_or(1_000)));
     }
 
     /// Has a fault happen, and counts it, unless what it would hit is not there. A coordinator's death and end are
@@ -300,7 +359,21 @@ impl<'a> Player<'a> {
             self.stage.arm(death);
         } else if self.hits(fault) {
             self.count(fault.name());
+            self.hold_up_by(fault);
         }
+    }
+
+    /// Notes for how long a fault keeps its worker from being heard.
+    fn hold_up_by(&mut self, fault: &Fault) {
+        let lasts = match fault {
+            Fault::WorkerPause { lasts, .. }
+            | Fault::Delay { lasts, .. }
+            | Fault::Partition { lasts, .. } => *lasts,
+            Fault::LateMessages { by, .. } => *by,
+            Fault::Break { .. } => 0,
+            _ => return,
+        };
+        self.hold_up(fault.worker(), Duration::from_millis(lasts));
     }
 
     /// Has a fault happen that is no coordinator's death; whether it hit anything by now.
@@ -318,12 +391,16 @@ impl<'a> Player<'a> {
             Fault::UserPause { down } => {
                 if let Some(process) = &self.coordinator {
                     self.down_for_pause = Some(*down);
+                    self.paused = Some(self.generation);
                     process.pause.cancel();
                 }
                 return false;
             }
             Fault::UserCancel => match &self.coordinator {
-                Some(process) => process.cancel.cancel(),
+                Some(process) => {
+                    self.is_cancelled = true;
+                    process.cancel.cancel();
+                }
                 None => return false,
             },
             _ => return self.hits_worker(fault),
@@ -400,28 +477,29 @@ impl<'a> Player<'a> {
     /// Looks at the run when all is over.
     fn finish(&mut self) {
         self.played.has_ended = true;
-        let held_up = self.plan.held_up();
-        let jobs = match self.plan.scheduler {
-            Scheduler::Bag(_) => None,
-            Scheduler::Jobs(algorithm) => Some((algorithm, self.plan.seed)),
+        let held_up = self.held_up.longest() + Duration::from_millis(2 * self.plan.slow_sync);
+        let (jobs, bag) = match &self.plan.scheduler {
+            Scheduler::Bag(config) => (None, Some((config.max_failures, config.max_retries))),
+            Scheduler::Jobs(algorithm) => (Some((*algorithm, self.plan.seed)), None),
+        };
+        let facts = EndFacts {
+            is_cancelled: self.is_cancelled,
+            is_paused: self.paused.is_some(),
+            bag,
+            machine: jobs.map(|_| self.plan.setup.space_of_jobs().processors),
         };
         let checked = self.stage.with_oracle(|oracle| {
             oracle.finish()?;
-            if self.plan.has_liar() {
-                return Ok(());
-            }
-            accounts(&self.plan.setup, jobs, speedup(self.plan), held_up, oracle.steps())
+            ending(&facts, oracle.steps())?;
+            let (setup, speedup) = (&self.plan.setup, speedup(self.plan));
+            let is_lie = |step: &Step| oracle.is_a_liars(step);
+            accounts(setup, jobs, speedup, held_up, oracle.steps(), is_lie)
         });
         let checked = checked.and_then(|()| leftovers(&self.folder));
         if let Err((invariant, what)) = checked {
             self.stage.violated(invariant, what);
         }
     }
-}
-
-/// Whether a fault has the disk refuse what a coordinator can't go on without.
-fn is_of_disk(planned: &crate::faults::PlannedFault) -> bool {
-    matches!(planned.fault, Fault::LogFull { .. } | Fault::LogError { .. })
 }
 
 /// The checkpoint that is in a file of the coordinator's store: `TASK/NUMBER.ATTEMPT`.

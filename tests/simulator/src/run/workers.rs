@@ -9,7 +9,7 @@ use crate::network::Network;
 use crate::plan::PlannedWorker;
 use crate::stage::Stage;
 use crate::witness::Witness;
-use crate::worker::{Leftovers, SimulatedWorker};
+use crate::worker::{Leftovers, SimulatedWorker, WorkerEnd, WorkerPlan};
 
 /// How long a worker that ended by itself is away, where the run goes on: somebody starts it again.
 const STARTED_AGAIN: Duration = Duration::from_millis(500);
@@ -32,6 +32,11 @@ impl Slot {
 
     pub(super) fn name(&self) -> &str {
         &self.planned.worker.name
+    }
+
+    /// What the worker is like.
+    pub(super) const fn plan(&self) -> &WorkerPlan {
+        &self.planned.worker
     }
 
     /// When something is to be done about it.
@@ -78,15 +83,16 @@ impl Slot {
         true
     }
 
-    /// Sees whether its process has ended by itself. What it left that it should not, if it has.
-    pub(super) fn look(&mut self, stage: &Stage, goes_on: bool) -> Option<String> {
+    /// Sees whether its process has ended by itself: how, and what it left, if it has.
+    pub(super) fn look(&mut self, stage: &Stage, goes_on: bool) -> Option<(WorkerEnd, Leftovers)> {
         let process = self.process.take_if(|process| process.is_over())?;
-        let name = self.name().to_owned();
-        stage.note(format_args!("{name} has ended"));
+        let ended = process.ended();
+        if let Some((how, _)) = &ended {
+            stage.note(format_args!("{} has ended: {how}", self.name()));
+        }
         self.former = process.life().or(self.former.take());
         self.comes = goes_on.then(|| Instant::now() + STARTED_AGAIN);
-        let left = process.left();
-        (left != Leftovers::default()).then(|| format!("{name} has ended and has {left:?} left"))
+        ended
     }
 
     /// Whether no process of it is there.

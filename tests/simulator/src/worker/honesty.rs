@@ -4,6 +4,7 @@ use dormouse_proto::v1::{
     CheckpointTaken, CreditBalance, Report, TaskFinished, TaskRef, TaskStopped, VmRef, VmTook,
     report,
 };
+use dormouse_tasks::result::TaskResult;
 use dormouse_units::Ppm;
 use dormouse_worker::agent::in_process::Ask;
 use serde::{Deserialize, Serialize};
@@ -165,19 +166,44 @@ impl Liar {
     }
 }
 
-/// The end of a task of which nothing has been computed.
+/// The end of a task of which nothing has been computed: a guessed answer, or one that nobody could check if its
+/// worker had the choice.
 fn unworked(task: Option<TaskRef>, guess: u64) -> Report {
-    let result = format!("{{\"kind\":\"vector\",\"digest\":\"{guess:016x}\"}}");
+    let result = match guess % 4 {
+        0 => format!("{{\"kind\":\"vector\",\"digest\":\"{guess:016x}\"}}"),
+        1 => format!("{{\"kind\":\"cg\",\"digest\":\"{guess:016x}\"}}"),
+        2 => "it is done".to_owned(),
+        _ => serde_json::to_string(&without_digest()).unwrap_or_default(),
+    };
     let finished =
         TaskFinished { task, verified: true, result: Some(result), ..TaskFinished::default() };
     Report { report: Some(report::Report::TaskFinished(finished)) }
+}
+
+/// An answer that says nothing that could be wrong.
+fn without_digest() -> TaskResult {
+    TaskResult {
+        kind: "vector".to_owned(),
+        class: None,
+        id: None,
+        memory_bytes: None,
+        verified: Some(true),
+        figures: Vec::new(),
+        repetitions: 1,
+        cpu_seconds: 0.0,
+        cpu_seconds_wanted: None,
+        rank_cpu_seconds: Vec::new(),
+        units: 1,
+        digest: None,
+        blocks: Vec::new(),
+    }
 }
 
 /// A report with a digest of another answer.
 fn wrong(mut report: Report) -> Report {
     if let Some(report::Report::TaskFinished(finished)) = &mut report.report
         && let Some(result) = &mut finished.result
-        && let Ok(mut answer) = serde_json::from_str::<dormouse_tasks::result::TaskResult>(result)
+        && let Ok(mut answer) = serde_json::from_str::<TaskResult>(result)
     {
         answer.digest = answer.digest.map(|digest| digest.chars().rev().collect());
         *result = serde_json::to_string(&answer).unwrap_or_default();
