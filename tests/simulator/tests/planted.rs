@@ -1,6 +1,7 @@
 //! The bugs that are put in on purpose still fit the code.
 #![cfg(test)]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -42,28 +43,53 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-#[test]
-fn every_bug_fits_the_code_and_says_what_it_is() {
+/// All patches by name, each with its text.
+fn patches() -> BTreeMap<String, String> {
     let folder = root().join("tests/simulator/planted");
-    let mut bugs = 0;
-    for entry in fs::read_dir(&folder).expect("the folder is there") {
-        let path = entry.expect("an entry").path();
-        let patch = fs::read_to_string(&path).expect("text");
-        let name = path.file_name().expect("a file").display();
+    let paths = fs::read_dir(&folder).expect("the folder is there");
+    let paths = paths.map(|entry| entry.expect("an entry").path());
+    paths
+        .filter(|path| path.extension().is_some_and(|it| it == "patch"))
+        .map(|path| {
+            let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            (name, fs::read_to_string(&path).expect("text"))
+        })
+        .collect()
+}
+
+#[test]
+fn all_bugs_fit_the_code_together_and_say_what_they_are() {
+    let (patches, mut code) = (patches(), BTreeMap::new());
+    assert!(patches.len() >= 10, "there are {} bugs", patches.len());
+    for (name, patch) in &patches {
         let says = patch.lines().next().unwrap_or_default();
         assert!(says.ends_with('.') && !says.starts_with("diff"), "{name} begins with {says:?}");
-        let hunks = hunks(&patch);
+        let hunks = hunks(patch);
         assert!(!hunks.is_empty(), "{name} changes nothing");
         for Hunk { file, old, new } in hunks {
-            let code = fs::read_to_string(root().join(&file));
-            let code = code.unwrap_or_else(|error| panic!("{name}: {}: {error}", file.display()));
-            let times = code.matches(&old).count();
+            let text = code.entry(file.clone()).or_insert_with(|| {
+                fs::read_to_string(root().join(&file))
+                    .unwrap_or_else(|error| panic!("{name}: {}: {error}", file.display()))
+            });
+            let times = text.matches(&old).count();
             assert_eq!(times, 1, "{name}: these lines are not once in {}:\n{old}", file.display());
             assert_ne!(old, new, "{name} changes nothing in {}", file.display());
+            *text = text.replacen(&old, &new, 1);
         }
-        bugs += 1;
     }
-    assert!(bugs >= 10, "there are {bugs} bugs");
+}
+
+#[test]
+fn each_bug_has_a_switch_of_its_own() {
+    for (name, patch) in patches() {
+        let (number, _) = name.split_once('-').expect("a number and a name");
+        let (mut all, mut own) = (0, 0);
+        for line in patch.lines().filter(|line| line.starts_with('+')) {
+            all += line.matches("is_planted(").count();
+            own += line.matches(&format!("dormouse_units::is_planted(\"{number}\")")).count();
+        }
+        assert!(own > 0 && own == all, "{name}: {own} of {all} switches are its own");
+    }
 }
 
 #[test]
