@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::many::{Common, Shards};
-use super::print::show;
+use super::print::{print, show};
 use dormouse_reproduce::engine::{
     ArrayJob, Engine, Submission, check_installed, printed, run_here, submit,
 };
@@ -62,8 +62,7 @@ pub(super) fn hand_over(
     let job = job(engine, spec, out, (shards, common))?;
     let printed = printed(&job)?;
     if shards.engine.dry_run {
-        print!("{printed}");
-        return Ok(true);
+        return print(printed.trim_end()).map(|()| true);
     }
     check_installed(engine)?;
     // Containers have a folder of their own.
