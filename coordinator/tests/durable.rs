@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::*;
-use dormouse_coordinator::{Awaited, CoordinatorError, Progress, replay};
+use dormouse_coordinator::{Awaited, CoordinatorError, LiveRun, Progress, replay};
 use dormouse_proto::v1;
 use dormouse_units::Span;
 
@@ -223,6 +223,31 @@ async fn a_run_does_not_go_on_with_a_new_worker_that_is_sent_away_as_it_comes() 
     assert_eq!((report.difference, report.facts.outages.len()), (None, 1));
     let hosts = done.run.provider().vms().map(|(_, vm)| vm.host.get()).collect::<Vec<_>>();
     assert_eq!(hosts, [0, 2], "no VM was ordered of who was sent away");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_only_worker_does_not_suit_it_any_more_ends_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let begun = LiveRun { noop: false, ..live(2, 1, dir.path()) };
+    let (runtime, coordinator) = start_apart(begun).await;
+    let mut worker = FakeWorker::new("w", &coordinator.at);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    started(&worker.commands().await);
+    kill(runtime).await;
+    let mut again = LiveRun { noop: false, resume: true, ..live(2, 1, dir.path()) };
+    (again.lost_after, again.hold) = (Duration::from_millis(300), Duration::from_millis(300));
+    let coordinator = Under::start(again).await;
+    let mut small = FakeWorker::new("small", &coordinator.at);
+    small.millicores = 900;
+    small.join().await;
+    let goodbye = small.goodbye().await;
+    assert!(goodbye.why.contains("the smallest VM has 1"), "{goodbye:?}");
+    let done = coordinator.outcome().await.unwrap();
+    let why = done.run.cancelled().unwrap_or_default();
+    assert!(why.contains("nothing will ever happen again"), "{why}");
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (2, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

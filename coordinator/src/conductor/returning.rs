@@ -147,8 +147,10 @@ impl ConductorState {
         }
         // One that has joined by that may have been lost by what else it said.
         self.feed_lost(last);
-        let is_anybody_there =
-            self.roster.iter().any(|(_, entry)| entry.standing == Standing::Joined);
+        // Where one has come that does not suit the run, nobody may ever come who does: the run says so in its end.
+        let has_come =
+            |standing: &Standing| matches!(standing, Standing::Joined | Standing::Unfit { .. });
+        let is_anybody_there = self.roster.iter().any(|(_, entry)| has_come(&entry.standing));
         if !is_anybody_there && !is_to_end {
             return Vec::new();
         }

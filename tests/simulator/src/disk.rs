@@ -48,6 +48,8 @@ struct FileState {
     durable: Vec<u8>,
     /// What was written since the last sync, in order.
     pending: Vec<LogChange>,
+    /// Whether anything was ever written to it: no garbage comes to stand in a file that is empty since it was made.
+    is_written: bool,
     /// The generation of the coordinator that holds its lock.
     lock: Option<u64>,
     /// The folder's seals at the last syncs, since the log was emptied: they are written without a sync.
@@ -162,6 +164,7 @@ impl SimulatedDisk {
                 let seal = chance.below(u32::try_from(file.seals.len()).unwrap_or(1)) as usize;
                 fs::write(path.with_file_name(SEAL), &file.seals[seal])?;
             }
+            let garbage = if file.is_written { garbage } else { 0 };
             content.extend((0..garbage).map(|_| chance.below(256) as u8));
             file.lock = None;
             file.seals.clear();
@@ -249,6 +252,7 @@ impl SimulatedFile {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         if let Some(state) = self.disk.inner().files.get_mut(&self.path) {
+            state.is_written = true;
             state.pending.push(LogChange::Written(self.place, bytes.to_vec()));
         }
         self.place += bytes.len() as u64;

@@ -101,7 +101,7 @@ struct Up {
 impl Up {
     async fn new() -> Self {
         let make = Arc::new(|| panic!("there is no log"));
-        let oracle = Oracle::new(make, Witness::default(), false, Default::default());
+        let oracle = Oracle::new(make, Witness::default(), Default::default());
         let stage = Stage::new(Trace::new(Lines::Digested, String::new()), oracle);
         let network = Network::new(stage.clone(), 1);
         let desk = Arc::new(Desk::default());
