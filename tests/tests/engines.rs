@@ -342,7 +342,7 @@ fn nonsense_is_refused() {
     let folder = folder.path();
     let sweep = ["sweep", "j60", "--seeds", "2"];
     for (words, said) in [
-        (&["--engine", "pbs"][..], "give one of slurm, hq, kubernetes, local"),
+        (&["--engine", "pbs"][..], "[possible values: slurm, hq, kubernetes, local]"),
         (&["--engine", "local", "--shards", "0"], "--shards"),
         (&["--engine", "local", "--shards", "2000"], "--shards"),
         (&["--engine", "local", "--shard", "1/2"], "--shard"),

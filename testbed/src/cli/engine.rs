@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::json;
 
 use super::failure::Failure;
@@ -22,7 +23,7 @@ const SHARDS: u16 = 8;
 pub(crate) struct EngineArgs {
     /// Have the runs made in shards by Slurm, HyperQueue or Kubernetes, whose job is submitted, or by processes of this
     /// host; --threads says how many processors each has [default: 1]
-    #[arg(long, value_name = "slurm|hq|kubernetes|local", conflicts_with = "shard")]
+    #[arg(long, value_name = "slurm|hq|kubernetes|local", conflicts_with = "shard", value_parser = engine_name(), hide_possible_values = true)]
     engine: Option<Engine>,
     /// Number of shards [default: 8; local: as many as there are processors]
     #[arg(long, value_name = "N", requires = "engine", value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -39,6 +40,11 @@ pub(crate) struct EngineArgs {
     /// The claim of the volume that the shards on Kubernetes share; --out and other paths are in it
     #[arg(long, value_name = "NAME", requires = "engine", default_value = "dormouse-runs")]
     claim: String,
+}
+
+/// The names of engines, which Tab completes.
+fn engine_name() -> impl TypedValueParser<Value = Engine> {
+    PossibleValuesParser::new(Engine::ALL.map(Engine::name)).try_map(|name| name.parse::<Engine>())
 }
 
 impl EngineArgs {
