@@ -83,6 +83,7 @@ fn sweep(parent: &Path) {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
 
