@@ -279,7 +279,8 @@ fn a_node_without_the_folder_says_so() {
     );
 }
 
-/// What the containers of the manifest run is run here, with `dormouse` on the path and the folder in the volume's place.
+/// The containers' commands of the manifest are run here, with `dormouse` on the path and a folder in the volume's
+/// place.
 #[test]
 fn kubernetes_is_given_shards_by_index_and_a_merge() {
     // A name in which a shell and Kubernetes would expand variables.
