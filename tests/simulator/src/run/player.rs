@@ -191,6 +191,8 @@ impl<'a> Player<'a> {
             let Some((how, left)) = slot.look(&self.stage, self.over.is_none()) else { continue };
             let facts = WorkerEndFacts {
                 coordinators: &self.coordinator_ends,
+                has_refused: self.host.disk.has_ever_refused(),
+                is_paused: self.paused.is_some(),
                 worker: (place, slot.plan()),
                 held_up: &self.held_up,
                 now_us: self.stage.now_us(),
