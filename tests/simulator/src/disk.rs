@@ -130,6 +130,12 @@ impl SimulatedDisk {
         self.inner().writes_before_error == Some(0)
     }
 
+    /// Whether the disk has refused something of its log to any coordinator.
+    #[must_use]
+    pub fn has_ever_refused(&self) -> bool {
+        self.inner().refused.is_some()
+    }
+
     /// Whether the disk has refused something of its log to the coordinator of this generation.
     #[must_use]
     pub fn has_refused(&self, generation: u64) -> bool {

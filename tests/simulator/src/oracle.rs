@@ -55,7 +55,7 @@ pub struct Particulars {
     pub tasks: u32,
     /// The names of the workers that lie.
     pub liars: BTreeSet<String>,
-    /// The names of those that lie about the numbers of their reports.
+    /// The names of the workers that lie about the numbers of their reports.
     pub miscounting: BTreeSet<String>,
 }
 

@@ -475,11 +475,16 @@ fn who_is_refused_too_often_says_that_launches_were_given_up() {
         let fleet = vec![Fleet { kind: "a".into(), market: Market::Spot, count: 1, bid: None }];
         let config =
             BagSchedulerConfig { max_retries: 1, fleet, ..BagSchedulerConfig::paper(name) };
-        let planned: &[(&str, Market, &[u32])] = match name {
-            BagSchedulerName::Fifo => &[],
-            _ => &[("a", Market::Spot, &[0])],
+        let mut fixture = match name {
+            // It has no plan.
+            BagSchedulerName::Fifo => {
+                let scheduler = build(&config, &cloud, &bag, &no_budget(), 1).expect("a scheduler");
+                let mut fixture = Fixture { scheduler };
+                fixture.tell(0, &Notice::Begin);
+                fixture
+            }
+            _ => Fixture::with(&config, &cloud, &bag, &[("a", Market::Spot, &[0])]),
         };
-        let mut fixture = Fixture::with(&config, &cloud, &bag, planned);
         // Its VM is lost, and no other can be had.
         let mut at = 20;
         let mut decided = fixture.tell(at, &Notice::VmLost { vm: VmId::new(0) });

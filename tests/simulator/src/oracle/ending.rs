@@ -16,9 +16,10 @@ pub struct EndFacts {
     pub is_cancelled: bool,
     /// Its user has paused it.
     pub is_paused: bool,
-    /// Attempts of a task that may fail before its scheduler gives it up, and launches that may be refused in a row;
-    /// `None` of a run of parallel jobs.
-    pub bag: Option<(u32, u32)>,
+    /// Attempts of a task or job that may fail before its scheduler gives it up.
+    pub failures: u32,
+    /// Launches that may be refused in a row before its scheduler gives up; that of parallel jobs never does.
+    pub refusals: u32,
     /// Processors of the machine for parallel jobs; `None` of a run of a bag.
     pub machine: Option<u32>,
 }
@@ -76,14 +77,14 @@ impl Reason {
                 })
             }
             Self::GivenUpWork => {
-                let (most, _) = facts.bag?;
                 let failures = most_failures(steps);
-                (failures < most).then(|| format!("no task failed more than {failures} times"))
+                (failures < facts.failures)
+                    .then(|| format!("no task failed more than {failures} times"))
             }
             Self::GivenUpLaunches => {
-                let (_, most) = facts.bag?;
                 let refused = refused_at_last(steps);
-                (refused < most).then(|| format!("{refused} launches were refused at last"))
+                (refused < facts.refusals)
+                    .then(|| format!("{refused} launches were refused at last"))
             }
             Self::NoRoom => {
                 let Some(machine) = facts.machine else { return Some("it has no jobs".to_owned()) };
@@ -174,7 +175,7 @@ mod tests {
     use super::*;
 
     const BAG: EndFacts =
-        EndFacts { is_cancelled: false, is_paused: false, bag: Some((2, 3)), machine: None };
+        EndFacts { is_cancelled: false, is_paused: false, failures: 2, refusals: 3, machine: None };
 
     /// A log of these notices, cancelled for this reason.
     fn cancelled(why: &str, notices: Vec<Notice>) -> Vec<Step> {
@@ -235,7 +236,7 @@ mod tests {
     fn no_host_that_is_left_has_room_for_a_machine_that_finds_none() {
         let why = "nothing will ever happen again: the machine for parallel jobs finds no room on any \
                    host beside the VMs that are there";
-        let jobs = EndFacts { bag: None, machine: Some(4), ..BAG };
+        let jobs = EndFacts { machine: Some(4), ..BAG };
         let with_host = |vcpus, is_lost| {
             let host = HostId::new(1);
             let offer = Host { memory: Bytes::new(1), ..Host::of_vcpus(vcpus) };

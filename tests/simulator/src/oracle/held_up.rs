@@ -6,9 +6,9 @@ use std::time::Duration;
 /// The intervals in which reports could not reach the log, in microseconds since the run's start.
 #[derive(Clone, Debug, Default)]
 pub struct HeldUp {
-    /// Those of all workers: their coordinator was away.
+    /// Intervals of all workers: their coordinator was away.
     all: Vec<(u64, u64)>,
-    /// Those of a worker, by its place in the plan.
+    /// Intervals of each worker, by its place in the plan.
     of: BTreeMap<usize, Vec<(u64, u64)>>,
 }
 

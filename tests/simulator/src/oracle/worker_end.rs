@@ -13,6 +13,11 @@ use crate::worker::{WorkerEnd, WorkerPlan};
 pub struct WorkerEndFacts<'a> {
     /// The words with which coordinators ended that were not killed.
     pub coordinators: &'a [String],
+    /// Whether the disk has refused a coordinator its log, and whether one was paused: it may have said that it ends by
+    /// that before it was killed.
+    pub has_refused: bool,
+    /// Whether the run's user has paused it.
+    pub is_paused: bool,
     /// What the worker is like, and its place in the plan.
     pub worker: (usize, &'a WorkerPlan),
     /// What kept workers from being heard, and coordinators from being heard by them.
@@ -53,9 +58,14 @@ fn why_not(facts: &WorkerEndFacts<'_>, end: &WorkerEnd, steps: &[Step]) -> Optio
             (!is_over).then(|| "no durable step says so".to_owned())
         }
         WorkerEnd::Over(why) => {
-            let said = why.strip_prefix("the run was ended: ");
-            let has_ended = said.is_some_and(|said| facts.coordinators.iter().any(|it| it == said));
-            (!has_ended).then(|| "no coordinator has ended with these words".to_owned())
+            let Some(said) = why.strip_prefix("the run was ended: ") else {
+                return Some("there is no such goodbye".to_owned());
+            };
+            let was_about_to = said.starts_with("cannot write the event log") && facts.has_refused
+                || said.starts_with("the run is paused") && facts.is_paused;
+            let has_ended = facts.coordinators.iter().any(|it| it == said);
+            (!has_ended && !was_about_to)
+                .then(|| "no coordinator has ended with these words".to_owned())
         }
         WorkerEnd::Refused(why) => refused_wrongly(facts, why),
         WorkerEnd::Lost(after, _) => lost_wrongly(facts, *after),
@@ -111,6 +121,8 @@ mod tests {
         held_up.add(Some(0), 1_000_000, Duration::from_secs(2));
         let mut facts = WorkerEndFacts {
             coordinators: &["the disk is full".to_owned()],
+            has_refused: false,
+            is_paused: false,
             worker: (0, &plan),
             held_up: &held_up,
             now_us: 5_000_000,
@@ -133,6 +145,12 @@ mod tests {
         assert!(check(&over("the run is over"), &[step], |_| ()));
         assert!(check(&over("the run was ended: the disk is full"), &[], |_| ()));
         assert!(!check(&over("the run was ended: the moon is full"), &[], |_| ()));
+        let refused = over("the run was ended: cannot write the event log X: Input/output error");
+        assert!(!check(&refused, &[], |_| ()));
+        assert!(check(&refused, &[], |facts| facts.has_refused = true), "it was killed after that");
+        let paused = over("the run was ended: the run is paused: its user wanted it so");
+        assert!(!check(&paused, &[], |facts| facts.has_refused = true));
+        assert!(check(&paused, &[], |facts| facts.is_paused = true));
         assert!(!check(&WorkerEnd::Failed("a bug".to_owned()), &[], |_| ()));
         assert!(!check(&WorkerEnd::Terminated, &[], |_| ()));
     }

@@ -49,8 +49,12 @@ impl Plan {
         tasks + jobs + Span::from_micros(last.unwrap_or(0)) + boots
     }
 
-    /// Emulated time for which a hibernated VM may wait until it is resumed.
+    /// Emulated time for which a hibernated VM may wait until it is resumed, or until its scheduler no longer waits:
+    /// HADS does until the deadline is near.
     fn resumes(&self) -> Span {
+        if self.setup.interruptions.is_empty() {
+            return Span::ZERO;
+        }
         let wait = |model: &InterruptionModel| match model {
             InterruptionModel::Poisson { resume_every: Some(mean), .. } => mean.times(TAIL),
             InterruptionModel::Schedule { acts } => {
@@ -59,7 +63,7 @@ impl Plan {
             }
             _ => Span::ZERO,
         };
-        self.setup.interruptions.iter().map(wait).sum()
+        self.setup.bag.deadline + self.setup.interruptions.iter().map(wait).sum::<Span>()
     }
 }
 

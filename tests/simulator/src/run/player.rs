@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use dormouse_coordinator::{CoordinatorError, Desk};
 use dormouse_model::{Event, Step};
+use dormouse_policies::batch::MOST_STARTS;
 use dormouse_units::{Attempt, CheckpointSeq, TaskId};
 use tokio::time::Instant;
 
@@ -190,6 +191,8 @@ impl<'a> Player<'a> {
             let Some((how, left)) = slot.look(&self.stage, self.over.is_none()) else { continue };
             let facts = WorkerEndFacts {
                 coordinators: &self.coordinator_ends,
+                has_refused: self.host.disk.has_ever_refused(),
+                is_paused: self.paused.is_some(),
                 worker: (place, slot.plan()),
                 held_up: &self.held_up,
                 now_us: self.stage.now_us(),
@@ -478,14 +481,17 @@ impl<'a> Player<'a> {
     fn finish(&mut self) {
         self.played.has_ended = true;
         let held_up = self.held_up.longest() + Duration::from_millis(2 * self.plan.slow_sync);
-        let (jobs, bag) = match &self.plan.scheduler {
-            Scheduler::Bag(config) => (None, Some((config.max_failures, config.max_retries))),
-            Scheduler::Jobs(algorithm) => (Some((*algorithm, self.plan.seed)), None),
+        let (jobs, failures, refusals) = match &self.plan.scheduler {
+            Scheduler::Bag(config) => (None, config.max_failures, config.max_retries),
+            Scheduler::Jobs(algorithm) => {
+                (Some((*algorithm, self.plan.seed)), MOST_STARTS, u32::MAX)
+            }
         };
         let facts = EndFacts {
             is_cancelled: self.is_cancelled,
             is_paused: self.paused.is_some(),
-            bag,
+            failures,
+            refusals,
             machine: jobs.map(|_| self.plan.setup.space_of_jobs().processors),
         };
         let checked = self.stage.with_oracle(|oracle| {
