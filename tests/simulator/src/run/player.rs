@@ -118,6 +118,7 @@ impl<'a> Player<'a> {
             self.stage.coordinator_ends("the simulation ends");
             process.kill();
         }
+        self.write_seals();
         self.played.workers = self.slots.iter().map(|slot| slot.started).sum();
         self.played
     }
@@ -163,6 +164,7 @@ impl<'a> Player<'a> {
     /// Starts a coordinator, which whatever goes wrong may hit while it begins.
     fn start(&mut self) {
         self.starts = None;
+        self.write_seals();
         let generation = self.stage.coordinator_starts();
         self.played.coordinators += 1;
         let (stage, network) = (self.stage.clone(), self.network.clone());
@@ -172,6 +174,13 @@ impl<'a> Player<'a> {
             }
         };
         self.coordinator = Some(start(self.plan, &self.host, &self.folder, generation, serves));
+    }
+
+    /// Whoever reads the run's folder finds the log's seal in it.
+    fn write_seals(&self) {
+        if let Err(error) = self.host.disk.write_seals() {
+            self.stage.violated(Invariant::NoFailure, format!("the simulator's disk: {error}"));
+        }
     }
 
     /// A fault of this kind was carried out.
