@@ -46,7 +46,8 @@ pub(super) struct Player<'a> {
     /// When the next coordinator is started.
     starts: Option<Instant>,
     failed_starts: u32,
-    /// How long its user leaves it alone that ends by itself: where its disk refuses, and where it is paused.
+    /// Time for which nobody starts a coordinator again that has ended by itself: as its disk refuses, or as its user
+    /// pauses the run.
     down_for_disk: Option<Millis>,
     down_for_pause: Option<Millis>,
     slots: Vec<Slot>,
@@ -387,7 +388,7 @@ impl<'a> Player<'a> {
         self.over.is_some() && self.slots.iter().all(Slot::is_away)
     }
 
-    /// How far the run has come, and what it waits for, for whoever asks why it does not end.
+    /// The state of the run, and what it waits for, for whoever asks why it does not end.
     fn state(&self) -> String {
         let (steps, last, left) = self.stage.with_oracle(|oracle| {
             let steps = oracle.steps();
