@@ -24,8 +24,8 @@ pub struct Campaign {
     pub lasts: Option<Duration>,
     /// Whether the first violation ends it.
     pub first: bool,
-    /// It is said on standard error after each so many seeds how far it has come, and of each violation as it is
-    /// found; zero: nothing is said.
+    /// Number of seeds after each of which standard error says how far the campaign has come, beside each violation
+    /// as it is found; zero: nothing is said.
     pub says_every: u64,
 }
 

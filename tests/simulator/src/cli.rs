@@ -234,8 +234,8 @@ pub fn tables() -> String {
     text
 }
 
-/// What was done by then is printed when it is interrupted; a second interrupt ends it at once. Interrupts are taken
-/// from when this returns.
+/// An interrupt has the program print what was done by then; a second one ends it at once. Interrupts are taken from
+/// when this returns.
 fn stop_at_interrupt(stop: &Arc<AtomicBool>) {
     let stop = Arc::clone(stop);
     let (say, is_ready) = mpsc::channel();

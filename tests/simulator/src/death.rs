@@ -15,7 +15,7 @@ pub struct Death {
     pub power: Option<PowerLoss>,
 }
 
-/// What a power cut does to what was not synced.
+/// The effects of a power cut on what was not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PowerLoss {
     /// The part of the unsynced writes that is kept, in parts per million.

@@ -52,8 +52,10 @@ struct FileState {
     is_written: bool,
     /// The generation of the coordinator that holds its lock.
     lock: Option<u64>,
-    /// The folder's seals at the last syncs, since the log was emptied: they are written without a sync.
-    seals: VecDeque<Vec<u8>>,
+    /// The seal beside it, which is in its file only where somebody may read that.
+    seal: Option<String>,
+    /// The seals at the last syncs, since the log was emptied: they are written without a sync.
+    seals: VecDeque<String>,
 }
 
 impl FileState {
@@ -142,6 +144,17 @@ impl SimulatedDisk {
         self.inner().refused == Some(generation)
     }
 
+    /// Writes the seals to their files, for whoever reads them there.
+    ///
+    /// # Errors
+    ///
+    /// The real disk below refuses.
+    pub fn write_seals(&self) -> io::Result<()> {
+        let inner = self.inner();
+        let seals = inner.files.iter().filter_map(|(path, file)| Some((path, file.seal.as_ref()?)));
+        seals.into_iter().try_for_each(|(path, seal)| fs::write(path.with_file_name(SEAL), seal))
+    }
+
     /// The power is gone: a part of what was not synced is kept, in parts per million of its bytes; of what
     /// follows that, the end may be there and its beginning not. So many bytes of garbage stand behind it.
     /// The seal may be an earlier one.
@@ -168,7 +181,7 @@ impl SimulatedDisk {
             }
             if !file.seals.is_empty() && chance.one_in(2) {
                 let seal = chance.below(u32::try_from(file.seals.len()).unwrap_or(1)) as usize;
-                fs::write(path.with_file_name(SEAL), &file.seals[seal])?;
+                file.seal = file.seals.get(seal).cloned();
             }
             let garbage = if file.is_written { garbage } else { 0 };
             content.extend((0..garbage).map(|_| chance.below(256) as u8));
@@ -332,10 +345,10 @@ impl LogFile for SimulatedFile {
             let synced = std::mem::take(&mut state.pending);
             persist(&mut state.durable, &synced);
             // A log has a durable seal before its first sync.
-            if let Ok(seal) = fs::read(self.path.with_file_name(SEAL))
-                && state.seals.back() != Some(&seal)
+            if let Some(seal) = &state.seal
+                && state.seals.back() != Some(seal)
             {
-                state.seals.push_back(seal);
+                state.seals.push_back(seal.clone());
                 while state.seals.len() > SEALS {
                     state.seals.pop_front();
                 }
@@ -365,6 +378,21 @@ impl LogFile for SimulatedFile {
                 state.seals.clear();
             }
         }
+        Ok(())
+    }
+
+    fn put_seal(&mut self, _: &Path, text: &str) -> io::Result<()> {
+        if !self.disk.0.stage.lives(self.generation) {
+            return Err(dead());
+        }
+        if let Some(state) = self.disk.inner().files.get_mut(&self.path) {
+            state.seal = Some(text.to_owned());
+        }
+        Ok(())
+    }
+
+    fn sync_seal(&mut self, _: &Path) -> io::Result<()> {
+        // It is as durable as it is ever taken for.
         Ok(())
     }
 

@@ -144,7 +144,7 @@ impl Stage {
         self.0.crashed.notified().await;
     }
 
-    /// How the coordinator died that was killed last, the first time that it is asked.
+    /// The death of the coordinator that was killed last, the first time that this is asked.
     #[must_use]
     pub fn take_death(&self) -> Option<Death> {
         self.inner().died.take()

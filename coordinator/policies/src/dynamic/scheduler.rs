@@ -164,8 +164,8 @@ impl BagScheduler {
         if !self.floor.machines.contains_key(&vm) {
             return;
         }
+        // Tasks that leave it are being stopped: each is free once that is heard, with its checkpoint or without.
         self.vm_hibernating(turn.now, vm);
-        self.floor.cut_short(turn, vm);
         match self.parts.migrate {
             MigrateMoment::AtOnce => self.migrate_frozen(turn, vm),
             MigrateMoment::Late | MigrateMoment::LateOneForOne => self.reconsider(turn),

@@ -382,6 +382,26 @@ fn a_resume_does_not_make_a_doomed_vm_fit_for_work() {
     }
 }
 
+/// Found by the simulator: a task that left a VM was stopped again where that froze first, which no run carries out.
+#[test]
+fn a_task_that_is_being_stopped_is_not_stopped_again_where_its_vm_freezes() {
+    let runtime = ["a", "b", "t"].map(|kind| (kind.into(), Span::from_secs(60)));
+    let long = Task { runtime: runtime.into(), ..tens(1, 400).tasks[0].clone() };
+    let bag = Bag { tasks: vec![long; 3].into(), deadline: Span::from_secs(400) };
+    for name in [BagSchedulerName::BurstHads, BagSchedulerName::Hads] {
+        let vms = [("a", Market::Spot, &[0][..]), ("a", Market::OnDemand, &[1, 2])];
+        let cloud = cloud(2);
+        let mut fixture = Fixture::new(name, &cloud, &bag, &vms);
+        let (task, vm, at) = (TaskId::new(0), VmId::new(0), Time::from_secs(60));
+        // Its work of half a minute is worth a checkpoint.
+        let noticed = fixture.tell(40, &Notice::VmPreempting { vm, at });
+        assert!(noticed.contains(&Decision::Stop { task, vm, keep: true }), "{name}: {noticed:?}");
+        let frozen = fixture.tell(41, &hibernated(0));
+        let stops = |d: &&Decision| matches!(d, Decision::Stop { .. });
+        assert_eq!(frozen.iter().find(stops), None, "{name}: {frozen:?}");
+    }
+}
+
 /// On VM 0 tasks 1 and 2 wait and would end at 30 and 40. VM 1 is done at 20: there 2 ends at 30,
 /// sooner; 1 after that at 40, later.
 #[test]

@@ -29,7 +29,7 @@ type ToWorker = mpsc::UnboundedSender<Result<v1::ToWorker, Status>>;
 #[derive(Debug, Default)]
 struct Desk(Mutex<Option<(Heard, ToWorker)>>);
 
-/// What a server hears.
+/// The messages that a server hears.
 struct Heard(Messages<v1::FromWorker>);
 
 impl std::fmt::Debug for Heard {

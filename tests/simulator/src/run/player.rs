@@ -53,7 +53,8 @@ pub(super) struct Player<'a> {
     /// When the next coordinator is started.
     starts: Option<Instant>,
     failed_starts: u32,
-    /// How long its user leaves it alone that ends by itself: where its disk refuses, and where it is paused.
+    /// Time for which nobody starts a coordinator again that has ended by itself: as its disk refuses, or as its user
+    /// pauses the run.
     down_for_disk: Option<Millis>,
     down_for_pause: Option<Millis>,
     slots: Vec<Slot>,
@@ -140,6 +141,7 @@ impl<'a> Player<'a> {
             self.stage.coordinator_ends("the simulation ends");
             process.kill();
         }
+        self.write_seals();
         self.played.workers = self.slots.iter().map(|slot| slot.started).sum();
         self.played
     }
@@ -215,6 +217,7 @@ impl<'a> Player<'a> {
     /// Starts a coordinator, which whatever goes wrong may hit while it begins.
     fn start(&mut self) {
         self.starts = None;
+        self.write_seals();
         let generation = self.stage.coordinator_starts();
         self.generation = generation;
         self.played.coordinators += 1;
@@ -225,6 +228,13 @@ impl<'a> Player<'a> {
             }
         };
         self.coordinator = Some(start(self.plan, &self.host, &self.folder, generation, serves));
+    }
+
+    /// Whoever reads the run's folder finds the log's seal in it.
+    fn write_seals(&self) {
+        if let Err(error) = self.host.disk.write_seals() {
+            self.stage.violated(Invariant::NoFailure, format!("the simulator's disk: {error}"));
+        }
     }
 
     /// A fault of this kind was carried out.
@@ -458,7 +468,7 @@ impl<'a> Player<'a> {
         self.over.is_some() && self.slots.iter().all(Slot::is_away)
     }
 
-    /// How far the run has come, and what it waits for, for whoever asks why it does not end.
+    /// The state of the run, and what it waits for, for whoever asks why it does not end.
     fn state(&self) -> String {
         let (steps, last, left) = self.stage.with_oracle(|oracle| {
             let steps = oracle.steps();

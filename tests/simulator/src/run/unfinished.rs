@@ -13,7 +13,7 @@ const NAMED: usize = 5;
 /// The hosts of a run: the worker's life that each is, and why it was lost if it was.
 type Hosts<'a> = BTreeMap<HostId, (&'a str, Option<&'a str>)>;
 
-/// What is left of a run that these steps make, in words.
+/// The unfinished part of a run that these steps make, in words.
 pub(super) fn unfinished(run: Option<&Run>, steps: &[Step]) -> String {
     let Some(run) = run else { return "it has no header".to_owned() };
     let hosts = hosts(steps);
@@ -60,7 +60,7 @@ fn hosts(steps: &[Step]) -> Hosts<'_> {
     hosts
 }
 
-/// What a task waits for.
+/// The event that a task waits for, in words.
 fn waits_for(run: &Run, hosts: &Hosts<'_>, task: &TaskRecord) -> String {
     let attempt = task.attempt;
     match task.state {
