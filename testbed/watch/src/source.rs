@@ -58,18 +58,22 @@ pub(crate) fn token_in(folder: &Path, role: Role) -> Option<Token> {
 /// Follows a run for ever: whoever serves it, and whether anybody does.
 pub(crate) async fn follow(followed: Arc<Followed>) {
     loop {
-        if let Err(error) = first_line(&followed) {
-            followed.trouble(error.to_string());
-        }
-        let turn = match followed.header() {
-            None => Ok(()),
-            Some(header) if header.left_out.is_some() => again(&followed, &header).await,
-            Some(_) => steps(&followed).await,
-        };
-        if let Err(error) = turn {
+        if let Err(error) = look(&followed).await {
             followed.trouble(error.to_string());
         }
         sleep(LOOK_AGAIN).await;
+    }
+}
+
+/// Takes in what there is of a run by now, and what comes while a coordinator gives it.
+pub(crate) async fn look(followed: &Arc<Followed>) -> Result<(), WatchError> {
+    if let Err(error) = first_line(followed) {
+        followed.trouble(error.to_string());
+    }
+    match followed.header() {
+        None => Ok(()),
+        Some(header) if header.left_out.is_some() => again(followed, &header).await,
+        Some(_) => steps(followed).await,
     }
 }
 

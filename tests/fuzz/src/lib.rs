@@ -4,6 +4,7 @@
 mod artifact;
 mod decisions;
 mod experiment;
+mod http;
 mod identity;
 mod log;
 mod log_edits;
@@ -20,7 +21,7 @@ mod workflow;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by name. A binary of `targets` runs each.
-pub const TARGETS: [Target; 24] = [
+pub const TARGETS: [Target; 26] = [
     ("acts", records::acts),
     ("artifact", artifact::artifact),
     ("availability", records::availability),
@@ -36,7 +37,9 @@ pub const TARGETS: [Target; 24] = [
     ("log-results", log_edits::log_results),
     ("manifest", parcel::manifest),
     ("metadata", metadata::metadata),
+    ("metadata-http", http::metadata),
     ("packed", records::packed),
+    ("page-http", http::page),
     ("parcel", parcel::parcel),
     ("plan", artifact::plan),
     ("prices", records::prices),

@@ -1,4 +1,5 @@
-//! Messages of a coordinator, read and judged as a life of a worker does it, without a host.
+//! Messages of a coordinator, read and judged as a life of a worker does it, and what programs ask of the metadata
+//! service, without a host.
 //!
 //! Here so that fuzz targets reach what is read of a message before any VM is made.
 
@@ -18,6 +19,8 @@ use crate::{
     store::ImageKey,
     workspace::TaskName,
 };
+
+pub use crate::metadata::metadata_connection;
 
 /// A worker's offer, in thousandths of a core.
 const MILLICORES: u32 = 2_000;

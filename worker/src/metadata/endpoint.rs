@@ -64,9 +64,7 @@ impl Endpoint {
         };
         let first = listeners.first().map(StdListener::local_addr).transpose()?;
         let address = first.unwrap_or(SocketAddr::from((ADDRESS, PORT)));
-        let (changed, _) = watch::channel(());
-        let (hung_up, _) = watch::channel(());
-        let state = Arc::new(State { service: Mutex::new(service), changed, hung_up, hop_limit });
+        let state = Arc::new(State::new(service, hop_limit));
         let turns = Arc::new(Semaphore::new(CONNECTIONS));
         let mut endpoint = Self { state, address, serving: Vec::new() };
         for listener in listeners {
@@ -157,6 +155,13 @@ async fn serve(listener: TcpListener, turns: Arc<Semaphore>, state: Arc<State>) 
 }
 
 impl State {
+    /// The state of an endpoint that has no connection yet.
+    pub(super) fn new(service: Service, hop_limit: Option<u32>) -> Self {
+        let (changed, _) = watch::channel(());
+        let (hung_up, _) = watch::channel(());
+        Self { service: Mutex::new(service), changed, hung_up, hop_limit }
+    }
+
     fn service(&self) -> MutexGuard<'_, Service> {
         // Nothing is left half done under this lock.
         self.service.lock().unwrap_or_else(PoisonError::into_inner)

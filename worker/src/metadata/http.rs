@@ -8,7 +8,7 @@ use dormouse_metadata::{Method, Request, Response};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{body::Incoming, header, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::endpoint::State;
 
@@ -22,7 +22,7 @@ const HEADERS: usize = 64;
 const BODY_BYTES: usize = 16 << 10;
 
 /// Answers the one request of a connection.
-pub(super) async fn answer_one(stream: TcpStream, state: &State) {
+pub(super) async fn answer_one(stream: impl AsyncRead + AsyncWrite + Unpin, state: &State) {
     let answer = service_fn(|request| async {
         let response = match read(request).await {
             Ok(request) => {

@@ -7,7 +7,9 @@ mod endpoint;
 mod facts;
 mod http;
 mod notice_file;
+mod untrusted;
 
 pub(crate) use endpoint::Endpoint;
 pub(crate) use facts::{Clock, Moment, announcement, facts};
 pub(crate) use notice_file::leave_notice;
+pub use untrusted::metadata_connection;

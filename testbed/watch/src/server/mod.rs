@@ -6,5 +6,6 @@ mod peer;
 mod routes;
 mod serve;
 mod stream;
+pub mod untrusted;
 
 pub use serve::{ServeError, Serving, Watch, serve};

@@ -38,7 +38,7 @@ const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
 /// What all answers are made of.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Site {
     followed: Arc<Followed>,
     access: Access,

@@ -1,0 +1,13 @@
+//! A connection to the metadata service of a VM, without the VM.
+//!
+//! Here so that fuzz targets reach what is read of a request before the service hears of it.
+
+use dormouse_metadata::Service;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::{endpoint::State, http};
+
+/// Answers the one request of a connection, as the endpoint of a VM does.
+pub async fn metadata_connection<S: AsyncRead + AsyncWrite + Unpin>(stream: S, service: Service) {
+    http::answer_one(stream, &State::new(service, None)).await;
+}
