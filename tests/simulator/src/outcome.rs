@@ -16,6 +16,9 @@ pub enum Ending {
     Incomplete,
     /// It was cancelled, with the reason that its log has.
     Cancelled(String),
+    /// A worker that lies about the numbers of its reports has kept the end of an attempt to itself. It beats and owes no
+    /// answer, so that nothing tells it from a slow one, and its run waits on.
+    Withheld,
     /// It did not come to an end, which a violation says more about.
     Broken,
 }
@@ -28,6 +31,7 @@ impl Ending {
             Self::Complete => "complete",
             Self::Incomplete => "incomplete",
             Self::Cancelled(_) => "cancelled",
+            Self::Withheld => "withheld",
             Self::Broken => "broken",
         }
     }

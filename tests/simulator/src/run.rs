@@ -87,6 +87,7 @@ impl Default for Playground {
 #[derive(Debug, Default)]
 struct Played {
     has_ended: bool,
+    is_withheld: bool,
     faults: std::collections::BTreeMap<&'static str, u64>,
     coordinators: u64,
     workers: u64,
@@ -105,6 +106,7 @@ fn outcome(plan: &Plan, stage: &Stage, played: Played) -> Outcome {
             _ => None,
         });
         let ending = match (played.has_ended, cancelled, over) {
+            (false, ..) if played.is_withheld => Ending::Withheld,
             (false, ..) => Ending::Broken,
             (true, Some(why), _) => Ending::Cancelled(why),
             (true, None, Some(true)) => Ending::Complete,

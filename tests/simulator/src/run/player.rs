@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::Played;
 use super::coordinator::{BEGINNING, Host, Process, speedup, start};
-use super::unfinished::unfinished;
+use super::unfinished::{unfinished, waits_only_for};
 use super::workers::Slot;
 use crate::death::{Death, PowerLoss};
 use crate::disk::SimulatedDisk;
@@ -121,7 +121,7 @@ impl<'a> Player<'a> {
         let deadline = self.stage.instant(self.plan.patience());
         while self.stage.violation().is_none() {
             if Instant::now() >= deadline {
-                self.stage.violated(Invariant::Progress, self.state());
+                self.is_late();
                 break;
             }
             if self.is_all_over() {
@@ -485,6 +485,19 @@ impl<'a> Player<'a> {
         format!(
             "{left}; {steps} steps, the last {last}; coordinator: {coordinator}; workers away: {away:?}"
         )
+    }
+
+    /// The run is not over when it should be, which only a worker that tells nobody of an attempt's end excuses.
+    fn is_late(&mut self) {
+        let miscounting = self.plan.miscounting();
+        self.played.is_withheld = self
+            .stage
+            .with_oracle(|oracle| waits_only_for(&miscounting, oracle.run(), oracle.steps()));
+        if self.played.is_withheld {
+            self.stage.note(format_args!("a worker keeps the end of an attempt to itself"));
+        } else {
+            self.stage.violated(Invariant::Progress, self.state());
+        }
     }
 
     /// Looks at the run when all is over.

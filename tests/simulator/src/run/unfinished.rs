@@ -1,6 +1,6 @@
 //! What is left of a run that does not come to its end, and what each part of that waits for, by the durable log.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use dormouse_engine::{Run, TaskRecord, TaskState};
@@ -40,6 +40,27 @@ pub(super) fn unfinished(run: Option<&Run>, steps: &[Step]) -> String {
         let _ = write!(text, "; nothing will ever happen again{}", run.why_stuck());
     }
     text
+}
+
+/// Whether all attempts that this run waits for are at workers of these names, and there is one.
+pub(super) fn waits_only_for(
+    workers: &BTreeSet<String>,
+    run: Option<&Run>,
+    steps: &[Step],
+) -> bool {
+    let Some(run) = run else { return false };
+    let hosts = hosts(steps);
+    let is_of_them = |vm: VmId| {
+        let host = run.provider().vm(vm).and_then(|it| hosts.get(&it.host));
+        let worker =
+            host.filter(|(_, lost)| lost.is_none()).and_then(|(life, _)| life.split('@').next());
+        worker.is_some_and(|worker| workers.contains(worker))
+    };
+    let mut attempts = run.tasks().iter().filter_map(|task| match task.state {
+        TaskState::Sent(vm) | TaskState::Running(vm) | TaskState::Stopping(vm) => Some(vm),
+        TaskState::Waiting | TaskState::Finished => None,
+    });
+    attempts.next().is_some_and(is_of_them) && attempts.all(is_of_them)
 }
 
 fn hosts(steps: &[Step]) -> Hosts<'_> {
