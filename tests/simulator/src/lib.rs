@@ -24,3 +24,4 @@ pub mod tally;
 pub mod trace;
 pub mod witness;
 pub mod worker;
+pub mod worker_end;

@@ -23,5 +23,5 @@ mod tests;
 
 pub use honesty::Honesty;
 pub use plan::{Rates, WorkerPlan};
-pub use process::{Leftovers, SimulatedWorker, WorkerEnd};
+pub use process::{Leftovers, SimulatedWorker};
 pub use uplink::Uplink;

@@ -6,7 +6,7 @@ use dormouse_model::{Effect, Step};
 
 use super::{Broken, HeldUp};
 use crate::invariant::Invariant;
-use crate::worker::{WorkerEnd, WorkerPlan};
+use crate::worker_end::WorkerEnd;
 
 /// What of a run's world says whether a worker had a reason to end.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +18,12 @@ pub struct WorkerEndFacts<'a> {
     pub has_refused: bool,
     /// Whether the run's user has paused it.
     pub is_paused: bool,
-    /// What the worker is like, and its place in the plan.
-    pub worker: (usize, &'a WorkerPlan),
+    /// The worker's place in the plan.
+    pub place: usize,
+    /// The worker's name.
+    pub name: &'a str,
+    /// The size of the worker's host, in thousandths of a core.
+    pub millicores: u32,
     /// What kept workers from being heard, and coordinators from being heard by them.
     pub held_up: &'a HeldUp,
     /// Microseconds since the run's start.
@@ -45,7 +49,7 @@ pub fn worker_end(
     steps: &[Step],
 ) -> Result<(), Broken> {
     let Some(not) = why_not(facts, end, steps) else { return Ok(()) };
-    let name = &facts.worker.1.name;
+    let name = facts.name;
     Err((Invariant::NoFailure, format!("{name} ended by itself ({end}): {not}")))
 }
 
@@ -78,7 +82,7 @@ fn refused_wrongly(facts: &WorkerEndFacts<'_>, why: &str) -> Option<String> {
     if why.contains("is connected") {
         return (!facts.had_another).then(|| "it had no process before".to_owned());
     }
-    let cores = facts.worker.1.millicores / 1_000;
+    let cores = facts.millicores / 1_000;
     let number = |before: &str| {
         let (_, rest) = why.split_once(before)?;
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
@@ -100,7 +104,7 @@ fn lost_wrongly(facts: &WorkerEndFacts<'_>, after: Duration) -> Option<String> {
         return Some(format!("it is to wait for {} ms", facts.hold.as_millis()));
     }
     let since = facts.now_us.saturating_sub(u64::try_from(after.as_micros()).unwrap_or(u64::MAX));
-    let is_explained = facts.is_gone || facts.held_up.touches(facts.worker.0, since, facts.now_us);
+    let is_explained = facts.is_gone || facts.held_up.touches(facts.place, since, facts.now_us);
     (!is_explained).then(|| "its coordinator was there and could be heard".to_owned())
 }
 
@@ -116,14 +120,15 @@ mod tests {
         steps: &[Step],
         change: impl FnOnce(&mut WorkerEndFacts<'_>),
     ) -> bool {
-        let plan = WorkerPlan { millicores: 3_000, ..WorkerPlan::sound("w0", 1) };
         let mut held_up = HeldUp::default();
         held_up.add(Some(0), 1_000_000, Duration::from_secs(2));
         let mut facts = WorkerEndFacts {
             coordinators: &["the disk is full".to_owned()],
             has_refused: false,
             is_paused: false,
-            worker: (0, &plan),
+            place: 0,
+            name: "w0",
+            millicores: 3_000,
             held_up: &held_up,
             now_us: 5_000_000,
             hold: Duration::from_secs(3),
@@ -161,7 +166,7 @@ mod tests {
         assert!(check(&lost(4), &[], |_| ()));
         assert!(!check(&lost(2), &[], |_| ()), "it is to wait longer");
         assert!(!check(&lost(4), &[], |facts| facts.now_us = 9_000_000), "all was well by then");
-        assert!(!check(&lost(4), &[], |facts| facts.worker.0 = 1), "it was another worker");
+        assert!(!check(&lost(4), &[], |facts| facts.place = 1), "it was another worker");
         assert!(check(&lost(4), &[], |facts| {
             (facts.now_us, facts.is_gone) = (9_000_000, true);
         }));

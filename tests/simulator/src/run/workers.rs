@@ -9,7 +9,8 @@ use crate::network::Network;
 use crate::plan::PlannedWorker;
 use crate::stage::Stage;
 use crate::witness::Witness;
-use crate::worker::{Leftovers, SimulatedWorker, WorkerEnd, WorkerPlan};
+use crate::worker::{Leftovers, SimulatedWorker, WorkerPlan};
+use crate::worker_end::WorkerEnd;
 
 /// How long a worker that ended by itself is away, where the run goes on: somebody starts it again.
 const STARTED_AGAIN: Duration = Duration::from_millis(500);
