@@ -1,21 +1,29 @@
 //! A map for tasks that come in the order of their ids and leave in any order.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::TaskId;
 
+/// Most ids between a task and the nearest place that have a place, too. A log that anybody wrote names any id: a
+/// place for each one between would fill the memory.
+const GAP: u32 = 64;
+
 /// One item for each of some tasks, found by position: as quick with a million tasks as with ten.
-/// It is as long as from the first task that is there to the last that ever was.
+/// It is as long as from the first task that is there to the last that ever was; tasks far from all others are in a map.
 #[derive(Clone, Debug)]
 pub struct Window<T> {
     /// The id of the first place.
     first: u32,
     places: VecDeque<Option<T>>,
+    /// Tasks that had no place near them when they came.
+    far: BTreeMap<u32, T>,
+    /// The id after the largest that ever was in `far`.
+    far_end: u32,
 }
 
 impl<T> Default for Window<T> {
     fn default() -> Self {
-        Self { first: 0, places: VecDeque::new() }
+        Self { first: 0, places: VecDeque::new(), far: BTreeMap::new(), far_end: 0 }
     }
 }
 
@@ -24,26 +32,41 @@ impl<T> Window<T> {
     #[must_use]
     pub fn end(&self) -> Option<TaskId> {
         let end = self.first.saturating_add(u32::try_from(self.places.len()).unwrap_or(u32::MAX));
+        let end = end.max(self.far_end);
         (end > 0).then(|| TaskId::new(end))
+    }
+
+    /// The index of a task's place, whether there is one or not; `None`: it would be before the first.
+    fn place(&self, id: TaskId) -> Option<usize> {
+        usize::try_from(id.get().checked_sub(self.first)?).ok()
     }
 
     /// The item of a task, if there is one.
     #[must_use]
     pub fn get(&self, id: TaskId) -> Option<&T> {
-        self.places.get(id.get().checked_sub(self.first)? as usize)?.as_ref()
+        let near = self.place(id).and_then(|place| self.places.get(place)?.as_ref());
+        near.or_else(|| self.far.get(&id.get()))
     }
 
     /// The item of a task, to be changed.
     pub fn get_mut(&mut self, id: TaskId) -> Option<&mut T> {
-        self.places.get_mut(id.get().checked_sub(self.first)? as usize)?.as_mut()
+        let place = self.place(id);
+        let near = place.and_then(|place| self.places.get_mut(place)?.as_mut());
+        near.or_else(|| self.far.get_mut(&id.get()))
     }
 
     /// Puts in the item of a task; returns the former item, if there was one. Between this task and
-    /// the others there is a place for every id.
+    /// others that are near there is a place for every id.
     pub fn insert(&mut self, id: TaskId, it: T) -> Option<T> {
         let id = id.get();
         if self.places.is_empty() {
             self.first = self.first.max(id);
+        }
+        let end = self.first.saturating_add(u32::try_from(self.places.len()).unwrap_or(u32::MAX));
+        let is_far = id.saturating_sub(end) > GAP || self.first.saturating_sub(id) > GAP;
+        if is_far || self.far.contains_key(&id) {
+            self.far_end = self.far_end.max(id.saturating_add(1));
+            return self.far.insert(id, it);
         }
         while id < self.first {
             self.places.push_front(None);
@@ -60,7 +83,8 @@ impl<T> Window<T> {
 
     /// Takes out the item of a task and returns it.
     pub fn remove(&mut self, id: TaskId) -> Option<T> {
-        let gone = self.places.get_mut(id.get().checked_sub(self.first)? as usize)?.take()?;
+        let near = self.place(id).and_then(|place| self.places.get_mut(place)?.take());
+        let Some(gone) = near else { return self.far.remove(&id.get()) };
         while let Some(None) = self.places.front() {
             self.places.pop_front();
             self.first = self.first.saturating_add(1);
@@ -70,8 +94,17 @@ impl<T> Window<T> {
 
     /// All items, in the order of the tasks.
     pub fn iter(&self) -> impl Iterator<Item = (TaskId, &T)> {
-        let ids = (self.first..).map(TaskId::new);
-        ids.zip(&self.places).filter_map(|(id, it)| Some((id, it.as_ref()?)))
+        let near = (self.first..).zip(&self.places).filter_map(|(id, it)| Some((id, it.as_ref()?)));
+        let mut near = near.peekable();
+        let mut far = self.far.iter().map(|(id, it)| (*id, it)).peekable();
+        std::iter::from_fn(move || {
+            let is_far_next = match (near.peek(), far.peek()) {
+                (Some((near, _)), Some((far, _))) => far < near,
+                (near, _) => near.is_none(),
+            };
+            let next = if is_far_next { far.next() } else { near.next() };
+            next.map(|(id, it)| (TaskId::new(id), it))
+        })
     }
 }
 
@@ -108,5 +141,25 @@ mod tests {
             }
             assert!(window.get(TaskId::new(next + 100)).is_none());
         }
+    }
+
+    #[test]
+    fn an_id_that_is_far_from_all_others_takes_no_more_room() {
+        let (mut window, ids) = (Window::default(), [7, u32::MAX, 0, 900_000, 8, 1 << 30, 60]);
+        for id in ids {
+            assert_eq!(window.insert(TaskId::new(id), id), None);
+        }
+        assert_eq!(window.end(), Some(TaskId::new(u32::MAX)));
+        assert!(window.places.len() <= 100, "{} places", window.places.len());
+        let mut sorted = ids;
+        sorted.sort_unstable();
+        assert!(window.iter().map(|(id, _)| id.get()).eq(sorted));
+        for id in ids {
+            let id = TaskId::new(id);
+            assert_eq!(window.insert(id, 1), Some(id.get()));
+            assert_eq!(window.get(id), Some(&1));
+            assert_eq!((window.remove(id), window.remove(id)), (Some(1), None));
+        }
+        assert_eq!(window.iter().count(), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! `schedule.swf`: the schedule as a log, in order of submission as the format wants it.
 
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use dormouse_engine::jobs::Record;
@@ -16,8 +16,8 @@ pub struct Schedule<W: Write> {
     calendar: Calendar,
     /// The job that is to be written next.
     next: TaskId,
-    /// The jobs from that one on, as far as they have ended.
-    early: VecDeque<Option<Scheduled>>,
+    /// The jobs from that one on, as far as they have ended. A map: a log that anybody wrote names any job.
+    early: BTreeMap<TaskId, Scheduled>,
 }
 
 impl<W: Write> Schedule<W> {
@@ -33,7 +33,7 @@ impl<W: Write> Schedule<W> {
         header.set("Note", format!("schedule of {name}"));
         let to = SwfWriter::new(to, &header)?;
         let calendar = Calendar::UNKNOWN;
-        Ok(Self { to, calendar, next: TaskId::new(0), early: VecDeque::new() })
+        Ok(Self { to, calendar, next: TaskId::new(0), early: BTreeMap::new() })
     }
 
     /// This log with the times of the jobs' own log, as a run's calendar has them.
@@ -49,16 +49,13 @@ impl<W: Write> Schedule<W> {
     /// Writing failed.
     pub fn add(&mut self, record: &Record) -> io::Result<()> {
         // Every job ends once, and none before it was written.
-        let Some(place) = record.id.get().checked_sub(self.next.get()) else { return Ok(()) };
-        let place = place as usize;
-        if self.early.len() <= place {
-            self.early.resize(place + 1, None);
+        if record.id < self.next {
+            return Ok(());
         }
-        self.early[place] = Some(Scheduled::of(record, self.calendar));
-        while let Some(Some(job)) = self.early.front() {
+        self.early.insert(record.id, Scheduled::of(record, self.calendar));
+        while let Some(job) = self.early.remove(&self.next) {
             self.to.write(&job.line())?;
-            self.early.pop_front();
-            self.next = TaskId::new(self.next.get() + 1);
+            self.next = TaskId::new(self.next.get().saturating_add(1));
         }
         Ok(())
     }
@@ -69,7 +66,7 @@ impl<W: Write> Schedule<W> {
     ///
     /// Writing failed.
     pub fn finish(mut self) -> io::Result<()> {
-        for job in self.early.iter().flatten() {
+        for job in self.early.values() {
             self.to.write(&job.line())?;
         }
         self.to.finish()
@@ -95,7 +92,7 @@ struct Scheduled {
 impl Scheduled {
     fn of(record: &Record, calendar: Calendar) -> Self {
         let seconds = |span: Span| {
-            i64::try_from((span.as_micros() + 500_000) / 1_000_000).unwrap_or(i64::MAX)
+            i64::try_from(span.as_micros().saturating_add(500_000) / 1_000_000).unwrap_or(i64::MAX)
         };
         // One of no time would not be read back.
         let run_time = seconds(record.runtime).max(1);
@@ -133,9 +130,8 @@ impl Scheduled {
 mod tests {
     use super::*;
 
-    #[test]
-    fn jobs_that_were_ended_at_their_time_limit_have_failed() {
-        let record = |id: u32, is_cut| Record {
+    fn record(id: u32, is_cut: bool) -> Record {
+        Record {
             id: TaskId::new(id),
             number: u64::from(id) + 1,
             submitted: Time::ZERO,
@@ -150,16 +146,42 @@ mod tests {
             kills: 0,
             migrations: 0,
             is_cut,
-        };
+        }
+    }
+
+    /// Columns of the log's lines: the number, and another.
+    fn columns(bytes: Vec<u8>, other: usize) -> Vec<(String, String)> {
+        let text = String::from_utf8(bytes).expect("text");
+        let lines = text.lines().filter(|line| !line.starts_with(';'));
+        let column = |line: &str, n| line.split(' ').nth(n).unwrap_or_default().to_owned();
+        lines.map(|line| (column(line, 0), column(line, other))).collect()
+    }
+
+    #[test]
+    fn a_log_that_names_any_job_and_any_time_takes_no_more_room() {
+        let mut bytes = Vec::new();
+        let mut schedule = Schedule::new(&mut bytes, 3, "x").expect("to memory");
+        let endless = Span::from_micros(u64::MAX);
+        let last = Record { runtime: endless, estimate: endless, ..record(u32::MAX, false) };
+        for record in [last, record(0, false)] {
+            schedule.add(&record).expect("to memory");
+        }
+        schedule.finish().expect("to memory");
+        let run_time = (u64::MAX / 1_000_000).to_string();
+        let expected = [("1".to_owned(), "3".to_owned()), ((1_u64 << 32).to_string(), run_time)];
+        assert_eq!(columns(bytes, 3), expected);
+    }
+
+    #[test]
+    fn jobs_that_were_ended_at_their_time_limit_have_failed() {
         let mut bytes = Vec::new();
         let mut schedule = Schedule::new(&mut bytes, 3, "x").expect("to memory");
         for (id, is_cut) in [(0, true), (1, false)] {
             schedule.add(&record(id, is_cut)).expect("to memory");
         }
         schedule.finish().expect("to memory");
-        let text = String::from_utf8(bytes).expect("text");
-        let status = |line: &str| line.split(' ').nth(10).map(str::to_owned);
-        let all: Vec<_> = text.lines().filter(|l| !l.starts_with(';')).filter_map(status).collect();
-        assert_eq!(all, ["0", "1"], "{text}");
+        let expected =
+            [("1", "0"), ("2", "1")].map(|(n, status)| (n.to_owned(), status.to_owned()));
+        assert_eq!(columns(bytes, 10), expected);
     }
 }

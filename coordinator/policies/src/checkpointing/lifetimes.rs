@@ -200,7 +200,8 @@ mod tests {
         let mut tables = LifetimeTables::new(plans.clone());
         let work = (minutes(work), minutes(left));
         let points = tables.points(None, minutes(age), work, minutes(1));
-        let rounded = |point: Ppm| (work.0.part(point).as_micros() + 30_000_000) / 60_000_000;
+        let rounded =
+            |point: Ppm| work.0.part(point).as_micros().saturating_add(30_000_000) / 60_000_000;
         points.into_iter().map(rounded).collect()
     }
 

@@ -78,7 +78,8 @@ impl CheckpointsArgs {
         };
         let plan = Plan::of(&problem).map_err(bad)?;
         // To the nearest step.
-        let tau = (young_daly(self.checkpoint, self.mttf).as_micros() + step / 2) / step;
+        let tau =
+            young_daly(self.checkpoint, self.mttf).as_micros().saturating_add(step / 2) / step;
         let tau = usize::try_from(tau).unwrap_or(work).max(1);
         let even = expected(&problem, &|_, _| tau).map_err(bad)?;
         let minutes = |steps: f64| steps * self.step.as_secs_f64() / 60.0;
