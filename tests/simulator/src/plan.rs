@@ -145,7 +145,7 @@ impl Plan {
         }
     }
 
-    /// What of the plan its oracle has to know.
+    /// The part of the plan that its oracle has to know.
     #[must_use]
     pub fn particulars(&self) -> Particulars {
         let named = |lies: fn(&Honesty) -> bool| {

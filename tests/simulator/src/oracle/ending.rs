@@ -12,9 +12,9 @@ use crate::invariant::Invariant;
 /// What of a run's world says whether the reason for its end is true.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EndFacts {
-    /// Its user has ended it.
+    /// The run's user has ended it.
     pub is_cancelled: bool,
-    /// Its user has paused it.
+    /// The run's user has paused it.
     pub is_paused: bool,
     /// Attempts of a task or job that may fail before its scheduler gives it up.
     pub failures: u32,

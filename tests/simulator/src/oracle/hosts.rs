@@ -1,4 +1,4 @@
-//! Which VMs of the durable log are on workers that lie.
+//! The VMs of the durable log that are on workers that lie.
 
 use std::collections::BTreeSet;
 

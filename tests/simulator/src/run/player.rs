@@ -491,7 +491,7 @@ impl<'a> Player<'a> {
 
     /// The run is not over when it should be, which only a worker that tells nobody of an attempt's end excuses.
     fn is_late(&mut self) {
-        let miscounting = self.plan.miscounting();
+        let miscounting = self.plan.particulars().miscounting;
         self.played.is_withheld = self
             .stage
             .with_oracle(|oracle| waits_only_for(&miscounting, oracle.run(), oracle.steps()));
