@@ -343,7 +343,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         Wire::Credits(it) => {
             due = it.emulated_at_us.map(|us| Due::At(Time::from_micros(us)));
             let balance = Credits::from_vcpu_micros(it.emulated_us);
-            Report::Credits { vm: VmId::new(it.vm), balance }
+            Report::Credits { vm: VmId::new(it.vm), balance, as_of: None }
         }
         Wire::VmShare(it) => Report::Share {
             vm: VmId::new(it.vm),

@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use common::*;
-use dormouse_coordinator::{Awaited, CoordinatorError, Progress, replay};
+use dormouse_coordinator::{Awaited, CoordinatorError, LiveRun, Progress, replay};
 use dormouse_proto::v1;
 use dormouse_units::Span;
 
@@ -188,6 +188,66 @@ async fn a_worker_that_does_not_come_back_is_lost_as_of_when_the_coordinator_wen
     let of = |what: &str| lines.lines().find(|line| line.contains(what)).unwrap().to_owned();
     assert!(!of("\"host-lost\"").contains("vm-lost"), "{lines}");
     assert!(of("\"resumed\"").contains("vm-lost"), "{lines}");
+}
+
+/// Found by the simulator: the loss of a worker that the run had just gone on with was in no step, and the VMs that
+/// were ordered there were waited for without end.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_does_not_go_on_with_a_new_worker_that_is_sent_away_as_it_comes() {
+    let dir = tempfile::tempdir().unwrap();
+    let (runtime, coordinator) = start_apart(live(2, 1, dir.path())).await;
+    let mut worker = FakeWorker::new("w", &coordinator.at);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    started(&worker.commands().await);
+    kill(runtime).await;
+    let mut again = live(2, 1, dir.path());
+    (again.resume, again.lost_after) = (true, Duration::from_millis(300));
+    let coordinator = Under::start(again).await;
+    let mut liar = FakeWorker::new("liar", &coordinator.at);
+    liar.connect().await.unwrap();
+    let programs = liar.welcome().await.programs.len();
+    let ready = v1::Ready { real_repetition_us: vec![0; programs] };
+    liar.make(v1::report::Report::Ready(ready));
+    // The VM is that of the worker before.
+    liar.report(vm_created(vm)).await;
+    let goodbye = liar.goodbye().await;
+    assert!(goodbye.why.contains("which is on host0"), "{goodbye:?}");
+    let mut other = FakeWorker::new("other", &coordinator.at);
+    other.join().await;
+    other.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 2));
+    let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
+    assert_eq!((report.difference, report.facts.outages.len()), (None, 1));
+    let hosts = done.run.provider().vms().map(|(_, vm)| vm.host.get()).collect::<Vec<_>>();
+    assert_eq!(hosts, [0, 2], "no VM was ordered of who was sent away");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_only_worker_does_not_suit_it_any_more_ends_with_the_reason() {
+    let dir = tempfile::tempdir().unwrap();
+    let begun = LiveRun { noop: false, ..live(2, 1, dir.path()) };
+    let (runtime, coordinator) = start_apart(begun).await;
+    let mut worker = FakeWorker::new("w", &coordinator.at);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    started(&worker.commands().await);
+    kill(runtime).await;
+    let mut again = LiveRun { noop: false, resume: true, ..live(2, 1, dir.path()) };
+    (again.lost_after, again.hold) = (Duration::from_millis(300), Duration::from_millis(300));
+    let coordinator = Under::start(again).await;
+    let mut small = FakeWorker::new("small", &coordinator.at);
+    small.millicores = 900;
+    small.join().await;
+    let goodbye = small.goodbye().await;
+    assert!(goodbye.why.contains("the smallest VM has 1"), "{goodbye:?}");
+    let done = coordinator.outcome().await.unwrap();
+    let why = done.run.cancelled().unwrap_or_default();
+    assert!(why.contains("nothing will ever happen again"), "{why}");
+    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (2, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

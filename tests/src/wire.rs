@@ -61,12 +61,6 @@ impl Wire {
     pub fn seen(&self) -> Vec<Vec<u8>> {
         locked(&self.shared.seen).clone()
     }
-
-    /// How many bytes have passed.
-    #[must_use]
-    pub fn count(&self) -> usize {
-        locked(&self.shared.seen).iter().map(Vec::len).sum()
-    }
 }
 
 fn relay(shared: &Arc<Shared>, near: TcpStream) {

@@ -6,6 +6,8 @@ use std::io::{self, Seek, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
+use crate::seal;
+
 /// A file as far as a log needs it.
 pub trait LogFile: Write + Seek + fmt::Debug + Send + Sync {
     /// Makes all that was written durable.
@@ -28,6 +30,24 @@ pub trait LogFile: Write + Seek + fmt::Debug + Send + Sync {
     ///
     /// Somebody else holds the lock, or the file system has none.
     fn try_lock(&self) -> Result<(), TryLockError>;
+
+    /// Puts this text in the place of the log's seal, which is the file at this path.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    fn put_seal(&mut self, seal: &Path, text: &str) -> io::Result<()> {
+        seal::put(seal, text)
+    }
+
+    /// Makes the log's seal durable where the file system can.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    fn sync_seal(&mut self, seal: &Path) -> io::Result<()> {
+        seal::sync(seal)
+    }
 }
 
 impl LogFile for File {

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::chain::Head;
+use crate::file::LogFile;
 
 /// The seal's name in a run's folder.
 pub const SEAL: &str = "seal.json";
@@ -76,24 +77,34 @@ impl Sealing {
         Self { path: log.with_file_name(SEAL) }
     }
 
-    /// Notes that the log is whole up to here, and makes that durable where the file system can.
-    pub(crate) fn keep(&self, head: Head) -> io::Result<()> {
-        self.note(head)?;
-        File::open(&self.path)?.sync_all()?;
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        match File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {
-            // Some file systems have no such thing as a durable folder.
-            Err(error) if matches!(error.kind(), InvalidInput | Unsupported) => Ok(()),
-            synced => synced,
-        }
+    /// Notes that the log in this file is whole up to here, and makes that durable where the file system can.
+    pub(crate) fn keep(&self, log: &mut dyn LogFile, head: Head) -> io::Result<()> {
+        self.note(log, head)?;
+        log.sync_seal(&self.path)
     }
 
-    /// Notes that the log is whole up to here.
-    pub(crate) fn note(&self, head: Head) -> io::Result<()> {
+    /// Notes that the log in this file is whole up to here.
+    pub(crate) fn note(&self, log: &mut dyn LogFile, head: Head) -> io::Result<()> {
         let seal = Seal { log: head, files: BTreeMap::new() };
-        // In another file first: whoever reads it, or goes on after a kill, finds a whole one.
-        let new = self.path.with_extension("new");
-        fs::write(&new, seal.text())?;
-        fs::rename(&new, &self.path)
+        log.put_seal(&self.path, &seal.text())
+    }
+}
+
+/// Puts a text in the place of a seal. It is written to another file first: whoever reads the seal, or goes on
+/// after a kill, finds a whole one.
+pub(crate) fn put(seal: &Path, text: &str) -> io::Result<()> {
+    let new = seal.with_extension("new");
+    fs::write(&new, text)?;
+    fs::rename(&new, seal)
+}
+
+/// Makes a seal durable where the file system can.
+pub(crate) fn sync(seal: &Path) -> io::Result<()> {
+    File::open(seal)?.sync_all()?;
+    let folder = seal.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {
+        // Some file systems have no such thing as a durable folder.
+        Err(error) if matches!(error.kind(), InvalidInput | Unsupported) => Ok(()),
+        synced => synced,
     }
 }

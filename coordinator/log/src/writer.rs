@@ -41,8 +41,9 @@ impl LogWriter {
     ///
     /// [`LogError::Write`]: the file can't be made. [`LogError::UnderWay`]: somebody writes it.
     pub fn create(path: &Path) -> Result<Self, LogError> {
-        let log = Self::empty(path, &open_file)?;
-        log.sealing.note(log.chain.head()).map_err(|source| log.refused(source))?;
+        let mut log = Self::empty(path, &open_file)?;
+        let head = log.chain.head();
+        log.sealing.note(&mut *log.file, head).map_err(|source| log.refused(source))?;
         Ok(log)
     }
 
@@ -53,8 +54,9 @@ impl LogWriter {
     ///
     /// The same as of [`Self::create`].
     pub fn create_on(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
-        let log = Self::empty(path, open)?;
-        log.sealing.keep(log.chain.head()).map_err(|source| log.refused(source))?;
+        let mut log = Self::empty(path, open)?;
+        let head = log.chain.head();
+        log.sealing.keep(&mut *log.file, head).map_err(|source| log.refused(source))?;
         Ok(log)
     }
 
@@ -142,6 +144,11 @@ impl LogWriter {
         outcome
     }
 
+    /// Notes in the seal that the log is whole up to here.
+    fn note(&mut self) -> io::Result<()> {
+        self.sealing.note(&mut *self.file, self.chain.head())
+    }
+
     /// The head of the chain over all lines.
     #[must_use]
     pub fn head(&self) -> Head {
@@ -154,7 +161,7 @@ impl LogWriter {
     ///
     /// [`LogError::Write`]: the disk is full, for example.
     pub fn flush(&mut self) -> Result<(), LogError> {
-        let flushed = self.give().and_then(|()| self.sealing.note(self.chain.head()));
+        let flushed = self.give().and_then(|()| self.note());
         flushed.map_err(|source| self.refused(source))
     }
 
@@ -165,7 +172,7 @@ impl LogWriter {
     /// [`LogError::Write`]: the lines are not durable.
     pub fn sync(&mut self) -> Result<u64, LogError> {
         let synced = self.give().and_then(|()| self.file.sync_data());
-        let sealed = synced.and_then(|()| self.sealing.note(self.chain.head()));
+        let sealed = synced.and_then(|()| self.note());
         sealed.map_err(|source| self.refused(source))?;
         Ok(self.chain.bytes())
     }

@@ -153,6 +153,10 @@ pub enum Report {
         vm: VmId,
         /// The VM's credit balance.
         balance: Credits,
+        /// When it was so by the VM's clock, where the report waited so long that its step is of a later time: its
+        /// coordinator stood still, or no message passed. Left out: at the time of the step.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        as_of: Option<Time>,
     },
     /// CPU time that a VM was promised and got so far, real microseconds.
     Share {

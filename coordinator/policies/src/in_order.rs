@@ -422,7 +422,11 @@ impl InOrder {
 impl Policy for InOrder {
     fn given_up(&self) -> Option<GivenUp> {
         let is_given_up = |failures: &u32| *failures >= self.max_failures;
-        self.failures.values().any(is_given_up).then_some(GivenUp::Work)
+        if self.failures.values().any(is_given_up) {
+            return Some(GivenUp::Work);
+        }
+        let is_refused = !self.refused.is_empty() && self.has_more();
+        (is_refused && self.retries >= self.max_retries).then_some(GivenUp::Launches)
     }
 
     fn waits_for_price(&self) -> bool {

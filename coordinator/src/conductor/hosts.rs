@@ -17,6 +17,7 @@ use super::inbox::Arrived;
 use super::{ConductorMsg, ConductorState, RestoredHost, SAY_CLOCK_EVERY};
 use crate::admission::{self, Request, Room};
 use crate::greeting::Greeting;
+use crate::journal::JournalMsg;
 use crate::link::{Link, Owed};
 use crate::roster::{Entry, Numbers, Standing, host_name};
 use crate::session::{Connection, NoSession, Session, SessionArgs, SessionMsg};
@@ -42,6 +43,17 @@ async fn is_connected(session: Option<ActorRef<SessionMsg>>) -> bool {
     matches!(asked, Ok(CallResult::Success(true)))
 }
 
+/// The answer to a newcomer of a run that is over. Until the step that ends it is durable it may come again: a coordinator
+/// that goes on with the run then knows nothing of its end.
+async fn over(journal: ActorRef<JournalMsg>) -> NoSession {
+    match journal.call(JournalMsg::Flush, Some(ANSWER)).await {
+        Ok(CallResult::Success(())) => {
+            v1::Goodbye { why: "the run is over".to_owned(), over: true }.into()
+        }
+        _ => NoSession::NotYet("the last step of the run is not in its log yet".to_owned()),
+    }
+}
+
 impl ConductorState {
     pub(super) async fn hello(
         &mut self,
@@ -64,7 +76,7 @@ impl ConductorState {
             }
         }
         if self.run.over().is_some() {
-            return Err(v1::Goodbye { why: "the run is over".to_owned(), over: true }.into());
+            return Err(over(self.journal.clone()).await);
         }
         let needs = self.plan.needs();
         admission::check_capabilities(&hello, &needs).map_err(NoSession::Refused)?;
@@ -321,6 +333,9 @@ impl ConductorState {
         }
         self.vms.retain(|&(on, _)| on != host);
         self.answers.forget(host);
+        if let Some(returning) = &mut self.returning {
+            returning.forget(host);
+        }
         match &mut self.returning {
             Some(returning) if joined => returning.is_lost(host, why),
             None if joined => self.feed_now(Event::HostLost { host, why, unheard: false }),

@@ -115,7 +115,7 @@ impl Inbox {
         &mut self,
         (earliest, now, latest): (Time, Time, Time),
         said: Option<Due>,
-        arrived: Arrived,
+        mut arrived: Arrived,
     ) {
         let vm = arrived.report.vm();
         let act = Act::of(&arrived.report).and_then(|act| self.acts.remove(&act));
@@ -140,6 +140,10 @@ impl Inbox {
             }
         }
         if due < earliest {
+            // What a VM holds is of the time that it says, however late that is heard.
+            if let Report::Credits { as_of, .. } = &mut arrived.report {
+                *as_of = Some(due);
+            }
             due = now;
         }
         if let Some(of) = attempt_of(&arrived.report) {
@@ -288,6 +292,26 @@ mod tests {
         let heard: Vec<_> = std::iter::from_fn(|| inbox.pop_due(s(40))).map(of).collect();
         let expected = [(9, 5), (10, 3), (10, 7), (12, 4)];
         assert_eq!(heard, expected.map(|(due, task)| (s(due), Some(TaskId::new(task)))));
+    }
+
+    #[test]
+    fn a_balance_that_comes_late_keeps_its_time() {
+        let mut inbox = Inbox::default();
+        let credits = |vm| {
+            let (vm, balance) = (VmId::new(vm), dormouse_units::Credits::ONE);
+            Arrived { report: Report::Credits { vm, balance, as_of: None }, ..finished(1, 0) }
+        };
+        // The coordinator stood still from 10 s to 30 s, and looks back for one.
+        let late = (s(29), s(30), s(31));
+        inbox.put(late, Some(Due::At(s(11))), credits(1));
+        inbox.put(late, Some(Due::At(s(29))), credits(2));
+        inbox.put(late, None, credits(3));
+        let of = |(due, arrived): (Time, Arrived)| match arrived.report {
+            Report::Credits { vm, as_of, .. } => (vm.get(), due, as_of),
+            other => panic!("{other:?}"),
+        };
+        let heard: Vec<_> = std::iter::from_fn(|| inbox.pop_due(s(30))).map(of).collect();
+        assert_eq!(heard, [(2, s(29), None), (1, s(30), Some(s(11))), (3, s(30), None)]);
     }
 
     #[test]

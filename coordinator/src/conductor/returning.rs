@@ -6,13 +6,14 @@
 use std::collections::BTreeSet;
 
 use dormouse_model::Event;
-use dormouse_units::HostId;
+use dormouse_units::{HostId, Time};
 use tokio::time::Instant;
 
 use super::jobs::waits_for_machine;
 use super::{ConductorMsg, ConductorState};
 use crate::outage::{self, Back};
 use crate::progress::Awaited;
+use crate::roster::Standing;
 use crate::wire::Heard;
 
 /// What is said to who wants something of a run that waits.
@@ -63,17 +64,22 @@ impl Returning {
         self.aside.extract_if(.., |message| is_new(message)).collect()
     }
 
+    /// Nothing that a lost host has said is heard when the run goes on: it is no reason to go on.
+    pub(super) fn forget(&mut self, lost: HostId) {
+        self.aside.retain(
+            |message| !matches!(message, ConductorMsg::Heard { host, .. } if *host == lost),
+        );
+    }
+
     /// Whether the run can go on: nobody is waited for any more, and somebody is there, back or new; or
     /// it is to end.
     fn can_go_on(&self) -> bool {
-        let is_new_or_ends = |message: &ConductorMsg| match message {
-            ConductorMsg::Heard { heard, .. } => {
-                heard.iter().any(|(_, heard)| matches!(heard, Heard::Ready { .. }))
-            }
-            ConductorMsg::Cancel { .. } => true,
-            _ => false,
-        };
-        self.awaited.is_empty() && (!self.back.is_empty() || self.aside.iter().any(is_new_or_ends))
+        let is_somebody_new = || self.aside.iter().any(is_new);
+        self.awaited.is_empty() && (!self.back.is_empty() || is_somebody_new() || self.is_to_end())
+    }
+
+    fn is_to_end(&self) -> bool {
+        self.aside.iter().any(|message| matches!(message, ConductorMsg::Cancel { .. }))
     }
 
     pub(super) fn progress(&self) -> Awaited {
@@ -124,12 +130,10 @@ impl ConductorState {
         let Some(returning) = self.returning.as_mut().filter(|it| it.can_go_on()) else {
             return Vec::new();
         };
-        let (lost, new) = (std::mem::take(&mut returning.lost), returning.take_new());
+        let new = returning.take_new();
         let (since, Back { away, at, .. }) = (returning.since, returning.went_on);
-        let last = self.last;
-        for (host, why) in lost {
-            self.feed(last, Event::HostLost { host, why, unheard: true });
-        }
+        let (last, is_to_end) = (self.last, returning.is_to_end());
+        self.feed_lost(last);
         // Only those of workers that are back are left.
         let went_on = !self.vms.is_empty() && !waits_for_machine(&self.run);
         if went_on {
@@ -141,6 +145,15 @@ impl ConductorState {
                 self.heard(host, through, heard);
             }
         }
+        // One that has joined by that may have been lost by what else it said.
+        self.feed_lost(last);
+        // Where one has come that does not suit the run, nobody may ever come who does: the run says so in its end.
+        let has_come =
+            |standing: &Standing| matches!(standing, Standing::Joined | Standing::Unfit { .. });
+        let is_anybody_there = self.roster.iter().any(|(_, entry)| has_come(&entry.standing));
+        if !is_anybody_there && !is_to_end {
+            return Vec::new();
+        }
         let aside = self.returning.take().map(|returning| returning.aside).unwrap_or_default();
         let now = if went_on { self.clock.now() } else { last };
         let away_real_us = outage::micros(away + since.elapsed());
@@ -148,5 +161,13 @@ impl ConductorState {
         self.feed(now, Event::Resumed { outage: now.since(last), away_real_us });
         self.say_clock();
         aside
+    }
+
+    /// Feeds the losses of workers that do not come back, or that have joined meanwhile and are lost again.
+    fn feed_lost(&mut self, at: Time) {
+        let lost = self.returning.as_mut().map(|returning| std::mem::take(&mut returning.lost));
+        for (host, why) in lost.unwrap_or_default() {
+            self.feed(at, Event::HostLost { host, why, unheard: true });
+        }
     }
 }

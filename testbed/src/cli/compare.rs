@@ -6,7 +6,7 @@ use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::scheduler_name::SCHEDULER;
-use super::{experiment_keys, next_steps, terminal};
+use super::{engine, experiment_keys, next_steps, terminal};
 use dormouse_reproduce::compare::Comparison;
 use dormouse_reproduce::measures::Measures;
 use dormouse_reproduce::sweep::{Folder, Shard, Shared, Spec};
@@ -49,6 +49,9 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         seeds: *seeds,
     };
     let out = common.folder("compare", shards.shard);
+    if engine::hand_over(&spec, &out, (shards, common))? {
+        return Ok(());
+    }
     let mut folder = Folder::open(&out, &spec, shards.force)?;
     run(&comparison, (*seeds, shards.compute()), &shared, &mut folder, common)
 }
@@ -96,7 +99,7 @@ pub(super) fn run(
     folder.settle(cells.iter().map(|cell| (cell as _, 1..=seeds)))?;
     let table = comparison.table(&samples).to_text(terminal::stdout());
     let text = with_left_out(table, &comparison.measures(&samples));
-    common.report(folder.path(), Some((text, exact.to_json())))?;
+    common.report(folder.path(), (text, exact.to_json()))?;
     next_steps::say(common.say, || next_steps::after_cells(cells, folder.spec(), folder.path()));
     Ok(())
 }

@@ -15,6 +15,7 @@ use dormouse_experiment::chain;
 use dormouse_report::jobs::JobsError;
 use dormouse_report::output::OutputError;
 use dormouse_report::twin::TwinError;
+use dormouse_reproduce::engine::EngineError;
 use dormouse_reproduce::sweep::SweepError;
 
 /// A message for a person, and whose fault it is.
@@ -71,6 +72,7 @@ failures! {
     TwinError: ToString::to_string,
     JobsError: chain,
     SweepError: chain,
+    EngineError: chain,
     AgentError: chain,
 }
 

@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use super::args::Say;
+use super::engine::EngineArgs;
 use super::failure::Failure;
 use super::print::show;
 use super::progress::Progress;
@@ -29,12 +30,14 @@ pub(crate) struct Common {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Results")]
 pub(crate) struct Shards {
-    /// Make part I of N only; `dormouse merge` joins the parts
+    /// Make part I of N only; `dormouse merge` joins the parts, which may share a folder
     #[arg(long, value_name = "I/N")]
     pub(super) shard: Option<Shard>,
     /// Replace the results of another command in the folder; what both need is kept
     #[arg(long)]
     pub(super) force: bool,
+    #[command(flatten)]
+    pub(super) engine: EngineArgs,
 }
 
 impl Shards {
@@ -45,6 +48,11 @@ impl Shards {
 }
 
 impl Common {
+    /// The number of threads that was asked for.
+    pub(super) const fn given_threads(&self) -> Option<u16> {
+        self.threads
+    }
+
     pub(super) fn threads(&self) -> usize {
         self.threads.map_or_else(
             || std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
@@ -86,22 +94,37 @@ impl Common {
         folder: &mut Folder,
     ) -> Result<Option<Samples>, Failure> {
         let work = Work { seeds: 1..=seeds, threads: self.threads(), compute, shared };
-        let samples =
-            self.watched(|show| work.run(cells, folder, &mut |n, of| show("runs", n, of)))?;
-        if compute.is_some_and(Shard::is_part) {
-            self.report(folder.path(), None)?;
+        let mut made = 0;
+        let samples = self.watched(|show| {
+            work.run(cells, folder, &mut |n, of| {
+                made = n;
+                show("runs", n, of);
+            })
+        })?;
+        if let Some(shard) = compute.filter(|shard| shard.is_part()) {
+            self.report_part(folder.path(), (shard, made))?;
             return Ok(None);
         }
         Ok(Some(samples))
     }
 
-    /// Says what came out, as a text and as JSON: nothing of a part but that it is made.
-    pub(super) fn report(&self, out: &Path, made: Option<(String, Value)>) -> Result<(), Failure> {
+    /// Says what came out, as a text and as JSON.
+    pub(super) fn report(&self, out: &Path, (text, json): (String, Value)) -> Result<(), Failure> {
         if self.say.quiet {
             return Ok(());
         }
-        let part = || ("  this part is made; join the parts with merge".to_owned(), Value::Null);
-        let (text, json) = made.unwrap_or_else(part);
         show(self.say.json, json, || format!("{text}\n\n  results in {}", out.display()))
+    }
+
+    /// Says that a part is made, and how many of its runs this process made.
+    pub(super) fn report_part(
+        &self,
+        out: &Path,
+        (shard, made): (Shard, usize),
+    ) -> Result<(), Failure> {
+        let runs = if made == 1 { "run" } else { "runs" };
+        let made = format!("{made} {runs} that were not there");
+        let text = format!("  part {shard} is made: {made}; join the parts with merge");
+        self.report(out, (text, Value::Null))
     }
 }

@@ -76,7 +76,7 @@ pub(super) fn reproduce(args: &MeasyLiveArgs) -> Result<(), Failure> {
     }
     let table = table(&rows);
     write_in(&out, "table.csv", table.to_csv())?;
-    args.common.report(&out, Some((text(&rows, &measured), table.to_json())))
+    args.common.report(&out, (text(&rows, &measured), table.to_json()))
 }
 
 fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<Experiment, Failure> {

@@ -1,18 +1,19 @@
 //! `dormouse reproduce`: a subcommand for each paper, with its own options.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
 use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::price_args::{AccArgs, PricesArgs};
-use super::{next_steps, ranking, terminal, two_tier};
+use super::reproduction::run;
+use super::{ranking, terminal, two_tier};
 use dormouse_experiment::option;
 use dormouse_experiment::{Override, read_sharing};
 use dormouse_reproduce::papers::burst_hads::stored_plans;
-use dormouse_reproduce::papers::{Finished, MakeLive, Request, named, table};
+use dormouse_reproduce::papers::{MakeLive, Request, named};
 use dormouse_reproduce::sweep::{Folder, Reproduction, Spec};
 
 /// What is reproduced: a paper, or a part of one.
@@ -71,10 +72,10 @@ pub(crate) struct BurstHadsArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     cause_seeds: u64,
     /// Folders of finished live runs, to be drawn beside
-    #[arg(long, value_name = "DIR", num_args = 1..)]
+    #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "engine")]
     live_runs: Vec<PathBuf>,
     /// Make N live runs of j60 and of j60-sc2, one after the other, to be drawn beside; needs root
-    #[arg(long, value_name = "N", conflicts_with = "shard", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", conflicts_with_all = ["shard", "engine"], value_parser = clap::value_parser!(u64).range(1..=1000))]
     live: Option<u64>,
     #[command(flatten)]
     shards: Shards,
@@ -442,59 +443,6 @@ pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
     given.map_or_else(|| Ok(named(what)?.0.seeds), Ok)
 }
 
-/// Makes what is asked for, and says what came out.
-fn run(
-    spec: &Reproduction,
-    request: Request,
-    (shards, common): (&Shards, &Common),
-) -> Result<(), Failure> {
-    let out = common.folder(&format!("reproduce-{}", spec.what.replace('/', "-")), shards.shard);
-    let request = Request { threads: common.threads(), compute: shards.compute(), ..request };
-    let done = common.watched(|progress| request.run(spec, (&out, shards.force), progress))?;
-    report(common, &out, done.as_ref())
-}
-
-/// Takes parts together.
-pub(super) fn merge(
-    parts: &[PathBuf],
-    (out, force): (&Path, bool),
-    common: &Common,
-) -> Result<(), Failure> {
-    let request = Request::new(common.threads());
-    let done = common.watched(|progress| request.merge(parts, (out, force), progress))?;
-    report(common, out, done.as_ref())
-}
-
-fn report(common: &Common, out: &Path, done: Option<&Finished>) -> Result<(), Failure> {
-    common.report(out, done.map(|done| (table(done, terminal::stdout()), done.json())))?;
-    match done {
-        Some(done) if is_whole(&done.what) && done.ours.judged() == 0 => Err(unjudged(done)),
-        Some(done) => {
-            next_steps::say(common.say, || next_steps::after_paper(&done.what, out));
-            Ok(())
-        }
-        None => Ok(()),
-    }
-}
-
-/// Whether a whole paper was asked for: a part of one may have no claims.
-fn is_whole(what: &str) -> bool {
-    !what.contains('/')
-}
-
-/// None of a paper's claims has a verdict.
-fn unjudged(done: &Finished) -> Failure {
-    let what = &done.what;
-    let none = format!("{what}: none of the paper's claims could be judged");
-    match &done.without[..] {
-        [] => Failure::Broken(format!("{none}: no run says anything of them")),
-        without => {
-            let why: Vec<&str> = without.iter().map(|(_, why)| why.as_str()).collect();
-            Failure::BadInput(format!("{none}; left out is {}", why.join("; and ")))
-        }
-    }
-}
-
 /// The stored plans beside ours.
 fn plans(args: &PlansArgs) -> Result<(), Failure> {
     let plans = stored_plans(&args.data, &args.set)?;
@@ -514,7 +462,7 @@ fn plans(args: &PlansArgs) -> Result<(), Failure> {
     folder.write("table.csv", &table.to_csv())?;
     folder.settle(std::iter::empty())?;
     let text = format!("{}\n{}", table.to_text(terminal::stdout()), plans.note());
-    args.common.report(&out, Some((text, table.to_json())))
+    args.common.report(&out, (text, table.to_json()))
 }
 
 fn make_live(seeds: u64) -> Result<MakeLive, Failure> {

@@ -7,7 +7,7 @@ use clap::Args;
 use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::many::{Common, Shards};
-use super::{compare, experiment_keys, next_steps, reproduce, run_folders, terminal};
+use super::{compare, engine, experiment_keys, next_steps, reproduction, run_folders, terminal};
 use dormouse_reproduce::sweep::{Folder, Shard, Shared, Spec, Sweep};
 
 #[derive(Debug, Args)]
@@ -49,6 +49,9 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     let spec = Spec::Sweep { experiment: args.experiment.clone(), set: args.set.clone(), seeds };
     let name = format!("sweep-{}", args.experiment.replace(['/', '\\'], "-"));
     let out = args.common.folder(&name, args.shards.shard);
+    if engine::hand_over(&spec, &out, (&args.shards, &args.common))? {
+        return Ok(());
+    }
     let mut folder = Folder::open(&out, &spec, args.shards.force)?;
     run(&sweep, (seeds, args.shards.compute()), &shared, &mut folder, &args.common)
 }
@@ -59,7 +62,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let out = common.out.clone().unwrap_or_else(|| PathBuf::from("runs/merged"));
     let shared = Shared::default();
     match &Spec::of_parts(parts)? {
-        Spec::Reproduce(_) => reproduce::merge(parts, (&out, args.force), common),
+        Spec::Reproduce(_) => reproduction::merge(parts, (&out, args.force), common),
         Spec::Compare { schedulers, saves, on, set, seeds } => {
             let comparison = compare::comparison((schedulers, saves), on, set, &shared)?;
             let mut folder = Folder::merge(&out, parts, args.force)?;
@@ -91,7 +94,7 @@ fn run(
     folder.settle(sweep.cells.iter().map(|cell| (cell as _, 1..=seeds)))?;
     let table = sweep.table(&samples).to_text(terminal::stdout());
     let text = compare::with_left_out(table, &Sweep::measures(&samples));
-    common.report(folder.path(), Some((text, sweep.exact(&samples).to_json())))?;
+    common.report(folder.path(), (text, sweep.exact(&samples).to_json()))?;
     next_steps::say(common.say, || {
         next_steps::after_cells(&sweep.cells, folder.spec(), folder.path())
     });

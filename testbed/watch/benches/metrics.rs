@@ -98,7 +98,8 @@ fn long_run() -> Vec<Step> {
                 },
             ));
             let balance = Credits::whole(u64::from(round) + 1);
-            let mut credits = report(next(), host, Report::Credits { vm, balance });
+            let said = Report::Credits { vm, balance, as_of: None };
+            let mut credits = report(next(), host, said);
             credits.notices = vec![Notice::Credits { vm, balance }];
             steps.push(credits);
             let promised = u64::from(round + 1) * 1_000_000;

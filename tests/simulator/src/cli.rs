@@ -4,11 +4,12 @@ use std::io::{self, Write as _};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::campaign::Campaign;
 use crate::faults::FAULTS;
@@ -61,6 +62,9 @@ pub struct Arguments {
     /// Do not shrink the plans of violations.
     #[arg(long)]
     no_shrink: bool,
+    /// Say on standard error how far it has come, after each so many seeds.
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    says_every: u64,
 }
 
 fn seeds(text: &str) -> Result<Range<u64>, String> {
@@ -68,10 +72,14 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
         let digits = text.replace('_', "");
         digits.parse::<u64>().map_err(|error| format!("'{text}': {error}"))
     };
-    match text.split_once("..") {
-        Some((from, to)) => Ok(number(from)?..number(to)?),
-        None => number(text).map(|seed| seed..seed + 1),
+    let seeds = match text.split_once("..") {
+        Some((from, to)) => number(from)?..number(to)?,
+        None => number(text).map(|seed| seed..seed.saturating_add(1))?,
+    };
+    if seeds.is_empty() {
+        return Err(format!("there are no seeds from {} to {}", seeds.start, seeds.end));
     }
+    Ok(seeds)
 }
 
 fn rate(text: &str) -> Result<(String, f64), String> {
@@ -104,6 +112,9 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
     let lines = if arguments.trace { Lines::Printed } else { Lines::Digested };
     let playground = Playground { lines, ..Playground::new() };
     let playground = match &arguments.keep {
+        Some(root) if !root.is_dir() => {
+            return Err(format!("{}: there is no such folder: make it first", root.display()));
+        }
         Some(root) => Playground { root: root.clone(), keeps: true, ..playground },
         None => playground,
     };
@@ -138,6 +149,7 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
         rates: rates.clone(),
         lasts: arguments.minutes.map(|minutes| Duration::from_secs_f64(minutes.max(0.0) * 60.0)),
         first: arguments.first,
+        says_every: arguments.says_every,
     };
     let began = Instant::now();
     let tally = campaign.run(&playground, &stop);
@@ -222,20 +234,38 @@ pub fn tables() -> String {
     text
 }
 
-/// What was done by then is printed when it is interrupted; a second interrupt ends it at once.
+/// An interrupt has the program print what was done by then; a second one ends it at once. Interrupts are taken from
+/// when this returns.
 fn stop_at_interrupt(stop: &Arc<AtomicBool>) {
     let stop = Arc::clone(stop);
+    let (say, is_ready) = mpsc::channel();
     // Where no thread can be had, an interrupt ends it as it ends any program.
     let _ = std::thread::Builder::new().name("interrupt".to_owned()).spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let Ok(runtime) = runtime else { return };
         runtime.block_on(async {
-            if tokio::signal::ctrl_c().await.is_ok() {
-                stop.store(true, Ordering::Relaxed);
-            }
-            if tokio::signal::ctrl_c().await.is_ok() {
-                std::process::exit(130);
-            }
+            let Ok(mut interrupts) = signal(SignalKind::interrupt()) else { return };
+            let _ = say.send(());
+            interrupts.recv().await;
+            stop.store(true, Ordering::Relaxed);
+            interrupts.recv().await;
+            std::process::exit(130);
         });
     });
+    // It is dropped unsaid where that has failed.
+    let _ = is_ready.recv();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seeds_are_a_range_or_one_and_never_none() {
+        assert_eq!(seeds("3..1_000"), Ok(3..1_000));
+        assert_eq!(seeds("7"), Ok(7..8));
+        for none in ["10..0", "5..5", "18446744073709551615", "3..", "a", ""] {
+            assert!(seeds(none).is_err(), "{none}");
+        }
+    }
 }

@@ -37,6 +37,8 @@ struct Inner {
     store_full_until: u64,
     /// Writes that still go well before the disk refuses every one; `None`: it refuses none.
     writes_before_error: Option<u32>,
+    /// The generation of the last coordinator to which the disk has refused something of its log.
+    refused: Option<u64>,
 }
 
 /// What is known of the file of a log.
@@ -46,10 +48,14 @@ struct FileState {
     durable: Vec<u8>,
     /// What was written since the last sync, in order.
     pending: Vec<LogChange>,
+    /// Whether anything was ever written to it: no garbage comes to stand in a file that is empty since it was made.
+    is_written: bool,
     /// The generation of the coordinator that holds its lock.
     lock: Option<u64>,
-    /// The folder's seals at the last syncs, since the log was emptied: they are written without a sync.
-    seals: VecDeque<Vec<u8>>,
+    /// The seal beside it, which is in its file only where somebody may read that.
+    seal: Option<String>,
+    /// The seals at the last syncs, since the log was emptied: they are written without a sync.
+    seals: VecDeque<String>,
 }
 
 impl FileState {
@@ -126,6 +132,29 @@ impl SimulatedDisk {
         self.inner().writes_before_error == Some(0)
     }
 
+    /// Whether the disk has refused something of its log to any coordinator.
+    #[must_use]
+    pub fn has_ever_refused(&self) -> bool {
+        self.inner().refused.is_some()
+    }
+
+    /// Whether the disk has refused something of its log to the coordinator of this generation.
+    #[must_use]
+    pub fn has_refused(&self, generation: u64) -> bool {
+        self.inner().refused == Some(generation)
+    }
+
+    /// Writes the seals to their files, for whoever reads them there.
+    ///
+    /// # Errors
+    ///
+    /// The real disk below refuses.
+    pub fn write_seals(&self) -> io::Result<()> {
+        let inner = self.inner();
+        let seals = inner.files.iter().filter_map(|(path, file)| Some((path, file.seal.as_ref()?)));
+        seals.into_iter().try_for_each(|(path, seal)| fs::write(path.with_file_name(SEAL), seal))
+    }
+
     /// The power is gone: a part of what was not synced is kept, in parts per million of its bytes; of what
     /// follows that, the end may be there and its beginning not. So many bytes of garbage stand behind it.
     /// The seal may be an earlier one.
@@ -152,8 +181,9 @@ impl SimulatedDisk {
             }
             if !file.seals.is_empty() && chance.one_in(2) {
                 let seal = chance.below(u32::try_from(file.seals.len()).unwrap_or(1)) as usize;
-                fs::write(path.with_file_name(SEAL), &file.seals[seal])?;
+                file.seal = file.seals.get(seal).cloned();
             }
+            let garbage = if file.is_written { garbage } else { 0 };
             content.extend((0..garbage).map(|_| chance.below(256) as u8));
             file.lock = None;
             file.seals.clear();
@@ -241,6 +271,7 @@ impl SimulatedFile {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
         if let Some(state) = self.disk.inner().files.get_mut(&self.path) {
+            state.is_written = true;
             state.pending.push(LogChange::Written(self.place, bytes.to_vec()));
         }
         self.place += bytes.len() as u64;
@@ -251,19 +282,27 @@ impl SimulatedFile {
     fn refusal(&self, is_write: bool) -> Option<io::Error> {
         let now = self.disk.0.stage.now_us();
         let mut inner = self.disk.inner();
-        match &mut inner.writes_before_error {
-            Some(0) => return Some(io::Error::from_raw_os_error(libc::EIO)),
-            Some(more) if is_write => *more -= 1,
-            _ => {}
+        let refusal = match &mut inner.writes_before_error {
+            Some(0) => Some(io::Error::from_raw_os_error(libc::EIO)),
+            before_error => {
+                if let Some(more) = before_error.as_mut().filter(|_| is_write) {
+                    *more -= 1;
+                }
+                let is_full = is_write && inner.log_full_until > now;
+                is_full.then(|| io::ErrorKind::StorageFull.into())
+            }
+        };
+        if refusal.is_some() {
+            inner.refused = Some(self.generation);
         }
-        let is_full = is_write && inner.log_full_until > now;
-        is_full.then(|| io::ErrorKind::StorageFull.into())
+        refusal
     }
 }
 
 impl Write for SimulatedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let verdict = self.disk.0.stage.writes(self.generation, bytes.len());
+        let many = bytes.len();
+        let verdict = self.disk.0.stage.writes(self.generation, format_args!("{many} bytes"));
         if verdict == Verdict::Dead {
             return Err(dead());
         }
@@ -306,10 +345,10 @@ impl LogFile for SimulatedFile {
             let synced = std::mem::take(&mut state.pending);
             persist(&mut state.durable, &synced);
             // A log has a durable seal before its first sync.
-            if let Ok(seal) = fs::read(self.path.with_file_name(SEAL))
-                && state.seals.back() != Some(&seal)
+            if let Some(seal) = &state.seal
+                && state.seals.back() != Some(seal)
             {
-                state.seals.push_back(seal);
+                state.seals.push_back(seal.clone());
                 while state.seals.len() > SEALS {
                     state.seals.pop_front();
                 }
@@ -323,7 +362,10 @@ impl LogFile for SimulatedFile {
     }
 
     fn set_len(&mut self, length: u64) -> io::Result<()> {
-        if !self.disk.0.stage.lives(self.generation) {
+        let verdict =
+            self.disk.0.stage.writes(self.generation, format_args!("up to byte {length}"));
+        // A file is cut whole or not at all.
+        if matches!(verdict, Verdict::Dead | Verdict::PartThenDie(_)) {
             return Err(dead());
         }
         if let Some(refusal) = self.refusal(false) {
@@ -336,6 +378,21 @@ impl LogFile for SimulatedFile {
                 state.seals.clear();
             }
         }
+        Ok(())
+    }
+
+    fn put_seal(&mut self, _: &Path, text: &str) -> io::Result<()> {
+        if !self.disk.0.stage.lives(self.generation) {
+            return Err(dead());
+        }
+        if let Some(state) = self.disk.inner().files.get_mut(&self.path) {
+            state.seal = Some(text.to_owned());
+        }
+        Ok(())
+    }
+
+    fn sync_seal(&mut self, _: &Path) -> io::Result<()> {
+        // It is as durable as it is ever taken for.
         Ok(())
     }
 

@@ -264,7 +264,22 @@ impl Fault {
         }
     }
 
-    /// The worker that is hit, if it is one.
+    /// The worker that is hit, by its place, if it is one.
+    #[must_use]
+    pub const fn worker(&self) -> Option<usize> {
+        match *self {
+            Self::WorkerKill { worker, .. }
+            | Self::WorkerPause { worker, .. }
+            | Self::Delay { worker, .. }
+            | Self::Break { worker, .. }
+            | Self::LateMessages { worker, .. }
+            | Self::Partition { worker, .. }
+            | Self::Doubled { worker, .. } => Some(worker),
+            _ => None,
+        }
+    }
+
+    /// The place of the worker that is hit, if it is one, to be changed.
     pub const fn worker_mut(&mut self) -> Option<&mut usize> {
         match self {
             Self::WorkerKill { worker, .. }
@@ -311,7 +326,7 @@ pub const FAULTS: &[FaultKind] = &[
     FaultKind {
         name: "kill",
         rate: 1.0,
-        what: "the coordinator is killed between two of its doings, and started again",
+        what: "the coordinator is killed between two of its doings, or as it begins, and started again",
         threatens: &[
             Replay,
             FinishedOnce,

@@ -44,11 +44,11 @@ invariants! {
     ObeyedOnce: "obeyed-once",
         "A worker's life hears each command that the log has for it once, in the order of the log.";
     FinishedOnce: "finished-once",
-        "Every task finishes exactly once in the log of a run that is complete, and never twice.";
+        "Every task finishes exactly once in the log of a run that is complete, and never twice; a run is complete once all have.";
     OneAttempt: "one-attempt",
-        "The log has one attempt at a task at a time, and each start of a task is a new attempt.";
+        "The log has one attempt at a task at a time and hears no other, and each start of a task is a new attempt, with one process.";
     Verified: "verified",
-        "No task counts as verified whose work no machine has done.";
+        "No task counts as verified whose work no machine has done, and no answer that can be checked counts by its worker's word.";
     NewestCheckpoint: "newest-checkpoint",
         "A task goes on from the newest whole checkpoint of the history that the log has, and that, or a later one, is stored until the task's end is durable.";
     NotAhead: "not-ahead",
@@ -56,11 +56,11 @@ invariants! {
     Accounts: "accounts",
         "Money, credits and capacity are as the intervals of the log say.";
     NothingLeft: "nothing-left",
-        "Neither checkpoints nor identities nor machines are left behind by a run that is over.";
+        "Neither checkpoints nor identities nor machines are left behind by a run that is over, nor machines by a worker that is done.";
     Progress: "progress",
-        "A run ends within a bounded time once faults stop, and says why if it was cancelled.";
+        "A run ends within a bounded time once faults stop; where it is not complete, it says one of the reasons that there may be, and that is true.";
     NoFailure: "no-failure",
-        "No part of the coordinator or of a worker fails by itself.";
+        "No part of the coordinator or of a worker fails by itself, and whoever ends before the run does has a reason that has happened.";
 }
 
 impl fmt::Display for Invariant {

@@ -7,6 +7,7 @@
 
 pub mod campaign;
 pub mod cli;
+pub mod death;
 pub mod disk;
 pub mod draw;
 pub mod faults;
@@ -23,3 +24,4 @@ pub mod tally;
 pub mod trace;
 pub mod witness;
 pub mod worker;
+pub mod worker_end;

@@ -13,7 +13,6 @@ use dormouse_identity::WorkerLife;
 use dormouse_proto::v1;
 use tokio::time::Instant;
 use tokio_stream::Stream;
-use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
 use crate::draw::Draw;
@@ -24,6 +23,8 @@ mod connection;
 mod port;
 mod pump;
 mod server;
+#[cfg(test)]
+mod tests;
 
 use connection::Connection;
 pub use port::{Inbound, Port};
@@ -84,8 +85,6 @@ struct Inner {
 struct Present {
     server: Arc<dyn Server>,
     generation: u64,
-    /// Raised when its host hears of nothing any more, and whether that is without a word.
-    gone: CancellationToken,
 }
 
 /// What a worker's connections suffer, each until an instant.
@@ -97,6 +96,11 @@ struct Link {
     up_doubled: Option<Instant>,
     down_doubled: Option<Instant>,
     open: Vec<Arc<Connection>>,
+}
+
+/// Whether a connection carries anything: one whose call has ended is nobody's.
+fn is_in_use(connection: &Arc<Connection>) -> bool {
+    !connection.is_closed() && Arc::strong_count(connection) > 1
 }
 
 impl Network {
@@ -126,19 +130,16 @@ impl Network {
 
     /// A coordinator of this generation can be reached from now on.
     pub fn serve(&self, server: Arc<dyn Server>, generation: u64) {
-        self.inner().present = Some(Present { server, generation, gone: CancellationToken::new() });
+        self.inner().present = Some(Present { server, generation });
     }
 
-    /// The coordinator is gone: its connections break, which workers hear of unless its host is silent.
+    /// The coordinator is gone: its connections break, which workers hear of at once unless its host is silent.
     pub fn gone(&self, is_silent: bool) {
         let mut inner = self.inner();
-        let Some(present) = inner.present.take() else { return };
-        present.gone.cancel();
+        inner.present = None;
+        let hears = if is_silent { Hears::Coordinator } else { Hears::Both };
         for connection in inner.links.values_mut().flat_map(|link| link.open.drain(..)) {
-            connection.coordinator_hears();
-            if !is_silent {
-                connection.worker_hears();
-            }
+            connection.breaks(hears);
         }
     }
 
@@ -174,24 +175,29 @@ impl Network {
         });
     }
 
-    /// The connections of a worker break, with loss of what is under way.
-    pub fn break_up(&self, worker: &str, hears: Hears) {
-        for connection in self.with_link(worker, |link| std::mem::take(&mut link.open)) {
-            if hears != Hears::Worker {
-                connection.coordinator_hears();
-            }
-            if hears != Hears::Coordinator {
-                connection.worker_hears();
-            }
-        }
+    /// The connections of a worker break, with loss of what is under way. Whether there was one.
+    pub fn break_up(&self, worker: &str, hears: Hears) -> bool {
+        let open = self.take_open(worker);
+        open.iter().for_each(|connection| connection.breaks(hears));
+        !open.is_empty()
     }
 
-    /// The connections of a worker break for it; what it has said by then arrives so much later.
-    pub fn break_late(&self, worker: &str, by: Duration) {
-        for connection in self.with_link(worker, |link| std::mem::take(&mut link.open)) {
+    /// The connections of a worker break for it; what it has said by then arrives so much later. Whether there was
+    /// one.
+    pub fn break_late(&self, worker: &str, by: Duration) -> bool {
+        let open = self.take_open(worker);
+        for connection in &open {
             connection.arrives_late(Instant::now() + by);
             connection.worker_hears();
         }
+        !open.is_empty()
+    }
+
+    /// The connections of a worker that are in use, which are no longer kept as open.
+    fn take_open(&self, worker: &str) -> Vec<Arc<Connection>> {
+        let mut open = self.with_link(worker, |link| std::mem::take(&mut link.open));
+        open.retain(is_in_use);
+        open
     }
 
     /// The worker's process is gone: the system closes its connections in order.
@@ -210,7 +216,7 @@ impl Network {
         let number = inner.connections;
         let connection = Arc::new(Connection::default());
         let link = inner.links.entry(worker.to_owned()).or_default();
-        link.open.retain(|open| !open.is_closed());
+        link.open.retain(is_in_use);
         link.open.push(Arc::clone(&connection));
         (connection, Draw::new(self.0.seed ^ (number << 40), "simulator: connection", 1))
     }

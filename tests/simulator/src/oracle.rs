@@ -20,25 +20,44 @@ mod attempts;
 mod checkpoints;
 mod clock;
 mod commands;
+mod ending;
+mod held_up;
+mod hosts;
 pub mod leftovers;
 mod log;
 mod verified;
+mod worker_end;
 
 use acknowledged::Acknowledged;
 use attempts::Attempts;
 use checkpoints::Checkpoints;
 use commands::Commands;
+use hosts::LyingHosts;
 use log::LogFold;
 use verified::Verified;
 
 pub use accounts::accounts;
 pub use clock::clock;
+pub use ending::{EndFacts, ending};
+pub use held_up::HeldUp;
+pub use worker_end::{WorkerEndFacts, worker_end};
 
 /// A broken invariant and the particulars.
 pub type Broken = (Invariant, String);
 
 /// Makes the run that a log is of, as it is before its first event.
 pub type MakeRun = Arc<dyn Fn() -> Run + Send + Sync>;
+
+/// What of a plan its oracle has to know.
+#[derive(Clone, Debug, Default)]
+pub struct Particulars {
+    /// The number of tasks, or of parallel jobs.
+    pub tasks: u32,
+    /// The names of the workers that lie.
+    pub liars: BTreeSet<String>,
+    /// The names of the workers that lie about the numbers of their reports.
+    pub miscounting: BTreeSet<String>,
+}
 
 /// The invariants of one run, and what they need to know of it.
 #[derive(Debug)]
@@ -50,26 +69,22 @@ pub struct Oracle {
     attempts: Attempts,
     checkpoints: Checkpoints,
     verified: Verified,
+    lying: LyingHosts,
 }
 
 impl Oracle {
-    /// The oracle of a run that `make` makes, whose machines tell this witness what they do; `has_liar`: a worker
-    /// lies, and those of these names lie about the numbers of their reports.
+    /// The oracle of a run that `make` makes, whose machines tell this witness what they do.
     #[must_use]
-    pub fn new(
-        make: MakeRun,
-        witness: Witness,
-        has_liar: bool,
-        miscounting: BTreeSet<String>,
-    ) -> Self {
+    pub fn new(make: MakeRun, witness: Witness, of: Particulars) -> Self {
         Self {
             witness,
             log: LogFold::new(make),
             commands: Commands::default(),
-            acknowledged: Acknowledged::new(miscounting),
-            attempts: Attempts::default(),
-            checkpoints: Checkpoints::new(has_liar),
+            acknowledged: Acknowledged::new(of.miscounting),
+            attempts: Attempts::new(of.tasks),
+            checkpoints: Checkpoints::default(),
             verified: Verified::default(),
+            lying: LyingHosts::new(of.liars),
         }
     }
 
@@ -93,6 +108,7 @@ impl Oracle {
             self.verified.did(&deed);
             self.acknowledged.did(&deed);
             self.commands.did(&deed)?;
+            self.attempts.did(&deed)?;
             self.checkpoints.did(&deed)?;
         }
         for change in changes {
@@ -100,12 +116,15 @@ impl Oracle {
             if self.log.has_begun_anew() {
                 self.commands = Commands::default();
                 self.acknowledged.log_begins_anew();
+                self.attempts.log_begins_anew();
+                self.lying.log_begins_anew();
             }
             for (step, commands) in steps {
                 self.commands.see(&step, commands);
                 self.acknowledged.see(&step)?;
+                self.lying.see(&step);
                 self.attempts.see(&step)?;
-                self.checkpoints.see(&step)?;
+                self.checkpoints.see(&step, &self.lying)?;
                 self.verified.see(&step)?;
                 self.log.keep(step);
             }
@@ -149,6 +168,12 @@ impl Oracle {
         self.log.steps()
     }
 
+    /// The run that the durable log makes, once that has a header.
+    #[must_use]
+    pub const fn run(&self) -> Option<&Run> {
+        self.log.run()
+    }
+
     /// How many times a machine has restored an image.
     #[must_use]
     pub const fn restored(&self) -> u64 {
@@ -163,6 +188,12 @@ impl Oracle {
     pub fn finish(&mut self) -> Result<(), Broken> {
         self.see(&[], |_| {})?;
         self.log.finish()?;
-        self.attempts.finish(self.log.steps())
+        self.attempts.finish()
+    }
+
+    /// Whether the event of a step is what a worker says that lies.
+    #[must_use]
+    pub fn is_a_liars(&self, step: &dormouse_model::Step) -> bool {
+        self.lying.says(step)
     }
 }

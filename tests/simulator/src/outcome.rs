@@ -16,6 +16,9 @@ pub enum Ending {
     Incomplete,
     /// It was cancelled, with the reason that its log has.
     Cancelled(String),
+    /// A worker that lies about the numbers of its reports has kept the end of an attempt to itself. It beats and owes no
+    /// answer, so that nothing tells it from a slow one, and its run waits on.
+    Withheld,
     /// It did not come to an end, which a violation says more about.
     Broken,
 }
@@ -28,6 +31,7 @@ impl Ending {
             Self::Complete => "complete",
             Self::Incomplete => "incomplete",
             Self::Cancelled(_) => "cancelled",
+            Self::Withheld => "withheld",
             Self::Broken => "broken",
         }
     }
@@ -61,4 +65,25 @@ pub struct Outcome {
     /// The trace, if it was kept.
     #[serde(skip)]
     pub trace: String,
+}
+
+impl Outcome {
+    /// The outcome of a seed of which nothing was played.
+    #[must_use]
+    pub const fn of_nothing(seed: u64) -> Self {
+        Self {
+            seed,
+            digest: String::new(),
+            lines: 0,
+            ending: Ending::Broken,
+            violation: None,
+            faults: BTreeMap::new(),
+            steps: 0,
+            coordinators: 0,
+            workers: 0,
+            restored: 0,
+            simulated_ms: 0,
+            trace: String::new(),
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! A plan: all that a simulated run is made of, drawn from one seed and kept as data.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 use dormouse_model::{CheckpointConfig, Setup, Submission};
 use dormouse_units::Ppm;
@@ -9,9 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::draw::Draw;
 use crate::faults::{FAULTS, Fault, Millis, PlannedFault};
+use crate::oracle::Particulars;
 use crate::worker::{Honesty, Rates as WorkerRates, WorkerPlan};
 
 mod cloud;
+mod patience;
 mod work;
 
 pub use work::Scheduler;
@@ -144,17 +145,19 @@ impl Plan {
         }
     }
 
-    /// Whether a worker lies.
+    /// The part of the plan that its oracle has to know.
     #[must_use]
-    pub fn has_liar(&self) -> bool {
-        self.workers.iter().any(|it| it.worker.honesty != Honesty::Honest)
-    }
-
-    /// The names of the workers that lie about the numbers of their reports.
-    #[must_use]
-    pub fn miscounting(&self) -> BTreeSet<String> {
-        let miscounts = |it: &&PlannedWorker| matches!(it.worker.honesty, Honesty::Miscounts(_));
-        self.workers.iter().filter(miscounts).map(|it| it.worker.name.clone()).collect()
+    pub fn particulars(&self) -> Particulars {
+        let named = |lies: fn(&Honesty) -> bool| {
+            let all = self.workers.iter().map(|it| &it.worker);
+            all.filter(|it| lies(&it.honesty)).map(|it| it.name.clone()).collect()
+        };
+        let tasks = self.setup.bag.tasks.len() + self.submissions.len();
+        Particulars {
+            tasks: u32::try_from(tasks).unwrap_or(u32::MAX),
+            liars: named(|honesty| *honesty != Honesty::Honest),
+            miscounting: named(|honesty| matches!(honesty, Honesty::Miscounts(_))),
+        }
     }
 
     /// Whether tasks or jobs are checkpointed.
@@ -162,28 +165,6 @@ impl Plan {
     pub fn needs_criu(&self) -> bool {
         let of_bag = self.setup.checkpoint != CheckpointConfig::NONE;
         of_bag || self.setup.checkpoint_of_jobs().is_some()
-    }
-
-    /// The longest for which the world holds up what a worker says.
-    #[must_use]
-    pub fn held_up(&self) -> Duration {
-        let lasts: Millis = self.faults.iter().map(|it| it.fault.lasts()).sum();
-        Duration::from_millis(lasts + self.hold + self.slow_sync * 10)
-    }
-
-    /// Simulated time by which a run that nothing disturbs any more is over, counted from the start.
-    #[must_use]
-    pub fn patience(&self) -> Millis {
-        let quiet = self.faults.iter().map(|it| it.at + it.fault.lasts()).max().unwrap_or(0);
-        let emulated = self.setup.work_micros(&self.submissions);
-        let real = emulated / (u64::from(self.speedup) * 1_000).max(1);
-        // Each loss of a worker costs so much before anything can go on.
-        let losses = (self.faults.len() as u64 + 4) * (self.lost_after + self.hold);
-        let is_silent = |it: &PlannedWorker| matches!(it.worker.honesty, Honesty::Silence(_));
-        let silences = if self.workers.iter().any(is_silent) { 1_500_000 } else { 0 };
-        // A task that shows no sign of life is given up in the end.
-        let hangs = 120_000 * (1 + self.setup.bag.tasks.len() as u64);
-        quiet + losses + 4 * real + silences + hangs
     }
 }
 
@@ -226,24 +207,6 @@ fn rates(draw: &mut Draw) -> WorkerRates {
         exit: rate(),
         hang,
         rot: rate(),
-    }
-}
-
-/// Emulated time that a run's work takes, one piece after the other.
-trait Work {
-    fn work_micros(&self, submissions: &[Submission]) -> u64;
-}
-
-impl Work for Setup {
-    fn work_micros(&self, submissions: &[Submission]) -> u64 {
-        let slowest = |task: &dormouse_model::Task| {
-            task.runtime.values().map(|span| span.as_micros()).max().unwrap_or(0)
-        };
-        let bag: u64 = self.bag.tasks.iter().map(slowest).sum();
-        let jobs: u64 = submissions.iter().map(|job| job.runtime.as_micros()).sum();
-        let last = submissions.iter().map(|job| job.submitted.as_micros()).max().unwrap_or(0);
-        let boots = self.catalogue.boot.as_micros() * (self.bag.tasks.len() as u64 + 2);
-        bag + jobs + last + boots
     }
 }
 

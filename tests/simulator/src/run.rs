@@ -19,6 +19,7 @@ use crate::witness::Witness;
 
 mod coordinator;
 mod player;
+mod unfinished;
 mod workers;
 
 use player::Player;
@@ -66,7 +67,7 @@ impl Playground {
                 Err(error) => panic!("a plan whose bag can't be planned: {error}"),
             });
             let witness = Witness::default();
-            let oracle = Oracle::new(make, witness.clone(), plan.has_liar(), plan.miscounting());
+            let oracle = Oracle::new(make, witness.clone(), plan.particulars());
             let stage =
                 Stage::new(Trace::new(self.lines, folder.path().display().to_string()), oracle);
             let player = Player::new(plan, stage.clone(), witness, folder.path());
@@ -86,6 +87,7 @@ impl Default for Playground {
 #[derive(Debug, Default)]
 struct Played {
     has_ended: bool,
+    is_withheld: bool,
     faults: std::collections::BTreeMap<&'static str, u64>,
     coordinators: u64,
     workers: u64,
@@ -104,6 +106,7 @@ fn outcome(plan: &Plan, stage: &Stage, played: Played) -> Outcome {
             _ => None,
         });
         let ending = match (played.has_ended, cancelled, over) {
+            (false, ..) if played.is_withheld => Ending::Withheld,
             (false, ..) => Ending::Broken,
             (true, Some(why), _) => Ending::Cancelled(why),
             (true, None, Some(true)) => Ending::Complete,
@@ -132,20 +135,7 @@ fn outcome(plan: &Plan, stage: &Stage, played: Played) -> Outcome {
 
 fn broken(plan: &Plan, what: String) -> Outcome {
     let violation = Violation { invariant: Invariant::NoFailure, at_us: 0, what };
-    Outcome {
-        seed: plan.seed,
-        digest: String::new(),
-        lines: 0,
-        ending: Ending::Broken,
-        violation: Some(violation),
-        faults: Default::default(),
-        steps: 0,
-        coordinators: 0,
-        workers: 0,
-        restored: 0,
-        simulated_ms: 0,
-        trace: String::new(),
-    }
+    Outcome { violation: Some(violation), ..Outcome::of_nothing(plan.seed) }
 }
 
 /// A panic's message.

@@ -12,6 +12,7 @@ use dormouse_proto::v1;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::death::Death;
 use crate::faults::CrashPoint;
 use crate::invariant::{Invariant, Violation};
 use crate::log_change::LogChange;
@@ -39,7 +40,10 @@ struct Inner {
     /// Raised with each coordinator that starts, and with each that dies.
     generation: u64,
     is_alive: bool,
-    crash_at: Option<CrashPoint>,
+    /// Deaths whose points are yet to come, of this coordinator or a later one.
+    armed: Vec<Death>,
+    /// The death of the last coordinator that was killed, until it is taken.
+    died: Option<Death>,
     violation: Option<Violation>,
 }
 
@@ -65,7 +69,8 @@ impl Stage {
             oracle,
             generation: 0,
             is_alive: false,
-            crash_at: None,
+            armed: Vec::new(),
+            died: None,
             violation: None,
         };
         let (inner, crashed) = (Mutex::new(inner), Notify::new());
@@ -101,7 +106,6 @@ impl Stage {
         let mut inner = self.inner();
         inner.generation += 1;
         inner.is_alive = true;
-        inner.crash_at = None;
         let generation = inner.generation;
         inner.oracle.coordinator_starts();
         inner.trace.line(now, format_args!("coordinator {generation} starts"));
@@ -113,7 +117,6 @@ impl Stage {
         let now = self.now_us();
         let mut inner = self.inner();
         inner.is_alive = false;
-        inner.crash_at = None;
         let generation = inner.generation;
         inner.trace.line(now, format_args!("coordinator {generation} ends: {how}"));
     }
@@ -125,15 +128,14 @@ impl Stage {
         inner.is_alive && inner.generation == generation
     }
 
-    /// The present coordinator is to die at this point of its doings.
-    pub fn crash_at(&self, point: CrashPoint) {
+    /// The coordinator is to die at this death's point of its doings, or the next one if none is there. Nobody dies
+    /// now who is not there.
+    pub fn arm(&self, death: Death) {
         let mut inner = self.inner();
-        if !inner.is_alive {
-            return;
-        }
-        match point {
-            CrashPoint::Now | CrashPoint::AfterMessages(0) => self.die(&mut inner),
-            point => inner.crash_at = Some(point),
+        match death.point {
+            CrashPoint::Now | CrashPoint::AfterMessages(0) if !inner.is_alive => {}
+            CrashPoint::Now | CrashPoint::AfterMessages(0) => self.die(&mut inner, death),
+            _ => inner.armed.push(death),
         }
     }
 
@@ -142,28 +144,36 @@ impl Stage {
         self.0.crashed.notified().await;
     }
 
-    fn die(&self, inner: &mut Inner) {
+    /// The death of the coordinator that was killed last, the first time that this is asked.
+    #[must_use]
+    pub fn take_death(&self) -> Option<Death> {
+        self.inner().died.take()
+    }
+
+    fn die(&self, inner: &mut Inner, death: Death) {
         inner.is_alive = false;
-        inner.crash_at = None;
-        let generation = inner.generation;
-        inner.trace.line(self.now_us(), format_args!("coordinator {generation} is killed"));
+        inner.died = Some(death);
+        let (generation, name) = (inner.generation, death.name);
+        inner.trace.line(self.now_us(), format_args!("coordinator {generation} is killed: {name}"));
         self.0.crashed.notify_one();
     }
 
-    /// A coordinator of this generation writes to its log.
-    pub(crate) fn writes(&self, generation: u64, bytes: usize) -> Write {
+    /// A coordinator of this generation writes to its log, or cuts it.
+    pub(crate) fn writes(&self, generation: u64, what: fmt::Arguments<'_>) -> Write {
         let mut inner = self.inner();
         if !inner.is_alive || inner.generation != generation {
             return Write::Dead;
         }
-        inner.trace.line(self.now_us(), format_args!("writes {bytes} bytes"));
-        let write = match inner.crash_at {
-            Some(CrashPoint::BeforeWrite) => Write::Dead,
-            Some(CrashPoint::MidWrite(part)) => Write::PartThenDie(part),
-            Some(CrashPoint::AfterWrite) => Write::ThenDie,
-            _ => return Write::Whole,
+        inner.trace.line(self.now_us(), format_args!("writes {what}"));
+        let write = |death: &Death| match death.point {
+            CrashPoint::BeforeWrite => Some(Write::Dead),
+            CrashPoint::MidWrite(part) => Some(Write::PartThenDie(part)),
+            CrashPoint::AfterWrite => Some(Write::ThenDie),
+            _ => None,
         };
-        self.die(&mut inner);
+        let Some((place, write)) = inner.first_armed(write) else { return Write::Whole };
+        let death = inner.armed.remove(place);
+        self.die(&mut inner, death);
         write
     }
 
@@ -174,8 +184,10 @@ impl Stage {
         let mut inner = self.inner();
         let is_heard = inner.is_alive && inner.generation == generation;
         inner.see_durable(now, changes);
-        if is_heard && inner.crash_at == Some(CrashPoint::AfterSync) {
-            self.die(&mut inner);
+        let is_at_sync = |death: &Death| (death.point == CrashPoint::AfterSync).then_some(());
+        if is_heard && let Some((place, ())) = inner.first_armed(is_at_sync) {
+            let death = inner.armed.remove(place);
+            self.die(&mut inner, death);
             return false;
         }
         is_heard
@@ -200,11 +212,15 @@ impl Stage {
         if let Err(violation) = inner.oracle.leaves(to, message) {
             inner.note(now, violation);
         }
-        if let Some(CrashPoint::AfterMessages(more)) = inner.crash_at {
-            match more {
-                0 | 1 => self.die(&mut inner),
-                more => inner.crash_at = Some(CrashPoint::AfterMessages(more - 1)),
+        for death in &mut inner.armed {
+            if let CrashPoint::AfterMessages(more) = &mut death.point {
+                *more = more.saturating_sub(1);
             }
+        }
+        let is_last = |death: &Death| (death.point == CrashPoint::AfterMessages(0)).then_some(());
+        if let Some((place, ())) = inner.first_armed(is_last) {
+            let death = inner.armed.remove(place);
+            self.die(&mut inner, death);
         }
         true
     }
@@ -251,6 +267,11 @@ impl Stage {
 }
 
 impl Inner {
+    /// The first armed death of which this is something, by its place.
+    fn first_armed<T>(&self, what: impl Fn(&Death) -> Option<T>) -> Option<(usize, T)> {
+        self.armed.iter().enumerate().find_map(|(place, death)| Some((place, what(death)?)))
+    }
+
     fn see_durable(&mut self, now: u64, changes: &[LogChange]) {
         for change in changes {
             self.trace.line(now, format_args!("durable: {change}"));

@@ -12,7 +12,8 @@ use dormouse_simulator::trace::Lines;
 #[test]
 fn no_seed_breaks_an_invariant() {
     let rates = Rates::default();
-    let campaign = Campaign { seeds: 0..300, threads: 2, rates, lasts: None, first: false };
+    let campaign =
+        Campaign { seeds: 0..300, threads: 2, rates, lasts: None, first: false, says_every: 0 };
     let tally = campaign.run(&Playground::new(), &AtomicBool::new(false));
     let found: Vec<_> = tally
         .violations

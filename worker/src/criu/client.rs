@@ -29,6 +29,7 @@ use rust_criu::rust_criu_protobuf::rpc::{
 use super::{
     Error, Probe, Result, Version,
     error::{LogTail, told},
+    scratch::Scratch,
     session::Session,
 };
 use crate::{
@@ -122,16 +123,16 @@ impl Criu {
     /// [`Error::Refused`] where it does not; others see [`Error`].
     pub fn check(&self, deadline: Duration) -> Result<()> {
         // It reads its options even for this, and insists on a directory for its log.
-        let scratch = Scratch::create()?;
-        let open = directory(&scratch.0)?;
+        let scratch = Scratch::create(&std::env::temp_dir())
+            .map_err(|(path, source)| Error::Directory { path, source })?;
         let mut request = request(Criu_req_type::CHECK);
         request.opts = MessageField::some(Criu_opts {
-            images_dir_fd: Some(open.as_raw_fd()),
+            images_dir_fd: Some(scratch.directory().as_raw_fd()),
             log_file: Some("check.log".to_owned()),
             log_level: Some(LOG_LEVEL),
             ..Criu_opts::default()
         });
-        let log = scratch.0.join("check.log");
+        let log = scratch.path().join("check.log");
         self.ask("check", request, log, deadline).map(drop)
     }
 
@@ -450,33 +451,6 @@ fn accepted(
 
 fn directory(path: &Path) -> Result<File> {
     fs::File::open(path).map_err(|source| Error::Directory { path: path.to_owned(), source })
-}
-
-/// A directory for the log of a check, removed with its value.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn create() -> Result<Self> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        loop {
-            let number = COUNT.fetch_add(1, Ordering::Relaxed);
-            let name = format!("dormouse-criu-check-{}-{number}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            match fs::create_dir(&path) {
-                Ok(()) => return Ok(Self(path)),
-                // Of a process with the same number in another PID namespace, or of one killed.
-                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                Err(source) => return Err(Error::Directory { path, source }),
-            }
-        }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // A leftover in the folder for temporary files is no reason to fail a check.
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 /// Kills and reaps the children of this thread, each the init of a PID namespace, which goes

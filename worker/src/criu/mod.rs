@@ -10,6 +10,7 @@
 mod client;
 mod error;
 mod probe;
+mod scratch;
 mod session;
 
 pub use client::{AfterDump, Criu, Step};

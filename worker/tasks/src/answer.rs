@@ -121,17 +121,47 @@ fn references(program: &Program) -> Option<Vec<Figure>> {
     })
 }
 
+/// Whether answers of a program can be checked at all.
+///
+/// # Errors
+///
+/// Why nobody can.
+fn can_be_checked(program: &Program) -> Result<(), &'static str> {
+    match program {
+        Program::Nas { .. } | Program::Ed { .. } => {
+            let references = references(program).unwrap_or_default();
+            let is_published = references.iter().any(|figure| figure.reference.is_some());
+            is_published.then_some(()).ok_or("nobody has published a reference for its input")
+        }
+        Program::Parallel(plan) if parallel::told(plan.ranks(), plan.phases) == 0 => {
+            Err("it has too many phases and processes to say what each of them did")
+        }
+        Program::Vector { .. } | Program::Parallel(_) => Ok(()),
+        Program::Noop => Err("its program computes nothing"),
+    }
+}
+
+/// Judges an answer. One that is not of the form that its program leaves is wrong where that could be checked: a
+/// worker must not choose that nobody checks it.
 fn judge(program: &Program, nonce: u64, answer: &str) -> Verdict {
+    let checked = can_be_checked(program);
+    let other = |what: &'static str| match checked {
+        Ok(()) => Verdict::Wrong(what.to_owned()),
+        Err(why) => Verdict::Unchecked(why),
+    };
     let Ok(answer) = serde_json::from_str::<TaskResult>(answer) else {
-        return Verdict::Unchecked("it is not what the known programs leave");
+        return other("it is not what the known programs leave");
     };
     if answer.kind != program.name() {
-        return Verdict::Unchecked("another program than was started left it");
+        return other("another program than was started left it");
     }
     if let Some(wrong) = answer.figures.iter().find(|figure| figure.verified() == Some(false)) {
         return Verdict::Wrong(format!("{} is {}", wrong.name, wrong.computed));
     }
-    let Some(digest) = &answer.digest else { return Verdict::Unchecked("it has no digest") };
+    if let Err(why) = checked {
+        return Verdict::Unchecked(why);
+    }
+    let Some(digest) = &answer.digest else { return other("it has no digest") };
     match expected(program, nonce, &answer) {
         Ok(expected) if text(expected) == *digest => Verdict::Right,
         Ok(expected) => Verdict::Wrong(format!("its digest is {digest}, not {}", text(expected))),
@@ -150,9 +180,6 @@ fn expected(program: &Program, nonce: u64, answer: &TaskResult) -> Result<u64, V
             let sum = vector::expected_sum(*bytes, nonce, answer.repetitions, answer.units);
             sum.ok_or_else(|| wrong("no number of passes comes to its units of work"))
         }
-        Program::Parallel(_) if answer.blocks.is_empty() => Err(Verdict::Unchecked(
-            "it has too many phases and processes to say what each of them did",
-        )),
         Program::Parallel(plan) => {
             let sum = parallel::expected_sum(plan, nonce, &answer.blocks);
             let all = answer.blocks.iter().fold(0_u64, |all, blocks| all.saturating_add(*blocks));
@@ -169,9 +196,6 @@ fn of_repetitions(
     nonce: u64,
     answer: &TaskResult,
 ) -> Result<u64, Verdict> {
-    if references.iter().all(|figure| figure.reference.is_none()) {
-        return Err(Verdict::Unchecked("nobody has published a reference for its input"));
-    }
     let names = |figures: &[Figure]| figures.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     if names(&references) != names(&answer.figures) || answer.repetitions == 0 {
         return Err(Verdict::Wrong("its figures are not those of its program".to_owned()));
@@ -266,17 +290,34 @@ mod tests {
         let without = answer("ed --class S --id 100", NONCE);
         unchecked("ed --class S --id 100", &without);
         let right = answer("vector --memory 1MB", NONCE);
-        unchecked("vector --memory 1MB", &TaskResult { digest: None, ..right.clone() });
         unchecked("mine", &right);
-        unchecked("cg", &right);
-        let says = |text: &str| check(&words("cg"), NONCE, text);
-        assert!(matches!(says("{\"verified\": true}"), Verdict::Unchecked(_)));
-        assert!(matches!(says("no JSON"), Verdict::Unchecked(_)));
+        unchecked("noop", &right);
         // A number that would have the reader reckon for years.
         let cg = answer("cg", NONCE);
         unchecked("cg", &TaskResult { repetitions: u64::MAX, ..cg });
         let huge = TaskResult { repetitions: u64::MAX, units: u64::MAX, ..right };
         assert!(matches!(judged("vector --memory 1MB", &huge), Verdict::Wrong(_)));
+    }
+
+    #[test]
+    fn a_worker_can_not_choose_that_nobody_checks_its_answer() {
+        let is_wrong = |line: &str, of: &TaskResult| {
+            assert!(
+                matches!(judged(line, of), Verdict::Wrong(_)),
+                "{line}: {:?}",
+                judged(line, of)
+            );
+        };
+        let right = answer("vector --memory 1MB", NONCE);
+        is_wrong("vector --memory 1MB", &TaskResult { digest: None, ..right.clone() });
+        is_wrong("cg", &right);
+        is_wrong("vector --memory 1MB", &TaskResult { kind: "noop".to_owned(), ..right });
+        for text in ["{\"verified\": true}", "no JSON", ""] {
+            let (of_cg, of_job) =
+                (check(&words("cg"), NONCE, text), check_job(2, 3, (4, NONCE), text));
+            assert!(matches!(of_cg, Verdict::Wrong(_)), "{text}: {of_cg:?}");
+            assert!(matches!(of_job, Verdict::Wrong(_)), "{text}: {of_job:?}");
+        }
     }
 
     /// Ranks are processes, which a test of several threads can't fork.
@@ -302,7 +343,10 @@ mod tests {
         assert!(matches!(judged(line, &idle), Verdict::Wrong(_)));
         let short = TaskResult { blocks: vec![21], ..right.clone() };
         assert!(matches!(judged(line, &short), Verdict::Wrong(_)));
-        let many = TaskResult { blocks: Vec::new(), ..right };
-        assert!(matches!(judged(line, &many), Verdict::Unchecked(_)));
+        let silent = TaskResult { blocks: Vec::new(), ..right };
+        assert!(matches!(judged(line, &silent), Verdict::Wrong(_)));
+        // More numbers than a report holds.
+        let many = "parallel --processes 2 --phases 201 --seed 4";
+        assert!(matches!(judged(many, &silent), Verdict::Unchecked(_)));
     }
 }

@@ -53,13 +53,19 @@ impl Balance {
     /// report before may have been `lateness` late and this one on time: what can have been earned is
     /// that of a span so much longer, and of use nothing is known, as a report that a lost connection
     /// held up tells of a time before. What is said now may be `held_up` longer ago, the time that its
-    /// coordinator was away.
+    /// coordinator was away. A balance that is said to be of an earlier time, `as_of`, is looked at as of then.
     pub(super) fn error_in(
         &mut self,
         now: Time,
-        balance: Credits,
+        (balance, as_of): (Credits, Option<Time>),
         (lateness, held_up): (Span, Span),
     ) -> Option<String> {
+        // The report before may have been late by as much.
+        let earliest = self.said.0 - (lateness + self.held_up);
+        if let Some(at) = as_of.filter(|at| *at > now || *at < earliest) {
+            return Some(format!("it says what it held at {at}, and not after {earliest}"));
+        }
+        let (now, held_up) = as_of.map_or((now, held_up), |at| (at.max(self.said.0), Span::ZERO));
         let late = (lateness + std::mem::replace(&mut self.held_up, held_up)).as_micros();
         let Burstable { earned_per_hour, cap, .. } = self.burstable;
         let (since, had) = std::mem::replace(&mut self.said, (now, balance));
@@ -102,7 +108,8 @@ mod tests {
         let said = |held_up| {
             let mut balance = Balance::new(burstable, Time::ZERO);
             let mut says = |at, credits, held_up| {
-                balance.error_in(Time::from_secs(at), Credits::whole(credits), (late, held_up))
+                let credits = (Credits::whole(credits), None);
+                balance.error_in(Time::from_secs(at), credits, (late, held_up))
             };
             // Of 300 s, when the coordinator went; back since 600 s, it hears of that, and of now.
             assert_eq!(says(600, 5, held_up), None);
@@ -112,5 +119,24 @@ mod tests {
         assert!(
             said(Span::ZERO).is_some_and(|wrong| wrong.contains("more than it can have earned"))
         );
+    }
+
+    #[test]
+    fn a_report_that_says_of_when_it_is_is_looked_at_as_of_then() {
+        let burstable = Burstable::new(dormouse_units::Ppm::ZERO, Credits::whole(60));
+        let late = (Span::from_secs(3), Span::ZERO);
+        // Its coordinator stood still from 300 s to 600 s, and no restart says so.
+        let told = |as_of: Option<u64>, then: u64| {
+            let mut balance = Balance::new(burstable, Time::ZERO);
+            let mut says = |at, credits, as_of: Option<u64>| {
+                let said = (Credits::whole(credits), as_of.map(Time::from_secs));
+                balance.error_in(Time::from_secs(at), said, late)
+            };
+            says(600, 5, as_of).or_else(|| says(610, then, None))
+        };
+        assert_eq!(told(Some(300), 10), None);
+        assert!(told(None, 10).is_some(), "nothing says that it was late");
+        assert!(told(Some(300), 11).is_some(), "310 s earn less");
+        assert!(told(Some(601), 5).is_some(), "that time has not come");
     }
 }

@@ -166,7 +166,7 @@ impl<'a> Checker<'a> {
         for (n, decision) in step.decisions.iter().enumerate() {
             let refused = step.effects.iter().any(|e| e.refuses(n));
             if let (Decision::Stop { task, vm, .. }, false) = (decision, refused)
-                && self.stops_at_once(*vm, step, decision)
+                && self.stops_at_once((*task, *vm), step, decision)
             {
                 let start = |d: &Decision| matches!(d, Decision::Start { task: t, on, .. } if (t, on.vm) == (task, *vm));
                 if step.decisions[..n].iter().any(start) {
@@ -192,13 +192,15 @@ impl<'a> Checker<'a> {
         self.look_at_rooms();
     }
 
-    /// A stop without a checkpoint, or of what is frozen, needs no answer. A VM whose boot or resume this
-    /// very step is about runs when the scheduler hears of it.
-    fn stops_at_once(&self, vm: VmId, step: &Step, decision: &Decision) -> bool {
+    /// A stop without a checkpoint, or of what is frozen, needs no answer. A VM whose boot or resume this very step
+    /// is about runs when the scheduler hears of it; of one that freezes in this very step it hears the stop at once.
+    fn stops_at_once(&self, (task, vm): (TaskId, VmId), step: &Step, decision: &Decision) -> bool {
         let runs = |effect: &Effect| matches!(effect, Effect::VmResumed { vm: v, .. } | Effect::VmReady { vm: v } if *v == vm);
         let frozen = self.vms.get(&vm).is_some_and(|vm| vm.life != Life::Running)
             && !step.effects.iter().any(runs);
-        frozen || matches!(decision, Decision::Stop { keep: false, .. })
+        let is_heard = |it: &Notice| matches!(it, Notice::TaskStopped { task: t, vm: v, .. } if (*t, *v) == (task, vm));
+        let keeps = matches!(decision, Decision::Stop { keep: true, .. });
+        frozen || !keeps || step.notices.iter().any(is_heard)
     }
 
     fn heard(&mut self, notices: &[Notice]) {
@@ -515,14 +517,14 @@ impl<'a> Checker<'a> {
                 });
                 self.keep(task, Some(done));
             }
-            Report::Credits { vm, balance } => self.credits(vm, balance),
+            Report::Credits { vm, balance, as_of } => self.credits(vm, (balance, as_of)),
             _ => {}
         }
     }
 
-    fn credits(&mut self, vm: VmId, balance: Credits) {
+    fn credits(&mut self, vm: VmId, said: (Credits, Option<Time>)) {
         let (now, late) = (self.now, (self.lateness, self.bounds.held_up(self.now, self.lateness)));
-        self.on(vm, &ALIVE, "reports credits", |vm| vm.credit_error(now, balance, late));
+        self.on(vm, &ALIVE, "reports credits", |vm| vm.credit_error(now, said, late));
     }
 
     fn keep(&mut self, task: TaskId, done: Option<Ppm>) {

@@ -114,9 +114,9 @@ impl JobsChecker {
                 }
                 self.followed(job);
             }
-            Event::Machine { report: Report::Credits { vm, balance }, .. } => {
+            Event::Machine { report: Report::Credits { vm, balance, as_of }, .. } => {
                 if !step.effects.contains(&Effect::Stale)
-                    && let Some(wrong) = self.credits.said(step.at, *vm, *balance)
+                    && let Some(wrong) = self.credits.said(step.at, *vm, (*balance, *as_of))
                 {
                     self.bad(format!("{vm}: {wrong}"));
                 }

@@ -95,12 +95,12 @@ impl Followed {
         self.frozen + self.frozen_since.map_or(Span::ZERO, |since| now.since(since))
     }
 
-    /// What is wrong with a balance reported now, where the report before or this one may have been
-    /// late by the first span, and this one by the second as well.
+    /// What is wrong with a balance reported now, and with the time of which it is said to be, where the report before
+    /// or this one may have been late by the first span, and this one by the second as well.
     pub(super) fn credit_error(
         &mut self,
         now: Time,
-        balance: Credits,
+        (balance, as_of): (Credits, Option<Time>),
         late: (Span, Span),
     ) -> Option<String> {
         let Some(burstable) = self.kind.burstable else {
@@ -111,6 +111,6 @@ impl Followed {
         let credits =
             self.credits.get_or_insert_with(|| Balance::new(burstable.of_machine(), launched));
         credits.pass(now, Use { least: 0, most });
-        credits.error_in(now, balance, late)
+        credits.error_in(now, (balance, as_of), late)
     }
 }

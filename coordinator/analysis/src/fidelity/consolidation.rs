@@ -82,10 +82,11 @@ pub(crate) struct Loss {
 
 impl Sum {
     fn add(&mut self, of: &ProcessUse) {
-        self.wanted_us += of.wanted_us;
-        self.promised_us += of.promised_us;
-        self.cpu_us += of.cpu_us;
-        self.may_wait_us += of.may_wait_us;
+        // A log may hold any numbers.
+        self.wanted_us = self.wanted_us.saturating_add(of.wanted_us);
+        self.promised_us = self.promised_us.saturating_add(of.promised_us);
+        self.cpu_us = self.cpu_us.saturating_add(of.cpu_us);
+        self.may_wait_us = self.may_wait_us.saturating_add(of.may_wait_us);
     }
 
     fn loss(&self) -> Loss {
@@ -104,14 +105,15 @@ impl Consolidation {
     pub fn of(facts: &LiveFacts, background_utilisations: Vec<(u32, f64)>, kept: Kept) -> Self {
         let (core, facts) = (facts.share.as_f64(), &facts.jobs);
         let mut processes = BTreeMap::<_, Sum>::new();
-        let (mut below_wall, mut below_cpu) = (0, 0);
+        let (mut below_wall, mut below_cpu) = (0_u64, 0_u64);
         for (job, of) in &facts.uses {
             let &ProcessUse { process, tier, shared, wall_us, cpu_us, .. } = of;
             if tier == Tier::Foreground {
                 processes.entry((*job, process, shared)).or_default().add(of);
             }
             if tier == Tier::Background && shared {
-                (below_wall, below_cpu) = (below_wall + wall_us, below_cpu + cpu_us);
+                below_wall = below_wall.saturating_add(wall_us);
+                below_cpu = below_cpu.saturating_add(cpu_us);
             }
         }
         let losses = |with: bool| {
@@ -267,6 +269,19 @@ mod tests {
             may_wait_us: if shared { 30_000 } else { 0 },
         };
         (TaskId::new(1), of)
+    }
+
+    #[test]
+    fn processes_of_a_hostile_log_are_summed_up() {
+        let most = |tier| {
+            let (job, of) = used(tier, true, u64::MAX, u64::MAX);
+            let (promised_us, wall_us, may_wait_us) = (u64::MAX, u64::MAX, u64::MAX);
+            (job, ProcessUse { promised_us, wall_us, may_wait_us, ..of })
+        };
+        let mut facts = LiveFacts::default();
+        facts.jobs.uses = [Tier::Foreground, Tier::Background].map(most).repeat(2);
+        let of = Consolidation::of(&facts, Vec::new(), Kept::default());
+        assert_eq!((of.foreground_processes, of.foreground_worst_loss), (1, 0.0), "{of:?}");
     }
 
     #[test]

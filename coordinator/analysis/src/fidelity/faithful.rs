@@ -7,6 +7,7 @@ use dormouse_model::Setup;
 use dormouse_units::{HostId, Span};
 
 use super::Allowed;
+use super::figures::total_us;
 use crate::facts::Kill;
 use crate::{LiveFacts, Record};
 
@@ -74,7 +75,7 @@ fn unbelieved(facts: &LiveFacts) -> Vec<String> {
 /// before is not known.
 fn outages(facts: &LiveFacts) -> Option<String> {
     let n = facts.outages.len();
-    let away_us: u64 = facts.outages.iter().map(|it| it.away_real_us).sum();
+    let away_us: u64 = total_us(facts.outages.iter().map(|it| it.away_real_us));
     let passed = facts.outages.iter().fold(Span::ZERO, |sum, it| sum + it.outage);
     let times = if n == 1 { "once".to_owned() } else { format!("{n} times") };
     (n > 0).then(|| {
@@ -129,6 +130,19 @@ mod tests {
     use dormouse_units::{Speedup, Time, VmId};
 
     use super::*;
+
+    #[test]
+    fn outages_of_a_hostile_log_are_summed_up() {
+        let outage = |away_real_us| crate::Outage {
+            at: Time::ZERO,
+            outage: Span::from_micros(u64::MAX),
+            away_real_us,
+        };
+        let facts =
+            LiveFacts { outages: vec![outage(u64::MAX), outage(7)], ..LiveFacts::default() };
+        let said = outages(&facts).expect("it was away");
+        assert!(said.contains("resumed 2 times"), "{said}");
+    }
 
     #[test]
     fn a_vm_that_stays_beyond_its_notice_is_a_note() {

@@ -9,6 +9,11 @@ pub(super) fn seconds(us: u64) -> f64 {
     us as f64 / 1e6
 }
 
+/// The sum of times in microseconds. A log may hold any numbers: too large a sum is the largest there is.
+pub(super) fn total_us(of: impl Iterator<Item = u64>) -> u64 {
+    of.fold(0, u64::saturating_add)
+}
+
 /// Nothing is on average nothing.
 pub(super) fn mean(of: impl Iterator<Item = f64>) -> f64 {
     let (sum, n) = of.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
@@ -28,5 +33,16 @@ pub(super) fn note_first(found: &[String], what: &str, notes: &mut Vec<String>) 
             n => format!(" (and {} more {what})", n - 1),
         };
         notes.push(format!("{first}{more}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_of_a_hostile_log_is_the_largest_number() {
+        assert_eq!(total_us([1, 2].into_iter()), 3);
+        assert_eq!(total_us([u64::MAX, 1].into_iter()), u64::MAX);
     }
 }

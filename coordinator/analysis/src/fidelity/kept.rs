@@ -5,7 +5,7 @@ use dormouse_units::{Span, TaskId};
 use serde::Serialize;
 
 use super::Allowed;
-use super::figures::{mean, note_first, seconds};
+use super::figures::{mean, note_first, seconds, total_us};
 use super::promises::{Life, Promise};
 use crate::{LiveFacts, cut_short};
 
@@ -92,8 +92,9 @@ impl Kept {
             let how = cut_short(of.real_held_us, of.real_owed_us.max(hold_us))?;
             Some(format!("job {} {how}", number(of.task)?))
         });
-        let sum =
-            |of: fn(&JobLedger) -> u64| seconds(ledgers.iter().map(|(_, ledger)| of(ledger)).sum());
+        let sum = |of: fn(&JobLedger) -> u64| {
+            seconds(total_us(ledgers.iter().map(|(_, ledger)| of(ledger))))
+        };
         let most = |of: fn(&JobLedger) -> u64| {
             seconds(ledgers.iter().map(|(_, ledger)| of(ledger)).max().unwrap_or(0))
         };
@@ -266,6 +267,23 @@ mod tests {
         let lives: Vec<_> = kept.lives.iter().map(|of| (of.jobs, of.life)).collect();
         assert_eq!(lives, [(1, "alone in the foreground"), (2, "in the background for some time")]);
         assert!((kept.mean_error + 0.01 / 3.0).abs() < 1e-9, "{kept:?}");
+    }
+
+    #[test]
+    fn ledgers_of_a_hostile_log_are_summed_up() {
+        let most = u64::MAX;
+        let ledger = JobLedger {
+            due_us: most,
+            received_us: most,
+            beside_us: most,
+            lifted_us: most,
+            ..JobLedger::default()
+        };
+        let mut facts = LiveFacts::default();
+        facts.jobs.ledgers = vec![(TaskId::new(0), ledger), (TaskId::new(1), ledger)];
+        let kept = Kept::of(&[], &facts, &ALLOWED, Span::ZERO);
+        let sums = [kept.due_s, kept.received_s, kept.beside_s, kept.lifted_s];
+        assert!(sums.iter().all(|sum| (sum / seconds(most) - 1.0).abs() < 1e-9), "{sums:?}");
     }
 
     #[test]

@@ -273,7 +273,7 @@ impl<'a> Story<'a> {
     fn moved(&mut self, job: TaskId, anew: bool, took_us: u64) {
         let Some(known) = self.known.get_mut(&job) else { return };
         let (Some(at), Some((_, on))) = (known.leaves.take(), &known.place) else { return };
-        known.moving_us += took_us;
+        known.moving_us = known.moving_us.saturating_add(took_us);
         let (on, back) = (on.to_vec(), at + Duration::from_micros(took_us));
         self.changes.push((at, Change::Stand(job)));
         self.changes.push((back, Change::GoOn { key: job, on, anew }));

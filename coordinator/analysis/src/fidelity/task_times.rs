@@ -7,7 +7,7 @@ use dormouse_policies::{Begun, CheckpointPlanning};
 use dormouse_units::{Attempt, Ppm, Span, Speedup, TaskId, VmId};
 use serde::{Deserialize, Serialize};
 
-use super::figures::{note_first, percent, ratio, seconds};
+use super::figures::{note_first, percent, ratio, seconds, total_us};
 use super::{Allowed, background};
 use crate::{AttemptEnd, AttemptHistory, LATEST, Record, VmHistory, cut_short};
 
@@ -215,12 +215,12 @@ impl TaskTimes {
     }
 
     fn add_cpu(&mut self, of: &Ledger) {
-        let named = of.real_worked_us + of.real_birth_us + of.real_criu_us;
+        let named = total_us([of.real_worked_us, of.real_birth_us, of.real_criu_us].into_iter());
         self.worked_s += seconds(of.real_worked_us);
         self.births_s += seconds(of.real_birth_us);
         self.criu_s += seconds(of.real_criu_us);
         self.rest_s += seconds(of.real_charged_us.saturating_sub(named));
-        self.checkpoints_missed += of.missed_checkpoints;
+        self.checkpoints_missed = self.checkpoints_missed.saturating_add(of.missed_checkpoints);
     }
 
     fn judge(
@@ -292,7 +292,7 @@ pub(super) fn vm_slices_us(record: &Record, vm: VmId) -> u64 {
     };
     let (slice, interrupted) =
         ledgers.filter_map(of).fold((0, 1), |all, one| (all.0.max(one.0), all.1 + one.1));
-    slice * SLICES as u64 * interrupted
+    slice.saturating_mul(SLICES as u64).saturating_mul(interrupted)
 }
 
 /// What a task that runs undisturbed on a VM that is always as fast is owed, its work and its

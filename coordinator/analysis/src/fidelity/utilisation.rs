@@ -36,7 +36,8 @@ pub fn utilisations(
 ) -> Vec<(u32, f64)> {
     let mut cpu_us = BTreeMap::<TaskId, u64>::new();
     for (job, of) in facts.jobs.uses.iter().filter(|(_, of)| of.tier == Tier::Background) {
-        *cpu_us.entry(*job).or_default() += of.cpu_us;
+        let sum = cpu_us.entry(*job).or_default();
+        *sum = sum.saturating_add(of.cpu_us);
     }
     let x = |(job, stays): (TaskId, Vec<Stay>)| {
         let submission = submissions.get(job)?;

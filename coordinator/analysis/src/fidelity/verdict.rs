@@ -69,7 +69,8 @@ impl Fidelity {
     ) -> Self {
         let shares = record.vms.values().filter_map(|vm| {
             let (promised, received) = vm.share?;
-            let slices = vm_slices_us(record, vm.id) + late_us(vm, promised, allowed.speedup);
+            let late = late_us(vm, promised, allowed.speedup);
+            let slices = vm_slices_us(record, vm.id).saturating_add(late);
             Some((vm.id, Share { promised, received, slices }))
         });
         let mut notes = Vec::new();

@@ -67,7 +67,8 @@ impl Series {
             self.bins[first][of] += amount * share(until - from);
             return;
         }
-        self.bins[first][of] += amount * share((first as u64 + 1) * self.width_us - from);
+        self.bins[first][of] +=
+            amount * share((first as u64 + 1).saturating_mul(self.width_us) - from);
         self.bins[last][of] += amount * share(until - last as u64 * self.width_us);
         self.steps[first + 1][of] += amount;
         self.steps[last][of] -= amount;
@@ -120,6 +121,16 @@ mod tests {
 
     fn at(s: u64) -> Time {
         Time::from_secs(s)
+    }
+
+    #[test]
+    fn the_times_of_a_hostile_log_have_their_bins() {
+        let mut series = Series::default();
+        for (from, until) in [(u64::MAX / 2, u64::MAX), (u64::MAX - 1, u64::MAX), (0, 1)] {
+            let [from, until] = [from, until].map(Time::from_micros);
+            series.over(Quantity::Waiting, 1.0, from, until);
+        }
+        assert!(series.of(Quantity::Waiting).len() <= MOST);
     }
 
     /// However wide the bins become, their integral stays what was put in.

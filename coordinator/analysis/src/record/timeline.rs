@@ -314,7 +314,7 @@ impl Record {
             return;
         }
         match report {
-            Report::Credits { vm, balance } => {
+            Report::Credits { vm, balance, .. } => {
                 if let Some(vm) = self.vms.get_mut(vm) {
                     let burstable = self.unlimited.get(&vm.kind);
                     let balance = burstable.map_or(*balance, |of| of.of_vm(*balance));

@@ -70,13 +70,21 @@ impl Quantiles {
             seen += **n;
             seen >= wanted
         });
-        found.map(|(time, _)| Span::from_micros(time * self.unit_us).min(self.largest))
+        found
+            .map(|(time, _)| Span::from_micros(time.saturating_mul(self.unit_us)).min(self.largest))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_times_of_a_hostile_log_are_counted() {
+        let mut all = Quantiles::default();
+        (0..2 * MOST as u64).for_each(|n| all.add(Span::from_micros(u64::MAX - n)));
+        assert_eq!(all.at(100), Some(Span::from_micros(u64::MAX)));
+    }
 
     fn of(times: impl Iterator<Item = u64>) -> (Quantiles, Vec<u64>) {
         let (mut quantiles, mut all) = (Quantiles::default(), Vec::new());

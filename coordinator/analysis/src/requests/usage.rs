@@ -55,7 +55,7 @@ pub struct Bin {
 impl Bin {
     fn with(&self, other: &Self) -> Self {
         let (mut levels, mut flows) = (self.levels, self.flows);
-        levels.iter_mut().zip(other.levels).for_each(|(sum, more)| *sum += more);
+        levels.iter_mut().zip(other.levels).for_each(|(sum, more)| *sum = sum.saturating_add(more));
         flows.iter_mut().zip(other.flows).for_each(|(sum, more)| *sum += more);
         Self { levels, flows }
     }
@@ -134,7 +134,7 @@ impl Usage {
             return;
         }
         for (sum, level) in self.whole.levels.iter_mut().zip(self.level) {
-            *sum += u128::from(level) * u128::from(until - from);
+            *sum = sum.saturating_add(u128::from(level) * u128::from(until - from));
         }
         while until / self.width_us >= MOST as u64 {
             self.widen();
@@ -144,10 +144,10 @@ impl Usage {
             while (self.bins.len() as u64) <= place {
                 self.bins.push(Bin::default());
             }
-            let to = until.min((place + 1) * self.width_us);
+            let to = until.min((place + 1).saturating_mul(self.width_us));
             if let Some(bin) = self.bins.last_mut() {
                 for (sum, level) in bin.levels.iter_mut().zip(self.level) {
-                    *sum += u128::from(level) * u128::from(to - from);
+                    *sum = sum.saturating_add(u128::from(level) * u128::from(to - from));
                 }
             }
             from = to;
@@ -250,6 +250,16 @@ mod tests {
 
     fn at(s: u64) -> Time {
         Time::from_secs(s)
+    }
+
+    #[test]
+    fn the_times_and_levels_of_a_hostile_log_have_their_bins() {
+        let mut usage = Usage::default();
+        usage.more(Level::HostVcpus, u64::MAX);
+        for us in [1, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
+            usage.pass(Time::from_micros(us));
+        }
+        assert_eq!(usage.whole.levels[Level::HostVcpus as usize], u128::from(u64::MAX).pow(2));
     }
 
     /// Levels and flows are what was put in, in whatever bins.

@@ -137,7 +137,7 @@ impl World for Modelled {
                 // what it has.
                 WorkEvent::CreditsTurned(then) => {
                     let balance = model.machine().credits().unwrap_or(then);
-                    Report::Credits { vm, balance }
+                    Report::Credits { vm, balance, as_of: None }
                 }
             };
             out.push_back((*host, report));
@@ -218,7 +218,7 @@ impl Modelled {
     fn after_change(&mut self, vm: VmId, out: &mut Reports) {
         let Some((host, model)) = self.vms.get(&vm) else { return };
         if let Some(balance) = model.machine().credits() {
-            out.push_back((*host, Report::Credits { vm, balance }));
+            out.push_back((*host, Report::Credits { vm, balance, as_of: None }));
         }
         // A task that ends has another begin on its VM at once.
         if self.touched.last() != Some(&vm) {

@@ -28,7 +28,7 @@ impl Rules {
                 Report::TaskFinished { task, .. } | Report::TaskFailed { task, .. } => {
                     self.on.remove(&task);
                 }
-                Report::Credits { vm, balance: Credits::ZERO } if !self.is_careless => {
+                Report::Credits { vm, balance: Credits::ZERO, .. } if !self.is_careless => {
                     let bursts = |(on, mode): &(VmId, Mode)| *on == vm && *mode == Mode::Burst;
                     assert!(!self.on.values().any(bursts), "{vm} bursts without credits");
                 }

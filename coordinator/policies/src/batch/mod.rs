@@ -54,5 +54,5 @@ mod schedulers;
 pub use config::{Config, ExpectedEnd, Fill};
 pub use explain::{Note, Noted};
 pub use parameters::{BatchSchedulerConfig, Information};
-pub use scheduler::BatchScheduler;
+pub use scheduler::{BatchScheduler, MOST_STARTS};
 pub use schedulers::{Algorithm, BatchPolicy, OnPromotion};

@@ -10,12 +10,12 @@ use super::processors::Processors;
 use super::queue::{Candidate, Ending, Endings, Shortest};
 use super::reservation::{Reservation, by_count};
 use super::schedulers::{BatchPolicy, OnPromotion};
-use crate::{Hearing, Policy};
+use crate::{GivenUp, Hearing, Policy};
 
 /// Wait after a failed launch of the machine before it is asked for again.
 const RETRY: Span = Span::from_secs(60);
 /// Most starts of a job: a job that always fails would otherwise never let the run end.
-const MOST_STARTS: u32 = 5;
+pub const MOST_STARTS: u32 = 5;
 
 /// Whether a job waits or runs, and on which processors.
 #[derive(Clone, Debug)]
@@ -64,6 +64,8 @@ pub struct BatchScheduler {
     background: (usize, bool),
     scanned: Option<Scanned>,
     watch: Option<Watch>,
+    /// Whether a job was given up that failed too often.
+    has_given_up: bool,
 }
 
 /// Findings of the last pass. Until a job ends or the shadow time comes, no job that the pass has
@@ -96,6 +98,7 @@ impl BatchScheduler {
             background: (0, true),
             scanned: None,
             watch: None,
+            has_given_up: false,
         }
     }
 
@@ -163,10 +166,11 @@ impl BatchScheduler {
 
     /// A job failed: it waits again, where it stood in the queue, unless it has failed too often.
     fn failed(&mut self, id: TaskId) {
-        if let Some((job, failures)) = self.leaves(id)
-            && failures + 1 < MOST_STARTS
-        {
+        let Some((job, failures)) = self.leaves(id) else { return };
+        if failures + 1 < MOST_STARTS {
             self.submitted(&job, failures + 1);
+        } else {
+            self.has_given_up = true;
         }
     }
 
@@ -469,6 +473,10 @@ impl BatchPolicy for BatchScheduler {
 }
 
 impl Policy for BatchScheduler {
+    fn given_up(&self) -> Option<GivenUp> {
+        self.has_given_up.then_some(GivenUp::Work)
+    }
+
     fn hearing(&self) -> Hearing {
         Hearing::Instants
     }
@@ -551,6 +559,23 @@ mod tests {
                 running.extend(ours.iter().filter_map(Decision::task));
             }
         }
+    }
+
+    #[test]
+    fn a_job_that_always_fails_is_given_up_and_that_is_said() {
+        let mut scheduler = scheduler(Algorithm::Fcfs);
+        let job = job(1, &mut Stream::new(1, "scheduler test", 0));
+        let (task, vm, mut out) = (job.id, VmId::new(0), Vec::new());
+        scheduler.handle(Time::ZERO, &[Notice::Submitted { job }], &mut out);
+        for starts in 1..=MOST_STARTS {
+            let is_started =
+                |it: &Decision| matches!(it, Decision::Start { task: t, .. } if *t == task);
+            assert_eq!(out.iter().filter(|it| is_started(it)).count(), starts as usize);
+            assert_eq!(scheduler.given_up(), None);
+            let failed = Notice::TaskFailed { task, vm, why: String::new() };
+            scheduler.handle(Time::from_secs(starts.into()), &[failed], &mut out);
+        }
+        assert_eq!(scheduler.given_up(), Some(GivenUp::Work));
     }
 
     #[test]

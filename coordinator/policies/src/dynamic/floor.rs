@@ -298,16 +298,6 @@ impl Floor {
         }
     }
 
-    /// Stops the tasks that were taking a checkpoint on a VM and can't finish it: they go on
-    /// elsewhere without it.
-    pub(crate) fn cut_short(&mut self, turn: &mut Turn<'_>, vm: VmId) {
-        let Some(machine) = self.machines.get_mut(&vm) else { return };
-        for task in std::mem::take(&mut machine.leaving) {
-            turn.out.push(Decision::Stop { task, vm, keep: false });
-            self.release(turn, task, vm);
-        }
-    }
-
     /// Queues a failed task again on its VM, before anything else there.
     pub(crate) fn retry(&mut self, vm: VmId, task: TaskId, mode: Mode) {
         if let Some(machine) = self.machines.get_mut(&vm) {

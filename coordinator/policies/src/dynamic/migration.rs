@@ -10,6 +10,7 @@ use super::machine::Queued;
 use super::scheduler::BagScheduler;
 use super::sites::{Attempts, Site};
 use super::token::Purpose;
+use crate::GivenUp;
 
 /// A task that has to go somewhere.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +113,7 @@ impl BagScheduler {
             return self.place_unplaced(turn);
         }
         for a in std::mem::take(&mut self.unplaced) {
+            self.given_up.get_or_insert(GivenUp::Launches);
             self.floor.give_up(a.task);
         }
         self.end_if_settled(turn);

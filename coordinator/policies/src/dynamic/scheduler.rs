@@ -14,7 +14,9 @@ use super::stealing::Stealing;
 use super::token::Purpose;
 use crate::given::Given;
 use crate::problem::Problem;
-use crate::{BagSchedulerConfig, MigrateMoment, OnNotice, Plan, PlanError, Policy, StealMoment};
+use crate::{
+    BagSchedulerConfig, GivenUp, MigrateMoment, OnNotice, Plan, PlanError, Policy, StealMoment,
+};
 use dormouse_units::Mode;
 
 /// Parts that a dynamic scheduler is made of.
@@ -62,6 +64,8 @@ pub(crate) struct BagScheduler {
     pub(crate) retry_armed: bool,
     /// When HADS last asked to be woken to migrate.
     pub(crate) migrate_at: Option<Time>,
+    /// The reason for which tasks were given up first.
+    pub(crate) given_up: Option<GivenUp>,
 }
 
 impl BagScheduler {
@@ -99,6 +103,7 @@ impl BagScheduler {
             retries: 0,
             retry_armed: false,
             migrate_at: None,
+            given_up: None,
         }
     }
 
@@ -159,8 +164,8 @@ impl BagScheduler {
         if !self.floor.machines.contains_key(&vm) {
             return;
         }
+        // Tasks that leave it are being stopped: each is free once that is heard, with its checkpoint or without.
         self.vm_hibernating(turn.now, vm);
-        self.floor.cut_short(turn, vm);
         match self.parts.migrate {
             MigrateMoment::AtOnce => self.migrate_frozen(turn, vm),
             MigrateMoment::Late | MigrateMoment::LateOneForOne => self.reconsider(turn),
@@ -305,6 +310,7 @@ impl BagScheduler {
         let Some(progress) = self.floor.task_mut(task) else { return };
         progress.failures += 1;
         if progress.failures >= self.max_failures {
+            self.given_up.get_or_insert(GivenUp::Work);
             self.floor.give_up(task);
             if self.end_if_settled(turn) {
                 return;
@@ -355,6 +361,10 @@ impl BagScheduler {
 }
 
 impl Policy for BagScheduler {
+    fn given_up(&self) -> Option<GivenUp> {
+        self.given_up
+    }
+
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
             self.hear(now, notice, out);

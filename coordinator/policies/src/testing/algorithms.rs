@@ -12,8 +12,9 @@ use crate::assignment::{Assignment, Vm};
 use crate::burst_allocation::burst_allocation;
 use crate::problem::{Allowances, Problem};
 use crate::{
-    BagSchedulerConfig, BagSchedulerName, BurstOn, CostScale, Fleet, KeepIdle, MigrateMoment, Plan,
-    PlanError, Policy, SpotLimitRule, StealIf, StealMoment, build, hads, ils, plan,
+    BagSchedulerConfig, BagSchedulerName, BurstOn, CostScale, Fleet, GivenUp, KeepIdle,
+    MigrateMoment, Plan, PlanError, Policy, SpotLimitRule, StealIf, StealMoment, build, hads, ils,
+    plan,
 };
 use dormouse_units::{Mode, Seats};
 
@@ -381,6 +382,26 @@ fn a_resume_does_not_make_a_doomed_vm_fit_for_work() {
     }
 }
 
+/// Found by the simulator: a task that left a VM was stopped again where that froze first, which no run carries out.
+#[test]
+fn a_task_that_is_being_stopped_is_not_stopped_again_where_its_vm_freezes() {
+    let runtime = ["a", "b", "t"].map(|kind| (kind.into(), Span::from_secs(60)));
+    let long = Task { runtime: runtime.into(), ..tens(1, 400).tasks[0].clone() };
+    let bag = Bag { tasks: vec![long; 3].into(), deadline: Span::from_secs(400) };
+    for name in [BagSchedulerName::BurstHads, BagSchedulerName::Hads] {
+        let vms = [("a", Market::Spot, &[0][..]), ("a", Market::OnDemand, &[1, 2])];
+        let cloud = cloud(2);
+        let mut fixture = Fixture::new(name, &cloud, &bag, &vms);
+        let (task, vm, at) = (TaskId::new(0), VmId::new(0), Time::from_secs(60));
+        // Its work of half a minute is worth a checkpoint.
+        let noticed = fixture.tell(40, &Notice::VmPreempting { vm, at });
+        assert!(noticed.contains(&Decision::Stop { task, vm, keep: true }), "{name}: {noticed:?}");
+        let frozen = fixture.tell(41, &hibernated(0));
+        let stops = |d: &&Decision| matches!(d, Decision::Stop { .. });
+        assert_eq!(frozen.iter().find(stops), None, "{name}: {frozen:?}");
+    }
+}
+
 /// On VM 0 tasks 1 and 2 wait and would end at 30 and 40. VM 1 is done at 20: there 2 ends at 30,
 /// sooner; 1 after that at 40, later.
 #[test]
@@ -462,7 +483,50 @@ fn a_failing_task_is_retried_and_given_up() {
         let again = [start(0, 0, Mode::Burst, StartReason::Retried)];
         assert_eq!(fixture.tell(at, &failed), again);
     }
+    assert_eq!(fixture.scheduler.given_up(), None);
     assert_eq!(fixture.tell(15, &failed), [Decision::Terminate { vm, reason: None }]);
+    assert_eq!(fixture.scheduler.given_up(), Some(GivenUp::Work));
+}
+
+#[test]
+fn who_is_refused_too_often_says_that_launches_were_given_up() {
+    let (cloud, bag) = (cloud(2), tens(1, 2_000));
+    for name in [BagSchedulerName::Hads, BagSchedulerName::Fifo] {
+        let fleet = vec![Fleet { kind: "a".into(), market: Market::Spot, count: 1, bid: None }];
+        let config =
+            BagSchedulerConfig { max_retries: 1, fleet, ..BagSchedulerConfig::paper(name) };
+        let mut fixture = match name {
+            // It has no plan.
+            BagSchedulerName::Fifo => {
+                let scheduler = build(&config, &cloud, &bag, &no_budget(), 1).expect("a scheduler");
+                let mut fixture = Fixture { scheduler };
+                fixture.tell(0, &Notice::Begin);
+                fixture
+            }
+            _ => Fixture::with(&config, &cloud, &bag, &[("a", Market::Spot, &[0])]),
+        };
+        // Its VM is lost, and no other can be had.
+        let mut at = 20;
+        let mut decided = fixture.tell(at, &Notice::VmLost { vm: VmId::new(0) });
+        // Each launch is refused, and each wake-up comes when it was asked for.
+        for _ in 0..20 {
+            let Some(decision) = decided.pop() else { break };
+            match decision {
+                Decision::Launch { vm, .. } => {
+                    let why = "there is no room".to_owned();
+                    let refused = Notice::LaunchRefused { vm, why, unavailable: false };
+                    decided.extend(fixture.tell(at, &refused));
+                }
+                Decision::Wake { at: asked, token } => {
+                    assert_eq!(fixture.scheduler.given_up(), None, "{name:?} has yet to try");
+                    at = asked.as_micros() / 1_000_000;
+                    decided.extend(fixture.tell(at, &Notice::Wake { token }));
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(fixture.scheduler.given_up(), Some(GivenUp::Launches), "{name:?}");
+    }
 }
 
 #[test]

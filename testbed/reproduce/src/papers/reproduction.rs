@@ -206,24 +206,46 @@ impl Request {
         let (paper, part) = named(&spec.what)?;
         let paper = paper.with_data(spec.prices.as_deref());
         let asked = Asked::of(spec, &paper, part.as_deref())?;
-        let (cells, own) = (asked.cells(&shared)?, asked.own()?);
-        if let Some(part) = asked.parts.iter().find(|part| !part.search.is_empty())
-            && self.compute.is_some_and(Shard::is_part)
-        {
+        let made = self.checked(&asked, self.compute.is_some_and(Shard::is_part), &shared)?;
+        let mut folder = Folder::open(folder, &Spec::Reproduce(spec.clone()), force)?;
+        self.make(&asked, made, &shared, &mut folder, progress)
+    }
+
+    /// Looks at all that [`Self::run`] does before it makes anything, for runs that are made in parts elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// What is asked for makes no sense, or can't be made in parts.
+    pub fn check_parts(&self, spec: &Reproduction) -> Result<(), SweepError> {
+        let (paper, part) = named(&spec.what)?;
+        let paper = paper.with_data(spec.prices.as_deref());
+        let asked = Asked::of(spec, &paper, part.as_deref())?;
+        self.checked(&asked, true, &Shared::default()).map(drop)
+    }
+
+    /// What is made of the parts, where all that is asked for makes sense.
+    fn checked(
+        &self,
+        asked: &Asked<'_>,
+        in_parts: bool,
+        shared: &Shared,
+    ) -> Result<(Vec<Cell>, Vec<Made>), SweepError> {
+        let made = (asked.cells(shared)?, asked.own()?);
+        let search = asked.parts.iter().find(|part| !part.search.is_empty());
+        if let Some(part) = search.filter(|_| in_parts) {
             return Err(SweepError::BadInput(format!(
                 "{}/{}: a search can't be made in parts, since what it tries depends on what it found; \
-                 leave out --shard",
-                paper.name, part.name
+                 leave out --shard and --engine",
+                asked.paper.name, part.name
             )));
         }
-        if asked.parts.iter().any(|part| !part.search.is_empty()) {
-            check_seeds(spec.trial_seeds)?;
+        if search.is_some() {
+            check_seeds(asked.spec.trial_seeds)?;
         }
         for folder in &self.live {
             LiveRun::read(folder)?;
         }
-        let mut folder = Folder::open(folder, &Spec::Reproduce(spec.clone()), force)?;
-        self.make(&asked, (cells, own), &shared, &mut folder, progress)
+        Ok(made)
     }
 
     /// Takes the parts of one command together, of which all runs are there.

@@ -1,10 +1,12 @@
-//! The folder of a sweep: every sample as soon as it is there, so that a killed sweep goes on.
+//! The folder of a sweep: every sample as soon as it is there, so that a killed sweep goes on. Shards may share it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
 use std::io::{Read as _, Write as _};
 use std::ops::RangeInclusive;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use dormouse_analysis::Sample;
 use dormouse_report::output::make_folder;
@@ -12,15 +14,19 @@ use dormouse_view::Table;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Sampled, Spec, SweepError};
+use super::part_files::{self, PART};
+use super::{Sampled, Shard, Spec, SweepError};
 
 pub(super) const SPEC: &str = "sweep.json";
+/// The beginning of the names of files that are about to be that one.
+const SPEC_ASIDE: &str = ".sweep.json-";
 /// All samples, in order.
 const SAMPLES: &str = "samples.jsonl";
-/// Those of a sweep under way, as they come.
-const PART: &str = "samples.part.jsonl";
 
-/// A line of either.
+/// How much of a shard's work a loss of power may cost.
+const SYNCED_EVERY: Duration = Duration::from_secs(1);
+
+/// A line of a file of samples.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Line {
     case: String,
@@ -36,6 +42,12 @@ pub struct Folder {
     spec: Spec,
     known: HashMap<(String, u64), Sample>,
     part: Option<File>,
+    /// The shard whose samples are kept.
+    shard: Shard,
+    /// The time at which the samples of a shard were last sure to outlive its node.
+    synced: Instant,
+    /// Files of samples of commands under way that were read from this folder.
+    parts: BTreeSet<String>,
     /// The results that were there, and those of this command.
     earlier: BTreeSet<String>,
     written: BTreeSet<String>,
@@ -46,7 +58,13 @@ impl Folder {
     /// sweep, which this one will replace, wants `force`.
     pub fn open(path: &Path, spec: &Spec, force: bool) -> Result<Self, SweepError> {
         make_folder(path)?;
-        let mut entries = fs::read_dir(path).map_err(SweepError::io("read", path))?;
+        let entries = fs::read_dir(path).map_err(SweepError::io("read", path))?;
+        // Another shard may be about to name the folder.
+        let is_strange = |entry: &DirEntry| {
+            let name = entry.file_name();
+            name != SPEC && !name.to_string_lossy().starts_with(SPEC_ASIDE)
+        };
+        let is_strange = entries.flatten().any(|entry| is_strange(&entry));
         let (mut earlier, named) = (BTreeSet::new(), path.join(SPEC));
         if named.is_file() {
             if !force {
@@ -69,13 +87,15 @@ impl Folder {
                 Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
             };
             earlier.retain(inside);
-        } else if entries.next().is_some() {
+        } else if is_strange {
             let what = "it is not empty and no sweep's folder; give another";
             return Err(SweepError::BadInput(format!("--out {}: {what}", path.display())));
         }
         let (path, spec) = (path.to_path_buf(), spec.clone());
         let (known, written) = (HashMap::new(), BTreeSet::new());
-        let mut folder = Self { path, spec, known, part: None, earlier, written };
+        let (part, shard, parts) = (None, Shard::ALL, BTreeSet::new());
+        let synced = Instant::now();
+        let mut folder = Self { path, spec, known, part, shard, synced, parts, earlier, written };
         folder.name(&folder.earlier)?;
         folder.read_samples(&folder.path.clone())?;
         Ok(folder)
@@ -97,12 +117,27 @@ impl Folder {
         if !results.is_empty() {
             said["results"] = serde_json::json!(results);
         }
-        self.put(SPEC, format!("{said:#}\n").as_bytes())
+        let (text, path) = (format!("{said:#}\n"), self.path.join(SPEC));
+        // Shards that begin at the same time all say the same, and none of them may find half of it.
+        if fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+            return Ok(());
+        }
+        let readable = Permissions::from_mode(0o666);
+        let aside = tempfile::Builder::new().prefix(SPEC_ASIDE).permissions(readable).to_owned();
+        let mut aside =
+            aside.tempfile_in(&self.path).map_err(SweepError::io("write in", &self.path))?;
+        aside.write_all(text.as_bytes()).map_err(SweepError::io("write", aside.path()))?;
+        let placed = aside.persist(&path).map_err(|error| error.error);
+        placed.map(drop).map_err(SweepError::io("put in place", path))
     }
 
     /// A last line that was cut off is dropped: its run is made again.
     fn read_samples(&mut self, from: &Path) -> Result<(), SweepError> {
-        for name in [SAMPLES, PART] {
+        let parts = part_files::names(from).map_err(SweepError::io("read", from))?;
+        if from == self.path {
+            self.parts.extend(parts.iter().cloned());
+        }
+        for name in [SAMPLES.to_owned()].into_iter().chain(parts) {
             let path = from.join(name);
             let text = match fs::read(&path) {
                 Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -130,6 +165,11 @@ impl Folder {
         self.known.get(&(cell.digest().to_owned(), seed))
     }
 
+    /// Says that samples which are kept from now on are a shard's: others may be kept here at the same time.
+    pub(super) const fn keep_for(&mut self, shard: Shard) {
+        self.shard = shard;
+    }
+
     /// Keeps a sample, whatever happens next.
     pub fn keep(
         &mut self,
@@ -140,10 +180,17 @@ impl Folder {
         let path = self.path.join(PART);
         let mut file = match self.part.take() {
             Some(file) => file,
+            None if self.shard.is_part() => part_files::create(&self.path, self.shard)
+                .map_err(SweepError::io("make a file of samples in", &self.path))?,
             None => whole_lines(&path).map_err(SweepError::io("open", &path))?,
         };
         let text = line(cell, seed, &sample);
         file.write_all(text.as_bytes()).map_err(SweepError::io("write", &path))?;
+        // A node that loses its power takes what the kernel has not written yet with it.
+        if self.shard.is_part() && self.synced.elapsed() >= SYNCED_EVERY {
+            file.sync_data().map_err(SweepError::io("write", &path))?;
+            self.synced = Instant::now();
+        }
         self.part = Some(file);
         self.known.insert((cell.digest().to_owned(), seed), sample);
         Ok(())
@@ -169,7 +216,8 @@ impl Folder {
         }
         self.put(SAMPLES, text.as_bytes())?;
         self.part = None;
-        for stale in self.earlier.difference(&self.written).map(String::as_str).chain([PART]) {
+        let parts = self.parts.iter().map(String::as_str).chain([PART]);
+        for stale in self.earlier.difference(&self.written).map(String::as_str).chain(parts) {
             let path = self.path.join(stale);
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != std::io::ErrorKind::NotFound => {

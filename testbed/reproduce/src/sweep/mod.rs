@@ -5,6 +5,7 @@ mod error;
 mod folder;
 mod grid;
 mod page;
+mod part_files;
 mod plots;
 mod shard;
 mod shared;

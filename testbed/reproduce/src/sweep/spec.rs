@@ -114,10 +114,15 @@ impl Spec {
         spec
     }
 
-    /// The command that makes the same again.
+    /// The command that makes the same again, as a shell reads it.
     pub fn command(&self) -> String {
+        command_line(self.words())
+    }
+
+    /// The words of the command that makes the same again.
+    pub fn words(&self) -> Vec<String> {
         match self {
-            Self::Reproduce(asked) => command_line(&asked.words),
+            Self::Reproduce(asked) => asked.words.clone(),
             Self::Compare { schedulers, saves, on, set, seeds } => {
                 let list =
                     |option, list: &[String]| (!list.is_empty()).then(|| [option, list.join(",")]);
@@ -127,7 +132,7 @@ impl Spec {
                 let words = ["dormouse", "compare"].map(str::to_owned).into_iter();
                 let seeds = ["--seeds".to_owned(), seeds.to_string()];
                 let set = set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
-                command_line(words.chain(lists.flatten()).chain(seeds).chain(set))
+                words.chain(lists.flatten()).chain(seeds).chain(set).collect()
             }
             Self::Sweep { experiment, set, seeds } => {
                 let seeds = seeds.to_string();
@@ -136,7 +141,7 @@ impl Spec {
                 let seeds = (!own).then_some(["--seeds", &seeds]);
                 let set = set.iter().flat_map(|set| ["--set", set]);
                 let words = ["dormouse", "sweep", experiment].into_iter().chain(set);
-                command_line(words.chain(seeds.into_iter().flatten()))
+                words.chain(seeds.into_iter().flatten()).map(str::to_owned).collect()
             }
         }
     }

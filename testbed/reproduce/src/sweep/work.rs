@@ -59,6 +59,7 @@ impl Work<'_> {
         let runs = |cell| C::seeds(cell, &self.seeds).map(move |seed| (cell, seed));
         let todo = self.todo(cells.iter().flat_map(runs).collect(), folder)?;
         let total = todo.len();
+        folder.keep_for(self.compute.unwrap_or(Shard::ALL));
         progress(0, total);
         let pool = ThreadPoolBuilder::new().num_threads(self.threads.clamp(1, total.max(1)));
         let pool = pool.build().map_err(|error| {
@@ -104,7 +105,8 @@ impl Work<'_> {
             None => Ok(Vec::new()),
             Some((cell, seed)) => Err(SweepError::BadInput(format!(
                 "{} of {} runs are in none of the parts, first {} seed {seed}; give the folders of \
-                 all shards, all made by this same program",
+                 all shards, all made by this same program, or start the shards again: they make what \
+                 is missing",
                 missing.len(),
                 all.len(),
                 cell.case()

@@ -27,6 +27,14 @@ pub(super) const ALL: &[Examples] = &[
                 "dormouse sweep j80 --seeds 4 --shard 2/2 --out part2",
                 "the second half, for the other",
             ),
+            Example::new(
+                "dormouse sweep j60 --seeds 4 --engine local --shards 2 --out split",
+                "two processes of this host, by the way that a cluster goes",
+            ),
+            Example::new(
+                "dormouse sweep j60 --seeds 1000 --engine slurm --shards 20 --dry-run",
+                "the job that Slurm would be given",
+            ),
         ],
     ),
     (
@@ -50,6 +58,10 @@ pub(super) const ALL: &[Examples] = &[
                 "dormouse compare --schedulers easy,keasy,measy --on batch-small --seeds 3 --out jobs",
                 "three schedulers of parallel jobs, into the folder jobs",
             ),
+            Example::new(
+                "dormouse compare --schedulers burst-hads,hads --on j60 --engine hq --dry-run",
+                "the job that HyperQueue would be given",
+            ),
         ],
     ),
     (
@@ -57,6 +69,10 @@ pub(super) const ALL: &[Examples] = &[
         &[
             Example::new("dormouse reproduce opie/tables --seeds 1", "a part of a paper, quickly"),
             Example::needing(LONG, "dormouse reproduce burst-hads", "a paper's tables, whole"),
+            Example::new(
+                "dormouse reproduce opie/tables --engine kubernetes --shards 4 --dry-run",
+                "the Jobs that Kubernetes would be given",
+            ),
         ],
     ),
     (

@@ -104,7 +104,7 @@ impl Fleet {
 
     /// Takes in a step; `is_stale` says that its report is of no concern any more.
     pub(super) fn see(&mut self, step: &Step, is_stale: bool) {
-        if let Event::Machine { report: Report::Credits { vm, balance }, .. } = step.event
+        if let Event::Machine { report: Report::Credits { vm, balance, .. }, .. } = step.event
             && !is_stale
         {
             let burstable = self.vms.get(&vm).and_then(|vm| self.burstable(&vm.kind));

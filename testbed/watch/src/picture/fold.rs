@@ -185,7 +185,7 @@ impl Picture {
                 self.changes.say(("checkpoint", t, task, vm, bytes, held_s, part(*done)));
             }
             // Where the account of its VM is another, the scheduler is told that one.
-            Report::Credits { vm, balance }
+            Report::Credits { vm, balance, .. }
                 if !step.notices.iter().any(|it| matches!(it, Notice::Credits { .. })) =>
             {
                 self.balances.told(now, *vm, *balance);

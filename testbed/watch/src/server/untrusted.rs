@@ -22,7 +22,7 @@ use crate::{Followed, source};
 pub enum Caller {
     /// This host, and the user whose run it is.
     Owner,
-    /// Another host.
+    /// Anybody on another host.
     Stranger,
 }
 

@@ -1,9 +1,16 @@
 //! One connection of a worker, and who has heard that it broke.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+
+use crate::faults::Hears;
+
+/// The time after which an end of a half-open connection hears of it: a ping of HTTP/2, sent every five seconds, is
+/// not answered for ten.
+pub(super) const PING: Duration = Duration::from_secs(15);
 
 /// What either end has heard of a connection.
 #[derive(Debug, Default)]
@@ -16,6 +23,24 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    /// The connection breaks, which these ends hear of at once, and the other when its ping is not answered.
+    pub(super) fn breaks(self: &Arc<Self>, hears: Hears) {
+        if hears != Hears::Worker {
+            self.coordinator_hears();
+        }
+        if hears != Hears::Coordinator {
+            self.worker_hears();
+        }
+        if hears != Hears::Both {
+            let own = Arc::clone(self);
+            tokio::spawn(async move {
+                sleep(PING).await;
+                own.coordinator_hears();
+                own.worker_hears();
+            });
+        }
+    }
+
     pub(super) fn worker_hears(&self) {
         self.worker.cancel();
     }

@@ -1,14 +1,17 @@
 //! The end of the network that one worker has.
 
+use std::future::pending;
 use std::sync::Arc;
 
 use dormouse_identity::WorkerLife;
 use dormouse_proto::v1;
 use tokio::sync::mpsc;
+use tokio::time::sleep_until;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
-use super::{Network, Present, Server, Serving, Way, pump};
+use super::{Connection, Network, Present, Server, Serving, Way, pump};
+use crate::draw::Draw;
 
 /// Messages of a coordinator as they arrive; an error is a broken connection.
 pub type Inbound = ReceiverStream<Result<v1::ToWorker, Status>>;
@@ -87,8 +90,12 @@ impl Port {
         let outbound = tokio::select! {
             biased;
             () = connection.broken_for_worker() => return Err(unreachable("the connection broke")),
-            () = present.gone.cancelled() => return Err(unreachable("the coordinator is gone")),
-            outbound = opening => outbound?,
+            () = connection.broken_for_coordinator() => None,
+            outbound = opening => Some(outbound?),
+        };
+        let Some(outbound) = outbound else {
+            connection.broken_for_worker().await;
+            return Err(unreachable("the connection broke"));
         };
         let (down, arrived) = mpsc::channel(WINDOW);
         tokio::spawn(pump::down(ends, chance, outbound, down));
@@ -108,15 +115,25 @@ impl Port {
         let (sender, stream) = mpsc::channel(WINDOW);
         let (network, worker) = (self.network.clone(), self.worker.clone());
         let (connection, mut chance) = self.network.connect(&self.worker);
+        let (sending, answered) = (Arc::clone(&connection), chance.clone());
         tokio::spawn(async move {
             for chunk in chunks {
+                let goes = async {
+                    network.travel(&worker, Way::Up, &mut chance).await;
+                    // What had set out when the connection broke arrives late, or never.
+                    match sending.late() {
+                        Some(late) => sleep_until(late).await,
+                        None if sending.is_broken_for_worker() => pending().await,
+                        None => {}
+                    }
+                };
                 tokio::select! {
                     biased;
-                    () = connection.broken_for_coordinator() => {
+                    () = sending.broken_for_coordinator() => {
                         let _ = sender.send(Err(unreachable("the connection broke"))).await;
                         return;
                     }
-                    () = network.travel(&worker, Way::Up, &mut chance) => {}
+                    () = goes => {}
                     () = sender.closed() => return,
                 }
                 if sender.send(Ok(chunk)).await.is_err() {
@@ -125,7 +142,10 @@ impl Port {
             }
         });
         let stream = Box::pin(ReceiverStream::new(stream));
-        self.call(|server| Ok(server.put_checkpoint(life.clone(), stream))).await
+        self.call_over(connection, answered, |server| {
+            Ok(server.put_checkpoint(life.clone(), stream))
+        })
+        .await
     }
 
     /// Fetches a checkpoint.
@@ -142,33 +162,51 @@ impl Port {
     }
 
     /// One call and its answer, over a connection of its own.
-    async fn call<T>(
+    async fn call<T: Send + 'static>(
         &self,
         call: impl FnOnce(Arc<dyn Server>) -> Result<Serving<T>, Status>,
     ) -> Result<T, Status> {
+        let (connection, chance) = self.network.connect(&self.worker);
+        self.call_over(connection, chance, call).await
+    }
+
+    /// One call over this connection, and its answer. An end that does not hear of a break goes on as if there was
+    /// none: the coordinator with what it was asked for, the worker with its waiting.
+    async fn call_over<T: Send + 'static>(
+        &self,
+        connection: Arc<Connection>,
+        mut chance: Draw,
+        call: impl FnOnce(Arc<dyn Server>) -> Result<Serving<T>, Status>,
+    ) -> Result<T, Status> {
+        let broke = || unreachable("the connection broke");
         let present = self.reach().await?;
-        let (connection, mut chance) = self.network.connect(&self.worker);
-        let serving = async {
-            let answer = call(Arc::clone(&present.server))?.await;
-            if self.network.0.stage.lives(present.generation) {
-                answer
-            } else {
-                // A dead process answers nothing: its host says that the connection broke.
-                Err(unreachable("the coordinator is gone"))
+        let mut serving = call(present.server)?;
+        let answer = tokio::select! {
+            biased;
+            () = connection.broken_for_worker() => {
+                tokio::spawn(async move {
+                    tokio::select! {
+                        biased;
+                        () = connection.broken_for_coordinator() => {}
+                        _ = serving => {}
+                    }
+                });
+                return Err(broke());
             }
+            () = connection.broken_for_coordinator() => None,
+            answer = &mut serving => Some(answer),
         };
+        // A dead process answers nothing: its worker hears of the break, at once or later.
+        let answer = answer.filter(|_| self.network.0.stage.lives(present.generation));
+        let Some(answer) = answer else {
+            connection.broken_for_worker().await;
+            return Err(broke());
+        };
+        let answer = answer?;
         tokio::select! {
             biased;
-            () = connection.broken_for_worker() => Err(unreachable("the connection broke")),
-            () = present.gone.cancelled() => Err(unreachable("the coordinator is gone")),
-            answer = serving => {
-                let answer = answer?;
-                tokio::select! {
-                    biased;
-                    () = connection.broken_for_worker() => Err(unreachable("the connection broke")),
-                    () = self.network.travel(&self.worker, Way::Down, &mut chance) => Ok(answer),
-                }
-            }
+            () = connection.broken_for_worker() => Err(broke()),
+            () = self.network.travel(&self.worker, Way::Down, &mut chance) => Ok(answer),
         }
     }
 }

@@ -142,10 +142,11 @@ pub(super) async fn down(
     to: mpsc::Sender<Result<v1::ToWorker, Status>>,
 ) {
     let mut under_way: UnderWay<Result<v1::ToWorker, Status>> = UnderWay::new();
-    let mut is_over = false;
+    let (mut is_over, mut is_silent) = (false, false);
     loop {
         let due = under_way.due(&ends, Way::Down);
-        if is_over && due.is_none() {
+        // A worker that has not heard of the break is left with a connection on which nothing comes.
+        if is_over && due.is_none() && !is_silent {
             return;
         }
         tokio::select! {
@@ -176,16 +177,7 @@ pub(super) async fn down(
             }
             () = ends.connection.broken_for_coordinator(), if !is_over => {
                 // What has left arrives; what comes then nobody has said.
-                is_over = true;
-                if !ends.connection.is_broken_for_worker() && under_way.messages.is_empty() {
-                    // The worker is left with a connection on which nothing comes.
-                    tokio::select! {
-                        biased;
-                        () = ends.connection.broken_for_worker() => { let _ = to.try_send(Err(broken())); }
-                        () = to.closed() => {}
-                    }
-                    return;
-                }
+                (is_over, is_silent) = (true, true);
             }
             message = messages.next(), if !is_over => match message {
                 Some(message) => {

@@ -1,53 +1,278 @@
 //! One attempt at a task at a time, each with a number of its own, and one end of each task that counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_model::{Effect, Notice, Step};
-use dormouse_units::{Attempt, TaskId};
+use dormouse_cloud::Action;
+use dormouse_model::{Decision, Effect, Event, Notice, Promotion, Report, Step};
+use dormouse_units::{Attempt, TaskId, VmId};
 
 use super::Broken;
 use crate::invariant::Invariant;
+use crate::witness::Deed;
 
-/// The attempts at each task, as the durable log has them.
+/// The attempts at each task, as the durable log has them, and the processes of each, as machines tell.
 #[derive(Debug, Default)]
 pub(super) struct Attempts {
+    /// The number of tasks, or of parallel jobs, that the run is to finish.
+    tasks: u32,
     newest: BTreeMap<TaskId, Attempt>,
+    /// The attempt at each task that the log has begun and not ended, and its VM.
+    open: BTreeMap<TaskId, (Attempt, VmId)>,
+    /// VMs that run: a stop with a checkpoint on any other has nothing to wait for.
+    running: BTreeSet<VmId>,
+    /// The step by which each task has finished.
     finished: BTreeMap<TaskId, u64>,
+    /// The step in which the scheduler heard of that.
+    heard: BTreeMap<TaskId, u64>,
+    /// The step that ends the run, and whether it calls the run complete.
+    over: Option<(u64, bool)>,
+    /// Attempts of which a process is there.
+    alive: BTreeSet<(TaskId, Attempt)>,
+    /// Attempts of which a process has ever been there, each with the number of its births.
+    born: BTreeMap<(TaskId, Attempt), u32>,
+    /// Number of moves of each attempt that the log has: a job is born anew by each of them.
+    moves: BTreeMap<(TaskId, Attempt), u32>,
 }
 
 impl Attempts {
+    /// The attempts of a run of so many tasks or parallel jobs.
+    pub(super) fn new(tasks: u32) -> Self {
+        Self { tasks, ..Self::default() }
+    }
+
+    /// Forgets what the log said, which begins anew.
+    pub(super) fn log_begins_anew(&mut self) {
+        *self = Self::new(self.tasks);
+    }
+
+    /// A process began, or is gone.
+    pub(super) fn did(&mut self, deed: &Deed) -> Result<(), Broken> {
+        match deed {
+            Deed::Began { task, attempt, vm, .. } => {
+                let key = (*task, *attempt);
+                if self.newest.get(task).is_none_or(|newest| newest < attempt) {
+                    return one_attempt(format!("{task} begins as {attempt}, which no step sends"));
+                }
+                if !self.alive.insert(key) {
+                    return one_attempt(format!("two processes of {task} are of {attempt}"));
+                }
+                let births = self.born.entry(key).or_default();
+                *births += 1;
+                let most = 1 + self.moves.get(&key).copied().unwrap_or(0);
+                if *births > most {
+                    return one_attempt(format!("{task} begins again as {attempt} on {vm}"));
+                }
+            }
+            Deed::Gone { task, attempt } => {
+                self.alive.remove(&(*task, *attempt));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes in a durable step.
     pub(super) fn see(&mut self, step: &Step) -> Result<(), Broken> {
+        self.hear(step)?;
+        self.change_vms(step);
+        self.decide(step)?;
         for notice in &step.notices {
             let Notice::TaskFinished { task, .. } = notice else { continue };
-            if let Some(before) = self.finished.insert(*task, step.seq) {
+            if let Some(before) = self.heard.insert(*task, step.seq) {
                 let why = format!("{task} finishes at step {} and did at step {before}", step.seq);
-                return Err((Invariant::FinishedOnce, why));
+                return finished_once(why);
             }
-        }
-        for effect in &step.effects {
-            let Effect::TaskSent { task, attempt, .. } = effect else { continue };
-            let newest = self.newest.insert(*task, *attempt);
-            if newest.is_some_and(|newest| newest >= *attempt) {
-                let why = format!("{task} is sent again as {attempt} at step {}", step.seq);
-                return Err((Invariant::OneAttempt, why));
-            }
-            if self.finished.contains_key(task) {
-                let why = format!("{task} is sent at step {} and is finished", step.seq);
-                return Err((Invariant::FinishedOnce, why));
+            if !self.finished.contains_key(task) {
+                let why = format!("{task} has no end and is told to have one at step {}", step.seq);
+                return finished_once(why);
             }
         }
         Ok(())
     }
 
-    /// A run that says that it is complete has finished every task that it ever sent.
-    pub(super) fn finish(&self, steps: &[Step]) -> Result<(), Broken> {
-        let is_complete = |effect: &Effect| matches!(effect, Effect::Over { complete: true });
-        if !steps.iter().any(|step| step.effects.iter().any(is_complete)) {
+    /// Takes in what a machine reports of an attempt: it is the task's only one.
+    fn hear(&mut self, step: &Step) -> Result<(), Broken> {
+        let Event::Machine { report, .. } = &step.event else { return Ok(()) };
+        if step.effects.contains(&Effect::Stale) {
             return Ok(());
         }
-        let missing = self.newest.keys().find(|task| !self.finished.contains_key(task));
-        missing.map_or(Ok(()), |task| {
-            Err((Invariant::FinishedOnce, format!("the run is complete, and {task} has no end")))
+        let (vm, task, attempt, ends) = match *report {
+            Report::TaskStarted { vm, task, attempt, .. }
+            | Report::TaskPromoted { vm, task, attempt, .. }
+            | Report::TaskMoved { vm, task, attempt, .. }
+            | Report::CheckpointTaken { vm, task, attempt, .. }
+            | Report::CheckpointFailed { vm, task, attempt, .. } => (vm, task, attempt, false),
+            Report::TaskFinished { vm, task, attempt, .. }
+            | Report::TaskFailed { vm, task, attempt, .. }
+            | Report::TaskStopped { vm, task, attempt, .. } => (vm, task, attempt, true),
+            _ => return Ok(()),
+        };
+        let open = self.open.get(&task).copied();
+        if open != Some((attempt, vm)) {
+            let seq = step.seq;
+            let why = format!("{task}, {attempt} on {vm} is heard at step {seq}; it is {open:?}");
+            return one_attempt(why);
+        }
+        if ends {
+            self.open.remove(&task);
+        }
+        if let Report::TaskFinished { verified, program_failed, .. } = report
+            && (*verified || *program_failed)
+            && let Some(before) = self.finished.insert(task, step.seq)
+        {
+            let why = format!("{task} ends at step {} and did at step {before}", step.seq);
+            return finished_once(why);
+        }
+        Ok(())
+    }
+
+    /// Follows which VMs run. What a step's event does to them has happened before anything is decided.
+    fn change_vms(&mut self, step: &Step) {
+        for effect in &step.effects {
+            match effect {
+                Effect::VmReady { vm } | Effect::VmResumed { vm, .. } => {
+                    self.running.insert(*vm);
+                }
+                Effect::Interrupted { action: Action::Hibernate, vms, .. } => {
+                    self.running.retain(|vm| !vms.contains(vm));
+                }
+                Effect::Displaced { vm, action: Action::Hibernate, .. }
+                | Effect::VmHibernated { vm, .. } => {
+                    self.running.remove(vm);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Follows the decisions of a step in their order, and the effects that each has.
+    fn decide(&mut self, step: &Step) -> Result<(), Broken> {
+        let mut effects = step.effects.iter();
+        for (place, decision) in step.decisions.iter().enumerate() {
+            if step.effects.iter().any(|effect| effect.refuses(place)) {
+                continue;
+            }
+            match decision {
+                Decision::Stop { task, vm, keep } => {
+                    // Without a checkpoint it is over with that.
+                    let is_at_once = !keep || !self.running.contains(vm);
+                    self.leave(is_at_once.then_some(*task), *vm);
+                }
+                Decision::Promote { task, vm, by, .. } => {
+                    let killed = matches!(by, Promotion::Kill { .. }).then_some(*task);
+                    self.leave(killed, *vm);
+                    if killed.is_some() {
+                        self.take_until_sent(&mut effects, step)?;
+                    }
+                    if matches!(by, Promotion::Migrate { .. }) {
+                        self.note_move(*task);
+                    }
+                }
+                Decision::Start { .. } => self.take_until_sent(&mut effects, step)?,
+                Decision::Terminate { vm, .. } => {
+                    for effect in effects.by_ref() {
+                        self.take(effect, step)?;
+                        if matches!(effect, Effect::VmEnded { vm: ended, .. } if ended == vm) {
+                            break;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        effects.try_for_each(|effect| self.take(effect, step))
+    }
+
+    fn take_until_sent<'a>(
+        &mut self,
+        effects: &mut impl Iterator<Item = &'a Effect>,
+        step: &Step,
+    ) -> Result<(), Broken> {
+        for effect in effects {
+            self.take(effect, step)?;
+            if matches!(effect, Effect::TaskSent { .. }) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self, task: Option<TaskId>, vm: VmId) {
+        if let Some(task) = task
+            && self.open.get(&task).is_some_and(|(_, on)| *on == vm)
+        {
+            self.open.remove(&task);
+        }
+    }
+
+    fn note_move(&mut self, task: TaskId) {
+        if let Some((attempt, _)) = self.open.get(&task) {
+            *self.moves.entry((task, *attempt)).or_default() += 1;
+        }
+    }
+
+    fn take(&mut self, effect: &Effect, step: &Step) -> Result<(), Broken> {
+        let seq = step.seq;
+        match effect {
+            Effect::VmEnded { vm, .. } => {
+                self.open.retain(|_, (_, on)| on != vm);
+                self.running.remove(vm);
+            }
+            Effect::TaskSent { task, attempt, vm, .. } => {
+                if self.finished.contains_key(task) {
+                    return finished_once(format!("{task} is sent at step {seq} and is finished"));
+                }
+                if let Some((open, on)) = self.open.insert(*task, (*attempt, *vm)) {
+                    let why =
+                        format!("{task} is sent as {attempt} at step {seq}; {open} is on {on}");
+                    return one_attempt(why);
+                }
+                let newest = self.newest.insert(*task, *attempt);
+                if newest.is_some_and(|newest| newest >= *attempt) {
+                    return one_attempt(format!("{task} is sent again as {attempt} at step {seq}"));
+                }
+                if let Some((end, _)) = self.over {
+                    return one_attempt(format!(
+                        "{task} is sent at step {seq}; step {end} ends it"
+                    ));
+                }
+            }
+            Effect::Over { complete } => {
+                if let Some((before, _)) = self.over.replace((seq, *complete)) {
+                    return finished_once(format!("step {seq} ends the run, as {before} did"));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Looks at the end of a run: it is complete if all its tasks have finished, and only then.
+    pub(super) fn finish(&self) -> Result<(), Broken> {
+        let Some((_, complete)) = self.over else { return Ok(()) };
+        let mut all = (0..self.tasks).map(TaskId::new);
+        if !complete {
+            let is_all = all.all(|task| self.finished.contains_key(&task));
+            let why = "all tasks have finished, and the run is not complete".to_owned();
+            return if is_all { finished_once(why) } else { Ok(()) };
+        }
+        if let Some(task) = all.find(|task| !self.finished.contains_key(task)) {
+            return finished_once(format!("the run is complete, and {task} has no end"));
+        }
+        let unheard = self.finished.keys().find(|task| !self.heard.contains_key(task));
+        unheard.map_or(Ok(()), |task| {
+            finished_once(format!("{task} has finished, and its scheduler never heard of it"))
         })
     }
 }
+
+fn one_attempt(why: String) -> Result<(), Broken> {
+    Err((Invariant::OneAttempt, why))
+}
+
+fn finished_once(why: String) -> Result<(), Broken> {
+    Err((Invariant::FinishedOnce, why))
+}
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use dormouse_model::{Effect, Event, Notice, Report, Step};
 use dormouse_units::{Attempt, CheckpointSeq, Ppm, TaskId};
 
 use super::Broken;
+use super::hosts::LyingHosts;
 use crate::invariant::Invariant;
 use crate::witness::{Deed, Image};
 
@@ -32,16 +33,12 @@ pub(super) struct Checkpoints {
     from: BTreeMap<(TaskId, Attempt), Option<From>>,
     /// What a power cut left damaged of the coordinator's copies, or nothing of.
     torn: BTreeSet<(TaskId, CheckpointSeq, Attempt)>,
-    /// Whether a worker lies: the log may have checkpoints that nobody took, and the store garbage.
-    has_liar: bool,
+    /// Attempts on workers that lie: of these the log may have checkpoints that nobody took, and the store garbage.
+    of_liars: BTreeSet<(TaskId, Attempt)>,
     restored: u64,
 }
 
 impl Checkpoints {
-    pub(super) fn new(has_liar: bool) -> Self {
-        Self { has_liar, ..Self::default() }
-    }
-
     pub(super) const fn restored(&self) -> u64 {
         self.restored
     }
@@ -50,6 +47,9 @@ impl Checkpoints {
     /// are stored: reports of later ones may be under way, and only so many are kept.
     pub(super) fn are_stored(&self, folder: &Path) -> Result<(), Broken> {
         for (task, (number, _)) in &self.newest {
+            if self.may_be_missing(*task, *number) {
+                continue;
+            }
             let files = std::fs::read_dir(folder.join(task.get().to_string()));
             let is_as_new = |file: std::io::Result<std::fs::DirEntry>| {
                 let name = file.ok()?.file_name();
@@ -64,6 +64,15 @@ impl Checkpoints {
             }
         }
         Ok(())
+    }
+
+    /// Whether the store may lack the newest checkpoint of a task: a power cut tore it or a later one, or a liar
+    /// says that it was taken.
+    fn may_be_missing(&self, task: TaskId, number: CheckpointSeq) -> bool {
+        let is_torn =
+            |(of, torn, _): &(TaskId, CheckpointSeq, Attempt)| *of == task && *torn >= number;
+        let by = self.taken_by.get(&(task, number));
+        by.is_some_and(|by| self.of_liars.contains(&(task, *by))) || self.torn.iter().any(is_torn)
     }
 
     /// A power cut tore the coordinator's copy of a checkpoint.
@@ -83,7 +92,8 @@ impl Checkpoints {
                 Some(format!("another task's, where the log has it begin from {from:?}"))
             }
             (Some(Some(from)), Some(image)) if Self::is_it(from, image) => {
-                let holds_less = image.done < from.done && !self.has_liar;
+                let is_claimed = from.by.is_some_and(|by| self.of_liars.contains(&(*task, by)));
+                let holds_less = image.done < from.done && !is_claimed;
                 holds_less.then(|| format!("it should hold {:?} of the work", from.done))
             }
             (Some(Some(from)), image) => self.why_not(*task, from, image.as_ref()),
@@ -108,21 +118,19 @@ impl Checkpoints {
         if number >= wanted {
             return Some(format!("the log has it begin from {from:?}"));
         }
-        if self.has_liar {
-            return None;
-        }
         let tried = (wanted.saturating_sub(OLDER).max(1)..=wanted).filter(|tried| *tried > number);
         let mut whole = tried.filter_map(|tried| {
             let tried = CheckpointSeq::new(tried);
             let by = *self.taken_by.get(&(task, tried))?;
-            (!self.torn.contains(&(task, tried, by))).then_some((tried, by))
+            let may_be_garbage = self.of_liars.contains(&(task, by));
+            (!may_be_garbage && !self.torn.contains(&(task, tried, by))).then_some((tried, by))
         });
         let (newer, by) = whole.next_back()?;
         Some(format!("the log has it begin from {from:?}, and {newer} of {by} is whole"))
     }
 
-    /// Takes in a durable step.
-    pub(super) fn see(&mut self, step: &Step) -> Result<(), Broken> {
+    /// Takes in a durable step, given the VMs that are on workers that lie.
+    pub(super) fn see(&mut self, step: &Step, lying: &LyingHosts) -> Result<(), Broken> {
         let is_stale = step.effects.contains(&Effect::Stale);
         if let (Event::Machine { report, .. }, false) = (&step.event, is_stale) {
             match *report {
@@ -152,7 +160,10 @@ impl Checkpoints {
                 Effect::RestoreFellBack { task, to: Some(to), .. } => {
                     self.newest.insert(*task, *to);
                 }
-                Effect::TaskSent { task, attempt, from, .. } => {
+                Effect::TaskSent { task, attempt, from, vm, .. } => {
+                    if lying.has(*vm) {
+                        self.of_liars.insert((*task, *attempt));
+                    }
                     let newest = self.newest.get(task).copied();
                     if *from != newest {
                         let why = format!(
@@ -222,5 +233,24 @@ mod tests {
         assert!(restores(&mut all, Some(image(1, 1))) && !restores(&mut all, None));
         tear(&mut all, 1);
         assert!(restores(&mut all, None));
+    }
+
+    #[test]
+    fn an_older_one_of_an_honest_worker_is_not_passed_over_for_a_liars() {
+        // Attempt 2 is a liar's, and took 4 as it says; attempt 3 goes on from that.
+        let mut all = history();
+        let Image { attempt: liars, number, done, .. } = image(4, 2);
+        all.of_liars.insert((TASK, liars));
+        all.taken(TASK, liars, (number, done));
+        let from = From { number, done, by: Some(liars) };
+        all.from.insert((TASK, Attempt::new(3)), Some(from));
+        let mut restores = |image| {
+            all.did(&Deed::Restored { task: TASK, attempt: Attempt::new(3), image }).is_ok()
+        };
+        let holds_less = Image { done: Ppm::ZERO, ..image(4, 2) };
+        assert!(restores(Some(image(4, 2))) && restores(Some(holds_less)));
+        // Garbage: the next older is an honest worker's, and whole.
+        assert!(restores(Some(image(3, 1))));
+        assert!(!restores(Some(image(2, 1))) && !restores(None));
     }
 }

@@ -61,6 +61,10 @@ impl LogFold {
         &self.steps
     }
 
+    pub(super) const fn run(&self) -> Option<&Run> {
+        self.run.as_ref()
+    }
+
     pub(super) fn keep(&mut self, step: Step) {
         self.steps.push(step);
     }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use dormouse_coordinator::admission::Demand;
@@ -38,13 +38,13 @@ pub(super) struct Host {
     pub(super) slow: Arc<AtomicU64>,
 }
 
-/// A coordinator that is there.
+/// The process of a coordinator, which begins and then conducts its run.
 #[derive(Debug)]
 pub(super) struct Process {
-    pub(super) desk: Arc<Desk>,
     pub(super) cancel: CancellationToken,
     pub(super) pause: CancellationToken,
     killed: CancellationToken,
+    has_begun: Arc<AtomicBool>,
     ended: oneshot::Receiver<Result<(), CoordinatorError>>,
 }
 
@@ -58,19 +58,26 @@ impl Process {
         (&mut self.ended).await.map_err(lost)?
     }
 
-    /// Nothing of it goes on.
+    /// Whether it came to conduct its run.
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
+    }
+
+    /// Nothing of it goes on, however far it has come.
     pub(super) fn kill(self) {
         self.killed.cancel();
     }
 }
 
-/// Starts a coordinator of this generation; one after the first goes on with the log that it finds.
-pub(super) async fn start(
+/// Starts a coordinator of this generation; one after the first goes on with the log that it finds. Whoever
+/// `serves` is given its desk once it has begun.
+pub(super) fn start(
     plan: &Plan,
     host: &Host,
     folder: &Path,
     generation: u64,
-) -> Result<Process, CoordinatorError> {
+    serves: impl FnOnce(Arc<Desk>) + Send + 'static,
+) -> Process {
     let (cancel, pause) = (CancellationToken::new(), CancellationToken::new());
     let world = World {
         disk: Arc::new(host.disk.mounted(generation)),
@@ -78,13 +85,24 @@ pub(super) async fn start(
         threads: Threads::InPlace(Arc::clone(&host.slow)),
         chance: Chance::stream(plan.seed ^ (generation << 32)),
     };
-    let live = live_run(plan, folder, generation > 1, world, (cancel.clone(), pause.clone()))?;
-    let mut inner = live.in_process().await?;
-    let (desk, killed) = (inner.desk(), CancellationToken::new());
+    let live = live_run(plan, folder, generation > 1, world, (cancel.clone(), pause.clone()));
+    let (killed, has_begun) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
     let (say, ended) = oneshot::channel();
-    let process = Process { desk, cancel, pause, killed: killed.clone(), ended };
+    let process =
+        Process { cancel, pause, killed: killed.clone(), has_begun: Arc::clone(&has_begun), ended };
     // Its end is waited for in one piece: what waits for it elsewhere is asked again and again.
     tokio::spawn(async move {
+        let begun = tokio::select! {
+            biased;
+            () = killed.cancelled() => return,
+            begun = async { live?.in_process().await } => begun,
+        };
+        let mut inner = match begun {
+            Ok(inner) => inner,
+            Err(error) => return drop(say.send(Err(error))),
+        };
+        has_begun.store(true, Ordering::Relaxed);
+        serves(inner.desk());
         let ended = tokio::select! {
             biased;
             () = killed.cancelled() => None,
@@ -95,7 +113,7 @@ pub(super) async fn start(
             None => inner.kill(),
         }
     });
-    Ok(process)
+    process
 }
 
 fn live_run(

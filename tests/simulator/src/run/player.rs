@@ -5,23 +5,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dormouse_coordinator::CoordinatorError;
+use dormouse_coordinator::{CoordinatorError, Desk};
 use dormouse_model::{Event, Step};
+use dormouse_policies::batch::MOST_STARTS;
 use dormouse_units::{Attempt, CheckpointSeq, TaskId};
 use tokio::time::Instant;
 
 use super::Played;
 use super::coordinator::{BEGINNING, Host, Process, speedup, start};
+use super::unfinished::{unfinished, waits_only_for};
 use super::workers::Slot;
+use crate::death::{Death, PowerLoss};
 use crate::disk::SimulatedDisk;
 use crate::draw::Draw;
-use crate::faults::{CrashPoint, Fault, Millis, PlannedFault};
+use crate::faults::{Fault, Millis};
 use crate::invariant::Invariant;
 use crate::network::Network;
-use crate::oracle::{accounts, clock, leftovers::leftovers};
+use crate::oracle::{
+    EndFacts, HeldUp, WorkerEndFacts, accounts, clock, ending, leftovers::leftovers, worker_end,
+};
 use crate::plan::{Plan, Scheduler};
 use crate::stage::Stage;
 use crate::witness::Witness;
+use crate::worker::Leftovers;
 
 /// How often workers are looked after.
 const LOOK: Duration = Duration::from_millis(250);
@@ -30,13 +36,8 @@ const CLEAN_UP: Duration = Duration::from_secs(60);
 /// Starts of coordinators in a row that may fail before nothing is expected any more.
 const FAILED_STARTS: u32 = 20;
 
-/// What is to happen to a coordinator's host when the coordinator has come to its point.
-#[derive(Clone, Copy, Debug)]
-struct Death {
-    down: Millis,
-    /// Part of the unsynced writes that is kept, bytes of garbage, and whether checkpoints are torn.
-    power: Option<(u32, u32, bool)>,
-}
+/// The longest pause of a worker between two attempts to reach its coordinator.
+const REDIAL: Duration = Duration::from_secs(1);
 
 /// The player of one plan.
 #[derive(Debug)]
@@ -52,13 +53,26 @@ pub(super) struct Player<'a> {
     /// When the next coordinator is started.
     starts: Option<Instant>,
     failed_starts: u32,
-    death: Option<Death>,
+    /// Time for which nobody starts a coordinator again that has ended by itself: as its disk refuses, or as its user
+    /// pauses the run.
+    down_for_disk: Option<Millis>,
+    down_for_pause: Option<Millis>,
     slots: Vec<Slot>,
     /// The place of the next fault.
     next: usize,
     over: Option<Instant>,
     /// What a run's clock may be ahead by, since its wall clock was set forward.
     ahead: Duration,
+    /// What kept workers from being heard.
+    held_up: HeldUp,
+    /// The coordinator that is there, or was there last.
+    generation: u64,
+    /// The coordinator that its user has paused.
+    paused: Option<u64>,
+    /// Whether its user has ended the run.
+    is_cancelled: bool,
+    /// The words with which coordinators ended that were not killed.
+    coordinator_ends: Vec<String>,
     played: Played,
 }
 
@@ -88,10 +102,16 @@ impl<'a> Player<'a> {
             network,
             coordinator: None,
             failed_starts: 0,
-            death: None,
+            down_for_disk: None,
+            down_for_pause: None,
             next: 0,
             over: None,
             ahead: Duration::ZERO,
+            held_up: HeldUp::default(),
+            generation: 0,
+            paused: None,
+            is_cancelled: false,
+            coordinator_ends: Vec::new(),
             played: Played::default(),
         }
     }
@@ -101,7 +121,7 @@ impl<'a> Player<'a> {
         let deadline = self.stage.instant(self.plan.patience());
         while self.stage.violation().is_none() {
             if Instant::now() >= deadline {
-                self.stage.violated(Invariant::Progress, self.state());
+                self.is_late();
                 break;
             }
             if self.is_all_over() {
@@ -114,13 +134,14 @@ impl<'a> Player<'a> {
                 biased;
                 () = stage.crashed() => self.crash(),
                 ended = ended(&mut self.coordinator) => self.ended(ended),
-                () = tokio::time::sleep_until(wakes) => self.tick().await,
+                () = tokio::time::sleep_until(wakes) => self.tick(),
             }
         }
         if let Some(process) = self.coordinator.take() {
             self.stage.coordinator_ends("the simulation ends");
             process.kill();
         }
+        self.write_seals();
         self.played.workers = self.slots.iter().map(|slot| slot.started).sum();
         self.played
     }
@@ -134,29 +155,25 @@ impl<'a> Player<'a> {
     }
 
     /// Does all that is due.
-    async fn tick(&mut self) {
+    fn tick(&mut self) {
         let now = Instant::now();
         self.stage.look();
         self.look_at_clock();
+        self.look_at_workers();
         for slot in &mut self.slots {
-            if let Some(left) = slot.look(&self.stage, self.over.is_none()) {
-                self.stage.violated(Invariant::NothingLeft, left);
-            }
             if self.over.is_none() {
                 slot.come(&self.network, &self.witness, &self.stage);
             }
         }
         if self.starts.is_some_and(|at| at <= now) {
-            self.start().await;
+            self.start();
         }
         while self.over.is_none()
             && let Some(next) = self.plan.faults.get(self.next)
             && self.stage.instant(next.at) <= now
         {
             self.next += 1;
-            let name = next.fault.name();
-            *self.played.faults.entry(name).or_default() += 1;
-            self.stage.note(format_args!("fault {name}: {:?}", next.fault));
+            self.stage.note(format_args!("fault {}: {:?}", next.fault.name(), next.fault));
             self.happen(&next.fault);
         }
         if self.over.is_some_and(|over| now > over + CLEAN_UP) {
@@ -165,22 +182,66 @@ impl<'a> Player<'a> {
         }
     }
 
-    async fn start(&mut self) {
-        self.starts = None;
-        let generation = self.stage.coordinator_starts();
-        self.played.coordinators += 1;
-        match start(self.plan, &self.host, &self.folder, generation).await {
-            Ok(process) if self.stage.lives(generation) => {
-                self.failed_starts = 0;
-                let desk = Arc::clone(&process.desk);
-                self.network.serve(desk, generation);
-                self.coordinator = Some(process);
+    /// Looks at how workers have ended, and at what they left.
+    fn look_at_workers(&mut self) {
+        let kinds = self.plan.setup.catalogue.types.values().map(|kind| kind.vcpus);
+        let smallest = match &self.plan.setup.jobs {
+            Some(_) => self.plan.setup.space_of_jobs().processors,
+            None => kinds.min().unwrap_or(1),
+        };
+        for (place, slot) in self.slots.iter_mut().enumerate() {
+            let Some((how, left)) = slot.look(&self.stage, self.over.is_none()) else { continue };
+            let facts = WorkerEndFacts {
+                coordinators: &self.coordinator_ends,
+                has_refused: self.host.disk.has_ever_refused(),
+                is_paused: self.paused.is_some(),
+                place,
+                name: &slot.plan().name,
+                millicores: slot.plan().millicores,
+                held_up: &self.held_up,
+                now_us: self.stage.now_us(),
+                hold: Duration::from_millis(self.plan.hold),
+                smallest,
+                had_another: slot.started > 1,
+                is_gone: self.over.is_some(),
+            };
+            let looked = self.stage.with_oracle(|oracle| worker_end(&facts, &how, oracle.steps()));
+            if let Err((invariant, what)) = looked {
+                self.stage.violated(invariant, what);
             }
-            // It was killed while it began.
-            Ok(process) => process.kill(),
-            Err(error) if self.stage.lives(generation) => self.exit(&error),
-            Err(_) => {}
+            if left != Leftovers::default() {
+                let why = format!("{} has ended ({how}) and has {left:?} left", slot.name());
+                self.stage.violated(Invariant::NothingLeft, why);
+            }
         }
+    }
+
+    /// Starts a coordinator, which whatever goes wrong may hit while it begins.
+    fn start(&mut self) {
+        self.starts = None;
+        self.write_seals();
+        let generation = self.stage.coordinator_starts();
+        self.generation = generation;
+        self.played.coordinators += 1;
+        let (stage, network) = (self.stage.clone(), self.network.clone());
+        let serves = move |desk: Arc<Desk>| {
+            if stage.lives(generation) {
+                network.serve(desk, generation);
+            }
+        };
+        self.coordinator = Some(start(self.plan, &self.host, &self.folder, generation, serves));
+    }
+
+    /// Whoever reads the run's folder finds the log's seal in it.
+    fn write_seals(&self) {
+        if let Err(error) = self.host.disk.write_seals() {
+            self.stage.violated(Invariant::NoFailure, format!("the simulator's disk: {error}"));
+        }
+    }
+
+    /// A fault of this kind was carried out.
+    fn count(&mut self, name: &'static str) {
+        *self.played.faults.entry(name).or_default() += 1;
     }
 
     /// What the run's clock shows by the log, beside the time that has passed.
@@ -193,13 +254,8 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// What is stored of the checkpoints that the log has, unless a power cut has torn some or a worker made some up.
+    /// Looks for the checkpoints that the log has.
     fn look_at_store(&self) {
-        let tears =
-            |it: &PlannedFault| matches!(it.fault, Fault::PowerCut { tears_checkpoints: true, .. });
-        if self.plan.has_liar() || self.plan.faults[..self.next].iter().any(tears) {
-            return;
-        }
         let store = self.folder.join("checkpoints");
         if let Err((invariant, what)) = self.stage.with_oracle(|oracle| oracle.stored(&store)) {
             self.stage.violated(invariant, what);
@@ -208,20 +264,33 @@ impl<'a> Player<'a> {
 
     /// The coordinator has come to the point at which it was to die.
     fn crash(&mut self) {
-        let death = self.death.take().unwrap_or(Death { down: 0, power: None });
+        let Some(death) = self.stage.take_death() else { return };
+        self.count(death.name);
         if let Some(process) = self.coordinator.take() {
             process.kill();
         }
         self.network.gone(death.power.is_some());
         self.look_at_store();
-        if let Some((kept, garbage, tears)) = death.power {
+        if let Some(PowerLoss { kept, garbage, tears_checkpoints }) = death.power {
             let cut = self.host.disk.power_cut(kept, garbage, &mut self.chance);
-            let torn = if tears { self.tear_checkpoints() } else { Ok(()) };
+            let torn = if tears_checkpoints { self.tear_checkpoints() } else { Ok(()) };
             if let Err(error) = cut.and(torn) {
                 self.stage.violated(Invariant::NoFailure, format!("the simulator's disk: {error}"));
             }
         }
-        self.starts = Some(Instant::now() + Duration::from_millis(death.down));
+        self.comes_back_after(Duration::from_millis(death.down));
+    }
+
+    /// The next coordinator is started after so long, and nobody is heard until then.
+    fn comes_back_after(&mut self, down: Duration) {
+        self.hold_up(None, down);
+        self.starts = Some(Instant::now() + down);
+    }
+
+    /// A worker, or each, is not heard for so long, and for as long as it takes to find each other again.
+    fn hold_up(&mut self, worker: Option<usize>, lasts: Duration) {
+        let again = Duration::from_millis(2 * self.plan.lost_after) + REDIAL;
+        self.held_up.add(worker, self.stage.now_us(), lasts + again);
     }
 
     /// What of the stored checkpoints a power cut has left: they are not synced.
@@ -251,7 +320,10 @@ impl<'a> Player<'a> {
 
     /// The coordinator's run has come to its end, or its process to an error.
     fn ended(&mut self, ended: Result<(), CoordinatorError>) {
-        self.coordinator = None;
+        let process = self.coordinator.take();
+        if process.is_some_and(|process| process.has_begun()) {
+            self.failed_starts = 0;
+        }
         match ended {
             Ok(()) => {
                 self.stage.coordinator_ends("the run is over");
@@ -267,11 +339,13 @@ impl<'a> Player<'a> {
         // Where the run's folder is differs from one run of a seed to the next.
         let why = error.to_string().replace(&*self.folder.to_string_lossy(), "RUN");
         self.stage.coordinator_ends(&why);
+        self.coordinator_ends.push(error.to_string());
         self.network.gone(false);
+        self.look_at_store();
         let is_explained = match error {
-            CoordinatorError::Paused { .. } => true,
+            CoordinatorError::Paused { .. } => self.paused == Some(self.generation),
             CoordinatorError::Log(_) | CoordinatorError::Output { .. } => {
-                self.host.disk.is_broken() || self.plan.faults.iter().any(is_of_disk)
+                self.host.disk.has_refused(self.generation)
             }
             _ => false,
         };
@@ -280,90 +354,111 @@ impl<'a> Player<'a> {
             self.stage.violated(Invariant::NoFailure, why);
             return;
         }
+        let down = if let CoordinatorError::Paused { .. } = error {
+            self.count("user-pause");
+            self.down_for_pause.take()
+        } else if self.host.disk.is_broken() {
+            self.count("log-error");
+            self.down_for_disk.take()
+        } else {
+            None
+        };
         self.host.disk.is_mended();
-        let down = self.death.take().map_or(1_000, |death| death.down);
-        self.starts = Some(Instant::now() + Duration::from_millis(down));
+        self.comes_back_after(Duration::from_millis(down.unwrap_or(1_000)));
     }
 
+    /// Has a fault happen, and counts it, unless what it would hit is not there. A coordinator's death and end are
+    /// counted when they come.
     fn happen(&mut self, fault: &Fault) {
-        let millis = Duration::from_millis;
+        if let Some(death) = Death::of(fault) {
+            self.stage.arm(death);
+        } else if self.hits(fault) {
+            self.count(fault.name());
+            self.hold_up_by(fault);
+        }
+    }
+
+    /// Notes for how long a fault keeps its worker from being heard.
+    fn hold_up_by(&mut self, fault: &Fault) {
+        let lasts = match fault {
+            Fault::WorkerPause { lasts, .. }
+            | Fault::Delay { lasts, .. }
+            | Fault::Partition { lasts, .. } => *lasts,
+            Fault::LateMessages { by, .. } => *by,
+            Fault::Break { .. } => 0,
+            _ => return,
+        };
+        self.hold_up(fault.worker(), Duration::from_millis(lasts));
+    }
+
+    /// Has a fault happen that is no coordinator's death; whether it hit anything by now.
+    fn hits(&mut self, fault: &Fault) -> bool {
         let until = |lasts: &Millis| self.stage.now_us() + lasts * 1_000;
         match fault {
-            Fault::CoordinatorKill { point, down } => {
-                self.die(*point, Death { down: *down, power: None });
-            }
-            Fault::PowerCut { point, down, kept, garbage, tears_checkpoints } => {
-                let power = Some((*kept, *garbage, *tears_checkpoints));
-                self.die(*point, Death { down: *down, power });
-            }
-            Fault::WorkerKill { worker, down, has_certificate } => {
-                // A run that has not begun waits for each of its workers, whose user sees to it.
-                let down = if self.has_begun() { *down } else { Some(down.unwrap_or(1_000)) };
-                let (network, slot) = (&self.network, self.slots.get_mut(*worker));
-                if let Some(slot) = slot {
-                    slot.kill(network, down.map(millis), *has_certificate);
-                }
-            }
-            Fault::WorkerPause { worker, lasts } => {
-                if let Some(slot) = self.slots.get(*worker) {
-                    slot.pause(millis(*lasts));
-                }
-            }
-            Fault::Delay { worker, lasts, by } => {
-                self.network.delay(&self.name(*worker), millis(*by), millis(*lasts));
-            }
-            Fault::Break { worker, hears } => self.network.break_up(&self.name(*worker), *hears),
-            Fault::LateMessages { worker, by } => {
-                self.network.break_late(&self.name(*worker), millis(*by));
-            }
-            Fault::Partition { worker, lasts, way } => {
-                self.network.partition(&self.name(*worker), *way, millis(*lasts));
-            }
-            Fault::Doubled { worker, lasts, way } => {
-                self.network.double(&self.name(*worker), *way, millis(*lasts));
-            }
             Fault::LogFull { lasts } => self.host.disk.log_is_full_until(until(lasts)),
             Fault::StoreFull { lasts } => self.host.disk.store_is_full_until(until(lasts)),
             Fault::LogError { after, down } => {
                 self.host.disk.fails_after(*after);
-                self.death = Some(Death { down: *down, power: None });
+                self.down_for_disk = Some(*down);
+                return false;
             }
-            Fault::ClockJump { by } => {
-                let by = by.unsigned_abs() * 1_000 * u64::from(*by != 0);
-                let wall = &self.host.wall;
-                let now = wall.load(Ordering::Relaxed);
-                let is_back = matches!(fault, Fault::ClockJump { by } if *by < 0);
-                if !is_back {
-                    // A run's VMs go on for no longer than that without a coordinator.
-                    self.ahead += Duration::from_micros(by).min(millis(self.plan.hold));
-                }
-                let set = if is_back { now.saturating_sub(by) } else { now + by };
-                wall.store(set, Ordering::Relaxed);
-            }
+            Fault::ClockJump { by } => self.set_clock(*by),
             Fault::UserPause { down } => {
                 if let Some(process) = &self.coordinator {
-                    self.death = Some(Death { down: *down, power: None });
+                    self.down_for_pause = Some(*down);
+                    self.paused = Some(self.generation);
                     process.pause.cancel();
                 }
+                return false;
             }
-            Fault::UserCancel => {
-                if let Some(process) = &self.coordinator {
+            Fault::UserCancel => match &self.coordinator {
+                Some(process) => {
+                    self.is_cancelled = true;
                     process.cancel.cancel();
                 }
+                None => return false,
+            },
+            _ => return self.hits_worker(fault),
+        }
+        true
+    }
+
+    /// Has a fault happen to a worker or to its connections; whether it is there.
+    fn hits_worker(&mut self, fault: &Fault) -> bool {
+        let millis = |many: &Millis| Duration::from_millis(*many);
+        let has_begun = self.has_begun();
+        let Some(slot) = fault.worker().and_then(|worker| self.slots.get_mut(worker)) else {
+            return false;
+        };
+        let (network, name) = (&self.network, slot.name().to_owned());
+        match fault {
+            Fault::WorkerKill { down, has_certificate, .. } => {
+                // A run that has not begun waits for each of its workers, whose user sees to it.
+                let down = if has_begun { *down } else { Some(down.unwrap_or(1_000)) };
+                return slot.kill(network, down.map(Duration::from_millis), *has_certificate);
             }
+            Fault::WorkerPause { lasts, .. } => return slot.pause(millis(lasts)),
+            Fault::Break { hears, .. } => return network.break_up(&name, *hears),
+            Fault::LateMessages { by, .. } => return network.break_late(&name, millis(by)),
+            Fault::Delay { lasts, by, .. } => network.delay(&name, millis(by), millis(lasts)),
+            Fault::Partition { lasts, way, .. } => network.partition(&name, *way, millis(lasts)),
+            Fault::Doubled { lasts, way, .. } => network.double(&name, *way, millis(lasts)),
+            _ => return false,
         }
+        true
     }
 
-    fn die(&mut self, point: CrashPoint, death: Death) {
-        // One that is away can't die.
-        if self.coordinator.is_some() {
-            self.death = Some(death);
-            self.stage.crash_at(point);
+    /// The wall clock jumps by so many milliseconds.
+    fn set_clock(&mut self, by: i64) {
+        let by_us = by.unsigned_abs() * 1_000;
+        let wall = &self.host.wall;
+        let now = wall.load(Ordering::Relaxed);
+        if by < 0 {
+            return wall.store(now.saturating_sub(by_us), Ordering::Relaxed);
         }
-    }
-
-    fn name(&self, worker: usize) -> String {
-        self.slots.get(worker).map_or_else(String::new, |slot| slot.name().to_owned())
+        // A run's VMs go on for no longer than that without a coordinator.
+        self.ahead += Duration::from_micros(by_us).min(Duration::from_millis(self.plan.hold));
+        wall.store(now + by_us, Ordering::Relaxed);
     }
 
     fn has_begun(&self) -> bool {
@@ -375,44 +470,67 @@ impl<'a> Player<'a> {
         self.over.is_some() && self.slots.iter().all(Slot::is_away)
     }
 
-    /// How far the run has come, for whoever asks why it does not end.
+    /// The state of the run, and what it waits for, for whoever asks why it does not end.
     fn state(&self) -> String {
-        let (steps, last) = self.stage.with_oracle(|oracle| {
+        let (steps, last, left) = self.stage.with_oracle(|oracle| {
             let steps = oracle.steps();
             let last = steps.last().map(|step| format!("{:?} at {}", step.event, step.at));
-            (steps.len(), last.unwrap_or_default())
+            (steps.len(), last.unwrap_or_default(), unfinished(oracle.run(), steps))
         });
         let away: Vec<_> =
             self.slots.iter().filter(|slot| slot.is_away()).map(Slot::name).collect();
-        let is_there = self.coordinator.is_some();
-        format!("{steps} steps, the last {last}; coordinator: {is_there}; workers away: {away:?}")
+        let coordinator = match &self.coordinator {
+            Some(process) if process.has_begun() => "there",
+            Some(_) => "beginning",
+            None => "away",
+        };
+        format!(
+            "{left}; {steps} steps, the last {last}; coordinator: {coordinator}; workers away: {away:?}"
+        )
+    }
+
+    /// The run is not over when it should be, which only a worker that tells nobody of an attempt's end excuses.
+    fn is_late(&mut self) {
+        let miscounting = self.plan.particulars().miscounting;
+        self.played.is_withheld = self
+            .stage
+            .with_oracle(|oracle| waits_only_for(&miscounting, oracle.run(), oracle.steps()));
+        if self.played.is_withheld {
+            self.stage.note(format_args!("a worker keeps the end of an attempt to itself"));
+        } else {
+            self.stage.violated(Invariant::Progress, self.state());
+        }
     }
 
     /// Looks at the run when all is over.
     fn finish(&mut self) {
         self.played.has_ended = true;
-        let held_up = self.plan.held_up();
-        let jobs = match self.plan.scheduler {
-            Scheduler::Bag(_) => None,
-            Scheduler::Jobs(algorithm) => Some((algorithm, self.plan.seed)),
+        let held_up = self.held_up.longest() + Duration::from_millis(2 * self.plan.slow_sync);
+        let (jobs, failures, refusals) = match &self.plan.scheduler {
+            Scheduler::Bag(config) => (None, config.max_failures, config.max_retries),
+            Scheduler::Jobs(algorithm) => {
+                (Some((*algorithm, self.plan.seed)), MOST_STARTS, u32::MAX)
+            }
+        };
+        let facts = EndFacts {
+            is_cancelled: self.is_cancelled,
+            is_paused: self.paused.is_some(),
+            failures,
+            refusals,
+            machine: jobs.map(|_| self.plan.setup.space_of_jobs().processors),
         };
         let checked = self.stage.with_oracle(|oracle| {
             oracle.finish()?;
-            if self.plan.has_liar() {
-                return Ok(());
-            }
-            accounts(&self.plan.setup, jobs, speedup(self.plan), held_up, oracle.steps())
+            ending(&facts, oracle.steps())?;
+            let (setup, speedup) = (&self.plan.setup, speedup(self.plan));
+            let is_lie = |step: &Step| oracle.is_a_liars(step);
+            accounts(setup, jobs, speedup, held_up, oracle.steps(), is_lie)
         });
         let checked = checked.and_then(|()| leftovers(&self.folder));
         if let Err((invariant, what)) = checked {
             self.stage.violated(invariant, what);
         }
     }
-}
-
-/// Whether a fault has the disk refuse what a coordinator can't go on without.
-fn is_of_disk(planned: &crate::faults::PlannedFault) -> bool {
-    matches!(planned.fault, Fault::LogFull { .. } | Fault::LogError { .. })
 }
 
 /// The checkpoint that is in a file of the coordinator's store: `TASK/NUMBER.ATTEMPT`.

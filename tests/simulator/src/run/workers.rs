@@ -9,7 +9,8 @@ use crate::network::Network;
 use crate::plan::PlannedWorker;
 use crate::stage::Stage;
 use crate::witness::Witness;
-use crate::worker::{Leftovers, SimulatedWorker};
+use crate::worker::{Leftovers, SimulatedWorker, WorkerPlan};
+use crate::worker_end::WorkerEnd;
 
 /// How long a worker that ended by itself is away, where the run goes on: somebody starts it again.
 const STARTED_AGAIN: Duration = Duration::from_millis(500);
@@ -34,6 +35,11 @@ impl Slot {
         &self.planned.worker.name
     }
 
+    /// What the worker is like.
+    pub(super) const fn plan(&self) -> &WorkerPlan {
+        &self.planned.worker
+    }
+
     /// When something is to be done about it.
     pub(super) const fn due(&self) -> Option<Instant> {
         match self.process {
@@ -56,40 +62,38 @@ impl Slot {
         self.process = Some(SimulatedWorker::start(plan, port, former, witness.clone()));
     }
 
-    /// Kills the process; the next comes after a while, if any does.
+    /// Kills the process, if there is one; the next comes after a while, if any does. Whether there was one.
     pub(super) fn kill(
         &mut self,
         network: &Network,
         down: Option<Duration>,
         has_certificate: bool,
-    ) {
-        if let Some(process) = self.process.take() {
-            self.former = process.life().or(self.former.take());
-            process.kill();
-            network.closed(self.name());
-        }
-        if !has_certificate {
-            self.former = None;
-        }
+    ) -> bool {
+        let Some(process) = self.process.take() else { return false };
+        self.former = process.life().or(self.former.take()).filter(|_| has_certificate);
+        process.kill();
+        network.closed(self.name());
         self.comes = down.map(|down| Instant::now() + down);
+        true
     }
 
-    /// Has the process stand still for so long.
-    pub(super) fn pause(&self, lasts: Duration) {
-        if let Some(process) = &self.process {
-            process.pause(lasts);
-        }
+    /// Has the process stand still for so long, if there is one. Whether there is.
+    pub(super) fn pause(&self, lasts: Duration) -> bool {
+        let Some(process) = &self.process else { return false };
+        process.pause(lasts);
+        true
     }
 
-    /// Sees whether its process has ended by itself. What it left that it should not, if it has.
-    pub(super) fn look(&mut self, stage: &Stage, goes_on: bool) -> Option<String> {
+    /// Sees whether its process has ended by itself: how, and what it left, if it has.
+    pub(super) fn look(&mut self, stage: &Stage, goes_on: bool) -> Option<(WorkerEnd, Leftovers)> {
         let process = self.process.take_if(|process| process.is_over())?;
-        let name = self.name().to_owned();
-        stage.note(format_args!("{name} has ended"));
+        let ended = process.ended();
+        if let Some((how, _)) = &ended {
+            stage.note(format_args!("{} has ended: {how}", self.name()));
+        }
         self.former = process.life().or(self.former.take());
         self.comes = goes_on.then(|| Instant::now() + STARTED_AGAIN);
-        let left = process.left();
-        (left != Leftovers::default()).then(|| format!("{name} has ended and has {left:?} left"))
+        ended
     }
 
     /// Whether no process of it is there.

@@ -76,24 +76,26 @@ pub(super) struct Fenced<F> {
 impl<F: Future> Future for Fenced<F> {
     type Output = Option<F::Output>;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        {
-            let mut state = self.fence.state();
-            if !state.killed {
-                state.wakers.insert(self.number, context.waker().clone());
-                if state.stops > 0 {
-                    return Poll::Pending;
-                }
-            }
-        }
-        if self.fence.is_killed() {
-            self.task = None;
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { fence, number, task } = self.get_mut();
+        let mut state = fence.state();
+        if state.killed {
+            drop(state);
+            *task = None;
             return Poll::Ready(None);
         }
-        let Some(task) = &mut self.task else { return Poll::Ready(None) };
-        match task.as_mut().poll(context) {
+        let is_known = state.wakers.get(number).is_some_and(|it| it.will_wake(context.waker()));
+        if !is_known {
+            state.wakers.insert(*number, context.waker().clone());
+        }
+        if state.stops > 0 {
+            return Poll::Pending;
+        }
+        drop(state);
+        let Some(running) = task else { return Poll::Ready(None) };
+        match running.as_mut().poll(context) {
             Poll::Ready(done) => {
-                self.task = None;
+                *task = None;
                 Poll::Ready(Some(done))
             }
             Poll::Pending => Poll::Pending,

@@ -166,11 +166,26 @@ impl Liar {
     }
 }
 
-/// The end of a task of which nothing has been computed. Its answer is what `vector` leaves, but for the digest, which
-/// nobody guesses: whoever reckons it again sees that it is wrong.
+/// The end of a task of which nothing has been computed: a guessed answer, which is wrong once it is reckoned again, or one
+/// that nobody could check if its worker had the choice.
 fn unworked(task: Option<TaskRef>, guess: u64) -> Report {
-    let answer = TaskResult {
-        kind: "vector".to_owned(),
+    let digest = format!("{guess:016x}");
+    let answer = match guess % 4 {
+        0 => Some(answer("vector", Some(digest))),
+        1 => Some(answer("cg", Some(digest))),
+        2 => Some(answer("vector", None)),
+        _ => None,
+    };
+    let text = answer.and_then(|answer| serde_json::to_string(&answer).ok());
+    let result = Some(text.unwrap_or_else(|| "it is done".to_owned()));
+    let finished = TaskFinished { task, verified: true, result, ..TaskFinished::default() };
+    Report { report: Some(report::Report::TaskFinished(finished)) }
+}
+
+/// An answer in the form that programs of this kind leave, but for what they have computed.
+fn answer(kind: &str, digest: Option<String>) -> TaskResult {
+    TaskResult {
+        kind: kind.to_owned(),
         class: None,
         id: None,
         memory_bytes: None,
@@ -181,12 +196,9 @@ fn unworked(task: Option<TaskRef>, guess: u64) -> Report {
         cpu_seconds_wanted: None,
         rank_cpu_seconds: Vec::new(),
         units: 1,
-        digest: Some(format!("{guess:016x}")),
+        digest,
         blocks: Vec::new(),
-    };
-    let result = serde_json::to_string(&answer).ok();
-    let finished = TaskFinished { task, verified: true, result, ..TaskFinished::default() };
-    Report { report: Some(report::Report::TaskFinished(finished)) }
+    }
 }
 
 /// A report with a digest of another answer.

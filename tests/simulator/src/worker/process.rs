@@ -27,6 +27,7 @@ use super::{
     uplink::Uplink,
 };
 use crate::witness::Witness;
+use crate::worker_end::WorkerEnd;
 
 /// Time for which a worker dials before its first welcome.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -59,8 +60,8 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct State {
     life: Option<WorkerLife>,
-    /// The reason for which it ended by itself.
-    ended: Option<String>,
+    /// How it ended by itself, and what was on its host then.
+    ended: Option<(WorkerEnd, Leftovers)>,
     vms: BTreeSet<u32>,
     processes: BTreeSet<(TaskId, Attempt)>,
     images: BTreeMap<TaskId, usize>,
@@ -116,9 +117,10 @@ impl SimulatedWorker {
         self.0.fence.is_killed() || self.0.state().ended.is_some()
     }
 
-    /// The reason for which the process ended by itself.
+    /// How the process ended by itself, and what was on its host when it said that it was done: a guardian takes that
+    /// away a moment later.
     #[must_use]
-    pub fn ended(&self) -> Option<String> {
+    pub fn ended(&self) -> Option<(WorkerEnd, Leftovers)> {
         self.0.state().ended.clone()
     }
 
@@ -131,11 +133,16 @@ impl SimulatedWorker {
     /// The things that the worker has on its host.
     #[must_use]
     pub fn left(&self) -> Leftovers {
-        let state = self.0.state();
+        self.0.state().left()
+    }
+}
+
+impl State {
+    fn left(&self) -> Leftovers {
         Leftovers {
-            vms: state.vms.len(),
-            processes: state.processes.len(),
-            checkpoints: state.images.values().sum(),
+            vms: self.vms.len(),
+            processes: self.processes.len(),
+            checkpoints: self.images.values().sum(),
         }
     }
 }
@@ -180,9 +187,10 @@ impl Shared {
         });
     }
 
-    fn ends(&self, how: String) {
+    fn ends(&self, how: WorkerEnd) {
+        let left = self.state().left();
         self.clear();
-        self.state().ended = Some(how);
+        self.state().ended = Some((how, left));
     }
 
     /// Whatever there was on the host is gone: a guardian takes it away where the worker can't.
@@ -229,7 +237,7 @@ impl Shared {
 }
 
 /// One life after the other; how the last one ended.
-async fn lives<U: Uplink>(plan: &Arc<WorkerPlan>, line: &Line<U>) -> String {
+async fn lives<U: Uplink>(plan: &Arc<WorkerPlan>, line: &Line<U>) -> WorkerEnd {
     let mut absences = Absences::default();
     let mut is_known = false;
     loop {
@@ -237,14 +245,12 @@ async fn lives<U: Uplink>(plan: &Arc<WorkerPlan>, line: &Line<U>) -> String {
         let end = one_life(plan, line, is_known).await;
         is_known = true;
         match end {
-            Ok(End::Over { why }) => return why,
-            Ok(End::Terminated) => return "it was terminated".to_owned(),
-            Ok(End::Refused { why }) => return format!("it was refused: {why}"),
-            Ok(End::Lost { after, why }) => {
-                return format!("nothing was heard for {} ms: {why}", after.as_millis());
-            }
+            Ok(End::Over { why }) => return WorkerEnd::Over(why),
+            Ok(End::Terminated) => return WorkerEnd::Terminated,
+            Ok(End::Refused { why }) => return WorkerEnd::Refused(why),
+            Ok(End::Lost { after, why }) => return WorkerEnd::Lost(after, why),
             Ok(End::Rejoin { .. }) => sleep(absences.next_pause(born.elapsed())).await,
-            Err(error) => return error.to_string(),
+            Err(error) => return WorkerEnd::Failed(error.to_string()),
         }
     }
 }

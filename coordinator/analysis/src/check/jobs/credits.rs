@@ -50,7 +50,12 @@ impl MachineCredits {
     }
 
     /// What is wrong with what a VM says that it has, now that time has passed.
-    pub(super) fn said(&mut self, now: Time, of: VmId, credits: Credits) -> Option<String> {
+    pub(super) fn said(
+        &mut self,
+        now: Time,
+        of: VmId,
+        (credits, as_of): (Credits, Option<Time>),
+    ) -> Option<String> {
         let Some(burstable) = self.burstable else {
             return Some("it has credits, and the jobs' machine is not burstable".to_owned());
         };
@@ -60,7 +65,7 @@ impl MachineCredits {
         } else if credits >= Credits::ONE.min(burstable.cap) {
             self.is_throttled = false;
         }
-        balance.error_in(now, credits, (self.lateness, Span::ZERO))
+        balance.error_in(now, (credits, as_of), (self.lateness, Span::ZERO))
     }
 }
 

@@ -1,0 +1,61 @@
+//! The engines by name, and the commands by which they take jobs.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What runs the shards of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// Slurm, by `sbatch`.
+    Slurm,
+    /// HyperQueue, by `hq`.
+    HyperQueue,
+    /// Kubernetes, by `kubectl`.
+    Kubernetes,
+    /// Processes of this host.
+    Local,
+}
+
+impl Engine {
+    /// Every engine there is.
+    pub const ALL: [Self; 4] = [Self::Slurm, Self::HyperQueue, Self::Kubernetes, Self::Local];
+
+    /// The name that people type.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Slurm => "slurm",
+            Self::HyperQueue => "hq",
+            Self::Kubernetes => "kubernetes",
+            Self::Local => "local",
+        }
+    }
+
+    /// The engine's own command, and where that is to be had; `None`: it needs none.
+    pub(super) const fn command(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Slurm => Some(("sbatch", "Debian's package slurm-client has it")),
+            Self::HyperQueue => Some((
+                "hq",
+                "it is one file of https://github.com/It4innovations/hyperqueue/releases",
+            )),
+            Self::Kubernetes => Some(("kubectl", "Debian's package kubernetes-client has it")),
+            Self::Local => None,
+        }
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Engine {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = Self::ALL.map(Self::name).join(", ");
+        let known = Self::ALL.into_iter().find(|engine| engine.name() == text);
+        known.ok_or_else(|| format!("there is no such engine; give one of {names}"))
+    }
+}

@@ -1,0 +1,100 @@
+//! Kubernetes: an Indexed Job of the shards, and a Job that tries to merge them until all runs are there.
+
+use super::{ArrayJob, EngineError};
+
+/// The folder of the containers that the volume is mounted at, in which they work.
+const FOLDER: &str = "/runs";
+/// The user of the image who owns what is written there.
+const USER: u16 = 7380;
+
+/// Names of the Jobs of the shards and of the merge: a folder of results has one of each, whoever submits it again.
+fn names(job: &ArrayJob) -> [String; 2] {
+    let folder = format!("{}\0{}", job.claim, job.out.display());
+    let hash = blake3::hash(folder.as_bytes()).to_hex();
+    let name = format!("{}-{}", job.name(), &hash[..8]);
+    let merge = format!("{name}-merge");
+    [name, merge]
+}
+
+/// The words that take away what is left of Jobs that were submitted before, and those that submit the manifest,
+/// which both read. Only what the latter print is of the Jobs that there are.
+pub(super) fn commands(job: &ArrayJob) -> [Vec<String>; 2] {
+    let delete = ["delete", "--ignore-not-found", "--filename=-"];
+    let create = ["create", "--output=name", "--filename=-"];
+    [delete, create].map(|words| {
+        let kubectl = std::iter::once("kubectl".to_owned()).chain(job.options.iter().cloned());
+        kubectl.chain(words.map(str::to_owned)).collect()
+    })
+}
+
+/// Refuses a folder of results that is not below the volume's.
+pub(super) fn check(job: &ArrayJob) -> Result<(), EngineError> {
+    let is_outside =
+        job.out.is_absolute() || job.out.components().any(|part| part.as_os_str() == "..");
+    if is_outside { Err(EngineError::NotInClaim(job.out.clone())) } else { Ok(()) }
+}
+
+/// The manifest. A Job can't depend on another: the merge fails as long as runs are missing, and is started again.
+pub(super) fn manifest(job: &ArrayJob) -> String {
+    let ArrayJob { shards, threads, .. } = job;
+    let [name, merge] = names(job);
+    let comment = job.command().replace('\n', " ");
+    let shard = format!("exec {} \"$((JOB_COMPLETION_INDEX + 1))/{shards}\"", job.shard_line());
+    let pods_of_shards = pods(job, "shard", "Never", &shard, &threads.to_string());
+    let pods_of_merge =
+        pods(job, "merge", "OnFailure", &format!("exec {}", job.merge_line()), "100m");
+    format!(
+        "# The shards of\n\
+         #   {comment}\n\
+         # each of which begins again, with what it lacks, where its node is lost; status 2 is bad input.\n\
+         apiVersion: batch/v1\n\
+         kind: Job\n\
+         metadata:\n  name: {name}\n\
+         spec:\n  \
+           completionMode: Indexed\n  completions: {shards}\n  parallelism: {shards}\n  \
+           backoffLimitPerIndex: 6\n  \
+           podFailurePolicy:\n    rules:\n      \
+             - action: Ignore\n        onPodConditions:\n          \
+               - type: DisruptionTarget\n            status: \"True\"\n      \
+             - action: FailIndex\n        onExitCodes:\n          \
+               containerName: shard\n          operator: In\n          values: [2]\n\
+         {pods_of_shards}\
+         ---\n\
+         # Their merge, which ends with status 2 as long as runs are missing, and is tried again.\n\
+         apiVersion: batch/v1\n\
+         kind: Job\n\
+         metadata:\n  name: {merge}\n\
+         spec:\n  backoffLimit: 1000\n\
+         {pods_of_merge}"
+    )
+}
+
+/// The template of pods of one container that runs a line of shell.
+fn pods(job: &ArrayJob, name: &str, restart: &str, line: &str, requested: &str) -> String {
+    // Kubernetes expands $(NAME) and takes $$ for a dollar.
+    let line = quoted(&line.replace('$', "$$"));
+    let (image, claim) = (quoted(&job.image), quoted(&job.claim));
+    let limit = job.threads;
+    format!(
+        "  template:\n    metadata:\n      labels:\n        \
+             app.kubernetes.io/name: dormouse\n        app.kubernetes.io/component: {name}\n    \
+         spec:\n      restartPolicy: {restart}\n      \
+           securityContext:\n        runAsNonRoot: true\n        runAsUser: {USER}\n        \
+             runAsGroup: {USER}\n        fsGroup: {USER}\n        seccompProfile:\n          \
+               type: RuntimeDefault\n      \
+           containers:\n        - name: {name}\n          image: {image}\n          \
+             workingDir: {FOLDER}\n          command: [\"/bin/sh\", \"-c\", {line}]\n          \
+             securityContext:\n            allowPrivilegeEscalation: false\n            \
+               capabilities:\n              drop: [ALL]\n          \
+             resources:\n            requests:\n              cpu: \"{requested}\"\n            \
+               limits:\n              cpu: \"{limit}\"\n          \
+             volumeMounts:\n            - name: runs\n              mountPath: {FOLDER}\n      \
+           volumes:\n        - name: runs\n          persistentVolumeClaim:\n            \
+             claimName: {claim}\n"
+    )
+}
+
+/// A text as YAML writes it, which takes every text of JSON.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}

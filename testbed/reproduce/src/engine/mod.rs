@@ -1,0 +1,17 @@
+//! Engines that exist already and run the shards of a command: an array of jobs, and a job after it that joins them.
+
+mod array_job;
+mod error;
+mod hyper_queue;
+mod kinds;
+mod kubernetes;
+mod local;
+mod script;
+mod slurm;
+mod submission;
+
+pub use array_job::ArrayJob;
+pub use error::EngineError;
+pub use kinds::Engine;
+pub use local::run_here;
+pub use submission::{Submission, check_installed, printed, submit};

@@ -1,0 +1,38 @@
+//! The script that nodes run which share a file system: a shard, or the merge of all.
+
+use dormouse_experiment::command_line;
+
+use super::{ArrayJob, Engine};
+
+/// Name of the script in the folder of the job.
+pub(super) const FILE: &str = "job.sh";
+
+/// A script for `sh` whose first word is a shard's number, or `merge` with options of that command behind it.
+pub(super) fn script(job: &ArrayJob) -> String {
+    let ArrayJob { engine, shards, .. } = job;
+    let folder = command_line([job.folder.to_string_lossy()]);
+    let spec = job.out.join("sweep.json");
+    let [spec, program] = [&spec, &job.program].map(|path| command_line([path.to_string_lossy()]));
+    // Slurm gives all tasks of an array the same words.
+    let index = if *engine == Engine::Slurm { "${1:-$SLURM_ARRAY_TASK_ID}" } else { "$1" };
+    format!(
+        "#!/bin/sh\n\
+         # A shard, by its number, of\n\
+         #   {command}\n\
+         # or the merge of all {shards} (`merge`). Written for --engine {engine}.\n\
+         cd {folder} 2>/dev/null && [ -f {spec} ] && [ -x {program} ] || {{\n    \
+             printf 'dormouse: %s: %s\\n' \"$(uname -n)\" \\\n        \
+                 'this node lacks the folder, the --out or the program that the job was submitted from: \
+                  have them on a file system that all nodes share' >&2\n    \
+             exit 2\n\
+         }}\n\
+         if [ \"${{1-}}\" = merge ]; then\n    \
+             shift\n    \
+             exec {merge} \"$@\"\n\
+         fi\n\
+         exec {shard} \"{index}/{shards}\"\n",
+        command = job.command().replace('\n', " "),
+        merge = job.merge_line(),
+        shard = job.shard_line(),
+    )
+}

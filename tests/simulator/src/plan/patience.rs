@@ -1,0 +1,96 @@
+//! How long a run may take that nothing disturbs any more.
+
+use dormouse_cloud::InterruptionModel;
+use dormouse_units::{Ppm, Span};
+
+use super::{Plan, PlannedWorker};
+use crate::faults::Millis;
+use crate::worker::Honesty;
+
+/// Emulated time for which a scheduler asks again for a VM that it was refused: 10 s, and twice as long each time.
+const RETRIES: Span = Span::from_secs(10 * 63);
+/// Time until a process without a sign of life is given up, with all that comes before it in a queue.
+const HANG: Millis = 120_000;
+/// Time that commands of a worker without an answer cost: each is given up after minutes.
+const SILENCE: Millis = 1_500_000;
+/// How many times longer than on average an exponential time is at most: in one of 160,000 cases it is longer.
+const TAIL: u64 = 12;
+
+impl Plan {
+    /// Simulated time by which a run that nothing disturbs any more is over, counted from the start.
+    #[must_use]
+    pub fn patience(&self) -> Millis {
+        let quiet = self.faults.iter().map(|it| it.at + it.fault.lasts()).max().unwrap_or(0);
+        let real = |emulated: Span| emulated.as_micros() / (u64::from(self.speedup) * 1_000).max(1);
+        // Each loss of a worker costs so much before anything can go on.
+        let losses = (self.faults.len() as u64 + 4) * (self.lost_after + self.hold);
+        let is_silent = |it: &PlannedWorker| matches!(it.worker.honesty, Honesty::Silence(_));
+        let silences = if self.workers.iter().any(is_silent) { SILENCE } else { 0 };
+        let may_hang = self.workers.iter().any(|it| it.worker.rates.hang > Ppm::ZERO);
+        let hangs = if may_hang { HANG * (1 + self.setup.bag.tasks.len() as u64) } else { 0 };
+        let work = 3 * real(self.work()) + real(self.resumes()) + real(RETRIES);
+        quiet + losses + work + silences + hangs
+    }
+
+    /// Emulated time that all work takes where it is slowest, one piece after the other.
+    fn work(&self) -> Span {
+        let setup = &self.setup;
+        // A VM without credits is as fast as its baseline.
+        let kinds = setup.catalogue.types.values();
+        let baselines = kinds.filter_map(|kind| Some(kind.burstable?.baseline.get()));
+        let slowest = u64::from(baselines.min().unwrap_or(1_000_000)).max(1);
+        let tasks = setup.bag.tasks.iter();
+        let tasks = tasks.map(|task| task.runtime.values().copied().max().unwrap_or(Span::ZERO));
+        let tasks: Span = tasks.sum();
+        let tasks = Span::from_micros(tasks.as_micros().saturating_mul(1_000_000) / slowest);
+        let jobs: Span = self.submissions.iter().map(|job| job.runtime).sum();
+        let last = self.submissions.iter().map(|job| job.submitted.as_micros()).max();
+        let boots = setup.catalogue.boot.times(setup.bag.tasks.len() as u64 + 2);
+        tasks + jobs + Span::from_micros(last.unwrap_or(0)) + boots
+    }
+
+    /// Emulated time for which a hibernated VM may wait until it is resumed, or until its scheduler no longer waits:
+    /// HADS does until the deadline is near.
+    fn resumes(&self) -> Span {
+        if self.setup.interruptions.is_empty() {
+            return Span::ZERO;
+        }
+        let wait = |model: &InterruptionModel| match model {
+            InterruptionModel::Poisson { resume_every: Some(mean), .. } => mean.times(TAIL),
+            InterruptionModel::Schedule { acts } => {
+                let last = acts.iter().map(|act| act.at.as_micros()).max();
+                Span::from_micros(last.unwrap_or(0))
+            }
+            _ => Span::ZERO,
+        };
+        self.setup.bag.deadline + self.setup.interruptions.iter().map(wait).sum::<Span>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::Rates;
+    use crate::worker::Rates as WorkerRates;
+
+    use super::*;
+
+    #[test]
+    fn only_what_a_plan_has_is_waited_for() {
+        let mut plan = (0..)
+            .map(|seed| Plan::draw(seed, &Rates::default()))
+            .find(|plan| !plan.faults.is_empty() && plan.setup.jobs.is_none())
+            .expect("one has faults");
+        for it in &mut plan.workers {
+            (it.worker.honesty, it.worker.rates) = (Honesty::Honest, WorkerRates::default());
+        }
+        let patience = plan.patience();
+        let mut hangs = plan.clone();
+        hangs.workers[0].worker.rates.hang = Ppm::new(1);
+        assert_eq!(hangs.patience() - patience, HANG * (1 + plan.setup.bag.tasks.len() as u64));
+        let mut silent = plan.clone();
+        silent.workers[0].worker.honesty = Honesty::Silence(Ppm::ONE);
+        assert_eq!(silent.patience() - patience, SILENCE);
+        let calm = Plan { faults: Vec::new(), ..plan };
+        assert!(calm.patience() < patience);
+    }
+}

@@ -1,0 +1,112 @@
+//! Directories for the logs of checks.
+
+use std::fs::{self, File};
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nix::fcntl::{Flock, FlockArg};
+
+/// What the names of such directories begin with.
+const PREFIX: &str = "dormouse-criu-check-";
+
+/// A directory for the log of a check, removed with its value. Its lock is held as long: whoever makes the next one
+/// removes those that nobody holds any more, as a killed process leaves them.
+#[derive(Debug)]
+pub(super) struct Scratch {
+    path: PathBuf,
+    directory: Flock<File>,
+}
+
+impl Scratch {
+    /// A directory of its own within `parent`.
+    ///
+    /// # Errors
+    ///
+    /// The path and why nothing can be made there.
+    pub(super) fn create(parent: &Path) -> Result<Self, (PathBuf, Error)> {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        sweep(parent);
+        loop {
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let path = parent.join(format!("{PREFIX}{}-{number}", std::process::id()));
+            match fs::create_dir(&path) {
+                Ok(()) => {}
+                // A process of another PID namespace can have the same number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err((path, error)),
+            }
+            let directory = match File::open(&path) {
+                Ok(directory) => directory,
+                // Another process took it for one that nobody holds: it was not locked yet.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err((path, error)),
+            };
+            match Flock::lock(directory, FlockArg::LockExclusive) {
+                Ok(directory) if path.is_dir() => return Ok(Self { path, directory }),
+                Ok(_) => {}
+                Err((_, error)) => return Err((path, error.into())),
+            }
+        }
+    }
+
+    /// The directory's path.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The open directory.
+    pub(super) fn directory(&self) -> &File {
+        &self.directory
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // A leftover in the folder for temporary files is no reason to fail a check.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Removes the directories that nobody holds; one that can't be removed is another user's.
+fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let is_scratch = entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes());
+        if !is_scratch || !entry.file_type().is_ok_and(|it| it.is_dir()) {
+            continue;
+        }
+        let Ok(directory) = File::open(entry.path()) else { continue };
+        if let Ok(_held) = Flock::lock(directory, FlockArg::LockExclusiveNonblock) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_killed_process_left_goes_and_what_is_held_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let left = parent.path().join(format!("{PREFIX}4711-0"));
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join("check.log"), "half of a lo").unwrap();
+        let other = parent.path().join("of-somebody-else");
+        fs::create_dir(&other).unwrap();
+
+        let first = Scratch::create(parent.path()).unwrap();
+        assert!(!left.exists());
+        let second = Scratch::create(parent.path()).unwrap();
+        assert!(first.path().is_dir() && second.path().is_dir() && other.is_dir());
+        assert_ne!(first.path(), second.path());
+
+        let (was_first, was_second) = (first.path().to_owned(), second.path().to_owned());
+        drop((first, second));
+        assert!(!was_first.exists() && !was_second.exists() && other.is_dir());
+        let nowhere = parent.path().join("nowhere");
+        let (at, _) = Scratch::create(&nowhere).unwrap_err();
+        assert!(at.starts_with(&nowhere));
+    }
+}
