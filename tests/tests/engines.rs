@@ -13,7 +13,7 @@ use dormouse_tests::{UnderWay, dormouse, refused, run_in, tree, wait_for};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// How long a shard may take to begin, or to make a run.
+/// The longest that a shard may take to begin, or to make a run.
 const SOON: Duration = Duration::from_secs(120);
 
 fn done(folder: &Path, words: &[&str]) -> String {
@@ -279,8 +279,7 @@ fn a_node_without_the_folder_says_so() {
     );
 }
 
-/// The containers' commands of the manifest are run here, with `dormouse` on the path and a folder in the volume's
-/// place.
+/// The commands of the manifest's containers are run here, with `dormouse` on the path and a folder for the volume.
 #[test]
 fn kubernetes_is_given_shards_by_index_and_a_merge() {
     // A name in which a shell and Kubernetes would expand variables.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// How a worker's process ended by itself.
+/// The way in which a worker's process ended by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkerEnd {
     /// The coordinator said that it is over, in these words.

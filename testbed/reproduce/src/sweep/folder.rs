@@ -23,7 +23,7 @@ const SPEC_ASIDE: &str = ".sweep.json-";
 /// All samples, in order.
 const SAMPLES: &str = "samples.jsonl";
 
-/// How much of a shard's work a loss of power may cost.
+/// The longest part of a shard's work that a loss of power may cost.
 const SYNCED_EVERY: Duration = Duration::from_secs(1);
 
 /// A line of a file of samples.

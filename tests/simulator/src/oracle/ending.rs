@@ -96,7 +96,7 @@ impl Reason {
     }
 }
 
-/// How often the task failed that failed most often.
+/// The number of failures of the task that failed most often.
 fn most_failures(steps: &[Step]) -> u32 {
     let mut failures = BTreeMap::<_, u32>::new();
     for notice in steps.iter().flat_map(|step| &step.notices) {

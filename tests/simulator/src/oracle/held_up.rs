@@ -1,4 +1,4 @@
-//! How long the world held up what workers say, as it happened and not as it was planned.
+//! The times for which the world held up what workers say, as it happened and not as it was planned.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How long a run may take that nothing disturbs any more.
+//! The longest that a run may take which nothing disturbs any more.
 
 use dormouse_cloud::InterruptionModel;
 use dormouse_units::{Ppm, Span};
@@ -13,7 +13,7 @@ const RETRIES: Span = Span::from_secs(10 * 63);
 const HANG: Millis = 120_000;
 /// Time that commands of a worker without an answer cost: each is given up after minutes.
 const SILENCE: Millis = 1_500_000;
-/// How many times longer than on average an exponential time is at most: in one of 160,000 cases it is longer.
+/// The longest exponential time that is waited for, in averages: one of 160,000 is longer.
 const TAIL: u64 = 12;
 
 impl Plan {
