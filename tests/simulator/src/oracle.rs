@@ -57,6 +57,8 @@ pub struct Particulars {
     pub liars: BTreeSet<String>,
     /// The names of the workers that lie about the numbers of their reports.
     pub miscounting: BTreeSet<String>,
+    /// The numbers of the parallel jobs whose answers nobody can check: they have too many processes and phases.
+    pub unchecked: BTreeSet<u64>,
 }
 
 /// The invariants of one run, and what they need to know of it.
@@ -83,7 +85,7 @@ impl Oracle {
             acknowledged: Acknowledged::new(of.miscounting),
             attempts: Attempts::new(of.tasks),
             checkpoints: Checkpoints::default(),
-            verified: Verified::default(),
+            verified: Verified::new(of.unchecked),
             lying: LyingHosts::new(of.liars),
         }
     }
@@ -117,6 +119,7 @@ impl Oracle {
                 self.commands = Commands::default();
                 self.acknowledged.log_begins_anew();
                 self.attempts.log_begins_anew();
+                self.verified.log_begins_anew();
                 self.lying.log_begins_anew();
             }
             for (step, commands) in steps {
@@ -125,7 +128,7 @@ impl Oracle {
                 self.lying.see(&step);
                 self.attempts.see(&step)?;
                 self.checkpoints.see(&step, &self.lying)?;
-                self.verified.see(&step)?;
+                self.verified.see(&step, &self.lying)?;
                 self.log.keep(step);
             }
         }

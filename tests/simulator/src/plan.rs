@@ -1,9 +1,12 @@
 //! A plan: all that a simulated run is made of, drawn from one seed and kept as data.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use dormouse_model::{CheckpointConfig, Setup, Submission};
-use dormouse_units::Ppm;
+use dormouse_tasks::answer::can_check_job;
+use dormouse_units::{Ppm, Speedup};
+use dormouse_vm::ideal::phases_of;
 use serde::{Deserialize, Serialize};
 
 use crate::draw::Draw;
@@ -16,6 +19,9 @@ mod patience;
 mod work;
 
 pub use work::Scheduler;
+
+/// How long the processes of a parallel job compute between two barriers.
+pub const PHASE: Duration = Duration::from_millis(100);
 
 /// How often what happens, where that differs from the tables: `--rate NAME=X`.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -153,10 +159,16 @@ impl Plan {
             all.filter(|it| lies(&it.honesty)).map(|it| it.name.clone()).collect()
         };
         let tasks = self.setup.bag.tasks.len() + self.submissions.len();
+        let speedup = Speedup::times(self.speedup);
+        let can_check = |job: &Submission| {
+            can_check_job(job.processes, phases_of(speedup.real(job.runtime), PHASE))
+        };
+        let unchecked = self.submissions.iter().filter(|job| !can_check(job));
         Particulars {
             tasks: u32::try_from(tasks).unwrap_or(u32::MAX),
             liars: named(|honesty| *honesty != Honesty::Honest),
             miscounting: named(|honesty| matches!(honesty, Honesty::Miscounts(_))),
+            unchecked: unchecked.map(|job| job.number).collect(),
         }
     }
 

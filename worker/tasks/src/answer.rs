@@ -56,6 +56,13 @@ pub fn check_job(processes: u32, phases: u32, (seed, nonce): (u64, u64), answer:
     judge(&Program::Parallel(plan), nonce, answer)
 }
 
+/// Whether the answer of a parallel job of so many processes and phases can be checked: it says what each process
+/// did in each phase, unless these are too many.
+#[must_use]
+pub fn can_check_job(processes: u32, phases: u32) -> bool {
+    parallel::told(processes as usize, phases) > 0
+}
+
 /// The nonce of a task of a run with this secret number.
 #[must_use]
 pub fn nonce(of_run: u64, task: TaskId) -> u64 {

@@ -96,6 +96,7 @@ impl Checkpoints {
                 let holds_less = image.done < from.done && !is_claimed;
                 holds_less.then(|| format!("it should hold {:?} of the work", from.done))
             }
+            (Some(Some(_)), Some(image)) if self.is_a_liars_own(*task, *attempt, image) => None,
             (Some(Some(from)), image) => self.why_not(*task, from, image.as_ref()),
         };
         match why {
@@ -109,6 +110,12 @@ impl Checkpoints {
 
     fn is_it(from: &From, image: &Image) -> bool {
         image.number == from.number && from.by.is_none_or(|by| by == image.attempt)
+    }
+
+    /// Whether an attempt on a worker that lies has another attempt's image of such a worker. One that says too early
+    /// that an attempt is over has both of a task at once, and one store for their images.
+    fn is_a_liars_own(&self, task: TaskId, attempt: Attempt, image: &Image) -> bool {
+        [attempt, image.attempt].iter().all(|it| self.of_liars.contains(&(task, *it)))
     }
 
     /// Why an image other than the one that the log has was not to be taken: a newer one is whole, for example.
@@ -249,8 +256,16 @@ mod tests {
         };
         let holds_less = Image { done: Ppm::ZERO, ..image(4, 2) };
         assert!(restores(Some(image(4, 2))) && restores(Some(holds_less)));
+        // Attempt 2 went on when it was said to be over, and took 5.
+        assert!(!restores(Some(image(5, 2))), "attempt 3 is on an honest worker");
         // Garbage: the next older is an honest worker's, and whole.
         assert!(restores(Some(image(3, 1))));
         assert!(!restores(Some(image(2, 1))) && !restores(None));
+        all.of_liars.insert((TASK, Attempt::new(3)));
+        let mut restores = |image| {
+            all.did(&Deed::Restored { task: TASK, attempt: Attempt::new(3), image }).is_ok()
+        };
+        assert!(restores(Some(image(5, 2))), "attempt 3 is on the same worker's store");
+        assert!(!restores(Some(image(2, 1))) && !restores(None), "no honest one is passed over");
     }
 }

@@ -11,7 +11,8 @@ use crate::worker::Honesty;
 const RETRIES: Span = Span::from_secs(10 * 63);
 /// Time until a process without a sign of life is given up, with all that comes before it in a queue.
 const HANG: Millis = 120_000;
-/// Time that commands of a worker without an answer cost: each is given up after minutes.
+/// Time that commands of a worker without an answer cost: each is given up after minutes. A worker that misnumbers its
+/// reports answers in some that are taken for known.
 const SILENCE: Millis = 1_500_000;
 /// The longest exponential time that is waited for, in averages: one of 160,000 is longer.
 const TAIL: u64 = 12;
@@ -24,7 +25,9 @@ impl Plan {
         let real = |emulated: Span| emulated.as_micros() / (u64::from(self.speedup) * 1_000).max(1);
         // Each loss of a worker costs so much before anything can go on.
         let losses = (self.faults.len() as u64 + 4) * (self.lost_after + self.hold);
-        let is_silent = |it: &PlannedWorker| matches!(it.worker.honesty, Honesty::Silence(_));
+        let is_silent = |it: &PlannedWorker| {
+            matches!(it.worker.honesty, Honesty::Silence(_) | Honesty::Miscounts(_))
+        };
         let silences = if self.workers.iter().any(is_silent) { SILENCE } else { 0 };
         let may_hang = self.workers.iter().any(|it| it.worker.rates.hang > Ppm::ZERO);
         let hangs = if may_hang { HANG * (1 + self.setup.bag.tasks.len() as u64) } else { 0 };
@@ -87,9 +90,11 @@ mod tests {
         let mut hangs = plan.clone();
         hangs.workers[0].worker.rates.hang = Ppm::new(1);
         assert_eq!(hangs.patience() - patience, HANG * (1 + plan.setup.bag.tasks.len() as u64));
-        let mut silent = plan.clone();
-        silent.workers[0].worker.honesty = Honesty::Silence(Ppm::ONE);
-        assert_eq!(silent.patience() - patience, SILENCE);
+        for lie in [Honesty::Silence(Ppm::ONE), Honesty::Miscounts(Ppm::ONE)] {
+            let mut silent = plan.clone();
+            silent.workers[0].worker.honesty = lie;
+            assert_eq!(silent.patience() - patience, SILENCE);
+        }
         let calm = Plan { faults: Vec::new(), ..plan };
         assert!(calm.patience() < patience);
     }

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::disk::SimulatedDisk;
-use crate::plan::Plan;
+use crate::plan::{PHASE, Plan};
 
 /// Microseconds since 1970 at the start of every run.
 pub(super) const BEGINNING: u64 = 1_767_225_600_000_000;
@@ -134,7 +134,7 @@ fn live_run(
         submissions: plan.submissions.clone(),
         requests: Vec::new(),
         open: false,
-        phase: Duration::from_millis(100),
+        phase: PHASE,
         experiment: "simulated".to_owned(),
         header: json!({"format": dormouse_log::FORMAT, "experiment": "simulated", "seed": plan.seed}),
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),

@@ -124,6 +124,41 @@ async fn a_task_that_is_stopped_goes_on_from_its_checkpoint_on_another_vm() {
     assert_eq!((image.number.get(), image.done), (number, Ppm::new(was.done_ppm)));
 }
 
+/// A VM's end frees the place at CRIU of a task that is dumped there, which is another one's turn to be restored.
+#[tokio::test(start_paused = true)]
+async fn a_task_whose_turn_at_criu_comes_after_its_vms_end_is_not_born() {
+    for seed in 0..200 {
+        let coordinator = Coordinator::new();
+        // One core: one place at CRIU.
+        let plan = WorkerPlan { millicores: 1_000, ..WorkerPlan::sound("w", seed) };
+        let worker = coordinator.worker(&plan);
+        with_vm(&coordinator).await;
+        coordinator.command(command::Command::StartTask(start(1, 1))).await;
+        coordinator.report(SOON, started).await;
+        let stop = v1::StopTask { task: task(1, 1), keep: true };
+        coordinator.command(command::Command::StopTask(stop)).await;
+        let (_, was) = coordinator.report(SOON, stopped).await;
+        let Some(checkpoint) = was.checkpoint else { continue };
+        coordinator.command(create(2)).await;
+        coordinator.report(SOON, created).await;
+        let other = Some(v1::TaskRef { vm: 2, task: 4, attempt: 1 });
+        let order = v1::StartTask { task: other, ..start(2, 1) };
+        coordinator.command(command::Command::StartTask(order)).await;
+        coordinator.report(SOON, started).await;
+        let now = other.expect("a task");
+        coordinator.command(command::Command::CheckpointNow(now)).await;
+        let from = v1::Kept { checkpoint, attempt: 1, done_ppm: was.done_ppm };
+        let again = v1::StartTask { from: Some(from), ..start(1, 2) };
+        coordinator.command(command::Command::StartTask(again)).await;
+        sleep(Duration::from_millis(3)).await;
+        for vm in [1, 2] {
+            coordinator.command(command::Command::DestroyVm(v1::VmRef { vm })).await;
+        }
+        sleep(SLACK).await;
+        assert_eq!((worker.left().vms, worker.left().processes), (0, 0), "seed {seed}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_task_that_should_be_over_before_it_is_born_ends_all_the_same() {
     for seed in 0..20 {

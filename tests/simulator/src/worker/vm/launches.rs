@@ -89,9 +89,10 @@ impl<U: Uplink> Owner<U> {
         }
     }
 
+    /// Whether an attempt may still come to life: nobody has revoked its launch, and its VM is there.
     fn is_being_born(&self, key: Key) -> bool {
         let wanted = self.seen(key).is_some_and(|attempt| !attempt.revoked.is_cancelled());
-        wanted && self.lives.phase(key) == Some(Phase::Launching)
+        wanted && !self.gone.is_cancelled() && self.lives.phase(key) == Some(Phase::Launching)
     }
 
     fn begin_birth(&mut self, key: Key, permit: Option<OwnedSemaphorePermit>) {
