@@ -83,6 +83,8 @@ pub(super) struct Inbox {
     started: BTreeMap<(TaskId, Attempt), Started>,
     /// What is under way, on which VM and since when.
     acts: BTreeMap<Act, (VmId, Time)>,
+    /// The last balance of a VM's credits is heard of at this instant: one that came after it is not heard of before.
+    balances: BTreeMap<VmId, Time>,
 }
 
 impl Inbox {
@@ -96,6 +98,7 @@ impl Inbox {
             }
             Command::DestroyVm { vm, .. } => {
                 self.acts.retain(|_, (on, _)| *on != vm);
+                self.balances.remove(&vm);
                 return;
             }
             Command::FreezeVm { vm, .. } => (Act::Freeze(vm), vm),
@@ -139,12 +142,17 @@ impl Inbox {
                 due = due.clamp(started.heard.min(now), now);
             }
         }
+        let of = due;
         if due < earliest {
-            // What a VM holds is of the time that it says, however late that is heard.
-            if let Report::Credits { as_of, .. } = &mut arrived.report {
-                *as_of = Some(due);
-            }
             due = now;
+        }
+        if let Report::Credits { as_of, .. } = &mut arrived.report {
+            // The one before it may have been late, and this one not.
+            let heard = self.balances.entry(vm).or_insert(due);
+            *heard = due.max(*heard);
+            due = *heard;
+            // What a VM holds is of the time that it says, however late that is heard.
+            *as_of = (of < due).then_some(of);
         }
         if let Some(of) = attempt_of(&arrived.report) {
             if ends(&arrived.report) {
@@ -312,6 +320,30 @@ mod tests {
         };
         let heard: Vec<_> = std::iter::from_fn(|| inbox.pop_due(s(30))).map(of).collect();
         assert_eq!(heard, [(2, s(29), None), (1, s(30), Some(s(11))), (3, s(30), None)]);
+    }
+
+    #[test]
+    fn balances_of_a_vm_are_heard_of_in_their_order() {
+        let mut inbox = Inbox::default();
+        let credits = |vm, minutes| {
+            let (vm, balance) = (VmId::new(vm), dormouse_units::Credits::whole(minutes));
+            Arrived { report: Report::Credits { vm, balance, as_of: None }, ..finished(1, 0) }
+        };
+        // The coordinator was away: the first is too old to be heard of at its time, the next is not.
+        let late = (s(29), s(30), s(31));
+        inbox.put(late, Some(Due::At(s(11))), credits(1, 5));
+        inbox.put(late, Some(Due::At(s(29))), credits(1, 4));
+        inbox.put(late, Some(Due::At(s(29))), credits(2, 7));
+        inbox.put((s(30), s(31), s(32)), Some(Due::At(s(31))), credits(1, 3));
+        let of = |(due, arrived): (Time, Arrived)| match arrived.report {
+            Report::Credits { vm, as_of, balance } => {
+                (vm.get(), due, as_of, balance.as_vcpu_micros() / 60_000_000)
+            }
+            other => panic!("{other:?}"),
+        };
+        let heard: Vec<_> = std::iter::from_fn(|| inbox.pop_due(s(40))).map(of).collect();
+        let (first, second) = ((1, s(30), Some(s(11)), 5), (1, s(30), Some(s(29)), 4));
+        assert_eq!(heard, [(2, s(29), None, 7), first, second, (1, s(31), None, 3)]);
     }
 
     #[test]
