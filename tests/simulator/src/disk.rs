@@ -74,7 +74,7 @@ fn persist(file: &mut Vec<u8>, changes: &[LogChange]) {
             LogChange::Cut(length) => {
                 file.resize(usize::try_from(*length).unwrap_or(usize::MAX), 0);
             }
-            LogChange::Written(at, bytes) => {
+            LogChange::Written { at, bytes, .. } => {
                 let at = usize::try_from(*at).unwrap_or(usize::MAX);
                 let end = at + bytes.len();
                 if file.len() < end {
@@ -198,7 +198,7 @@ impl SimulatedDisk {
 /// What of these changes is there after a power cut that keeps this part of their bytes: the first of them.
 fn survivors(pending: Vec<LogChange>, kept: u32) -> Vec<LogChange> {
     let size = |change: &LogChange| match change {
-        LogChange::Written(_, bytes) => bytes.len(),
+        LogChange::Written { bytes, .. } => bytes.len(),
         LogChange::Cut(_) => 1,
     };
     let all: usize = pending.iter().map(size).sum();
@@ -209,10 +209,10 @@ fn survivors(pending: Vec<LogChange>, kept: u32) -> Vec<LogChange> {
             break;
         }
         match change {
-            LogChange::Written(at, mut bytes) => {
+            LogChange::Written { at, mut bytes, by } => {
                 bytes.truncate(left);
                 left -= bytes.len();
-                survived.push(LogChange::Written(at, bytes));
+                survived.push(LogChange::Written { at, bytes, by });
             }
             LogChange::Cut(length) => {
                 left -= 1;
@@ -272,7 +272,8 @@ impl SimulatedFile {
         self.file.write_all(bytes)?;
         if let Some(state) = self.disk.inner().files.get_mut(&self.path) {
             state.is_written = true;
-            state.pending.push(LogChange::Written(self.place, bytes.to_vec()));
+            let (at, by) = (self.place, self.generation);
+            state.pending.push(LogChange::Written { at, bytes: bytes.to_vec(), by });
         }
         self.place += bytes.len() as u64;
         Ok(())

@@ -88,6 +88,11 @@ pub enum Fault {
         /// Checkpoints that were stored lately are torn or gone.
         tears_checkpoints: bool,
     },
+    /// The coordinator hears nothing, says nothing and stores nothing, as where its process stands still; its timers go on.
+    CoordinatorPause {
+        /// For how long.
+        lasts: Millis,
+    },
     /// A worker's process is killed.
     WorkerKill {
         /// The worker that is hit.
@@ -222,6 +227,7 @@ impl Fault {
             Self::CoordinatorKill { point: CrashPoint::Now, .. } => "kill",
             Self::CoordinatorKill { .. } => "kill-at",
             Self::PowerCut { .. } => "power-cut",
+            Self::CoordinatorPause { .. } => "coordinator-pause",
             Self::WorkerKill { down: Some(_), .. } => "worker-kill",
             Self::WorkerKill { .. } => "worker-gone",
             Self::WorkerPause { .. } => "worker-pause",
@@ -253,7 +259,8 @@ impl Fault {
                 Some(down) => down,
                 None => 0,
             },
-            Self::WorkerPause { lasts, .. }
+            Self::CoordinatorPause { lasts }
+            | Self::WorkerPause { lasts, .. }
             | Self::Delay { lasts, .. }
             | Self::Partition { lasts, .. }
             | Self::Doubled { lasts, .. }
@@ -332,6 +339,8 @@ pub const FAULTS: &[FaultKind] = &[
             FinishedOnce,
             OneAttempt,
             NewestCheckpoint,
+            OneHistory,
+            AllBack,
             Accounts,
             Progress,
             NotAhead,
@@ -342,7 +351,7 @@ pub const FAULTS: &[FaultKind] = &[
         name: "kill-at",
         rate: 1.5,
         what: "the coordinator is killed at a write, in the middle of it, at a sync, or at a message",
-        threatens: &[DurableFirst, Replay, LogGrows, Acknowledged, FinishedOnce],
+        threatens: &[DurableFirst, Replay, LogGrows, Acknowledged, FinishedOnce, AllBack],
         draw: |d| Fault::CoordinatorKill { point: crash_point(d), down: down(d) },
     },
     FaultKind {
@@ -362,7 +371,7 @@ pub const FAULTS: &[FaultKind] = &[
         name: "worker-kill",
         rate: 1.0,
         what: "a worker is killed and started again, with its certificate or without",
-        threatens: &[OneAttempt, NewestCheckpoint, NothingLeft, Progress],
+        threatens: &[OneAttempt, NewestCheckpoint, OneHistory, NothingLeft, Progress],
         draw: |d| Fault::WorkerKill {
             worker: d.worker(),
             down: Some(down(d)),
@@ -422,7 +431,7 @@ pub const FAULTS: &[FaultKind] = &[
         name: "partition",
         rate: 0.7,
         what: "nothing passes between a worker and the coordinator",
-        threatens: &[OneAttempt, Accounts, Progress],
+        threatens: &[OneAttempt, OneHistory, Accounts, Progress],
         draw: |d| Fault::Partition { worker: d.worker(), lasts: down(d), way: Way::Both },
     },
     FaultKind {
@@ -487,6 +496,13 @@ pub const FAULTS: &[FaultKind] = &[
         what: "the run's user ends it",
         threatens: &[NothingLeft, Progress],
         draw: |_| Fault::UserCancel,
+    },
+    FaultKind {
+        name: "coordinator-pause",
+        rate: 0.3,
+        what: "the coordinator hears, says and stores nothing for a while, as where its process stands still",
+        threatens: &[OneAttempt, Acknowledged, OneHistory, Accounts, Progress],
+        draw: |d| Fault::CoordinatorPause { lasts: down(d) },
     },
 ];
 

@@ -51,6 +51,10 @@ invariants! {
         "No task counts as verified whose work no machine has done, and no answer that can be checked counts by its worker's word.";
     NewestCheckpoint: "newest-checkpoint",
         "A task goes on from the newest whole checkpoint of the history that the log has, and that, or a later one, is stored until the task's end is durable.";
+    OneHistory: "one-history",
+        "What is stored of a task is of one history: what an attempt took is gone once a later one has stored as early a number.";
+    AllBack: "all-back",
+        "A coordinator goes on with a run only once each worker that the log has is back with it or lost.";
     NotAhead: "not-ahead",
         "The run's clock shows no more than the time that has passed, and what its wall clock was set forward by.";
     Accounts: "accounts",

@@ -70,12 +70,16 @@ pub struct Network(Arc<Shared>);
 struct Shared {
     stage: Stage,
     seed: u64,
+    /// The most that it takes to send a checkpoint.
+    slowest_upload: Duration,
     inner: Mutex<Inner>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
     present: Option<Present>,
+    /// The coordinator of this generation stands still until that instant.
+    paused: Option<(u64, Instant)>,
     links: BTreeMap<String, Link>,
     connections: u64,
 }
@@ -104,10 +108,10 @@ fn is_in_use(connection: &Arc<Connection>) -> bool {
 }
 
 impl Network {
-    /// The network of a run on this stage.
+    /// The network of a run on this stage, on which checkpoints take up to so long to be sent.
     #[must_use]
-    pub fn new(stage: Stage, seed: u64) -> Self {
-        Self(Arc::new(Shared { stage, seed, inner: Mutex::default() }))
+    pub fn new(stage: Stage, seed: u64, slowest_upload: Duration) -> Self {
+        Self(Arc::new(Shared { stage, seed, slowest_upload, inner: Mutex::default() }))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -141,6 +145,22 @@ impl Network {
         for connection in inner.links.values_mut().flat_map(|link| link.open.drain(..)) {
             connection.breaks(hears);
         }
+    }
+
+    /// The coordinator that can be reached neither hears nor says anything for so long. Whether there is one.
+    pub fn pause(&self, lasts: Duration) -> bool {
+        let mut inner = self.inner();
+        let present = inner.present.as_ref().map(|present| present.generation);
+        inner.paused = present.map(|generation| (generation, Instant::now() + lasts));
+        present.is_some()
+    }
+
+    /// Until when the coordinator stands still that can be reached; `None`: it does not.
+    fn paused(&self) -> Option<Instant> {
+        let inner = self.inner();
+        let (generation, until) = inner.paused?;
+        let is_it = inner.present.as_ref().is_some_and(|present| present.generation == generation);
+        is_it.then_some(until)
     }
 
     /// Nothing passes this way between a worker and the coordinator for so long.
@@ -234,6 +254,14 @@ impl Network {
         }
     }
 
+    /// Takes the time that the bytes of a checkpoint take, beside what each message does.
+    async fn transfer(&self, chance: &mut Draw) {
+        let most = u64::try_from(self.0.slowest_upload.as_millis()).unwrap_or(0);
+        if most > 0 {
+            tokio::time::sleep(Duration::from_millis(chance.between(0, most))).await;
+        }
+    }
+
     /// Until when nothing passes this way; `None`: it does.
     fn blocked(&self, worker: &str, way: Way) -> Option<Instant> {
         let until = self.with_link(worker, |link| match way {
@@ -241,7 +269,7 @@ impl Network {
             Way::Down => link.down_blocked,
             Way::Both => link.up_blocked.max(link.down_blocked),
         });
-        until.filter(|until| Instant::now() < *until)
+        until.max(self.paused()).filter(|until| Instant::now() < *until)
     }
 
     fn is_doubled(&self, worker: &str, way: Way) -> bool {

@@ -1,7 +1,7 @@
 //! The oracle: looks at every durable step, every message that leaves and every deed of a machine.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dormouse_engine::Run;
@@ -25,15 +25,17 @@ mod held_up;
 mod hosts;
 pub mod leftovers;
 mod log;
+mod returned;
 mod verified;
 mod worker_end;
 
 use acknowledged::Acknowledged;
 use attempts::Attempts;
-use checkpoints::Checkpoints;
+use checkpoints::{Checkpoints, are_of_one_history};
 use commands::Commands;
 use hosts::LyingHosts;
 use log::LogFold;
+use returned::Returned;
 use verified::Verified;
 
 pub use accounts::accounts;
@@ -71,6 +73,9 @@ pub struct Oracle {
     attempts: Attempts,
     checkpoints: Checkpoints,
     verified: Verified,
+    returned: Returned,
+    /// The folder in which the coordinator stores checkpoints, once it is known.
+    store: Option<PathBuf>,
     lying: LyingHosts,
 }
 
@@ -86,6 +91,8 @@ impl Oracle {
             attempts: Attempts::new(of.tasks),
             checkpoints: Checkpoints::default(),
             verified: Verified::new(of.unchecked),
+            returned: Returned::default(),
+            store: None,
             lying: LyingHosts::new(of.liars),
         }
     }
@@ -115,11 +122,13 @@ impl Oracle {
         }
         for change in changes {
             let steps = self.log.see(change)?;
+            let by = change.by();
             if self.log.has_begun_anew() {
                 self.commands = Commands::default();
                 self.acknowledged.log_begins_anew();
                 self.attempts.log_begins_anew();
                 self.verified.log_begins_anew();
+                self.returned.log_begins_anew();
                 self.lying.log_begins_anew();
             }
             for (step, commands) in steps {
@@ -129,6 +138,7 @@ impl Oracle {
                 self.attempts.see(&step)?;
                 self.checkpoints.see(&step, &self.lying)?;
                 self.verified.see(&step, &self.lying)?;
+                self.returned.see(&step, by)?;
                 self.log.keep(step);
             }
         }
@@ -145,6 +155,25 @@ impl Oracle {
         self.see(&[], |_| {})?;
         self.acknowledged.leaves(to, message.ack)?;
         self.commands.leaves(to, message)
+    }
+
+    /// A worker says hello to the coordinator of this generation.
+    pub fn hears(&mut self, generation: u64, life: &WorkerLife) {
+        self.returned.hears(generation, life);
+    }
+
+    /// Checkpoints are stored in this folder.
+    pub fn stores_in(&mut self, folder: PathBuf) {
+        self.store = Some(folder);
+    }
+
+    /// The coordinator says that it has stored a checkpoint of a task.
+    ///
+    /// # Errors
+    ///
+    /// An invariant is broken.
+    pub fn has_stored(&self, task: TaskId) -> Result<(), Broken> {
+        self.store.as_ref().map_or(Ok(()), |folder| are_of_one_history(folder, task))
     }
 
     /// A coordinator has died, and all that it had stored in this folder is still there.

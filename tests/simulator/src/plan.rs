@@ -71,6 +71,11 @@ pub struct Condition {
 pub const CONDITIONS: &[Condition] = &[
     Condition { name: "calm", rate: 0.1, what: "nothing goes wrong" },
     Condition { name: "slow-journal", rate: 0.2, what: "each sync of the log takes a drawn time" },
+    Condition {
+        name: "slow-uploads",
+        rate: 0.2,
+        what: "each checkpoint takes a drawn time to be sent, and may outlive its attempt",
+    },
     Condition { name: "liar", rate: 0.1, what: "a worker lies, in the way that is drawn for it" },
     Condition { name: "jobs", rate: 0.2, what: "parallel jobs in place of a bag" },
     Condition {
@@ -112,6 +117,9 @@ pub struct Plan {
     pub workers_stay: bool,
     /// Most that a sync of the log takes: each takes a drawn part of that.
     pub slow_sync: Millis,
+    /// The most that it takes to send a checkpoint: each takes a drawn part of that.
+    #[serde(default)]
+    pub slow_upload: Millis,
     /// The workers of the run.
     pub workers: Vec<PlannedWorker>,
     /// What goes wrong, in order of time.
@@ -136,6 +144,9 @@ impl Plan {
             comes: draw.between(0, 300),
         };
         let lost_after = draw.between(700, 3_000);
+        // A stream of its own: all else is drawn as without.
+        let mut of_uploads = Draw::new(seed, "simulator: uploads", 1);
+        let has_slow_uploads = of_uploads.happens(rates.condition("slow-uploads")) && !is_calm;
         Self {
             seed,
             setup,
@@ -146,6 +157,7 @@ impl Plan {
             hold: lost_after + draw.between(0, 5_000),
             workers_stay: draw.happens(rates.condition("workers-stay")),
             slow_sync: if is_slow { draw.between(1, 150) } else { 0 },
+            slow_upload: if has_slow_uploads { of_uploads.between(100, 4_000) } else { 0 },
             workers: (0..workers).map(|place| worker(place, &mut draw)).collect(),
             faults: if is_calm { Vec::new() } else { faults(seed, workers, rates) },
         }

@@ -122,9 +122,10 @@ impl Shrinking<'_> {
 
     /// Drops what the run would be plainer without: interruptions, slowness, failing machines.
     fn make_plainer(&mut self) {
-        let plainer: [fn(&mut Plan); 6] = [
+        let plainer: [fn(&mut Plan); 7] = [
             |plan| plan.setup.interruptions.clear(),
             |plan| plan.slow_sync = 0,
+            |plan| plan.slow_upload = 0,
             |plan| plan.setup.noise = None,
             |plan| plan.workers.iter_mut().for_each(|it| it.worker.rates = Rates::default()),
             |plan| plan.workers.iter_mut().for_each(|it| it.comes = 0),

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dormouse_identity::WorkerLife;
 use dormouse_proto::v1;
+use dormouse_units::TaskId;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -223,6 +224,23 @@ impl Stage {
             self.die(&mut inner, death);
         }
         true
+    }
+
+    /// A worker says hello to the coordinator of this generation.
+    pub(crate) fn hears(&self, generation: u64, life: &WorkerLife) {
+        self.inner().oracle.hears(generation, life);
+    }
+
+    /// The coordinator of this generation says that it has stored a checkpoint of a task.
+    pub(crate) fn has_stored(&self, generation: u64, task: TaskId) {
+        let now = self.now_us();
+        let mut inner = self.inner();
+        if inner.is_alive
+            && inner.generation == generation
+            && let Err(violation) = inner.oracle.has_stored(task)
+        {
+            inner.note(now, violation);
+        }
     }
 
     /// Something is wrong; only what was found first counts.

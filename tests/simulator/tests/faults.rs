@@ -69,6 +69,23 @@ fn each_death_comes_at_its_own_point_and_is_followed_by_its_own_outage() {
 }
 
 #[test]
+fn a_coordinator_that_stands_still_hears_nothing_and_stores_nothing() {
+    let during = |outcome: &Outcome, what: &str| {
+        let is_then = |line: &&str| {
+            line.split('.').next() == Some("0") && *line >= "0.602" && *line < "0.900"
+        };
+        outcome.trace.lines().filter(is_then).filter(|line| line.contains(what)).count()
+    };
+    let pause = Fault::CoordinatorPause { lasts: 300 };
+    let (without, with) = (played(0, &[]), played(0, &[(600, pause)]));
+    for what in ["is heard", "durable: "] {
+        assert!(during(&without, what) > 0, "{what}: {}", without.trace);
+        assert_eq!(during(&with, what), 0, "{what}: {}", with.trace);
+    }
+    assert_eq!((with.coordinators, count(&with, "coordinator-pause")), (1, 1));
+}
+
+#[test]
 fn what_hits_nobody_does_not_count() {
     let worker_kill = Fault::WorkerKill { worker: 0, down: Some(10), has_certificate: true };
     let nobody = Fault::WorkerPause { worker: 77, lasts: 10 };

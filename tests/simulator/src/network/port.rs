@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dormouse_identity::WorkerLife;
 use dormouse_proto::v1;
+use dormouse_units::TaskId;
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 use tokio_stream::wrappers::ReceiverStream;
@@ -116,10 +117,16 @@ impl Port {
         let (network, worker) = (self.network.clone(), self.worker.clone());
         let (connection, mut chance) = self.network.connect(&self.worker);
         let (sending, answered) = (Arc::clone(&connection), chance.clone());
+        let of = chunks.first().and_then(|chunk| chunk.checkpoint.as_ref());
+        let task = TaskId::new(of.map_or(0, |of| of.task));
         tokio::spawn(async move {
-            for chunk in chunks {
+            for (n, chunk) in chunks.into_iter().enumerate() {
                 let goes = async {
                     network.travel(&worker, Way::Up, &mut chance).await;
+                    if n == 1 {
+                        // The coordinator has begun to store it.
+                        network.transfer(&mut chance).await;
+                    }
                     // What had set out when the connection broke arrives late, or never.
                     match sending.late() {
                         Some(late) => sleep_until(late).await,
@@ -142,8 +149,16 @@ impl Port {
             }
         });
         let stream = Box::pin(ReceiverStream::new(stream));
-        self.call_over(connection, answered, |server| {
-            Ok(server.put_checkpoint(life.clone(), stream))
+        let stage = self.network.0.stage.clone();
+        self.call_over(connection, answered, |present| {
+            let generation = present.generation;
+            let server = Arc::clone(&present.server);
+            let stored = server.put_checkpoint(life.clone(), stream);
+            Ok(Box::pin(async move {
+                let receipt = stored.await?;
+                stage.has_stored(generation, task);
+                Ok(receipt)
+            }))
         })
         .await
     }
@@ -167,7 +182,7 @@ impl Port {
         call: impl FnOnce(Arc<dyn Server>) -> Result<Serving<T>, Status>,
     ) -> Result<T, Status> {
         let (connection, chance) = self.network.connect(&self.worker);
-        self.call_over(connection, chance, call).await
+        self.call_over(connection, chance, |present| call(Arc::clone(&present.server))).await
     }
 
     /// One call over this connection, and its answer. An end that does not hear of a break goes on as if there was
@@ -176,11 +191,11 @@ impl Port {
         &self,
         connection: Arc<Connection>,
         mut chance: Draw,
-        call: impl FnOnce(Arc<dyn Server>) -> Result<Serving<T>, Status>,
+        call: impl FnOnce(&Present) -> Result<Serving<T>, Status>,
     ) -> Result<T, Status> {
         let broke = || unreachable("the connection broke");
         let present = self.reach().await?;
-        let mut serving = call(present.server)?;
+        let mut serving = call(&present)?;
         let answer = tokio::select! {
             biased;
             () = connection.broken_for_worker() => {

@@ -222,7 +222,10 @@ impl Ends {
         let WorkerLife { worker, incarnation, .. } = &self.life;
         let what = match &message.body {
             None => "nothing".to_owned(),
-            Some(Body::Hello(_)) => "hello".to_owned(),
+            Some(Body::Hello(_)) => {
+                self.network.0.stage.hears(self.generation, &self.life);
+                "hello".to_owned()
+            }
             Some(Body::Heartbeat(_)) => "heartbeat".to_owned(),
             Some(Body::Reports(reports)) => {
                 format!("reports {} and {} more", reports.first, reports.reports.len())

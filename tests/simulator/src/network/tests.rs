@@ -103,7 +103,7 @@ impl Up {
         let make = Arc::new(|| panic!("there is no log"));
         let oracle = Oracle::new(make, Witness::default(), Default::default());
         let stage = Stage::new(Trace::new(Lines::Digested, String::new()), oracle);
-        let network = Network::new(stage.clone(), 1);
+        let network = Network::new(stage.clone(), 1, Duration::ZERO);
         let desk = Arc::new(Desk::default());
         network.serve(Arc::<Desk>::clone(&desk), stage.coordinator_starts());
         let (worker_says, messages) = mpsc::channel(64);

@@ -197,9 +197,51 @@ impl Checkpoints {
     }
 }
 
+/// Looks whether what is stored of a task in this folder is of one history: what an attempt took goes once a later one
+/// has stored that number or one before it.
+pub(super) fn are_of_one_history(folder: &Path, task: TaskId) -> Result<(), Broken> {
+    let files = std::fs::read_dir(folder.join(task.get().to_string())).into_iter().flatten();
+    let numbers = |file: std::io::Result<std::fs::DirEntry>| {
+        let name = file.ok()?.file_name();
+        let (number, attempt) = name.to_str()?.split_once('.')?;
+        Some((number.parse::<u32>().ok()?, attempt.parse::<u32>().ok()?))
+    };
+    let mut all: Vec<_> = files.filter_map(numbers).collect();
+    all.sort_unstable();
+    let later =
+        |&(number, by): &(u32, u32)| all.iter().find(|(n, other)| *other > by && *n <= number);
+    match all.iter().find_map(|stored| Some((stored, later(stored)?))) {
+        None => Ok(()),
+        Some(((number, by), (n, other))) => {
+            let why = format!(
+                "{task}: checkpoint {number} of attempt {by} is stored beside {n} of attempt {other}"
+            );
+            Err((Invariant::OneHistory, why))
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_stored_beside_a_later_attempts_checkpoint_is_earlier_than_that() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let of_task = folder.path().join(TASK.get().to_string());
+        std::fs::create_dir(&of_task).expect("room");
+        let looked = |name: &str| {
+            std::fs::write(of_task.join(name), name).expect("room");
+            are_of_one_history(folder.path(), TASK).map_err(|(invariant, _)| invariant)
+        };
+        assert_eq!(looked("2.1"), Ok(()));
+        assert_eq!(looked("3.4"), Ok(()));
+        assert_eq!(looked("10.4"), Ok(()));
+        assert_eq!(looked("11.2.7.part"), Ok(()), "one that is under way is not stored");
+        assert_eq!(looked("3.1"), Err(Invariant::OneHistory), "it has the same number");
+        std::fs::remove_file(of_task.join("3.1")).expect("it is there");
+        assert_eq!(looked("11.3"), Err(Invariant::OneHistory), "it has a later one");
+    }
 
     const TASK: TaskId = TaskId::new(7);
 

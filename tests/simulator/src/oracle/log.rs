@@ -73,7 +73,7 @@ impl LogFold {
     pub(super) fn see(&mut self, change: &LogChange) -> Result<Vec<(Step, Vec<Command>)>, Broken> {
         match change {
             LogChange::Cut(length) => self.cut(*length).map(|()| Vec::new()),
-            LogChange::Written(at, bytes) => {
+            LogChange::Written { at, bytes, .. } => {
                 let end = self.folded + self.tail.len() as u64;
                 if *at < end {
                     self.cut(*at)?;

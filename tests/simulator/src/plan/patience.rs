@@ -31,8 +31,12 @@ impl Plan {
         let silences = if self.workers.iter().any(is_silent) { SILENCE } else { 0 };
         let may_hang = self.workers.iter().any(|it| it.worker.rates.hang > Ppm::ZERO);
         let hangs = if may_hang { HANG * (1 + self.setup.bag.tasks.len() as u64) } else { 0 };
+        // A task that is stopped with a checkpoint waits until that is stored.
+        let stops =
+            (self.setup.bag.tasks.len() + self.submissions.len() + self.faults.len()) as u64;
+        let uploads = self.slow_upload * (2 * stops + 10);
         let work = 3 * real(self.work()) + real(self.resumes()) + real(RETRIES);
-        quiet + losses + work + silences + hangs
+        quiet + losses + work + uploads + silences + hangs
     }
 
     /// Emulated time that all work takes where it is slowest, one piece after the other.

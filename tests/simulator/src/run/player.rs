@@ -57,6 +57,8 @@ pub(super) struct Player<'a> {
     /// pauses the run.
     down_for_disk: Option<Millis>,
     down_for_pause: Option<Millis>,
+    /// When the coordinator's disk is as quick again as before its process stood still.
+    goes_on: Option<Instant>,
     slots: Vec<Slot>,
     /// The place of the next fault.
     next: usize,
@@ -86,7 +88,9 @@ impl<'a> Player<'a> {
             wall: Arc::new(AtomicU64::new(BEGINNING)),
             slow: Arc::new(AtomicU64::new(plan.slow_sync * 1_000)),
         };
-        let network = Network::new(stage.clone(), plan.seed);
+        let slowest_upload = Duration::from_millis(plan.slow_upload);
+        let network = Network::new(stage.clone(), plan.seed, slowest_upload);
+        stage.with_oracle(|oracle| oracle.stores_in(folder.join("checkpoints")));
         let slot = |planned: &crate::plan::PlannedWorker| {
             Slot::new(planned.clone(), stage.instant(planned.comes))
         };
@@ -104,6 +108,7 @@ impl<'a> Player<'a> {
             failed_starts: 0,
             down_for_disk: None,
             down_for_pause: None,
+            goes_on: None,
             next: 0,
             over: None,
             ahead: Duration::ZERO,
@@ -150,7 +155,7 @@ impl<'a> Player<'a> {
         let fault = self.plan.faults.get(self.next).map(|it| self.stage.instant(it.at));
         let fault = fault.filter(|_| self.over.is_none());
         let slots = self.slots.iter().filter_map(Slot::due).filter(|_| self.over.is_none());
-        let all = slots.chain(fault).chain(self.starts);
+        let all = slots.chain(fault).chain(self.starts).chain(self.goes_on);
         all.fold(Instant::now() + LOOK, Instant::min)
     }
 
@@ -164,6 +169,9 @@ impl<'a> Player<'a> {
             if self.over.is_none() {
                 slot.come(&self.network, &self.witness, &self.stage);
             }
+        }
+        if self.goes_on.is_some_and(|at| at <= now) {
+            self.disk_is_quick_again();
         }
         if self.starts.is_some_and(|at| at <= now) {
             self.start();
@@ -216,9 +224,17 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// The disk takes as long again as the plan says.
+    fn disk_is_quick_again(&mut self) {
+        self.goes_on = None;
+        self.host.slow.store(self.plan.slow_sync * 1_000, Ordering::Relaxed);
+    }
+
     /// Starts a coordinator, which whatever goes wrong may hit while it begins.
     fn start(&mut self) {
         self.starts = None;
+        // Another process does not stand still.
+        self.disk_is_quick_again();
         self.write_seals();
         let generation = self.stage.coordinator_starts();
         self.generation = generation;
@@ -378,9 +394,11 @@ impl<'a> Player<'a> {
         }
     }
 
-    /// Notes for how long a fault keeps its worker from being heard.
+    /// Notes for how long a fault keeps its worker, or all of them, from being heard.
     fn hold_up_by(&mut self, fault: &Fault) {
         let lasts = match fault {
+            // A piece of work on the disk may have begun by its end, and takes as long.
+            Fault::CoordinatorPause { lasts } => 2 * lasts,
             Fault::WorkerPause { lasts, .. }
             | Fault::Delay { lasts, .. }
             | Fault::Partition { lasts, .. } => *lasts,
@@ -401,6 +419,15 @@ impl<'a> Player<'a> {
                 self.host.disk.fails_after(*after);
                 self.down_for_disk = Some(*down);
                 return false;
+            }
+            Fault::CoordinatorPause { lasts } => {
+                let lasts = Duration::from_millis(*lasts);
+                if !self.network.pause(lasts) {
+                    return false;
+                }
+                self.goes_on = Some(Instant::now() + lasts);
+                let us = u64::try_from(lasts.as_micros()).unwrap_or(u64::MAX);
+                self.host.slow.store(us, Ordering::Relaxed);
             }
             Fault::ClockJump { by } => self.set_clock(*by),
             Fault::UserPause { down } => {
