@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{FakeWorker, PATIENCE, Said, Under, joined, live as bag};
+use common::{FakeWorker, PATIENCE, Said, Under, answer, joined, live as bag};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Remote, replay};
 use dormouse_engine::{Run, Work};
@@ -98,10 +98,10 @@ async fn every_decision_is_on_record_and_comes_out_again() {
     }
 }
 
-/// A job has come to its end.
-fn ended(task: v1::TaskRef, verified: bool) -> R {
-    let (task, job) = (Some(task), Some(v1::JobAccount::default()));
-    R::TaskFinished(v1::TaskFinished { task, job, verified, ..Default::default() })
+/// A job that was started so has come to its end, with the right answer.
+fn ended(start: v1::StartTask, verified: bool) -> R {
+    let (task, job, result) = (start.task, Some(v1::JobAccount::default()), answer(start.program));
+    R::TaskFinished(v1::TaskFinished { task, job, verified, result, ..Default::default() })
 }
 
 /// What a worker was told of jobs that run: promotions in place, moves, kills.
@@ -122,9 +122,9 @@ async fn obey_slowly(worker: &mut FakeWorker) -> Told {
                 quiet = 0;
                 for command in commands {
                     match command {
-                        C::StartTask(v1::StartTask { task: Some(job), .. }) => {
+                        C::StartTask(job) => {
+                            let task = job.task;
                             held.push(job);
-                            let task = Some(job);
                             let started = v1::TaskStarted {
                                 task,
                                 done_ppm: 0,
@@ -147,7 +147,7 @@ async fn obey_slowly(worker: &mut FakeWorker) -> Told {
                         }
                         C::StopTask(v1::StopTask { task: Some(job), .. }) => {
                             told.kills += 1;
-                            held.retain(|other| *other != job);
+                            held.retain(|other: &v1::StartTask| other.task != Some(job));
                             let (task, job) = (Some(job), Some(v1::JobAccount::default()));
                             let stopped = v1::TaskStopped { task, job, ..Default::default() };
                             worker.make(R::TaskStopped(stopped));
@@ -193,7 +193,7 @@ async fn jobs_are_promoted_moved_and_killed_as_decided() {
 }
 
 /// Makes the machine; the first job on it.
-async fn first_job(worker: &mut FakeWorker) -> v1::TaskRef {
+async fn first_job(worker: &mut FakeWorker) -> v1::StartTask {
     // It may be a while until a machine is made: until the worker that had it is lost.
     let commands = loop {
         match worker.hear_message().await {
@@ -210,7 +210,7 @@ async fn first_job(worker: &mut FakeWorker) -> v1::TaskRef {
     // All others end at once.
     commands.for_each(|other| worker.carry_out(other));
     worker.flush().await;
-    start.task.unwrap()
+    start
 }
 
 #[tokio::test]
@@ -218,12 +218,13 @@ async fn a_lost_machine_is_made_again_on_another_worker() {
     let folder = tempfile::tempdir().unwrap();
     let (under, mut worker, _) =
         joined("first", live(Algorithm::Measy, submissions(3), folder.path())).await;
-    let before = first_job(&mut worker).await;
+    let before = first_job(&mut worker).await.task.unwrap();
     worker.disconnect();
     let mut second = FakeWorker::new("second", &under.at);
     second.join().await;
     let again = tokio::time::timeout(PATIENCE, first_job(&mut second)).await.unwrap();
-    assert_eq!((again.task, again.attempt), (before.task, before.attempt + 1));
+    let is = again.task.unwrap();
+    assert_eq!((is.task, is.attempt), (before.task, before.attempt + 1));
     second.report(ended(again, true)).await;
     second.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
@@ -271,16 +272,14 @@ async fn a_job_that_fails_or_answers_wrongly_is_started_again() {
     let folder = tempfile::tempdir().unwrap();
     let (under, mut worker, _) =
         joined("w", live(Algorithm::Easy, submissions(3), folder.path())).await;
-    let first = first_job(&mut worker).await;
+    let first = first_job(&mut worker).await.task.unwrap();
     let why = "it fell over".to_owned();
     let failed = v1::TaskFailed { task: Some(first), why, ..Default::default() };
     worker.report(R::TaskFailed(failed)).await;
     let second = started_again(&mut worker, first).await;
-    worker.report(ended(second, false)).await;
-    let third = started_again(&mut worker, second).await;
-    let plan = Some(v1::Plan::default());
-    let task = Some(third);
-    worker.carry_out(C::StartTask(v1::StartTask { task, plan, ..Default::default() }));
+    worker.report(ended(second.clone(), false)).await;
+    let third = started_again(&mut worker, second.task.unwrap()).await;
+    worker.carry_out(C::StartTask(third));
     worker.flush().await;
     worker.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
@@ -289,13 +288,13 @@ async fn a_job_that_fails_or_answers_wrongly_is_started_again() {
 }
 
 /// The next start of this job; others that are started meanwhile end at once.
-async fn started_again(worker: &mut FakeWorker, before: v1::TaskRef) -> v1::TaskRef {
+async fn started_again(worker: &mut FakeWorker, before: v1::TaskRef) -> v1::StartTask {
     let mut found = None;
     while found.is_none() {
         for command in worker.take(1).await {
             match command {
                 C::StartTask(start) if start.task.is_some_and(|of| of.task == before.task) => {
-                    found = start.task;
+                    found = Some(start);
                 }
                 other => worker.carry_out(other),
             }
@@ -303,7 +302,7 @@ async fn started_again(worker: &mut FakeWorker, before: v1::TaskRef) -> v1::Task
         worker.flush().await;
     }
     let found = found.unwrap();
-    assert_eq!(found.attempt, before.attempt + 1);
+    assert_eq!(found.task.unwrap().attempt, before.attempt + 1);
     found
 }
 
@@ -347,7 +346,7 @@ async fn a_machine_that_could_not_be_had_is_asked_for_again_as_soon_as_a_host_jo
     anew.take_over().await;
     let job = first_job(&mut anew).await;
     anew.report(R::TaskFailed(v1::TaskFailed {
-        task: Some(job),
+        task: job.task,
         why: "no matter".to_owned(),
         ..v1::TaskFailed::default()
     }))

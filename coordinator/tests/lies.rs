@@ -188,7 +188,9 @@ async fn a_task_that_is_punctual_and_takes_no_checkpoint_is_found() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_answer_is_wrong_whatever_its_worker_says() {
     let dir = tempfile::tempdir().unwrap();
-    let (coordinator, mut worker, vm) = begun("liar", live(1, 1, dir.path())).await;
+    let live =
+        dormouse_coordinator::LiveRun { programs: vec![checked()], ..live(1, 1, dir.path()) };
+    let (coordinator, mut worker, vm) = begun("liar", live).await;
     worker.report(vm_created(vm)).await;
     let (_, task, attempt) = started(&worker.commands().await);
     let forged = serde_json::json!({
@@ -197,14 +199,18 @@ async fn a_wrong_answer_is_wrong_whatever_its_worker_says() {
         "units": 429, "digest": "0123456789abcdef",
     });
     let R::TaskFinished(finished) = finished(vm, task, attempt) else { panic!("it is one") };
-    let result = Some(forged.to_string());
-    worker.report(R::TaskFinished(v1::TaskFinished { result, ..finished })).await;
-    // It is to be done again.
-    let (_, again, second) = started(&worker.commands().await);
-    assert_eq!((again, second), (task, attempt + 1));
+    // No answer at all is none that nobody can check.
+    for (attempt, result) in (attempt..).zip([Some(forged.to_string()), None]) {
+        let of = Some(v1::TaskRef { vm, task, attempt });
+        let finished = v1::TaskFinished { task: of, result, ..finished.clone() };
+        worker.report(R::TaskFinished(finished)).await;
+        // It is to be done again.
+        let (_, again, next) = started(&worker.commands().await);
+        assert_eq!((again, next), (task, attempt + 1));
+    }
     coordinator.cancel.cancel();
     worker.obey().await;
     let done = coordinator.outcome().await.unwrap();
     let judged = judged(&done.log, &setup(1, 1));
-    assert_eq!((judged.record.finished(), judged.record.counts.attempts_failed), (0, 1));
+    assert_eq!((judged.record.finished(), judged.record.counts.attempts_failed), (0, 2));
 }

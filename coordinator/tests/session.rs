@@ -314,6 +314,7 @@ async fn what_the_hosts_cannot_hold_is_refused_and_the_workers_sent_home() {
     let dir = tempfile::tempdir().unwrap();
     let mut live = live(1, 1, dir.path());
     live.noop = false;
+    live.programs = vec![checked()];
     let coordinator = Under::start(live).await;
     let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.connect().await.unwrap();

@@ -148,6 +148,16 @@ pub fn header() -> serde_json::Value {
     serde_json::json!({"format": dormouse_log::FORMAT, "experiment": "test"})
 }
 
+/// A program whose answer nobody can check: nobody has published one for its input.
+fn unchecked() -> TaskProgram {
+    TaskProgram::Kernel("ed --class S --id 100".split(' ').map(str::to_owned).collect())
+}
+
+/// A program whose answer is reckoned again.
+pub fn checked() -> TaskProgram {
+    TaskProgram::Kernel(vec!["vector".to_owned()])
+}
+
 /// A no-op run of so many tasks on `vcpus` vCPUs.
 pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
     LiveRun {
@@ -166,7 +176,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         reserve: Ppm::new(250_000),
         share: None,
         inputs: std::collections::BTreeMap::new(),
-        programs: vec![TaskProgram::Kernel(vec!["vector".to_owned()]); tasks],
+        programs: vec![unchecked(); tasks],
         metadata: MetadataSettings::default(),
         needs_criu: false,
         hold_checkpoints: false,
