@@ -141,12 +141,11 @@ async fn a_task_whose_turn_at_criu_comes_after_its_vms_end_is_not_born() {
         let Some(checkpoint) = was.checkpoint else { continue };
         coordinator.command(create(2)).await;
         coordinator.report(SOON, created).await;
-        let other = Some(v1::TaskRef { vm: 2, task: 4, attempt: 1 });
-        let order = v1::StartTask { task: other, ..start(2, 1) };
+        let other = v1::TaskRef { vm: 2, task: 4, attempt: 1 };
+        let order = v1::StartTask { task: Some(other), ..start(2, 1) };
         coordinator.command(command::Command::StartTask(order)).await;
         coordinator.report(SOON, started).await;
-        let now = other.expect("a task");
-        coordinator.command(command::Command::CheckpointNow(now)).await;
+        coordinator.command(command::Command::CheckpointNow(other)).await;
         let from = v1::Kept { checkpoint, attempt: 1, done_ppm: was.done_ppm };
         let again = v1::StartTask { from: Some(from), ..start(1, 2) };
         coordinator.command(command::Command::StartTask(again)).await;
