@@ -33,7 +33,7 @@ pub use metric::{METRICS, Metric};
 pub use mode::Mode;
 pub use record::{
     AttemptEnd, AttemptHistory, CheckpointMark, Displaced, FallBack, FaultCost, FaultHistory,
-    FaultOnHost, Hibernation, HostHistory, Interrupted, Record, TaskHistory, VmHistory,
+    FaultOnHost, Hibernation, HostHistory, Interrupted, Lanes, Record, TaskHistory, VmHistory,
     carried_out, cut_short,
 };
 pub use sample::{BagTally, JobsTally, RESAMPLED, RequestsTally, Sample, request_figures, series};

@@ -4,6 +4,7 @@ mod credits;
 mod faults;
 mod figures;
 mod holds;
+mod lanes;
 mod losses;
 mod reasons;
 mod task;
@@ -11,6 +12,7 @@ mod timeline;
 mod vm;
 
 pub use faults::{FaultCost, FaultHistory, FaultOnHost};
+pub use lanes::Lanes;
 pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, FallBack, TaskHistory};
 pub use timeline::{HostHistory, Interrupted, Record};
 pub use vm::{Displaced, Hibernation, VmHistory};

@@ -9,6 +9,7 @@ use dormouse_units::{HostId, Mode, Money, Speedup, TaskId, Tier, Time, TypeName,
 
 use crate::ServiceTally;
 
+use super::lanes::Lanes;
 use super::reasons::reason;
 use super::{
     AttemptEnd, AttemptHistory, CheckpointMark, Displaced, FallBack, FaultHistory, Hibernation,
@@ -228,7 +229,7 @@ impl Record {
         attempt.ended = Some((now, end));
         let vm = attempt.vm;
         if let Some(vm) = self.vms.get_mut(&vm) {
-            vm.leave_lane(task);
+            vm.lanes.leave(task);
         }
     }
 
@@ -430,7 +431,7 @@ impl Record {
                     meter: Meter::launched(now, *price, self.billing).at_most(*bid),
                     surcharge: Money::ZERO,
                     tariff: self.tariff,
-                    lanes: vec![None; *vcpus as usize],
+                    lanes: Lanes::new(*vcpus),
                 };
                 self.vms.insert(*vm, history);
             }
@@ -514,7 +515,7 @@ impl Record {
                 if self.task(*task).is_none() {
                     return;
                 }
-                let lane = self.vms.get_mut(vm).map_or(0, |vm| vm.take_lane(*task, *vcpu));
+                let lane = self.vms.get_mut(vm).map_or(0, |vm| vm.lanes.take(*task, *vcpu));
                 let history = AttemptHistory {
                     attempt: *attempt,
                     vm: *vm,
@@ -574,7 +575,7 @@ impl Record {
         let Some(history) = self.vms.get_mut(&vm) else { return };
         history.meter.end(now, why.by());
         history.ended = Some((now, why, cost));
-        for task in std::mem::take(&mut history.lanes).into_iter().flatten() {
+        for task in std::mem::take(&mut history.lanes).into_tasks() {
             self.end_attempt(now, task, AttemptEnd::VmGone(why));
         }
     }

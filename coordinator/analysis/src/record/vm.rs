@@ -1,8 +1,12 @@
 //! What became of a VM.
 
+use std::collections::BTreeSet;
+
 use dormouse_cloud::{Action, Charge, Market, Meter, TariffName};
 use dormouse_model::VmEnd;
 use dormouse_units::{Credits, HostId, Money, Ppm, Price, Span, Time, TypeName, VmId};
+
+use super::lanes::Lanes;
 
 /// One VM, from its launch to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +48,7 @@ pub struct VmHistory {
     pub(super) meter: Meter,
     pub(crate) tariff: TariffName,
     /// The attempt on each vCPU, by task.
-    pub(super) lanes: Vec<Option<dormouse_units::TaskId>>,
+    pub(super) lanes: Lanes,
 }
 
 /// One hibernation of a VM.
@@ -126,8 +130,13 @@ impl VmHistory {
         let (Some(ready), end) = (self.ready, self.end_or(now)) else {
             return (Span::ZERO, Span::ZERO);
         };
-        let (mut there, mut had) = (Span::ZERO, Span::ZERO);
-        for vcpu in 0..self.vcpus {
+        // Only of some vCPUs is anything known, however many there are.
+        let known: BTreeSet<u32> = self.supplies.iter().map(|(_, vcpu, _)| *vcpu).collect();
+        let known = known.range(..self.vcpus);
+        let others = u64::from(self.vcpus) - known.clone().count() as u64;
+        let others = self.awake(ready, end).times(others);
+        let (mut there, mut had) = (others, others);
+        for &vcpu in known {
             let own = self.supplies.iter().filter(|(_, cpu, _)| *cpu == vcpu);
             let changes: Vec<_> = own.map(|(at, _, _)| (*at).clamp(ready, end)).collect();
             let from = std::iter::once(ready).chain(changes.iter().copied());
@@ -139,27 +148,5 @@ impl VmHistory {
             }
         }
         (there, had)
-    }
-
-    /// Seats a task on a vCPU that is known, or on the first that is free.
-    pub(super) fn take_lane(&mut self, task: dormouse_units::TaskId, vcpu: Option<u32>) -> usize {
-        if let Some(lane) = vcpu.map(|vcpu| vcpu as usize).filter(|lane| *lane < self.lanes.len()) {
-            self.lanes[lane] = Some(task);
-            return lane;
-        }
-        let lane = self.lanes.iter().position(Option::is_none).unwrap_or_else(|| {
-            self.lanes.push(None);
-            self.lanes.len() - 1
-        });
-        self.lanes[lane] = Some(task);
-        lane
-    }
-
-    pub(super) fn leave_lane(&mut self, task: dormouse_units::TaskId) {
-        for lane in &mut self.lanes {
-            if *lane == Some(task) {
-                *lane = None;
-            }
-        }
     }
 }

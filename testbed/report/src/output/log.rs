@@ -7,13 +7,13 @@ use dormouse_analysis::fidelity::PHASE;
 use dormouse_analysis::{Mode, Record};
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, Head, Input, LogReader, LogWriter, Seal};
-use dormouse_model::{Calendar, Event, Step};
+use dormouse_model::{Calendar, Effect, Event, Step};
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::OutputError;
-use dormouse_experiment::Experiment;
+use dormouse_experiment::{Experiment, MOST_PROCESSORS};
 
 /// The first line of a log: all that is needed to read and to replay it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -298,7 +298,14 @@ pub fn open_log(folder: &Path) -> Result<LogReader, OutputError> {
 
 /// Reads the first line of the log in a run's folder.
 pub fn read_header(folder: &Path) -> Result<Header, OutputError> {
-    Ok(open_log(folder)?.header_as()?)
+    header_of(&open_log(folder)?)
+}
+
+/// The header of a log, whose experiment asks for no more room than one that is read from a file.
+fn header_of(log: &LogReader) -> Result<Header, OutputError> {
+    let header: Header = log.header_as()?;
+    header.experiment.check_counts().map_err(|why| log.damaged(why))?;
+    Ok(header)
 }
 
 /// Whether anything happened in the run whose log is in a folder.
@@ -325,7 +332,7 @@ impl RunLog {
     /// It can't be read, or a line before the last is damaged.
     pub fn read(folder: &Path) -> Result<Self, OutputError> {
         let mut log = open_log(folder)?;
-        let header: Header = log.header_as()?;
+        let header = header_of(&log)?;
         if header.left_out.is_some() {
             return Ok(Self { header, steps: None, torn: false });
         }
@@ -344,7 +351,122 @@ fn read_steps(log: &mut LogReader) -> Result<Vec<Step>, OutputError> {
         if steps.last().is_some_and(|before| step.at < before.at) {
             return Err(log.damaged("it is earlier than the step above it".to_owned()).into());
         }
+        check_counts(&step).map_err(|why| log.damaged(why))?;
         steps.push(step);
     }
     Ok(steps)
+}
+
+/// Looks at the numbers of a step for which there is room made as it is told from: anybody may have written them.
+fn check_counts(step: &Step) -> Result<(), String> {
+    let within = |what: &str, count: u32| match count {
+        ..=MOST_PROCESSORS => Ok(()),
+        _ => Err(format!("{what} {count}, and {MOST_PROCESSORS} is the most")),
+    };
+    if let Event::Submitted { job, .. } = &step.event {
+        within(&format!("the processes of job {} are", job.number), job.processes)?;
+    }
+    step.effects.iter().try_for_each(|effect| match effect {
+        Effect::VmLaunched { vm, vcpus, .. } => within(&format!("the vCPUs of {vm} are"), *vcpus),
+        _ => Ok(()),
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::sync::Arc;
+
+    use dormouse_cloud::Market;
+    use dormouse_experiment::of_text;
+    use dormouse_model::Submission;
+    use dormouse_units::{Bytes, HostId, Ppm, Price, Span, TaskId, Time, Usage, VmId};
+
+    use super::*;
+
+    const BAG: &str = r#"
+        name = "bag"
+        [cloud]
+        catalogue = "ec2-2020"
+        [workload]
+        kind = "bag"
+        deadline = "1h"
+        [[workload.task]]
+        memory = "1 MB"
+        runtime = { "c3.large" = "5m" }
+        [scheduler]
+        name = "fifo"
+        fleet = [{ type = "c3.large", market = "on-demand" }]
+    "#;
+
+    fn header() -> Header {
+        Header::new(Mode::Virtual, "dormouse run x".to_owned(), of_text("x.toml", BAG).unwrap())
+    }
+
+    fn step(event: Event, effects: Vec<Effect>) -> Step {
+        let mut step = Step::blank();
+        step.begin(0, Time::ZERO, event);
+        step.effects = effects;
+        step
+    }
+
+    /// What is said of a log of this header and step.
+    fn said(header: &Header, step: &Step) -> Result<usize, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let mut log = LogWriter::create(&folder.path().join(dormouse_log::FILE)).unwrap();
+        log.line(header).unwrap();
+        log.line(step).unwrap();
+        log.finish().unwrap();
+        let place = format!("{}/", folder.path().display());
+        let said = RunLog::read(folder.path()).map(|log| log.steps.unwrap().len());
+        said.map_err(|error| error.to_string().replace(&place, ""))
+    }
+
+    #[test]
+    fn a_header_that_names_more_than_a_file_may_is_refused_at_its_line() {
+        let mut header = header();
+        let begin = step(Event::Begin, Vec::new());
+        assert_eq!(said(&header, &begin), Ok(1));
+        header.experiment.scheduler.as_mut().unwrap().fleet[0].count = u32::MAX;
+        let why = "events.jsonl:1: the fleet's count of c3.large is 4294967295, and 100000 is the most; \
+                   give the folder of a run that was left whole";
+        assert_eq!(said(&header, &begin), Err(why.to_owned()));
+    }
+
+    #[test]
+    fn a_step_that_names_more_than_a_machine_has_is_refused_at_its_line() {
+        let launched = |vcpus| Effect::VmLaunched {
+            vm: VmId::new(3),
+            kind: "c3.large".into(),
+            market: Market::OnDemand,
+            price: Price::default(),
+            bid: None,
+            vcpus,
+            host: HostId::new(0),
+        };
+        let header = header();
+        let most = step(Event::Begin, vec![launched(MOST_PROCESSORS)]);
+        assert_eq!(said(&header, &most), Ok(1));
+        let vast = step(Event::Begin, vec![launched(u32::MAX - 1)]);
+        let why = "events.jsonl:2: the vCPUs of vm3 are 4294967294, and 10000000 is the most; \
+                   give the folder of a run that was left whole";
+        assert_eq!(said(&header, &vast), Err(why.to_owned()));
+        let job = Submission {
+            number: 7,
+            submitted: Time::ZERO,
+            processes: u32::MAX,
+            runtime: Span::from_secs(1),
+            estimate: Span::from_secs(1),
+            usage: Usage::Uniform(Ppm::ONE),
+            memory: Bytes::ZERO,
+            after: None,
+            is_cut: false,
+        };
+        let submitted = Event::Submitted { task: TaskId::new(0), key: None, job: Arc::new(job) };
+        let wide = said(&header, &step(submitted, Vec::new())).unwrap_err();
+        assert!(
+            wide.starts_with("events.jsonl:2: the processes of job 7 are 4294967295, "),
+            "{wide}"
+        );
+    }
 }

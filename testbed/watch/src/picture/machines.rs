@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dormouse_analysis::Lanes;
 use dormouse_cloud::{Billing, Market, Meter, TariffName};
 use dormouse_model::Setup;
 use dormouse_units::{Money, Price, TaskId, Time, TypeName, VmId};
@@ -33,7 +34,7 @@ struct Machine {
     /// What it adds to the fleet.
     part: Part,
     /// The task on each vCPU, where nobody says which vCPUs a task has.
-    lanes: Vec<Option<TaskId>>,
+    lanes: Lanes,
 }
 
 impl Machine {
@@ -89,7 +90,7 @@ impl Machines {
         (price, bid): (Price, Option<Price>),
     ) {
         let meter = Meter::launched(now, price, self.billing).at_most(bid);
-        let (kind, lanes) = (kind.clone(), vec![None; vcpus as usize]);
+        let (kind, lanes) = (kind.clone(), Lanes::new(vcpus));
         let part = Part::default();
         self.alive.insert(vm, Machine { kind, market, bid, runs: false, meter, part, lanes });
         self.on(vm, |_| {});
@@ -130,18 +131,13 @@ impl Machines {
     /// A vCPU for a task of which nobody says where it is: the first that is free.
     pub(super) fn lane(&mut self, vm: VmId, task: TaskId) -> u32 {
         let Some(it) = self.alive.get_mut(&vm) else { return 0 };
-        let free = it.lanes.iter().position(Option::is_none).unwrap_or_else(|| {
-            it.lanes.push(None);
-            it.lanes.len() - 1
-        });
-        it.lanes[free] = Some(task);
-        u32::try_from(free).unwrap_or(u32::MAX)
+        u32::try_from(it.lanes.take(task, None)).unwrap_or(u32::MAX)
     }
 
     /// The task leaves its vCPU.
     pub(super) fn leave(&mut self, vm: VmId, task: TaskId) {
         let Some(it) = self.alive.get_mut(&vm) else { return };
-        it.lanes.iter_mut().filter(|lane| **lane == Some(task)).for_each(|lane| *lane = None);
+        it.lanes.leave(task);
     }
 
     /// What runs now and what all have cost. Where there are many VMs, not all meters are read each time:

@@ -1,0 +1,74 @@
+//! The tasks on the vCPUs of a VM.
+
+use std::collections::BTreeMap;
+
+use dormouse_units::TaskId;
+
+/// A lane for each vCPU of a VM, and for each task beyond these. Only lanes with a task take room: a log names any number
+/// of vCPUs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lanes {
+    /// The number of lanes.
+    count: usize,
+    taken: BTreeMap<usize, TaskId>,
+}
+
+impl Lanes {
+    /// Lanes of so many vCPUs, all of them free.
+    #[must_use]
+    pub fn new(vcpus: u32) -> Self {
+        Self { count: vcpus as usize, taken: BTreeMap::new() }
+    }
+
+    /// Seats a task on a vCPU that is known, or on the first that is free; the lane.
+    pub fn take(&mut self, task: TaskId, vcpu: Option<u32>) -> usize {
+        let known = vcpu.map(|vcpu| vcpu as usize).filter(|lane| *lane < self.count);
+        let lane = known.unwrap_or_else(|| {
+            let is_taken = |(lane, (taken, _)): &(usize, (&usize, &TaskId))| lane == *taken;
+            (0..).zip(&self.taken).take_while(is_taken).count()
+        });
+        self.count = self.count.max(lane + 1);
+        self.taken.insert(lane, task);
+        lane
+    }
+
+    /// A task leaves its lanes.
+    pub fn leave(&mut self, task: TaskId) {
+        self.taken.retain(|_, it| *it != task);
+    }
+
+    /// The tasks, in the order of their lanes.
+    pub fn into_tasks(self) -> impl Iterator<Item = TaskId> {
+        self.taken.into_values()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(id: u32) -> TaskId {
+        TaskId::new(id)
+    }
+
+    #[test]
+    fn a_task_is_on_its_vcpu_or_on_the_first_that_is_free() {
+        let mut lanes = Lanes::new(3);
+        assert_eq!((lanes.take(task(0), None), lanes.take(task(1), Some(2))), (0, 2));
+        assert_eq!(lanes.take(task(2), None), 1);
+        // All are taken: one more than there are vCPUs, which is one that is known then.
+        assert_eq!(lanes.take(task(3), Some(7)), 3);
+        lanes.leave(task(0));
+        assert_eq!((lanes.take(task(4), None), lanes.take(task(5), Some(3))), (0, 3));
+        assert!(lanes.into_tasks().eq([4, 2, 1, 5].map(task)));
+    }
+
+    #[test]
+    fn as_many_vcpus_as_a_log_names_take_no_room() {
+        let mut lanes = Lanes::new(u32::MAX);
+        let last = u32::MAX - 1;
+        assert_eq!(lanes.take(task(0), Some(last)), last as usize);
+        assert_eq!(lanes.take(task(1), None), 0);
+        assert!(lanes.into_tasks().eq([1, 0].map(task)));
+    }
+}

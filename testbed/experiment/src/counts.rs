@@ -1,0 +1,134 @@
+//! How many of anything an experiment may have, looked at once more where it is read from a log.
+//!
+//! An experiment file can't name more than its schema lets it. The first line of a log can, whoever wrote it, and what is
+//! told from the log has room for as many.
+
+use dormouse_policies::BagSchedulerConfig;
+use dormouse_units::TypeName;
+
+use super::{Batch, Experiment};
+
+/// Most processors of a machine, and most vCPUs of a VM: as the schema of parallel jobs has it.
+pub const MOST_PROCESSORS: u32 = 10_000_000;
+/// Most VMs of a type at a time: as a catalogue's file has it.
+const MOST_OF_A_KIND: u32 = 1_000_000;
+/// Most VMs of one entry of a fleet: as the schema of experiment files has it.
+const MOST_ALIKE: u32 = 100_000;
+/// Most VMs of a fleet, and most vCPUs of all of them.
+const MOST_VMS: u64 = 1_000_000;
+const MOST_VCPUS: u64 = 100_000_000;
+
+impl Experiment {
+    /// Looks at all numbers that an experiment has room for as it is read or made again.
+    ///
+    /// # Errors
+    ///
+    /// The first that is too large, in words, and how large it may be.
+    pub fn check_counts(&self) -> Result<(), String> {
+        for kind in self.setup.catalogue.types.values() {
+            let name = &kind.name;
+            within(&format!("the vCPU count of {name}"), kind.vcpus, MOST_PROCESSORS)?;
+            within(&format!("the spot limit of {name}"), kind.limits.spot, MOST_OF_A_KIND)?;
+            let what = format!("the on-demand limit of {name}");
+            within(&what, kind.limits.on_demand, MOST_OF_A_KIND)?;
+        }
+        self.scheduler.as_ref().map_or(Ok(()), |scheduler| self.check_fleet(scheduler))?;
+        self.jobs.as_ref().map_or(Ok(()), |jobs| check_machine(jobs))
+    }
+
+    fn check_fleet(&self, scheduler: &BagSchedulerConfig) -> Result<(), String> {
+        let vcpus_of = |kind: &TypeName| {
+            self.setup.catalogue.get(kind).map_or(0, |kind| u64::from(kind.vcpus))
+        };
+        let (mut vms, mut vcpus) = (0_u64, 0_u64);
+        for part in &scheduler.fleet {
+            within(&format!("the fleet's count of {}", part.kind), part.count, MOST_ALIKE)?;
+            let count = u64::from(part.count);
+            vms = vms.saturating_add(count);
+            vcpus = vcpus.saturating_add(count.saturating_mul(vcpus_of(&part.kind)));
+        }
+        within("the count of the fleet's VMs", vms, MOST_VMS)?;
+        within("the count of the fleet's vCPUs", vcpus, MOST_VCPUS)
+    }
+}
+
+fn check_machine(jobs: &Batch) -> Result<(), String> {
+    within("the count of the machine's processors", jobs.workload.processors, MOST_PROCESSORS)
+}
+
+fn within<N: PartialOrd + std::fmt::Display>(what: &str, is: N, most: N) -> Result<(), String> {
+    if is <= most { Ok(()) } else { Err(format!("{what} is {is}, and {most} is the most")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::of_text;
+
+    const BAG: &str = r#"
+        name = "bag"
+        [cloud]
+        [[cloud.type]]
+        name = "m"
+        vcpus = 4096
+        memory = "1 GiB"
+        on-demand = 1.0
+        [workload]
+        kind = "bag"
+        deadline = "1h"
+        [[workload.task]]
+        count = 2
+        memory = "1 MiB"
+        runtime = "1m"
+        [scheduler]
+        name = "fifo"
+        [[scheduler.fleet]]
+        type = "m"
+        market = "on-demand"
+        count = 1
+    "#;
+
+    fn experiment() -> Experiment {
+        of_text("counts.toml", BAG).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// What is said of an experiment that was changed so.
+    fn said(change: impl FnOnce(&mut Experiment)) -> String {
+        let mut changed = experiment();
+        change(&mut changed);
+        changed.check_counts().expect_err("it is too many")
+    }
+
+    fn fleet(of: &mut Experiment) -> &mut Vec<dormouse_policies::Fleet> {
+        &mut of.scheduler.as_mut().expect("it has a bag").fleet
+    }
+
+    #[test]
+    fn what_an_experiment_file_may_say_a_log_may_say() {
+        assert_eq!(experiment().check_counts(), Ok(()));
+        let mut most = experiment();
+        fleet(&mut most)[0].count = 20_000;
+        assert_eq!(most.check_counts(), Ok(()));
+    }
+
+    #[test]
+    fn a_count_that_would_fill_the_memory_is_refused_by_its_name() {
+        let many = said(|it| fleet(it)[0].count = u32::MAX);
+        assert_eq!(many, "the fleet's count of m is 4294967295, and 100000 is the most");
+        let wide = said(|it| fleet(it)[0].count = 30_000);
+        assert_eq!(wide, "the count of the fleet's vCPUs is 122880000, and 100000000 is the most");
+        let long = said(|it| {
+            it.setup.catalogue.types.values_mut().for_each(|kind| kind.vcpus = 1);
+            let part = dormouse_policies::Fleet { count: 100_000, ..fleet(it)[0].clone() };
+            *fleet(it) = vec![part; 11];
+        });
+        assert_eq!(long, "the count of the fleet's VMs is 1100000, and 1000000 is the most");
+        let vcpus =
+            said(|it| it.setup.catalogue.types.values_mut().for_each(|kind| kind.vcpus = u32::MAX));
+        assert_eq!(vcpus, "the vCPU count of m is 4294967295, and 10000000 is the most");
+        let limit = said(|it| {
+            it.setup.catalogue.types.values_mut().for_each(|kind| kind.limits.spot = 1_000_001);
+        });
+        assert_eq!(limit, "the spot limit of m is 1000001, and 1000000 is the most");
+    }
+}
