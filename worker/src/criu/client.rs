@@ -77,14 +77,16 @@ impl Criu {
         &self.program
     }
 
-    /// What CRIU and this kernel can do together; never an error, but the finding.
+    /// What CRIU and this kernel can do together; never an error, but the finding. Its version and its check have until the
+    /// deadline, and are asked for again, twice at most and with twice the time of before, where CRIU is late: a busy
+    /// host says nothing of what it can do.
     #[must_use]
     pub fn probe(&self, deadline: Duration) -> Probe {
-        let version = self.version(deadline);
+        let version = unless_late(deadline, |deadline| self.version(deadline));
         let features = version.as_ref().ok().and_then(|_| self.features(deadline).ok());
         let (version, check) = match version {
             Err(e) => (None, Err(e)),
-            Ok(version) => (Some(version), self.check(deadline)),
+            Ok(version) => (Some(version), unless_late(deadline, |deadline| self.check(deadline))),
         };
         let has = |get: fn(&Criu_features) -> Option<bool>| {
             features.as_ref().and_then(get).unwrap_or(false)
@@ -488,10 +490,21 @@ fn await_group(vm: &Vm, group: Option<Pid>, deadline: Duration) {
     }
 }
 
+/// The answer to a question about the host, which is asked again where CRIU is late.
+fn unless_late<T>(deadline: Duration, ask: impl Fn(Duration) -> Result<T>) -> Result<T> {
+    for deadline in [deadline, 2 * deadline] {
+        match ask(deadline) {
+            Err(Error::Late { .. }) => {}
+            answer => return answer,
+        }
+    }
+    ask(4 * deadline)
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use std::process::Command;
+    use std::{cell::RefCell, process::Command};
 
     use super::*;
 
@@ -536,5 +549,26 @@ mod tests {
         let forbidden = dump(&format!("{BEGIN}exit 3"), Err("not now".into()));
         assert!(matches!(forbidden, Error::Silent { .. }), "{forbidden:?}");
         assert!([refused, silent, forbidden].iter().all(|error| !error.may_have_damaged()));
+    }
+
+    #[test]
+    fn a_late_criu_is_asked_again_and_one_that_fails_is_not() {
+        let late = |after| Err(Error::Late { call: "check", after, log: LogTail::default() });
+        let asked = |answer: &dyn Fn(usize, Duration) -> Result<()>| {
+            let deadlines = RefCell::new(Vec::new());
+            let got = unless_late(Duration::from_secs(1), |deadline| {
+                deadlines.borrow_mut().push(deadline.as_secs());
+                let times = deadlines.borrow().len();
+                answer(times, deadline)
+            });
+            (got, deadlines.into_inner())
+        };
+        let (got, deadlines) = asked(&|_, deadline| late(deadline));
+        assert!(matches!(got, Err(Error::Late { .. })) && deadlines == [1, 2, 4], "{deadlines:?}");
+        let (got, deadlines) = asked(&|times, after| if times == 2 { Ok(()) } else { late(after) });
+        assert!(got.is_ok() && deadlines == [1, 2], "{got:?} {deadlines:?}");
+        let refuses = || Err(Error::Protocol { call: "check", what: "nonsense".to_owned() });
+        let (got, deadlines) = asked(&|_, _| refuses());
+        assert!(matches!(got, Err(Error::Protocol { .. })) && deadlines == [1], "{deadlines:?}");
     }
 }
