@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use targets::TARGETS;
 
 /// Most bytes of all inputs of a target: a clone carries them.
-const MOST: usize = 48 << 10;
+const MAX_INPUT_BYTES: usize = 48 << 10;
 
 fn fuzz() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz")
@@ -34,7 +34,7 @@ fn every_input_of_the_corpora_is_read_again() {
             inputs.push((fs::read(&path).expect("an input"), path));
         }
         let bytes: usize = inputs.iter().map(|(input, _)| input.len()).sum();
-        assert!((1..=MOST).contains(&bytes), "{name}: {bytes} bytes of inputs");
+        assert!((1..=MAX_INPUT_BYTES).contains(&bytes), "{name}: {bytes} bytes of inputs");
         for (input, path) in inputs {
             if catch_unwind(|| targets::run(name, &input)).is_err() {
                 failed.push(path);

@@ -6,14 +6,15 @@
 use std::path::Path;
 
 use dormouse_tests::{
-    UnderWay, checks_and_replays, events, live_turn, nothing_is_left_but, summary, text, traces,
+    UnderWay, checks_and_replays, events, nothing_is_left_but, shared_live_turn, summary, text,
+    traces,
 };
 
 /// Sixteen faults on three workers: cut off, slow, lossy, killed, stopped, without room. Three quarters of a
 /// minute.
 #[test]
 fn sixteen_faults_cost_time_and_no_task() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().expect("a folder");
     let faster = ["--speedup", "60", "--set", "live.lost-after=2.5s"];

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use dormouse_tests::{
     Job, UnderWay, checks_and_replays, dormouse, dormouse_says, events, jobs_experiment, live_turn,
-    nothing_is_left_but, summary, text, traces, wait_for, wait_for_event, wait_for_report,
-    workers_of,
+    nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for, wait_for_event,
+    wait_for_report, workers_of,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -53,7 +53,7 @@ fn experiment(folder: &Path, text: &str) -> PathBuf {
 
 #[test]
 fn tasks_of_a_hibernated_vm_go_on_elsewhere_from_their_checkpoints() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), HIBERNATES), folder.path().join("out"));
@@ -75,7 +75,7 @@ fn tasks_of_a_hibernated_vm_go_on_elsewhere_from_their_checkpoints() {
 
 #[test]
 fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     // What is gone on with runs on on-demand VMs mostly: a lost worker takes these away, too.
@@ -143,7 +143,7 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
 fn a_coordinator_that_stood_still_finds_its_workers_again() {
     /// Four times as long as a worker is given without a word, unless the run says otherwise.
     const STOPPED: Duration = Duration::from_secs(20);
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let text_of = format!("{}lost-after = \"60s\"\n", HIBERNATES.replace("400s", "44m"));
@@ -182,7 +182,7 @@ fn worker_apart(address: &str, secret: &Path, name: &str, root: &Path) -> Child 
 
 #[test]
 fn tasks_of_a_lost_worker_go_on_at_another_from_their_checkpoints() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     // Without the hibernation: all that goes wrong is the loss. The share of a core leaves room at
@@ -286,7 +286,7 @@ fn what_cannot_run_live_is_refused_with_the_reason() {
 
 #[test]
 fn a_run_that_checkpoints_is_refused_where_there_is_no_criu() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let file = experiment(folder.path(), HIBERNATES);
     let measy = folder.path().join("measy.toml");
@@ -419,7 +419,7 @@ fn a_quota_that_is_lifted_for_200_ms_is_not_faithful() {
 /// To a start in another PID namespace every process of a run here is nobody's.
 #[test]
 fn a_start_in_another_pid_namespace_leaves_a_live_run_alone() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (experiment(folder.path(), TWO_JOBS), folder.path().join("out"));

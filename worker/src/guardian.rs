@@ -14,7 +14,7 @@ use nix::{
 use crate::cgroup::{Hierarchy, InstanceName, destroy_instance};
 use crate::process::{Error, Identity, Result, pidfd, threads};
 
-/// How long the guardian tries to clear the tree; what it leaves, the next start sweeps.
+/// The time for which the guardian tries to clear the tree; what it leaves, the next start sweeps.
 const DEADLINE: Duration = Duration::from_secs(10);
 
 /// A small child process that waits for the end of this one and then kills every process in
@@ -52,7 +52,9 @@ impl Guardian {
                 // SAFETY: ends the process at once.
                 unsafe { libc::_exit(code) }
             }
-            ForkResult::Parent { child } => Ok(Self { identity: Identity::of(child.as_raw())? }),
+            ForkResult::Parent { child } => {
+                Ok(Self { identity: Identity::of_process(child.as_raw())? })
+            }
         }
     }
 

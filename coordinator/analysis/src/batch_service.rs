@@ -18,7 +18,7 @@ pub struct ServiceTally {
     reused: u32,
     /// What VMs that had jobs were usable for without being a job's: others may be of other tenants.
     spare: Span,
-    /// When tasks are submitted, but for those that are from the beginning.
+    /// The time at which tasks are submitted, but for those that are from the beginning.
     submitted: BTreeMap<TaskId, Time>,
     /// From the submission of each job that has ended to its end, in all.
     responses: Span,
@@ -154,7 +154,7 @@ impl ServiceTally {
         }
     }
 
-    /// How many jobs are finished.
+    /// The number of jobs that are finished.
     #[must_use]
     pub fn finished_jobs(&self) -> u32 {
         let is_finished = |job: &&Job| job.finished.len() == job.tasks.len();

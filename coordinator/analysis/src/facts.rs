@@ -23,9 +23,9 @@ pub struct LiveFacts {
     pub cpu_us: Vec<u64>,
     /// The hosts that ever joined.
     pub hosts: Vec<HostFact>,
-    /// How long freezing a VM took, each time.
+    /// The time that freezing a VM took, each time.
     pub freezes: Vec<Latency>,
-    /// How long thawing a VM took, each time.
+    /// The time that thawing a VM took, each time.
     pub thaws: Vec<Latency>,
     /// From the command to the task's first own instruction, for tasks from scratch.
     pub starts: Vec<Latency>,
@@ -33,7 +33,7 @@ pub struct LiveFacts {
     pub restores: Vec<Latency>,
     /// What each checkpoint cost.
     pub checkpoints: Vec<CheckpointCost>,
-    /// When each hibernation and resume was asked for, and since when it counts. How long each
+    /// The time at which each hibernation and resume was asked for, and since when it counts. How long each
     /// really took is in `freezes` and `thaws`.
     pub interruptions: Vec<TookEffect>,
     /// The VMs that were taken away, and when they were really gone.
@@ -46,7 +46,7 @@ pub struct LiveFacts {
     pub disbelieved: BTreeMap<HostId, String>,
     /// CPU time of the coordinator's process, and the kernel it ran on; `None`: the log does not say.
     pub coordinator: Option<(Duration, String)>,
-    /// When it went on from its log: what is not in that is of the time since the last of them.
+    /// The time at which it went on from its log: what is not in that is of the time since the last of them.
     pub outages: Vec<Outage>,
     /// The most that the clock's alarm rang late, real microseconds.
     pub clock_late_us: u64,
@@ -73,18 +73,18 @@ pub struct HostFact {
     pub name: String,
     /// The vCPUs and the memory that it offered to VMs.
     pub offer: Host,
-    /// When and why it was lost, if it was.
+    /// The time and the reason of the host's loss, if it was lost.
     pub lost: Option<(Time, String)>,
 }
 
-/// How long the worker took to carry out a command.
+/// The time that the worker took to carry out a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
     /// VM that the command was about.
     pub vm: VmId,
     /// The task, where it is about one.
     pub task: Option<TaskId>,
-    /// How long it took, in real microseconds.
+    /// The time that it took, in real microseconds.
     pub real_us: u64,
 }
 
@@ -97,11 +97,11 @@ pub struct CheckpointCost {
     pub checkpoint: CheckpointSeq,
     /// Size of the checkpoint.
     pub bytes: Bytes,
-    /// How long the task stood still, real microseconds.
+    /// The time for which the task stood still, real microseconds.
     pub real_held_us: u64,
     /// How much of that CRIU took, real microseconds.
     pub real_dump_us: u64,
-    /// How long it had to stand still, real microseconds.
+    /// The time for which it had to stand still, real microseconds.
     pub real_owed_us: u64,
     /// CPU time that CRIU used inside the task, real microseconds.
     pub real_criu_us: u64,
@@ -115,7 +115,7 @@ pub struct TookEffect {
     pub vm: VmId,
     /// A resume, else a hibernation.
     pub resume: bool,
-    /// When it was asked for.
+    /// The time at which it was asked for.
     pub asked: Time,
     /// Since when it counts.
     pub effect: Time,
@@ -126,16 +126,16 @@ pub struct TookEffect {
 pub struct Kill {
     /// VM that was taken.
     pub vm: VmId,
-    /// When its notice was over.
+    /// The time at which its notice was over.
     pub due: Time,
-    /// When its host said that it was gone; `None`: it has not.
+    /// The time at which its host said that it was gone; `None`: it has not.
     pub gone: Option<Time>,
 }
 
 /// A time without a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
-    /// When the run went on.
+    /// The time at which the run went on.
     pub at: Time,
     /// How much emulated time had passed since its last step.
     pub outage: Span,

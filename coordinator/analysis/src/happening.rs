@@ -28,7 +28,7 @@ impl Happening {
 
     /// Puts a step into words.
     #[must_use]
-    pub fn of(step: &Step) -> Self {
+    pub fn from_step(step: &Step) -> Self {
         let (mut kind, what, mut about) = event(&step.event);
         let mut line = Line { parts: what.into_iter().collect(), ..Line::default() };
         for (of, text, whom) in step.effects.iter().filter_map(effect) {
@@ -369,7 +369,7 @@ mod tests {
         };
         let mut failed = step(Event::Machine { host: HostId::new(1), number: 0, report });
         failed.decisions = vec![Decision::Terminate { vm, reason: None }];
-        let told = Happening::of(&failed);
+        let told = Happening::from_step(&failed);
         assert_eq!(told.text, "task5 failed on vm3: no memory; decided: give vm3 back");
         assert_eq!(
             (told.kind, told.about),
@@ -381,7 +381,7 @@ mod tests {
         let mut asked = step(Event::Interrupt { target: target.clone(), action, why });
         let (asked_at, vms, left) = (asked.at, vec![vm], Vec::new());
         asked.effects = vec![Effect::Interrupted { asked: asked_at, action, target, vms, left }];
-        let told = Happening::of(&asked);
+        let told = Happening::from_step(&asked);
         assert_eq!(
             told.text,
             "somebody who looked on asked to hibernate vm3: to see; the provider: hibernate vm3, which \
@@ -395,9 +395,9 @@ mod tests {
         let mut begun = step(Event::Begin);
         begun.decisions =
             (0..6).map(|n| Decision::Terminate { vm: VmId::new(n), reason: None }).collect();
-        let told = Happening::of(&begun);
+        let told = Happening::from_step(&begun);
         assert!(told.text.ends_with("decided: give vm3 back; and 2 things more"), "{}", told.text);
         assert_eq!((told.kind, told.about.len()), ("run", 6));
-        assert_eq!(Happening::of(&step(Event::Tick)).text, "a time had come");
+        assert_eq!(Happening::from_step(&step(Event::Tick)).text, "a time had come");
     }
 }

@@ -1,8 +1,8 @@
-//! Where the machines of a run are.
+//! The mode of a run: where its machines are.
 
 use serde::{Deserialize, Serialize};
 
-/// Where the machines of a run are.
+/// The mode of a run: where its machines are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {

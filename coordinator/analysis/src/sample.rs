@@ -61,7 +61,7 @@ pub fn series(samples: &[Sample], metric: &str) -> Series {
         return Series { are_batches: true, ..Series::of_runs(each) };
     }
     let of_run = |sample: &Sample| match sample.batches.get(metric) {
-        Some(means) => Estimate::of(means).map(|of| of.mean),
+        Some(means) => Estimate::from_samples(means).map(|of| of.mean),
         None => sample.figure(metric),
     };
     let is_share = Metric::named(metric).is_some_and(|metric| metric.is_share);
@@ -80,7 +80,7 @@ pub struct BagTally {
 impl BagTally {
     /// Tally of a run that begins.
     #[must_use]
-    pub fn of(setup: &Setup) -> Self {
+    pub fn new(setup: &Setup) -> Self {
         let history = History::new(setup);
         Self { steps: 0, hibernation_events: 0, resume_events: 0, history }
     }
@@ -170,7 +170,7 @@ pub struct JobsTally {
 impl JobsTally {
     /// Tally of a run of so many jobs.
     #[must_use]
-    pub fn of(jobs: usize) -> Self {
+    pub fn new(jobs: usize) -> Self {
         let empty = BatchMeans::new(jobs);
         Self {
             figures: Figures::default(),
@@ -236,7 +236,7 @@ pub struct RequestsTally {
 impl RequestsTally {
     /// Tally of a run of this whole setup with these tenants.
     #[must_use]
-    pub fn of(setup: &Setup, tenants: Vec<Work>) -> Self {
+    pub fn new(setup: &Setup, tenants: Vec<Work>) -> Self {
         Self { ledger: Ledger::new(setup, tenants), steps: 0 }
     }
 

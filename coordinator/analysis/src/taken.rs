@@ -11,7 +11,7 @@ use crate::{AttemptEnd, AttemptHistory, Displaced, Record, TaskHistory, VmHistor
 /// A VM that made room for another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken<'a> {
-    /// When its owner was told.
+    /// The time at which its owner was told.
     pub at: Time,
     /// VM that was taken.
     pub vm: &'a VmHistory,
@@ -40,13 +40,13 @@ pub struct Party {
 /// How a VM that made room ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// It still booted, and was ended at once.
+    /// The VM still booted, and was ended at once.
     Booting(Time),
-    /// It was ended when its notice was over.
+    /// The VM was ended when its notice was over.
     NoticeOver(Time),
-    /// It was gone before that by itself.
+    /// The VM was gone before that by itself.
     Itself(Time, VmEnd),
-    /// It froze, and, if it did, ran again.
+    /// The VM froze, and, if it did, ran again.
     Hibernated(Time, Option<Time>),
     /// The run was over before.
     Open,
@@ -57,7 +57,7 @@ pub enum Ending {
 pub struct LeftBehind {
     /// Task that was left behind.
     pub task: TaskId,
-    /// When it ran there no more: it was stopped, its VM froze or was gone.
+    /// The time at which it ran there no more: it was stopped, its VM froze or was gone.
     pub left: Time,
     /// What of its work was kept then.
     pub kept: Ppm,
@@ -65,7 +65,7 @@ pub struct LeftBehind {
     pub lost: Span,
     /// What its vCPU cost for as long as it computed that.
     pub charged: Money,
-    /// Where and from when on it ran again; `None`: it never did.
+    /// The VM on which it ran again, and from when on; `None`: it never did.
     pub went_on: Option<(VmId, Time)>,
 }
 
@@ -92,7 +92,7 @@ impl Ending {
         }
     }
 
-    /// When it left its processors.
+    /// The time at which it left its processors.
     #[must_use]
     pub const fn at(&self) -> Option<Time> {
         match *self {
@@ -122,7 +122,7 @@ impl Taken<'_> {
         self.tasks.iter().filter_map(LeftBehind::stood).sum()
     }
 
-    /// How long the taker waited from its launch until its VM was ready.
+    /// The time for which the taker waited from its launch until its VM was ready.
     #[must_use]
     pub fn waited(&self) -> Option<Span> {
         self.by.ready.map(|ready| ready.since(self.by.launched))

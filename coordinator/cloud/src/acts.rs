@@ -30,7 +30,7 @@ const COLUMNS: [Column; 5] = [
 /// An act of a record, with its place there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenAct {
-    /// What is done to which VMs, and when.
+    /// The interruption: its time, its action, and the VMs that it hits.
     pub act: Interruption,
     /// Number of its line, from 1.
     pub line: u64,

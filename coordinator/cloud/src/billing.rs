@@ -17,7 +17,7 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// What the interval costs, to the microsecond (Burst-HADS, III-A: "charged for each period").
+    /// The cost of the interval, to the microsecond (Burst-HADS, III-A: "charged for each period").
     #[must_use]
     pub fn cost(&self) -> Money {
         self.price.for_span(self.duration())
@@ -30,7 +30,7 @@ impl Charge {
     }
 }
 
-/// What a VM is charged for besides the time in which its user can use it (Burst-HADS, III-A: not
+/// Times that a VM is charged for besides the time in which its user can use it (Burst-HADS, III-A: not
 /// for its boot; the text says nothing of frozen VMs).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Billing {

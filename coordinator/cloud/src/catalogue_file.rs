@@ -67,7 +67,7 @@ const COLUMNS: [Column; 12] = [
     Column { name: "limit", known_as: &["limit", "quota"], is_needed: false },
 ];
 
-/// What a file of instance types holds.
+/// The content of a file of instance types.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CatalogueFile {
     /// The types by name.
@@ -317,13 +317,13 @@ fn memory(row: &Row<'_>, text: &str, is_mib: bool) -> Result<Bytes, FileFlaw> {
     Ok(Bytes::new(bytes))
 }
 
-/// What the provider's spot advisor says of a type in a region.
+/// Advice of the provider's spot advisor of a type in a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Advice {
-    /// How much less than on demand a spot VM cost in the mean, in percent; below zero: it cost more.
+    /// Mean discount of a spot VM from the on-demand price, in percent; below zero: it cost more.
     #[serde(rename = "s")]
     pub saving_percent: i32,
-    /// How often spot VMs were taken in the last month, as the advisor's range: 0 is below 5 %, each
+    /// Frequency with which spot VMs were taken in the last month, as the advisor's range: 0 is below 5 %, each
     /// further one 5 % more, 4 above 20 %.
     #[serde(rename = "r")]
     pub interruptions: u32,

@@ -6,7 +6,7 @@ use crate::{Host, Market};
 
 /// A user's request for a VM.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct LaunchRequest<'a> {
     /// The instance type.
     pub kind: &'a TypeName,
     /// The market it is bought in.
@@ -19,7 +19,7 @@ pub struct Asked<'a> {
     pub limited: bool,
 }
 
-/// What the user learns of a granted request.
+/// A granted request, as its user hears of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
     /// The host that will carry the VM.

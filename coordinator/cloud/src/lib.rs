@@ -39,7 +39,7 @@ pub use hosts::{
     Yields, tables,
 };
 pub use interruption::{Action, Interruption, InterruptionModel, Interruptions, Scope, Target};
-pub use launch::{Asked, LaunchError, Launched};
+pub use launch::{LaunchError, LaunchRequest, Launched};
 pub use lifetimes::{
     Bathtub, Empirical, Exponential, GompertzMakeham, Lifetime, Lifetimes, Uniform, Weibull,
 };

@@ -238,7 +238,8 @@ mod tests {
         for seed in 1..=seeds {
             let trace = model.trace(length, &mut Stream::new(seed, "prices", 0));
             assert_eq!(trace, model.trace(length, &mut Stream::new(seed, "prices", 0)));
-            let of = PriceStatistics::of(&trace, Time::ZERO + length).expect("there are prices");
+            let of =
+                PriceStatistics::measure(&trace, Time::ZERO + length).expect("there are prices");
             let above = |level| 1.0 - of.share_up_to(price(level));
             let changes = f64::from(u32::try_from(of.changes).expect("few")) / 365.0;
             let figures = [of.mean_usd, above("0.32"), above("0.33"), above("0.34"), changes];

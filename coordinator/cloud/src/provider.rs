@@ -11,9 +11,9 @@ use dormouse_units::{Bytes, HostId, Money, Ppm, Price, Stream, Tier, Time, TypeN
 pub use capacity::AvailabilityChange;
 
 use crate::{
-    Asked, Availability, Billing, Catalogue, EndedBy, Fleet, Host, InstanceType, LaunchError,
-    Launched, Market, Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces, TariffName,
-    Terms, Tiers, Vm, VmState, Want, Yields,
+    Availability, Billing, Catalogue, EndedBy, Fleet, Host, InstanceType, LaunchError,
+    LaunchRequest, Launched, Market, Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces,
+    TariffName, Terms, Tiers, Vm, VmState, Want, Yields,
 };
 
 /// A provider of VMs: what it offers, on what terms, and the VMs it has launched.
@@ -47,9 +47,9 @@ pub struct Provider {
     changes: BTreeSet<(Time, TypeName)>,
     /// Types whose spot price is watched, whether or not there are VMs of them.
     watched: BTreeSet<TypeName>,
-    /// How many spot VMs there can be, of types that are scarce.
+    /// The number of spot VMs that there can be over time, of types that are scarce.
     availability: BTreeMap<TypeName, Availability>,
-    /// How many spot VMs there can be now, of types that are scarce.
+    /// The number of spot VMs that there can be now, of types that are scarce.
     available: BTreeMap<TypeName, u32>,
     /// Next change of what can be had of each type that is scarce.
     availability_changes: BTreeSet<(Time, TypeName)>,
@@ -205,9 +205,9 @@ impl Provider {
         &mut self,
         now: Time,
         id: VmId,
-        asked: &Asked<'_>,
+        asked: &LaunchRequest<'_>,
     ) -> Result<Launched, LaunchError> {
-        let Asked { kind, market, bid, limited } = *asked;
+        let LaunchRequest { kind, market, bid, limited } = *asked;
         if self.vms.contains_key(&id) {
             return Err(LaunchError::UsedId(id));
         }

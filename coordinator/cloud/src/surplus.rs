@@ -1,4 +1,4 @@
-//! What a burstable VM in unlimited mode spends beyond what it has earned, and owes for.
+//! Credits that a burstable VM in unlimited mode spends beyond what it has earned, and owes for.
 
 use dormouse_units::{Credits, Money, Price, Span, Time};
 
@@ -14,7 +14,7 @@ const OVERDRAFT: Credits = Credits::whole(2_000_000);
 const FINE: i128 = 3_600_000_000 * 1_000_000;
 
 impl Burstable {
-    /// How the machine of such a VM earns and spends: with an overdraft in unlimited mode.
+    /// The terms by which the machine of such a VM earns and spends: with an overdraft in unlimited mode.
     #[must_use]
     pub fn of_machine(self) -> Self {
         match self.surplus {
@@ -48,10 +48,10 @@ pub struct Surplus {
     now: Account,
     /// The account as of when the VM's machine said last what it has, and what it said.
     then: (Account, i128),
-    /// What was earned less what was spent since, in fine units, as far as it is known.
+    /// The credits earned less those spent since, in fine units, as far as it is known.
     since: i128,
     until: Time,
-    /// What it uses of its vCPUs, a sum of millionths; `None`: it stands still, and earns nothing.
+    /// The use of the VM's vCPUs, a sum of millionths; `None`: it stands still, and earns nothing.
     used: Option<u64>,
 }
 

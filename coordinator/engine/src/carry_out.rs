@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Asked, Burstable, LaunchError, Market, Surplus, VmState};
+use dormouse_cloud::{Burstable, LaunchError, LaunchRequest, Market, Surplus, VmState};
 use dormouse_model::{
     Command, Decision, Effect, Notice, Promotion, StartReason, StartTask, Submission, VmEnd,
 };
@@ -98,7 +98,7 @@ impl Run {
             return Err(Wrong(format!("there is no {request}, or it had its VM")));
         }
         let limited = request.is_none();
-        let asked = Asked { kind, market, bid, limited };
+        let asked = LaunchRequest { kind, market, bid, limited };
         let launched = match self.provider.launch(now, vm, &asked) {
             Ok(launched) => launched,
             Err(refused) => {

@@ -10,9 +10,9 @@ use crate::run::Run;
 use crate::tasks::{TaskRecord, TaskState};
 use crate::timers::Timer;
 
-/// What was asked for in the present attempt at a task.
+/// State of the checkpoints of the present attempt at a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct CheckpointState {
     /// The scheme's answers so far: those before the last count no more.
     turn: u32,
     /// The scheme's latest answer covers all checkpoint positions of the attempt.
@@ -42,7 +42,7 @@ impl Run {
         if record.job.is_some() && self.job_checkpointing.is_none() {
             return Vec::new();
         }
-        record.asked = Asked { since: now, ..Asked::default() };
+        record.asked = CheckpointState { since: now, ..CheckpointState::default() };
         self.ask_scheme(now, task, vm, Moment::Begins)
     }
 

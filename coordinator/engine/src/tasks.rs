@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dormouse_model::Submission;
 use dormouse_units::{Attempt, CheckpointSeq, Mode, Ppm, Seats, Span, TaskId, Tier, Time, VmId};
 
-use crate::checkpoints::Asked;
+use crate::checkpoints::CheckpointState;
 use crate::images::{Image, Images};
 
 /// Where a task is.
@@ -50,7 +50,7 @@ pub struct TaskRecord {
     /// The task's complete checkpoints that it can go on from.
     pub(crate) images: Images,
     /// What checkpoints were asked for in the latest attempt.
-    pub(crate) asked: Asked,
+    pub(crate) asked: CheckpointState,
     /// Burst or baseline.
     pub(crate) mode: Mode,
     /// How long the whole of its work takes at full speed where that runs, as its bag says.

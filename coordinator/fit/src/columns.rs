@@ -18,7 +18,7 @@ const fn column(name: &'static str, known_as: &'static [&'static str]) -> Column
     Column { name, known_as, is_needed: false }
 }
 
-/// What rows of lifetimes have.
+/// The columns of rows of lifetimes.
 pub(crate) const COLUMNS: [Column; 8] = [
     column(
         "lifetime",
@@ -201,7 +201,7 @@ pub(crate) struct Instant {
 }
 
 impl Instant {
-    /// What a number too large for seconds is instead, and by what to divide it; `None`: it is fine.
+    /// The unit of a number that is too large for seconds, and by what to divide it; `None`: it is fine.
     pub(crate) fn finer(&self) -> Option<(&'static str, &'static str)> {
         const LAST: f64 = (1_u64 << 40) as f64;
         match self.second.abs() {

@@ -59,7 +59,7 @@ impl Fit {
     /// The best law of `family` for a curve; `None` where its VMs have no more different lifetimes
     /// than the law has numbers.
     #[must_use]
-    pub fn of(family: Family, curve: &Curve) -> Option<Self> {
+    pub fn to_curve(family: Family, curve: &Curve) -> Option<Self> {
         let (last, ranges) = (curve.last(), family.ranges(curve.last()));
         if curve.steps.len() <= ranges.len() {
             return None;
@@ -223,13 +223,13 @@ mod tests {
             ),
         ] {
             let curve = drawn(&law, 4_000);
-            let fit = Fit::of(family, &curve).expect("a fit");
+            let fit = Fit::to_curve(family, &curve).expect("a fit");
             for (ours, real) in fit.numbers.iter().zip(numbers) {
                 assert!((ours.value / real - 1.0).abs() < 0.08, "{fit:?}");
                 assert!(!ours.is_at_end, "{fit:?}");
             }
             assert!(fit.r_squared > 0.999, "{fit:?}");
-            let others = Family::ALL.map(|other| Fit::of(other, &curve).expect("a fit"));
+            let others = Family::ALL.map(|other| Fit::to_curve(other, &curve).expect("a fit"));
             assert!(others.iter().all(|other| other.r_squared <= fit.r_squared), "{others:?}");
             assert!((fit.mean.value / curve.mean() - 1.0).abs() < 0.03, "{fit:?}");
         }
@@ -239,8 +239,8 @@ mod tests {
     fn a_fit_again_is_that_of_the_other_curve() {
         let law = |scale| Lifetimes::Weibull(Weibull { scale: h(scale), shape: Ppm::new(600_000) });
         let (here, there) = (drawn(&law(7.0), 500), drawn(&law(9.0), 500));
-        let fit = Fit::of(Family::Weibull, &here).expect("a fit");
-        let anew = Fit::of(Family::Weibull, &there).expect("a fit");
+        let fit = Fit::to_curve(Family::Weibull, &here).expect("a fit");
+        let anew = Fit::to_curve(Family::Weibull, &there).expect("a fit");
         for again in [fit.again(&there), Fit::near(&law(7.0), &there)] {
             let again = again.expect("a fit");
             for (ours, real) in again.numbers.iter().zip(&anew.numbers) {
@@ -256,7 +256,7 @@ mod tests {
     fn a_line_is_uniform_and_a_number_at_the_end_of_its_range_is_told() {
         let step = |n: u32| Step { age: f64::from(n), taken: f64::from(n) / 50.0, count: 1.0 };
         let curve = Curve { steps: (1..=20).map(step).collect() };
-        let fit = Fit::of(Family::Uniform, &curve).expect("a fit");
+        let fit = Fit::to_curve(Family::Uniform, &curve).expect("a fit");
         assert!(
             (fit.numbers[0].value - 50.0).abs() < 1e-4 && fit.r_squared > 1.0 - 1e-9,
             "{fit:?}"
@@ -264,7 +264,7 @@ mod tests {
         assert!((fit.eq3 - 24.0 * 12.0 / 50.0).abs() < 1e-3, "{fit:?}");
         let gone = Curve { steps: (1..=9).map(|n| Step { taken: 1.0, ..step(n) }).collect() };
         // All VMs are taken from the first step on: the mean is as small as its range allows.
-        assert!(Fit::of(Family::Exponential, &gone).expect("a fit").numbers[0].is_at_end);
+        assert!(Fit::to_curve(Family::Exponential, &gone).expect("a fit").numbers[0].is_at_end);
     }
 
     #[test]
@@ -292,9 +292,9 @@ mod tests {
     fn few_lifetimes_have_no_fit_and_no_interval() {
         let step = |n: u32| Step { age: f64::from(n), taken: f64::from(n) / 5.0, count: 1.0 };
         let curve = Curve { steps: (1..=4).map(step).collect() };
-        assert_eq!(Fit::of(Family::Bathtub, &curve), None);
-        assert_eq!(Fit::of(Family::Exponential, &Curve::default()), None);
-        let fit = Fit::of(Family::GompertzMakeham, &curve).expect("a fit");
+        assert_eq!(Fit::to_curve(Family::Bathtub, &curve), None);
+        assert_eq!(Fit::to_curve(Family::Exponential, &Curve::default()), None);
+        let fit = Fit::to_curve(Family::GompertzMakeham, &curve).expect("a fit");
         assert_eq!(fit.clone().with_intervals(&[]), fit);
         // Where too many resamples are too poor, there is no interval.
         let poor = Curve { steps: curve.steps[..2].to_vec() };

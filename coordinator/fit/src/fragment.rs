@@ -150,7 +150,7 @@ mod tests {
     use dormouse_units::Ppm;
 
     use super::*;
-    use crate::{Asked, Life, Record, groups};
+    use crate::{GroupOptions, Life, Record, groups};
 
     fn record() -> Record {
         let life = |n: u64| Life {
@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn wanted(wanted: Wanted<'_>) -> String {
-        let asked = Asked { by: wanted.by, resamples: 0, seed: 1 };
+        let asked = GroupOptions { by: wanted.by, resamples: 0, seed: 1 };
         fragment(&groups(&record(), &asked), &wanted)
     }
 

@@ -30,7 +30,7 @@ pub enum Of {
 
 /// Options for groups and their fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct GroupOptions {
     /// Property by which VMs are grouped, beside the group of all; `None`: only that of all.
     pub by: Option<By>,
     /// Number of resamples that the intervals are made of; 0: there are no intervals.
@@ -173,7 +173,7 @@ impl Group {
         each.flat_map(|e| e.fits.iter().flat_map(move |fit| of_fit(e, fit))).collect()
     }
 
-    fn new(of: Option<String>, lives: &[&Life], asked: &Asked) -> Self {
+    fn new(of: Option<String>, lives: &[&Life], asked: &GroupOptions) -> Self {
         let name = of.as_deref().unwrap_or_default();
         let taken: Vec<&Life> = lives.iter().copied().filter(|life| life.was_taken).collect();
         Self {
@@ -185,7 +185,7 @@ impl Group {
 }
 
 impl Estimated {
-    fn new(of: Of, lives: &[&Life], group: &str, asked: &Asked) -> Self {
+    fn new(of: Of, lives: &[&Life], group: &str, asked: &GroupOptions) -> Self {
         let curve = Curve::kaplan_meier(lives.iter().copied());
         let mut chance = Stream::named(asked.seed, of.name(), group);
         let mut resample = |_| {
@@ -195,7 +195,7 @@ impl Estimated {
         let resampled: Vec<Curve> = (0..asked.resamples).map(&mut resample).collect();
         let fits = Family::ALL
             .into_iter()
-            .filter_map(|family| Some(Fit::of(family, &curve)?.with_intervals(&resampled)))
+            .filter_map(|family| Some(Fit::to_curve(family, &curve)?.with_intervals(&resampled)))
             .collect();
         Self { of, vms: lives.len(), curve, fits }
     }
@@ -210,7 +210,7 @@ impl Estimated {
 /// The group of all VMs, and the groups by property, in order: names with a number at their end by
 /// that number.
 #[must_use]
-pub fn groups(record: &Record, asked: &Asked) -> Vec<Group> {
+pub fn groups(record: &Record, asked: &GroupOptions) -> Vec<Group> {
     let mut named: BTreeMap<(&str, u64, &str), Vec<&Life>> = BTreeMap::new();
     for (life, by) in record.lives.iter().zip(std::iter::repeat(asked.by)) {
         if let Some(by) = by {
@@ -249,7 +249,7 @@ mod tests {
         Record { lives: (1..=60).map(life).collect(), ..Record::default() }
     }
 
-    const ASKED: Asked = Asked { by: Some(By::Type), resamples: 0, seed: 1 };
+    const ASKED: GroupOptions = GroupOptions { by: Some(By::Type), resamples: 0, seed: 1 };
 
     #[test]
     fn vms_are_put_together_by_what_they_have_in_common() {
@@ -266,18 +266,18 @@ mod tests {
         let [preempted, both] = Of::ALL.map(|of| all[2].estimated(of));
         assert_eq!((&preempted.curve, &preempted.fits), (&both.curve, &both.fits));
         assert!(all[0].all.curve.cdf(99.0) < all[0].preempted.curve.cdf(99.0));
-        let hours = groups(&record(), &Asked { by: Some(By::Hour), ..ASKED });
+        let hours = groups(&record(), &GroupOptions { by: Some(By::Hour), ..ASKED });
         let names: Vec<_> = hours.iter().skip(1).map(|g| g.name().to_owned()).collect();
         assert_eq!(names, (0..24).map(|hour| hour.to_string()).collect::<Vec<_>>());
     }
 
     #[test]
     fn the_order_of_rows_changes_nothing_and_intervals_hold_their_number() {
-        let asked = Asked { by: None, resamples: 50, seed: 1 };
+        let asked = GroupOptions { by: None, resamples: 50, seed: 1 };
         let mut turned = record();
         turned.lives.reverse();
         let [first, second] =
-            [&record(), &turned].map(|r| groups(r, &Asked { resamples: 0, ..asked }));
+            [&record(), &turned].map(|r| groups(r, &GroupOptions { resamples: 0, ..asked }));
         assert_eq!(first, second);
         let with = groups(&record(), &asked);
         assert_eq!(with, groups(&record(), &asked));

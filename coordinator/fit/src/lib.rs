@@ -25,7 +25,7 @@ pub use curve::{Curve, Step};
 pub use family::Family;
 pub use fit::{Figure, Fit};
 pub use fragment::{Wanted, appended, fragment};
-pub use groups::{Asked, By, Estimated, Group, Of, Row, groups};
+pub use groups::{By, Estimated, Group, GroupOptions, Of, Row, groups};
 pub use json::json;
 pub use read::{EndIs, LifeQuery, looks_like_lifetimes, read_lifetimes};
 pub use record::{Life, Record};

@@ -23,7 +23,7 @@ const NAME_THEM: &str = "name the columns in the first row: lifetime_s (seconds)
                          hr_of_day, insert_time; or say which they are: --lifetime COLUMN --unit h --end \
                          COLUMN=VALUE";
 
-/// How a file of lifetimes is read.
+/// Options for reading a file of lifetimes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LifeQuery {
     /// Headings that a user has chosen, for `lifetime`, `created`, `deleted`, `end`, `type`, `zone`,
@@ -182,7 +182,7 @@ impl Life {
     }
 }
 
-/// What is known of the columns of a file.
+/// The columns of a file, as far as they are known.
 struct Table<'q> {
     query: &'q LifeQuery,
     /// The places of [`COLUMNS`].
@@ -192,7 +192,7 @@ struct Table<'q> {
     unit: Unit,
     /// Whether a lifetime is from one time to another.
     is_by_times: bool,
-    /// How the columns were understood, where that is not plain.
+    /// The meaning that the columns were given, where that is not plain.
     said: Option<String>,
 }
 

@@ -39,9 +39,9 @@ pub struct Record {
     pub other_hours: usize,
     /// Errors of the rows left out because they can't be used.
     pub unusable: Vec<FlawedRow>,
-    /// What else was left out, by reason.
+    /// Rows that were left out besides, by reason.
     pub left_out: LeftOut,
-    /// How the file was understood where its columns are not `lifetime_s` and `end_event`, and what
+    /// The meaning that the file was given where its columns are not `lifetime_s` and `end_event`, and what
     /// was decided about some VMs, a clause each.
     pub remarks: Vec<String>,
 }

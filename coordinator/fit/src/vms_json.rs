@@ -46,14 +46,14 @@ fn last_part(path: &str) -> String {
 
 /// Whether a document begins with such a VM.
 pub(crate) fn are_vms(source: Source) -> bool {
-    let mut items = JsonItems::of(source, ItemsAt::Values);
+    let mut items = JsonItems::new(source, ItemsAt::Values);
     let is_one = |item: JsonItem<'_>| serde_json::from_slice::<Vm>(item.bytes).is_ok();
     items.next_item().is_ok_and(|item| item.is_some_and(is_one))
 }
 
 /// Reads all VMs.
 pub(crate) fn read_vms(source: Source, query: &LifeQuery) -> Result<Record, FileFlaw> {
-    let mut items = JsonItems::of(source, ItemsAt::Values);
+    let mut items = JsonItems::new(source, ItemsAt::Values);
     let (mut record, mut both, mut living) = (Record::default(), 0_usize, 0_usize);
     while let Some(item) = items.next_item()? {
         match life(&item) {

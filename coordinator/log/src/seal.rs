@@ -17,7 +17,7 @@ use crate::file::LogFile;
 /// The seal's name in a run's folder.
 pub const SEAL: &str = "seal.json";
 
-/// What a run's folder held when it was written last.
+/// The content of a run's folder when it was written last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seal {
     /// The head of the log's chain. While the run goes on it may be that of some lines before the last.

@@ -1,4 +1,4 @@
-//! What can be wrong with a scheduler that is a program.
+//! Errors of a scheduler that is a program.
 
 use dormouse_policies::PlanError;
 
@@ -13,9 +13,9 @@ pub enum ProgramError {
     Start {
         /// The program as it was written.
         command: String,
-        /// What the system said.
+        /// The system's own error.
         refused: std::io::Error,
-        /// What to do, as the end of the sentence.
+        /// The remedy, as the end of the sentence.
         remedy: &'static str,
     },
     /// No scheduler of this name is part of this program.

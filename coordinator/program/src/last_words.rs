@@ -1,4 +1,4 @@
-//! What a program writes to its standard error: into a file, and its last line for messages.
+//! The standard error of a program: into a file, and its last line for messages.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,7 +11,7 @@ use std::time::Duration;
 const MOST_KEPT: u64 = 16 << 20;
 /// Most of its end that is looked at for the last line.
 const END: usize = 4096;
-/// How long the last words of a program that has ended are waited for.
+/// Time for which the last words of a program that has ended are waited for.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The place to which a program's standard error is copied.
@@ -33,7 +33,7 @@ pub(crate) struct LastWords {
 impl LastWords {
     /// Takes in what the program writes, on a thread of its own, which ends with the last process
     /// that has the pipe.
-    pub(crate) fn of(stderr: ChildStderr, to: &StandardError) -> io::Result<Self> {
+    pub(crate) fn new(stderr: ChildStderr, to: &StandardError) -> io::Result<Self> {
         let file = match to {
             StandardError::File(path) => Some(path.clone()),
             StandardError::Dropped => None,

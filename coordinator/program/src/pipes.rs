@@ -15,7 +15,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 /// Longest line that a program may write.
 pub(crate) const LONGEST: usize = 16 << 20;
 
-/// What went wrong on a pipe.
+/// A failure of a pipe.
 #[derive(Debug)]
 pub(crate) enum Broken {
     /// The program's end is closed.
@@ -42,12 +42,12 @@ impl Broken {
 pub(crate) struct Pipes {
     to: Option<File>,
     from: File,
-    /// What was read of the line that comes.
+    /// The bytes that were read of the line that comes.
     read: Vec<u8>,
 }
 
 impl Pipes {
-    pub(crate) fn of(to: ChildStdin, from: ChildStdout) -> io::Result<Self> {
+    pub(crate) fn new(to: ChildStdin, from: ChildStdout) -> io::Result<Self> {
         let file = |fd: OwnedFd| {
             fcntl(&fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
             Ok::<_, io::Error>(File::from(fd))
@@ -162,8 +162,8 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// The same without quotation marks, of a text in which one of a program's is.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
-    const MOST: usize = 200;
-    one_line(text, MOST)
+    const MAX_SHOWN: usize = 200;
+    one_line(text, MAX_SHOWN)
 }
 
 #[cfg(test)]

@@ -14,9 +14,9 @@ use crate::executable::executable;
 use crate::last_words::{LastWords, StandardError};
 use crate::pipes::Pipes;
 
-/// How long a program may take to end once there is nothing more to read.
+/// Time that a program may take to end once there is nothing more to read.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a program that has closed its output may take to say how it ended.
+/// Time that a program which has closed its output may take to say how it ended.
 const LAST_BREATH: Duration = Duration::from_millis(500);
 
 /// A program that runs. It is ended with this.
@@ -25,7 +25,7 @@ pub(crate) struct Process {
     child: Child,
     pub(crate) pipes: Pipes,
     pub(crate) last_words: LastWords,
-    /// How long it may take to end by itself.
+    /// Time that the program may take to end by itself.
     patience: Duration,
 }
 
@@ -70,8 +70,8 @@ impl Process {
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let made = || {
             let gone = || io::Error::from(ErrorKind::BrokenPipe);
-            let pipes = Pipes::of(stdin.ok_or_else(gone)?, stdout.ok_or_else(gone)?)?;
-            Ok((pipes, LastWords::of(stderr.ok_or_else(gone)?, to)?))
+            let pipes = Pipes::new(stdin.ok_or_else(gone)?, stdout.ok_or_else(gone)?)?;
+            Ok((pipes, LastWords::new(stderr.ok_or_else(gone)?, to)?))
         };
         match made() {
             Ok((pipes, last_words)) => Ok(Self { child, pipes, last_words, patience: PATIENCE }),
@@ -83,7 +83,7 @@ impl Process {
         }
     }
 
-    /// It has failed: it is not waited for at the end.
+    /// The program has failed: it is not waited for at the end.
     pub(crate) fn has_failed(&mut self) {
         self.patience = Duration::ZERO;
     }
@@ -93,7 +93,7 @@ impl Process {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// How it ended, in words that follow its name; `None`: it runs on.
+    /// The program's end, in words that follow its name; `None`: it runs on.
     pub(crate) fn end(&mut self) -> Option<String> {
         self.ended_within(LAST_BREATH).map(in_words)
     }

@@ -67,7 +67,7 @@ struct Scheduler {
     hearing: Hearing,
     /// Names of the notices that it hears; `None`: all.
     hears: Option<Vec<&'static str>>,
-    /// How many lines it has written.
+    /// The number of lines that the program has written.
     lines: u64,
     /// The last line to it and from it.
     line: Vec<u8>,
@@ -237,7 +237,7 @@ impl Policy for Scheduler {
 struct Linked {
     own: Box<dyn Policy>,
     name: String,
-    /// How its runs are made again, whatever it says itself: by its work.
+    /// The delivery of notices with which the program's runs are made again, whatever it says itself: by its work.
     hearing: Hearing,
     failure: Option<String>,
 }

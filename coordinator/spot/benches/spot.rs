@@ -22,7 +22,7 @@ fn main() {
             for bid in 0..=2_000_u64 {
                 let bid = Price::from_nanos_per_hour(bid * 1_000_000);
                 let record = SpotRecord::new(trace, bid, Time::from_secs(YEAR));
-                let job = SpotJob::of(Span::from_secs(500 * 60));
+                let job = SpotJob::with_work(Span::from_secs(500 * 60));
                 for scheme in SpotScheme::ALL {
                     runs += 1;
                     done += u32::from(job.run(scheme, &record, Time::ZERO).is_some());

@@ -25,12 +25,12 @@ pub fn expected_execution(record: &SpotRecord<'_>, work: Span, restart: Span) ->
     (lasted > 0.0).then(|| work.as_secs_f64() + lost.as_secs_f64() / lasted)
 }
 
-/// What an instance type is worth at a bid, by its record of prices.
+/// Advice on an instance type at a bid, by its record of prices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeAdvice {
     /// The part of the record in which an instance can be had.
     pub available: f64,
-    /// How often an instance was taken away.
+    /// Number of times that an instance was taken away.
     pub taken: usize,
     /// [`expected_execution`], in seconds.
     pub expected_s: Option<f64>,
@@ -53,7 +53,7 @@ pub struct SchemeAdvice {
     pub cost_usd: f64,
 }
 
-/// What an instance type is worth for a job, at the bid of its record.
+/// Advice on an instance type for a job, at the bid of its record.
 #[must_use]
 pub fn type_advice(record: &SpotRecord<'_>, job: &SpotJob) -> TypeAdvice {
     const DAY: u64 = 86_400;
@@ -118,7 +118,7 @@ mod tests {
         let short: Vec<_> =
             (0..10).map(|h| (at(h), cents(if h % 2 == 0 { 5 } else { 30 }))).collect();
         let (short, always) = (PriceTrace::new(short), PriceTrace::new(vec![(at(0), cents(19))]));
-        let job = SpotJob { restart: Span::ZERO, ..SpotJob::of(hour.times(2)) };
+        let job = SpotJob { restart: Span::ZERO, ..SpotJob::with_work(hour.times(2)) };
         let advice = |trace| type_advice(&SpotRecord::new(trace, bid, until), &job);
         let all = [advice(&short), advice(&long), advice(&always)];
         let expected: Vec<_> = all.iter().map(|of| of.expected_s).collect();

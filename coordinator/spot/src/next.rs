@@ -1,4 +1,4 @@
-//! When each scheme next takes a checkpoint on an instance (ACC paper, section V).
+//! The time at which each scheme next takes a checkpoint on an instance (ACC paper, section V).
 
 use dormouse_model::Knows;
 use dormouse_units::{Span, Time};
@@ -18,7 +18,7 @@ pub struct Unkept {
     pub from: Time,
     /// Time at which all work is done if nothing holds it up.
     pub done: Time,
-    /// How long a checkpoint takes (t_c).
+    /// Time that a checkpoint takes (t_c).
     pub cost: Span,
     /// Period of ADAPT's decisions.
     pub every: Span,

@@ -100,7 +100,7 @@ impl<'a> SpotRecord<'a> {
         &self.uptimes
     }
 
-    /// How long an instance had been left to this bid when the record ended.
+    /// Time for which an instance had been left to this bid when the record ended.
     #[must_use]
     pub fn open_for(&self) -> Span {
         let open = self.available.last().filter(|(_, to)| *to == self.until);

@@ -28,7 +28,7 @@ fn trace(steps: &[(u64, u64)]) -> PriceTrace {
 /// Outcome of a job: time taken in minutes, cost in cents, checkpoints, work lost in minutes.
 fn by(scheme: SpotScheme, work: u64, trace: &PriceTrace, bid: u64) -> Option<(u64, i64, u32, u64)> {
     let record = SpotRecord::new(trace, cents(bid), at(10_000));
-    let outcome = SpotJob::of(minutes(work)).run(scheme, &record, Time::ZERO)?;
+    let outcome = SpotJob::with_work(minutes(work)).run(scheme, &record, Time::ZERO)?;
     let in_minutes = |span: Span| span.as_micros() / 60_000_000;
     let cost = outcome.cost.as_nanos() / 10_000_000;
     Some((in_minutes(outcome.took), cost, outcome.checkpoints, in_minutes(outcome.lost)))
@@ -56,13 +56,13 @@ fn a_job_by_hand() {
     assert_eq!(of(Adapt), (310, 5 + 15, 1, 100));
     // ADAPT with the whole record known: 90 min are kept by 1:35, 5 lost; 5 + 30 min, one hour.
     let record = SpotRecord::new(&prices, cents(7), at(10_000));
-    let oracle = SpotJob { knows: Knows::WholeRecord, ..SpotJob::of(minutes(120)) };
+    let oracle = SpotJob { knows: Knows::WholeRecord, ..SpotJob::with_work(minutes(120)) };
     let outcome = oracle.run(Adapt, &record, Time::ZERO).unwrap();
     assert_eq!((outcome.took, outcome.lost, outcome.checkpoints), (minutes(215), minutes(5), 1));
     // The price passes the bid between ACC's looks at 1:54 and 1:59: all is lost.
     let late = trace(&[(0, 5), (116, 9), (180, 5)]);
     let record = SpotRecord::new(&late, cents(7), at(10_000));
-    let outcome = SpotJob::of(minutes(150)).run(Acc, &record, Time::ZERO).unwrap();
+    let outcome = SpotJob::with_work(minutes(150)).run(Acc, &record, Time::ZERO).unwrap();
     assert_eq!((outcome.unkept, outcome.lost), (1, minutes(119)));
 }
 
@@ -76,7 +76,7 @@ fn bids_below_every_price_and_jobs_longer_than_the_record() {
         assert!((120..=130).contains(&took), "free: {took}");
     }
     let record = SpotRecord::new(&prices, cents(7), at(200));
-    let job = SpotJob::of(minutes(60));
+    let job = SpotJob::with_work(minutes(60));
     // One instance is left for 100 min, and one for 20 when the record ends.
     assert_eq!(expected_execution(&record, job.work, job.restart), Some(3_600.0));
     assert_eq!(expected_execution(&record, minutes(101), job.restart), None);
@@ -110,7 +110,7 @@ proptest! {
     ) {
         let record = SpotRecord::new(&prices, cents(bid), at(100_000));
         let (checkpoint, restart) = (minutes(checkpoint), minutes(restart));
-        let job = SpotJob { checkpoint, restart, ..SpotJob::of(minutes(work)) };
+        let job = SpotJob { checkpoint, restart, ..SpotJob::with_work(minutes(work)) };
         let run = |scheme| job.run(scheme, &record, at(start));
         let Some(opt) = run(SpotScheme::Opt) else {
             prop_assert!(SpotScheme::ALL[..5].iter().all(|scheme| run(*scheme).is_none()));
@@ -136,7 +136,7 @@ proptest! {
     fn adapt_knows_no_price_before_its_time(
         prices in any_trace(6), other in any_trace(6), bid in 4_u64..10, work in 1_u64..900, start in 0_u64..500,
     ) {
-        let job = SpotJob::of(minutes(work));
+        let job = SpotJob::with_work(minutes(work));
         let run = |prices: &PriceTrace| {
             job.run(SpotScheme::Adapt, &SpotRecord::new(prices, cents(bid), at(100_000)), at(start))
         };

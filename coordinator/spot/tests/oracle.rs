@@ -38,7 +38,7 @@ fn outcome(trace: &PriceTrace, words: &[&str]) -> String {
     let named = |scheme: &&SpotScheme| scheme.name().eq_ignore_ascii_case(words[3]);
     let scheme = *SpotScheme::ALL.iter().find(named).expect("a scheme");
     let record = SpotRecord::new(trace, Price::from_nanos_per_hour(bid), Time::from_secs(40 * DAY));
-    let job = SpotJob::of(Span::from_secs(work));
+    let job = SpotJob::with_work(Span::from_secs(work));
     let Some(of) = job.run(scheme, &record, Time::from_secs(start)) else {
         return "never".to_owned();
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_cloud::{Asked, Burstable, Catalogue, InstanceType, Limits, Terms};
+use dormouse_cloud::{Burstable, Catalogue, InstanceType, LaunchRequest, Limits, Terms};
 use dormouse_model::{Bag, CheckpointConfig, Scheme, Task};
 use dormouse_units::{Credits, TypeName};
 use proptest::prelude::*;
@@ -330,7 +330,7 @@ fn a_machine_beside_a_bag_goes_where_its_memory_is() {
         let mut launch = |vm, kind: &str| {
             let id = VmId::new(vm);
             let (kind, market) = (&kind.into(), Market::OnDemand);
-            let asked = Asked { kind, market, bid: None, limited: true };
+            let asked = LaunchRequest { kind, market, bid: None, limited: true };
             provider.launch(Time::ZERO, id, &asked).map(|it| it.host)
         };
         // The larger host by its processors is the smaller one by its memory.

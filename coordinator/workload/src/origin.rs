@@ -1,4 +1,4 @@
-//! Where the times of a log are counted from in a run.
+//! The origin of the times of a log in a run.
 
 use std::ops::RangeInclusive;
 

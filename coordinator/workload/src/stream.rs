@@ -76,7 +76,7 @@ pub struct Jobs {
     estimates: Estimates,
     /// Rule by which CPU usage is assigned; `None`: the jobs have it already.
     rule: Option<Rule>,
-    /// Where a log's times are counted from; `None`: the jobs are not from a log.
+    /// The origin of a log's times; `None`: the jobs are not from a log.
     origin: Option<Origin>,
 }
 

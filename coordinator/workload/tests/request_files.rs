@@ -23,7 +23,8 @@ fn offer() -> Arc<Offer> {
 
 fn read(text: &[u8], offer: Option<Arc<Offer>>) -> Result<Vec<(Time, Request)>, String> {
     let file = Ok(Cursor::new(text.to_vec()));
-    let csv = RequestFile::of(Path::new("some.csv"), file, offer).map_err(|e| e.to_string())?;
+    let csv =
+        RequestFile::from_file(Path::new("some.csv"), file, offer).map_err(|e| e.to_string())?;
     csv.collect::<Result<_, _>>().map_err(|e| e.to_string())
 }
 
@@ -114,7 +115,7 @@ fn a_file_begins_with_its_header_and_has_a_request() {
     }
     let nowhere = Path::new("/nonexistent/x.csv");
     let missing: io::Result<Cursor<Vec<u8>>> = Err(io::ErrorKind::NotFound.into());
-    let error = RequestFile::of(nowhere, missing, None).expect_err("no file").to_string();
+    let error = RequestFile::from_file(nowhere, missing, None).expect_err("no file").to_string();
     assert!(error.contains("/nonexistent/x.csv"), "{error}");
     let cut = [0x1f, 0x8b, 8, 0, 0];
     assert!(read(&cut, None).is_err_and(|error| error.contains("can't read some.csv")));

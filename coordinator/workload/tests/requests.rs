@@ -258,7 +258,7 @@ fn types_and_markets_come_by_their_weights_and_shares() {
     assert!(part(Market::OnDemand, "c3.xlarge") + part(Market::Spot, "m3.medium") == 0.0);
 }
 
-/// Another law of one thing leaves all others as they are.
+/// A different law of one thing leaves all others as they are.
 #[test]
 fn each_thing_has_a_chance_of_its_own() {
     let mut model = model(2_000);

@@ -118,7 +118,7 @@ fn mistakes_in_wfcommons_have_their_places() {
     assert!(cycle.contains("in a circle: 't3', then 't2', then 't3'"), "{cycle}");
     assert!(wrong(r#"{"workflow": 3}"#).contains("there is no list of tasks"));
     assert_eq!(Place::of("x").to_string(), "x");
-    assert_eq!(WorkflowFormat::of("{}"), None);
+    assert_eq!(WorkflowFormat::detect("{}"), None);
 }
 
 proptest! {

@@ -118,10 +118,10 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// What to do where a file is no text.
+/// Remedy for a file that is no text.
 const TEXT: &str = "give a text file in UTF-8";
 
-/// What to do where a file can't be read.
+/// Remedy for a file that can't be read.
 const fn remedy(kind: std::io::ErrorKind) -> &'static str {
     match kind {
         std::io::ErrorKind::NotFound => "give the path of an existing file",

@@ -18,7 +18,7 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// What to write instead of `word`, as the end of an error message.
+/// The word to write instead of `word`, as the end of an error message.
 #[must_use]
 pub fn instead(word: &str, candidates: &[&str]) -> String {
     match nearest(word, candidates.iter().copied()) {

@@ -27,7 +27,7 @@ pub struct Estimate {
 impl Estimate {
     /// The estimate from these samples; `None` if there are none.
     #[must_use]
-    pub fn of(samples: &[f64]) -> Option<Self> {
+    pub fn from_samples(samples: &[f64]) -> Option<Self> {
         Self::with_confidence(samples, CONFIDENCE)
     }
 
@@ -57,8 +57,8 @@ impl Estimate {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
     pub fn share(samples: &[f64]) -> Option<Self> {
-        let estimate =
-            Self::of(samples).filter(|_| samples.iter().all(|x| [0.0, 1.0].contains(x)))?;
+        let estimate = Self::from_samples(samples)
+            .filter(|_| samples.iter().all(|x| [0.0, 1.0].contains(x)))?;
         let (share, n) = (estimate.mean, estimate.n as f64);
         let ci95 = estimate.ci95.map(|_| {
             let square = Z975 * Z975 / n;
@@ -116,7 +116,7 @@ pub fn jackknife<const K: usize>(
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 pub fn normal(values: &[f64]) -> Option<(f64, f64)> {
-    let mean = Estimate::of(values)?.mean;
+    let mean = Estimate::from_samples(values)?.mean;
     let squares: f64 = values.iter().map(|x| (x - mean).powi(2)).sum();
     Some((mean, (squares / (values.len().max(2) - 1) as f64).sqrt()))
 }
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn a_textbook_interval() {
         // Five samples of variance 2.5: 3 ± 2.776 · sqrt(2.5 / 5).
-        let e = Estimate::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        let e = Estimate::from_samples(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
         let (low, high) = e.ci95.unwrap();
         assert!((e.mean - 3.0).abs() < 1e-12);
         assert!((low - 1.037).abs() < 1e-3 && (high - 4.963).abs() < 1e-3, "{low} {high}");
@@ -160,7 +160,7 @@ mod tests {
         let got = jackknife([&samples], |[mean]| mean);
         assert!(got.iter().zip(&samples).all(|(a, b)| (a - b).abs() < 1e-12), "{got:?}");
         let half = samples.map(|x| x / 2.0);
-        let ratio = Estimate::of(&jackknife([&half, &samples], |[a, b]| a / b)).unwrap();
+        let ratio = Estimate::from_samples(&jackknife([&half, &samples], |[a, b]| a / b)).unwrap();
         let (low, high) = ratio.ci95.unwrap();
         assert!((ratio.mean - 0.5).abs() < 1e-12 && high - low < 1e-12, "{ratio:?}");
         assert_eq!(jackknife([&[3.0], &[2.0]], |[a, b]| a / b), [1.5]);
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn one_sample_has_no_interval_and_none_no_mean() {
-        assert_eq!(Estimate::of(&[7.0]).unwrap().ci95, None);
-        assert_eq!(Estimate::of(&[]), None);
+        assert_eq!(Estimate::from_samples(&[7.0]).unwrap().ci95, None);
+        assert_eq!(Estimate::from_samples(&[]), None);
     }
 }

@@ -9,7 +9,8 @@ use crate::percentile::middle95;
 /// be a biased choice.
 pub(crate) fn of_resamples(whole: f64, samples: &[f64], asked: usize) -> Estimate {
     let none = Estimate::exact(whole, samples.len());
-    let Some(spread) = Estimate::of(samples).filter(|_| samples.len() * 20 >= asked * 19) else {
+    let Some(spread) = Estimate::from_samples(samples).filter(|_| samples.len() * 20 >= asked * 19)
+    else {
         return none;
     };
     #[expect(clippy::cast_precision_loss, reason = "a count of resamples")]

@@ -37,7 +37,7 @@ impl Series {
             return Some(of_resamples(whole, &samples, self.each.len()));
         }
         let share = Some(&samples).filter(|_| self.is_share).and_then(|all| Estimate::share(all));
-        let estimate = share.or_else(|| Estimate::of(&samples))?;
+        let estimate = share.or_else(|| Estimate::from_samples(&samples))?;
         let ci95 = estimate.ci95.filter(|_| !self.is_saturated);
         Some(Estimate { ci95, is_saturated: self.is_saturated, ..estimate })
     }
@@ -103,7 +103,7 @@ impl Series {
         let any = all.iter().any(|series| series.whole.is_some());
         let whole = |series: &&Self| {
             let samples = || series.each.iter().flatten().copied().collect::<Vec<_>>();
-            series.whole.or_else(|| Estimate::of(&samples()).map(|of| of.mean))
+            series.whole.or_else(|| Estimate::from_samples(&samples()).map(|of| of.mean))
         };
         if any { all.iter().map(whole).collect() } else { None }
     }

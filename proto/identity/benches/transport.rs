@@ -1,4 +1,4 @@
-//! What TLS costs: checkpoints of 64 and 512 MiB to a coordinator that throws them away, and small
+//! The cost of TLS: checkpoints of 64 and 512 MiB to a coordinator that throws them away, and small
 //! messages there and back, by turns in clear and encrypted, over loopback; and handshakes.
 //!
 //!     cargo bench -p dormouse-identity --bench transport [-- REPEATS]

@@ -15,7 +15,7 @@ use time::{Duration, OffsetDateTime};
 use crate::token::Fingerprint;
 use crate::{IdentityError, WorkerLife, make_folder, write_private};
 
-/// How long an authority and what it signs are good: longer than any run, and than a testbed that
+/// Time for which an authority and what it signs are good: longer than any run, and than a testbed that
 /// is set up once.
 const VALID: Duration = Duration::days(366);
 /// By how much hosts' clocks may differ.
@@ -127,7 +127,7 @@ impl Authority {
     /// The hash that tokens carry.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(&self.certificate)
+        Fingerprint::from_certificate(&self.certificate)
     }
 
     pub(crate) const fn certificate(&self) -> &CertificateDer<'static> {

@@ -1,4 +1,4 @@
-//! What can go wrong with identities.
+//! Errors of identities.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ pub enum IdentityError {
     /// The system has no random bytes.
     #[error("the system gives no random bytes")]
     Chance {
-        /// What the system said.
+        /// The system's own error.
         source: io::Error,
     },
     /// A certificate can't be made.
@@ -24,7 +24,7 @@ pub enum IdentityError {
     /// A key that somebody sent.
     #[error("the public key has {bytes} bytes, where one of Ed25519 has 32")]
     Key {
-        /// How many it has.
+        /// The number of bytes that the file has.
         bytes: usize,
     },
     /// A file can't be read or written.
@@ -32,7 +32,7 @@ pub enum IdentityError {
     File {
         /// The path that was read or written.
         path: PathBuf,
-        /// What the system said.
+        /// The system's own error.
         source: io::Error,
     },
     /// A file holds something else.
@@ -40,7 +40,7 @@ pub enum IdentityError {
     Content {
         /// The file, or the folder, that holds it.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The flaw, in words.
         why: String,
     },
 }

@@ -4,7 +4,7 @@ use rustls::pki_types::CertificateDer;
 
 use crate::token::{hex, unhex_bytes};
 
-/// How the name of a life begins: it is a URI among the certificate's alternative names.
+/// Beginning of the name of a life: it is a URI among the certificate's alternative names.
 const SCHEME: &str = "dormouse:worker/";
 
 /// One life of one worker of one run. The coordinator draws its incarnation, so that nobody can

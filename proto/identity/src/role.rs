@@ -1,9 +1,9 @@
-//! What somebody may be to a run.
+//! Roles that somebody may have in a run.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a token lets its bearer be. None includes another, but that an operator may look on, too.
+/// The role that a token gives its bearer. No role includes another, but that an operator may look on, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// A process that joins the run and runs its tasks. It may ask nothing else of the run.

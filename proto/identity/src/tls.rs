@@ -69,7 +69,8 @@ impl Pinned {
         chain: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Option<()> {
-        let authority = chain.iter().find(|it| Fingerprint::of(it) == self.authority)?;
+        let authority =
+            chain.iter().find(|it| Fingerprint::from_certificate(it) == self.authority)?;
         let anchor = webpki::anchor_from_trusted_cert(authority).ok()?;
         let certificate = webpki::EndEntityCert::try_from(end_entity).ok()?;
         let usage = webpki::KeyUsage::server_auth();

@@ -12,7 +12,7 @@ use crate::{IdentityError, Role};
 
 /// Metadata key under which a call carries a token.
 pub const TOKEN_KEY: &str = "dormouse-token";
-/// How a token begins: the version of its text.
+/// Beginning of a token: the version of its text.
 const VERSION: &str = "dm1";
 
 /// SHA-256 of an authority's certificate (DER): whoever knows it knows the run's coordinator.
@@ -22,7 +22,7 @@ pub struct Fingerprint([u8; 32]);
 impl Fingerprint {
     /// The fingerprint of this certificate (DER).
     #[must_use]
-    pub fn of(certificate: &[u8]) -> Self {
+    pub fn from_certificate(certificate: &[u8]) -> Self {
         Self(Sha256::digest(certificate).into())
     }
 }
@@ -37,7 +37,7 @@ impl fmt::Debug for Fingerprint {
 /// hexadecimal digits each; one line of a file.
 #[derive(Clone)]
 pub struct Token {
-    /// What its bearer may be.
+    /// The role of the token's bearer.
     pub role: Role,
     /// Fingerprint of the authority whose certificate the coordinator must show.
     pub authority: Fingerprint,
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_token_reads_back_and_is_not_shown() {
-        let authority = Fingerprint::of(b"certificate");
+        let authority = Fingerprint::from_certificate(b"certificate");
         let hour = Duration::from_secs(3600);
         let token = Token::generate(Role::Observer, authority, hour).unwrap();
         let line = token.line();

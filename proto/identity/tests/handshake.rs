@@ -23,7 +23,7 @@ fn credential(authority: &Authority) -> Credential {
     key.certified(certificate, authority.fingerprint())
 }
 
-/// What the dialling side says once it is sure of the other: whether it was, and what came of it.
+/// A message that the dialling side sends once it is sure of the other: whether it was, and what came of it.
 async fn meet(
     server: Arc<ServerConfig>,
     pin: Fingerprint,
@@ -82,7 +82,7 @@ async fn a_certificate_of_another_authority_opens_nothing() {
     heard.unwrap_err();
 }
 
-/// What an authority keeps is the same after it is read back, and a worker's certificate is for a
+/// The state that an authority keeps is the same after it is read back, and a worker's certificate is for a
 /// worker alone.
 #[tokio::test]
 async fn an_authority_that_is_read_back_is_the_same() {
@@ -96,7 +96,7 @@ async fn an_authority_that_is_read_back_is_the_same() {
     let file = folder.path().join("credential");
     credential(&made).save(&file).unwrap();
     let credential = Credential::load(&file, read.fingerprint()).unwrap();
-    assert!(Credential::load(&file, Fingerprint::of(b"another")).is_none());
+    assert!(Credential::load(&file, Fingerprint::from_certificate(b"another")).is_none());
     let (said, heard) =
         meet(server_config(&read).unwrap(), made.fingerprint(), Some(&credential)).await;
     said.unwrap();

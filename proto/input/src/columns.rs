@@ -74,7 +74,7 @@ impl FromIterator<(String, String)> for Chosen {
 pub struct NoColumn {
     /// The flaw, in words.
     pub what: String,
-    /// What would be right, in words.
+    /// The remedy, in words.
     pub remedy: String,
 }
 

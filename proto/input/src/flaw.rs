@@ -18,7 +18,7 @@ pub enum FileFlaw {
     Whole {
         /// The flaw, in words.
         what: String,
-        /// What would be right, in words.
+        /// The remedy, in words.
         remedy: String,
     },
 }

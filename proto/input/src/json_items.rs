@@ -6,10 +6,10 @@ use crate::{FileFlaw, FlawedRow, Source};
 
 /// Most bytes of one item.
 const LARGEST_ITEM: usize = 16 << 20;
-/// How a document that is broken can be mended.
+/// Remedy for a document that is broken.
 const MEND: &str = "mend the file, or fetch it again";
 
-/// Where the items of a document are.
+/// The place of the items in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemsAt {
     /// The document is a list of them, or an object that has the list under this key.
@@ -30,7 +30,7 @@ pub struct JsonItem<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What the next item is in.
+/// The list or object that the next item is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Within {
     /// No document has begun.
@@ -67,7 +67,7 @@ impl std::fmt::Debug for JsonItems {
 impl JsonItems {
     /// The items of a file that may be packed.
     #[must_use]
-    pub fn of(source: Source, at: ItemsAt) -> Self {
+    pub fn new(source: Source, at: ItemsAt) -> Self {
         Self {
             input: source.into_input(),
             at,
@@ -341,7 +341,7 @@ mod tests {
 
     fn items(text: &str, at: ItemsAt) -> Result<Vec<(u64, String, String)>, String> {
         let source = Source::of(Cursor::new(text.as_bytes().to_vec())).unwrap();
-        let (mut items, mut all) = (JsonItems::of(source, at), Vec::new());
+        let (mut items, mut all) = (JsonItems::new(source, at), Vec::new());
         while let Some(item) = items.next_item().map_err(|error| error.to_string())? {
             let bytes = String::from_utf8(item.bytes.to_vec()).unwrap();
             all.push((item.line, item.key.to_owned(), bytes));

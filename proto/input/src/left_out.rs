@@ -1,4 +1,4 @@
-//! What was left out of a file, by reason.
+//! Entries that were left out of a file, by reason.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct LeftOut(BTreeMap<String, Count>);
 
-/// How often there was a reason.
+/// The number of times that there was a reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Count {

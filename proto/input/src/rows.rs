@@ -7,7 +7,7 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use crate::text::{LONGEST_LINE, Line, Text};
 use crate::{Packing, Source};
 
-/// What stands between the cells of a row.
+/// The separator of the cells of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Separator {
     /// Cells have a comma between them.
@@ -68,7 +68,7 @@ pub struct FlawedRow {
     pub row: String,
     /// The flaw, in words.
     pub what: String,
-    /// What would be right, in words.
+    /// The remedy, in words.
     pub remedy: String,
 }
 
@@ -138,7 +138,7 @@ impl Rows {
         self.packing
     }
 
-    /// What stands between the cells of a row.
+    /// The separator of the cells of a row.
     #[must_use]
     pub const fn separator(&self) -> Separator {
         self.separator

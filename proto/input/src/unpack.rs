@@ -18,7 +18,7 @@ const XZ_MEMORY_KIB: u32 = 132 << 10;
 /// Most memory that unpacking a zstd file may need: what `zstd --long` asks for.
 const ZSTD_WINDOW: u64 = 1 << 27;
 
-/// How a file is packed.
+/// The packing of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
     /// Not at all.
@@ -156,7 +156,7 @@ impl Source {
         Ok(text)
     }
 
-    /// What reads the file's content.
+    /// A reader of the file's content.
     #[must_use]
     pub fn into_input(self) -> Box<dyn BufRead + Send> {
         self.input
@@ -184,7 +184,7 @@ fn invalid(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// What a packed file holds, whose errors say that the file is broken.
+/// The content of a packed file, whose errors say that the file is broken.
 struct Unpacking<R> {
     packing: Packing,
     from: R,

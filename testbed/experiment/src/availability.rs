@@ -1,4 +1,4 @@
-//! How many spot VMs can be had, of `[cloud.availability]`.
+//! The number of spot VMs that can be had, of `[cloud.availability]`.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ pub(super) fn check(
     by_type
 }
 
-/// When the prices of a run begin.
+/// The time at which the prices of a run begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PricesBegin {
     /// Prices have no dates, or there are none.

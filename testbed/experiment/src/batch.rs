@@ -18,7 +18,7 @@ pub struct Batch {
     pub workload: BatchWorkload,
     /// The scheduler and its parameters.
     pub scheduler: BatchSchedulerConfig,
-    /// When its jobs are checkpointed; `None`: never.
+    /// The time at which its jobs are checkpointed; `None`: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointConfig>,
     /// How the two VMs of a processor share it, in virtual time.

@@ -1,4 +1,4 @@
-//! When tasks and jobs are checkpointed, of `[checkpoint]`.
+//! The times at which tasks and jobs are checkpointed, of `[checkpoint]`.
 
 use dormouse_cloud::{InterruptionModel, Lifetimes, Market};
 use dormouse_documents::{Mistakes, Node, missing};
@@ -18,7 +18,7 @@ const OVERHEAD: Ppm = Ppm::new(100_000);
 const LOOK: Span = Span::from_secs(60);
 const EVERY: Span = Span::from_secs(600);
 const HOUR: Span = Span::from_secs(3_600);
-/// How long before the price passes the bid OPT has its checkpoint.
+/// The time before the price passes the bid at which OPT has its checkpoint.
 const AHEAD: Span = Span::from_micros(1);
 /// What the dynamic program counts times in at most, where a bag's checkpoints take no less.
 const STEP: Span = Span::from_secs(60);
@@ -29,11 +29,11 @@ const MOST_STEPS_OF_A_TASK: u64 = 2_000;
 /// What checkpoints are taken amid.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Amid<'a> {
-    /// When spot VMs are taken away; `None`: what is said of that is wrong.
+    /// The ways in which spot VMs are taken away; `None`: what is said of that is wrong.
     pub(crate) interruptions: Option<&'a [InterruptionModel]>,
-    /// How long before its end a VM is told.
+    /// The time before its end at which a VM is told.
     pub(crate) notice: Span,
-    /// How long it takes to go on elsewhere.
+    /// The time that it takes to go on elsewhere.
     pub(crate) restart: Span,
     /// What is checkpointed, as far as it is known.
     pub(crate) bag: Option<&'a Bag>,

@@ -26,7 +26,7 @@ pub(crate) fn file(node: &Node, key: &str, name: &str, found: &mut Mistakes) -> 
     obtained
 }
 
-/// Where `scripts/get-data` puts them: `$DORMOUSE_HOME/data`, or `.dormouse/data` in a directory above the
+/// The place where `scripts/get-data` puts them: `$DORMOUSE_HOME/data`, or `.dormouse/data` in a directory above the
 /// current one or this program.
 fn folders() -> impl Iterator<Item = PathBuf> {
     let home = env::var_os("DORMOUSE_HOME").filter(|home| !home.is_empty());

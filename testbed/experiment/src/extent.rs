@@ -68,7 +68,7 @@ pub(super) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) 
     found.add(root.place_of("workload"), what, remedy);
 }
 
-/// How often a task is checkpointed if nothing ever happens to it.
+/// The number of times that a task is checkpointed if nothing ever happens to it.
 fn checkpoints(config: &CheckpointConfig, task: &Task) -> u64 {
     let runtime = shortest_runtime(task);
     let cost = config.cost(task.memory);
@@ -90,7 +90,7 @@ fn shortest_runtime(task: &Task) -> Span {
     task.runtime.values().copied().min().unwrap_or_default()
 }
 
-/// How many periods fit into a time; none where there is no period.
+/// The number of periods that fit into a time; none where there is no period.
 const fn times(time: Span, period: Span) -> u64 {
     match period.as_micros() {
         0 => 0,

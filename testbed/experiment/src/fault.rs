@@ -9,17 +9,17 @@ use super::Live;
 use super::sections::{FaultName, FaultSection};
 use super::zones;
 
-/// So many faults can be told apart in a table and a chart.
-const MOST: usize = 10_000;
+/// Most faults that can be told apart in a table and a chart.
+const MAX_FAULTS: usize = 10_000;
 
 /// The faults of an experiment, in order of time.
 pub(crate) fn faults(root: &Node, live: &Live, types: &Types, found: &mut Mistakes) -> Vec<Fault> {
     let Some(Node { value: Value::List(list), place }) = root.get("fault") else {
         return Vec::new();
     };
-    if list.len() > MOST {
+    if list.len() > MAX_FAULTS {
         let what = format!("{} faults are too many", list.len());
-        found.add(place, what, format!("give {MOST} at most"));
+        found.add(place, what, format!("give {MAX_FAULTS} at most"));
     }
     let check = |node: &Node| {
         let section: FaultSection = read(node, found)?;

@@ -30,7 +30,7 @@ use super::{
     wrong_kind,
 };
 
-/// Where the parts of an experiment are to be read from.
+/// The places that the parts of an experiment are to be read from.
 #[derive(Clone, Debug, Default)]
 pub struct Source<'a> {
     /// A file or the name of a built-in experiment; `None`: given by `overrides` alone.
@@ -43,7 +43,7 @@ pub struct Source<'a> {
     pub replaces_workload: bool,
     /// A program of the user's own that is said beside the experiment.
     pub own: OwnSaid,
-    /// It is to be measured: nobody knows yet how long tasks take whose runtime is `measured`.
+    /// The experiment is to be measured: nobody knows yet how long tasks take whose runtime is `measured`.
     pub is_unmeasured: bool,
 }
 
@@ -56,7 +56,7 @@ pub struct Loaded {
     pub speedup: SpeedupSaid,
     /// What is odd about the files that it names and was set right.
     pub notes: Vec<String>,
-    /// Where the contents of the files are that its tasks begin with.
+    /// The contents of the files that its tasks begin with.
     pub sources: Sources,
     /// Whether `live.share` is what run times were measured at, and nobody said another.
     pub has_measured_share: bool,
@@ -391,7 +391,7 @@ fn default_bids(
     }
 }
 
-/// When spot VMs are taken away and given back.
+/// The time at which spot VMs are taken away and given back.
 fn interruptions(
     node: &Node,
     (deadline, most_vms, begins): (Span, u32, Option<i64>),

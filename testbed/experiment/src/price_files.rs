@@ -27,7 +27,7 @@ pub struct PriceFile {
 }
 
 impl Experiment {
-    /// When the last price of a file was written down, in the time of the run: that one holds for ever.
+    /// The time at which the last price of a file was written down, in the time of the run: that one holds for ever.
     #[must_use]
     pub fn prices_end(&self, file: &PriceFile) -> Time {
         let drawn = self.drawn_prices.recorded.get(&file.kind);

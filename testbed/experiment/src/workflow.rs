@@ -79,7 +79,7 @@ pub(crate) fn tasks(
 pub(crate) struct Entry<'a> {
     /// What is written of them.
     pub(crate) of: &'a TaskSection,
-    /// Where that stands.
+    /// The place where that stands.
     pub(crate) node: &'a Node,
     /// The places of its tasks in the bag.
     pub(crate) tasks: Range<usize>,
@@ -130,7 +130,7 @@ pub(crate) fn follow(entries: &[Entry<'_>], tasks: &mut [Task], found: &mut Mist
     }
 }
 
-/// Where it is said that tasks of a section, which stands at `node`, follow others.
+/// The place where it is said that tasks of a section, which stands at `node`, follow others.
 pub(crate) fn place(section: &BagSection, node: &Node) -> Option<Place> {
     let of_tasks = section.task.iter().position(|task| !task.after.is_empty());
     let of_tasks = of_tasks.map(|n| node.innermost(&format!("task.{n}.after")).place.clone());

@@ -123,7 +123,7 @@ pub(crate) fn check(
     Some(WrittenBag { bag: Bag { tasks: tasks.into(), deadline }, own, sources })
 }
 
-/// Where it is said that tasks of `section`, which stands at `node`, come later than others.
+/// The place where it is said that tasks of `section`, which stands at `node`, come later than others.
 pub(crate) fn later(section: &BagSection, node: &Node) -> Option<Place> {
     let n = section.task.iter().position(|task| task.submitted > Span::ZERO)?;
     Some(node.innermost(&format!("task.{n}.submitted")).place.clone())
@@ -290,7 +290,7 @@ fn without_a_command(task: &TaskSection, node: &Node, found: &mut Mistakes) {
     }
 }
 
-/// How long the tasks of a section take that say it themselves.
+/// The time that the tasks of a section take that say it themselves.
 fn runtime(
     task: &TaskSection,
     node: &Node,

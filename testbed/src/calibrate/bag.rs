@@ -116,7 +116,7 @@ impl CellPlan {
         Ok(of_text("calibration", &self.text(seed))?)
     }
 
-    /// It as a file.
+    /// The experiment as the text of a file.
     fn text(&self, seed: u64) -> String {
         let Self { speedup, load, vcpus, each } = *self;
         let share = share_at(load).as_f64();

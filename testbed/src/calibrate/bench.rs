@@ -29,11 +29,11 @@ const PREFIX: &str = ".calibration-";
 #[derive(Debug)]
 pub(crate) struct Bench {
     folder: Roots,
-    /// How often each cell is run, each time under another seed.
+    /// The number of times that each cell is run, each time under another seed.
     repeat: u32,
 }
 
-/// What came of measuring a cell.
+/// The outcome of measuring a cell.
 #[derive(Debug)]
 pub(crate) enum Measured {
     /// The measured cell, or why it was refused.
@@ -133,7 +133,7 @@ impl Bench {
     }
 }
 
-/// What came of one live run.
+/// The outcome of one live run.
 struct Outcome {
     record: Record,
     fidelity: Fidelity,

@@ -6,7 +6,7 @@ use dormouse_host::calibration::CalibrationError;
 use crate::live::LiveError;
 use dormouse_experiment::InputError;
 
-/// What can go wrong with a calibration.
+/// Errors of a calibration.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
     /// A load leaves too few vCPUs to measure anything.
@@ -16,7 +16,7 @@ pub enum CalibrateError {
     Load {
         /// The load that was asked for with `--loads`.
         load: f64,
-        /// How many vCPUs the host holds at it.
+        /// The number of vCPUs that the host holds at it.
         held: u32,
         /// The least that can be measured.
         least: f64,

@@ -14,14 +14,14 @@ const SAID: usize = 3;
 /// A value is said whole up to this length.
 const LONGEST: usize = 60;
 
-/// What became of a run so far.
+/// The fate of a run so far.
 #[derive(Debug)]
 pub(super) enum Begun {
     /// Nothing: it is yet to begin.
     Not,
-    /// It did not come to its end, and goes on under this header.
+    /// The run did not come to its end, and goes on under this header.
     GoesOn(Box<Header>),
-    /// It came to its end, as these words say.
+    /// The run came to its end, as these words say.
     Over(String),
 }
 

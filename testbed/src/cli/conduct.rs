@@ -21,7 +21,7 @@ use dormouse_report::jobs::JobsError;
 use dormouse_report::output::{Header, Staging, is_unfinished, read_header};
 use dormouse_report::run_view::Results;
 
-/// Where to listen for workers of this host.
+/// The address to listen at for workers of this host.
 pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// What is known of a live run before it begins.
@@ -32,13 +32,13 @@ pub(super) struct Rehearsed {
     pub(super) submissions: Vec<Submission>,
     /// The VMs that are requested, in order of time.
     pub(super) requests: Vec<(Time, Request)>,
-    /// Where the contents are that its tasks begin with, of a run that is yet to begin.
+    /// The contents that its tasks begin with, of a run that is yet to begin.
     pub(super) sources: Sources,
 }
 
 impl Rehearsed {
     /// Rehearses a live run of an experiment.
-    pub(super) fn of(experiment: &Experiment) -> Result<Self, Failure> {
+    pub(super) fn rehearse(experiment: &Experiment) -> Result<Self, Failure> {
         let mut jobs = experiment.submissions().map_err(JobsError::from)?;
         let submissions = jobs.iter_mut().flatten().collect::<Result<Vec<_>, _>>();
         let submissions = submissions.map_err(JobsError::from)?;
@@ -190,7 +190,7 @@ pub(super) fn go_on_live(
     say: Say,
 ) -> Result<(), Failure> {
     header.check_inputs()?;
-    let rehearsed = Rehearsed::of(&header.experiment)?;
+    let rehearsed = Rehearsed::rehearse(&header.experiment)?;
     conduct_live(header, rehearsed, None, (listen, page), Staging::go_on(dir)?, say)
 }
 
@@ -254,7 +254,7 @@ mod tests {
         std::fs::write(&file, text).unwrap();
         let source = Source { experiment: file.to_str(), ..Source::default() };
         let Loaded { experiment, .. } = open(&source).unwrap();
-        let rehearsed = Rehearsed::of(&experiment).unwrap();
+        let rehearsed = Rehearsed::rehearse(&experiment).unwrap();
         let submitted: Vec<_> = rehearsed.submissions.iter().map(|job| job.submitted).collect();
         assert_eq!(submitted, [Time::ZERO, Time::from_secs(10)]);
         assert_eq!(rehearsed.rehearsal.takes, Span::from_secs(200));

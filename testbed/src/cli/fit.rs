@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use dormouse_documents::instead;
 use dormouse_fit::{
-    Asked, By, EndIs, Estimated, Family, Fit, Group, LifeQuery, Of, Record, Unit, Wanted, appended,
-    fragment, read_lifetimes,
+    By, EndIs, Estimated, Family, Fit, Group, GroupOptions, LifeQuery, Of, Record, Unit, Wanted,
+    appended, fragment, read_lifetimes,
 };
 use dormouse_input::Chosen;
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
@@ -74,7 +74,7 @@ pub(crate) struct FitArgs {
 pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
     let query = args.query();
     let record = read_file(&args.file, |source| read_lifetimes(source, &query))?;
-    let asked = Asked { by: args.by, resamples: args.bootstrap, seed: args.seed };
+    let asked = GroupOptions { by: args.by, resamples: args.bootstrap, seed: args.seed };
     let groups = dormouse_fit::groups(&record, &asked);
     let of = if args.kaplan_meier { Of::KaplanMeier } else { Of::Preempted };
     let group = args.group.as_deref().map(|name| named(name, args.by, &groups)).transpose()?;

@@ -2,7 +2,7 @@
 
 use clap::{Command, CommandFactory as _};
 
-use super::args::Cli;
+use super::command::Cli;
 use super::examples::with_examples;
 
 /// The command and all its subcommands, as they are parsed, completed and printed in the manual.

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
 
-use super::args::{Cli, Command};
+use super::command::{Cli, Command};
 use super::grammar::grammar;
 use super::{
     advise, calibrate, compare, completion, conduct, doctor, export, fit, identity, inspect, list,

@@ -139,7 +139,7 @@ fn one(
     let folder = tempfile::tempdir().map_err(|error| broken(error.to_string()))?;
     let out = folder.path().join("run");
     let header = Header::new(Mode::Live, command_line(["dormouse", "measure"]), alone.clone());
-    let Rehearsed { rehearsal, submissions, requests, .. } = Rehearsed::of(alone)?;
+    let Rehearsed { rehearsal, submissions, requests, .. } = Rehearsed::rehearse(alone)?;
     let staging = Staging::begin_in_place(&out, Replaces::Anything)?;
     let conduct = Conduct {
         header: &header,

@@ -4,6 +4,7 @@ mod advise;
 mod args;
 mod begun;
 mod calibrate;
+mod command;
 mod compare;
 mod completion;
 mod conduct;

@@ -10,7 +10,7 @@ use dormouse_units::Span;
 
 use super::failure::Failure;
 use super::many::{Common, Shards};
-use super::reproduce::seeds;
+use super::reproduction::seeds;
 use super::when::When;
 
 #[derive(Debug, Args)]

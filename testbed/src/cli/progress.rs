@@ -17,7 +17,7 @@ const QUIET_FOR: Duration = Duration::from_secs(10);
 pub(crate) struct Progress {
     /// Hidden where there is no terminal, or where nothing is to be said.
     bar: ProgressBar,
-    /// When a line was last written; `None`: none is to be.
+    /// The time at which a line was last written; `None`: none is to be.
     said: Option<Instant>,
     began: Instant,
     what: String,

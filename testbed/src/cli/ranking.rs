@@ -122,7 +122,7 @@ fn virtually(experiment: &Experiment, folder: &Path) -> Result<Figures, Failure>
 fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, Failure> {
     let began = Instant::now();
     let header = header(experiment, Mode::Live);
-    let Rehearsed { rehearsal, submissions, requests, sources } = Rehearsed::of(experiment)?;
+    let Rehearsed { rehearsal, submissions, requests, sources } = Rehearsed::rehearse(experiment)?;
     let staging = Staging::begin(folder, Replaces::Anything)?;
     let mut progress = Progress::new(quiet, submissions.len(), "jobs");
     let conduct = conduct(

@@ -8,7 +8,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::price_args::{AccArgs, PricesArgs};
-use super::reproduction::run;
+use super::reproduction::{run, seeds};
 use super::{ranking, terminal, two_tier};
 use dormouse_experiment::option;
 use dormouse_experiment::{Override, read_sharing};
@@ -438,11 +438,6 @@ fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
     run(&spec, Request::new(1), (&args.shards, &args.common))
 }
 
-/// Number of seeds: those given, or the default in the paper's data file.
-pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
-    given.map_or_else(|| Ok(named(what)?.0.seeds), Ok)
-}
-
 /// The stored plans beside ours.
 fn plans(args: &PlansArgs) -> Result<(), Failure> {
     let plans = stored_plans(&args.data, &args.set)?;
@@ -477,7 +472,7 @@ mod tests {
 
     use clap::{CommandFactory as _, Parser as _};
 
-    use super::super::args::Cli;
+    use super::super::command::Cli;
     use super::name_first;
 
     #[test]

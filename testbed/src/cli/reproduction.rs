@@ -6,8 +6,13 @@ use std::path::{Path, PathBuf};
 use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::{engine, next_steps, terminal};
-use dormouse_reproduce::papers::{Finished, Request, table};
+use dormouse_reproduce::papers::{Finished, Request, named, table};
 use dormouse_reproduce::sweep::{Reproduction, Spec};
+
+/// Number of seeds: those given, or the default in the paper's data file.
+pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
+    given.map_or_else(|| Ok(named(what)?.0.seeds), Ok)
+}
 
 /// Makes what is asked for, and says what came out.
 pub(super) fn run(

@@ -32,8 +32,13 @@ use dormouse_report::run_view::Results;
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let verb = if args.is_live { "run --live" } else { "run" };
     let page = args.page.page();
-    let asked =
-        Asked { args: &args.what, live: &args.live, page, verb, own: Some((&args.on, &args.own)) };
+    let asked = RunRequest {
+        args: &args.what,
+        live: &args.live,
+        page,
+        verb,
+        own: Some((&args.on, &args.own)),
+    };
     let loaded = opened(&asked)?;
     match args.is_live {
         true => {
@@ -51,7 +56,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
 /// `dormouse coordinator`: a live run whose workers are elsewhere.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let page = args.page.page();
-    let asked = Asked { args: &args.what, live: &args.live, page, verb: "coordinator", own: None };
+    let asked =
+        RunRequest { args: &args.what, live: &args.live, page, verb: "coordinator", own: None };
     let loaded = opened(&asked)?;
     loaded.scheduler()?;
     let sources = loaded.sources;
@@ -72,8 +78,8 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     live(&asked, (&header, sources), Some(args.listen))
 }
 
-/// What was asked for, by whichever command.
-struct Asked<'a> {
+/// A run as it is asked for, by whichever command.
+struct RunRequest<'a> {
     args: &'a WhatArgs,
     live: &'a LiveArgs,
     /// The page that is served of it.
@@ -84,7 +90,7 @@ struct Asked<'a> {
     own: Option<(&'a Option<String>, &'a OwnArgs)>,
 }
 
-impl Asked<'_> {
+impl RunRequest<'_> {
     /// The options that set a key each: the option, the key, whether its value is a text, and that.
     fn settings(&self) -> impl Iterator<Item = (&'static str, &'static str, bool, String)> {
         let (args, workers) = (self.args, &self.live.workers);
@@ -101,7 +107,7 @@ impl Asked<'_> {
     }
 }
 
-fn virtually(asked: &Asked<'_>, loaded: Loaded) -> Result<(), Failure> {
+fn virtually(asked: &RunRequest<'_>, loaded: Loaded) -> Result<(), Failure> {
     let (args, began) = (asked.args, Instant::now());
     if let Some(why) = loaded.experiment.unknown_runtime() {
         return Err(Failure::BadInput(format!("{}: {why}", loaded.experiment.name)));
@@ -174,7 +180,11 @@ fn resumable<'a>(
 }
 
 /// A live run on workers of this host, at a speed-up that it can do.
-fn here(asked: &Asked<'_>, mut loaded: Loaded, calibration: Option<&Path>) -> Result<(), Failure> {
+fn here(
+    asked: &RunRequest<'_>,
+    mut loaded: Loaded,
+    calibration: Option<&Path>,
+) -> Result<(), Failure> {
     // What is wrong with it is said with its place before anything is made.
     loaded.scheduler()?;
     // Parallel jobs alone run at the speed-up of their experiment, and so do programs of the user's own: at another
@@ -194,12 +204,12 @@ fn here(asked: &Asked<'_>, mut loaded: Loaded, calibration: Option<&Path>) -> Re
 
 /// A live run, with workers of its own, or listening for some from elsewhere.
 fn live(
-    asked: &Asked<'_>,
+    asked: &RunRequest<'_>,
     (header, sources): (&Header, Sources),
     listen: Option<SocketAddr>,
 ) -> Result<(), Failure> {
     let (args, experiment) = (asked.args, &header.experiment);
-    let rehearsed = Rehearsed { sources, ..Rehearsed::of(experiment)? };
+    let rehearsed = Rehearsed { sources, ..Rehearsed::rehearse(experiment)? };
     let (how, emulated) = (rehearsed.rehearsal.how, rehearsed.rehearsal.takes);
     let what = if experiment.scheduler.is_some() { "tasks" } else { "jobs" };
     let takes = (how, emulated, experiment.live.speedup);
@@ -233,7 +243,7 @@ pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(
 }
 
 /// The experiment that was asked for, with everything set that was asked for.
-fn opened(asked: &Asked<'_>) -> Result<Loaded, Failure> {
+fn opened(asked: &RunRequest<'_>) -> Result<Loaded, Failure> {
     let loaded = opened_with(asked, None)?;
     if !asked.args.say.quiet {
         loaded.notes.iter().for_each(|note| said::note(note));
@@ -241,7 +251,7 @@ fn opened(asked: &Asked<'_>) -> Result<Loaded, Failure> {
     Ok(loaded)
 }
 
-fn opened_with(asked: &Asked<'_>, share: Option<Override>) -> Result<Loaded, Failure> {
+fn opened_with(asked: &RunRequest<'_>, share: Option<Override>) -> Result<Loaded, Failure> {
     let args = asked.args;
     experiment_keys::check(&args.set)?;
     let value = |option, path: &str, value| Override { option, path: path.to_owned(), value };
@@ -275,7 +285,7 @@ fn opened_with(asked: &Asked<'_>, share: Option<Override>) -> Result<Loaded, Fai
 }
 
 /// The command that makes the same run again, wherever its results go.
-fn command(asked: &Asked<'_>) -> String {
+fn command(asked: &RunRequest<'_>) -> String {
     let args = asked.args;
     let words = ["dormouse"].into_iter().chain(asked.verb.split(' '));
     let mut words: Vec<_> = words.map(str::to_owned).chain(args.experiment.clone()).collect();
@@ -292,8 +302,8 @@ fn command(asked: &Asked<'_>) -> String {
     command_line(&words)
 }
 
-/// Where the results of a run go.
-fn folder(asked: &Asked<'_>, header: &Header) -> PathBuf {
+/// The folder into which the results of a run go.
+fn folder(asked: &RunRequest<'_>, header: &Header) -> PathBuf {
     let args = asked.args;
     let experiment = &header.experiment;
     let (name, scheduler) = (&experiment.name, experiment.scheduler_name());
@@ -305,7 +315,7 @@ fn folder(asked: &Asked<'_>, header: &Header) -> PathBuf {
 }
 
 /// What was set, as the end of a folder's name: two runs that differ in it have folders of their own.
-fn settings_in_a_name(asked: &Asked<'_>) -> String {
+fn settings_in_a_name(asked: &RunRequest<'_>) -> String {
     let args = asked.args;
     const LONGEST: usize = 80;
     let files = [&args.job, &args.env, &args.plan].into_iter().flatten();

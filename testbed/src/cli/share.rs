@@ -8,7 +8,8 @@ use dormouse_worker::agent::available_millicores;
 use super::failure::Failure;
 use crate::live;
 
-/// How often another share is tried: with each the run times are others, and with them what is there at once.
+/// The number of times that another share is tried: with each the run times are others, and with
+/// them what is there at once.
 const TRIES: usize = 8;
 
 /// The experiment at a share that this host holds, where nobody but a measurement said one; `opened` opens

@@ -62,7 +62,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::cli::args::Cli;
+    use crate::cli::command::Cli;
 
     #[test]
     fn a_first_user_and_one_with_runs_are_told_different_things() {

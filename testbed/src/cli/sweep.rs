@@ -44,7 +44,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     experiment_keys::check(&args.set)?;
     // Nothing is made before the experiment is known to be right.
     let shared = Shared::default();
-    let sweep = Sweep::of(&args.experiment, &args.set, args.seeds, &shared)?;
+    let sweep = Sweep::new(&args.experiment, &args.set, args.seeds, &shared)?;
     let seeds = args.seeds.unwrap_or(10);
     let spec = Spec::Sweep { experiment: args.experiment.clone(), set: args.set.clone(), seeds };
     let name = format!("sweep-{}", args.experiment.replace(['/', '\\'], "-"));
@@ -69,7 +69,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
             compare::run(&comparison, (*seeds, None), &shared, &mut folder, common)
         }
         Spec::Sweep { experiment, set, seeds } => {
-            let sweep = Sweep::of(experiment, set, None, &shared)?;
+            let sweep = Sweep::new(experiment, set, None, &shared)?;
             let mut folder = Folder::merge(&out, parts, args.force)?;
             run(&sweep, (*seeds, None), &shared, &mut folder, common)
         }

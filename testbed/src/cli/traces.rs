@@ -16,13 +16,13 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// Variables of the environment that name a collector, as the OpenTelemetry specification has them.
 const ENDPOINTS: [&str; 2] = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
-/// How long the last spans may take to be sent.
+/// The time that the last spans may take to be sent.
 const LAST: Duration = Duration::from_secs(5);
 
 /// What sends spans until the process ends.
 struct Exporting {
     provider: SdkTracerProvider,
-    /// Where its connection lives.
+    /// The runtime in which its connection lives.
     _runtime: Runtime,
 }
 

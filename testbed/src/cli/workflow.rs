@@ -21,7 +21,7 @@ const NAMED: usize = 12;
 pub(super) fn format_of(path: &Path) -> Option<WorkflowFormat> {
     let mut beginning = Vec::new();
     File::open(path).ok()?.take(BEGINNING).read_to_end(&mut beginning).ok()?;
-    WorkflowFormat::of(&String::from_utf8_lossy(&beginning))
+    WorkflowFormat::detect(&String::from_utf8_lossy(&beginning))
 }
 
 /// Prints the figures of the workflow in a file.

@@ -39,7 +39,7 @@ pub struct Conduct<'a> {
     pub submissions: Vec<Submission>,
     /// The VMs that are requested, in order of time.
     pub requests: Vec<(Time, Request)>,
-    /// Where to listen.
+    /// The address to listen at.
     pub listen: SocketAddr,
     /// Workers to start on this host; the others dial from elsewhere.
     pub local_workers: u32,
@@ -72,7 +72,7 @@ pub enum LiveError {
     /// The log of the run can't be read back.
     #[error(transparent)]
     Log(#[from] dormouse_report::output::OutputError),
-    /// What became of the jobs can't be written.
+    /// The fate of the jobs can't be written.
     #[error(transparent)]
     Jobs(Box<JobsError>),
     /// A scheduler that is a program can't be started.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use dormouse_experiment::command_line;
 
-/// Where a coordinator can be reached from other hosts.
+/// The address at which a coordinator can be reached from other hosts.
 pub(super) struct Reached {
     /// The name of this host, if it has one.
     name: Option<String>,
@@ -39,7 +39,7 @@ pub(super) struct Shown<'a> {
 
 impl<'a> Shown<'a> {
     /// The token in this file.
-    pub(super) fn of(file: &'a Path) -> Self {
+    pub(super) fn new(file: &'a Path) -> Self {
         let read = || std::fs::read_to_string(file).ok();
         let token = std::io::stderr().is_terminal().then(read).flatten();
         Self { file, token: token.map(|token| token.trim().to_owned()) }

@@ -18,7 +18,7 @@ pub struct Rehearsal {
     /// the account's limits give would be several times that, and would make every vCPU that much
     /// slower.)
     pub demand: Demand,
-    /// How long it takes.
+    /// The time that it takes.
     pub takes: Span,
     /// How exactly that is known.
     pub how: &'static str,

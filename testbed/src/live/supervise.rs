@@ -12,7 +12,7 @@ use super::invitation::{Reached, Shown, invitation};
 use super::{LiveError, Page};
 use crate::said;
 
-/// How often the run is looked at from outside: progress, workers that have ended.
+/// Time between two looks at the run from outside: progress, workers that have ended.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Conducts a run to its end with this many workers on this host; the others dial from elsewhere.
@@ -57,7 +57,7 @@ async fn supervised(
     let running = bound.conduct();
     let mut workers = match local_workers {
         0 => {
-            said::line(&invitation(address, awaited, &Shown::of(&secret), &Reached::here()));
+            said::line(&invitation(address, awaited, &Shown::new(&secret), &Reached::here()));
             None
         }
         n => Some(LocalWorkers::start(n, address, &secret, &out).map_err(LiveError::Start)?),

@@ -9,7 +9,7 @@ use dormouse_units::{Speedup, Time};
 /// Why nothing is known of a program.
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
-    /// It never came to an end.
+    /// The task never came to an end.
     #[error("it did not come to an end: {0}")]
     NoEnd(String),
 }

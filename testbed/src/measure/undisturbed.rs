@@ -11,7 +11,7 @@ use dormouse_tasks::own::Saves;
 use dormouse_units::{Span, TaskId, TypeName};
 use serde_json::json;
 
-/// When the first checkpoint is tried, real time: programs have set themselves up by then.
+/// The time at which the first checkpoint is tried, real time: programs have set themselves up by then.
 const TRIED_AFTER: std::time::Duration = std::time::Duration::from_secs(2);
 /// By when it has to be done, as long as a run may be.
 const DEADLINE: Span = Span::from_secs(7 * 86_400);

@@ -1,4 +1,4 @@
-//! How results are shown: typed tables as terminal text, CSV, HTML and JSON; one page layout; and
+//! Presentation of results: typed tables as terminal text, CSV, HTML and JSON; one page layout; and
 //! deterministic SVG figures. Nothing here reads, writes or knows what a run is.
 
 pub mod number;

@@ -1,4 +1,4 @@
-//! What metrics cost: an event taken in, and a scrape of a long run with many VMs.
+//! The cost of metrics: an event taken in, and a scrape of a long run with many VMs.
 //!
 //! `cargo bench -p dormouse-watch --bench metrics`
 

@@ -1,4 +1,4 @@
-//! What a page says of a run that does not change while it goes.
+//! The part of a page that does not change while its run goes.
 
 use dormouse_analysis::Mode;
 use dormouse_experiment::Experiment;
@@ -7,7 +7,7 @@ use dormouse_units::Price;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What `/api/run` says of a run of this name.
+/// The answer of `/api/run` for a run of this name.
 pub(crate) fn of(header: &Header, run: &str) -> Value {
     let experiment = &header.experiment;
     let setup = experiment.whole_setup();
@@ -52,7 +52,7 @@ pub(crate) fn of(header: &Header, run: &str) -> Value {
     })
 }
 
-/// What the scheduler plans at the beginning, if it plans; made again, as the log has none.
+/// The plan that the scheduler makes at the beginning, if it plans; made again, as the log has none.
 fn planned(experiment: &Experiment) -> Value {
     let plan = experiment.plan().ok().flatten();
     plan.map_or(

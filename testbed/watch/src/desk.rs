@@ -1,4 +1,4 @@
-//! What people who look on do to a run: taken to its coordinator.
+//! Acts of people who look on, on a run: taken to its coordinator.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::source::token_in;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interruption {
-    /// What the provider is to do.
+    /// The act that the provider is asked for.
     pub action: WantedAction,
     /// To which spot VMs.
     pub target: WantedTarget,
@@ -23,7 +23,7 @@ pub struct Interruption {
     pub why: String,
 }
 
-/// What the provider can be asked to do.
+/// The acts that the provider can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WantedAction {

@@ -20,9 +20,9 @@ use crate::picture::Picture;
 /// Whether a run has a coordinator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It serves the run.
+    /// A coordinator serves the run.
     Serving,
-    /// None serves it, though it is not over, or there is none in virtual time.
+    /// No coordinator serves the run, though it is not over, or there is none in virtual time.
     #[default]
     Away,
     /// The run is over.
@@ -41,23 +41,23 @@ pub struct Followed {
 #[derive(Debug, Default)]
 struct State {
     header: Option<Header>,
-    /// What `/api/run` says, but for what changes.
+    /// The answer of `/api/run`, but for what changes.
     about: Value,
     run: String,
     picture: Option<Picture>,
     metrics: Option<RunMetrics>,
     /// The log's file, as the system numbers it.
     inode: Option<u64>,
-    /// Where each event begins in the log; none of events that are not there.
+    /// The offset at which each event begins in the log; none of events that are not there.
     lines: Vec<u64>,
-    /// Where the next one begins.
+    /// The offset at which the next event begins.
     read: u64,
     events: u64,
     standing: Standing,
-    /// What the coordinator's clock showed, and when that was.
+    /// The time that the coordinator's clock showed, and the instant at which it did.
     clock: Option<(Time, Instant)>,
     trouble: Option<String>,
-    /// What the run waits for before it goes on.
+    /// The condition that the run waits for before it goes on.
     waits: Option<String>,
 }
 
@@ -87,7 +87,7 @@ impl Followed {
         self.state().events
     }
 
-    /// Where in the log the first event begins that has not been seen.
+    /// The offset in the log at which the first event begins that has not been seen.
     pub(crate) fn read_so_far(&self) -> u64 {
         self.state().read
     }
@@ -203,7 +203,7 @@ impl Followed {
         self.state().run.clone()
     }
 
-    /// What does not change of the run, and what may be done.
+    /// The part of the run that does not change, and the acts that are allowed.
     pub(crate) fn about(&self) -> Value {
         let state = self.state();
         let mut about = state.about.clone();
@@ -223,7 +223,7 @@ impl Followed {
         about
     }
 
-    /// How it stands now.
+    /// The state of the run now.
     pub(crate) fn now(&self) -> Value {
         let state = self.state();
         let seen = state.picture.as_ref().map_or(Time::ZERO, Picture::now);
@@ -277,7 +277,7 @@ impl Followed {
         }
     }
 
-    /// Where the events before this one begin in the log, and how many there are; `None`: the log has
+    /// The offsets at which the events before this one begin in the log, as many as there are; `None`: the log has
     /// none of them.
     pub(crate) fn lines(&self) -> Option<Vec<u64>> {
         let state = self.state();

@@ -14,7 +14,7 @@ const LOOKED_AT: u64 = 20_000;
 /// Events that are read of the log at once.
 const BLOCK: u64 = 512;
 /// The most events in one answer.
-const MOST: usize = 1_000;
+const MAX_EVENTS: usize = 1_000;
 
 /// The events that are asked for.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -39,7 +39,7 @@ pub(crate) struct EventQuery {
 ///
 /// The log can't be read.
 pub(crate) fn told(folder: &Path, lines: &[u64], asked: &EventQuery) -> io::Result<Value> {
-    let limit = asked.limit.unwrap_or(200).clamp(1, MOST);
+    let limit = asked.limit.unwrap_or(200).clamp(1, MAX_EVENTS);
     let count = lines.len() as u64;
     let mut before = asked.before.unwrap_or(count).min(count);
     let known = asked.after.map_or(0, |after| after.saturating_add(1)).min(before);
@@ -58,7 +58,7 @@ pub(crate) fn told(folder: &Path, lines: &[u64], asked: &EventQuery) -> io::Resu
             if asked.until_s.is_some_and(|until| at > until) {
                 continue;
             }
-            let Happening { kind, text, about } = Happening::of(&step);
+            let Happening { kind, text, about } = Happening::from_step(&step);
             let is_wanted = asked.kind.as_ref().is_none_or(|wanted| wanted == kind)
                 && asked.about.as_ref().is_none_or(|wanted| about.contains(wanted));
             if is_wanted {

@@ -1,4 +1,4 @@
-//! Where the steps of a run that is looked at come from: its coordinator, as they become durable, or its
+//! The source of the steps of a run that is looked at: its coordinator, as they become durable, or its
 //! log, where nobody serves it.
 
 use std::fs::File;
@@ -19,7 +19,7 @@ use tokio::time::sleep;
 
 use crate::followed::{Followed, Standing};
 
-/// How long a log that does not grow, or a coordinator that is away, is left alone.
+/// Time for which a log that does not grow, or a coordinator that is away, is left alone.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// The time between two questions to the coordinator for what is not in the log, such as its clock.
 const ASK_EVERY: Duration = Duration::from_millis(500);
@@ -42,7 +42,7 @@ pub(crate) enum WatchError {
         path: PathBuf,
         /// The line's number, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The flaw, in words.
         why: String,
     },
     /// The coordinator does not answer, or refuses.
@@ -113,7 +113,7 @@ fn first_line(followed: &Followed) -> Result<(), WatchError> {
     Ok(())
 }
 
-/// What names a run in the first line of its log.
+/// The names of a run in the first line of its log.
 #[derive(Deserialize)]
 struct Named {
     experiment: NamedExperiment,

@@ -33,7 +33,7 @@ pub(crate) fn prices(bytes: &[u8]) {
         let _ = (record.oddities(), record.dates().map(|dates| dates.length()));
         for start in [Span::ZERO, Span::from_micros(length.as_micros() / 2), length] {
             let Some(trace) = record.from(start) else { continue };
-            let _ = PriceStatistics::of(&trace, Time::ZERO + length);
+            let _ = PriceStatistics::measure(&trace, Time::ZERO + length);
         }
         let again = Source::of(Cursor::new(record.to_csv().into_bytes())).expect("it is text");
         let again = read_prices(again, &PriceQuery::default()).expect("it reads back");
@@ -59,7 +59,7 @@ pub(crate) fn lifetimes(bytes: &[u8]) {
             assert!(curve.mean() >= 0.0, "{}", curve.mean());
             let _ = curve.thinned(8).corners(8);
         }
-        let asked = dormouse_fit::Asked { by: Some(By::Type), resamples: 0, seed: 1 };
+        let asked = dormouse_fit::GroupOptions { by: Some(By::Type), resamples: 0, seed: 1 };
         if record.lives.len() < 16 {
             let _ = dormouse_fit::groups(&record, &asked);
         }
@@ -75,7 +75,9 @@ static OFFER: LazyLock<Arc<Offer>> = LazyLock::new(|| {
 pub(crate) fn requests(bytes: &[u8]) {
     for offer in [None, Some(Arc::clone(&OFFER))] {
         let input = Ok(Cursor::new(bytes.to_vec()));
-        let Ok(requests) = RequestFile::of(Path::new("fuzz"), input, offer) else { continue };
+        let Ok(requests) = RequestFile::from_file(Path::new("fuzz"), input, offer) else {
+            continue;
+        };
         let mut last = Time::ZERO;
         for request in requests {
             let Ok((at, _)) = request else { break };

@@ -7,7 +7,7 @@ use dormouse_workload::{Workflow, WorkflowFormat};
 pub(crate) fn workflow(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let (text, submit) = text.split_once('\x0c').unwrap_or((text, ""));
-    let _ = WorkflowFormat::of(text);
+    let _ = WorkflowFormat::detect(text);
     let mut open = |_: &str| Ok(submit.to_owned());
     let Ok(read) = Workflow::read("fuzz", text, &mut open) else { return };
     let tasks = read.tasks.len();

@@ -89,7 +89,7 @@ fn a_run_is_made_again_from_its_answers_whoever_is_outside() {
 
         // Who follows the log is asked what it does not have, and only that.
         let half = steps.len() / 2;
-        let wrapped = policies(&experiment, outside, |policy| Box::new(Remembers::of(policy)));
+        let wrapped = policies(&experiment, outside, |policy| Box::new(Remembers::new(policy)));
         let (mut resumed, mut seen) = (run_of(&experiment, wrapped), Vec::<Step>::new());
         resumed.follow(steps[..half].to_vec());
         let jobs = experiment.submissions().unwrap();
@@ -120,7 +120,7 @@ struct Remembers {
 }
 
 impl Remembers {
-    fn of(own: Box<dyn Policy>) -> Self {
+    fn new(own: Box<dyn Policy>) -> Self {
         Self { own, failure: None }
     }
 }

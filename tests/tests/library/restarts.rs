@@ -77,11 +77,11 @@ fn expected(work: f64) -> f64 {
 #[test]
 fn work_that_begins_anew_takes_as_long_as_the_closed_form_says() {
     let (makespans, attempts) = runs(&mut experiment("policy = \"none\""));
-    let takes = Estimate::of(&makespans).unwrap();
+    let takes = Estimate::from_samples(&makespans).unwrap();
     assert!((expected(WORK) - 91_938.0).abs() < 1.0);
     assert!(takes.covers(expected(WORK)), "{takes:?}");
     // An attempt lives through all of it with probability e^(-w/M).
-    let begun = Estimate::of(&attempts).unwrap();
+    let begun = Estimate::from_samples(&attempts).unwrap();
     assert!(begun.covers((WORK / MTBF).exp()), "{begun:?}");
     assert!(takes.range.0 >= WORK, "{takes:?}");
 }
@@ -92,14 +92,14 @@ fn work_that_is_checkpointed_loses_no_more_than_a_stretch() {
         "policy = \"every\"\nperiod = \"30m\"\nof = \"work\"\nfixed = \"{COST}s\"\nper-megabyte = \"0s\""
     );
     let (makespans, attempts) = runs(&mut experiment(&every));
-    let takes = Estimate::of(&makespans).unwrap();
+    let takes = Estimate::from_samples(&makespans).unwrap();
     // Of 21 stretches all but the last end with a checkpoint.
     let stretches = (WORK / PERIOD).round();
     let closed = (stretches - 1.0) * expected(PERIOD + COST) + expected(PERIOD);
     assert!((closed - 39_275.0).abs() < 1.0, "{closed}");
     assert!(takes.covers(closed), "{takes:?}, {closed}");
     // VMs are lost at the same rate all the time.
-    let begun = Estimate::of(&attempts).unwrap();
+    let begun = Estimate::from_samples(&attempts).unwrap();
     assert!(begun.covers(1.0 + closed / MTBF), "{begun:?}");
     assert!(takes.range.0 >= WORK + (stretches - 1.0) * COST - 1.0, "{takes:?}");
 }

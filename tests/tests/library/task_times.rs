@@ -58,7 +58,8 @@ fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> 
     virtual_run(&experiment, experiment.scheduler().unwrap(), see).unwrap();
     assert!(record.now > Time::ZERO);
     let mut notes = Vec::new();
-    let times = TaskTimes::of(&experiment.setup, &experiment.live.allowed(), &record, &mut notes);
+    let times =
+        TaskTimes::compare(&experiment.setup, &experiment.live.allowed(), &record, &mut notes);
     assert_eq!(times.tasks_judged, 60);
     notes
 }

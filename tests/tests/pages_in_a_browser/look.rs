@@ -21,7 +21,7 @@ const KEYS: &str = include_str!("keys.js");
 const TAB: &str = "\u{e004}";
 /// Pixels of a page in one picture, and in all of its pictures, from top to bottom: where textures end.
 const TILE: u32 = 8_000;
-const MOST: u32 = 16_000;
+const MAX_HEIGHT: u32 = 16_000;
 
 /// A size, light and medium in which a page is seen.
 pub(super) struct Look {
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
         let browser = self.browser;
         let height = || {
             let told = browser.script("return document.documentElement.scrollHeight", &[]);
-            u32::try_from(told.as_u64().unwrap_or(0)).unwrap_or(MOST).min(MOST)
+            u32::try_from(told.as_u64().unwrap_or(0)).unwrap_or(MAX_HEIGHT).min(MAX_HEIGHT)
         };
         let width = look.size.0;
         browser.look_as((width, height()), look.is_dark, look.is_printed);

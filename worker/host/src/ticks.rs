@@ -1,4 +1,4 @@
-//! What the processors did since the host's start (proc(5), the first line of `/proc/stat`).
+//! Times of the processors since the host's start (proc(5), the first line of `/proc/stat`).
 
 /// Clock ticks of all processors together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,10 +11,10 @@ pub(crate) struct Ticks {
 
 impl Ticks {
     pub(crate) fn now() -> std::io::Result<Self> {
-        Ok(Self::of(&std::fs::read_to_string("/proc/stat")?))
+        Ok(Self::parse(&std::fs::read_to_string("/proc/stat")?))
     }
 
-    fn of(stat: &str) -> Self {
+    fn parse(stat: &str) -> Self {
         let fields = stat.lines().next().unwrap_or_default().split_whitespace().skip(1);
         // user nice system idle iowait irq softirq steal; guest time is in user already.
         let ticks: Vec<u64> = fields.take(8).map(|n| n.parse().unwrap_or(0)).collect();
@@ -32,7 +32,7 @@ mod tests {
     fn idle_and_waiting_is_not_busy_and_guests_count_once() {
         let stat = "cpu  100 2 30 4000 500 6 7 8 90 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         let busy = 100 + 2 + 30 + 6 + 7 + 8;
-        assert_eq!(Ticks::of(stat), Ticks { busy, all: busy + 4000 + 500 });
-        assert_eq!(Ticks::of(""), Ticks::default());
+        assert_eq!(Ticks::parse(stat), Ticks { busy, all: busy + 4000 + 500 });
+        assert_eq!(Ticks::parse(""), Ticks::default());
     }
 }

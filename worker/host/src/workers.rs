@@ -13,14 +13,14 @@ use nix::unistd::Pid;
 
 use crate::programs::criu_program;
 
-/// How long workers may take to clean up and leave once the run is over.
+/// Time that workers may take to clean up and leave once the run is over.
 const LEAVE: Duration = Duration::from_secs(20);
 
 /// After so long those that are still there are told by signal as well: one that dials only now
 /// finds nobody who could tell it, and would go on dialling.
 const UNTOLD: Duration = Duration::from_millis(500);
 
-/// How the folders of runs' workers begin.
+/// Beginning of the names of the folders of runs' workers.
 const PREFIX: &str = "dormouse-run-";
 
 /// Free bytes of memory from which on it holds the workers' folders.
@@ -41,13 +41,13 @@ struct Worker {
     child: Child,
     log: PathBuf,
     born: Instant,
-    /// How often one after the other it died young.
+    /// The number of times, one after the other, that the worker died young.
     died_young: u32,
 }
 
 /// A worker that lives shorter than this dies young.
 const YOUNG: Duration = Duration::from_secs(10);
-/// It is not started again after it has died young this often.
+/// A worker is not started again after it has died young this often.
 const OFTEN: u32 = 3;
 
 /// A folder of this process's own for the files of tasks; those of processes that are gone are

@@ -21,7 +21,7 @@ const INSTANCE_VERSIONS: [&str; 8] = [
     "2021-12-13",
 ];
 
-/// What a request is answered.
+/// The answer to a request.
 pub(crate) fn answer(service: &mut Service, request: &Request) -> Response {
     if request.is_forwarded() {
         return error(400, "Bad request. X-Forwarded-For is not allowed");
@@ -109,7 +109,7 @@ fn approve(service: &mut Service, body: &[u8]) -> Response {
     Response::json("")
 }
 
-/// What is at the end of a path, as JSON, or a single value as text where that is asked for.
+/// The value at the end of a path, as JSON, or a single value as text where that is asked for.
 fn found(root: &Value, path: &[&str], format: Option<&str>) -> Response {
     let found = path.iter().try_fold(root, |at, part| match part.parse::<usize>() {
         Ok(place) if at.is_array() => at.get(place),

@@ -40,7 +40,7 @@ const VERSIONS: [&str; 27] = [
 ];
 const LATEST: &str = "latest";
 
-/// What a request is answered.
+/// The answer to a request.
 pub(crate) fn answer(service: &Service, request: &Request, now: UnixTime) -> Response {
     let answer = match request.parts()[..] {
         [LATEST, "api", "token"] => token(service, request, now),

@@ -1,21 +1,21 @@
-//! What there is to say of a VM.
+//! Facts about a VM.
 
 use std::net::Ipv4Addr;
 
 use crate::{Place, UnixTime};
 
-/// What a VM is, from its launch to its end.
+/// Facts about a VM that hold from its launch to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// The run and the number of the VM in it: all ids of the VM are made of these.
     pub identity: String,
     /// The instance type, without a zone.
     pub kind: String,
-    /// Where the VM is.
+    /// The zone that the VM is in.
     pub place: Place,
-    /// How its user has it.
+    /// The market in which the VM was bought.
     pub market: Market,
-    /// When it was made.
+    /// The time at which the VM was launched.
     pub launched: UnixTime,
     /// The VM's own address.
     pub address: Ipv4Addr,
@@ -30,7 +30,7 @@ pub enum Market {
     Spot,
 }
 
-/// What a provider does to a spot VM that it needs back.
+/// The ways in which a provider takes back a spot VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taking {
     /// End it for good.
@@ -56,13 +56,13 @@ impl Taking {
 /// The notice of an interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interruption {
-    /// What is going to be done to the VM.
+    /// The way in which the VM is taken back.
     pub taking: Taking,
-    /// When it is done.
+    /// The time at which the VM is taken back.
     pub at: UnixTime,
 }
 
-/// What a provider announces to a VM.
+/// An announcement of a provider to a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announcement {
     /// The VM is going to be taken.
@@ -83,7 +83,7 @@ pub enum Tokens {
     Required,
 }
 
-/// What the owner of a VM has set of its metadata service.
+/// Settings of a VM's metadata service that its owner has made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Whether requests of EC2's dialect need a token.

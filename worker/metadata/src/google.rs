@@ -14,7 +14,7 @@ const FLAVOR_OUT: &str = "Metadata-Flavor";
 const GOOGLE: &str = "Google";
 const ETAG: &str = "ETag";
 
-/// What a request is answered.
+/// The answer to a request.
 pub(crate) fn answer(service: &Service, request: &Request) -> Answer {
     let said = match refusal(request) {
         Some(no) => Answer::Now(no),

@@ -1,4 +1,4 @@
-//! What a program on an emulated VM reads of it and of its end, as clouds say it at 169.254.169.254.
+//! The facts that a program on an emulated VM reads of it and of its end, as clouds say it at 169.254.169.254.
 //!
 //! One [`Service`] is one VM's. It is told the time and what is announced, and answers requests in three dialects of the
 //! same facts: EC2's, Google's and Azure's. The server in front of it is the worker's.

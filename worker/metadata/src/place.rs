@@ -1,6 +1,6 @@
 //! Zones and regions by their names.
 
-/// Where a VM is: a zone of a region.
+/// The place of a VM: a zone of a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The zone, such as `us-east-1a`.

@@ -1,11 +1,11 @@
 //! Requests, as HTTP brings them.
 
-/// What is asked with a path.
+/// The method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// The content under the path.
     Get,
-    /// What is known of its content, without that.
+    /// Asks for the headers of an answer, without its content.
     Head,
     /// A token, at the path of those.
     Put,
@@ -18,7 +18,7 @@ pub enum Method {
 /// A request of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// What is asked.
+    /// The method of the request.
     pub method: Method,
     /// The path, with a leading slash.
     pub path: String,
@@ -26,7 +26,7 @@ pub struct Request {
     pub query: Vec<(String, String)>,
     /// Names, in small letters, and values of the headers.
     pub headers: Vec<(String, String)>,
-    /// What is sent along.
+    /// The content of the request.
     pub body: Vec<u8>,
 }
 

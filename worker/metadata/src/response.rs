@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// What a request is answered.
+/// The response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
     /// The status of HTTP.
@@ -11,21 +11,21 @@ pub struct Response {
     pub content_type: &'static str,
     /// The headers beside that of the kind, by name.
     pub headers: Vec<(&'static str, String)>,
-    /// What is sent.
+    /// The content of the response.
     pub body: String,
 }
 
-/// What comes of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is answered with this.
+    /// The request is answered with this.
     Now(Response),
-    /// It is to be asked again, as [`Request::since`](crate::Request::since) this ETag, once something was announced; when
-    /// the time is over [`without waiting`](crate::Request::without_waiting).
+    /// The request is to be asked again, as [`Request::since`](crate::Request::since) this ETag, once
+    /// something was announced; when the time is over [`without waiting`](crate::Request::without_waiting).
     Later {
         /// The ETag of what it was when the request came.
         etag: String,
-        /// How long whoever asks waits; `None`: as long as it takes.
+        /// Time for which whoever asks waits; `None`: as long as it takes.
         within: Option<Duration>,
     },
 }

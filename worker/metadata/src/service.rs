@@ -54,7 +54,7 @@ impl Service {
         serde_json::json!({ "action": taking.word(), "time": at.iso() }).to_string()
     }
 
-    /// What a request is answered now, in the dialect of its path.
+    /// The answer to a request now, in the dialect of its path.
     pub fn answer(&mut self, request: &Request, now: UnixTime) -> Answer {
         match request.parts().first() {
             Some(&"computeMetadata") => google::answer(self, request),
@@ -73,7 +73,7 @@ pub(crate) mod tests {
 
     /// The instant of tests: half a day before [`TAKEN`].
     pub(crate) const NOW: UnixTime = UnixTime::from_micros(1_781_000_000_000_000);
-    /// When the VM of tests is taken: 2026-06-09T22:13:20Z.
+    /// The time at which the VM of tests is taken: 2026-06-09T22:13:20Z.
     pub(crate) const TAKEN: UnixTime = UnixTime::from_micros(1_781_043_200_000_000);
 
     /// The service of a spot VM.

@@ -3,7 +3,7 @@
 /// A node of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Node {
-    /// What a path has, as text.
+    /// The value of a path, as text.
     Value(String),
     /// Names and what is under them, in the order in which they are listed.
     Directory(Vec<(String, Self)>),
@@ -21,7 +21,7 @@ impl Node {
         Self::Directory(children.collect())
     }
 
-    /// What is at the end of a path; `None`: nothing.
+    /// The node at the end of a path; `None`: nothing.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&Self> {
         let Some((first, rest)) = path.split_first() else { return Some(self) };
         match self {

@@ -37,7 +37,7 @@ pub(crate) const WHY_BYTES: usize = 4 << 10;
 /// What a checkpoint may have beside its task's memory, in bytes, for each process.
 const IMAGE_MARGIN: u64 = 256 << 20;
 
-/// How many bytes a checkpoint of a task may have. What a task is said to fill is what its program is
+/// The number of bytes that a checkpoint of a task may have. What a task is said to fill is what its program is
 /// told to, roughly: twice that, and what a process has besides.
 pub(crate) fn image_bytes(order: &StartTask) -> u64 {
     let processes = order.seats.as_ref().map_or(1, |seats| seats.vcpus.len()).max(1);

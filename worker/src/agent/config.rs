@@ -33,14 +33,14 @@ pub struct Config {
     pub millicores: u32,
     /// CRIU; without one there are no checkpoints. See [`find_criu`].
     pub criu: Option<PathBuf>,
-    /// How long to try to reach the coordinator at first.
+    /// The time for which to try to reach the coordinator at first.
     pub patience: Duration,
     /// The process that starts it, if it is to end with that one until its first welcome: nobody else
     /// knows of it by then.
     pub parent: Option<i32>,
     /// The jail of its tasks.
     pub jail: jail::Request,
-    /// How long to hold the VMs without a connection; `None`: as the coordinator says.
+    /// The time for which to hold the VMs without a connection; `None`: as the coordinator says.
     pub hold: Option<Duration>,
 }
 
@@ -92,7 +92,7 @@ pub fn available_millicores() -> u32 {
     cores_in_affinity().saturating_mul(1000).min(quota.unwrap_or(u32::MAX))
 }
 
-/// How many cores this process may run on.
+/// The number of cores that this process may run on.
 fn cores_in_affinity() -> u32 {
     let cores = Cores::of_this_process().count();
     // One of more cores than a set has bits.

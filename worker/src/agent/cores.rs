@@ -32,10 +32,10 @@ impl Cores {
     pub(crate) fn of_this_process() -> Self {
         // A host of more cores than the set has bits: nobody is bound, and only tiers suffer.
         let all = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
-        Self::of(all)
+        Self::new(all)
     }
 
-    fn of(all: CpuSet) -> Self {
+    fn new(all: CpuSet) -> Self {
         let cores = (0..CpuSet::count()).filter(|core| all.is_set(*core).unwrap_or(false));
         Self { all, bound: Mutex::new(cores.map(|core| (core, 0)).collect()) }
     }
@@ -89,7 +89,7 @@ mod tests {
         let mut set = CpuSet::new();
         set.set(1).unwrap();
         set.set(5).unwrap();
-        let cores = Arc::new(Cores::of(set));
+        let cores = Arc::new(Cores::new(set));
         let places: Vec<_> = [600_000, 200_000, 300_000, 200_000]
             .map(|ppm| cores.place(ppm).unwrap())
             .into_iter()
@@ -98,6 +98,6 @@ mod tests {
         assert!(places[3].set().is_set(5).unwrap() && !places[3].set().is_set(1).unwrap());
         drop(places);
         assert_eq!(*cores.bound.lock().unwrap(), [(1, 0), (5, 0)]);
-        assert!(Arc::new(Cores::of(CpuSet::new())).place(1).is_none());
+        assert!(Arc::new(Cores::new(CpuSet::new())).place(1).is_none());
     }
 }

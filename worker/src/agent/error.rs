@@ -93,7 +93,7 @@ pub enum AgentError {
     Runtime {
         /// The thread, runtime or handler that was to be started.
         what: &'static str,
-        /// What the system said.
+        /// The system's own error.
         source: io::Error,
     },
     /// The coordinator can't be reached, or was silent for too long.

@@ -61,7 +61,7 @@ impl Gate {
         });
     }
 
-    /// It has thawed.
+    /// The VM has thawed.
     pub(crate) fn open(&self) {
         self.state.send_modify(|state| {
             state.was_shut = state.frozen();
@@ -69,7 +69,7 @@ impl Gate {
         });
     }
 
-    /// It is to go: all that is being done to it is given up.
+    /// The VM is to go: all that is being done to it is given up.
     pub(crate) fn end(&self) {
         self.end.cancel();
         self.open();
@@ -193,7 +193,7 @@ impl Stopwatch<'_> {
         self.begun.elapsed().saturating_sub(self.stood())
     }
 
-    /// How long the VM was frozen meanwhile.
+    /// The time for which the VM was frozen meanwhile.
     pub(crate) fn stood(&self) -> Duration {
         self.gate.state.borrow().frozen().saturating_sub(self.frozen)
     }

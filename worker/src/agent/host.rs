@@ -55,12 +55,12 @@ pub(crate) struct Host {
     pub(crate) criu: Arc<Semaphore>,
     /// The transfers of checkpoints to the coordinator and from it.
     pub(crate) transfers: Transfers,
-    /// How often the kernel's clock ticks: a quota that is used up is noticed by then.
+    /// The time between two ticks of the kernel's clock: a quota that is used up is noticed by then.
     pub(crate) tick: Duration,
     reports: mpsc::UnboundedSender<Report>,
 }
 
-/// How often the kernel's clock ticks: the resolution of the clock that is read off it.
+/// The time between two ticks of the kernel's clock: the resolution of the clock that is read off it.
 pub(crate) fn tick() -> Duration {
     const SLOWEST: Duration = Duration::from_millis(10);
     clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_or(SLOWEST, Duration::from)

@@ -8,6 +8,6 @@ pub use super::{
     repeat::{Pauses, is_unanswered},
     run::Absences,
     session::{Credentials, Dial, DialError, Heard, Remote, Transport, keep},
-    vm::{Ask, Asked, Due, Pace, VmClock},
+    vm::{Ask, CommandStamp, Due, Pace, VmClock},
     vms::without_vm,
 };

@@ -36,10 +36,10 @@ use crate::{
 /// File names in a task's directory.
 pub(crate) const PROGRESS: &str = "progress";
 pub(crate) const RESULT: &str = "result.json";
-/// How many older checkpoints are tried where the newest is damaged: as many as are kept.
+/// The number of older checkpoints that are tried where the newest is damaged: as many as are kept.
 const OLDER: u32 = 2;
 
-/// Where a task is to live.
+/// The place where a task is to live.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     pub(crate) groups: Arc<cgroup::Vm>,
@@ -52,7 +52,7 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Birth {
     pub(crate) process: Arc<Task>,
-    /// None for programs that say nothing.
+    /// `None` for programs that say nothing.
     pub(crate) page: Option<ProgressReader>,
     /// What of its work counts: what its checkpoint was due to hold.
     pub(crate) done_ppm: u32,
@@ -62,13 +62,13 @@ pub(crate) struct Birth {
     pub(crate) base_ns: u64,
     /// CPU time of its slot before its first own instruction.
     pub(crate) born_ns: u64,
-    /// When its first own instruction was seen.
+    /// The time at which its first own instruction was seen.
     pub(crate) at: Instant,
     /// How it ended, where that was so soon that it need not be watched.
     pub(crate) ended: Option<Ended>,
 }
 
-/// How long the end of a program that does nothing is waited for on the spot.
+/// The time for which the end of a program that does nothing is waited for on the spot.
 const AT_ONCE: Duration = Duration::from_millis(20);
 
 /// Starts or restores the task; what went wrong, in words, otherwise. Nothing runs then.
@@ -132,7 +132,7 @@ enum Way {
     Own,
 }
 
-/// What came of bringing a task to life.
+/// The outcome of bringing a task to life.
 enum Born {
     Alive(Birth),
     /// There is no checkpoint to be restored.

@@ -14,9 +14,11 @@ pub use machines::Machines;
 
 use commands::Reading;
 
-use super::{AgentError, Result, bounds, noop::Noop, report::report, session::Heard, vm::Asked};
+use super::{
+    AgentError, Result, bounds, noop::Noop, report::report, session::Heard, vm::CommandStamp,
+};
 
-/// How often it is said what the host does beside the VMs.
+/// Time between two counts of what the host does beside the VMs.
 const COUNT_EVERY: Duration = Duration::from_secs(2);
 
 /// How a life ends.
@@ -150,7 +152,7 @@ impl<M: Machines> Life<M> {
     }
 
     fn obey(&mut self, number: u64, command: Command) -> Result<()> {
-        let asked = Asked::of(&command);
+        let asked = CommandStamp::from_command(&command);
         let command = match commands::known(number, command) {
             Ok(command) => command,
             Err(unsupported) => {

@@ -18,7 +18,7 @@ use super::{
     report::explain,
     run::Signals,
     session::{Credentials, Heard},
-    vm::{Ask, Asked},
+    vm::{Ask, CommandStamp},
     vms::{Vms, VmsMsg},
 };
 
@@ -113,11 +113,11 @@ impl Machines for HostMachines {
         self.host.report(report);
     }
 
-    fn create(&mut self, create: Box<CreateVm>, asked: Asked) -> Result<()> {
+    fn create(&mut self, create: Box<CreateVm>, asked: CommandStamp) -> Result<()> {
         self.tell(VmsMsg::Create(create, asked))
     }
 
-    fn ask(&mut self, vm: u32, ask: Ask, asked: Asked) -> Result<()> {
+    fn ask(&mut self, vm: u32, ask: Ask, asked: CommandStamp) -> Result<()> {
         self.tell(VmsMsg::Ask(vm, ask, asked))
     }
 

@@ -66,7 +66,7 @@ fn counts(host: &Host) -> Option<Counts> {
     Some(Counts { idle: idle(&stat, host.cores.all()), ours: (groups + criu) / 1000 + own })
 }
 
-/// How long these cores had nothing to do, by `/proc/stat` (proc(5)): that the kernel measures,
+/// The time for which these cores had nothing to do, by `/proc/stat` (proc(5)): that the kernel measures,
 /// while what they did it samples when its clock ticks, and a quota that is used up at a tick
 /// counts as a whole tick of work.
 fn idle(stat: &str, cores: &CpuSet) -> Idle {

@@ -17,7 +17,7 @@ use crate::{
     workspace::{Workspace, make_kernel_files_writable},
 };
 
-/// How long what a crashed worker left may take to go away.
+/// The time that what a crashed worker left may take to go away.
 const CLEAN_UP: Duration = Duration::from_secs(10);
 const PROBE: Duration = Duration::from_secs(10);
 /// Period of the CPU quotas: the shortest in which a vCPU of 5 % of a core still has the

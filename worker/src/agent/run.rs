@@ -28,9 +28,9 @@ use super::{
     session::{self, Credentials, Dial, Remote},
 };
 
-/// How long everything may take to go away at the end.
+/// The time that everything may take to go away at the end.
 const CLEAN_UP: Duration = Duration::from_secs(10);
-/// How long it stays away before it joins anew, the first time and, if it is sent away again and
+/// The time for which it stays away before it joins anew, the first time and, if it is sent away again and
 /// again, at last.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);

@@ -10,12 +10,12 @@ use dormouse_identity::{Token, TokenError};
 use super::{AgentError, Result};
 
 /// More than any file of a token has.
-const MOST: u64 = 1024;
+const MAX_TOKEN_BYTES: u64 = 1024;
 
 /// Names the standard input.
 const STDIN: &str = "-";
 
-/// How often it is looked whether the file is there.
+/// Time between two looks whether the file is there.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Reads the token that a file holds, once it does: who starts a coordinator and its workers at once
@@ -49,9 +49,9 @@ pub fn read_token(path: &Path) -> Result<Token> {
     let read = || {
         let mut text = Vec::new();
         if path == Path::new(STDIN) {
-            BufReader::new(io::stdin().take(MOST)).read_until(b'\n', &mut text)?;
+            BufReader::new(io::stdin().take(MAX_TOKEN_BYTES)).read_until(b'\n', &mut text)?;
         } else {
-            File::open(path)?.take(MOST).read_to_end(&mut text)?;
+            File::open(path)?.take(MAX_TOKEN_BYTES).read_to_end(&mut text)?;
         }
         io::Result::Ok(String::from_utf8_lossy(&text).into_owned())
     };

@@ -26,7 +26,7 @@ pub(crate) struct Snapshot {
     pub(crate) ppm: u32,
     /// Since when the task stands still.
     pub(crate) stopped_at: Instant,
-    /// How long CRIU took from then until it let the task go.
+    /// The time that CRIU took from then until it let the task go.
     pub(crate) dump: Duration,
     /// CPU time that CRIU's code in the task used, in nanoseconds.
     pub(crate) foreign_ns: u64,
@@ -38,7 +38,7 @@ pub(crate) struct SnapshotError {
     pub(crate) why: String,
     /// The task may be damaged and must not go on.
     pub(crate) damaging: bool,
-    /// It had ended before CRIU came to it: nothing is missing.
+    /// The task had ended before CRIU came to it: nothing is missing.
     pub(crate) ended: bool,
     /// The VM froze before CRIU came to the task, or is destroyed: nothing was done to it.
     pub(crate) overtaken: bool,
@@ -116,7 +116,7 @@ pub(crate) fn take(
                 let _ = resume_all(others);
             }
         }
-        let ended = !Identity::of(task.pid()).is_ok_and(|process| process.is_alive());
+        let ended = !Identity::of_process(task.pid()).is_ok_and(|process| process.is_alive());
         SnapshotError { why, damaging, ended, overtaken }
     };
     match taken {

@@ -11,7 +11,7 @@ use super::{
     bounds::{self, Occupancy},
     life::speedup_of,
     session::Inbox,
-    vm::Asked,
+    vm::CommandStamp,
 };
 use crate::{
     directory::Input,
@@ -53,7 +53,7 @@ fn check_welcome(welcome: &Welcome) -> Result<(), String> {
 
 /// Judges a command on a worker that holds this much, and returns what it holds then.
 fn check_command(held: Occupancy, command: &Command) -> Result<Occupancy, String> {
-    let asked = Asked::of(command);
+    let asked = CommandStamp::from_command(command);
     let Some(told) = &command.command else { return Ok(held) };
     bounds::check(told)?;
     let decided = Moment { unix_us: 1_700_000_000_000_000, run: asked.at };

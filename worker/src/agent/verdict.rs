@@ -1,4 +1,4 @@
-//! What came of a program that ended.
+//! The outcome of a program that ended.
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use super::{
     host::Host,
     life::refused,
     report::{report, vm_destroyed, vm_failed},
-    vm::{self, Ask, Asked, Remains, Vm, VmArgs},
+    vm::{self, Ask, CommandStamp, Vm, VmArgs, VmResources},
 };
 
 /// Supervises the owners of all VMs. One that fails ends its VM, and nothing else.
@@ -19,8 +19,8 @@ pub(crate) struct Vms;
 
 #[derive(Debug)]
 pub(crate) enum VmsMsg {
-    Create(Box<CreateVm>, Asked),
-    Ask(u32, Ask, Asked),
+    Create(Box<CreateVm>, CommandStamp),
+    Ask(u32, Ask, CommandStamp),
     /// Nothing runs any more on a VM whose owner failed, for this reason.
     Killed(u32, String),
     /// Nothing is left of it.
@@ -41,7 +41,7 @@ pub(crate) struct VmsState {
 #[derive(Debug)]
 struct Place {
     owner: ActorRef<vm::Message>,
-    remains: Arc<Remains>,
+    remains: Arc<VmResources>,
     taken: Occupancy,
     standing: Standing,
 }
@@ -54,7 +54,7 @@ enum Standing {
     Ending,
     /// The VM's owner has failed, and what is left of the VM is being removed.
     Failed {
-        /// It is to be said when nothing runs any more.
+        /// Whether it is to be said when nothing runs any more.
         is_asked: bool,
     },
 }
@@ -81,7 +81,12 @@ pub fn without_vm(id: u32, asked: Ask) -> Option<Report> {
 }
 
 impl VmsState {
-    async fn create(&mut self, myself: &ActorRef<VmsMsg>, create: Box<CreateVm>, asked: Asked) {
+    async fn create(
+        &mut self,
+        myself: &ActorRef<VmsMsg>,
+        create: Box<CreateVm>,
+        asked: CommandStamp,
+    ) {
         let id = create.vm;
         if self.vms.contains_key(&id) {
             let why = "there is a VM of that number already";
@@ -93,7 +98,7 @@ impl VmsState {
             tracing::warn!(vm = id, why, "a VM is refused");
             return self.host.report(vm_failed(id, why));
         }
-        let remains = Remains::new(id);
+        let remains = VmResources::new(id);
         let args = VmArgs { host: Arc::clone(&self.host), id, remains: Arc::clone(&remains) };
         match Actor::spawn_linked(None, Vm, args, myself.get_cell()).await {
             Ok((owner, _)) => {
@@ -107,7 +112,7 @@ impl VmsState {
         }
     }
 
-    fn ask(&mut self, id: u32, ask: Ask, asked: Asked) {
+    fn ask(&mut self, id: u32, ask: Ask, asked: CommandStamp) {
         let unasked = match self.vms.get_mut(&id) {
             Some(place) => match place.ask(ask, asked) {
                 None => return,
@@ -171,7 +176,7 @@ impl VmsState {
         self.waiting = Some(reply);
         for place in self.vms.values_mut() {
             // One that is gone, or going, needs nothing.
-            let _ = place.ask(Ask::Destroy, Asked::now());
+            let _ = place.ask(Ask::Destroy, CommandStamp::now());
         }
         self.perhaps_answer();
     }
@@ -187,7 +192,7 @@ impl VmsState {
 
 impl Place {
     /// Has the owner do this; gives it back where there is none to do it.
-    fn ask(&mut self, ask: Ask, asked: Asked) -> Option<Ask> {
+    fn ask(&mut self, ask: Ask, asked: CommandStamp) -> Option<Ask> {
         match (&mut self.standing, ask) {
             (Standing::Up, ask) => {
                 if matches!(ask, Ask::Destroy) {

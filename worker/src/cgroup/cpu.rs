@@ -50,7 +50,7 @@ impl CpuQuota {
     }
 }
 
-/// How often a group ran into its quota.
+/// The number of times that a group ran into its quota.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Throttling {
     /// Periods in which the group wanted to run.

@@ -42,7 +42,7 @@ pub enum Error {
     /// A thread could not be given its host cores.
     #[error("cannot bind thread {thread} of {} to host cores", path.display())]
     Bind {
-        /// Where the group lists its threads.
+        /// The place where the group lists its threads.
         path: PathBuf,
         /// The ID of the thread.
         thread: i32,
@@ -57,7 +57,7 @@ pub enum Error {
         /// What cgroups-rs said.
         source: Box<cgroups_rs::fs::error::Error>,
     },
-    /// It could not be settled who owns a tree of groups.
+    /// The owner of a tree of groups could not be settled.
     #[error("cannot lock the control group {}", path.display())]
     Claim {
         /// The tree's first group.
@@ -70,7 +70,7 @@ pub enum Error {
     Remove {
         /// The path of the group.
         path: PathBuf,
-        /// How long it was tried.
+        /// The time for which it was tried.
         after: Duration,
         /// What the kernel said last.
         source: io::Error,
@@ -102,7 +102,7 @@ pub enum Error {
         wanted: &'static str,
         /// The state last seen.
         last: String,
-        /// How long it was waited.
+        /// The time for which it was waited.
         after: Duration,
     },
     /// The namespaces of a VM's tasks could not be made.

@@ -7,17 +7,17 @@ use std::{
 
 use super::{Error, Result, file};
 
-/// When something was asked for and when it took effect.
+/// The time at which something was asked for and when it took effect.
 #[derive(Debug, Clone, Copy)]
 pub struct Took {
-    /// When it was asked for.
+    /// The time at which it was asked for.
     pub asked_at: Instant,
-    /// When it was seen to be so.
+    /// The time at which it was seen to be so.
     pub took_effect_at: Instant,
 }
 
 impl Took {
-    /// How long it took.
+    /// The time that it took.
     #[must_use]
     pub fn latency(&self) -> Duration {
         self.took_effect_at - self.asked_at

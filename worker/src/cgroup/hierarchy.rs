@@ -22,7 +22,7 @@ pub enum Controller {
     Pids,
 }
 
-/// Where the controllers of version 1 are mounted; co-mounted ones share a path.
+/// The place where the controllers of version 1 are mounted; co-mounted ones share a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct V1Mounts {
     /// The `cpu` controller.
@@ -133,7 +133,7 @@ impl Hierarchy {
         matches!(self, Self::V2(_))
     }
 
-    /// Where `controller` is mounted; `None` only for an absent `pids`.
+    /// The place where `controller` is mounted; `None` only for an absent `pids`.
     #[must_use]
     pub fn mount(&self, controller: Controller) -> Option<&Path> {
         match self {

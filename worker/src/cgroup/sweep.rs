@@ -13,7 +13,7 @@ use crate::process;
 pub struct Swept {
     /// The trees removed.
     pub trees: Vec<String>,
-    /// How many processes were killed in them.
+    /// The number of processes that were killed in them.
     pub processes: usize,
 }
 

@@ -91,7 +91,7 @@ impl Vm {
         Ok(vm)
     }
 
-    /// How many vCPUs it has.
+    /// The number of vCPUs that it has.
     #[must_use]
     pub fn vcpus(&self) -> u32 {
         self.vcpus
@@ -235,7 +235,7 @@ impl Vm {
         cpu::usage_ns(&group, self.hierarchy.is_v2())
     }
 
-    /// How often vCPU `vcpu` ran into its quota.
+    /// The number of times that vCPU `vcpu` ran into its quota.
     ///
     /// # Errors
     /// No such vCPU, or the statistics cannot be read.

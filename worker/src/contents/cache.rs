@@ -12,8 +12,8 @@ use blake3::Hash;
 
 use super::{ContentError, Incoming};
 
-/// How many bytes of contents a worker keeps.
-const MOST: u64 = 4 << 30;
+/// Most bytes of contents that a worker keeps.
+const MAX_BYTES: u64 = 4 << 30;
 
 /// The contents that this worker has, in a directory of its own.
 #[derive(Clone, Debug)]
@@ -36,7 +36,7 @@ struct Content {
     bytes: u64,
     /// Whether all of it has come.
     whole: bool,
-    /// How many tasks hold it.
+    /// The number of tasks that hold it.
     holders: u32,
     used: u64,
 }
@@ -54,7 +54,7 @@ impl Cache {
     /// # Errors
     /// Where it cannot be made or emptied.
     pub fn open(root: &Path) -> io::Result<Self> {
-        Self::bounded(root, MOST)
+        Self::bounded(root, MAX_BYTES)
     }
 
     fn bounded(root: &Path, most: u64) -> io::Result<Self> {

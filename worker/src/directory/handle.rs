@@ -101,7 +101,7 @@ impl Handle {
         self.enter(name)
     }
 
-    /// Where the link of this name leads.
+    /// The path that the link of this name leads to.
     pub(crate) fn link(&self, name: &OsStr) -> io::Result<OsString> {
         Ok(readlinkat(&self.0, name)?)
     }

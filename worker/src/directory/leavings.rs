@@ -14,7 +14,7 @@ use glob::{MatchOptions, Pattern};
 use super::{Error, Found, Result, WORK, handle::Handle, walk};
 use crate::sparse::digest;
 
-/// How many files are kept, and of how many others it is said why they are not.
+/// The number of files that are kept, and of how many others it is said why they are not.
 const FILES: usize = 4096;
 const REASONS: usize = 16;
 /// The longest reason, in bytes.

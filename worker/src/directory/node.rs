@@ -35,17 +35,17 @@ pub enum Kind {
         blake3: String,
         /// The permission bits.
         mode: u32,
-        /// When it was last written, in nanoseconds since 1970.
+        /// The time at which it was last written, in nanoseconds since 1970.
         modified_ns: i64,
     },
-    /// Another name of a regular file that is listed before.
+    /// A further name of a regular file that is listed before.
     SameAs {
         /// The path of that file.
         path: String,
     },
     /// A symbolic link, which is kept and never followed.
     Link {
-        /// Where it leads.
+        /// The path that the link leads to.
         target: String,
     },
     /// A pipe with a name.

@@ -75,7 +75,8 @@ fn target(found: &Found<'_>) -> Result<String> {
     })
 }
 
-/// How many bytes the file system of a directory could hold: that of a task's directory is as large as its quota.
+/// The number of bytes that the file system of a directory could hold: that of a task's directory
+/// is as large as its quota.
 fn room(directory: &Path) -> Result<u64> {
     let stat = Handle::open(directory).and_then(|handle| Ok(fstatvfs(handle)?));
     let stat = stat.map_err(Error::file("ask for the size of the file system of", directory))?;

@@ -10,11 +10,11 @@ use nix::sys::stat::FileStat;
 
 use super::{Error, Result, handle::Handle};
 
-/// How many files and directories a task may have, as many as fit into the memory of all of a worker's tasks.
-const MOST: usize = 65_536;
+/// Most files and directories that a task may have, as many as fit into the memory of all of a worker's tasks.
+const MAX_ENTRIES: usize = 65_536;
 /// How deep they may lie.
 const DEEPEST: usize = 64;
-/// How long their paths may be, one and all together, in bytes.
+/// The longest that their paths may be, one and all together, in bytes.
 const PATH: usize = 1024;
 const PATHS: usize = 4 << 20;
 
@@ -62,12 +62,13 @@ struct Level {
 /// There is too much of it, or a name is no text; the system refuses; or what `see` says.
 pub(crate) fn walk(directory: &Path, mut see: impl FnMut(&Found<'_>) -> Result<()>) -> Result<()> {
     let handle = Handle::open(directory).map_err(Error::file("open", directory))?;
-    let names = handle.names(MOST).map_err(Error::file("list", directory))?;
+    let names = handle.names(MAX_ENTRIES).map_err(Error::file("list", directory))?;
     let (mut count, mut length) = (names.len(), 0);
     let mut levels = vec![Level { handle, path: String::new(), names: names.into_iter() }];
     while let Some(level) = levels.last_mut() {
-        if count > MOST {
-            let what = format!("more than {MOST} files and directories; pack or remove some");
+        if count > MAX_ENTRIES {
+            let what =
+                format!("more than {MAX_ENTRIES} files and directories; pack or remove some");
             return Err(Error::Beyond { what });
         }
         let Some(name) = level.names.next() else {
@@ -87,7 +88,7 @@ pub(crate) fn walk(directory: &Path, mut see: impl FnMut(&Found<'_>) -> Result<(
         see(&found)?;
         if found.is_directory() {
             let handle = level.handle.enter(&name).map_err(Error::file("open", &path))?;
-            let names = handle.names(MOST).map_err(Error::file("list", &path))?;
+            let names = handle.names(MAX_ENTRIES).map_err(Error::file("list", &path))?;
             count = count.saturating_add(names.len());
             levels.push(Level { handle, path, names: names.into_iter() });
         }

@@ -21,7 +21,7 @@ use super::{Bounds, CELL, Demand, Error, Layout, Part, Result, Users, filter, lo
 pub struct Jail {
     users: Option<Users>,
     mounts: Option<OwnedFd>,
-    /// Where CRIU is in the mount namespace.
+    /// The place of CRIU in the mount namespace.
     criu: Option<PathBuf>,
     has_ipc: bool,
     has_network: bool,

@@ -2,7 +2,7 @@
 
 /// The size that a file of a task may grow to, in bytes. Its directory is memory of its VM besides.
 pub const FILE_BYTES: u64 = 64 << 20;
-/// How many files a process of a task may have open.
+/// The number of files that a process of a task may have open.
 pub const OPEN_FILES: u64 = 1024;
 /// Processes and threads that the tasks of a VM may have together, beside those for each vCPU. CRIU is
 /// among them while it restores.

@@ -58,7 +58,7 @@ pub enum Demand {
     Full,
     /// The parts that can be had here; the worker says which are lacking.
     Partial,
-    /// None: tasks run as the worker's user, as they did before there was a jail.
+    /// No jail: tasks run as the worker's user, as they did before there was a jail.
     None,
 }
 

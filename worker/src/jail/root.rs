@@ -20,7 +20,7 @@ use super::{Error, Part, Result};
 
 /// The directory of the namespace that is the root of tasks.
 pub const CELL: &str = "/cell";
-/// Where CRIU's directory is in the namespace.
+/// The place of CRIU's directory in the namespace.
 const CRIU: &str = "run/criu";
 /// What programs and libraries are in, where a host has it.
 const SYSTEM: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
@@ -165,8 +165,8 @@ fn devices(place: &Path) -> Step {
     Ok(())
 }
 
-/// Where programs share memory by name, all tasks of the worker in one place, as in `/tmp` of a system: what a
-/// task has there is memory of its VM.
+/// The place where programs share memory by name, all tasks of the worker in one place, as in
+/// `/tmp` of a system: what a task has there is memory of its VM.
 fn shared_memory(cell: &Path) -> Step {
     let place = cell.join("dev/shm");
     create(&place, 0o755)?;

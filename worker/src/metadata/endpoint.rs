@@ -17,19 +17,19 @@ use tokio::{
 use super::{facts::unix_us, http};
 use crate::jail::{Cell, LINK_LOCAL_V6, take_address, take_address_v6};
 
-/// Where clouds answer.
+/// The address at which clouds answer.
 const ADDRESS: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
 const PORT: u16 = 80;
 /// Connections that are answered at a time; further ones wait in the kernel.
 const CONNECTIONS: usize = 64;
-/// How long it pauses where the kernel has no descriptor for one more.
+/// The time for which it pauses where the kernel has no descriptor for one more.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The metadata endpoint of one VM. It ends with this value.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     state: Arc<State>,
-    /// Where programs on the VM find it.
+    /// The address at which programs on the VM find it.
     address: SocketAddr,
     serving: Vec<AbortHandle>,
 }

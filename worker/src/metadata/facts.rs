@@ -11,7 +11,7 @@ use dormouse_units::{Speedup, Time};
 
 use crate::micros::micros;
 
-/// Where a VM is of which nobody says it.
+/// The zone of a VM of which nobody says where it is.
 const ZONE: &str = "us-east-1a";
 
 /// The clock on which the times of a VM's metadata are.
@@ -19,7 +19,8 @@ const ZONE: &str = "us-east-1a";
 pub(crate) struct Clock {
     /// How much faster than the wall clock the run's goes.
     pub(crate) speedup: Speedup,
-    /// When the run's clock showed zero, in microseconds since 1970, where times are as that clock has them.
+    /// The time at which the run's clock showed zero, in microseconds since 1970, where times are
+    /// as that clock has them.
     pub(crate) zero_unix_us: Option<u64>,
 }
 

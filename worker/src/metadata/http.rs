@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::endpoint::State;
 
-/// How long a request may be on its way.
+/// The time for which a request may be on its way.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The most bytes of a request line with its headers.
 const HEAD_BYTES: usize = 16 << 10;

@@ -36,11 +36,11 @@ struct Ground<T> {
     arg: T,
 }
 
-/// What became of a new process.
+/// The fate of a new process.
 pub(super) enum Cloned<T> {
-    /// It has executed a program or ended, and no longer uses what it was given.
+    /// The process has executed a program or ended, and no longer uses what it was given.
     Past(Task, T),
-    /// It had done neither by the deadline. It has been killed, and is reaped when it is dead.
+    /// The process had done neither by the deadline. It has been killed, and is reaped when it is dead.
     Late,
 }
 

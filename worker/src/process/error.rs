@@ -27,7 +27,7 @@ pub enum Error {
     SpawnLate {
         /// The path of the program.
         program: PathBuf,
-        /// How long it was waited.
+        /// The time for which it was waited.
         after: Duration,
     },
     /// A string for the program holds a NUL byte.
@@ -49,7 +49,7 @@ pub enum Error {
     /// Something was asked of a process in vain.
     #[error("cannot {action} process {pid}")]
     Process {
-        /// What was to be done.
+        /// The operation that failed.
         action: &'static str,
         /// The PID of the process.
         pid: i32,
@@ -77,7 +77,7 @@ pub enum Error {
         "the worker's guardian must be started before its threads; there are {threads} already"
     )]
     TooLate {
-        /// How many threads there are.
+        /// The number of threads that there are.
         threads: usize,
     },
 }

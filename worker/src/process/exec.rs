@@ -105,7 +105,7 @@ pub(super) fn born_in(entry: &Entry, args: &mut libc::clone_args) {
 /// `CLONE_INTO_CGROUP` (linux/sched.h); the libc crate has it as a signed, shortened number.
 const CLONE_INTO_CGROUP: u64 = 0x2_0000_0000;
 
-/// Where a new process notes the step that failed.
+/// The place where a new process notes the step that failed.
 #[derive(Default)]
 pub(super) struct Failure(AtomicU64);
 

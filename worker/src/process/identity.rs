@@ -9,7 +9,7 @@ use super::{Error, Result};
 pub struct Identity {
     /// The PID of the process.
     pub pid: i32,
-    /// When it started, in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
+    /// The time at which it started, in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
     pub start_ticks: u64,
 }
 
@@ -19,14 +19,14 @@ impl Identity {
     /// # Errors
     /// Where `/proc` is not mounted.
     pub fn current() -> Result<Self> {
-        Self::of(nix::unistd::getpid().as_raw())
+        Self::of_process(nix::unistd::getpid().as_raw())
     }
 
     /// The process that has `pid` now.
     ///
     /// # Errors
     /// Where there is none.
-    pub fn of(pid: i32) -> Result<Self> {
+    pub fn of_process(pid: i32) -> Result<Self> {
         let path = PathBuf::from(format!("/proc/{pid}/stat"));
         let fail = |source| Error::Proc { path: path.clone(), source };
         let stat = fs::read_to_string(&path).map_err(fail)?;

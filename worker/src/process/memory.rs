@@ -1,4 +1,4 @@
-//! How much memory processes have.
+//! The amount of memory that processes have.
 
 use std::{fs, io, path::PathBuf};
 

@@ -25,7 +25,7 @@ use super::{Error, Result};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// How often it is looked whether a process stands still yet.
+/// Time between two looks whether a process stands still yet.
 const LOOK: Duration = Duration::from_micros(100);
 
 /// Asks a child to stand still. One that has ended is no error, nor is one that does.

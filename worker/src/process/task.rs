@@ -16,7 +16,7 @@ use super::{Error, Result, pidfd};
 /// How a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It returned this status.
+    /// The program returned this status.
     Exited(i32),
     /// This signal killed it.
     Killed(i32),

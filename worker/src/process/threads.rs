@@ -1,8 +1,8 @@
-//! How many threads this process has: some things can be done only before there are others.
+//! The number of threads that this process has: some things can be done only before there are others.
 
 use std::{fs, io, path::Path};
 
-/// Where the kernel lists them.
+/// The place where the kernel lists them.
 pub(crate) const LIST: &str = "/proc/self/task";
 
 /// How many there are.

@@ -67,12 +67,12 @@ impl What {
     }
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The step that was gone.
     pub what: What,
-    /// How long it took.
+    /// The time that it took.
     pub took: Duration,
     /// What was seen, in words; or why it failed.
     pub came: Result<String, String>,
@@ -81,7 +81,7 @@ pub struct Step {
 /// The steps that were gone, in their order. Those after one that failed and that need it are not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
-    /// What came of each.
+    /// The outcome of each.
     pub steps: Vec<Step>,
 }
 

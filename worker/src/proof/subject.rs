@@ -24,7 +24,7 @@ use crate::{
 const VCPU: u32 = 0;
 const SLOT: Slot = Slot::A;
 
-/// Where tasks are started.
+/// The place where tasks are started.
 #[derive(Clone, Copy)]
 pub(super) struct Room<'a> {
     pub(super) prepared: &'a Prepared,

@@ -39,7 +39,7 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
-    /// Another worker uses the directory.
+    /// A worker beside this one uses the directory.
     #[error("another worker uses the directory {}; give each worker its own", path.display())]
     InUse {
         /// The path of the directory.
@@ -62,7 +62,7 @@ pub enum Error {
         "the worker's mount namespace must be entered before its threads; there are {threads} already"
     )]
     TooLate {
-        /// How many threads there are.
+        /// The number of threads that there are.
         threads: usize,
     },
     /// A name that cannot be a directory's.

@@ -17,7 +17,7 @@ pub(super) struct Lock {
     _file: File,
 }
 
-/// What came of trying to lock something.
+/// The outcome of trying to lock something.
 #[derive(Debug)]
 pub(super) enum Tried {
     Ours(Lock),

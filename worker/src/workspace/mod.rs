@@ -1,4 +1,4 @@
-//! Where a worker keeps things, under the same paths on every worker.
+//! The places where a worker keeps things, under the same paths on every worker.
 //!
 //! A CRIU image records absolute paths: of the program, the directory, the open files. For a
 //! checkpoint of one worker to be restored by another, with another directory, these

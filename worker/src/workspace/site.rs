@@ -26,7 +26,7 @@ const TASK_FILES_BYTES: u64 = 512 << 20;
 /// The least that a task's directory can hold, in bytes: a page.
 const LEAST_TASK_BYTES: u64 = 4096;
 
-/// Where every worker sees its own directory.
+/// The place where every worker sees its own directory.
 pub const ROOT: &str = "/run/dormouse";
 
 /// A worker's directory. The worker that has it open is the only one.
@@ -108,19 +108,19 @@ impl Workspace {
         self.tasks().join(name.path())
     }
 
-    /// Where all task directories are.
+    /// The place where all task directories are.
     #[must_use]
     pub fn tasks(&self) -> PathBuf {
         self.root.join("tasks")
     }
 
-    /// Where the checkpoints are.
+    /// The place where the checkpoints are.
     #[must_use]
     pub fn checkpoints(&self) -> PathBuf {
         self.root.join("checkpoints")
     }
 
-    /// Where the contents are with which tasks begin.
+    /// The place where the contents are with which tasks begin.
     #[must_use]
     pub fn contents(&self) -> PathBuf {
         self.root.join("contents")

@@ -1,8 +1,8 @@
-//! How much work is asked for.
+//! The amount of work that is asked for.
 
 use std::time::Duration;
 
-/// How long to go on.
+/// The amount of work after which a task ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Amount {
     Repetitions(u64),

@@ -29,9 +29,9 @@ const MOST_REPETITIONS: u64 = 1_000_000;
 /// What can be said of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is right.
+    /// The answer is right.
     Right,
-    /// It is wrong, and in what.
+    /// The answer is wrong, and in what.
     Wrong(String),
     /// There is nothing to check it by, and why.
     Unchecked(&'static str),

@@ -1,4 +1,4 @@
-//! How much work has been done, what CPU time it took, and when it is enough.
+//! The meter of a task: the work that it has done, the CPU time of that, and the end.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +14,7 @@ const BELIEVED_EXTRA: Duration = Duration::from_millis(20);
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Enough;
 
-/// What a run has to do.
+/// The goal of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Goal {
     /// Units that are done whatever they cost: all of them without a CPU time,
@@ -153,7 +153,7 @@ impl Meter {
     }
 }
 
-/// What of the thread's CPU time is the task's own.
+/// The part of the thread's CPU time that is the task's own.
 fn own(thread: Duration, page: Option<&ProgressWriter>) -> Duration {
     let foreign = page.map_or(0, ProgressWriter::foreign_ns);
     let ns = i128::try_from(thread.as_nanos()).unwrap_or(i128::MAX) - i128::from(foreign);

@@ -66,7 +66,7 @@ pub(crate) fn told(ranks: usize, phases: u32) -> u32 {
     if ranks * phases as usize <= MOST_TOLD { phases } else { 0 }
 }
 
-/// What the ranks of a job with this plan and nonce come to, given the blocks of work of each, phase by
+/// The result of the ranks of a job with this plan and nonce, given the blocks of work of each, phase by
 /// phase: the sum of their last results, by the closed form. `None`: the plan is another one.
 pub(crate) fn expected_sum(plan: &Plan, nonce: u64, blocks: &[u64]) -> Option<u64> {
     let ranks = plan.ranks();
@@ -96,7 +96,7 @@ pub(crate) enum TeamError {
     Lost { rank: usize, how: String },
 }
 
-/// What a team came to.
+/// The outcome of a team.
 pub(crate) struct Finished {
     pub(crate) figures: Vec<Figure>,
     /// Phases that are over.
@@ -107,7 +107,7 @@ pub(crate) struct Finished {
     pub(crate) blocks: Vec<u64>,
     /// CPU time of each rank.
     pub(crate) cpu: Vec<Duration>,
-    /// What it took in all.
+    /// The meter of all that the team did.
     pub(crate) meter: Meter,
 }
 

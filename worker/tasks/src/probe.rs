@@ -29,11 +29,11 @@ use crate::signals;
 /// The first argument that asks for a probe.
 pub(crate) const KIND: &str = "probe";
 
-/// How often a probe beats.
+/// Time between two beats of a probe.
 const PAUSE: Duration = Duration::from_millis(1);
 /// After so many beats a probe that everybody has forgotten ends by itself.
 const BEATS: u64 = 120_000;
-/// How long a connection may take.
+/// Time that a connection may take.
 const SILENCE: Duration = Duration::from_secs(10);
 const THREADS: usize = 3;
 
@@ -50,7 +50,7 @@ pub(crate) enum ProbeError {
     Broken { habit: Habit, source: io::Error },
 }
 
-/// What a probe does over and over; the number is what it shows.
+/// The step that a probe takes over and over; the number is what it shows.
 type Beat = Box<dyn FnMut() -> io::Result<u64>>;
 
 /// A habit of programs.

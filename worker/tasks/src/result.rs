@@ -11,12 +11,12 @@ use crate::left;
 /// One computed figure beside its reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// What it is, in the words of the program's specification.
+    /// The name of the value, in the words of the program's specification.
     pub name: String,
-    /// What this run computed; NaN is written as `null`.
+    /// The value that this run computed; NaN is written as `null`.
     #[serde(deserialize_with = "nan_from_null")]
     pub computed: f64,
-    /// What it should be; `None` when nobody has published it.
+    /// The value that it should have; `None` when nobody has published it.
     pub reference: Option<f64>,
     /// Greatest relative error that verifies; 0 means exactly equal.
     pub tolerance: f64,
@@ -48,7 +48,7 @@ impl Figure {
     }
 }
 
-/// What a finished task reports.
+/// The report of a finished task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskResult {
     /// The program: "ep", "is", "cg", "mg", "ft", "sp", "ed", "vector", "parallel" or "noop".
@@ -91,9 +91,9 @@ pub enum ResultError {
     Io {
         /// The result file.
         path: PathBuf,
-        /// What was tried: "written" or "read".
+        /// The operation that failed: "written" or "read".
         what: &'static str,
-        /// What the system said.
+        /// The system's own error.
         source: io::Error,
     },
     /// The file is not a task's result.
@@ -101,13 +101,13 @@ pub enum ResultError {
     Malformed {
         /// The result file.
         path: PathBuf,
-        /// What is wrong, and where in the file.
+        /// The flaw, and its place in the file.
         source: serde_json::Error,
     },
 }
 
 /// More bytes than any result has.
-const MOST: u64 = 64 << 10;
+const MAX_RESULT_BYTES: u64 = 64 << 10;
 
 impl TaskResult {
     /// Writes the result to `path` in one rename: it is there whole or not at all.
@@ -136,7 +136,7 @@ impl TaskResult {
     ///
     /// [`ResultError::Io`] when there is none, [`ResultError::Malformed`] when it is not one.
     pub fn read(path: &Path) -> Result<Self, ResultError> {
-        let text = left::read(path, MOST).map_err(|source| ResultError::Io {
+        let text = left::read(path, MAX_RESULT_BYTES).map_err(|source| ResultError::Io {
             path: path.to_path_buf(),
             what: "read",
             source,

@@ -48,18 +48,18 @@ pub(crate) enum Program {
     Noop,
 }
 
-/// What one process has to do.
+/// The work of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Job {
     pub(crate) program: Program,
     pub(crate) amount: Amount,
-    /// What the digest of its answer begins with.
+    /// The number with which the digest of its answer begins.
     pub(crate) nonce: u64,
     pub(crate) progress: Option<PathBuf>,
     pub(crate) result: Option<PathBuf>,
 }
 
-/// What can go wrong around the computation.
+/// Errors around the computation.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RunError {
     #[error(transparent)]
@@ -72,7 +72,7 @@ pub(crate) enum RunError {
     Team(#[from] TeamError),
 }
 
-/// What a computation came to.
+/// The outcome of a computation.
 struct Outcome {
     figures: Vec<Figure>,
     repetitions: u64,

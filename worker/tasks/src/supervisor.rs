@@ -32,10 +32,10 @@ pub const WORK: &str = "work";
 const LONGEST: u64 = 4 << 20;
 /// The longest end that is noted, in bytes.
 const RESULT_BYTES: usize = 1024;
-/// How often a supervisor says that it is there.
+/// Time between two beats of a supervisor.
 const BEAT: Duration = Duration::from_millis(50);
 
-/// What a supervisor is to run.
+/// The program that a supervisor is to run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// The program and its arguments.
@@ -50,7 +50,7 @@ pub struct Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
-    /// It returned this status.
+    /// The program returned this status.
     Status(i32),
     /// This signal ended it.
     Signal(i32),
@@ -73,12 +73,12 @@ impl From<ExitStatus> for Exit {
     }
 }
 
-/// What a supervisor notes when its program has ended.
+/// The note that a supervisor leaves when its program has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnResult {
-    /// How the program ended.
+    /// The end of the program.
     pub exit: Exit,
-    /// How the program that checks its answer ended, where there was one to ask.
+    /// The end of the program that checks its answer, where there was one to ask.
     pub verify: Option<Exit>,
 }
 
@@ -238,7 +238,7 @@ impl Beats {
     }
 }
 
-/// Where a program is: one whose name has no slash is looked for on the `PATH` that it is given, others
+/// The path of a program: one whose name has no slash is looked for on the `PATH` that it is given, others
 /// from its working directory.
 fn found(program: &str, env: &BTreeMap<String, String>) -> PathBuf {
     let path = env.get("PATH").filter(|_| !program.contains('/'));

@@ -140,7 +140,7 @@ pub(crate) fn units(bytes: usize, passes: u64) -> Option<u64> {
     passes.checked_add(2)?.checked_mul(blocks)
 }
 
-/// Where a task begins.
+/// The values that a task begins with.
 #[derive(Clone, Copy, Debug)]
 struct Start {
     x: Linear,
@@ -202,7 +202,7 @@ impl Linear {
     }
 }
 
-/// What passes do to (x, y).
+/// The effect of passes on (x, y).
 #[derive(Clone, Copy)]
 struct Matrix([[u64; 2]; 2]);
 

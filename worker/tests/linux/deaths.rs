@@ -25,7 +25,7 @@ fn within(span: Duration) -> Duration {
 }
 
 fn identities(pids: &[i32]) -> Vec<Identity> {
-    pids.iter().map(|pid| Identity::of(*pid).unwrap()).collect()
+    pids.iter().map(|pid| Identity::of_process(*pid).unwrap()).collect()
 }
 
 fn trees_of(pid: u32) -> Vec<String> {

@@ -23,15 +23,15 @@ fn nanos(span: Duration) -> u64 {
 /// real time: at least one.
 #[must_use]
 pub fn phases_of(runtime: Duration, phase: Duration) -> u32 {
-    const MOST: u128 = 1_000_000;
-    let phases = (runtime.as_nanos() / phase.as_nanos().max(1)).clamp(1, MOST);
+    const MAX_PHASES: u128 = 1_000_000;
+    let phases = (runtime.as_nanos() / phase.as_nanos().max(1)).clamp(1, MAX_PHASES);
     u32::try_from(phases).unwrap_or(1)
 }
 
-/// What a job has to do.
+/// The work that a job has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// How long it takes on processors of its own.
+    /// The time that it takes on processors of its own.
     pub runtime: Duration,
     /// Phases, each of which ends at a barrier; at least 1.
     pub phases: u32,
@@ -47,7 +47,7 @@ struct Start {
     /// The processor of each process.
     on: Vec<u32>,
     foreground: bool,
-    /// It is kept from running, because it is being moved.
+    /// The job is kept from running, because it is being moved.
     stands: bool,
     /// Until when it stands still for a checkpoint, on its processors.
     held: Option<u64>,
@@ -138,7 +138,7 @@ impl Start {
         u64::try_from(left).ok()
     }
 
-    /// It stands still from now on, for a checkpoint of what it has done.
+    /// The job stands still from now on, for a checkpoint of what it has done.
     fn hold(&mut self, now: u64, span: u64, done_ppm: u32) {
         if self.ended.is_none() {
             let from = self.held.unwrap_or(now);
@@ -160,7 +160,7 @@ impl Start {
         }
     }
 
-    /// It goes to where it would be alone once it had done this part of its work, in ppm.
+    /// The job goes to where it would be alone once it had done this part of its work, in ppm.
     fn come_to(&mut self, done_ppm: u32) {
         let start = Self::new(self.program.clone(), &self.on, true);
         let jobs = BTreeMap::from([((), start)]);
@@ -216,7 +216,7 @@ impl Start {
 pub struct Machine<K> {
     now: u64,
     jobs: BTreeMap<K, Start>,
-    /// None where its processors always have full speed.
+    /// `None` where the processors always have full speed.
     credits: Option<Credits>,
 }
 
@@ -231,22 +231,22 @@ impl<K> Default for Machine<K> {
 pub enum Change<K> {
     /// The machine is made: it has the credits of a new one.
     Made,
-    /// It begins, process by process on the processors `on`.
+    /// The job begins, process by process on the processors `on`.
     Start {
         /// The job that it is about.
         key: K,
-        /// What it has to do.
+        /// The work that it has to do.
         program: Program,
         /// The processor of each process.
         on: Vec<u32>,
         /// In which tier.
         foreground: bool,
     },
-    /// It comes to the foreground where it is.
+    /// The job comes to the foreground where it is.
     Promote(K),
-    /// It stands still, and its processors are free.
+    /// The job stands still, and its processors are free.
     Stand(K),
-    /// It goes on in the foreground of other processors, after it stood still.
+    /// The job goes on in the foreground of other processors, after it stood still.
     GoOn {
         /// The job that it is about.
         key: K,
@@ -255,15 +255,15 @@ pub enum Change<K> {
         /// All that it has done is lost.
         anew: bool,
     },
-    /// It has this part of its work done, in ppm, no more and no less.
+    /// The job has this part of its work done, in ppm, no more and no less.
     HasDone(K, u32),
-    /// It stands still for so long, for a checkpoint, and keeps its processors.
+    /// The job stands still for so long, for a checkpoint, and keeps its processors.
     Hold(K, Duration),
-    /// It does so by itself when it has done these parts of its work, in ppm, ascending.
+    /// The job stands still by itself when it has done these parts of its work, in ppm, ascending.
     HoldAt(K, Vec<u32>, Duration),
-    /// It does not any more.
+    /// The job stands still by itself no longer.
     Release(K),
-    /// It is killed.
+    /// The job is killed.
     Kill(K),
 }
 
@@ -387,7 +387,7 @@ impl<K: Ord + Copy> Machine<K> {
         self.jobs.get(&key)?.held.map(Duration::from_nanos)
     }
 
-    /// How long the job `key` would still take if nothing were in its way; none if it is through.
+    /// The time that the job `key` would still take if nothing were in its way; none if it is through.
     #[must_use]
     pub fn left_alone(&self, key: K) -> Option<Duration> {
         let start = self.jobs.get(&key).filter(|start| start.ended.is_none())?;
@@ -398,7 +398,7 @@ impl<K: Ord + Copy> Machine<K> {
         machine.ended(key).map(|end| end.saturating_sub(self.now()))
     }
 
-    /// How much time has passed since the machine was made.
+    /// The time that has passed since the machine was made.
     #[must_use]
     pub const fn now(&self) -> Duration {
         Duration::from_nanos(self.now)
@@ -447,7 +447,7 @@ impl<K: Ord + Copy> Machine<K> {
         done.iter().map(|ns| Duration::from_nanos(*ns)).collect()
     }
 
-    /// When a job was through, since the machine was made.
+    /// The time at which a job was through, since the machine was made.
     #[must_use]
     pub fn ended(&self, key: K) -> Option<Duration> {
         self.jobs.get(&key)?.ended.map(Duration::from_nanos)

@@ -13,13 +13,13 @@ use dormouse_units::Ppm;
 
 /// A task is kept this many slices ahead of what it is promised.
 const AHEAD: i64 = 2;
-/// It stands still once it is this many slices further ahead.
+/// A task stands still once it is this many slices further ahead.
 const TOO_FAR: i64 = 2;
 /// What is missing is made up for within this time where the limit below allows it.
 const CATCH_UP: Duration = Duration::from_millis(500);
 /// The most that a quota is enlarged for what is missing: the rest of the host is promised to
 /// others.
-const MOST: u64 = 1_500_000;
+const MAX_QUOTA_PPM: u64 = 1_500_000;
 /// The quota is enlarged in these steps: every change of a quota gives out a slice.
 const STEP: u64 = 50_000;
 
@@ -35,12 +35,12 @@ pub struct Quota {
 /// What a task may do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// It stands still until this much is promised, in nanoseconds.
+    /// The task stands still until this much is promised, in nanoseconds.
     Stand {
         /// What must have been promised before it goes on.
         until: u64,
     },
-    /// It runs, with its quota multiplied by this, one or more.
+    /// The task runs, with its quota multiplied by this, one or more.
     Run {
         /// Factor that its quota is multiplied by, one or more.
         times: Ppm,
@@ -138,8 +138,8 @@ impl Ledger {
             let rate = u64::from(ppm.max(1)) * u64::try_from(CATCH_UP.as_micros()).unwrap_or(1);
             // In ppm of what the quota gives in that time.
             let more = u128::from(missing.unsigned_abs()) * 1_000_000_000 / u128::from(rate);
-            let more = u64::try_from(more).unwrap_or(MOST).max(STEP).div_ceil(STEP) * STEP;
-            let times = u32::try_from((1_000_000 + more).min(MOST)).unwrap_or(1_000_000);
+            let more = u64::try_from(more).unwrap_or(MAX_QUOTA_PPM).max(STEP).div_ceil(STEP) * STEP;
+            let times = u32::try_from((1_000_000 + more).min(MAX_QUOTA_PPM)).unwrap_or(1_000_000);
             // Not less while it still catches up: it would be another change.
             Ppm::new(times).max(self.times)
         };

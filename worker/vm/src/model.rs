@@ -62,11 +62,11 @@ pub struct Model {
     touched: Touched,
     /// Something has changed that the agenda and the credits do not know of yet.
     changed: bool,
-    /// How often a plan was made: no two of them have the same number.
+    /// The number of times that a plan was made: no two of them have the same number.
     turns: u64,
     /// vCPUs in use, in ppm of one; known of burstable VMs.
     used: u64,
-    /// When the credits change how fast it runs.
+    /// The time at which the credits change how fast it runs.
     credits_turn: Option<Time>,
     /// What happened while time was passed, and was not told yet.
     untold: Vec<WorkEvent>,
@@ -144,7 +144,7 @@ impl Model {
         self.running(task, attempt).map(|running| &running.on)
     }
 
-    /// How fast a task goes on now if nothing holds it: the share of its vCPUs that it gets where
+    /// The speed at which a task goes on now if nothing holds it: the share of its vCPUs that it gets where
     /// it uses all of them.
     #[must_use]
     pub fn speed(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
@@ -171,7 +171,7 @@ impl Model {
         (span == Span::ZERO || !self.machine.is_frozen()).then_some(span)
     }
 
-    /// When something happens by itself next.
+    /// The time at which something happens by itself next.
     #[must_use]
     pub fn next_at(&mut self) -> Option<Time> {
         self.settle();

@@ -11,7 +11,7 @@ pub(crate) struct Seat {
     pub(crate) slot: u32,
     /// What of the vCPU it uses of what it gets.
     pub(crate) usage: Ppm,
-    /// It has finished: its vCPU is its neighbour's alone.
+    /// The task has finished: its vCPU is its neighbour's alone.
     pub(crate) is_idle: bool,
 }
 

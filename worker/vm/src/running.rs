@@ -24,20 +24,20 @@ pub(crate) struct Running {
     left: Fine,
     /// Up to when progress is accounted for.
     since: Time,
-    /// How fast it goes on when nothing holds it.
+    /// The speed at which it goes on when nothing holds it.
     pub(crate) rate: Ppm,
     checkpoints: Vec<Ppm>,
     /// How many of them were due.
     passed: usize,
     cost: Span,
     when: Hold,
-    /// It stands still, for this much longer than `since`.
+    /// The task stands still, for this much longer than `since`.
     stands: Option<Span>,
-    /// It is for a checkpoint, which uses the vCPUs in its place.
+    /// The standstill is for a checkpoint, which uses the vCPUs in its place.
     dumped: bool,
     /// Part of the work that a checkpoint keeps which was asked for while the task ran.
     asked: Option<Ppm>,
-    /// When its work was done.
+    /// The time at which its work was done.
     ended: Option<Time>,
     /// Loss of its foreground, once it has had a neighbour.
     pub(crate) loss: Option<Ppm>,
@@ -56,11 +56,11 @@ pub(crate) enum Come {
     Finished,
     /// A checkpoint that it is to be told to stand still for.
     Due(Ppm),
-    /// It stands still for a checkpoint from now on.
+    /// The task stands still for a checkpoint from now on.
     Held,
-    /// It goes on, after a checkpoint of this much of its work.
+    /// The task goes on, after a checkpoint of this much of its work.
     Checkpointed(Ppm),
-    /// It goes on.
+    /// The task goes on.
     WentOn,
 }
 
@@ -137,7 +137,7 @@ impl Running {
         self.left.saturating_sub(fine(span, self.rate))
     }
 
-    /// How long it still stands.
+    /// The time for which it still stands.
     fn stood(&self, now: Time) -> Option<Span> {
         self.stands.map(|left| left.saturating_sub(now.since(self.since)))
     }
@@ -151,7 +151,7 @@ impl Running {
         Some(self.stood(now).unwrap_or_default() + takes(missing, rate)?)
     }
 
-    /// When something happens to it if the VM runs on as it does; `None`: never, or it would
+    /// The time at which something happens to it if the VM runs on as it does; `None`: never, or it would
     /// outlast time.
     pub(crate) fn next_at(&self) -> Option<Time> {
         if self.ended.is_some() {
@@ -195,7 +195,7 @@ impl Running {
         }
     }
 
-    /// It stands still for a checkpoint from now on, if it does not already; whether it has not
+    /// The task stands still for a checkpoint from now on, if it does not already; whether it has not
     /// finished.
     pub(crate) fn checkpoint_now(&mut self) -> bool {
         // One that has done all its work ends at this very instant.
@@ -207,7 +207,7 @@ impl Running {
         is_going_on
     }
 
-    /// It stands still for this much longer, for a checkpoint or not.
+    /// The task stands still for this much longer, for a checkpoint or not.
     pub(crate) fn stand(&mut self, span: Span, for_checkpoint: bool) {
         self.stands = Some(self.stands.unwrap_or_default() + span);
         self.dumped |= for_checkpoint;
@@ -215,7 +215,7 @@ impl Running {
         self.planned = false;
     }
 
-    /// It has this much more to do than was said.
+    /// The task has this much more to do than was said.
     pub(crate) fn extend(&mut self, more: Span) {
         self.runtime += more;
         self.left += fine(more, Ppm::ONE);
@@ -229,7 +229,7 @@ impl Running {
         self.planned = false;
     }
 
-    /// It should have begun this much earlier.
+    /// The task should have begun this much earlier.
     pub(crate) fn head_start(&mut self, span: Span) {
         if self.stands.is_none() {
             self.left = self.left.saturating_sub(fine(span, self.rate));
@@ -245,7 +245,7 @@ impl Running {
         }
     }
 
-    /// It has done this much, no more and no less.
+    /// The task has done this much, no more and no less.
     pub(crate) fn set_done(&mut self, done: Ppm) {
         self.left = left_after(self.runtime, self.runtime.part(done));
         self.ended = None;
@@ -290,7 +290,7 @@ fn fine(span: Span, rate: Ppm) -> Fine {
     Fine::from(span.as_micros()) * Fine::from(rate.get())
 }
 
-/// How long this work takes at this rate, rounded up to a microsecond.
+/// The time that this work takes at this rate, rounded up to a microsecond.
 fn takes(work: Fine, rate: Ppm) -> Option<Span> {
     // Most of it fits in 64 bits, whose division is a machine's own.
     let us = match (u64::try_from(work), rate.get()) {

@@ -97,7 +97,7 @@ impl Sharing {
     }
 }
 
-/// How fast a task goes on that computes for this part of its time and waits for the network in the
+/// The speed at which a task goes on that computes for this part of its time and waits for the network in the
 /// rest, on a vCPU that gives it this much at most: c / (u + c · (1 − u)), as the wait takes no longer.
 pub(crate) fn paced(most: Ppm, usage: Ppm) -> Ppm {
     let (c, u) = (u64::from(most.get()), u64::from(usage.get()));

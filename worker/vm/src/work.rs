@@ -26,19 +26,19 @@ pub struct Work {
     pub usage: Usage,
     /// At which parts of the work it is checkpointed, ascending.
     pub checkpoints: Vec<Ppm>,
-    /// How long it stands still for each.
+    /// The time for which it stands still for each.
     pub checkpoint_cost: Span,
     /// Whether it stands still as soon as a checkpoint is due, or when it is told to.
     pub hold: Hold,
 }
 
-/// When a task stands still for a checkpoint.
+/// The times at which a task stands still for a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hold {
     /// As soon as it is due, for what it costs.
     #[default]
     WhenDue,
-    /// When [`Model::hold`](crate::Model::hold) says so, for as long as it says.
+    /// At the time that [`Model::hold`](crate::Model::hold) says, for as long as it says.
     WhenTold,
 }
 
@@ -96,9 +96,9 @@ pub struct Progress {
     pub done: Span,
     /// All of its work, likewise.
     pub runtime: Span,
-    /// It stands still, for a checkpoint or a move, for this much longer.
+    /// The work stands still, for a checkpoint or a move, for this much longer.
     pub hold: Option<Span>,
-    /// When all its work was done, once [`Model::step`](crate::Model::step) has said so.
+    /// The time at which all its work was done, once [`Model::step`](crate::Model::step) has said so.
     pub finished: Option<Time>,
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Use {
 pub(super) struct Balance {
     burstable: Burstable,
     said: (Time, Credits),
-    /// How long before that it may have been so, as its coordinator was away.
+    /// The time for which before that it may have been so, as its coordinator was away.
     held_up: Span,
     /// Up to when use is accounted for; what was used at least and at most, in vCPU-microseconds ×
     /// millionths.

@@ -11,7 +11,7 @@ const MOST_REAL_US: u64 = 365 * 86_400 * 1_000_000;
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     latest: Time,
-    /// When its coordinator was back for the last time, and how long it was away.
+    /// The time at which its coordinator was back for the last time, and how long it was away.
     away: (Time, Span),
 }
 
@@ -24,7 +24,8 @@ impl Bounds {
         Self { latest, away: (Time::ZERO, Span::ZERO) }
     }
 
-    /// How long a report that comes now may have waited for its coordinator: it comes as soon as that is back.
+    /// The time for which a report that comes now may have waited for its coordinator: it comes as
+    /// soon as that is back.
     pub(super) fn held_up(&self, now: Time, lateness: Span) -> Span {
         let (back, outage) = self.away;
         if now <= back + lateness { outage } else { Span::ZERO }

@@ -11,11 +11,11 @@ use super::Violation;
 /// What a spot VM is doing, as far as that says whether it holds a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// It boots, runs, or is about to run again.
+    /// The VM boots, runs, or is about to run again.
     Up,
-    /// It is about to freeze: it holds its place, and can't be told to end.
+    /// The VM is about to freeze: it holds its place, and can't be told to end.
     Freezing,
-    /// It is frozen, and holds no place.
+    /// The VM is frozen, and holds no place.
     Frozen,
 }
 
@@ -33,7 +33,7 @@ struct Held {
 #[derive(Clone, Debug)]
 pub struct CapacityChecker<'a> {
     setup: &'a Setup,
-    /// How many can be had now.
+    /// The number of spot VMs that can be had now.
     available: BTreeMap<TypeName, u32>,
     vms: BTreeMap<VmId, Held>,
     violations: Vec<Violation>,

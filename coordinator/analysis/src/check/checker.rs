@@ -26,7 +26,7 @@ const ALIVE: [Life; 4] = [Life::Booting, Life::Running, Life::Freezing, Life::Fr
 struct Open {
     attempt: Attempt,
     vm: VmId,
-    /// When it ran, and how long its VM had been frozen by then.
+    /// The time at which it ran, and how long its VM had been frozen by then.
     started: Option<(Time, Span)>,
     from: Ppm,
     checkpoints: u64,

@@ -24,7 +24,7 @@ struct Inside {
     /// Number of the job's last start; zero before the first.
     attempt: Attempt,
     seats: Option<(Tier, Cpus)>,
-    /// It stood still for a move, for how long is not followed.
+    /// The job stood still for a move, for how long is not followed.
     was_moved: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct JobsChecker {
     found: Vec<Violation>,
     now: Time,
     seq: u64,
-    /// It was ended before its time.
+    /// The run was ended before its time.
     is_cut: bool,
 }
 
@@ -67,7 +67,7 @@ impl JobsChecker {
             processors: vec![[None; 2]; processors as usize],
             inside: BTreeMap::new(),
             over: BTreeSet::new(),
-            credits: MachineCredits::of(
+            credits: MachineCredits::new(
                 simulation.burstable,
                 simulation.checkpoint.is_some(),
                 lateness,
@@ -80,7 +80,7 @@ impl JobsChecker {
         }
     }
 
-    /// How many jobs were followed.
+    /// The number of jobs that were followed.
     #[must_use]
     pub const fn jobs(&self) -> u64 {
         self.jobs

@@ -26,11 +26,11 @@ struct There {
     ready: Option<Time>,
     runs_since: Option<Time>,
     ran: Span,
-    /// When the provider ends it at the latest, if it has said so.
+    /// The time at which the provider ends it at the latest, if it has said so.
     due: Option<Time>,
     /// Counted among those that can be told to leave.
     is_preemptible: bool,
-    /// It surely has its room: it is ready, and not hibernated.
+    /// The VM surely has its room: it is ready, and not hibernated.
     holds: bool,
     /// Others had to leave first.
     has_waited: bool,
@@ -76,7 +76,7 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    /// How many requests were followed.
+    /// The number of requests that were followed.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.next.get().into()
@@ -238,7 +238,7 @@ impl<'a> RequestsChecker<'a> {
         [vcpus, memory, if hibernates { 0 } else { disk }]
     }
 
-    /// It has its room for sure from now on.
+    /// The VM has its room for sure from now on.
     fn holds(&mut self, vm: VmId) {
         let Some(there) = self.vms.get_mut(&vm).filter(|there| !there.holds) else { return };
         there.holds = true;
@@ -256,7 +256,7 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    /// It can't be told to leave any more.
+    /// The VM can't be told to leave any more.
     fn stays(&mut self, vm: VmId) {
         if let Some(there) = self.vms.get_mut(&vm)
             && std::mem::take(&mut there.is_preemptible)

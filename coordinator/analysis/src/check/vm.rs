@@ -8,7 +8,7 @@ use dormouse_units::{Bytes, Credits, HostId, Money, Ppm, Price, Span, TaskId, Ti
 
 use super::balance::{Balance, Use};
 
-/// Where it is in its life.
+/// The stage of a VM's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
     Booting,
@@ -40,13 +40,13 @@ pub(super) struct Followed {
     pub(super) host: HostId,
     /// What it takes of it.
     pub(super) room: Host,
-    /// It waits for room that others have to leave.
+    /// The VM waits for room that others have to leave.
     pub(super) waits: bool,
-    /// When it was given notice, if it was, and whether it had booted then.
+    /// The time at which it was given notice, if it was, and whether it had booted then.
     pub(super) notice: Option<(Time, bool)>,
-    /// It hibernates, or is hibernated, so that another has its room, or may be.
+    /// The VM hibernates, or is hibernated, so that another has its room, or may be.
     pub(super) is_displaced: bool,
-    /// It is told to resume.
+    /// The VM is told to resume.
     pub(super) resumes: bool,
     /// The tier and the processors of its host that it has, where that is said.
     pub(super) places: Option<(Tier, Vec<u32>)>,
@@ -54,7 +54,7 @@ pub(super) struct Followed {
     pub(super) launched: Time,
     /// What it is charged.
     pub(super) meter: Meter,
-    /// How long it has been frozen before, and since when it is now.
+    /// The time for which it has been frozen before, and since when it is now.
     pub(super) frozen: Span,
     pub(super) frozen_since: Option<Time>,
     /// The tasks on it and their memory.
@@ -90,7 +90,7 @@ impl Followed {
         }
     }
 
-    /// How long it has been frozen by `now`.
+    /// The time for which it has been frozen by `now`.
     pub(super) fn frozen_until(&self, now: Time) -> Span {
         self.frozen + self.frozen_since.map_or(Span::ZERO, |since| now.since(since))
     }

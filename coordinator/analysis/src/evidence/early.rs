@@ -59,7 +59,7 @@ struct Sent {
     attempt: Attempt,
     vm: VmId,
     at: Time,
-    /// How long its VM had been frozen by then.
+    /// The time for which its VM had been frozen by then.
     frozen: Span,
     done: Ppm,
 }

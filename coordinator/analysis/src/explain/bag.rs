@@ -55,7 +55,7 @@ impl<'a> Explainer<'a> {
     fn task(&self, id: TaskId, task: &TaskHistory) -> Explanation {
         let spec = self.setup.bag.tasks.get(id.get() as usize);
         let (name, memory) = spec.map(|t| (t.name.as_str(), t.memory)).unwrap_or_default();
-        let mut told = Explanation::of(format!("{id} ({name}, {memory})"));
+        let mut told = Explanation::about(format!("{id} ({name}, {memory})"));
         if task.attempts.is_empty() {
             let never = "It was never started: no decision of the scheduler names it.";
             told.came_to.push(never.to_owned());
@@ -233,7 +233,7 @@ impl<'a> Explainer<'a> {
 
     fn vm(&self, vm: &VmHistory) -> Explanation {
         let VmHistory { id, market, kind, price, host, .. } = vm;
-        let mut told = Explanation::of(format!("{id} ({market} {kind} at {price}, on {host})"));
+        let mut told = Explanation::about(format!("{id} ({market} {kind} at {price}, on {host})"));
         let on =
             |step: Option<&Step>| step.map(|s| format!(" on: {}", cause(s))).unwrap_or_default();
         let is_launch = |d: &Decision| matches!(d, Decision::Launch { vm, .. } if vm == id);
@@ -287,7 +287,7 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// How long a VM waited for others' room; `None`: it never was ready.
+    /// The time for which a VM waited for others' room; `None`: it never was ready.
     fn wait_of(&self, vm: &VmHistory) -> Option<Span> {
         Some(vm.ready?.since(vm.launched).saturating_sub(self.setup.catalogue.boot))
     }

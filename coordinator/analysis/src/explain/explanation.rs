@@ -35,7 +35,7 @@ pub struct Line {
 }
 
 impl Explanation {
-    pub(super) fn of(of: String) -> Self {
+    pub(super) fn about(of: String) -> Self {
         Self { of, ..Self::default() }
     }
 

@@ -16,7 +16,7 @@ use crate::jobs::SeenByJobs;
 /// what was noted.
 type Story = BTreeMap<(Time, u8), Vec<String>>;
 
-/// When a job could have run, what it waited for, and why it was moved, told as its run is played.
+/// The time at which a job could have run, what it waited for, and why it was moved, told as its run is played.
 #[derive(Debug)]
 pub struct JobStory {
     by_jobs: SeenByJobs,
@@ -67,7 +67,7 @@ impl JobStory {
         let (processes, estimate) = (job.processes, job.estimate);
         let of =
             format!("job {number} under {algorithm}: {processes} processes, estimated {estimate}");
-        let mut text = Explanation { has_hours: true, ..Explanation::of(of) };
+        let mut text = Explanation { has_hours: true, ..Explanation::about(of) };
         text.say(submitted, "submitted");
         for ((at, _), lines) in story {
             lines.into_iter().for_each(|what| text.say(at, what));
@@ -87,7 +87,7 @@ impl JobStory {
 #[derive(Debug, Default)]
 struct Seen {
     number: u64,
-    /// When it was submitted, and what it is.
+    /// The time at which it was submitted, and what it is.
     watched: Option<(Time, Job)>,
     /// Numbers of all jobs in the trace: it is not known in advance which ones the story will tell
     /// of.

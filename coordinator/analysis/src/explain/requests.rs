@@ -1,4 +1,4 @@
-//! What became of a request for a VM, and why: who had to leave for it and what that cost, or for whom it
+//! The fate of a request for a VM, and why: who had to leave for it and what that cost, or for whom it
 //! had to leave.
 
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ impl<'a> RequestStory<'a> {
                 Market::Spot => "a preemptible request",
             };
             let of = format!("{request}: {whole}, for {duration} of {kind} ({market})");
-            let mut told = Explanation { has_hours: true, ..Explanation::of(of) };
+            let mut told = Explanation { has_hours: true, ..Explanation::about(of) };
             told.say(step.at, "requested");
             self.told = Some(told);
         }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{AttemptHistory, Record, VmHistory};
 
-/// What became of all VMs in the background.
+/// The fate of all VMs in the background.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Background {
     /// How many there were.
@@ -70,7 +70,7 @@ enum Change {
     Thaw,
 }
 
-/// How long a task that runs undisturbed on a VM in the background should take, hibernations left
+/// The time that a task that runs undisturbed on a VM in the background should take, hibernations left
 /// out, given what its vCPU was left: as the model has it that its worker runs, too.
 pub(super) fn owed(
     (runtime, done): (Span, Ppm),
@@ -118,7 +118,7 @@ pub(super) fn owed(
     Some(vm.awake(began, end))
 }
 
-/// When the task of a model finishes, if that is by `until`.
+/// The time at which the task of a model finishes, if that is by `until`.
 fn finishes(model: &mut Model, until: Time) -> Option<Time> {
     let mut told = Vec::new();
     while let Some(at) = model.next_at().filter(|at| *at <= until) {

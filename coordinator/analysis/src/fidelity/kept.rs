@@ -62,7 +62,7 @@ pub struct Kept {
     pub received_s: f64,
     /// CPU time charged beside the work of the jobs, by the ledgers, in real seconds of a core.
     pub beside_s: f64,
-    /// How long quotas were lifted in all, by the ledgers, in real seconds.
+    /// The time for which quotas were lifted in all, by the ledgers, in real seconds.
     pub lifted_s: f64,
     /// The job with the process that was furthest ahead, and by how many seconds of CPU time.
     #[serde(skip)]

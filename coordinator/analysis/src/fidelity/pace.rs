@@ -5,7 +5,7 @@ use std::time::Duration;
 use dormouse_units::{Span, Speedup, Time, Usage};
 use dormouse_vm::ideal::{Program, phases_of};
 
-/// How long a job's processes compute between two barriers, in real time: long against the time
+/// The time for which a job's processes compute between two barriers, in real time: long against the time
 /// that a process which wakes may have to wait for its neighbour. That is a period of a quota and
 /// the time in which the quota makes up for a tick of the kernel's clock, 4 ms, for which a
 /// neighbour may run without one: some 50 ms at a tenth of a core.
@@ -14,9 +14,9 @@ pub const PHASE: Duration = Duration::from_millis(1_600);
 /// How a run's clock goes, and how long the phases of its jobs are, in real time.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
-    /// How fast the run's clock goes.
+    /// The speed at which the run's clock goes.
     pub speedup: Speedup,
-    /// How long a phase is.
+    /// The length of a phase.
     pub phase: Duration,
 }
 
@@ -33,7 +33,7 @@ impl Pace {
         self.speedup.real(at.since(Time::ZERO))
     }
 
-    /// What a job has to do in real time, as the coordinator tells it the worker: its run time is
+    /// The work that a job has to do in real time, as the coordinator tells it the worker: its run time is
     /// rounded up to nanoseconds and then down to microseconds.
     #[must_use]
     pub fn program(self, runtime: Span, processes: usize, usage: &Usage) -> Program {

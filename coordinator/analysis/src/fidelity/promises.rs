@@ -103,7 +103,7 @@ struct Known {
     life: Life,
     moving_us: u64,
     place: Option<(Tier, Cpus)>,
-    /// When it was told to move, while that has not been reported.
+    /// The time at which it was told to move, while that has not been reported.
     leaves: Option<Duration>,
     /// What of its work its last start began with.
     began_with: Ppm,
@@ -201,7 +201,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// It has come to life: with an older checkpoint than it was sent with, where that was damaged.
+    /// The job has come to life: with an older checkpoint than it was sent with, where that was damaged.
     fn began(&mut self, at: Time, job: TaskId, done: Ppm) {
         let at = self.pace.real(at);
         if self.known.get(&job).is_some_and(|known| known.began_with != done) {
@@ -301,7 +301,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// When a job really ended that was heard of at `end`, which is when it was due.
+    /// The time at which a job really ended that was heard of at `end`, which is when it was due.
     fn really(&self, job: TaskId, end: Time) -> Time {
         let late_us = self.late_us.get(&job).copied().unwrap_or_default();
         let span = self.pace.speedup.emulated(Duration::from_micros(late_us.unsigned_abs()));
@@ -451,7 +451,7 @@ mod tests {
         assert_eq!(told(&found)[1], (2, Life::Moved, 100.0, 140.0));
     }
 
-    /// It costs nothing while the foreground is in the way of the job anyway.
+    /// A checkpoint costs nothing while the foreground is in the way of the job anyway.
     #[test]
     fn a_checkpoint_is_reckoned_from_when_its_worker_says_but_not_after_its_report() {
         let submissions = [submission(1, 100, 500_000), submission(2, 10, 600_000)];

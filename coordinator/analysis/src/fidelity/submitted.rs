@@ -13,7 +13,7 @@ pub fn jobs_in(steps: &[Step]) -> Vec<Submission> {
     steps.iter().filter_map(job).collect()
 }
 
-/// How many jobs there should have been in a run of this workload: a run that was ended may not have
+/// The number of jobs that there should have been in a run of this workload: a run that was ended may not have
 /// come to all of them.
 #[must_use]
 pub fn expected(steps: &[Step], workload: &[Submission]) -> u64 {
@@ -35,7 +35,7 @@ impl<'a> Submitted<'a> {
         Self::after(TaskId::new(0), jobs)
     }
 
-    /// Where the first of them has this id.
+    /// The jobs of which the first has this id.
     #[must_use]
     pub const fn after(first: TaskId, jobs: &'a [Submission]) -> Self {
         Self { first, jobs }

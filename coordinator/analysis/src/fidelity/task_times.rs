@@ -141,7 +141,12 @@ impl TaskTimes {
     /// From the accounts in the log. What is past `live.worst-error` and `live.mean-error`, and
     /// what the workers' accounts do not agree with, is noted.
     #[must_use]
-    pub fn of(setup: &Setup, allowed: &Allowed, record: &Record, notes: &mut Vec<String>) -> Self {
+    pub fn compare(
+        setup: &Setup,
+        allowed: &Allowed,
+        record: &Record,
+        notes: &mut Vec<String>,
+    ) -> Self {
         let mut times = Self::default();
         let mut errors = Vec::new();
         let (mut unlike, mut ahead, mut interrupted) = (Vec::new(), Vec::new(), Vec::new());

@@ -138,9 +138,10 @@ pub fn measured_sharing(of: &[&Consolidation]) -> Sharing {
     let (single, several): (Vec<_>, Vec<_>) = all.partition(|(processes, _)| *processes == 1);
     let x = |of: Vec<&(u32, f64)>| of.into_iter().map(|(_, x)| *x).collect::<Vec<_>>();
     let (single, several) = (x(single), x(several));
-    let range = |of: &[f64], paper| Estimate::of(of).map_or(paper, |all| all.range);
+    let range = |of: &[f64], paper| Estimate::from_samples(of).map_or(paper, |all| all.range);
     Sharing {
-        loss: Estimate::of(&losses).map_or(paper.loss, |all| (0.0, (2.0 * all.mean).min(1.0))),
+        loss: Estimate::from_samples(&losses)
+            .map_or(paper.loss, |all| (0.0, (2.0 * all.mean).min(1.0))),
         single: range(&single, paper.single),
         several_normal: normal(&several).unwrap_or(paper.several_normal),
         several_within: range(&several, paper.several_within),

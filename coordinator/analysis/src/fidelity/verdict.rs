@@ -29,7 +29,7 @@ pub struct Allowed {
     pub worst_error: f64,
     /// The same for the mean over all.
     pub mean_error: f64,
-    /// How fast its clock goes.
+    /// The speed at which its clock goes.
     pub speedup: Speedup,
 }
 
@@ -74,7 +74,7 @@ impl Fidelity {
             Some((vm.id, Share { promised, received, slices }))
         });
         let mut notes = Vec::new();
-        let tasks = TaskTimes::of(setup, allowed, record, &mut notes);
+        let tasks = TaskTimes::compare(setup, allowed, record, &mut notes);
         notes.extend(shareless(record));
         notes.extend(noticed);
         Self { tasks, ..Self::judge(shares, notes) }.beside(other_load)

@@ -1,4 +1,4 @@
-//! What came of the faults that an experiment asked for, and what they cost.
+//! The outcome of the faults that an experiment asked for, and what they cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub struct FaultHistory {
     pub kind: FaultKind,
     /// Emulated time that the fault lasts.
     pub lasts: Span,
-    /// When it was asked for.
+    /// The time at which it was asked for.
     pub asked: Time,
     /// The hosts that were told, and what they said of it; none where no host is one that it is meant for.
     pub hosts: BTreeMap<HostId, FaultOnHost>,
@@ -32,7 +32,7 @@ pub struct FaultOnHost {
     pub over: Option<u64>,
     /// Why it could not be carried out.
     pub refused: Option<String>,
-    /// When the host was lost, while it was in effect, and whether that is laid to its charge.
+    /// The time at which the host was lost, while it was in effect, and whether that is laid to its charge.
     pub lost: Option<(Time, bool)>,
     /// How many checkpoints failed on the host meanwhile.
     pub checkpoints_failed: u32,
@@ -65,7 +65,7 @@ impl FaultOnHost {
 }
 
 impl FaultHistory {
-    /// When it was over on a host, at this speed-up, or the host was lost; `None`: nobody knows, or it
+    /// The time at which it was over on a host, at this speed-up, or the host was lost; `None`: nobody knows, or it
     /// never was in effect. It is heard of later where nothing could be.
     #[must_use]
     pub fn until(&self, host: HostId, speedup: Option<Speedup>) -> Option<Time> {

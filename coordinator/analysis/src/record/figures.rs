@@ -5,13 +5,13 @@ use dormouse_units::{Money, Time};
 use super::{Record, VmHistory};
 
 impl Record {
-    /// When the last task was finished, if all are.
+    /// The time at which the last task was finished, if all are.
     #[must_use]
     pub fn makespan(&self) -> Option<Time> {
         self.tasks.iter().map(|t| t.finished).try_fold(Time::ZERO, |latest, t| Some(latest.max(t?)))
     }
 
-    /// When the last task finished so far was.
+    /// The time at which the last task finished so far was.
     #[must_use]
     pub fn last_finish(&self) -> Time {
         self.tasks.iter().filter_map(|t| t.finished).max().unwrap_or(Time::ZERO)
@@ -23,19 +23,19 @@ impl Record {
         self.vms.values().map(VmHistory::cost).sum()
     }
 
-    /// How many tasks are finished.
+    /// The number of tasks that are finished.
     #[must_use]
     pub const fn finished(&self) -> usize {
         self.finished
     }
 
-    /// How many tasks are over whose programs did not end well, or gave a wrong answer.
+    /// The number of tasks that are over whose programs did not end well, or gave a wrong answer.
     #[must_use]
     pub fn programs_failed(&self) -> usize {
         self.tasks.iter().filter(|task| task.program_failed).count()
     }
 
-    /// How many tasks are finished by their workers' word alone.
+    /// The number of tasks that are finished by their workers' word alone.
     #[must_use]
     pub fn reported(&self) -> usize {
         self.tasks.iter().filter(|task| task.finished.is_some() && task.reported).count()
@@ -47,7 +47,7 @@ impl Record {
         self.digest.hex()
     }
 
-    /// When everything is drawn to end.
+    /// The time at which everything is drawn to end.
     #[must_use]
     pub fn end(&self) -> Time {
         self.over.map_or(self.now, |(at, _)| at)

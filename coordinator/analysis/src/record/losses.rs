@@ -44,7 +44,7 @@ impl Record {
         })
     }
 
-    /// When an interruption had taken effect on the last of the VMs it hit.
+    /// The time at which an interruption had taken effect on the last of the VMs it hit.
     #[must_use]
     pub fn took_effect(&self, of: &Interrupted) -> Option<Time> {
         let effect = |vm: &VmId| {

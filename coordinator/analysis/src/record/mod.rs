@@ -1,4 +1,4 @@
-//! What became of every VM and task of a run, from its event log.
+//! The fate of every VM and task of a run, from its event log.
 
 mod credits;
 mod faults;

@@ -1,4 +1,4 @@
-//! What became of a task.
+//! The fate of a task.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use super::VmHistory;
 pub struct TaskHistory {
     /// The attempts, in order.
     pub attempts: Vec<AttemptHistory>,
-    /// When it was finished, verified or reported.
+    /// The time at which it was finished, verified or reported.
     pub finished: Option<Time>,
-    /// It was finished by its worker's word alone: nobody could check its answer.
+    /// The task was finished by its worker's word alone: nobody could check its answer.
     pub reported: bool,
-    /// It is over, and its program did not end well, or its answer is wrong.
+    /// The task is over, and its program did not end well, or its answer is wrong.
     pub program_failed: bool,
 }
 
@@ -36,19 +36,19 @@ pub struct AttemptHistory {
     pub from: Option<(CheckpointSeq, Ppm)>,
     /// Checkpoints that could not be restored by it, or before the next attempt.
     pub fell_back: Vec<FallBack>,
-    /// When it was sent to the VM.
+    /// The time at which it was sent to the VM.
     pub sent: Time,
     /// From when it ran: the moment from which its VM owes it time. What passed until its first
     /// instruction, live, is owed to it too.
     pub started: Option<Time>,
     /// How it ran on a burstable VM, from when.
     pub modes: Vec<(Time, Mode)>,
-    /// When it was to be checkpointed while it ran, and whether its scheduler decided that then; else
+    /// The time at which it was to be checkpointed while it ran, and whether its scheduler decided that then; else
     /// its checkpointing scheme had.
     pub asked: Vec<(Time, bool)>,
     /// Complete checkpoints of the attempt.
     pub checkpoints: Vec<CheckpointMark>,
-    /// When and how it ended.
+    /// The time and the way of its end.
     pub ended: Option<(Time, AttemptEnd)>,
     /// CPU time it used, real microseconds; zero in virtual time.
     pub real_cpu_us: u64,
@@ -63,7 +63,7 @@ pub struct AttemptHistory {
 /// A complete checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointMark {
-    /// When it was complete.
+    /// The time at which it was complete.
     pub at: Time,
     /// Number of the checkpoint.
     pub seq: CheckpointSeq,
@@ -71,16 +71,16 @@ pub struct CheckpointMark {
     pub done: Ppm,
     /// Size of the checkpoint.
     pub bytes: Bytes,
-    /// How long the task stood still for it, real microseconds; zero in virtual time.
+    /// The time for which the task stood still for it, real microseconds; zero in virtual time.
     pub real_held_us: u64,
-    /// How long it had to, likewise.
+    /// The time for which it had to, likewise.
     pub real_owed_us: u64,
 }
 
 /// A checkpoint that could not be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FallBack {
-    /// When that was known.
+    /// The time at which that was known.
     pub at: Time,
     /// Number of the checkpoint, and what of the work it holds.
     pub from: (CheckpointSeq, Ppm),
@@ -95,11 +95,11 @@ pub struct FallBack {
 pub enum AttemptEnd {
     /// The work is done and verified.
     Finished,
-    /// It came to nothing.
+    /// The attempt came to nothing.
     Failed(String),
-    /// It was stopped, and a checkpoint keeps this much.
+    /// The attempt was stopped, and a checkpoint keeps this much.
     Stopped(Ppm),
-    /// It was stopped where it was, frozen or running.
+    /// The attempt was stopped where it was, frozen or running.
     Dropped,
     /// The attempt's VM was gone.
     VmGone(VmEnd),
@@ -140,7 +140,7 @@ impl AttemptHistory {
         self.checkpoints.last().map(|mark| mark.at).or(self.started)
     }
 
-    /// When it ended, or `now` if it still runs.
+    /// The time at which it ended, or `now` if it still runs.
     #[must_use]
     pub fn end_or(&self, now: Time) -> Time {
         self.ended.as_ref().map_or(now, |(at, _)| *at)

@@ -31,7 +31,7 @@ pub struct Record {
     pub interruptions: Vec<Interrupted>,
     /// The faults that the experiment asked for, as far as their hosts were told of them.
     pub faults: Vec<FaultHistory>,
-    /// How often what happened.
+    /// The number of times that each thing happened.
     pub counts: Counts,
     /// Why checkpoints failed, each reason with how often.
     pub checkpoint_failures: BTreeMap<String, u32>,
@@ -39,17 +39,17 @@ pub struct Record {
     pub rejected: Vec<(Time, String)>,
     /// Reports of a former life that were dropped.
     pub stale: u32,
-    /// When it was over, and whether all tasks were finished.
+    /// The time at which it was over, and whether all tasks were finished.
     pub over: Option<(Time, bool)>,
     /// Why it was ended before its time.
     pub cancelled: Option<String>,
-    /// How many steps there were.
+    /// The number of steps that there were.
     pub steps: u64,
     /// The number of decisions in all steps.
     pub decisions: u64,
     /// The time of the last step.
     pub now: Time,
-    /// How fast a live run's clock goes; `None` in virtual time.
+    /// The speed at which a live run's clock goes; `None` in virtual time.
     pub speedup: Option<Speedup>,
     tariff: TariffName,
     /// The burstable types, in whatever mode.
@@ -73,16 +73,16 @@ pub struct HostHistory {
     pub offer: Host,
     /// The emulated time at which it joined.
     pub joined: Time,
-    /// When and why it was lost.
+    /// The time and the reason of its loss.
     pub lost: Option<(Time, String)>,
 }
 
 /// One act of the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interrupted {
-    /// When it was asked for.
+    /// The time at which it was asked for.
     pub asked: Time,
-    /// When the engine acted on it.
+    /// The time at which the engine acted on it.
     pub at: Time,
     /// What the provider did.
     pub action: Action,

@@ -1,4 +1,4 @@
-//! What became of a VM.
+//! The fate of a VM.
 
 use std::collections::BTreeSet;
 
@@ -23,15 +23,15 @@ pub struct VmHistory {
     pub vcpus: u32,
     /// The host that carried it.
     pub host: HostId,
-    /// When it was granted.
+    /// The time at which it was granted.
     pub launched: Time,
-    /// When it had booted.
+    /// The time at which it had booted.
     pub ready: Option<Time>,
-    /// When and why it was gone, and what the engine says it cost.
+    /// The time and the reason of its end, and what the engine says it cost.
     pub ended: Option<(Time, VmEnd, Money)>,
     /// Hibernations of the VM, in order.
     pub hibernations: Vec<Hibernation>,
-    /// When others got its room, in order.
+    /// The time at which others got its room, in order.
     pub displaced: Vec<Displaced>,
     /// The VMs whose room it waited for when it was launched.
     pub waited_for: Vec<VmId>,
@@ -54,24 +54,24 @@ pub struct VmHistory {
 /// One hibernation of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hibernation {
-    /// When it was asked for.
+    /// The time at which it was asked for.
     pub asked: Time,
-    /// When it took effect.
+    /// The time at which it took effect.
     pub frozen: Time,
-    /// When a resume was asked for and when it took effect.
+    /// The time at which a resume was asked for and when it took effect.
     pub resumed: Option<(Time, Time)>,
 }
 
 /// A VM makes room for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Displaced {
-    /// When it was told to.
+    /// The time at which it was told to.
     pub at: Time,
     /// The one that waited for its room.
     pub by: VmId,
     /// Whether it was given notice to end, or hibernated.
     pub action: Action,
-    /// When it had its room again, if it hibernated, and was told to resume.
+    /// The time at which it had its room again, if it hibernated, and was told to resume.
     pub given_back: Option<Time>,
 }
 
@@ -110,7 +110,7 @@ impl VmHistory {
         until.since(from).saturating_sub(frozen)
     }
 
-    /// When it was gone, or `now` if it still is there.
+    /// The time at which it was gone, or `now` if it still is there.
     #[must_use]
     pub fn end_or(&self, now: Time) -> Time {
         self.ended.map_or(now, |(at, ..)| at)

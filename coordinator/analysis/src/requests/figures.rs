@@ -7,7 +7,7 @@ use dormouse_units::{Money, Time, TypeName};
 
 use super::{Ended, Quantiles, RequestEnd, Usage};
 
-/// What became of some requests.
+/// The fate of some requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// How many came.
@@ -20,7 +20,7 @@ pub struct Tally {
     pub completed: u64,
     /// Those whose VM the provider ended: displaced, interrupted, outbid, or lost with its host.
     pub terminated: u64,
-    /// How often their VMs hibernated.
+    /// The number of times that their VMs hibernated.
     pub hibernations: u64,
     /// What was charged for their VMs.
     pub revenue: Money,
@@ -58,12 +58,12 @@ pub struct Lost {
 /// The figures of the requests of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Figures {
-    /// What became of them, by type and market.
+    /// The fate of them, by type and market.
     pub by_type: BTreeMap<(TypeName, Market), Tally>,
     /// How many VMs of preemptible requests the provider ended, by the reason: for whose VM (`requests`,
     /// `bag`, `jobs`), or `interruption`, `outbid`, `host-lost`, `failed`.
     pub terminations: BTreeMap<&'static str, u64>,
-    /// How long normal requests waited for the room of VMs that had to end first, of those that waited
+    /// The time for which normal requests waited for the room of VMs that had to end first, of those that waited
     /// and got it.
     pub waits: Quantiles,
     /// From each normal request to its VM being ready.
@@ -78,21 +78,21 @@ pub struct Figures {
     pub lost: Lost,
     /// What of the hosts was used over time, and what happened when.
     pub usage: Usage,
-    /// When the last of them came to its end.
+    /// The time at which the last of them came to its end.
     pub last_end: Time,
     /// Why the run was ended before its time, if it was.
     pub cancelled: Option<String>,
 }
 
 impl Figures {
-    /// What became of the requests of one market.
+    /// The fate of the requests of one market.
     #[must_use]
     pub fn of(&self, market: Market) -> Tally {
         let alike = self.by_type.iter().filter(|((_, of), _)| *of == market);
         alike.fold(Tally::default(), |sum, (_, tally)| sum.with(tally))
     }
 
-    /// What became of all.
+    /// The fate of all.
     #[must_use]
     pub fn all(&self) -> Tally {
         self.of(Market::OnDemand).with(&self.of(Market::Spot))
@@ -120,7 +120,7 @@ impl Figures {
         self.work_lost_vcpu_us as f64 / 3.6e9
     }
 
-    /// Where these requests are counted.
+    /// The tally in which these requests are counted.
     pub(super) fn tally(&mut self, kind: &TypeName, market: Market) -> &mut Tally {
         self.by_type.entry((kind.clone(), market)).or_default()
     }

@@ -49,7 +49,7 @@ pub struct Ended {
     pub kind: TypeName,
     /// On-demand for a normal one, spot for a preemptible one.
     pub market: Market,
-    /// When it came.
+    /// The time at which it came.
     pub arrived: Time,
     /// For how long its VM was wanted.
     pub duration: Span,
@@ -59,16 +59,16 @@ pub struct Ended {
     pub price: Price,
     /// The request's VM and the host of that; `None` if it got none.
     pub vm: Option<(VmId, HostId)>,
-    /// When its VM could be used.
+    /// The time at which its VM could be used.
     pub ready: Option<Time>,
-    /// When it came to its end.
+    /// The time at which it came to its end.
     pub at: Time,
     /// How it came to its end.
     pub end: RequestEnd,
     /// For how long its VM ran: from when it was ready to its end, without the time in which it was
     /// hibernated.
     pub ran: Span,
-    /// How long it waited for VMs that had to end first; nothing where it never got their room.
+    /// The time for which it waited for VMs that had to end first; nothing where it never got their room.
     pub waited: Span,
     /// The VM for whose sake its own was last told to leave, whatever came of that.
     pub displaced_by: Option<VmId>,
@@ -353,7 +353,7 @@ impl Ledger {
         }
     }
 
-    /// It does not from now on.
+    /// The VM does not stand still from now on.
     fn stands(&mut self, now: Time, vm: VmId) {
         let Some(machine) = self.vms.get_mut(&vm) else { return };
         let Some(since) = machine.runs_since.take() else { return };

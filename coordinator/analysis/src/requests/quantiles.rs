@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dormouse_units::Span;
 
-/// So many different times are kept at most.
-const MOST: usize = 4_096;
+/// Most different times that are kept.
+const MAX_DISTINCT_TIMES: usize = 4_096;
 
 /// How often which time was. While there are few different ones it is exact; where there would be too
 /// many, times are rounded up to a power of two of microseconds, the least that will do.
@@ -33,7 +33,7 @@ impl Quantiles {
         self.sum_us += u128::from(time.as_micros());
         self.largest = self.largest.max(time);
         *self.counts.entry(time.as_micros().div_ceil(self.unit_us)).or_default() += 1;
-        while self.counts.len() > MOST {
+        while self.counts.len() > MAX_DISTINCT_TIMES {
             self.unit_us *= 2;
             for (time, n) in std::mem::take(&mut self.counts) {
                 *self.counts.entry(time.div_ceil(2)).or_default() += n;
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn the_times_of_a_hostile_log_are_counted() {
         let mut all = Quantiles::default();
-        (0..2 * MOST as u64).for_each(|n| all.add(Span::from_micros(u64::MAX - n)));
+        (0..2 * MAX_DISTINCT_TIMES as u64).for_each(|n| all.add(Span::from_micros(u64::MAX - n)));
         assert_eq!(all.at(100), Some(Span::from_micros(u64::MAX)));
     }
 

@@ -2,8 +2,8 @@
 
 use dormouse_units::Time;
 
-/// Bins at most; their width doubles when there would be more.
-const MOST: usize = 2_000;
+/// Most bins; their width doubles when there would be more.
+const MAX_BINS: usize = 2_000;
 
 /// A quantity that is followed over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +136,7 @@ impl Usage {
         for (sum, level) in self.whole.levels.iter_mut().zip(self.level) {
             *sum = sum.saturating_add(u128::from(level) * u128::from(until - from));
         }
-        while until / self.width_us >= MOST as u64 {
+        while until / self.width_us >= MAX_BINS as u64 {
             self.widen();
         }
         while from < until {
@@ -281,7 +281,7 @@ mod tests {
         }
         usage.pass(at(20_000));
         let bins: Vec<_> = usage.bins().collect();
-        assert!(bins.len() <= MOST && bins.len() > MOST / 4, "{}", bins.len());
+        assert!(bins.len() <= MAX_BINS && bins.len() > MAX_BINS / 4, "{}", bins.len());
         // Second by second.
         let mut level = vec![0_u128; 20_001];
         let mut up = 0_u128;

@@ -94,7 +94,7 @@ fn side_by_side(
         tasks,
         vms: vms(&live, &twin),
         counts: counts(&live, &twin),
-        divergence: Divergence::of(&moments(&steps.live), &moments(&steps.twin)),
+        divergence: Divergence::first(&moments(&steps.live), &moments(&steps.twin)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where two runs diverge.
+//! The place where two runs diverge.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub struct Decided {
     pub what: String,
     /// What the scheduler had just heard, first among it what the other heard at another time.
     pub heard: String,
-    /// When the other heard the same; `None`: it never did.
+    /// The time at which the other heard the same; `None`: it never did.
     #[serde(rename = "other_heard_s", serialize_with = "in_seconds::maybe_time")]
     pub other_heard: Option<Time>,
 }
@@ -42,7 +42,7 @@ pub struct Decided {
 impl Divergence {
     /// Compares two runs; `None` if they decided the same.
     #[must_use]
-    pub fn of(live: &[Moment], twin: &[Moment]) -> Option<Self> {
+    pub fn first(live: &[Moment], twin: &[Moment]) -> Option<Self> {
         let (ours, theirs) = (decisions(live), decisions(twin));
         let same = ours.iter().zip(&theirs).take_while(|(one, other)| one.what == other.what);
         let same = same.count();
@@ -131,7 +131,7 @@ mod tests {
         for moment in &mut later {
             moment.at = Time::from_micros(moment.at.as_micros() + 700);
         }
-        assert_eq!(Divergence::of(&run(), &later), None);
+        assert_eq!(Divergence::first(&run(), &later), None);
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
         let mut twin = run();
         twin.swap(2, 4);
         (twin[2].at, twin[4].at) = (Time::from_secs(25), Time::from_secs(45));
-        let divergence = Divergence::of(&run(), &twin).expect("they diverge");
+        let divergence = Divergence::first(&run(), &twin).expect("they diverge");
         assert_eq!(divergence.same, 2);
         assert_eq!(divergence.alone, Both { live: None, twin: None }, "only the order differs");
         let Both { live: Some(live), twin: Some(twin) } = divergence.decided else {
@@ -159,16 +159,16 @@ mod tests {
         let mut twin = run();
         twin[3].decided.clear();
         twin[3].at = Time::from_secs(31);
-        let divergence = Divergence::of(&run(), &twin).expect("they diverge");
+        let divergence = Divergence::first(&run(), &twin).expect("they diverge");
         let live = divergence.decided.live.expect("it decides something");
         // Heard for the second time, which in the twin is at 31 s.
         assert_eq!((divergence.same, live.other_heard), (3, Some(Time::from_secs(31))));
         assert_eq!(divergence.alone.live.as_ref(), Some(&live));
         assert_eq!((live.what.as_str(), divergence.alone.twin), ("stop task2 on vm0", None));
         twin.truncate(3);
-        let divergence = Divergence::of(&run(), &twin).expect("they diverge");
+        let divergence = Divergence::first(&run(), &twin).expect("they diverge");
         assert_eq!((divergence.decided.live.is_some(), divergence.decided.twin), (true, None));
-        let short = Divergence::of(&twin, &run()).expect("they diverge");
+        let short = Divergence::first(&twin, &run()).expect("they diverge");
         assert_eq!(short.decided.live, None);
     }
 }

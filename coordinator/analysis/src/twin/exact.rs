@@ -61,11 +61,11 @@ struct Next {
 #[derive(Debug)]
 pub struct TwoTier {
     pace: Pace,
-    /// How long each migration will take, as far as that is known.
+    /// The time that each migration will take, as far as that is known.
     moves: Moves,
-    /// How long the others take.
+    /// The time that the others take.
     migration_cost: Span,
-    /// How long a job stands still for a checkpoint.
+    /// The time for which a job stands still for a checkpoint.
     checkpoint_cost: Duration,
     /// The last checkpoint of every job that is there.
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,

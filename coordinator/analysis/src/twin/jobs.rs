@@ -29,7 +29,7 @@ const fn is_of_a_job(notice: &Notice) -> bool {
     )
 }
 
-/// What became of a job.
+/// The fate of a job.
 #[derive(Clone, Debug)]
 struct Fate {
     number: u64,
@@ -71,7 +71,7 @@ impl Fate {
     }
 }
 
-/// What became of every job of these steps.
+/// The fate of every job of these steps.
 fn fates(steps: &[Step]) -> BTreeMap<TaskId, Fate> {
     let mut fates = BTreeMap::<TaskId, Fate>::new();
     for step in instants(steps) {
@@ -162,7 +162,7 @@ pub fn twin_of_jobs(about: About, steps: &Both<Vec<Step>>, migration: Option<Spa
         tasks,
         vms: Vec::new(),
         counts: counts(&live, &twin),
-        divergence: Divergence::of(&moments(&steps.live), &moments(&steps.twin)),
+        divergence: Divergence::first(&moments(&steps.live), &moments(&steps.twin)),
     }
 }
 

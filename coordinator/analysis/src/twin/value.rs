@@ -53,7 +53,7 @@ pub struct Twin {
     /// The run that is compared with its twin.
     #[serde(flatten)]
     pub about: About,
-    /// How often the provider acted on spot VMs in the run, and so in the twin.
+    /// The number of times that the provider acted on spot VMs in the run, and so in the twin.
     pub interruptions: usize,
     /// What moving a job took in the run on average, in emulated time; `None` if nothing was moved
     /// live. In the twin each move takes as long as it did in the run.
@@ -76,10 +76,10 @@ pub struct Twin {
     /// Over the jobs that were in the background from their start to their end in both; `None`
     /// if there are none.
     pub background: Option<Spread>,
-    /// How often what happened.
+    /// The number of times that each thing happened.
     #[serde(serialize_with = "counts")]
     pub counts: Vec<Count>,
-    /// Where the two diverge first; `None` if they decided the same.
+    /// The place where the two diverge first; `None` if they decided the same.
     pub divergence: Option<Divergence>,
     /// Every task or job, in order.
     pub tasks: Vec<TaskRow>,
@@ -191,19 +191,19 @@ impl TaskRow {
     }
 }
 
-/// What became of a task or job in one of the two.
+/// The fate of a task or job in one of the two.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(into = "SideInJson")]
 pub struct Side {
-    /// Where it was last, such as `vm3 c3.large` or `foreground`; empty if it never started.
+    /// The place where it was last, such as `vm3 c3.large` or `foreground`; empty if it never started.
     pub place: String,
-    /// How often it was started.
+    /// The number of times that it was started.
     pub attempts: usize,
-    /// When it ran first.
+    /// The time at which it ran first.
     pub started: Option<Time>,
-    /// When it was done.
+    /// The time at which it was done.
     pub finished: Option<Time>,
-    /// How long it took by its worker's clock, where it is a task that had one attempt.
+    /// The time that it took by its worker's clock, where it is a task that had one attempt.
     pub measured: Option<Span>,
 }
 
@@ -310,7 +310,7 @@ pub struct VmRow {
     pub sides: Both<Option<VmSide>>,
 }
 
-/// What became of a VM in one of the two.
+/// The fate of a VM in one of the two.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VmSide {
     /// Instance type of the VM.
@@ -318,24 +318,24 @@ pub struct VmSide {
     pub kind: TypeName,
     /// How it was bought.
     pub market: Market,
-    /// When it was asked for.
+    /// The time at which it was asked for.
     #[serde(rename = "launched_s", serialize_with = "in_seconds::time")]
     pub launched: Time,
-    /// When it was gone.
+    /// The time at which it was gone.
     #[serde(rename = "ended_s", serialize_with = "in_seconds::maybe_time")]
     pub ended: Option<Time>,
-    /// How often it was hibernated.
+    /// The number of times that it was hibernated.
     pub hibernations: usize,
     /// All that was charged for it.
     #[serde(rename = "cost_usd", serialize_with = "in_seconds::dollars")]
     pub cost: Money,
 }
 
-/// How often something happened.
+/// The number of times that something happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
     /// What, as `summary.json` calls it.
     pub name: String,
-    /// How often in each.
+    /// The number of times in each.
     pub sides: Both<u64>,
 }

@@ -1,4 +1,4 @@
-//! How many spot VMs a provider has to give, and when.
+//! The number of spot VMs that a provider has to give, over time.
 
 mod read;
 mod trace;

@@ -3,7 +3,7 @@
 use dormouse_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// How many spot VMs of a type there can be at a time, all users' together: each number holds from
+/// The number of spot VMs of a type there can be at a time, all users' together: each number holds from
 /// its time until the next one's, the first from the beginning on, and the last for ever.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]

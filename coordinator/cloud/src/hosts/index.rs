@@ -15,7 +15,7 @@ use super::fleet::Carrier;
 use super::plain::{Pass, View};
 use super::ranked::Ranked;
 use super::victims::Victims;
-use super::weigh::{MOST, Ranges, Scores};
+use super::weigh::{Ranges, Scores, WEIGHERS};
 use crate::{CostName, Fleet, Ties, Want, Weighed, Weigher};
 
 /// The order of the hosts for a request at one look at them.
@@ -78,7 +78,7 @@ const fn slot(time: Time) -> u64 {
 /// Whether an index can be kept for these weighers: no two scores grow with time.
 pub(super) fn is_kept(weighers: &[Weighed], cost: CostName) -> bool {
     let growing = weighers.iter().filter(|weighed| weighed.name.is_of_costs());
-    weighers.len() <= MOST && (!cost.grows() || growing.count() <= 1)
+    weighers.len() <= WEIGHERS && (!cost.grows() || growing.count() <= 1)
 }
 
 impl Index {
@@ -146,8 +146,8 @@ impl Index {
                 axis != overcommit && self.weighers[axis].name == Weigher::VictimCost
             })
             && self.weighers.iter().all(|one| one.multiplier > 0);
-        let place = self.places.get(&([0; MOST], 0)).filter(|_| is_rule)?;
-        Some(Alike::of(&self.classes[*place].hosts, 0))
+        let place = self.places.get(&([0; WEIGHERS], 0)).filter(|_| is_rule)?;
+        Some(Alike::new(&self.classes[*place].hosts, 0))
     }
 
     /// Takes in the changes of the fleet since the last look.
@@ -284,7 +284,7 @@ impl Index {
         if !self.view.has_room(host, &self.want) {
             return None;
         }
-        let (mut scores, mut axis): (Scores, _) = ([0; MOST], Line::default());
+        let (mut scores, mut axis): (Scores, _) = ([0; WEIGHERS], Line::default());
         for (n, score) in scores.iter_mut().enumerate().take(self.weighers.len()) {
             let line = match self.weighers[n].name {
                 Weigher::TotalCost => self.total(host, now),
@@ -357,12 +357,12 @@ impl Index {
                 best.1.push((class, offset));
             }
         }
-        best.1.into_iter().map(|(class, offset)| Alike::of(&class.hosts, offset)).collect()
+        best.1.into_iter().map(|(class, offset)| Alike::new(&class.hosts, offset)).collect()
     }
 }
 
 impl<'a> Alike<'a> {
-    fn of(hosts: &'a Ranked, offset: i64) -> Self {
+    fn new(hosts: &'a Ranked, offset: i64) -> Self {
         let before = offset.checked_sub(1).map_or(0, |less| hosts.up_to((less, u32::MAX)));
         let count = hosts.up_to((offset, u32::MAX)) - before;
         Self { hosts, offset, before, count }

@@ -5,7 +5,7 @@ use dormouse_units::{HostId, Stream, Time};
 use super::fleet::Carrier;
 use super::victims::Victims;
 use super::views::{BuiltViews, full};
-use super::weigh::{MOST, Ranges, Scores};
+use super::weigh::{Ranges, Scores, WEIGHERS};
 use crate::{
     Fleet, Market, PlacementRule, Placer, Placing, SchedulerName, States, Ties, Want, Weighed,
     Weigher,
@@ -124,7 +124,7 @@ impl Plain {
         let mut victims = Victims::default();
         let (mut left, mut ranges) = (Vec::new(), Ranges::NONE);
         for (id, host) in hosts {
-            let mut scores: Scores = [0; MOST];
+            let mut scores: Scores = [0; WEIGHERS];
             for (score, weighed) in scores.iter_mut().zip(weighers) {
                 *score = self.score(weighed.name, host, want, now, &mut victims);
             }

@@ -54,10 +54,10 @@ impl Weigher {
 }
 
 /// Number of weighers that exist: a rule names each at most once.
-pub(super) const MOST: usize = 6;
+pub(super) const WEIGHERS: usize = 6;
 
 /// Scores of a host, in the order of the rule's weighers; higher is better.
-pub(super) type Scores = [i64; MOST];
+pub(super) type Scores = [i64; WEIGHERS];
 
 /// The lowest and the highest of the scores of all hosts that are weighed.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ pub(super) struct Ranges {
 
 impl Ranges {
     /// The ranges of no hosts yet; the first one included sets both ends.
-    pub(super) const NONE: Self = Self { least: [i64::MAX; MOST], most: [i64::MIN; MOST] };
+    pub(super) const NONE: Self = Self { least: [i64::MAX; WEIGHERS], most: [i64::MIN; WEIGHERS] };
 
     /// Includes the scores of a host that is new or has changed.
     pub(super) fn include(&mut self, scores: &Scores) {

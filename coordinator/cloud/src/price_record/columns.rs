@@ -3,7 +3,7 @@
 use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Row};
 use dormouse_units::Price;
 
-/// What rows of prices have, in the order of [`Cells`].
+/// The columns of rows of prices, in the order of [`Cells`].
 pub(super) const COLUMNS: [Column; 5] = [
     Column {
         name: "time",

@@ -16,7 +16,7 @@ use super::record::{NewestFirst, PriceRecord};
 /// log.
 const MOST_OF_SERIES: usize = 600_000;
 /// Most prices of all series that are kept.
-const MOST: usize = 10_000_000;
+const MAX_PRICES: usize = 10_000_000;
 /// Key of the list of prices in what the provider's call answers.
 const LIST: &str = "SpotPriceHistory";
 const TIME_REMEDY: &str =
@@ -43,7 +43,7 @@ impl PriceQuery {
     }
 }
 
-/// What the prices of a series have in common; empty where the file does not say.
+/// Properties that the prices of a series have in common; empty where the file does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SeriesName {
     /// The instance type.
@@ -69,7 +69,7 @@ pub struct PriceHistories {
     pub series: BTreeMap<SeriesName, PriceRecord>,
     /// Entries of the wanted series that hold no price.
     pub left_out: LeftOut,
-    /// What the file is and which column is what, in words.
+    /// The kind of the file and the meaning of its columns, in words.
     pub form: String,
 }
 
@@ -94,7 +94,7 @@ pub fn looks_like_prices(begins: &[u8]) -> bool {
     let Ok(mut source) = Source::of(Cursor::new(begins.to_vec())) else { return false };
     let none = Chosen::default();
     if source.is_json().unwrap_or(false) {
-        let mut items = JsonItems::of(source, ItemsAt::List(LIST));
+        let mut items = JsonItems::new(source, ItemsAt::List(LIST));
         return match items.next_item() {
             Ok(Some(item)) => {
                 let entry = Keys::new(&none).read(item.bytes);
@@ -118,7 +118,7 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
         return Err(FileFlaw::whole(what, format!("write one of {}", names.join(", "))));
     }
     let (mut keys, mut all) = (Keys::new(&query.columns), Collected::new(query));
-    let mut items = JsonItems::of(source, ItemsAt::List(LIST));
+    let mut items = JsonItems::new(source, ItemsAt::List(LIST));
     while let Some(item) = items.next_item()? {
         let flaw = |line: u64, what: String, remedy: &str| {
             let (what, row) = (format!("{}: {what}", item.key), String::new());
@@ -228,7 +228,7 @@ fn shown(text: &str) -> String {
     text.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// What was read so far.
+/// The prices that were read so far.
 struct Collected<'q> {
     query: &'q PriceQuery,
     /// The place of each series in `slots`.
@@ -305,8 +305,8 @@ impl<'q> Collected<'q> {
             let what = format!("it has more than {MOST_OF_SERIES} prices of one series ({name})");
             return Err(flaw(what, "leave out what the run doesn't reach").into());
         }
-        if self.kept == MOST {
-            let what = format!("it has more than {MOST} prices");
+        if self.kept == MAX_PRICES {
+            let what = format!("it has more than {MAX_PRICES} prices");
             return Err(flaw(what, "say which are wanted: give a type, zone and product").into());
         }
         record.push(at, price);

@@ -18,7 +18,7 @@ pub struct PriceRecord {
     pub(super) repeated: usize,
 }
 
-/// How the times of a record name their time zones.
+/// The way in which the times of a record name their time zones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Zones {
     /// Number of dates with a time zone.

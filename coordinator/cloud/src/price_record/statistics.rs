@@ -20,7 +20,7 @@ pub struct PriceStatistics {
 impl PriceStatistics {
     /// Statistics of the prices from the first one to `until`; `None`: no price holds for any time.
     #[must_use]
-    pub fn of(trace: &PriceTrace, until: Time) -> Option<Self> {
+    pub fn measure(trace: &PriceTrace, until: Time) -> Option<Self> {
         let steps = trace.steps();
         let ends = steps.iter().skip(1).map(|(at, _)| *at).chain([until]);
         let mut held: Vec<(Price, Span)> = steps
@@ -81,14 +81,14 @@ mod tests {
         let price = |n| Price::from_nanos_per_hour(cents(n));
         // 10 cents for 2 h, 30 for 1 h, 10 for 5 h.
         let trace = PriceTrace::new(vec![(h(0), price(10)), (h(2), price(30)), (h(3), price(10))]);
-        let of = PriceStatistics::of(&trace, h(8)).expect("it has prices");
+        let of = PriceStatistics::measure(&trace, h(8)).expect("it has prices");
         assert_eq!((of.length, of.changes), (Span::from_secs(8 * 3_600), 2));
         assert!((of.mean_usd - 0.125).abs() < 1e-9, "{}", of.mean_usd);
         assert_eq!([0.0, 0.875, 0.88, 1.0].map(|p| of.quantile(p)), [10, 10, 30, 30].map(price));
         assert_eq!([9, 10, 29, 30].map(|p| of.share_up_to(price(p))), [0.0, 0.875, 0.875, 1.0]);
         // What comes after the end does not count.
-        let of = PriceStatistics::of(&trace, h(2)).expect("it has one");
+        let of = PriceStatistics::measure(&trace, h(2)).expect("it has one");
         assert_eq!((of.changes, of.quantile(1.0)), (0, price(10)));
-        assert_eq!(PriceStatistics::of(&trace, h(0)), None);
+        assert_eq!(PriceStatistics::measure(&trace, h(0)), None);
     }
 }

@@ -36,7 +36,7 @@ fn launch(
     kind: &TypeName,
     (market, bid): (Market, Option<Price>),
 ) -> Result<Launched, LaunchError> {
-    provider.launch(now, id, &Asked { kind, market, bid, limited: true })
+    provider.launch(now, id, &LaunchRequest { kind, market, bid, limited: true })
 }
 
 #[test]

@@ -142,7 +142,8 @@ fn a_job_ends_when_and_costs_what_is_reckoned_of_it() {
             let work = minutes(500) + Span::from_secs(17);
             let checkpoint = minutes([0, 2, 5, 20][(seed % 4) as usize]);
             let record = SpotRecord::new(&prices, cents(7), Time::from_secs(1 << 31));
-            let job = SpotJob { checkpoint, restart: Span::ZERO, look: LOOK, ..SpotJob::of(work) };
+            let job =
+                SpotJob { checkpoint, restart: Span::ZERO, look: LOOK, ..SpotJob::with_work(work) };
             let expected = job.run(SpotScheme::Acc, &record, Time::ZERO);
             let (log, outcome) = acc(setup_of(1, work, checkpoint, &prices, 7), 1, 7);
             let Some(expected) = expected else {

@@ -98,7 +98,7 @@ fn run(scheme: Scheme, trace: &PriceTrace, bid: Option<Price>) -> (Outcome, Vec<
 /// Kept checkpoints and VMs that were taken differ by seed: what is compared is not the plain run.
 #[test]
 fn runs_end_when_the_analytic_model_says_and_cost_what_it_says() {
-    let job = SpotJob { restart: Span::ZERO, every: EVERY, ..SpotJob::of(WORK) };
+    let job = SpotJob { restart: Span::ZERO, every: EVERY, ..SpotJob::with_work(WORK) };
     assert_eq!(job.checkpoint, CHECKPOINT);
     for (analytic, scheme) in [
         (SpotScheme::None, Scheme::None {}),

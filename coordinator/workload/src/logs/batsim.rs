@@ -118,7 +118,7 @@ impl<'a> Profiles<'a> {
         })
     }
 
-    /// How long a profile takes, or what it is instead.
+    /// The time that a profile takes, or what it is instead.
     fn takes(&mut self, name: &str) -> Result<u64, String> {
         let Some((name, profile)) = self.all.get_key_value(name) else {
             return Err("not among the profiles".to_owned());

@@ -24,7 +24,7 @@ impl JobsFormat {
     /// The format of a file, unpacked, that begins with these bytes, at best some kilobytes; `None`:
     /// it is no log of jobs.
     #[must_use]
-    pub fn of(begins: &[u8]) -> Option<Self> {
+    pub fn detect(begins: &[u8]) -> Option<Self> {
         let begins = begins.trim_ascii_start();
         if let [b'{', ..] = begins {
             let has = |key: &[u8]| begins.windows(key.len()).any(|window| window == key);
@@ -63,7 +63,7 @@ impl JobsFormat {
     /// The file can't be read or unpacked.
     pub fn of_file(file: impl Read + Send + 'static) -> io::Result<Option<Self>> {
         let mut source = Source::of(file)?;
-        Ok(Self::of(source.next_bytes()?))
+        Ok(Self::detect(source.next_bytes()?))
     }
 
     /// The name of the format, for people.
@@ -131,7 +131,7 @@ mod tests {
             ("1 2 3\n".to_owned(), None),
             (String::new(), None),
         ] {
-            assert_eq!(JobsFormat::of(begins.as_bytes()), format, "{begins}");
+            assert_eq!(JobsFormat::detect(begins.as_bytes()), format, "{begins}");
         }
     }
 }

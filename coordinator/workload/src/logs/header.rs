@@ -57,7 +57,7 @@ impl Header {
         }
     }
 
-    /// What is wrong with the directive that should say how many processors there are, in words.
+    /// The flaw of the directive that should say how many processors there are, in words.
     #[must_use]
     pub fn unread(&self) -> Option<String> {
         let said = SIZES.iter().find(|name| self.number(name).is_some())?;

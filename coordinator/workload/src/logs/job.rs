@@ -177,7 +177,7 @@ const NAN_17: Problem = Problem::NotANumber { field: 17 };
 /// Fields in which some logs have names: user, group, program, queue and partition.
 const NAMED: std::ops::RangeInclusive<usize> = 12..=16;
 
-/// What stands between the fields of a line.
+/// The separator of the fields of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Separator {
@@ -240,7 +240,7 @@ impl Names {
         number
     }
 
-    /// How many names there are.
+    /// The number of names that there are.
     pub(super) fn len(&self) -> u64 {
         self.all.iter().map(|names| names.len() as u64).sum()
     }
@@ -303,7 +303,7 @@ fn follows(job: &Submission) -> SwfJob {
 /// that none can be too large, or −1, with blanks between them. It takes one pass; `None` for other
 /// lines.
 fn plain(line: &[u8]) -> Option<[i64; 18]> {
-    const MOST: usize = 18;
+    const MAX_DIGITS: usize = 18;
     let mut fields = [-1; 18];
     let mut rest = line;
     for (n, field) in fields.iter_mut().enumerate() {
@@ -315,7 +315,7 @@ fn plain(line: &[u8]) -> Option<[i64; 18]> {
                 value = value.wrapping_mul(10).wrapping_add(i64::from(byte - b'0'));
                 length += 1;
             }
-            if !(1..=MOST).contains(&length) {
+            if !(1..=MAX_DIGITS).contains(&length) {
                 return None;
             }
             (*field, rest) = (value, &rest[length..]);

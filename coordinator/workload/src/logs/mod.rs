@@ -3,6 +3,7 @@
 //! eighteen numbers a line; workloads of Batsim; what Slurm's `sacct` prints.
 
 mod batsim;
+mod error;
 mod format;
 mod header;
 mod job;
@@ -14,10 +15,11 @@ mod skipped;
 mod trace;
 mod writer;
 
+pub use error::SwfError;
 pub use format::JobsFormat;
 pub use header::Header;
 pub use job::{Separator, SwfJob};
-pub use problem::{Problem, SwfError};
+pub use problem::Problem;
 pub use reader::SwfReader;
 pub use rules::{
     ExtraFields, FollowUps, Fractions, JobSize, LogRules, NoEstimate, Odd, OnMalformed,

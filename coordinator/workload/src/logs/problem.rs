@@ -1,12 +1,7 @@
-//! What can be wrong with a log of jobs.
-
-use std::io;
-use std::path::PathBuf;
+//! Problems of single lines and jobs of a log.
 
 use dormouse_input::LONGEST_LINE;
 use dormouse_units::Bytes;
-
-use super::skipped::Skipped;
 
 /// What is wrong with a line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -99,13 +94,13 @@ pub enum Problem {
         name: &'static str,
         /// What stands there, cut where it is long.
         value: Box<str>,
-        /// What would be right, in words.
+        /// The remedy, in words.
         right: &'static str,
     },
     /// What should be a job in a JSON file is none.
     #[error("it is no job: {why}")]
     NoJob {
-        /// What is wrong with it, in words.
+        /// The flaw, in words.
         why: Box<str>,
     },
     /// The job's profile does not say how long it takes.
@@ -113,64 +108,7 @@ pub enum Problem {
     Profile {
         /// Name of the profile.
         name: Box<str>,
-        /// What is wrong with the profile, in words.
+        /// The flaw of the profile, in words.
         what: Box<str>,
-    },
-}
-
-/// Why a log can't be read.
-#[derive(Debug, thiserror::Error)]
-pub enum SwfError {
-    /// The file can't be read.
-    #[error("can't read {}", path.display())]
-    Io {
-        /// The file of the log.
-        path: PathBuf,
-        /// The system's own error.
-        source: io::Error,
-    },
-    /// A job of the log is malformed.
-    #[error("{}, line {line}: {problem}; mend the line, or have malformed jobs skipped", path.display())]
-    Malformed {
-        /// The file of the log.
-        path: PathBuf,
-        /// The number of the line, from 1.
-        line: u64,
-        /// What is wrong with the job's line.
-        problem: Problem,
-    },
-    /// The log has no job that can be run.
-    #[error("{} has no job that can be run: {skipped}; give a log with jobs", path.display())]
-    Empty {
-        /// The file of the log.
-        path: PathBuf,
-        /// Jobs that were left out, by reason.
-        skipped: Box<Skipped>,
-    },
-    /// The log does not say how large its machine is.
-    #[error("{} does not say how many processors its machine has (MaxProcs); give the number", path.display())]
-    NoMachine {
-        /// The file of the log.
-        path: PathBuf,
-    },
-    /// How large its machine is can't be read.
-    #[error(
-        "{}: {what}; write a number there, or give the number of processors", path.display()
-    )]
-    UnreadMachine {
-        /// The file of the log.
-        path: PathBuf,
-        /// What is wrong with it, in words.
-        what: String,
-    },
-    /// The file is of a format that is read, and can't be used.
-    #[error("{}: {what}; {remedy}", path.display())]
-    Unusable {
-        /// The file of the log.
-        path: PathBuf,
-        /// What is wrong with it, in words.
-        what: String,
-        /// What would be right, in words.
-        remedy: String,
     },
 }

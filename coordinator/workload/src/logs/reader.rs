@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use dormouse_input::{Line, Source, Text};
 
 use super::batsim;
+use super::error::SwfError;
 use super::format::{JobsFormat, is_sacct_heading};
 use super::header::Header;
 use super::job::{Names, Separator, SwfJob, is_name};
-use super::problem::{Problem, SwfError};
+use super::problem::Problem;
 use super::rules::{ExtraFields, Fractions, LogRules, Odd, OnMalformed};
 use super::sacct;
 use super::skipped::{LogForm, Skipped};
@@ -98,7 +99,7 @@ impl SwfReader {
     /// # Errors
     ///
     /// The file can't be read, or is of a format that can't be used.
-    pub fn of<F: Read + Send + 'static>(
+    pub fn from_file<F: Read + Send + 'static>(
         path: &Path,
         file: io::Result<F>,
         rules: impl Into<LogRules>,

@@ -166,7 +166,7 @@ impl Cell {
     ];
 }
 
-/// Where the columns are.
+/// The places of the columns.
 struct Columns {
     places: [Option<usize>; Cell::NAMES.len()],
     width: usize,
@@ -317,7 +317,7 @@ impl Row<'_> {
         number.ok_or_else(|| flaw(name, cell, "write a whole number"))
     }
 
-    /// How long it ran, in seconds; `None`: it is not said.
+    /// The time for which it ran, in seconds; `None`: it is not said.
     fn elapsed(&self) -> Result<Option<i64>, Problem> {
         let right = "write seconds, or [days-]hours:minutes:seconds";
         let (raw, elapsed) = (self.cell(Cell::ElapsedRaw), self.cell(Cell::Elapsed));

@@ -80,7 +80,7 @@ impl fmt::Display for FirstMalformed {
 pub struct LogForm {
     /// Format of the log.
     pub format: JobsFormat,
-    /// What stands between the fields of an SWF log.
+    /// The separator of the fields of an SWF log.
     pub separator: Separator,
     /// Whether its first line was left out as the names of its columns.
     pub heading: bool,

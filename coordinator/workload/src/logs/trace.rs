@@ -7,8 +7,9 @@ use std::sync::Arc;
 use dormouse_model::{After, Submission};
 use dormouse_units::{Bytes, Span, Time, Usage};
 
+use super::error::SwfError;
 use super::job::SwfJob;
-use super::problem::{Problem, SwfError};
+use super::problem::Problem;
 use super::reader::SwfReader;
 use super::rules::{
     FollowUps, JobSize, LogRules, NoEstimate, Numbers, PartialExecutions, RanOver, Repeated,
@@ -54,7 +55,7 @@ impl Trace {
         machine: Option<u32>,
         rules: impl Into<LogRules>,
     ) -> Result<Self, SwfError> {
-        Self::new(SwfReader::of(path, file, rules)?, machine)
+        Self::new(SwfReader::from_file(path, file, rules)?, machine)
     }
 
     /// The workload that `reader` reads.

@@ -56,7 +56,7 @@ struct DagNode {
     /// The description that stands behind the node.
     own: Option<Settings>,
     directory: Option<String>,
-    /// It does nothing, and only the order goes through it.
+    /// The node does nothing, and only the order goes through it.
     is_empty: bool,
     is_done: bool,
     macros: Settings,

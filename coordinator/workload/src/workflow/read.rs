@@ -27,7 +27,7 @@ pub struct WorkflowTask {
     pub name: String,
     /// The tasks that it follows, in ascending order.
     pub after: Vec<TaskId>,
-    /// How long it computes; `None`: the file does not say.
+    /// The time for which it computes; `None`: the file does not say.
     pub runtime: Option<Span>,
     /// The memory that it needs; `None`: the file does not say.
     pub memory: Option<Bytes>,
@@ -53,7 +53,7 @@ pub enum WorkflowFormat {
 impl WorkflowFormat {
     /// The format of a file with this text, or its beginning; `None`: it is no workflow.
     #[must_use]
-    pub fn of(text: &str) -> Option<Self> {
+    pub fn detect(text: &str) -> Option<Self> {
         match text.trim_start().starts_with('{') {
             true => text.contains("\"workflow\"").then_some(Self::WfCommons),
             false => dagman::is_one(text).then_some(Self::DagMan),
@@ -84,7 +84,7 @@ impl Workflow {
     ) -> Result<Self, InputError> {
         let whole = Place::of(source);
         let mut found = Mistakes::default();
-        let workflow = match WorkflowFormat::of(text) {
+        let workflow = match WorkflowFormat::detect(text) {
             Some(WorkflowFormat::WfCommons) => {
                 wfcommons::read(&from_json(source, text)?, &mut found)
             }

@@ -18,7 +18,7 @@ pub(super) const DIRECTORY: Bytes = Bytes::new(1 << 30);
 pub(super) const THREADS: u32 = 256;
 const MOST_THREADS: u32 = 30_000;
 
-/// How long a task takes, as far as its section or row says.
+/// The time that a task takes, as far as its section or row says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RuntimeGiven {
     /// As the section's key has it.

@@ -37,7 +37,7 @@ pub(crate) struct InputFiles {
 }
 
 impl InputFiles {
-    /// Where the contents are, by their digests.
+    /// The sources of the contents, by their digests.
     pub(crate) fn into_sources(self) -> Sources {
         self.sources
     }

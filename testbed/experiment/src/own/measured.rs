@@ -48,7 +48,7 @@ pub struct Measured {
     /// The signal that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// How long it took, microseconds.
+    /// The time that it took, microseconds.
     pub wall_us: u64,
     /// CPU time that it had, microseconds.
     pub cpu_us: u64,
@@ -67,8 +67,8 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// How long it runs on a vCPU of the reference speed that is `share` of a core, in a run at that speed-up:
-    /// the CPU time at this share and what it waited, emulated.
+    /// The time for which it runs on a vCPU of the reference speed that is `share` of a core, in a
+    /// run at that speed-up: the CPU time at this share and what it waited, emulated.
     #[must_use]
     pub fn runtime(&self, share: Ppm, speedup: Speedup) -> Span {
         let share = u128::from(share.get().max(1));

@@ -41,7 +41,7 @@ pub enum RuntimeSaid {
     /// The experiment says it.
     #[default]
     Said,
-    /// It was measured.
+    /// The program was measured.
     Measured,
     /// Nobody knows: what its task has is a guess that nothing should rest on.
     Unknown,

@@ -17,7 +17,7 @@ const DEADLINE: &str = "45m";
 pub struct OwnSaid {
     /// Keys of `[[workload.task]]` by their names alone, and what they are set to.
     pub keys: Vec<Override>,
-    /// It takes the place of all tasks, and not of what each of them runs.
+    /// The program takes the place of all tasks, and not of what each of them runs.
     pub replaces_tasks: bool,
 }
 

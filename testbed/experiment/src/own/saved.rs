@@ -1,4 +1,4 @@
-//! When work is kept in a bag whose programs save it by themselves at a notice alone, or never.
+//! The times at which work is kept in a bag whose programs save it by themselves at a notice alone, or never.
 
 use std::sync::Arc;
 

@@ -40,15 +40,15 @@ pub(crate) struct OwnWritten {
     pub(crate) name: String,
     /// The memory that it needs, if anybody says.
     pub(crate) memory: Option<Bytes>,
-    /// How long it takes, as far as anybody says.
+    /// The time that it takes, as far as anybody says.
     pub(crate) runtime: RuntimeGiven,
-    /// When it is submitted.
+    /// The time at which it is submitted.
     pub(crate) submitted: Span,
     /// The command with the braces.
     pub(crate) kind: Vec<String>,
     /// What it runs.
     pub(crate) program: OwnProgram,
-    /// Where it is written.
+    /// The place where it is written.
     pub(crate) place: Place,
 }
 

@@ -70,7 +70,7 @@ impl<'a> Pair<'a> {
         let differences: Vec<f64> = mine.iter().zip(&theirs).map(|(a, b)| a - b).collect();
         let (sum, of) = (mine.iter().sum::<f64>(), theirs.iter().sum::<f64>());
         // The interval is as long as that of the pseudo-values, around the ratio of the means itself.
-        let parts = Estimate::of(&jackknife([&mine, &theirs], |[a, b]| a / b - 1.0));
+        let parts = Estimate::from_samples(&jackknife([&mine, &theirs], |[a, b]| a / b - 1.0));
         let relative = parts.filter(|_| of != 0.0).map(|parts| {
             let mean = sum / of - 1.0;
             let ci95 =
@@ -86,7 +86,7 @@ impl<'a> Pair<'a> {
             are_batches: own.are_batches,
             runs: samples.len(),
             differences: each.iter().map(|both| both.map(|(a, b)| a - b)).collect(),
-            difference: Estimate::of(&differences),
+            difference: Estimate::from_samples(&differences),
             relative,
             lower: differences.iter().filter(|d| **d < 0.0).count(),
         })

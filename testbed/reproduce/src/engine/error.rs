@@ -16,7 +16,7 @@ pub enum EngineError {
         engine: Engine,
         /// Name of the command.
         command: &'static str,
-        /// Where that command comes from.
+        /// The source of that command.
         remedy: &'static str,
     },
     /// The containers of Kubernetes see the volume of their claim and nothing of this host.
@@ -42,7 +42,7 @@ pub enum EngineError {
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's own error.
         source: std::io::Error,
     },
     /// Shards on this host did not come to a good end, or their merge did not: the whole message.

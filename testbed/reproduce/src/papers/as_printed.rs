@@ -42,7 +42,7 @@ impl PairedSamples {
     }
 
     /// Samples of two cells under the same seeds; seeds without one of the figures are left out.
-    pub(super) fn of(of: &[Option<f64>], than: &[Option<f64>]) -> Self {
+    pub(super) fn new(of: &[Option<f64>], than: &[Option<f64>]) -> Self {
         let pairs = of.iter().zip(than).filter_map(|(of, than)| Some(((*of)?, (*than)?)));
         let (of, than) = pairs.unzip();
         Self { of, than }
@@ -149,7 +149,7 @@ mod tests {
     fn pairs_are_drawn_together() {
         let (of, than): (Vec<_>, Vec<_>) =
             (1..=50).map(|n| (Some(f64::from(n)), Some(2.0 * f64::from(n)))).unzip();
-        let cells = [PairedSamples::of(&of, &than)];
+        let cells = [PairedSamples::new(&of, &than)];
         let below = (Measure::PercentBelow, Over::Mean);
         let ours = as_printed(&cells, below, (50.0, 0.01), (3, "test")).expect("it can be drawn");
         assert!((ours.range.0 - 50.0).abs() < 1e-9 && (ours.range.1 - 50.0).abs() < 1e-9);

@@ -39,7 +39,7 @@ pub(super) fn break_even(gains: &[Vec<Series>], costs: &[f64], over: Over) -> Op
     let pseudo: Vec<f64> = whole.iter().map(pseudo).collect::<Option<_>>()?;
     let (least, most) = (*costs.first()?, *costs.last()?);
     let of_tried = |x: f64| x.clamp(least, most);
-    let estimate = Estimate::of(&pseudo)?;
+    let estimate = Estimate::from_samples(&pseudo)?;
     let is_saturated = all().any(|series| series.is_saturated);
     let ci95 = estimate.ci95.filter(|_| !is_saturated);
     let ci95 = ci95.map(|(low, high)| (of_tried(low), of_tried(high)));

@@ -82,7 +82,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// It, of a sample of `of` and one of `than`.
+    /// The measure, of a sample of `of` and one of `than`.
     pub(super) fn of(self, [of, than]: [f64; 2]) -> f64 {
         match self {
             Self::Value | Self::Worst | Self::Slope => of,

@@ -77,7 +77,7 @@ fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrin
         match than.get(n * than.len() / of.len()) {
             None => Some(PairedSamples::alone(&series.each)),
             Some(than) => {
-                Some(PairedSamples::of(&series.each, &results.series(than, &claim.metric)?.each))
+                Some(PairedSamples::new(&series.each, &results.series(than, &claim.metric)?.each))
             }
         }
     });

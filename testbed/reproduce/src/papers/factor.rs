@@ -66,7 +66,7 @@ pub enum Ground {
     Text,
     /// Only the authors' code or data have it: the text says otherwise.
     Code,
-    /// It is chosen so that printed counts come out.
+    /// The value is chosen so that printed counts come out.
     Fitted,
 }
 

@@ -137,7 +137,7 @@ fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Ro
         let has_runs = !ours_of.are_batches && ours_of.whole.is_none();
         let few = runs(of).filter(|_| has_runs).and_then(|runs| {
             as_printed(
-                &[PairedSamples::of(&ours_of.each, &ours_than.each)],
+                &[PairedSamples::new(&ours_of.each, &ours_than.each)],
                 (Measure::PercentBelow, Over::Mean),
                 (printed, paper.last_digit(&comparison.metric)),
                 (runs, &format!("{case} {}", comparison.metric)),
@@ -265,7 +265,7 @@ mod tests {
     fn what_is_said_to_be_no_more_is_judged_on_one_side() {
         let (low, high) = Tolerance::AtMost(0.1).band(10.0);
         let shown = |samples: &[f64]| {
-            Estimate::of(samples).map(|ours| ours.shows(Said::Within { low, high }, "").0)
+            Estimate::from_samples(samples).map(|ours| ours.shows(Said::Within { low, high }, "").0)
         };
         assert_eq!(shown(&[1.0, 1.1]), Some(Verdict::Holds));
         assert_eq!(shown(&[12.0, 12.1]), Some(Verdict::Fails));

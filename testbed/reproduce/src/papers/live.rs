@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use dormouse_estimate::Estimate;
 
-use super::reproduction::Progress;
+use super::progress::Progress;
 use super::results::Results;
 use crate::sweep::{Cell, SweepError};
 use dormouse_report::output::read_header;

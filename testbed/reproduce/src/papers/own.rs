@@ -22,7 +22,7 @@ use dormouse_experiment::read_file;
 pub enum Own {
     /// The host tables of the OPIE paper: which VMs are selected.
     HostTables,
-    /// How long the provider's scheduler takes on this machine.
+    /// The time that the provider's scheduler takes on this machine.
     Latency,
     /// The bathtub paper: lifetimes that were recorded, and what laws of them come to.
     Lifetimes,

@@ -105,7 +105,7 @@ pub struct Part {
     /// The most seeds that its cells are run under, if it is not of experiments: more would take long and
     /// show no more.
     pub seeds: Option<u64>,
-    /// It is not of experiments: what its figures are of. Their case is the words of a cell but the last.
+    /// Source of the figures of a part that is not of experiments. Their case is the words of a cell but the last.
     pub own: Option<Own>,
     /// The readings are searched for the one that explains most of these figures, and of the claims. It
     /// takes long: such a part is made only when it is asked for by name.

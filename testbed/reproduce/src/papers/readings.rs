@@ -88,7 +88,7 @@ impl Reading {
         self.claims.iter().filter(|claim| claim.verdict == verdict).count()
     }
 
-    /// How many claims have a verdict.
+    /// The number of claims that have a verdict.
     pub fn judged(&self) -> usize {
         self.claims.len() - self.count(Verdict::Silent) - self.count(Verdict::Undecidable)
     }

@@ -4,18 +4,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::factor::Factor;
-use super::live::{Against, LiveRun, MakeLive};
+use super::finished::Finished;
+use super::live::{LiveRun, MakeLive};
 use super::own::{Made, Recorded};
 use super::paper::{Paper, Part};
 use super::pattern::{matches, unique};
-use super::price_notes::{self, PriceNotes};
+use super::price_notes;
+use super::progress::Progress;
 use super::readings::{Maker, Reading, check_seeds};
 use super::results::Results;
 use super::{named, own_readings, report};
 use crate::sweep::{Cell, Folder, Reproduction, Shard, Shared, Spec, SweepError, Work};
-
-/// Is told the stage, and how many of how many runs of it are done.
-pub type Progress<'a> = &'a mut (dyn FnMut(&str, usize, usize) + Send);
 
 /// How to reproduce, beside the [`Spec`].
 #[derive(Clone, Debug)]
@@ -30,58 +29,8 @@ pub struct Request {
     pub make_live: Option<MakeLive>,
 }
 
-/// Everything that came out.
-#[derive(Debug)]
-pub struct Finished {
-    /// The paper that is reproduced.
-    pub paper: Paper,
-    /// What of it, such as `burst-hads/table-4`.
-    pub what: String,
-    /// The command that makes the same again.
-    pub command: String,
-    /// The parts that were asked for, by name.
-    pub parts: Vec<String>,
-    /// The cells, and the command that makes the figures of each by itself.
-    pub cells: Vec<(String, String)>,
-    /// The samples of every cell.
-    pub results: Results,
-    /// Every figure and claim, with the presets that were asked for.
-    pub ours: Reading,
-    /// Every factor alone, the experiments without any first; none, if none was tried.
-    pub trials: Vec<Reading>,
-    /// The paper's presets, the text first; of a search the readings that explain most, ours first.
-    pub read: Vec<Reading>,
-    /// The best reading that a search found before, where it is recorded and nothing else is asked for.
-    pub best: Option<Reading>,
-    /// What is left out, and what it needs.
-    pub without: Vec<(String, String)>,
-    /// The records of prices that it is made of.
-    pub price_records: Vec<PriceNotes>,
-    /// The live runs.
-    pub live: Vec<(LiveRun, Option<Against>)>,
-    /// Charts of single runs: their names and files.
-    pub charts: Vec<(String, String)>,
-}
-
-impl Finished {
-    /// Whether readings were searched, and not the presets made beside ours.
-    pub(super) fn is_search(&self) -> bool {
-        self.parts().any(|part| !part.search.is_empty())
-    }
-
-    /// The records of prices that something is odd about.
-    pub(super) fn odd_records(&self) -> impl Iterator<Item = &PriceNotes> {
-        self.price_records.iter().filter(|record| !record.notes.is_empty())
-    }
-
-    /// The paper's parts that were asked for.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &Part> {
-        self.paper.parts.iter().filter(|part| self.parts.contains(&part.name))
-    }
-}
-
-/// What is asked for, looked up.
-struct Asked<'a> {
+/// A spec with its paper, parts and readings looked up.
+struct ResolvedSpec<'a> {
     spec: &'a Reproduction,
     paper: &'a Paper,
     parts: Vec<&'a Part>,
@@ -89,8 +38,8 @@ struct Asked<'a> {
     readings: Vec<Factor>,
 }
 
-impl<'a> Asked<'a> {
-    fn of(
+impl<'a> ResolvedSpec<'a> {
+    fn resolve(
         spec: &'a Reproduction,
         paper: &'a Paper,
         part: Option<&str>,
@@ -205,7 +154,7 @@ impl Request {
         let shared = Shared::default();
         let (paper, part) = named(&spec.what)?;
         let paper = paper.with_data(spec.prices.as_deref());
-        let asked = Asked::of(spec, &paper, part.as_deref())?;
+        let asked = ResolvedSpec::resolve(spec, &paper, part.as_deref())?;
         let made = self.checked(&asked, self.compute.is_some_and(Shard::is_part), &shared)?;
         let mut folder = Folder::open(folder, &Spec::Reproduce(spec.clone()), force)?;
         self.make(&asked, made, &shared, &mut folder, progress)
@@ -219,14 +168,14 @@ impl Request {
     pub fn check_parts(&self, spec: &Reproduction) -> Result<(), SweepError> {
         let (paper, part) = named(&spec.what)?;
         let paper = paper.with_data(spec.prices.as_deref());
-        let asked = Asked::of(spec, &paper, part.as_deref())?;
+        let asked = ResolvedSpec::resolve(spec, &paper, part.as_deref())?;
         self.checked(&asked, true, &Shared::default()).map(drop)
     }
 
     /// What is made of the parts, where all that is asked for makes sense.
     fn checked(
         &self,
-        asked: &Asked<'_>,
+        asked: &ResolvedSpec<'_>,
         in_parts: bool,
         shared: &Shared,
     ) -> Result<(Vec<Cell>, Vec<Made>), SweepError> {
@@ -265,7 +214,7 @@ impl Request {
         };
         let (shared, (paper, part)) = (Shared::default(), named(&spec.what)?);
         let paper = paper.with_data(spec.prices.as_deref());
-        let asked = Asked::of(&spec, &paper, part.as_deref())?;
+        let asked = ResolvedSpec::resolve(&spec, &paper, part.as_deref())?;
         let request = Self { compute: None, ..self.clone() };
         let made = (asked.cells(&shared)?, asked.own()?);
         request.make(&asked, made, &shared, &mut folder, progress)
@@ -273,7 +222,7 @@ impl Request {
 
     fn make(
         &self,
-        asked: &Asked<'_>,
+        asked: &ResolvedSpec<'_>,
         (cells, own): (Vec<Cell>, Vec<Made>),
         shared: &Shared,
         folder: &mut Folder,
@@ -421,7 +370,7 @@ fn about(paper: &Paper, ours: &Reading) -> Vec<String> {
 
 /// The chart of each cell's run with the median makespan: its name and its file.
 fn charts(
-    asked: &Asked<'_>,
+    asked: &ResolvedSpec<'_>,
     cells: &[Cell],
     results: &Results,
     shared: &Shared,

@@ -114,7 +114,7 @@ impl Cell {
             return self.run_jobs(&experiment, batch, shared);
         }
         let mut requests = requests_of(&experiment);
-        let mut tally = BagTally::of(&experiment.setup);
+        let mut tally = BagTally::new(&experiment.setup);
         let see = |step: &Step| {
             tally.see(step);
             requests.iter_mut().for_each(|requests| requests.see(step));
@@ -135,7 +135,7 @@ impl Cell {
         let jobs = self.jobs(batch, experiment.setup.seed, shared)?;
         let mut run = experiment.start(None, Start::VIRTUAL).map_err(JobsError::from)?;
         let listed = jobs.known().unwrap_or_default();
-        let (mut told, mut tally) = (Told::default(), JobsTally::of(listed));
+        let (mut told, mut tally) = (Told::default(), JobsTally::new(listed));
         let (seen, mut requests) = (SeenByJobs::new(experiment.tenants()), requests_of(experiment));
         let see = |step: &Step| {
             tally.steps += 1;
@@ -206,7 +206,7 @@ impl Sampled for Cell {
 }
 
 fn requests_of(experiment: &Experiment) -> Option<RequestsTally> {
-    let of = || RequestsTally::of(&experiment.whole_setup(), experiment.tenants());
+    let of = || RequestsTally::new(&experiment.whole_setup(), experiment.tenants());
     experiment.requests.as_ref().map(|_| of())
 }
 

@@ -1,4 +1,4 @@
-//! What can go wrong with many runs.
+//! Errors of many runs.
 
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ pub enum SweepError {
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's own error.
         source: std::io::Error,
     },
     /// The table of runs does not fit into Apache Parquet: why.
@@ -52,7 +52,7 @@ pub enum RunError {
     /// There is no plan under its seed.
     #[error("no plan can be made; give workload.deadline more time")]
     Unschedulable(#[from] PlanError),
-    /// It went nowhere.
+    /// The run went nowhere.
     #[error("the run got stuck; run it alone to see where")]
     Stuck(PlayError<JobsError>),
     /// The run's parallel jobs can't be had, or not be run.

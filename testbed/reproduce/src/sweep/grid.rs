@@ -5,7 +5,7 @@ use super::{Cell, Shared, SweepError};
 /// The key whose values are not run under seeds, but are seeds.
 pub(super) const SEED: &str = "seed";
 /// The most experiments of a sweep.
-const MOST: usize = 10_000;
+const MAX_EXPERIMENTS: usize = 10_000;
 
 /// An experiment over the values of keys: each of the one with each of the others.
 #[derive(Clone, Debug)]
@@ -26,7 +26,7 @@ impl Sweep {
     /// # Errors
     ///
     /// A key has two lists, there are more than 10,000 cells, seeds are said twice, or an experiment is wrong.
-    pub fn of(
+    pub fn new(
         experiment: &str,
         set: &[String],
         seeds: Option<u64>,
@@ -51,9 +51,9 @@ impl Sweep {
             return bad(format!("--seeds {n}: the values of seed are the seeds; leave it out"));
         }
         let count = lists.iter().try_fold(1_usize, |n, (_, values)| n.checked_mul(values.len()));
-        if count.is_none_or(|count| count > MOST) {
+        if count.is_none_or(|count| count > MAX_EXPERIMENTS) {
             return bad(format!(
-                "--set: the lists come to more than {MOST} experiments; shorten one"
+                "--set: the lists come to more than {MAX_EXPERIMENTS} experiments; shorten one"
             ));
         }
         let keys: Vec<String> = lists.iter().map(|(key, _)| key.clone()).collect();
@@ -121,7 +121,7 @@ mod tests {
 
     fn sweep(experiment: &str, set: &[&str], seeds: Option<u64>) -> Result<Sweep, SweepError> {
         let set: Vec<_> = set.iter().map(|&s| s.to_owned()).collect();
-        Sweep::of(experiment, &set, seeds, &Shared::default())
+        Sweep::new(experiment, &set, seeds, &Shared::default())
     }
 
     #[test]

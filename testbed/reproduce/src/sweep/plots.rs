@@ -227,7 +227,7 @@ mod tests {
 
     fn sweep(set: &[&str]) -> Sweep {
         let set: Vec<_> = set.iter().map(|&s| s.to_owned()).collect();
-        Sweep::of("j60", &set, None, &Shared::default()).unwrap()
+        Sweep::new("j60", &set, None, &Shared::default()).unwrap()
     }
 
     /// Two runs of each cell: their makespans are 100 s and 110 s times the number of the cell.

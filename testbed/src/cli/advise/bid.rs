@@ -53,7 +53,7 @@ impl BidArgs {
         if work == Span::ZERO {
             return Err(Failure::BadInput("--job 0s: give a job with some work".to_owned()));
         }
-        let job = SpotJob { checkpoint, restart, ..SpotJob::of(work) };
+        let job = SpotJob { checkpoint, restart, ..SpotJob::with_work(work) };
         let (mut traces, mut odd) = (Vec::new(), Vec::new());
         for path in &self.records {
             for PriceSeries { name, record, length } in price_series(path, &self.pick, &mut odd)? {

@@ -2,10 +2,12 @@
 
 mod example;
 mod files;
+mod help;
 mod hosts;
 mod many_runs;
 mod runs;
 
-pub use example::{Example, all};
+pub use example::Example;
+pub use help::all;
 
-pub(super) use example::with_examples;
+pub(super) use help::with_examples;

@@ -6,7 +6,7 @@ use dormouse_cloud::{Action, Target, read_acts};
 use dormouse_experiment::read_file;
 use dormouse_units::Time;
 
-use super::command::InspectArgs;
+use super::args::InspectArgs;
 use super::found::Found;
 use super::head::Head;
 use crate::cli::failure::Failure;

@@ -4,7 +4,7 @@ use dormouse_cloud::Availability;
 use dormouse_experiment::read_file;
 use dormouse_units::{Span, Time};
 
-use super::command::InspectArgs;
+use super::args::InspectArgs;
 use super::found::Found;
 use super::head::Head;
 use crate::cli::failure::Failure;

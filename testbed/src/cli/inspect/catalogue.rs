@@ -4,7 +4,7 @@ use dormouse_cloud::{Market, read_advisor, read_types};
 use dormouse_experiment::read_file;
 use serde_json::json;
 
-use super::command::InspectArgs;
+use super::args::InspectArgs;
 use super::found::Found;
 use super::head::Head;
 use crate::cli::failure::Failure;

@@ -7,7 +7,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::command::InspectArgs;
+use super::args::InspectArgs;
 use super::head::Head;
 
 /// What a file is, what was understood of it, and how it is used.

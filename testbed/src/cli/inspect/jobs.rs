@@ -6,7 +6,7 @@ use dormouse_units::Time;
 use dormouse_workload::{JobsFormat, OnMalformed, Separator, Statistics, SwfError, Trace};
 use serde_json::json;
 
-use super::command::InspectArgs;
+use super::args::InspectArgs;
 use super::found::{Found, length};
 use super::head::Head;
 use crate::cli::failure::Failure;
@@ -38,7 +38,7 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     let are_dates = ends.is_some_and(|(first, _)| first >= Time::from_secs(FIRST_DATE));
     let begins = header.unix_start().filter(|begins| *begins > 0 && !are_dates);
     let begins = begins.and_then(|begins| i64::try_from(begins).ok()).or(are_dates.then_some(0));
-    let format = JobsFormat::of(head.bytes()).unwrap_or_default();
+    let format = JobsFormat::detect(head.bytes()).unwrap_or_default();
     let mut found = Found::new(args, head, ("parallel jobs", format.in_words()));
     let skipped = trace.skipped();
     if format != JobsFormat::Sacct {

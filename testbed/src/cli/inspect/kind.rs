@@ -7,7 +7,7 @@ use dormouse_fit::looks_like_lifetimes;
 use dormouse_input::Chosen;
 use dormouse_workload::{JobsFormat, RequestFile};
 
-use super::command::InspectArgs;
+use super::args::InspectArgs;
 use super::found::Found;
 use super::head::Head;
 use super::{acts, availability, catalogue, jobs, lifetimes, prices, requests, workflows};
@@ -31,7 +31,7 @@ pub(super) struct Kind {
 const KINDS: [Kind; 9] = [
     Kind {
         name: "parallel jobs (SWF, Batsim, sacct)",
-        is: |head, _| Ok(JobsFormat::of(head.bytes()).is_some()),
+        is: |head, _| Ok(JobsFormat::detect(head.bytes()).is_some()),
         keys: &[&["jobs", "profiles"], &["subtime"]],
         columns: &[],
         inspect: jobs::inspect,

@@ -6,7 +6,7 @@ use dormouse_experiment::read_file;
 use dormouse_fit::{LifeQuery, read_lifetimes};
 use serde_json::json;
 
-use super::command::InspectArgs;
+use super::args::InspectArgs;
 use super::found::{Found, length};
 use super::head::Head;
 use crate::cli::failure::Failure;

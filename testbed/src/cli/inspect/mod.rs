@@ -1,6 +1,7 @@
 //! `dormouse inspect`: what a file is, what was understood of it, and the experiment lines that use it.
 
 mod acts;
+mod args;
 mod availability;
 mod catalogue;
 mod command;
@@ -14,4 +15,5 @@ mod prices;
 mod requests;
 mod workflows;
 
-pub(crate) use command::{InspectArgs, inspect};
+pub(crate) use args::InspectArgs;
+pub(crate) use command::inspect;

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use dormouse_cloud::SeriesName;
 
-use super::command::InspectArgs;
+use super::args::InspectArgs;
 
 /// Most types that have a line each.
 const SHOWN: usize = 16;

@@ -5,7 +5,7 @@ use dormouse_experiment::{read_file, without_ending};
 use dormouse_units::{Span, Time};
 use serde_json::json;
 
-use super::command::InspectArgs;
+use super::args::InspectArgs;
 use super::found::Found;
 use super::head::Head;
 use super::price_lines::price_lines;
@@ -44,7 +44,7 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     };
     for (of, record, length) in series.iter().take(SHOWN) {
         let trace = record.from(Span::ZERO).unwrap_or_default();
-        let statistics = PriceStatistics::of(&trace, Time::ZERO + *length);
+        let statistics = PriceStatistics::measure(&trace, Time::ZERO + *length);
         let when = record.dates().map_or_else(
             || format!("{length} from the first to the last"),
             |dates| dates.to_string(),

@@ -10,7 +10,7 @@ use dormouse_units::Time;
 use dormouse_workload::{RequestFile, RequestFormat, RequestRules, RequestStatistics};
 use serde_json::json;
 
-use super::command::InspectArgs;
+use super::args::InspectArgs;
 use super::found::{Found, length};
 use super::head::Head;
 use crate::cli::failure::Failure;

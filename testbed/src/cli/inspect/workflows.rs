@@ -3,14 +3,14 @@
 use dormouse_experiment::read_workflow;
 use dormouse_workload::{WorkflowFormat, WorkflowShape};
 
-use super::command::InspectArgs;
+use super::args::InspectArgs;
 use super::found::Found;
 use super::head::Head;
 use crate::cli::failure::Failure;
 
 /// The format of a file that begins so; `None`: it is no workflow.
 pub(super) fn format_of(head: &Head) -> Option<WorkflowFormat> {
-    WorkflowFormat::of(&String::from_utf8_lossy(head.bytes()))
+    WorkflowFormat::detect(&String::from_utf8_lossy(head.bytes()))
 }
 
 /// Reads a workflow whole, with the submit files beside it.

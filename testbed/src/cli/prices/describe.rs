@@ -91,7 +91,7 @@ impl DescribeArgs {
             let trace = record.from(Span::ZERO).unwrap_or_default();
             let until = Time::ZERO + length;
             let name = if is_one { path.clone() } else { format!("{path}: {name}") };
-            match PriceStatistics::of(&trace, until) {
+            match PriceStatistics::measure(&trace, until) {
                 Some(of) => all.push(Described { name, record, trace, until, of }),
                 None => without.push(name),
             }

@@ -77,7 +77,7 @@ impl GenerateArgs {
         let bad = |error| Failure::BadInput(format!("prices generate: {error}"));
         model.check(lasts).map_err(bad)?;
         let trace = model.trace(lasts, &mut Stream::new(self.seed, "prices", 0));
-        let Some(drawn) = PriceStatistics::of(&trace, Time::ZERO + lasts) else {
+        let Some(drawn) = PriceStatistics::measure(&trace, Time::ZERO + lasts) else {
             return Err(Failure::BadInput("--lasts 0s: give some time".to_owned()));
         };
         save(&self.out, &csv(&trace))?;

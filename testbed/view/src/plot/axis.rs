@@ -12,7 +12,7 @@ pub(super) const SIZE: f64 = 11.0;
 /// Distance that a label may reach beyond an axis's right end, in pixels.
 const BEYOND: f64 = 14.0;
 
-/// How values lie along an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     /// Evenly, over the range of the data.
@@ -33,7 +33,7 @@ pub enum Scale {
 pub struct Axis {
     /// Quantity that the axis shows, with its unit: `makespan, s`.
     pub label: String,
-    /// How values lie along the axis.
+    /// The scale on which values lie along the axis.
     pub scale: Scale,
 }
 

@@ -71,11 +71,11 @@ pub struct Measure {
 pub struct Bar {
     /// Rows of the lane that the bar takes.
     pub place: Place,
-    /// When the bar begins.
+    /// The time at which the bar begins.
     pub from: Time,
-    /// When the bar ends.
+    /// The time at which the bar ends.
     pub until: Time,
-    /// How the bar is filled.
+    /// The filling of the bar.
     pub fill: Fill,
     /// Text written on the bar where there is room.
     pub label: String,
@@ -94,7 +94,7 @@ pub struct Place {
     pub tier: Tier,
 }
 
-/// How a bar is filled.
+/// The filling of a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fill {
     /// Work, in the colour of this number.

@@ -6,7 +6,7 @@ use dormouse_units::printable;
 
 use super::Tone;
 
-/// What begins an order to a terminal, such as one for a colour.
+/// The beginning of an order to a terminal, such as one for a colour.
 const ORDER: &str = "\x1b[";
 /// The length of the longest order for a look that is passed on.
 const LONGEST_LOOK: usize = 12;

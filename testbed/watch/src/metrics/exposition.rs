@@ -10,7 +10,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::histogram::Counted;
 
-/// What all names begin with.
+/// The prefix of all names.
 const PREFIX: &str = "dormouse";
 
 /// Names and values of labels.

@@ -10,7 +10,7 @@ use super::fleet::market_word;
 use super::histogram::{Counted, Histogram};
 use super::run_metrics::RunMetrics;
 
-/// What a run is called.
+/// The name of a run.
 #[derive(Clone, Debug)]
 pub struct RunName {
     /// Name of the run, which no other run has.
@@ -19,20 +19,20 @@ pub struct RunName {
     pub experiment: String,
     /// Name of the scheduler.
     pub scheduler: String,
-    /// Where its machines are.
+    /// The mode of the run: where its machines are.
     pub mode: Mode,
     /// Emulated seconds in a real one; `None` in virtual time.
     pub speedup: Option<f64>,
 }
 
-/// What is known of a run beside its log.
+/// Facts that are known of a run beside its log.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside<'a> {
     /// Whether a coordinator conducts the run now.
     pub serves: bool,
-    /// What the run's clock shows now; `None`: what its log last said.
+    /// The time that the run's clock shows now; `None`: the last one of its log.
     pub now: Option<Time>,
-    /// What the coordinator knows of itself, where it is this process.
+    /// The coordinator's figures of itself, where it is this process.
     pub vitals: Option<&'a Vitals>,
 }
 
@@ -385,7 +385,7 @@ fn outages(of: &RunMetrics) -> Vec<Family> {
     ]
 }
 
-/// What is known of the coordinator beside the log.
+/// Metrics of the coordinator that are not in the log.
 pub(super) fn coordinator(beside: &Beside<'_>) -> Vec<Family> {
     let help = "Whether a coordinator conducts the run now.";
     let mut all = vec![gauge("coordinator_up", help, flag(beside.serves))];

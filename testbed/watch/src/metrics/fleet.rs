@@ -7,12 +7,12 @@ use dormouse_cloud::{Action, Billing, Burstable, Catalogue, Market, Meter, Price
 use dormouse_model::{Effect, Event, Notice, Report, Setup, Step, VmEnd};
 use dormouse_units::{Credits, Money, Price, Time, TypeName, VmId};
 
-/// What a VM does.
+/// The stage of a VM's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     Booting,
     Running,
-    /// It runs, and its end is announced.
+    /// The VM runs, and its end is announced.
     Notice,
     Hibernating,
     Hibernated,
@@ -72,7 +72,7 @@ pub(super) struct Fleet {
     billing: Billing,
     prices: Arc<dyn Prices>,
     vms: BTreeMap<VmId, Vm>,
-    /// What the VMs cost that have ended.
+    /// The cost of the VMs that have ended.
     settled: Money,
     pub(super) launched: BTreeMap<&'static str, u64>,
     pub(super) ended: BTreeMap<&'static str, u64>,
@@ -206,7 +206,7 @@ impl Fleet {
         self.catalogue.get(kind)?.burstable
     }
 
-    /// How many VMs of each market are in each state.
+    /// The number of VMs of each market in each state.
     pub(super) fn by_state(&self) -> BTreeMap<(&'static str, Stage), u64> {
         let none = MARKETS.into_iter().flat_map(|market| {
             Stage::ALL.into_iter().map(move |stage| ((market_word(market), stage), 0))
@@ -222,13 +222,13 @@ impl Fleet {
         count
     }
 
-    /// What is owed for all VMs up to `now`.
+    /// The cost of all VMs up to `now`.
     pub(super) fn cost(&self, now: Time) -> Money {
         let alive = self.vms.values().map(|vm| vm.meter.owed(now, self.tariff) + vm.surcharge);
         self.settled + alive.sum()
     }
 
-    /// What an hour of all VMs costs that are charged now, in dollars.
+    /// The cost of an hour of all VMs that are charged now, in dollars.
     pub(super) fn rate(&self) -> f64 {
         let is_charged = |vm: &&Vm| match vm.stage {
             Stage::Booting => self.billing.boot,

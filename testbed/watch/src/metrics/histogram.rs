@@ -31,7 +31,7 @@ pub(super) struct Histogram {
     sum: f64,
 }
 
-/// What was counted, as it is written down.
+/// The counts, as they are written down.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
     /// The sum of all values.

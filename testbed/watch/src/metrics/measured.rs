@@ -1,4 +1,4 @@
-//! What workers report of what they did: how long it took, how large it was, how true it was.
+//! Measurements that workers report of what they did: how long it took, how large it was, how true it was.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -42,9 +42,9 @@ pub(super) struct Measured {
     pub(super) share_error: Histogram,
     /// By host, over all its VMs.
     pub(super) shares: BTreeMap<HostId, Share>,
-    /// What was last reported of VMs that are there.
+    /// The last report of each VM that is there.
     of_vm: BTreeMap<VmId, (HostId, Share)>,
-    /// What attempts were promised and took that are about to be reported as ended.
+    /// The promised and the real times of attempts that are about to be reported as ended.
     ending: BTreeMap<TaskId, Promise>,
 }
 

@@ -23,7 +23,7 @@ pub struct RunMetrics {
     /// Deadline of the bag, if the run has one.
     pub(super) deadline: Option<Time>,
     pub(super) steps: u64,
-    /// What the clock last showed.
+    /// The last time that the clock showed.
     pub(super) now: Time,
     pub(super) fleet: Fleet,
     pub(super) work: WorkState,

@@ -54,7 +54,7 @@ pub(super) struct WorkState {
     /// Tasks of the bag are numbered below this.
     bag: u32,
     has_jobs: bool,
-    /// What is not done.
+    /// The work that is not done.
     left: BTreeMap<TaskId, Entry>,
     on_vm: BTreeMap<VmId, BTreeSet<TaskId>>,
     tasks: Tally,
@@ -84,7 +84,7 @@ impl WorkState {
         }
     }
 
-    /// What there is of each kind that the run has.
+    /// The tally of each kind of work that the run has.
     pub(super) fn tallies(&self) -> impl Iterator<Item = (Kind, Tally)> {
         let tasks = (self.bag > 0).then_some((Kind::Task, self.tasks));
         tasks.into_iter().chain(self.has_jobs.then_some((Kind::Job, self.jobs)))
@@ -120,7 +120,7 @@ impl WorkState {
         began
     }
 
-    /// What was stopped at once: attempts that were there before this step, and its own.
+    /// The stops of one step: attempts that were there before this step, and its own.
     fn split_stops(&self, done: &[&Decision], heard: &[Notice]) -> (Vec<Stop>, Vec<Stop>) {
         let stops = done.iter().filter_map(|decision| match **decision {
             Decision::Stop { task, vm, keep: false } => Some((task, vm)),

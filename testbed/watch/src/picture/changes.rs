@@ -29,7 +29,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// How many there are.
+    /// The number of changes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.ends.len()

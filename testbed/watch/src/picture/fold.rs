@@ -28,7 +28,7 @@ pub struct Picture {
     balances: Balances,
     work: Work,
     now: Time,
-    /// What was said last of how much waits, runs and is done, and of the VMs that run.
+    /// The last sample: how much waits, runs and is done, and the VMs that run.
     sampled: Option<(Tally, u32, u32)>,
     /// CPU time that each VM was promised and had, as its host said last, real microseconds; and the
     /// sums.
@@ -218,7 +218,7 @@ impl Picture {
         }
     }
 
-    /// What a decision ends or moves, before the effects of others of its step take the place.
+    /// Applies what a decision ends or moves, before the effects of others of its step take the place.
     fn decided_before(&mut self, t: f64, decision: &Decision) {
         match decision {
             Decision::Stop { task, vm, keep: false } => {

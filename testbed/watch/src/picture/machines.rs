@@ -13,13 +13,13 @@ pub(super) struct Machines {
     tariff: TariffName,
     billing: Billing,
     alive: BTreeMap<VmId, Machine>,
-    /// What those cost that have ended.
+    /// The cost of the VMs that have ended.
     ended: Money,
-    /// What all that are alive add to the fleet.
+    /// The sum of what all VMs that are alive add to the fleet.
     total: Part,
     /// The last cost that was added up of all meters, and when.
     reckoned: (Time, Money),
-    /// How often the cost was asked for since then.
+    /// The number of times that the cost was asked for since then.
     asked: usize,
 }
 
@@ -31,14 +31,14 @@ struct Machine {
     bid: Option<Price>,
     runs: bool,
     meter: Meter,
-    /// What it adds to the fleet.
+    /// The part that the VM adds to the fleet.
     part: Part,
     /// The task on each vCPU, where nobody says which vCPUs a task has.
     lanes: Lanes,
 }
 
 impl Machine {
-    /// What it adds to the fleet by now.
+    /// The part that the VM adds to the fleet by now.
     fn counted(&self) -> Part {
         let is = |market| u32::from(self.runs && self.market == market);
         let price = self.bid.map_or(self.meter.price(), |bid| bid.min(self.meter.price()));
@@ -59,7 +59,7 @@ struct Part {
     nanos_per_hour: u64,
 }
 
-/// How many VMs run, and what all have cost.
+/// The number of VMs that run, and the cost of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Fleet {
     pub(super) spot: u32,
@@ -69,7 +69,7 @@ pub(super) struct Fleet {
 }
 
 impl Machines {
-    /// None yet, in a run of this setup.
+    /// An empty fleet, of a run of this setup.
     pub(super) fn new(setup: &Setup) -> Self {
         Self {
             tariff: setup.terms.tariff,
@@ -140,7 +140,7 @@ impl Machines {
         it.lanes.leave(task);
     }
 
-    /// What runs now and what all have cost. Where there are many VMs, not all meters are read each time:
+    /// The VMs that run now and the cost of all. Where there are many VMs, not all meters are read each time:
     /// in between the cost grows by what is charged an hour.
     pub(super) fn fleet(&mut self, now: Time) -> Fleet {
         self.asked = self.asked.saturating_add(1);

@@ -73,7 +73,7 @@ impl Work {
         before
     }
 
-    /// Where a task is, while it is on a VM.
+    /// The place of a task, while it is on a VM.
     pub(super) fn place(&self, task: TaskId) -> Option<&Placement> {
         self.running.get(&task)
     }

@@ -1,4 +1,4 @@
-//! What a page may ask for.
+//! The requests that a page may make.
 
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ const PAGES: usize = 64;
 const READERS: usize = 2;
 /// The largest thing that a page may send.
 const LARGEST: usize = 16 << 10;
-/// What a page may load: nothing but its own.
+/// The sources that a page may load from: nothing but its own.
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// What all answers are made of.
+/// The state that all answers are made of.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
     followed: Arc<Followed>,
@@ -173,7 +173,7 @@ async fn run(State(site): State<Site>) -> impl IntoResponse {
     Json(about)
 }
 
-/// What Prometheus reads, in the format that it likes.
+/// The metrics for Prometheus, in the format that it likes.
 async fn metrics(State(site): State<Site>, headers: HeaderMap) -> Response {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let format = Format::accepted(accept);
@@ -254,7 +254,7 @@ async fn read(
 /// Why something that was sent is not taken.
 type NotTaken = (StatusCode, String);
 
-/// What is sent as JSON, which a form of another page can't send.
+/// The content of a request in JSON, which a form of another page can't send.
 fn sent<T: for<'a> Deserialize<'a>>(headers: &HeaderMap, body: &Bytes) -> Result<T, NotTaken> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.split(';').next().map(str::trim) != Some("application/json") {

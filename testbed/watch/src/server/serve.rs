@@ -19,20 +19,20 @@ use crate::{Followed, source};
 
 /// The file in a run's folder that says where its page is.
 const ADDRESS_FILE: &str = "http";
-/// How long the last of a run is given to pages that are there.
+/// Time for which the last of a run is given to pages that are there.
 const LAST: Duration = Duration::from_secs(1);
 
 /// The run to look at, and where.
 #[derive(Debug)]
 pub struct Watch {
-    /// Where to listen.
+    /// The address to listen at.
     pub listen: SocketAddr,
     /// The run's folder.
     pub folder: PathBuf,
     /// Tokens of an observer and of an operator, one of which whoever comes from elsewhere has to
     /// show; none: nobody from there is let in.
     pub tokens: Vec<Token>,
-    /// What the coordinator knows of itself, where it is in this process.
+    /// The coordinator's figures of itself, where it is in this process.
     pub vitals: Option<Vitals>,
     /// The page plays the run from its beginning, so many times as fast as its clock.
     pub playback: Option<f64>,
@@ -46,7 +46,7 @@ pub enum ServeError {
     Listen {
         /// The address that is asked for.
         listen: SocketAddr,
-        /// What the system says.
+        /// The system's own error.
         source: io::Error,
     },
     /// Whoever comes from elsewhere has nothing to show.
@@ -73,7 +73,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Where it is.
+    /// The address of the page.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address

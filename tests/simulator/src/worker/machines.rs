@@ -8,7 +8,7 @@ use dormouse_proto::v1::{
 };
 use dormouse_worker::agent::{
     AgentError, Result,
-    in_process::{Ask, Asked, Machines, Occupancy, without_vm},
+    in_process::{Ask, CommandStamp, Machines, Occupancy, without_vm},
 };
 use tokio::{
     sync::{mpsc, oneshot},
@@ -94,7 +94,7 @@ impl<U: Uplink> Machines for InMemory<U> {
         self.host.report(report);
     }
 
-    fn create(&mut self, create: Box<CreateVm>, asked: Asked) -> Result<()> {
+    fn create(&mut self, create: Box<CreateVm>, asked: CommandStamp) -> Result<()> {
         self.forget_gone();
         let id = create.vm;
         if self.vms.contains_key(&id) {
@@ -119,7 +119,7 @@ impl<U: Uplink> Machines for InMemory<U> {
         Ok(())
     }
 
-    fn ask(&mut self, vm: u32, ask: Ask, asked: Asked) -> Result<()> {
+    fn ask(&mut self, vm: u32, ask: Ask, asked: CommandStamp) -> Result<()> {
         self.forget_gone();
         if self.host.liar().ignores(&ask) {
             return Ok(());
@@ -148,7 +148,7 @@ impl<U: Uplink> Machines for InMemory<U> {
     async fn clean_up(&mut self) {
         for place in self.vms.values_mut().filter(|place| !place.ending) {
             // One that is gone needs nothing.
-            let _ = place.owner.send(Message::Ask(Ask::Destroy, Asked::now()));
+            let _ = place.owner.send(Message::Ask(Ask::Destroy, CommandStamp::now()));
         }
         for place in std::mem::take(&mut self.vms).into_values() {
             // Closed, not answered, once the VM is gone.

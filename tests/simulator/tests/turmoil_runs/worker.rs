@@ -8,8 +8,8 @@ use dormouse_identity::{Role, Token};
 use dormouse_proto::v1::{CreateVm, Fault, Hello, HostLoad, Program, Report};
 use dormouse_proto::{PROTOCOLS, TIERS};
 use dormouse_worker::agent::in_process::{
-    Absences, Ask, Asked, Credentials, Dial, End, Heard, Machines, Network, Remote, go_on, keep,
-    welcomed,
+    Absences, Ask, CommandStamp, Credentials, Dial, End, Heard, Machines, Network, Remote, go_on,
+    keep, welcomed,
 };
 use dormouse_worker::agent::{AgentError, Result};
 use tokio::sync::mpsc;
@@ -149,11 +149,11 @@ impl Machines for NoMachines {
         let _ = self.report.send(report);
     }
 
-    fn create(&mut self, _: Box<CreateVm>, _: Asked) -> Result<()> {
+    fn create(&mut self, _: Box<CreateVm>, _: CommandStamp) -> Result<()> {
         Err(no_machine())
     }
 
-    fn ask(&mut self, _: u32, _: Ask, _: Asked) -> Result<()> {
+    fn ask(&mut self, _: u32, _: Ask, _: CommandStamp) -> Result<()> {
         Err(no_machine())
     }
 

@@ -19,7 +19,7 @@ pub enum SpeedupSaid {
     CommandLine,
 }
 
-/// How far live tasks may be from their virtual twins.
+/// The distance from their virtual twins that live tasks may have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
     /// The furthest of them.
@@ -38,7 +38,7 @@ impl Wanted {
     }
 }
 
-/// What of an experiment matters.
+/// The properties of an experiment that matter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
     /// Load of the experiment on this host.
@@ -47,7 +47,7 @@ pub struct Demand {
     pub shortest_s: f64,
     /// Part of the cores that it keeps free of VMs.
     pub reserve: f64,
-    /// What it wants.
+    /// The errors that the experiment allows.
     pub wanted: Wanted,
     /// The highest speed-up at which the host can hold it; `None`: at none.
     pub admitted: Option<f64>,
@@ -69,7 +69,7 @@ pub struct SpeedupChoice {
     pub why: String,
     /// The load, where it was asked for.
     pub load: Option<f64>,
-    /// What this host was known to do.
+    /// The calibration that was known of this host.
     pub calibration: Option<Calibration>,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Display for SpeedupChoice {
     }
 }
 
-/// What is to be done.
+/// The speed-up that is chosen, or why there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
     /// Run the experiment at the chosen speed-up.
@@ -221,7 +221,7 @@ impl Chooser {
         expected.filter(|e| !below_all || self.demand.wanted.holds(e)).collect()
     }
 
-    /// What was asked for is obeyed, and what it costs is said.
+    /// The speed-up that was asked for, with what it costs.
     fn obey(self) -> Choice {
         let Demand { speedup, wanted, .. } = self.demand;
         let why = match self.expected(speedup).filter(|e| !wanted.holds(e)) {
@@ -236,13 +236,13 @@ impl Chooser {
         self.run(speedup, why)
     }
 
-    /// What is wanted, in words.
+    /// The errors that are allowed, in words.
     fn wanted(&self) -> String {
         let Wanted { worst, mean } = self.demand.wanted;
         format!("at most {} % and {} % on average are", percent(worst), percent(mean))
     }
 
-    /// What is to be expected, in words.
+    /// The errors that are to be expected, in words.
     fn at(&self, expected: &Expected) -> String {
         let Expected { speedup, measured_at, load, .. } = *expected;
         let place = if measured_at.total_cmp(&speedup).is_eq() {
@@ -267,7 +267,7 @@ impl Chooser {
         format!("{which}: {} was measured (load {load:.2}, calibrated {day}){not}", self.at(taken))
     }
 
-    /// What was measured at each speed-up up to the highest that is allowed, what is wanted, and
+    /// The errors that were measured at each speed-up up to the highest that is allowed, what is wanted, and
     /// what can be done.
     fn refusal(&self) -> String {
         let load = self.demand.load;

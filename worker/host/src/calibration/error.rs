@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What can go wrong with the file of a calibration.
+/// Errors of the file of a calibration.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
     /// The file holds something else, or half of it.
@@ -11,19 +11,19 @@ pub enum CalibrationError {
     Damaged {
         /// File of the calibration.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The flaw, in words.
         why: String,
     },
     /// The system refused.
     #[error("cannot {doing} {}: {source}; name another file with {option}", .path.display())]
     Io {
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
         /// File on which it was tried.
         path: PathBuf,
         /// The option that names it.
         option: &'static str,
-        /// What stood in the way, in words.
+        /// The obstacle, in words.
         source: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! Where a host's calibration is kept, and whether it is this host's.
+//! The file in which a host's calibration is kept, and whether it is this host's.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,10 +10,10 @@ use super::{Calibration, CalibrationError, FORMAT, HostIdentity};
 
 const NAME: &str = "calibration.json";
 
-/// Where it is kept without `$DORMOUSE_HOME`: beside the folders of workers.
+/// The folder without `$DORMOUSE_HOME`: beside the folders of workers.
 const SYSTEM: &str = "/var/lib/dormouse";
 
-/// What there is of a calibration.
+/// The state of a host's calibration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// There is no calibration.
@@ -31,7 +31,7 @@ pub fn default_path() -> PathBuf {
     home.map_or_else(|| PathBuf::from(SYSTEM), PathBuf::from).join(NAME)
 }
 
-/// What there is at `path` for this host. Of a file that was not asked for, damage is no error but
+/// The calibration at `path` for this host. Of a file that was not asked for, damage is no error but
 /// a finding.
 #[must_use]
 pub fn find(path: &Path, host: impl FnOnce() -> HostIdentity) -> Found {

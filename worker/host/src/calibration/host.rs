@@ -12,13 +12,13 @@ use crate::programs::criu_program;
 /// Longer than any healthy CRIU takes to say its version.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// What of a host and its software the errors depend on.
+/// The properties of a host and its software that the errors depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct HostIdentity {
     /// Cores that workers may use, in thousandths.
     pub millicores: u32,
-    /// What its processors call themselves, where they do.
+    /// The name that the host's processors give themselves, where they do.
     pub processor: Option<String>,
     /// The kernel's release.
     pub kernel: String,

@@ -1,4 +1,4 @@
-//! What the runs of a cell came to.
+//! Samples of the runs of a cell.
 
 use std::time::SystemTime;
 
@@ -10,24 +10,24 @@ use crate::date::utc;
 pub struct Samples {
     /// Error of each undisturbed task: (live − virtual) / virtual of its time.
     pub errors: Vec<f64>,
-    /// How many checkpoints were taken.
+    /// The number of checkpoints that were taken.
     pub checkpoints: u32,
-    /// How many the runs' twins took.
+    /// The number of checkpoints that the runs' twins took.
     pub checkpoints_due: u32,
     /// Whether a run did not call itself faithful.
     pub unfaithful: bool,
-    /// What the runs noted.
+    /// The notes of the runs.
     pub notes: Vec<String>,
     /// From commands to tasks' first instructions, real microseconds.
     pub starts_us: Vec<u64>,
     /// The same of tasks restored from a checkpoint.
     pub restores_us: Vec<u64>,
-    /// What CRIU took for checkpoints, real microseconds.
+    /// The times that CRIU took for checkpoints, real microseconds.
     pub dumps_us: Vec<u64>,
 }
 
 impl Samples {
-    /// What came of so many runs that took so many real seconds.
+    /// The outcome of so many runs that took so many real seconds.
     #[must_use]
     pub fn came(self, runs: u32, real_s: f64) -> Came {
         let worst = self.errors.iter().copied().max_by(|a, b| a.abs().total_cmp(&b.abs()));

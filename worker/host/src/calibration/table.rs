@@ -1,4 +1,4 @@
-//! What was measured, and what it says of an experiment.
+//! The table of a calibration, and what it says of an experiment.
 
 use dormouse_units::{Bytes, Ppm};
 use serde::{Deserialize, Serialize};
@@ -8,14 +8,14 @@ use super::HostIdentity;
 /// The version of the file's format.
 pub const FORMAT: u32 = 1;
 
-/// How many vCPUs share a core at a load of 1: a little more than those of the built-in experiments
+/// The number of vCPUs that share a core at a load of 1: a little more than those of the built-in experiments
 /// do on two cores.
 const VCPUS_A_CORE: f64 = 24.0;
 
 /// Loads closer to one another than this part are the same: shares are whole millionths.
 const SAME_LOAD: f64 = 0.005;
 
-/// How far live tasks are from their virtual twins on a host, by speed-up and load.
+/// The distance of live tasks from their virtual twins on a host, by speed-up and load.
 ///
 /// The load of an experiment is the number of vCPUs that it may have busy at once, as a part of
 /// those that the host holds at 1/24 of a core each. Measured against what the host holds at the
@@ -27,7 +27,7 @@ const SAME_LOAD: f64 = 0.005;
 pub struct Calibration {
     /// The version of the format.
     pub format: u32,
-    /// When the latest of it was measured, in UTC.
+    /// The time at which the latest cell was measured, in UTC.
     pub made: String,
     /// On which host.
     pub host: HostIdentity,
@@ -37,7 +37,7 @@ pub struct Calibration {
     pub cells: Vec<Cell>,
 }
 
-/// What every cell was measured with.
+/// The conditions under which every cell was measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Conditions {
@@ -47,7 +47,7 @@ pub struct Conditions {
     pub task_s: (f64, f64),
     /// A task's memory.
     pub memory: Bytes,
-    /// How long a task stands still for its checkpoint, emulated seconds.
+    /// Time for which a task stands still for its checkpoint, emulated seconds.
     pub checkpoint_s: f64,
 }
 
@@ -61,14 +61,14 @@ pub struct Cell {
     pub load: f64,
     /// vCPUs busy at once.
     pub vcpus: u32,
-    /// When it was measured, in UTC.
+    /// The time at which the cell was measured, in UTC.
     pub made: String,
-    /// What came of it.
+    /// The outcome of the cell.
     #[serde(flatten)]
     pub came: Came,
 }
 
-/// What came of a cell.
+/// The outcome of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "came", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Came {
@@ -81,31 +81,31 @@ pub enum Came {
     },
 }
 
-/// What the tasks of a cell showed.
+/// Figures of the tasks of a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CellFigures {
-    /// How many runs.
+    /// The number of runs.
     pub runs: u32,
-    /// How many undisturbed tasks were compared with their twins.
+    /// The number of undisturbed tasks that were compared with their twins.
     pub tasks: u32,
     /// The mean of (live − virtual) / virtual over their times.
     pub mean_error: f64,
     /// The one that is furthest from zero.
     pub worst_error: f64,
-    /// How many checkpoints were taken.
+    /// The number of checkpoints that were taken.
     pub checkpoints: u32,
-    /// How many the twins took.
+    /// The number of checkpoints that the twins took.
     pub checkpoints_due: u32,
     /// Whether every run called itself faithful.
     pub faithful: bool,
-    /// What the runs noted.
+    /// The notes of the runs.
     pub notes: Vec<String>,
     /// From the command to a task's first instruction.
     pub start: Option<Spread>,
     /// The same for tasks restored from a checkpoint.
     pub restore: Option<Spread>,
-    /// What CRIU took for a checkpoint.
+    /// The time that CRIU took for a checkpoint.
     pub dump: Option<Spread>,
     /// Real seconds it took.
     pub real_s: f64,
@@ -115,7 +115,7 @@ pub struct CellFigures {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Spread {
-    /// How many times it was measured.
+    /// The number of measurements.
     pub n: u32,
     /// Half of them took no longer.
     pub median_ms: f64,
@@ -180,7 +180,7 @@ impl Spread {
     }
 }
 
-/// What a calibration lets one expect of a speed-up.
+/// The errors that a calibration lets one expect of a speed-up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expected {
     /// Speed-up that this is expected of.
@@ -208,7 +208,7 @@ pub fn share_at(load: f64) -> Ppm {
 }
 
 impl Calibration {
-    /// What is to be expected of tasks at a speed-up and a load, `times` as much as was measured:
+    /// The errors that are to be expected of tasks at a speed-up and a load, `times` as much as was measured:
     /// the largest errors up to the next higher measured speed-up, or up to the highest, at the
     /// next higher measured loads. `None` where no load that high was measured.
     ///

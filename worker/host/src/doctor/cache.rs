@@ -14,7 +14,7 @@ use super::{Depth, Diagnosis, criu_program, examine, find_task_program};
 
 const FILE: &str = "proof.json";
 
-/// What a proof depends on.
+/// The circumstances that a proof depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Key {
     boot: String,
@@ -79,7 +79,7 @@ pub fn proved() -> (Diagnosis, bool) {
     (diagnosis, false)
 }
 
-/// Where it is kept, the first that can be written.
+/// The folders in which the proof may be kept; the first that can be written has it.
 fn folders() -> Vec<PathBuf> {
     let own = env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let all = own.into_iter().chain(["/var/cache", "/run"].map(PathBuf::from));
@@ -118,7 +118,7 @@ mod tests {
     fn a_proof_is_good_for_what_it_was_made_with() {
         let folder = tempfile::tempdir().unwrap();
         let key = Key::now();
-        let diagnosis = Diagnosis::of(vec![Finding::found("kernel", "Linux")], true);
+        let diagnosis = Diagnosis::new(vec![Finding::found("kernel", "Linux")], true);
         write(folder.path(), &KeptProof { key: key.clone(), diagnosis: diagnosis.clone() })
             .unwrap();
         let path = folder.path().join(FILE);

@@ -4,7 +4,7 @@ use dormouse_worker::place::Place;
 
 use super::rights::Rights;
 
-/// What a failure is seen against.
+/// The circumstances that a failure is seen against.
 #[derive(Clone, Debug)]
 pub(super) struct Circumstances {
     pub(super) place: Place,

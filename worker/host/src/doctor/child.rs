@@ -10,7 +10,7 @@ use dormouse_worker::process::Task;
 use super::{Depth, Diagnosis, Finding};
 use crate::workers;
 
-/// How long it may take: longer than a healthy host takes by far.
+/// Time that the proof may take: longer than a healthy host takes by far.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Looks at everything, and proves it, in a process that this program is started as
@@ -21,7 +21,7 @@ pub fn examine(depth: Depth) -> Diagnosis {
         Ok(diagnosis) => diagnosis,
         Err(why) => {
             let fix = "run `dormouse doctor --here` to see where it stops";
-            Diagnosis::of(vec![Finding::missing("examination", why, fix)], false)
+            Diagnosis::new(vec![Finding::missing("examination", why, fix)], false)
         }
     }
 }

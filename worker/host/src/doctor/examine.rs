@@ -20,19 +20,19 @@ pub struct Diagnosis {
     /// Virtual runs need nothing.
     #[serde(rename = "virtual")]
     pub virtual_time: bool,
-    /// When real tasks were launched, frozen, dumped and restored here; `None`: they were not.
+    /// The time at which real tasks were launched, frozen, dumped and restored here; `None`: they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proved_at: Option<String>,
-    /// What was looked at.
+    /// The preconditions that were looked at.
     pub findings: Vec<Finding>,
 }
 
 /// Whether a real task has to show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// It is looked at.
+    /// The precondition is looked at.
     Look,
-    /// It is proved.
+    /// The precondition is proved by a real task.
     Prove,
 }
 
@@ -70,7 +70,7 @@ pub fn examine_here(depth: Depth) -> Diagnosis {
         resources::task_program(),
     ]);
     findings.extend(steps.unwrap_or_default());
-    Diagnosis::of(findings, proved.is_some())
+    Diagnosis::new(findings, proved.is_some())
 }
 
 /// Whether all steps went well, those with checkpoints among them.
@@ -80,14 +80,14 @@ fn is_whole(steps: &[Finding]) -> bool {
 }
 
 impl Diagnosis {
-    /// What these findings come to.
-    pub(super) fn of(findings: Vec<Finding>, proved: bool) -> Self {
+    /// The diagnosis that these findings come to.
+    pub(super) fn new(findings: Vec<Finding>, proved: bool) -> Self {
         let live = findings.iter().all(|f| f.state != State::Missing);
         let proved_at = (live && proved).then(|| crate::date::utc(std::time::SystemTime::now()));
         Self { live, virtual_time: true, proved_at, findings }
     }
 
-    /// What live runs lack here, as a clause; `None` if they are possible.
+    /// The preconditions of live runs that are not met here, as a clause; `None` if they are possible.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
         let missing = self.findings.iter().filter(|f| f.state == State::Missing);
@@ -102,7 +102,7 @@ impl Diagnosis {
         self.findings.iter().filter(missing).find(|f| needs_criu || !f.for_checkpoints)
     }
 
-    /// How long a step of the proof took.
+    /// The time that a step of the proof took.
     #[must_use]
     pub fn took(&self, what: What) -> Option<Duration> {
         let step = self.findings.iter().find(|f| f.name == what.words())?;
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn runs_without_checkpoints_do_not_lack_criu() {
         let criu = Finding::missing("CRIU", "none", "get one").of_checkpoints();
-        let diagnosis = Diagnosis::of(vec![Finding::found("kernel", "Linux"), criu.clone()], true);
+        let diagnosis = Diagnosis::new(vec![Finding::found("kernel", "Linux"), criu.clone()], true);
         assert!(!diagnosis.live && diagnosis.proved_at.is_none());
         assert_eq!(diagnosis.lacking(true), Some(&criu));
         assert_eq!(diagnosis.lacking(false), None);

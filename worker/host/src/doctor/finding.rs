@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How a precondition was found.
+/// The state in which a precondition was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It is there.
+    /// The precondition is met.
     Found,
-    /// It could be better; live runs are possible.
+    /// The precondition could be met better; live runs are possible.
     Doubtful,
     /// Live runs are not possible without it.
     Missing,
@@ -19,16 +19,16 @@ pub enum State {
 /// One precondition, what was found of it, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What it is about.
+    /// The name of the precondition.
     pub name: String,
-    /// How it was found.
+    /// The state in which the precondition was found.
     pub state: State,
-    /// What this host has of it, in words.
+    /// The host's share of the precondition, in words.
     pub found: String,
-    /// What to do about it.
+    /// The remedy, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
-    /// How long a step of the proof took, in microseconds.
+    /// The time that a step of the proof took, in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,
     /// Only runs with checkpoints need it.

@@ -70,7 +70,7 @@ pub(super) fn control_groups(
     findings
 }
 
-/// What is refused, and why, without the remedy, which the finding has.
+/// The refusal and its reason, without the remedy, which the finding has.
 fn refusal(error: &workspace::Error) -> String {
     let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     match error {

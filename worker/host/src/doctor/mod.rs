@@ -1,4 +1,4 @@
-//! What live runs need of this host: found or missing, proved with real tasks, and how to fix it.
+//! The preconditions of live runs on this host: found or missing, proved with real tasks, and how to fix it.
 
 mod cache;
 mod cause;

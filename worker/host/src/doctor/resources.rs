@@ -9,7 +9,7 @@ use dormouse_worker::cgroup::{Hierarchy, own_memory_limit};
 use super::{Finding, find_task_program};
 use crate::ticks::Ticks;
 
-/// How long the processors are watched.
+/// Time for which the processors are watched.
 const WATCHED: Duration = Duration::from_millis(300);
 
 /// The part of the processors that workers here may use.
@@ -19,7 +19,7 @@ pub(super) fn cores() -> Finding {
     Finding::judged("cores", own >= 0.1, found, "give it more: --cpus of a container")
 }
 
-/// How many processors the host has.
+/// The number of processors that the host has.
 fn processors() -> i64 {
     nix::unistd::sysconf(nix::unistd::SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(1)
 }

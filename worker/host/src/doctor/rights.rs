@@ -1,4 +1,4 @@
-//! What this process may do: its user, its capabilities, the filter of its system calls.
+//! The rights of this process: its user, its capabilities, the filter of its system calls.
 
 use dormouse_worker::place::Place;
 
@@ -68,7 +68,7 @@ const CAPABILITIES: [Capability; 9] = [
     },
 ];
 
-/// What the kernel says of this process's rights.
+/// The rights of this process, as the kernel tells them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rights {
     /// Whether it is root, of its user namespace.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dormouse_units::Stream;
 
-/// How many processes the jobs have.
+/// The number of processes that the jobs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Case {
     /// One each, on one processor.
@@ -54,9 +54,9 @@ pub struct Pair {
     pub case: Case,
     /// The seed of the phases' lengths.
     pub seed: u64,
-    /// How long a phase of the foreground job is alone.
+    /// The length of a phase of the foreground job alone.
     pub foreground_phase: Duration,
-    /// How long a phase of the background job is alone.
+    /// The length of a phase of the background job alone.
     pub background_phase: Duration,
 }
 

@@ -20,7 +20,7 @@ pub enum TwoTierError {
     /// The control groups.
     #[error("two tiers can't be measured without control groups; `dormouse doctor` says more")]
     Cgroup(#[from] cgroup::Error),
-    /// What a container mounts read-only.
+    /// A place that a container mounts read-only.
     #[error("two tiers can't be measured here")]
     Place(#[from] workspace::Error),
     /// A job's process can't be run.
@@ -32,22 +32,22 @@ pub enum TwoTierError {
     /// A job left no result.
     #[error("a job that was measured left no result")]
     Result(#[from] ResultError),
-    /// It did not do what it should.
+    /// A job did not do what it should.
     #[error("the {which} job {how}; run it again, or see whether dormouse-task is of this version")]
     Job {
         /// Foreground or background.
         which: &'static str,
-        /// What became of it.
+        /// The end of the job, in words.
         how: String,
     },
     /// The system refused to do something with a file.
     #[error("cannot {what} {}", path.display())]
     Io {
-        /// What was to be done.
+        /// The operation that failed.
         what: &'static str,
         /// File that it was to be done with.
         path: PathBuf,
-        /// What the system said.
+        /// The system's own error.
         source: io::Error,
     },
 }

@@ -15,7 +15,7 @@ use super::TwoTierError;
 use super::job::{Job, Spec};
 use crate::ticks::Ticks;
 
-/// How long anything may take that takes no time.
+/// The most time for what takes next to none.
 pub(super) const SOON: Duration = Duration::from_secs(10);
 
 /// The VM that all jobs share, with as many vCPUs as a job has processes at most.
@@ -66,7 +66,7 @@ impl Host {
         })
     }
 
-    /// How many processors jobs can have.
+    /// The number of processors that jobs can have.
     #[must_use]
     pub fn cores(&self) -> u32 {
         u32::try_from(self.cores.len()).unwrap_or(u32::MAX)
@@ -115,7 +115,7 @@ fn usable_cores() -> Vec<usize> {
     (0..CpuSet::count()).filter(|core| all.is_set(*core).unwrap_or(false)).collect()
 }
 
-/// What the processors do besides what is measured.
+/// The work of the processors besides what is measured.
 pub(super) struct Busy {
     before: Ticks,
     ours_ns: u64,

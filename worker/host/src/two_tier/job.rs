@@ -13,14 +13,14 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::TwoTierError;
 use super::host::{Host, SOON};
 
-/// How long a job that is measured may take: many times what it should.
+/// Time that a job which is measured may take: many times what it should.
 const LONG: Duration = Duration::from_secs(60);
 
 /// Memory that each process works on, in bytes: more than a core's own caches hold, so that a
 /// neighbour costs what it costs real programs.
 const MEMORY: u64 = 4 << 20;
 
-/// What the job does.
+/// The specification of a job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spec {
     pub(super) processes: u32,
@@ -118,7 +118,7 @@ impl Job {
         Ok(())
     }
 
-    /// How far it is.
+    /// The progress of the job.
     pub(super) fn progress(&self) -> Result<Progress, TwoTierError> {
         Ok(self.reader.read()?)
     }

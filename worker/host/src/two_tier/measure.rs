@@ -9,15 +9,15 @@ use super::case::{Case, Pair};
 use super::host::{Busy, Host};
 use super::job::{Job, Spec};
 
-/// How long a foreground job takes alone.
+/// Time that a foreground job takes alone.
 const RUN: Duration = Duration::from_millis(500);
 /// For how long a background job is watched alone.
 const WATCH: Duration = Duration::from_secs(1);
 
-/// What came of one pair of jobs at one foreground usage.
+/// The outcome of one pair of jobs at one foreground usage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
-    /// How many processes the jobs have.
+    /// The number of processes that the jobs have.
     pub case: Case,
     /// The seed that the pair was drawn with.
     pub seed: u64,
@@ -67,7 +67,7 @@ impl Measurement {
     }
 }
 
-/// What a background job does alone.
+/// The figures of a background job alone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Alone {
     units_per_second: f64,
@@ -102,7 +102,7 @@ fn cpu_sum(sum: Result<u64, dormouse_worker::cgroup::Error>) -> Result<u64, TwoT
     Ok(sum?)
 }
 
-/// What happened between two moments.
+/// A window between two moments, with what happened in it.
 struct Window {
     seconds: f64,
     /// CPU time of the tiers, as parts of a processor.

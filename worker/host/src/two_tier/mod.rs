@@ -1,4 +1,4 @@
-//! What two VMs on one processor of this host cost and gain each other, beside what section 2.1 of
+//! The cost and gain of two VMs on one processor of this host, beside what section 2.1 of
 //! the MEASY paper measured on its cluster.
 //!
 //! A foreground job runs alone and then again with a background job on the same processors, as
@@ -42,7 +42,7 @@ pub const PAIRS: u64 = 7;
 /// it is of the size of the losses that are looked for.
 const DISTURBED: f64 = 0.02;
 
-/// How often one is made at most. On a host that is never quiet the quietest counts, and the
+/// The most tries of one measurement. On a host that is never quiet the quietest counts, and the
 /// results say how quiet that was.
 const TRIES: usize = 3;
 

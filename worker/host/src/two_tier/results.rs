@@ -22,7 +22,7 @@ pub struct Measured {
 pub struct Row {
     /// Jobs that the figure is of, and their foreground usage if it is of one.
     pub case: String,
-    /// What, in per cent.
+    /// The name of the metric, in per cent.
     pub metric: &'static str,
     /// The paper's, if it gives one.
     pub paper: Option<f64>,
@@ -58,7 +58,7 @@ impl Measured {
     #[must_use]
     pub fn elsewhere(&self) -> f64 {
         let all: Vec<_> = self.all.iter().map(|m| m.elsewhere).collect();
-        Estimate::of(&all).map_or(0.0, |all| all.mean)
+        Estimate::from_samples(&all).map_or(0.0, |all| all.mean)
     }
 
     /// Every figure: what the paper says first, then all usages.
@@ -99,7 +99,7 @@ impl Measured {
         };
         let losses = self.losses(case);
         let by_mean = |a: &&Estimate, b: &&Estimate| a.mean.total_cmp(&b.mean);
-        let utilisations = Estimate::of(&self.values(case, UTILISATION));
+        let utilisations = Estimate::from_samples(&self.values(case, UTILISATION));
         let (lowest, highest) = utilisation(case);
         // A range has no interval.
         let end = |of: fn((f64, f64)) -> f64| {
@@ -144,7 +144,7 @@ impl Measured {
     pub fn at(&self, case: Case, usage: u32, metric: Metric) -> Option<Estimate> {
         let values: Vec<f64> =
             self.of(case).filter(|m| m.usage == usage).filter_map(metric).collect();
-        Estimate::of(&values)
+        Estimate::from_samples(&values)
     }
 
     /// Over all foreground usages: a pair of jobs is one sample.
@@ -153,12 +153,12 @@ impl Measured {
         let of_pair = |seed| {
             let values: Vec<f64> =
                 self.of(case).filter(|m| m.seed == seed).filter_map(metric).collect();
-            Estimate::of(&values).map(|all| all.mean)
+            Estimate::from_samples(&values).map(|all| all.mean)
         };
-        Estimate::of(&seeds.into_iter().filter_map(of_pair).collect::<Vec<_>>())
+        Estimate::from_samples(&seeds.into_iter().filter_map(of_pair).collect::<Vec<_>>())
     }
 
-    /// What the virtual model makes of it, in the forms that the paper chose: the loss uniform
+    /// The parameters that the virtual model makes of it, in the forms that the paper chose: the loss uniform
     /// over the range of its averages, the utilisation uniform over its range for one process
     /// and a cut normal distribution for several. What was not measured is the paper's.
     #[must_use]
@@ -168,11 +168,11 @@ impl Measured {
         let both = |(low, high): (f64, f64)| (part(low), part(high));
         let losses: Vec<f64> =
             Case::ALL.iter().flat_map(|case| self.losses(*case)).map(|all| all.mean).collect();
-        let single = Estimate::of(&self.values(Case::Single, UTILISATION));
+        let single = Estimate::from_samples(&self.values(Case::Single, UTILISATION));
         let several = self.values(Case::Several, UTILISATION);
-        let several_range = Estimate::of(&several).map(|all| both(all.range));
+        let several_range = Estimate::from_samples(&several).map(|all| both(all.range));
         Sharing {
-            loss: Estimate::of(&losses).map_or(paper.loss, |all| both(all.range)),
+            loss: Estimate::from_samples(&losses).map_or(paper.loss, |all| both(all.range)),
             single: single.map_or(paper.single, |all| both(all.range)),
             several_normal: normal(&several).map_or(paper.several_normal, both),
             several_within: several_range.unwrap_or(paper.several_within),

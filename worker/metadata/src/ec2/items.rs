@@ -58,7 +58,7 @@ fn meta_data(facts: &Facts, notices: &Notices) -> Vec<(String, Node)> {
     all.into_iter().map(|(name, node)| (name.to_owned(), node)).collect()
 }
 
-/// What the provider plans: no maintenance ever, and a recommendation where there is one.
+/// Events that the provider plans: no maintenance ever, and a recommendation where there is one.
 fn events(notices: &Notices) -> Node {
     let maintenance =
         Node::directory([("history", Node::value("[]")), ("scheduled", Node::value("[]"))]);

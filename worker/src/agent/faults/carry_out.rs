@@ -82,7 +82,7 @@ impl Fault {
         }
     }
 
-    /// It is in effect until then.
+    /// The effect is in effect until then.
     async fn lasts<T>(&self, until: Instant, effect: T) {
         self.says(Felt::Begun(Nothing {}));
         sleep_until(until).await;

@@ -11,8 +11,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::Network;
 
-/// Bytes on their way at most: about what two kernels hold of a connection.
-pub(super) const MOST: usize = 512 * 1024;
+/// Most bytes that are under way: about what two kernels hold of a connection.
+pub(super) const MAX_UNDER_WAY: usize = 512 * 1024;
 
 /// Bytes on their way, in their order, and when each is to arrive.
 #[derive(Debug)]
@@ -35,9 +35,9 @@ impl Line {
         self.under_way.is_empty()
     }
 
-    /// How many bytes may still set out.
+    /// The number of bytes that may still set out.
     pub(super) const fn room(&self) -> usize {
-        MOST.saturating_sub(self.bytes)
+        MAX_UNDER_WAY.saturating_sub(self.bytes)
     }
 
     /// Bytes set out.

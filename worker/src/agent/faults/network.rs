@@ -105,7 +105,7 @@ impl Network {
         self.0.disturbances.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// When so many bytes that set out now are through; `free_at` is until when what set out before
+    /// The time at which so many bytes that set out now are through; `free_at` is until when what set out before
     /// them keeps the line busy.
     pub(super) fn arrival(&self, now: Instant, bytes: usize, free_at: &mut Instant) -> Instant {
         let mut sets_out = now;
@@ -125,7 +125,7 @@ impl Network {
         sets_out + later + late
     }
 
-    /// How long it takes until segments of so many bytes in all have come, of which this part is lost
+    /// The time that it takes until segments of so many bytes in all have come, of which this part is lost
     /// each time that they are sent.
     fn sent_again(&self, bytes: usize, part: Ppm) -> Duration {
         let segments = bytes.div_ceil(SEGMENT).max(1);
@@ -134,7 +134,7 @@ impl Network {
         SENT_AGAIN * ((1 << times) - 1)
     }
 
-    /// How often in a row a segment is lost.
+    /// The number of times that a segment is lost in a row.
     fn losses(&self, part: Ppm) -> u32 {
         let lost = |_: &u32| {
             let n = self.0.drawn.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use dormouse_proto::v1::{CreateVm, Fault, HostLoad, Program, Report};
 
 use crate::agent::{
     Result,
-    vm::{Ask, Asked},
+    vm::{Ask, CommandStamp},
 };
 
 /// The VMs of a life and their host: really control groups and processes, in the simulator state in memory.
@@ -31,13 +31,13 @@ pub trait Machines: Send {
     ///
     /// # Errors
     /// Nobody is there to make it.
-    fn create(&mut self, create: Box<CreateVm>, asked: Asked) -> Result<()>;
+    fn create(&mut self, create: Box<CreateVm>, asked: CommandStamp) -> Result<()>;
 
     /// Asks something of a VM, which may not exist.
     ///
     /// # Errors
     /// Nobody is there to be asked.
-    fn ask(&mut self, vm: u32, ask: Ask, asked: Asked) -> Result<()>;
+    fn ask(&mut self, vm: u32, ask: Ask, asked: CommandStamp) -> Result<()>;
 
     /// Carries out a fault.
     fn fault(&mut self, fault: Fault);

@@ -13,7 +13,7 @@ pub(crate) struct OwnMeter {
     pub(crate) unwanted: u64,
     /// For how long it did not.
     pub(crate) waited: Duration,
-    /// How long it took, without the time that its VM was frozen, once it has ended.
+    /// The time that it took, without the time that its VM was frozen, once it has ended.
     pub(crate) took: Option<Duration>,
     /// The most memory that it was seen to have, in bytes.
     pub(crate) memory: u64,
@@ -50,10 +50,10 @@ impl OwnMeter {
     /// What it has done of work that is `whole` CPU time, in ppm: all of it only at its end. Time in which
     /// it waited counts as what it was promised meanwhile.
     pub(crate) fn done_ppm(&self, whole: u64) -> u32 {
-        const MOST: u32 = 999_999;
+        const ALMOST_DONE: u32 = 999_999;
         let done = u128::from(self.worked) + u128::from(self.unwanted);
         let ppm = done * 1_000_000 / u128::from(whole.max(1));
-        u32::try_from(ppm).unwrap_or(MOST).min(MOST)
+        u32::try_from(ppm).unwrap_or(ALMOST_DONE).min(ALMOST_DONE)
     }
 }
 

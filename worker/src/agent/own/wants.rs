@@ -1,4 +1,4 @@
-//! How long a program wanted to compute: what its threads computed, and waited for a processor.
+//! The time for which a program wanted to compute: what its threads computed, and waited for a processor.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,7 @@ impl Wants {
         self.looked = None;
     }
 
-    /// How long no thread wanted to compute since the last look, from what the threads that there are have
+    /// The time for which no thread wanted to compute since the last look, from what the threads that there are have
     /// come to by now. Several that want to at different times count as one that wants to for as long as
     /// the one that wants to most: the rest is taken for waiting.
     pub(crate) fn waited(

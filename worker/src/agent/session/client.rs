@@ -43,9 +43,9 @@ pub struct Dial<T> {
     /// This process has been welcomed before: somebody else where its coordinator was does not end
     /// it.
     pub is_known: bool,
-    /// How long to try to reach the coordinator before its first welcome.
+    /// The time for which to try to reach the coordinator before its first welcome.
     pub patience: Duration,
-    /// How long to hold the VMs without a connection; else as the coordinator says.
+    /// The time for which to hold the VMs without a connection; else as the coordinator says.
     pub hold: Option<Duration>,
 }
 
@@ -85,14 +85,14 @@ enum Parted<C> {
     },
     Refused(String),
     Broken(String),
-    /// It was silent, and there is another one by now.
+    /// The connection was silent, and there is another one by now.
     Replaced(C),
     Stopped,
 }
 
 impl<C> Parted<C> {
     /// What the coordinator's answer means: what it says of this worker does not change.
-    fn of(status: &Status) -> Self {
+    fn from_status(status: &Status) -> Self {
         match status.code() {
             Code::Unauthenticated
             | Code::FailedPrecondition
@@ -111,11 +111,11 @@ struct Session<T> {
     heard: mpsc::UnboundedSender<Heard>,
     /// Silence after which the other side is taken for lost; known from the first welcome.
     lost_after: Option<Duration>,
-    /// How long the VMs are held without a connection.
+    /// The time for which the VMs are held without a connection.
     hold: Duration,
-    /// When something was last heard.
+    /// The time at which something was last heard.
     last_heard: Instant,
-    /// It has joined: it has a certificate for this life.
+    /// The worker has joined: it has a certificate for this life.
     joined: bool,
     complaints: Complaints,
 }
@@ -211,7 +211,8 @@ impl<T: Transport> Session<T> {
             if !self.joined {
                 let connection = self.dial().await?;
                 let joined = self.dial.transport.join(connection, &self.dial.hello.worker).await;
-                self.dial.hello.incarnation = joined.map_err(|status| Parted::of(&status))?;
+                self.dial.hello.incarnation =
+                    joined.map_err(|status| Parted::from_status(&status))?;
                 self.joined = true;
             }
             let connection = match standing {
@@ -223,7 +224,7 @@ impl<T: Transport> Session<T> {
             out.try_send(FromWorker { ack: self.inbox.taken(), body: Some(hello) })
                 .map_err(|e| Parted::Broken(explain(&e)))?;
             let inbound = self.dial.transport.session(connection, messages).await;
-            Ok((out, inbound.map_err(|status| Parted::of(&status))?))
+            Ok((out, inbound.map_err(|status| Parted::from_status(&status))?))
         };
         match timeout(limit, dialled).await {
             Ok(result) => result,
@@ -282,7 +283,7 @@ impl<T: Transport> Session<T> {
                     let message = match message {
                         Some(Ok(message)) => message,
                         None => return Parted::Broken("it closed the session".to_owned()),
-                        Some(Err(status)) => return Parted::of(&status),
+                        Some(Err(status)) => return Parted::from_status(&status),
                     };
                     let was = self.silence();
                     match self.hear(message, &mut welcome) {

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long nothing is said after the first time; twice as long after every other.
+/// The time for which nothing is said after the first time; twice as long after every other.
 const FIRST: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// When to complain next.
+/// The time at which to complain next.
 #[derive(Debug, Default)]
 pub(crate) struct Complaints {
     quiet: Option<(Instant, Duration)>,

@@ -7,9 +7,9 @@ use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::task::AbortHandle;
 
 use super::{
-    clock::Asked,
+    clock::CommandStamp,
     owner::{Ask, Message, Owner},
-    remains::Remains,
+    resources::VmResources,
 };
 use crate::agent::{
     host::Host,
@@ -19,7 +19,7 @@ use crate::agent::{
 };
 
 /// Owns one VM from [`Message::Create`] until nothing is left of it, and ends then. Nothing waits
-/// for its `post_stop`: what there is of a VM is in its [`Remains`].
+/// for its `post_stop`: what there is of a VM is in its [`VmResources`].
 #[derive(Debug)]
 pub(crate) struct Vm;
 
@@ -27,7 +27,7 @@ pub(crate) struct Vm;
 pub(crate) struct VmArgs {
     pub(crate) host: Arc<Host>,
     pub(crate) id: u32,
-    pub(crate) remains: Arc<Remains>,
+    pub(crate) remains: Arc<VmResources>,
 }
 
 #[derive(Debug)]
@@ -102,7 +102,12 @@ impl VmState {
         }
     }
 
-    async fn create(&mut self, myself: &ActorRef<Message>, create: &CreateVm, asked: &Asked) {
+    async fn create(
+        &mut self,
+        myself: &ActorRef<Message>,
+        create: &CreateVm,
+        asked: &CommandStamp,
+    ) {
         let VmArgs { host, id, remains } = &self.args;
         match Owner::create(host, create, asked, remains, myself).await {
             Ok(owner) => {
@@ -120,7 +125,7 @@ impl VmState {
 struct Alarm(Option<(Instant, AbortHandle)>);
 
 impl Alarm {
-    /// It is to ring then, and at no other time.
+    /// The alarm is to ring then, and at no other time.
     fn set(&mut self, at: Option<Instant>, whom: &ActorRef<Message>) {
         if self.0.as_ref().map(|(at, _)| *at) == at {
             return;

@@ -28,9 +28,9 @@ pub(crate) struct Pending {
     pub(crate) held_at: Option<Time>,
     pub(crate) dump: Duration,
     pub(crate) criu: Duration,
-    /// How long the task has to stand still for it, in all.
+    /// The time for which the task has to stand still for it, in all.
     pub(crate) owed: Option<Duration>,
-    /// How long it stood still, once it runs again.
+    /// The time for which it stood still, once it runs again.
     pub(crate) held: Option<Duration>,
     /// The checkpoint's size, or why the coordinator does not have it, once that is known.
     pub(crate) stored: Result<u64, String>,
@@ -46,7 +46,7 @@ pub(crate) enum Nature {
 }
 
 /// One attempt at a task on this VM. Where it is in its life is known to
-/// [`dormouse_vm::life::Lives`].
+/// [`dormouse_vm::life::AttemptTable`].
 #[derive(Debug)]
 pub(crate) struct Attempt {
     pub(crate) key: Key,
@@ -54,7 +54,7 @@ pub(crate) struct Attempt {
     pub(crate) order: StartTask,
     /// What of its work it began with.
     pub(crate) from_ppm: u32,
-    /// When it was decided on, on this host's clock.
+    /// The time at which it was decided on, on this host's clock.
     pub(crate) asked: Instant,
     /// The vCPU of each of its processes.
     pub(crate) on: Vec<u32>,
@@ -64,14 +64,14 @@ pub(crate) struct Attempt {
     pub(crate) page: Option<Arc<ProgressReader>>,
     /// Since when it stands still.
     pub(crate) standing: Option<Instant>,
-    /// How long it has stood still before.
+    /// The time for which it has stood still before.
     pub(crate) stood: Duration,
-    /// How long its VM was frozen under it.
+    /// The time for which its VM was frozen under it.
     pub(crate) frozen: Duration,
     pub(crate) missed_checkpoints: u32,
     /// While it ends: throttled, it would do so late.
     pub(crate) exempt: Vec<LiftedQuota<Arc<cgroup::Vm>>>,
-    /// When to look at its progress next.
+    /// The time at which to look at its progress next.
     pub(crate) look: Option<Instant>,
     /// Whether it gets on.
     pub(crate) liveness: Liveness,
@@ -150,7 +150,7 @@ impl Attempt {
         self.progress().map_or(self.from_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
     }
 
-    /// It stands still since its checkpoint, and has done nothing since.
+    /// The attempt stands still since its checkpoint, and has done nothing since.
     pub(crate) fn is_kept(&self) -> bool {
         self.standing.is_some() && self.pending.as_ref().is_some_and(|p| p.held.is_none())
     }
@@ -185,7 +185,7 @@ impl Attempt {
         }
     }
 
-    /// It stands still for its checkpoint no longer, whatever becomes of it.
+    /// The attempt stands still for its checkpoint no longer, whatever becomes of it.
     pub(crate) fn ends_hold(&mut self, now: Instant) {
         if self.is_kept() {
             self.owe(Duration::ZERO);

@@ -14,9 +14,9 @@ fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-/// When a command was decided on, and when it came.
+/// The instants at which a command was decided on and came.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct CommandStamp {
     /// The instant at which it came.
     pub came: Instant,
     late: Duration,
@@ -24,10 +24,10 @@ pub struct Asked {
     pub at: Option<Time>,
 }
 
-impl Asked {
+impl CommandStamp {
     /// The times of a command that arrives at this moment.
     #[must_use]
-    pub fn of(command: &Command) -> Self {
+    pub fn from_command(command: &Command) -> Self {
         let at = command.emulated_at_us.map(Time::from_micros);
         Self { came: now(), late: Duration::from_micros(command.real_late_us), at }
     }
@@ -44,7 +44,7 @@ impl Asked {
         Self { came: now(), late: Duration::ZERO, at: None }
     }
 
-    /// When it was decided on, on this host's clock.
+    /// The time at which it was decided on, on this host's clock.
     #[must_use]
     pub fn decided(&self) -> Instant {
         self.came.checked_sub(self.late).unwrap_or(self.came)
@@ -71,7 +71,7 @@ pub struct VmClock {
 impl VmClock {
     /// The clock of a VM whose creation was decided on at the time in `create`.
     #[must_use]
-    pub fn new(speedup: Speedup, create: &Asked) -> Self {
+    pub fn new(speedup: Speedup, create: &CommandStamp) -> Self {
         Self {
             speedup,
             created: create.decided(),
@@ -92,7 +92,7 @@ impl VmClock {
         Time::ZERO + self.speedup.emulated(since) - self.skipped
     }
 
-    /// When it shows `at`.
+    /// The time at which it shows `at`.
     #[must_use]
     pub fn instant_of(&self, at: Time) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400 * 365);
@@ -101,7 +101,7 @@ impl VmClock {
     }
 
     /// What it showed when a command was decided on.
-    pub fn decided(&mut self, asked: &Asked) -> Time {
+    pub fn decided(&mut self, asked: &CommandStamp) -> Time {
         let own = self.at(asked.decided());
         let Some(at) = asked.at else { return own };
         let same = self.speedup.emulated(SAME);
@@ -152,10 +152,15 @@ fn moved(at: Time, by_us: i64) -> Time {
 mod tests {
     use super::*;
 
-    fn asked(base: Instant, came_ms: u64, late_ms: u64, at_s: impl Into<Option<u64>>) -> Asked {
+    fn asked(
+        base: Instant,
+        came_ms: u64,
+        late_ms: u64,
+        at_s: impl Into<Option<u64>>,
+    ) -> CommandStamp {
         let at = at_s.into().map(Time::from_secs);
         let came = base + Duration::from_millis(came_ms);
-        Asked { came, late: Duration::from_millis(late_ms), at }
+        CommandStamp { came, late: Duration::from_millis(late_ms), at }
     }
 
     #[test]

@@ -147,7 +147,7 @@ impl Owner {
         });
     }
 
-    /// It is this attempt's turn at CRIU.
+    /// The turn at CRIU is this attempt's.
     pub(crate) fn take_turn(&mut self, key: Key, permit: OwnedSemaphorePermit) {
         if let Some(attempt) = self.attempt(key) {
             attempt.permit = Some(permit);
@@ -180,7 +180,7 @@ impl Owner {
         self.host.report(vm_destroyed(self.id));
     }
 
-    /// When the attempts have something to do by themselves.
+    /// The time at which the attempts have something to do by themselves.
     pub(crate) fn lives_wake_at(&self) -> Option<Instant> {
         self.lives.next_at().map(|at| self.made + at)
     }

@@ -11,7 +11,7 @@ use dormouse_vm::life::{End, Event, Seat};
 
 use super::{
     attempt::{Attempt, Nature},
-    clock::Asked,
+    clock::CommandStamp,
     job,
     owner::Owner,
 };
@@ -191,7 +191,7 @@ impl Owner {
     /// reckoned without it.
     pub(crate) fn forget_job(&mut self, attempt: &Attempt) {
         if attempt.job().is_some() {
-            let at = self.pace.decided(&Asked::now());
+            let at = self.pace.decided(&CommandStamp::now());
             self.pace.change(at, Change::Kill(attempt.key));
         }
     }

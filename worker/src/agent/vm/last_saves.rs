@@ -6,7 +6,7 @@ use std::time::Instant;
 use dormouse_proto::v1::{Announce, StopTask, TaskRef, announce::What};
 use dormouse_units::{Ppm, Time};
 
-use super::{clock::Asked, notices::at_notice, owner::Owner};
+use super::{clock::CommandStamp, notices::at_notice, owner::Owner};
 use crate::agent::report::Key;
 
 /// The part of its notice that a program has to save its work; in the rest its directory goes to the coordinator.
@@ -16,13 +16,13 @@ const TO_SAVE: (u32, u32) = (3, 4);
 #[derive(Debug)]
 pub(super) enum Request {
     Checkpoint(TaskRef),
-    Stop(StopTask, Asked),
+    Stop(StopTask, CommandStamp),
 }
 
 /// The save that a program makes at a notice.
 #[derive(Debug)]
 pub(crate) struct LastSave {
-    /// When it is taken for done.
+    /// The time at which it is taken for done.
     until: Instant,
     /// What of its work was done at the notice: what comes later may not be saved.
     pub(super) done: Ppm,
@@ -32,7 +32,7 @@ pub(crate) struct LastSave {
 
 impl Owner {
     /// Notes that the programs of the VM that save their work at a notice do so from now on, if what is said is one.
-    pub(super) fn await_saves(&mut self, said: &Announce, asked: &Asked) {
+    pub(super) fn await_saves(&mut self, said: &Announce, asked: &CommandStamp) {
         let (Some(What::TerminateAtUs(end)), Some(decided)) = (said.what, asked.at) else { return };
         let notice = self.host.speedup.real(Time::from_micros(end).since(decided));
         let until = asked.decided() + notice * TO_SAVE.0 / TO_SAVE.1;
@@ -61,7 +61,7 @@ impl Owner {
         None
     }
 
-    /// When the first of the requests that are put off is due.
+    /// The time at which the first of the requests that are put off is due.
     pub(super) fn put_off_until(&self) -> Option<Instant> {
         let saves = self.attempts.iter().filter_map(|it| it.last_save.as_ref());
         saves.filter(|save| save.put_off.is_some()).map(|save| save.until).min()

@@ -11,7 +11,7 @@ use super::{
     attempt::Nature,
     job,
     owner::{Message, Owner},
-    remains::Remains,
+    resources::VmResources,
 };
 use crate::{
     agent::{
@@ -124,7 +124,7 @@ impl Owner {
         self.watch(key, &process);
     }
 
-    /// It has come to life.
+    /// The attempt has come to life.
     pub(crate) fn began(&mut self, key: Key) {
         match self.attempt(key).and_then(|attempt| attempt.born.take()) {
             Some(Born::Task(birth)) => self.task_lives(key, birth),
@@ -174,7 +174,7 @@ impl Owner {
         self.look(key);
     }
 
-    /// Where it is, by its processes, in the words of the wire.
+    /// The seats of an attempt, by its processes, in the words of the wire.
     pub(crate) fn told_seats(&self, key: Key) -> Seats {
         let vcpus = self.seen(key).map(|attempt| attempt.on.clone()).unwrap_or_default();
         let tier = match self.seats_of(key).first().map(|seat| seat.tier) {
@@ -199,7 +199,12 @@ impl Owner {
 }
 
 /// Tells the owner what came of a launch, who may be gone by now.
-fn come(remains: &Remains, tell: &ActorRef<Message>, key: Key, result: Result<Born, LaunchError>) {
+fn come(
+    remains: &VmResources,
+    tell: &ActorRef<Message>,
+    key: Key,
+    result: Result<Born, LaunchError>,
+) {
     if let Ok(born) = &result {
         remains.born(key, born.process());
     }

@@ -28,7 +28,7 @@ const LATE: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Liveness {
     beat: Option<u64>,
-    /// When it was looked at last, and what its slot was charged by then, in nanoseconds, if that
+    /// The time at which it was looked at last, and what its slot was charged by then, in nanoseconds, if that
     /// is known.
     looked: Option<(Instant, Option<u64>)>,
     /// All since the last beat.

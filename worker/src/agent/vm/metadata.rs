@@ -6,7 +6,7 @@ use dormouse_metadata::{Announcement, Key, Service, Settings, Tokens};
 use dormouse_proto::v1::{Announce, CreateVm, Metadata};
 use tokio::task::spawn_blocking;
 
-use super::{clock::Asked, owner::Owner};
+use super::{clock::CommandStamp, owner::Owner};
 use crate::{
     agent::{host::Host, report::explain},
     cgroup,
@@ -23,10 +23,10 @@ pub(crate) struct VmMetadata {
 impl VmMetadata {
     /// The metadata of a VM that is being made; `None` where it is to have none. A VM whose endpoint can't be
     /// had is made all the same.
-    pub(super) async fn of(
+    pub(super) async fn begin(
         host: &Host,
         create: &CreateVm,
-        asked: &Asked,
+        asked: &CommandStamp,
         groups: &Arc<cgroup::Vm>,
     ) -> Option<Self> {
         let of = create.metadata.as_ref()?;
@@ -46,7 +46,7 @@ async fn open(
     create: &CreateVm,
     of: &Metadata,
     clock: Clock,
-    asked: &Asked,
+    asked: &CommandStamp,
     groups: &Arc<cgroup::Vm>,
 ) -> Result<Endpoint, String> {
     let mut key = [0; 32];
@@ -63,14 +63,14 @@ async fn open(
     opening.await.map_err(|error| explain(&error))?.map_err(|error| explain(&error))
 }
 
-/// When a command was decided on.
-fn moment(asked: &Asked) -> Moment {
+/// The time at which a command was decided on.
+fn moment(asked: &CommandStamp) -> Moment {
     Moment::ago(asked.decided().elapsed(), asked.at)
 }
 
 impl Owner {
     /// The provider announces something to the VM.
-    pub(super) fn announced(&mut self, said: &Announce, asked: &Asked) {
+    pub(super) fn announced(&mut self, said: &Announce, asked: &CommandStamp) {
         let Some(metadata) = &self.metadata else { return };
         let Some(what) = announcement(said, metadata.clock, moment(asked)) else { return };
         metadata.endpoint.announce(what);

@@ -21,14 +21,14 @@ mod liveness;
 mod metadata;
 mod notices;
 mod owner;
-mod remains;
+mod resources;
 mod starts;
 mod stops;
 mod task;
 
 pub(crate) use actor::{Vm, VmArgs};
-pub use clock::{Asked, VmClock};
+pub use clock::{CommandStamp, VmClock};
 pub use job::{Due, Pace};
 pub use owner::Ask;
 pub(crate) use owner::Message;
-pub(crate) use remains::Remains;
+pub(crate) use resources::VmResources;

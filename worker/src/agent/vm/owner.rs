@@ -12,19 +12,19 @@ use dormouse_proto::v1::{
 use dormouse_units::{Bytes, Credits, Ppm, Time};
 use dormouse_vm::{
     CreditSpec, MachineSpec, Model,
-    life::{Effect, Event, LaunchError, Limits, Lives, Seat},
+    life::{AttemptTable, Effect, Event, LaunchError, Limits, Seat},
 };
 use ractor::ActorRef;
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
 use super::{
     attempt::Attempt,
-    clock::{Asked, VmClock},
+    clock::{CommandStamp, VmClock},
     job::{self, Leaving, Pace},
     lane::Lane,
     launches::Born,
     metadata::VmMetadata,
-    remains::Remains,
+    resources::VmResources,
     task::Share,
 };
 use crate::{
@@ -69,14 +69,14 @@ pub enum Ask {
 #[derive(Debug)]
 pub(crate) enum Message {
     /// Make the VM: the first.
-    Create(Box<CreateVm>, Asked),
-    Ask(Ask, Asked),
+    Create(Box<CreateVm>, CommandStamp),
+    Ask(Ask, CommandStamp),
     Launched(Key, Result<Born, LaunchError>),
     /// The process has ended.
     Ended(Key),
     /// What a program of the user's own left is kept, as far as it can be.
     OwnKept(Key, Kept),
-    /// It is this attempt's turn at CRIU.
+    /// The turn at CRIU is this attempt's.
     DumpTurn(Key, OwnedSemaphorePermit),
     Dumped(Key, Result<Snapshot, SnapshotError>),
     /// The coordinator has the checkpoint of this number (its size), or has not.
@@ -85,7 +85,7 @@ pub(crate) enum Message {
     Left(Key, Leaving),
     /// Something is due by itself.
     Due,
-    /// It was, and all that had come by then has been heard.
+    /// The alarm, queued again behind the messages that had already come.
     Wake,
 }
 
@@ -104,12 +104,12 @@ pub(crate) struct Owner {
     pub(crate) pace: Pace,
     pub(crate) clock: VmClock,
     /// All there is of it, whatever becomes of its owner.
-    pub(crate) remains: Arc<Remains>,
+    pub(crate) remains: Arc<VmResources>,
     pub(crate) groups: Arc<cgroup::Vm>,
     pub(crate) lanes: Vec<Lane>,
-    /// Where each attempt is in its life, and who really is where.
-    pub(crate) lives: Lives,
-    /// When it was made.
+    /// The stages of the attempts' lives, and who really is where.
+    pub(crate) lives: AttemptTable,
+    /// The time at which it was made.
     pub(crate) made: Instant,
     /// What the lives want done, in this order.
     pub(crate) to_do: VecDeque<Effect>,
@@ -121,9 +121,9 @@ pub(crate) struct Owner {
     /// The gate of the threads at work on the VM.
     pub(crate) gate: Arc<Gate>,
     /// What was asked after a freeze that waits for CRIU to let a task go.
-    queue: VecDeque<(Ask, Asked)>,
-    /// When what is obeyed was asked.
-    pub(crate) commanded: Asked,
+    queue: VecDeque<(Ask, CommandStamp)>,
+    /// The time at which what is obeyed was asked.
+    pub(crate) commanded: CommandStamp,
     /// The owner's own actor, for messages to itself.
     pub(crate) tell: ActorRef<Message>,
     /// The CPU time, promised and received, of the attempts that are over.
@@ -140,8 +140,8 @@ impl Owner {
     pub(crate) async fn create(
         host: &Arc<Host>,
         create: &CreateVm,
-        asked: &Asked,
-        remains: &Arc<Remains>,
+        asked: &CommandStamp,
+        remains: &Arc<VmResources>,
         tell: &ActorRef<Message>,
     ) -> Result<Self, String> {
         let (id, vcpus, memory) = (create.vm, create.vcpus, create.memory_bytes);
@@ -187,7 +187,7 @@ impl Owner {
             clock: VmClock::new(host.speedup, asked),
             remains: Arc::clone(remains),
             lanes: (0..vcpus).map(|_| Lane::default()).collect(),
-            lives: Lives::new(vcpus, Limits { kill: limit::KILL, checkpoints: true }),
+            lives: AttemptTable::new(vcpus, Limits { kill: limit::KILL, checkpoints: true }),
             made: Instant::now(),
             to_do: VecDeque::new(),
             fresh: Vec::new(),
@@ -199,7 +199,7 @@ impl Owner {
             tell: tell.clone(),
             share: Share::default(),
             frozen_at: None,
-            metadata: VmMetadata::of(host, create, asked, &groups).await,
+            metadata: VmMetadata::begin(host, create, asked, &groups).await,
             groups,
             failed: false,
             is_destroyed: false,
@@ -300,7 +300,7 @@ impl Owner {
         self.attempts.iter().find(|a| a.key == key)
     }
 
-    /// Where the processes of an attempt are, wherever it is to go.
+    /// The seats of the processes of an attempt, wherever it is to go.
     pub(crate) fn seats_of(&self, key: Key) -> Vec<Seat> {
         self.lives.slots().all_of(key)
     }
@@ -329,7 +329,7 @@ impl Owner {
         }
     }
 
-    /// How long it stands still so far in this freeze.
+    /// The time for which it stands still so far in this freeze.
     pub(crate) fn frozen_for(&self, now: Instant) -> Duration {
         self.frozen_at.map_or(Duration::ZERO, |at| now.saturating_duration_since(at))
     }

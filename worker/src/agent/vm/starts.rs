@@ -12,7 +12,7 @@ use dormouse_vm::{
 
 use super::{
     attempt::{Attempt, Nature},
-    clock::Asked,
+    clock::CommandStamp,
     job::Job,
     liveness::Liveness,
     owner::Owner,
@@ -25,13 +25,13 @@ use crate::agent::{
 };
 
 impl Owner {
-    pub(crate) fn start(&mut self, order: StartTask, asked: &Asked) {
+    pub(crate) fn start(&mut self, order: StartTask, asked: &CommandStamp) {
         if let Err(why) = self.seat(&order, asked) {
             self.host.report(refused(&order, why));
         }
     }
 
-    fn seat(&mut self, order: &StartTask, asked: &Asked) -> Result<(), String> {
+    fn seat(&mut self, order: &StartTask, asked: &CommandStamp) -> Result<(), String> {
         if self.is_frozen() {
             return Err("the VM is frozen".to_owned());
         }
@@ -99,7 +99,7 @@ impl Owner {
         key: Key,
         order: &StartTask,
         (seats, tier): (&Seats, Tier),
-        asked: &Asked,
+        asked: &CommandStamp,
     ) -> Result<(u32, Promise), String> {
         let checkpoints = match self.host.keeps(order) && own::is_kept_while_it_runs(order) {
             true => points(&order.checkpoints_ppm)?,
@@ -155,7 +155,7 @@ impl Owner {
         order: &StartTask,
         plan: &Plan,
         (seats, tier): (&Seats, Tier),
-        asked: &Asked,
+        asked: &CommandStamp,
     ) -> Result<Job, String> {
         let on = &seats.vcpus;
         if self.core_ppm.is_none() {

@@ -8,7 +8,8 @@ use dormouse_vm::ideal::Change;
 use dormouse_vm::life::{Event, Kept};
 
 use super::{
-    attempt::Attempt, clock::Asked, ends::Account, last_saves::Request, owner::Owner, starts::mode,
+    attempt::Attempt, clock::CommandStamp, ends::Account, last_saves::Request, owner::Owner,
+    starts::mode,
 };
 use crate::agent::{
     own,
@@ -16,7 +17,7 @@ use crate::agent::{
 };
 
 impl Owner {
-    pub(crate) fn obey_stop(&mut self, stop: StopTask, asked: &Asked) {
+    pub(crate) fn obey_stop(&mut self, stop: StopTask, asked: &CommandStamp) {
         let key = key(stop.task);
         let mut keep = stop.keep;
         if keep && let Some(attempt) = self.seen(key) {
@@ -71,7 +72,7 @@ impl Owner {
         }
     }
 
-    /// It has ended, and that was reported.
+    /// The attempt has ended, and that was reported.
     pub(crate) fn say_unknown(&self, key: Key) {
         self.say_stopped(key, (0, None), Account::default());
     }
@@ -113,7 +114,7 @@ impl Owner {
     }
 
     /// What a vCPU is has changed: its quota does, and what those on it are promised.
-    pub(crate) fn set_supply(&mut self, set: SetSupply, asked: &Asked) {
+    pub(crate) fn set_supply(&mut self, set: SetSupply, asked: &CommandStamp) {
         let now = self.pass();
         let since = if self.is_frozen() { now } else { self.clock.decided(asked) };
         let share = Ppm::new(set.share_ppm);

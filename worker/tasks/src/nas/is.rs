@@ -50,7 +50,7 @@ fn problem(class: Class) -> Problem {
     }
 }
 
-/// How far the rank of test key `i` has moved in iteration `it`, by the keys that changed.
+/// The distance by which the rank of test key `i` has moved in iteration `it`, by the keys that changed.
 fn drift(class: Class, i: usize, it: i64) -> i64 {
     match class {
         Class::S if i <= 2 => it,
@@ -126,7 +126,7 @@ impl Is {
         Ok(())
     }
 
-    /// How many of the test keys have the published rank in iteration `it`.
+    /// The number of test keys that have the published rank in iteration `it`.
     fn right_ranks(&self, it: usize, tested: &[u32; 5]) -> u32 {
         let mut right = 0;
         for (i, key) in tested.iter().enumerate() {

@@ -60,9 +60,9 @@ pub(crate) struct Sp {
     u: Field<5>,
     /// Right-hand side, then the change of `u`; always zero on the boundary.
     rhs: Field<5>,
-    /// What makes the exact field a steady solution.
+    /// The forcing that makes the exact field a steady solution.
     forcing: Field<5>,
-    /// What [`gas`] derives from `u`.
+    /// The quantities that [`gas`] derives from `u`.
     gas: Field<3>,
     lines: Lines,
 }

@@ -11,12 +11,12 @@ const STEPS: u64 = 1 << 15;
 const STEP: Affine =
     Affine { factor: 6_364_136_223_846_793_005, offset: 1_442_695_040_888_963_407 };
 
-/// What rank `rank` starts from.
+/// The value that rank `rank` starts from.
 pub(super) fn start(seed: u64, rank: usize) -> u64 {
     STEP.power(rank as u64 + 1).of(seed)
 }
 
-/// What a rank goes on from, given its own and its neighbour's last results.
+/// The value that a rank goes on from, given its own and its neighbour's last results.
 pub(super) fn join(own: u64, neighbour: u64) -> u64 {
     own.wrapping_add(neighbour.rotate_left(17))
 }
@@ -42,7 +42,7 @@ impl Memory {
         Self { words: (0..words).map(Self::first).collect(), blocks: 0 }
     }
 
-    /// What a word holds at first.
+    /// The content of a word at first.
     fn first(at: usize) -> u64 {
         STEP.of(at as u64)
     }
@@ -67,7 +67,7 @@ impl Memory {
         black_box(state)
     }
 
-    /// How many words are not what they should be.
+    /// The number of words that are not what they should be.
     pub(super) fn wrong(&self) -> u64 {
         let parts = self.parts().max(1);
         let wrong = self.words.chunks(STEPS as usize).enumerate().map(|(part, words)| {

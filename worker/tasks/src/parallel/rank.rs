@@ -12,7 +12,7 @@ use crate::clock::thread_cpu_time;
 use crate::meter::{Goal, Meter};
 use crate::progress::ProgressWriter;
 
-/// What all ranks know.
+/// The work of a job, as all ranks know it.
 pub(super) struct Work<'a> {
     pub(super) plan: &'a Plan,
     pub(super) amount: Amount,
@@ -92,7 +92,7 @@ impl Work<'_> {
         }
     }
 
-    /// How much of the whole job has been done.
+    /// The part of the whole job that has been done.
     fn fraction(&self, totals: &Totals) -> f64 {
         let of_one = match self.amount {
             Amount::Repetitions(blocks) => {

@@ -1,4 +1,4 @@
-//! What the processes of a parallel job share: anonymous memory, mapped before they were
+//! The memory that the processes of a parallel job share: anonymous memory, mapped before they were
 //! forked, in which they count, leave their results and meet.
 //!
 //! All waiting is on futexes of this memory, which CRIU restores with it: a process that waited
@@ -18,9 +18,9 @@ use crate::progress::{Progress, ProgressWriter, State};
 struct Common {
     /// 1 once the ranks may work. A futex.
     go: AtomicU32,
-    /// How many phases are over. A futex: who has arrived waits for it to change.
+    /// The number of phases that are over. A futex: who has arrived waits for it to change.
     phase: AtomicU32,
-    /// How many ranks have arrived at the end of this phase.
+    /// The number of ranks that have arrived at the end of this phase.
     arrived: AtomicU32,
     /// Results and words of memory that were not as they should be.
     wrong: AtomicU64,
@@ -30,7 +30,7 @@ struct Common {
     publishing: AtomicBool,
 }
 
-/// What one rank leaves for the others. A cache line of its own, or two.
+/// The words that one rank leaves for the others. A cache line of its own, or two.
 #[derive(Default)]
 #[repr(align(128))]
 struct Desk {
@@ -41,7 +41,7 @@ struct Desk {
     blocks: AtomicU64,
     /// Results of even and of odd phases: one is read while the other is written.
     result: [AtomicU64; 2],
-    /// What they should be.
+    /// The values that the results should have.
     expected: [AtomicU64; 2],
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Totals {
     pub(super) beats: u64,
 }
 
-/// What came of the checks.
+/// The outcome of the checks.
 pub(super) struct Checked {
     /// Phases in which every result was checked.
     pub(super) phases: u32,
@@ -166,7 +166,7 @@ impl Region {
         wait_while(&self.common().go, 0);
     }
 
-    /// What `rank` begins phase `phase` with.
+    /// The value with which `rank` begins phase `phase`.
     pub(super) fn joined(&self, rank: usize, phase: u32) -> u64 {
         let result = |rank: usize| self.desks()[rank].result[parity(phase)].load(Ordering::Relaxed);
         kernel::join(result(rank), result(self.neighbour(rank)))
@@ -260,7 +260,7 @@ impl Region {
         }
     }
 
-    /// What came of the checks, once all ranks have ended.
+    /// The outcome of the checks, once all ranks have ended.
     pub(super) fn checked(&self) -> Checked {
         let phases = self.common().phase.load(Ordering::Acquire);
         let sum = |of: fn(&Desk) -> &[AtomicU64; 2]| {

@@ -1,4 +1,4 @@
-//! What can be wrong with a page.
+//! Errors of a progress page.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ pub enum ProgressError {
     Io {
         /// The progress file.
         path: PathBuf,
-        /// What was tried: "created", "opened", "sized", "mapped", "written" or "read".
+        /// The operation that failed: "created", "opened", "sized", "mapped", "written" or "read".
         what: &'static str,
-        /// What the system said.
+        /// The system's own error.
         source: io::Error,
     },
     /// The file is there but is not a progress page of this version.
@@ -21,7 +21,7 @@ pub enum ProgressError {
     NotAPage {
         /// The progress file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The flaw, in words.
         what: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Where the words of a page are.
+//! The places of the words of a page.
 
 use std::time::Duration;
 

@@ -48,9 +48,9 @@ pub fn let_go(path: &Path) -> Result<(), ProgressError> {
 /// The two words about a task's clock, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// What it showed when the task was last stopped.
+    /// The clock's time when the task was last stopped.
     pub own: i64,
-    /// What of the CPU time of its thread is not its own.
+    /// The part of the thread's CPU time that is not the task's own.
     pub foreign: i64,
 }
 

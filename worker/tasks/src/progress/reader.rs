@@ -42,7 +42,7 @@ impl ProgressReader {
         Ok(Self { path, file })
     }
 
-    /// What the page says now; all zero and [`State::Starting`] until the task has set it up.
+    /// The content of the page now; all zero and [`State::Starting`] until the task has set it up.
     ///
     /// # Errors
     ///
@@ -78,7 +78,7 @@ impl ProgressReader {
         })
     }
 
-    /// What the page says of the task's clock.
+    /// The task's clock, as the page has it.
     ///
     /// # Errors
     ///

@@ -1,9 +1,9 @@
-//! What a page says.
+//! The content of a progress page.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Where a task is in its life.
+/// The stage of a task's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// The page is not set up yet.
@@ -45,10 +45,10 @@ impl State {
     }
 }
 
-/// What a progress page says.
+/// The content of a progress page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Where the task is in its life.
+    /// The stage of the task's life.
     pub state: State,
     /// Parts per million of the CPU time, or of the work, that the task was given;
     /// [`Progress::COMPLETE`] only at the end.

@@ -15,7 +15,7 @@ use super::layout::{
 };
 use super::{Progress, ProgressError, State};
 
-/// How often a held task looks whether it may go.
+/// Time between two looks of a held task whether it may go.
 const LOOK: Duration = Duration::from_micros(200);
 
 /// The task's side: a page mapped into memory.
@@ -69,7 +69,7 @@ impl ProgressWriter {
         }
     }
 
-    /// What of this thread's CPU time is not the task's own, in nanoseconds.
+    /// The part of this thread's CPU time that is not the task's own, in nanoseconds.
     pub(crate) fn foreign_ns(&self) -> i64 {
         u64::from_le(self.word(AT_FOREIGN).load(Ordering::Relaxed)).cast_signed()
     }

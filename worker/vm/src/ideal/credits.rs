@@ -9,7 +9,7 @@ use dormouse_units::{Ppm, Span, Speedup};
 #[derive(Clone, Debug)]
 pub(super) struct Credits {
     pub(super) allowance: Allowance,
-    /// How fast emulated time passes by the machine's clock.
+    /// The speed at which emulated time passes by the machine's clock.
     speedup: Speedup,
     /// Emulated time up to which the credits are accounted for.
     passed: Span,
@@ -56,7 +56,7 @@ impl Credits {
     }
 }
 
-/// How long a processor of this speed takes for work that takes so long at full speed.
+/// The time that a processor of this speed takes for work that takes so long at full speed.
 pub(super) fn takes(work: u64, speed: u64) -> u64 {
     let full = u64::from(Ppm::ONE.get());
     if speed == full {

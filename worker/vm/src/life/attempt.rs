@@ -16,7 +16,7 @@ pub enum Kind {
     Job,
 }
 
-/// Where an attempt is in its life.
+/// The stage of an attempt's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// The attempt's slots are not all free yet: somebody in them is being killed or goes
@@ -34,9 +34,9 @@ pub enum Phase {
     /// The attempt's process is gone and its work done, perhaps before its time: it is finished
     /// when that has come.
     Early,
-    /// It has been killed and not yet been seen to be gone.
+    /// The attempt has been killed and not yet been seen to be gone.
     Dying {
-        /// When it should be gone.
+        /// The time at which it should be gone.
         by: Option<Duration>,
     },
     /// The attempt's process is gone, and its end waits for its last checkpoint.
@@ -64,10 +64,10 @@ pub(super) struct Life {
     pub(super) phase: Phase,
     /// A place at CRIU has been asked for.
     pub(super) asked: bool,
-    /// Another checkpoint is wanted than the one under way.
+    /// A checkpoint is wanted beside the one under way.
     pub(super) again: bool,
     pub(super) pending: Option<Pending>,
-    /// It is to be stopped, or has been killed because of it; whether it is to be kept.
+    /// The attempt is to be stopped, or has been killed because of it; whether it is to be kept.
     pub(super) stop: Option<bool>,
     /// Why it was killed though nobody wanted it stopped.
     pub(super) wrong: Option<String>,
@@ -85,7 +85,7 @@ impl Life {
         matches!(self.phase, Phase::Launching | Phase::Dumping)
     }
 
-    /// It stands still since its checkpoint, and has done nothing since.
+    /// The attempt stands still since its checkpoint, and has done nothing since.
     pub(super) fn is_kept(&self) -> bool {
         self.pending.is_some_and(|pending| !pending.goes_on)
     }

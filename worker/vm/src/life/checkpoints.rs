@@ -1,8 +1,8 @@
 //! Checkpoints of tasks that go on, or are killed with them.
 
-use super::{Dumped, Effect, End, Key, Lives, Phase, attempt::Pending};
+use super::{AttemptTable, Dumped, Effect, End, Key, Phase, attempt::Pending};
 
-impl Lives {
+impl AttemptTable {
     pub(super) fn checkpoint_is_due(&mut self, key: Key) {
         let Some(life) = self.life(key) else { return };
         match life.phase {
@@ -104,7 +104,7 @@ impl Lives {
         self.perhaps_let_go();
     }
 
-    /// It goes on, having stood still for its checkpoint.
+    /// The attempt goes on, having stood still for its checkpoint.
     pub(super) fn goes_on(&mut self, key: Key) {
         if let Some(pending) = self.life(key).and_then(|life| life.pending.as_mut()) {
             pending.goes_on = true;
@@ -168,7 +168,8 @@ mod tests {
     #[test]
     fn of_checkpoints_that_wait_for_one_on_its_way_all_but_the_last_are_said_to_be_missed() {
         let key = (TaskId::new(1), Attempt::default().next());
-        let mut lives = Lives::new(1, Limits { kill: Duration::from_secs(10), checkpoints: true });
+        let mut lives =
+            AttemptTable::new(1, Limits { kill: Duration::from_secs(10), checkpoints: true });
         let mut handle = |event| lives.handle(Duration::ZERO, event);
         let missed = |effects: &[Effect]| effects.contains(&Effect::Missed(key));
         handle(Event::Start(Start { key, kind: Kind::Task, on: vec![0], tier: Tier::Foreground }));

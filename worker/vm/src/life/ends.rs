@@ -1,8 +1,8 @@
 //! Processes that are gone, and attempts that are over.
 
-use super::{Effect, End, Key, Lives, Phase};
+use super::{AttemptTable, Effect, End, Key, Phase};
 
-impl Lives {
+impl AttemptTable {
     pub(super) fn process_ended(&mut self, key: Key) {
         match self.phase(key) {
             // The end of the dump comes first.

@@ -17,7 +17,7 @@ pub struct Start {
 
 /// What is heard.
 ///
-/// The first are commands: [`Lives::is_ready`](super::Lives::is_ready) says when one may come.
+/// The first are commands: [`AttemptTable::is_ready`](super::AttemptTable::is_ready) says when one may come.
 /// Only [`Event::Destroy`] may come at any time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -40,7 +40,7 @@ pub enum Event {
     CheckpointDue(Key),
     /// Something may be due by itself.
     Tick,
-    /// What became of [`Effect::Launch`].
+    /// The fate of [`Effect::Launch`].
     Launched(Key, Result<Came, LaunchError>),
     /// Answer to [`Effect::Queue`]: the attempt has a place at CRIU.
     Turn(Key),
@@ -54,7 +54,7 @@ pub enum Event {
     },
     /// Answer to [`Effect::Leave`]: how the job left its places.
     Left(Key, Left),
-    /// It goes on, having stood still for its checkpoint for as long as it had to.
+    /// The attempt goes on, having stood still for its checkpoint for as long as it had to.
     GoesOn(Key),
     /// The kernel says that its process has ended.
     ProcessEnded(Key),
@@ -64,7 +64,7 @@ pub enum Event {
     Exited(Key, Result<(), String>),
     /// The attempt's work should be done by now.
     TimeHasCome(Key),
-    /// It does not get on, for this reason.
+    /// The attempt does not get on, for this reason.
     Hangs(Key, String),
     /// Answer to [`Effect::Shut`]: CRIU holds nothing.
     LetGo,
@@ -88,7 +88,7 @@ pub enum Came {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaunchError {
     pub why: String,
-    /// It had its checkpoint, and that could not be restored.
+    /// The attempt had its checkpoint, and that could not be restored.
     pub image: bool,
 }
 
@@ -99,7 +99,7 @@ impl From<String> for LaunchError {
     }
 }
 
-/// What became of a dump after which the task is to go on, or to be killed.
+/// The fate of a dump after which the task is to go on, or to be killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Dumped {
     /// There is a checkpoint of this number, and its task stands still or is dead.
@@ -113,9 +113,9 @@ pub enum Dumped {
 /// How a job left its places. Nothing of it runs, unless it was overtaken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Left {
-    /// It can go on from its checkpoint, or begin anew.
+    /// The attempt can go on from its checkpoint, or begin anew.
     Gone { kept: bool },
-    /// It came to its own end first: its work is done, or why not.
+    /// The attempt came to its own end first: its work is done, or why not.
     Ended(Result<(), String>),
     /// The VM freezes: nothing was done to the job.
     Overtaken,
@@ -127,13 +127,13 @@ pub enum End {
     Finished,
     Failed {
         why: String,
-        /// It could not be restored from its checkpoint.
+        /// The attempt could not be restored from its checkpoint.
         image: bool,
     },
     Stopped(Kept),
-    /// It never had its slot, in which somebody is who does not die.
+    /// The attempt never had its slot, in which somebody is who does not die.
     Refused,
-    /// It was reported before.
+    /// The end was reported before.
     Silent,
 }
 
@@ -161,9 +161,9 @@ pub enum Effect {
     },
     /// What is being brought to life is no longer wanted.
     Revoke(Key),
-    /// It has come to life: report that, and watch its process.
+    /// The attempt has come to life: report that, and watch its process.
     Began(Key),
-    /// It has come to life though nobody wants it any more: watch its process.
+    /// The attempt has come to life though nobody wants it any more: watch its process.
     Bury(Key),
     /// Ask for a place at CRIU. It runs on until then.
     Queue(Key),
@@ -183,7 +183,7 @@ pub enum Effect {
         key: Key,
         why: Option<String>,
     },
-    /// It goes on after a dump as it is promised.
+    /// The attempt goes on after a dump as it is promised.
     Continue(Key),
     /// Report that the checkpoint that was stored is there, or is not.
     Settled {
@@ -251,7 +251,7 @@ pub enum Effect {
     /// Nothing is to be begun any more; say when CRIU holds nothing.
     Shut,
     Freeze,
-    /// It is frozen already: report that.
+    /// The VM is frozen already: report that.
     IsFrozen,
     Thaw,
     /// Kill all that runs and comes to life, and report that the VM is gone.

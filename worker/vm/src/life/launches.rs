@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::{
-    Came, Effect, End, Key, LaunchError, Lives, Phase, Start,
+    AttemptTable, Came, Effect, End, Key, LaunchError, Phase, Start,
     attempt::{Kind, Life},
 };
 
-impl Lives {
+impl AttemptTable {
     pub(super) fn start(&mut self, now: Duration, Start { key, kind, on, tier }: Start) {
         let until = match kind {
             Kind::Task => Some(now + self.limits.kill),

@@ -2,9 +2,9 @@
 
 use dormouse_units::Tier;
 
-use super::{Effect, End, Key, Left, Lives, Phase};
+use super::{AttemptTable, Effect, End, Key, Left, Phase};
 
-impl Lives {
+impl AttemptTable {
     /// Brings an attempt to the foreground where it is, or is to be.
     pub(super) fn promote(&mut self, key: Key) {
         let Some(life) = self.life(key) else { return };

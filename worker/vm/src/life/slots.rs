@@ -152,14 +152,14 @@ impl Slots {
         Ok(turned)
     }
 
-    /// Where the processes of a task are.
+    /// The seats of the processes of a task.
     #[must_use]
     pub fn all_of(&self, key: Key) -> Vec<Seat> {
         let all: Vec<u32> = (0..).take(self.vcpus.len()).collect();
         self.of(key, &all)
     }
 
-    /// Where the processes of a task are, in the order of `on`.
+    /// The seats of the processes of a task, in the order of `on`.
     #[must_use]
     pub fn of(&self, key: Key, on: &[u32]) -> Vec<Seat> {
         on.iter()

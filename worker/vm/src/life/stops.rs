@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Effect, End, Kept, Key, Lives, Phase, attempt::Kind};
+use super::{AttemptTable, Effect, End, Kept, Key, Phase, attempt::Kind};
 
-impl Lives {
+impl AttemptTable {
     pub(super) fn stop(&mut self, key: Key, keep: bool) {
         let frozen = self.is_frozen();
         let can_keep = self.is_open() && self.limits.checkpoints;

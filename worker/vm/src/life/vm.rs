@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Effect, Event, Key, Lives, Phase, attempt::Life};
+use super::{AttemptTable, Effect, Event, Key, Phase, attempt::Life};
 
 /// What a VM is up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,13 +18,13 @@ pub(super) enum State {
         /// Since when it is frozen; `None` where it is not.
         since: Option<Duration>,
     },
-    /// It is destroyed. Of what is still being done to it the end is heard.
+    /// The VM is destroyed. Of what is still being done to it the end is heard.
     Ending,
     /// Nothing is left of it.
     Over,
 }
 
-impl Lives {
+impl AttemptTable {
     /// Whether a command may come: none while a freeze waits.
     #[must_use]
     pub const fn is_ready(&self) -> bool {

@@ -1,4 +1,4 @@
-//! How fast the tasks of a VM go on, by who sits beside whom.
+//! The speed at which the tasks of a VM go on, by who sits beside whom.
 
 use dormouse_units::{Mode, Ppm, Stream, Tier};
 
@@ -30,7 +30,7 @@ impl Model {
         Some(running.loss.unwrap_or_else(draw))
     }
 
-    /// How fast a task goes on if nothing holds it: as its slowest process does.
+    /// The speed at which a task goes on if nothing holds it: as its slowest process does.
     pub(super) fn rate(&self, running: &Running) -> Ppm {
         self.rate_at(running, self.loss(running))
     }
@@ -66,7 +66,7 @@ impl Model {
         background_rate(most, least, of)
     }
 
-    /// How fast the credits let a task go on, of which some process or other computes for as much of
+    /// The speed at which the credits let a task go on, of which some process or other computes for as much of
     /// its time as their usage is together, at most all of it.
     fn unhindered(&self, running: &Running, mode: Mode) -> Ppm {
         match self.machine.ceiling(mode) {

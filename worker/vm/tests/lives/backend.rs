@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use dormouse_units::{Attempt, TaskId, Tier};
 use dormouse_vm::life::{
-    Came, Dumped, Effect, End, Event, Kept, Key, Kind, LaunchError, Left, Limits, Lives, Phase,
-    Seat, Slot, Start,
+    AttemptTable, Came, Dumped, Effect, End, Event, Kept, Key, Kind, LaunchError, Left, Limits,
+    Phase, Seat, Slot, Start,
 };
 
 pub(crate) const VCPUS: u32 = 2;
@@ -54,7 +54,7 @@ enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Process {
     Alive,
-    /// It stands still since its dump.
+    /// The process stands still since its dump.
     Still,
     Exited {
         ok: bool,
@@ -66,7 +66,7 @@ enum Process {
 struct Of {
     is_job: bool,
     process: Option<Process>,
-    /// It will be dead as soon as it can be.
+    /// The process will be dead as soon as it can be.
     killed: bool,
     seats: Vec<(u32, Slot)>,
     permit: bool,
@@ -82,7 +82,7 @@ struct Of {
 /// The backend, and the lives that it serves.
 #[derive(Debug)]
 pub(crate) struct Backend {
-    lives: Lives,
+    lives: AttemptTable,
     now: Duration,
     all: BTreeMap<Key, Of>,
     under_way: Vec<Work>,
@@ -101,7 +101,7 @@ pub(crate) fn key(n: u32) -> Key {
 impl Backend {
     pub(crate) fn new(checkpoints: bool) -> Self {
         Self {
-            lives: Lives::new(VCPUS, Limits { kill: KILL, checkpoints }),
+            lives: AttemptTable::new(VCPUS, Limits { kill: KILL, checkpoints }),
             now: Duration::ZERO,
             all: BTreeMap::new(),
             under_way: Vec::new(),
@@ -536,7 +536,7 @@ impl Backend {
         }
     }
 
-    /// It has stood still for its checkpoint for long enough.
+    /// The attempt has stood still for its checkpoint for long enough.
     pub(crate) fn go_on(&mut self, key: Key) {
         let stands = |of: &Of| of.process == Some(Process::Still);
         let runs = self.lives.is_running(key);

@@ -16,14 +16,14 @@ pub(super) struct MachineCredits {
     checkpoints: bool,
     lateness: Span,
     machine: Option<(VmId, Balance)>,
-    /// It said that it has none, and not yet that it has a whole one again.
+    /// The machine said that it has none, and not yet that it has a whole one again.
     is_throttled: bool,
     /// What those that sit on it use now.
     now: Use,
 }
 
 impl MachineCredits {
-    pub(super) fn of(burstable: Option<Burstable>, checkpoints: bool, lateness: Span) -> Self {
+    pub(super) fn new(burstable: Option<Burstable>, checkpoints: bool, lateness: Span) -> Self {
         Self {
             burstable,
             checkpoints,

@@ -200,7 +200,7 @@ impl World {
         let market = [Market::Spot, Market::OnDemand][self.chance.below(2)];
         let spare: BTreeMap<_, _> =
             self.offers.keys().map(|host| (*host, self.p.fleet.spare(*host))).collect();
-        let asked = Asked { kind: &kind.into(), market, bid: None, limited: false };
+        let asked = LaunchRequest { kind: &kind.into(), market, bid: None, limited: false };
         let Ok(launched) = self.p.launch(Time::from_secs(self.now), id, &asked) else { return };
         self.counts[0] += 1;
         let size = self.p.vm(id).unwrap().size;

@@ -12,7 +12,7 @@ use super::rules::RequestsRead;
 /// A request of a file; 24 bytes of memory.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    /// When it comes and ends, in microseconds as the file counts them.
+    /// The times at which it comes and ends, in microseconds as the file counts them.
     at: i64,
     until: i64,
     kind: u32,

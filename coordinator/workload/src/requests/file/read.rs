@@ -54,7 +54,7 @@ impl RequestFile {
     /// # Errors
     ///
     /// The file can't be read, or is none of requests.
-    pub fn of<F: Read + Send + 'static>(
+    pub fn from_file<F: Read + Send + 'static>(
         path: &Path,
         file: io::Result<F>,
         offer: Option<Arc<Offer>>,
@@ -67,7 +67,7 @@ impl RequestFile {
     ///
     /// # Errors
     ///
-    /// As [`RequestFile::of`]; or the table of types that the rules name can't be read, or they lack
+    /// As [`RequestFile::from_file`]; or the table of types that the rules name can't be read, or they lack
     /// what the format needs.
     pub fn open(
         path: &Path,

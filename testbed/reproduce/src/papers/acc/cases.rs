@@ -118,7 +118,7 @@ const FOLDER: &str = "folder";
 /// The word of a case that stands for every bid of the sweep.
 const ALL_BIDS: &str = "all-bids";
 
-/// How long prices are drawn for.
+/// The length of the prices that are drawn.
 const LENGTH: Span = Span::from_secs(90 * 86_400);
 
 /// Prices like those of m1.xlarge in eu-west-1: between $.304 and $.336, another every two hours or so, and
@@ -185,7 +185,7 @@ fn bid(level: &str, trace: &PriceTrace, until: Time) -> Option<Price> {
         return price.parse().ok();
     }
     let percent: f64 = level.strip_prefix("available-")?.parse().ok()?;
-    Some(PriceStatistics::of(trace, until)?.quantile(percent / 100.0))
+    Some(PriceStatistics::measure(trace, until)?.quantile(percent / 100.0))
 }
 
 #[cfg(test)]

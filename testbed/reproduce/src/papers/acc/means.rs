@@ -111,7 +111,7 @@ mod tests {
     fn sums_are_joined_and_what_is_never_done_has_no_means() {
         let (trace, until) = (prices(), Time::from_secs(3_600 * 200));
         let record = SpotRecord::new(&trace, Price::from_nanos_per_hour(50_000_000), until);
-        let job = SpotJob::of(Span::from_secs(3_600 * 9));
+        let job = SpotJob::with_work(Span::from_secs(3_600 * 9));
         let starts = [1, 30, 77, 199].map(|n| Time::from_secs(3_600 * n));
         let mut whole = JobSums::default();
         let mut joined = JobSums::default();

@@ -29,7 +29,7 @@ pub(crate) struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { from: None, until: None, job: SpotJob::of(WORK) }
+        Self { from: None, until: None, job: SpotJob::with_work(WORK) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! When jobs begin.
+//! The times at which jobs begin.
 
 use dormouse_units::{Stream, Time};
 

@@ -117,12 +117,12 @@ fn told(mut types: Vec<Swept>) -> BTreeMap<String, f64> {
     figures
 }
 
-/// What became of jobs on a type.
+/// The fate of jobs on a type.
 #[derive(Debug, Default)]
 struct Swept {
     /// Mean price of the instance type, dollars an hour.
     price: f64,
-    /// How many jobs were to be done: those of all bids.
+    /// The number of jobs that were to be done: those of all bids.
     tried: f64,
     /// How many each scheme has done.
     done: [f64; SCHEMES],
@@ -152,7 +152,7 @@ impl Swept {
             let bid = Price::from_nanos_per_hour(mills * 1_000_000);
             bids[prices.partition_point(|price| *price <= bid)] += 1.0;
         }
-        let price = PriceStatistics::of(trace, *until).map_or(0.0, |of| of.mean_usd);
+        let price = PriceStatistics::measure(trace, *until).map_or(0.0, |of| of.mean_usd);
         let groups = starts.iter().map(|start| group(*start) + 1).max().unwrap_or(1);
         let mut all: Vec<Self> = (0..groups).map(|_| Self { price, ..Self::default() }).collect();
         let all_bids = bids.iter().sum::<f64>();
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn groups_of_bids_are_all_of_their_bids() {
         let (trace, until) = (spiky(), Time::from_secs(60 * 86_400));
-        let job = SpotJob::of(Span::from_secs(200 * 60));
+        let job = SpotJob::with_work(Span::from_secs(200 * 60));
         let of = figures(&[("spiky", &trace, until)], &job, 3);
         let (mut sum, mut jobs, mut done) = (0.0, 0_u32, 0_u32);
         for mills in BIDS {
@@ -270,7 +270,7 @@ mod tests {
     fn each_type_weighs_the_same_and_the_dearer_half_is_by_itself() {
         let until = Time::from_secs(60 * 86_400);
         let (cheap, dear) = (PriceTrace::new(vec![(Time::ZERO, cents(10))]), spiky().scaled(5.0));
-        let job = SpotJob::of(Span::from_secs(10 * 60));
+        let job = SpotJob::with_work(Span::from_secs(10 * 60));
         let all = [("dear", &dear, until), ("cheap", &cheap, until)];
         let of = figures(&all, &job, 1);
         let alone = |n: usize| figures(&all[n..=n], &job, 1);
@@ -292,7 +292,7 @@ mod tests {
     fn types_and_weeks_are_drawn_anew() {
         let until = Time::from_secs(60 * 86_400);
         let (cheap, dear) = (PriceTrace::new(vec![(Time::ZERO, cents(10))]), spiky());
-        let job = SpotJob::of(Span::from_secs(200 * 60));
+        let job = SpotJob::with_work(Span::from_secs(200 * 60));
         let all = [("cheap", &cheap, until), ("dear", &dear, until)];
         let [of_both, of_dear] = [WeeksOfTypes::default(), WeeksOfTypes::default()];
         let mut seen = [0_u32; 3];

@@ -2,7 +2,7 @@
 
 use dormouse_spot::{Outcome, SpotScheme};
 
-/// How many schemes there are.
+/// The number of schemes that there are.
 pub(super) const SCHEMES: usize = SpotScheme::ALL.len();
 
 /// The place of ACC among them: the last.

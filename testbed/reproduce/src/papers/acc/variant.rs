@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn words_are_jobs_and_parts_of_a_record() {
         let minutes = |n: u64| Span::from_secs(60 * n);
-        let job = SpotJob::of(minutes(500));
+        let job = SpotJob::with_work(minutes(500));
         let read = |word| {
             Variant::named(word, job)
                 .map(|of| (of.job.checkpoint, of.job.restart, of.job.look, of.job.knows))
@@ -93,7 +93,7 @@ mod tests {
         let price = |n: u64| Price::from_nanos_per_hour(n);
         let trace = PriceTrace::new((0..300).map(|n| (day(n), price(n))).collect());
         let part = |word| {
-            let of = Variant::named(word, SpotJob::of(Span::from_secs(60))).expect("a word");
+            let of = Variant::named(word, SpotJob::with_work(Span::from_secs(60))).expect("a word");
             of.part(&trace, day(300)).map(|(trace, until)| (trace.at(Time::ZERO), until))
         };
         assert_eq!(part("standard"), Some((Some(price(0)), day(300))));

@@ -55,7 +55,7 @@ impl Evidence {
         }
         let curve = Curve::empirical(self.lives(group, draw)?);
         let fit = match draw {
-            Draw::Whole => Fit::of(family, &curve),
+            Draw::Whole => Fit::to_curve(family, &curve),
             Draw::Resample(_) => {
                 self.fit(group, family, Draw::Whole).and_then(|whole| whole.again(&curve))
             }

@@ -20,7 +20,7 @@ pub struct StoredPlan {
     pub name: String,
     /// The scheduler that ran both.
     pub scheduler: BagSchedulerName,
-    /// What came of it in each of the [`WAYS`].
+    /// The outcome in each of the [`WAYS`].
     pub figures: [Figures; 6],
 }
 

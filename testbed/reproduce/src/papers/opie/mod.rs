@@ -12,7 +12,7 @@ pub(super) use tables::{blocks, selections};
 /// The data file.
 pub(super) const DATA: &str = include_str!("paper.toml");
 
-/// How long each scheduler takes in a case such as `hosts-4/empty-normal`: `opie/mean_us`, and more.
+/// The time that each scheduler takes in a case such as `hosts-4/empty-normal`: `opie/mean_us`, and more.
 pub(super) fn latencies(case: &str, seed: u64) -> Option<BTreeMap<String, f64>> {
     let (hosts, scenario) = case.split_once('/')?;
     let hosts = hosts.strip_prefix("hosts-")?.parse().ok()?;

@@ -6,8 +6,8 @@ use dormouse_estimate::Estimate;
 use dormouse_view::{Block, Cell, Column, Table, Tone};
 
 use super::super::figures::Row;
+use super::super::finished::Finished;
 use super::super::readings::{Reading, recommended};
-use super::super::reproduction::Finished;
 use super::tables;
 
 /// The best reading that is known: found now, or recorded in the paper's data file.

@@ -7,7 +7,7 @@ use dormouse_view::Block;
 use super::super::cause::Cause;
 use super::super::claim::Over;
 use super::super::claims::Judged;
-use super::super::reproduction::Finished;
+use super::super::finished::Finished;
 use super::tables;
 
 /// The beginning of a paper's page; empty where no claim was looked at.

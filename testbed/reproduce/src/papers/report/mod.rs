@@ -10,8 +10,8 @@ mod tables;
 use dormouse_view::Terminal;
 use serde_json::{Value, json};
 
+use super::finished::Finished;
 use super::price_notes::{NO_PRICES, PriceNotes};
-use super::reproduction::Finished;
 use crate::sweep::{Folder, SweepError};
 
 /// Writes all files of the report into the folder.

@@ -7,7 +7,7 @@ use dormouse_view::{Block, Card, Column, Page, Table};
 use maud::html;
 
 use super::super::figures::{Row, Tally};
-use super::super::reproduction::Finished;
+use super::super::finished::Finished;
 use super::super::{Own, opie};
 use super::{best, holds, plots, tables};
 

@@ -4,10 +4,10 @@ use dormouse_analysis::Sample;
 use dormouse_view::plot::{Axis, Chart, Limit, Look, Panel, Point, Scale, Series};
 use maud::Markup;
 
+use super::super::finished::Finished;
 use super::super::own::Own;
 use super::super::paper::{Part, Plot};
 use super::super::pattern::unique;
-use super::super::reproduction::Finished;
 
 /// A figure over what its cases say: a panel for each metric, a line for each of the part's.
 pub(super) fn over_load(done: &Finished, part: &Part) -> Chart {

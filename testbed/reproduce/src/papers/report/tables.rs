@@ -11,9 +11,9 @@ use super::super::claim::Over;
 use super::super::claims::Judged;
 use super::super::factor::Ground;
 use super::super::figures::{Row, Tally, beyond};
+use super::super::finished::Finished;
 use super::super::paper::Tolerance;
 use super::super::readings::Reading;
-use super::super::reproduction::Finished;
 
 /// `table.csv`: every figure and claim. The schema of all papers; columns may be added at its end.
 pub(super) fn all(done: &Finished) -> Table {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dormouse_proto::v1::{VmTook, report};
 use dormouse_vm::life::Event;
-use dormouse_worker::agent::in_process::Asked;
+use dormouse_worker::agent::in_process::CommandStamp;
 use tokio::time::{Instant, sleep};
 
 use super::{launches::micros, owner::Owner};
@@ -61,7 +61,7 @@ impl<U: Uplink> Owner<U> {
     }
 
     /// From a command until it took effect.
-    fn took(&self, asked: &Asked) -> VmTook {
+    fn took(&self, asked: &CommandStamp) -> VmTook {
         let came = Instant::from_std(asked.came);
         VmTook { vm: self.id, real_took_us: micros(came.elapsed()) }
     }

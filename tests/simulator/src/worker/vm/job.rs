@@ -11,7 +11,7 @@ use dormouse_vm::{
     ideal::{Change, Program},
     life::{Event, Key, Left, Phase},
 };
-use dormouse_worker::agent::in_process::{Asked, Due};
+use dormouse_worker::agent::in_process::{CommandStamp, Due};
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
 use super::{
@@ -82,7 +82,7 @@ impl<U: Uplink> Owner<U> {
         key: Key,
         (order, plan): (&StartTask, &Plan),
         (seats, tier): (&Seats, Tier),
-        asked: &Asked,
+        asked: &CommandStamp,
     ) -> Result<Attempt, String> {
         let on = seats.vcpus.clone();
         if self.core_ppm.is_none() {
@@ -156,7 +156,7 @@ impl<U: Uplink> Owner<U> {
             return true;
         }
         if is_other {
-            let at = self.pace.decided(&Asked::now());
+            let at = self.pace.decided(&CommandStamp::now());
             self.pace.change(at, Change::HasDone(key, done.get()));
         }
         let real_took_us = micros(Instant::now().saturating_duration_since(asked));
@@ -278,7 +278,7 @@ impl<U: Uplink> Owner<U> {
     /// A job should not stand still for its checkpoint any more.
     pub(super) fn release_job(&mut self, key: Key) {
         if self.job(key).is_some() {
-            let at = self.pace.decided(&Asked::now());
+            let at = self.pace.decided(&CommandStamp::now());
             self.pace.change(at, Change::Release(key));
         }
         if let Some(job) = self.job(key) {
@@ -339,7 +339,7 @@ impl<U: Uplink> Owner<U> {
         }
     }
 
-    pub(super) fn obey_promote(&mut self, task: TaskRef, asked: &Asked) {
+    pub(super) fn obey_promote(&mut self, task: TaskRef, asked: &CommandStamp) {
         let key = key_of(Some(task));
         let Some(attempt) = self.seen(key) else { return };
         if attempt.job.is_none() {
@@ -357,7 +357,7 @@ impl<U: Uplink> Owner<U> {
         self.say(report::Report::TaskPromoted(promoted));
     }
 
-    pub(super) fn obey_move(&mut self, to: MoveTask, asked: &Asked) {
+    pub(super) fn obey_move(&mut self, to: MoveTask, asked: &CommandStamp) {
         let (key, on) = (key_of(to.task), to.vcpus);
         let Some(attempt) = self.seen(key) else { return };
         if attempt.job.is_none() {
@@ -502,7 +502,7 @@ impl<U: Uplink> Owner<U> {
     /// A job that has failed wants nothing more of its vCPUs.
     pub(super) fn forget_job(&mut self, key: Key) {
         if self.job(key).is_some() {
-            let at = self.pace.decided(&Asked::now());
+            let at = self.pace.decided(&CommandStamp::now());
             self.pace.change(at, Change::Kill(key));
         }
     }

@@ -6,9 +6,9 @@ use dormouse_proto::v1::{CreateVm, Report, VmFailed, VmRef, report};
 use dormouse_units::{Bytes, Credits, Ppm, Time};
 use dormouse_vm::{
     CreditSpec, MachineSpec, Model,
-    life::{Effect, Event, Key, Limits, Lives},
+    life::{AttemptTable, Effect, Event, Key, Limits},
 };
-use dormouse_worker::agent::in_process::{Ask, Asked, Pace, VmClock, refused};
+use dormouse_worker::agent::in_process::{Ask, CommandStamp, Pace, VmClock, refused};
 use tokio::{
     sync::{OwnedSemaphorePermit, mpsc},
     time::{Instant, sleep, sleep_until},
@@ -26,7 +26,7 @@ const MAKE: Duration = Duration::from_millis(5);
 /// Messages to an owner: commands, and the ends of its transfers and waits.
 #[derive(Debug)]
 pub(in crate::worker) enum Message {
-    Ask(Ask, Asked),
+    Ask(Ask, CommandStamp),
     /// The checkpoint from which an attempt is to go on is here, if there is one.
     Brought(Key, Result<(), String>),
     /// The attempt's turn at CRIU has come, to be restored.
@@ -56,7 +56,7 @@ pub(super) struct Owner<U> {
     pub(super) model: Model,
     pub(super) clock: VmClock,
     /// The lives of the attempts, and who is where.
-    pub(super) lives: Lives,
+    pub(super) lives: AttemptTable,
     pub(super) made: Instant,
     pub(super) attempts: Vec<Attempt>,
     pub(super) agenda: Agenda,
@@ -68,7 +68,7 @@ pub(super) struct Owner<U> {
     pub(super) fresh: Vec<Effect>,
     pub(super) is_doing: bool,
     /// Times of the command that is obeyed.
-    pub(super) commanded: Asked,
+    pub(super) commanded: CommandStamp,
     /// Nothing may begin: the VM is frozen, or about to be.
     pub(super) is_shut: bool,
     /// Number of processes that CRIU holds.
@@ -78,7 +78,7 @@ pub(super) struct Owner<U> {
     pub(super) share_us: u64,
     /// Ends what transfers are under way for the VM.
     pub(super) gone: CancellationToken,
-    queue: VecDeque<(Ask, Asked)>,
+    queue: VecDeque<(Ask, CommandStamp)>,
     failed: bool,
     is_destroyed: bool,
 }
@@ -87,7 +87,7 @@ pub(super) struct Owner<U> {
 pub(in crate::worker) async fn own_vm<U: Uplink>(
     host: Arc<Host<U>>,
     create: CreateVm,
-    asked: Asked,
+    asked: CommandStamp,
     (tell, mut messages): Mailbox,
 ) {
     let id = create.vm;
@@ -141,7 +141,7 @@ impl<U: Uplink> Owner<U> {
     fn new(
         host: Arc<Host<U>>,
         create: &CreateVm,
-        asked: &Asked,
+        asked: &CommandStamp,
         chance: Chance,
         tell: mpsc::UnboundedSender<Message>,
     ) -> Self {
@@ -167,7 +167,7 @@ impl<U: Uplink> Owner<U> {
             pace,
             model: Model::new(Time::ZERO, spec),
             clock: VmClock::new(host.speedup, asked),
-            lives: Lives::new(create.vcpus, Limits { kill: KILL, checkpoints: true }),
+            lives: AttemptTable::new(create.vcpus, Limits { kill: KILL, checkpoints: true }),
             made: Instant::now(),
             attempts: Vec::new(),
             agenda: Agenda::default(),

@@ -8,7 +8,7 @@ use dormouse_vm::{
     Hold, Work,
     life::{Event, Key, Kind, Start},
 };
-use dormouse_worker::agent::in_process::{Asked, refused};
+use dormouse_worker::agent::in_process::{CommandStamp, refused};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -19,13 +19,13 @@ use super::{
 use crate::worker::uplink::Uplink;
 
 impl<U: Uplink> Owner<U> {
-    pub(super) fn start(&mut self, order: StartTask, asked: &Asked) {
+    pub(super) fn start(&mut self, order: StartTask, asked: &CommandStamp) {
         if let Err(why) = self.seat(&order, asked) {
             self.host.report(refused(&order, why));
         }
     }
 
-    fn seat(&mut self, order: &StartTask, asked: &Asked) -> Result<(), String> {
+    fn seat(&mut self, order: &StartTask, asked: &CommandStamp) -> Result<(), String> {
         if self.lives.is_frozen() {
             return Err("the VM is frozen".to_owned());
         }
@@ -60,7 +60,7 @@ impl<U: Uplink> Owner<U> {
         key: Key,
         order: &StartTask,
         (seats, tier): (&Seats, Tier),
-        asked: &Asked,
+        asked: &CommandStamp,
     ) -> Result<Attempt, String> {
         let done = Ppm::new(order.from.map_or(0, |kept| kept.done_ppm));
         let work = Work {
@@ -95,7 +95,7 @@ impl<U: Uplink> Owner<U> {
         key: Key,
         order: &StartTask,
         on: Vec<u32>,
-        (began, asked): (Time, &Asked),
+        (began, asked): (Time, &CommandStamp),
     ) -> Attempt {
         Attempt {
             key,

@@ -6,7 +6,7 @@ use dormouse_vm::{
     ideal::Change,
     life::{Event, Kept, Key},
 };
-use dormouse_worker::agent::in_process::Asked;
+use dormouse_worker::agent::in_process::CommandStamp;
 
 use super::{
     attempt::Attempt,
@@ -16,7 +16,7 @@ use super::{
 use crate::worker::uplink::Uplink;
 
 impl<U: Uplink> Owner<U> {
-    pub(super) fn obey_stop(&mut self, stop: &StopTask, asked: &Asked) {
+    pub(super) fn obey_stop(&mut self, stop: &StopTask, asked: &CommandStamp) {
         let key = key_of(stop.task);
         if self.job(key).is_some() {
             let at = self.pace.decided(asked);
@@ -61,7 +61,7 @@ impl<U: Uplink> Owner<U> {
     }
 
     /// Gives a vCPU another share of a core, and those on it another promise.
-    pub(super) fn set_supply(&mut self, set: SetSupply, asked: &Asked) {
+    pub(super) fn set_supply(&mut self, set: SetSupply, asked: &CommandStamp) {
         let now = self.pass();
         let since = if self.lives.is_frozen() { now } else { self.clock.decided(asked) };
         let share = Ppm::new(set.share_ppm);

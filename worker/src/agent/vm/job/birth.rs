@@ -30,7 +30,7 @@ use crate::{
     workspace::TaskName,
 };
 
-/// Where and what is to live.
+/// A job that is to come to life, and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     pub(crate) key: Key,
@@ -111,7 +111,7 @@ pub(crate) async fn launch(
     }
 }
 
-/// What came of bringing a job to life.
+/// The outcome of bringing a job to life.
 enum Born {
     Alive(Birth),
     /// There is no checkpoint to be restored.
@@ -169,9 +169,9 @@ fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
 
 /// What a job that did not come to life wrote.
 fn last_words(host: &Host, order: &Order) -> Option<String> {
-    const MOST: u64 = 4 << 10;
+    const MAX_LAST_WORDS: u64 = 4 << 10;
     let stderr = host.workspace().task(&order.name).join("stderr");
-    let words = String::from_utf8_lossy(&left::tail(&stderr, MOST).ok()?).into_owned();
+    let words = String::from_utf8_lossy(&left::tail(&stderr, MAX_LAST_WORDS).ok()?).into_owned();
     words.lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
 }
 

@@ -22,7 +22,7 @@ use crate::{
         report::{Key, explain, micros},
         snapshot::{Snapshot, SnapshotError},
         test_fault,
-        vm::{Asked, attempt::Attempt, checkpoints::told_of, owner::Owner},
+        vm::{CommandStamp, attempt::Attempt, checkpoints::told_of, owner::Owner},
     },
     cgroup,
     criu::AfterDump,
@@ -79,10 +79,10 @@ impl Owner {
         Duration::from_micros(micros(self.host.speedup.real(cost)))
     }
 
-    /// It should not any more.
+    /// A checkpoint that the job should have taken is not wanted any more.
     pub(crate) fn release_job(&mut self, key: Key) {
         if self.seen(key).is_some_and(|attempt| attempt.job().is_some()) {
-            let at = self.pace.decided(&Asked::now());
+            let at = self.pace.decided(&CommandStamp::now());
             self.pace.change(at, Change::Release(key));
         }
         if let Some(job) = self.attempt(key).and_then(Attempt::job_mut) {
@@ -214,7 +214,8 @@ impl Dump<'_> {
                 // Those that have ended need it no more.
                 let _ = signals::go_on(ranks);
             }
-            let ended = !Identity::of(process.pid()).is_ok_and(|process| process.is_alive());
+            let ended =
+                !Identity::of_process(process.pid()).is_ok_and(|process| process.is_alive());
             SnapshotError { damaging, ended, ..SnapshotError::new(why) }
         };
         let before = charged_ns(self.groups, self.seats);

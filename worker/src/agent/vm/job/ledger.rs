@@ -56,12 +56,12 @@ impl Ledger {
         self.due_ns
     }
 
-    /// It comes to slots whose counters stand there, in all.
+    /// The job comes to slots whose counters stand there, in all.
     pub(crate) fn come(&mut self, counters_ns: u64) {
         self.counters_ns = counters_ns;
     }
 
-    /// It leaves them, or dies in them.
+    /// The job leaves them, or dies in them.
     pub(crate) fn leave(&mut self, counters_ns: u64) {
         self.charged_ns += counters_ns.saturating_sub(self.counters_ns);
     }

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     agent::{
         report::{Key, key, micros, report, task},
-        vm::{Asked, liveness::Liveness, owner::Owner},
+        vm::{CommandStamp, liveness::Liveness, owner::Owner},
     },
     cgroup::{self, CpuQuota},
 };
@@ -33,19 +33,19 @@ pub(crate) struct Job {
     pub(crate) meter: Meter,
     pub(crate) ledger: Ledger,
     pub(crate) moving: Option<Move>,
-    /// When its last move was decided, in the reference's time.
+    /// The time at which its last move was decided, in the reference's time.
     pub(crate) left_at: Duration,
-    /// When it was asked to go where it is to go once it can.
+    /// The time at which it was asked to go where it is to go once it can.
     pub(crate) asked_to_leave: Option<Instant>,
-    /// When it should be over, once it is.
+    /// The time at which it should be over, once it is.
     pub(crate) due: Option<Due>,
     /// At which parts of its work it is yet to be checkpointed, the last first.
     pub(crate) points: Vec<Ppm>,
     /// Since when it stands still for one in the reference, on the run's clock.
     pub(crate) held_at: Option<Time>,
-    /// When it goes on, while it stands still for a checkpoint.
+    /// The time at which it goes on, while it stands still for a checkpoint.
     pub(crate) goes_on_at: Option<Instant>,
-    /// When it was looked at last, and what it was due by then, in nanoseconds of CPU time.
+    /// The time at which it was looked at last, and what it was due by then, in nanoseconds of CPU time.
     pub(crate) seen: Option<(Instant, u64)>,
 }
 
@@ -101,7 +101,7 @@ impl Owner {
             None => {
                 let real_took_us = micros(birth.at.saturating_duration_since(asked));
                 if let Some(done) = other {
-                    let at = self.pace.decided(&Asked::now());
+                    let at = self.pace.decided(&CommandStamp::now());
                     self.pace.change(at, Change::HasDone(key, done));
                 }
                 let seats = Some(self.told_seats(key));
@@ -113,7 +113,7 @@ impl Owner {
         self.turn_meters();
     }
 
-    pub(crate) fn obey_promote(&mut self, of: TaskRef, asked: &Asked) {
+    pub(crate) fn obey_promote(&mut self, of: TaskRef, asked: &CommandStamp) {
         let key = key(Some(of));
         let Some(attempt) = self.seen(key) else { return };
         if attempt.job().is_none() {
@@ -125,7 +125,7 @@ impl Owner {
     }
 
     /// The jobs stand still with their VM.
-    pub(crate) fn jobs_freeze(&mut self, asked: &Asked) {
+    pub(crate) fn jobs_freeze(&mut self, asked: &CommandStamp) {
         self.pace.freeze(asked);
         for job in self.attempts.iter_mut().filter_map(|a| a.job_mut()) {
             job.meter.stop(&job.ranks);
@@ -134,7 +134,7 @@ impl Owner {
     }
 
     /// And go on with it.
-    pub(crate) fn jobs_thaw(&mut self, asked: &Asked) {
+    pub(crate) fn jobs_thaw(&mut self, asked: &CommandStamp) {
         self.pace.thaw(asked);
         self.turn_meters();
     }

@@ -22,7 +22,7 @@ struct Use {
     ran_ns: u64,
     delayed_ns: u64,
     wakes: u64,
-    /// How often it came into the situation.
+    /// The number of times that it came into the situation.
     begins: u64,
 }
 

@@ -17,7 +17,7 @@ use crate::{
         launch::turn_at_criu,
         report::{Key, explain, key},
         vm::{
-            Asked,
+            CommandStamp,
             owner::{Message, Owner},
         },
     },
@@ -41,18 +41,18 @@ pub(crate) struct Move {
 /// How a job left its places. All its processes are gone, unless it did not leave.
 #[derive(Debug)]
 pub(crate) enum Leaving {
-    /// It is to go on from this checkpoint.
+    /// The job is to go on from this checkpoint.
     Dumped { took: Duration, bytes: u64 },
     /// Nothing of it is left, for this reason.
     Lost { why: String },
-    /// It came to its own end first.
+    /// The job came to its own end first.
     Ended(Ended),
     /// The job's VM freezes: nothing was done to the job.
     Overtaken,
 }
 
 impl Owner {
-    pub(crate) fn obey_move(&mut self, to: MoveTask, asked: &Asked) {
+    pub(crate) fn obey_move(&mut self, to: MoveTask, asked: &CommandStamp) {
         let (key, on) = (key(to.task), to.vcpus);
         let Some(attempt) = self.seen(key) else { return };
         if attempt.job().is_none() {

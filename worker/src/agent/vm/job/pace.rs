@@ -14,7 +14,7 @@ use dormouse_units::{Credits, Speedup, Time};
 use dormouse_vm::CreditSpec;
 use dormouse_vm::ideal::{self, Change};
 
-use crate::agent::{report::Key, vm::Asked};
+use crate::agent::{report::Key, vm::CommandStamp};
 
 /// The period of a vCPU's quota, in microseconds, or the shortest that its share allows.
 ///
@@ -30,10 +30,11 @@ const WITHIN: Duration = Duration::from_millis(100);
 /// slice, and less is owed at any time, as a quota is paid out in slices.
 const STEPS: i64 = 8;
 
-/// The most that a processor gives in addition, or keeps back, in steps: the hosts' reserve is for
-/// this, too, and the kernel has no quota of nothing.
-const MOST: i64 = 4;
-const LEAST: i64 = -7;
+/// The most that a processor gives in addition, in steps: the hosts' reserve is for this, too, and the
+/// kernel has no quota of nothing.
+const MAX_STEPS: i64 = 4;
+/// The most that a processor keeps back, in steps.
+const MIN_STEPS: i64 = -7;
 
 /// How much earlier than due a job is kept: its end takes that long to be reported.
 const EARLY: Duration = Duration::from_millis(8);
@@ -67,7 +68,8 @@ impl Quotas {
         let step_ns = i64::try_from(WITHIN.as_nanos()).unwrap_or(i64::MAX) / 1_000_000
             * i64::from(core_ppm)
             / STEPS;
-        let steps = |owed: Option<i64>| (owed.unwrap_or(0) / step_ns.max(1)).clamp(LEAST, MOST);
+        let steps =
+            |owed: Option<i64>| (owed.unwrap_or(0) / step_ns.max(1)).clamp(MIN_STEPS, MAX_STEPS);
         let ppm = |steps: i64| {
             u32::try_from(i64::from(core_ppm) * (STEPS + steps) / STEPS).unwrap_or(core_ppm)
         };
@@ -81,7 +83,7 @@ impl Quotas {
     }
 }
 
-/// When a job that is over should be.
+/// The time at which a job that is over should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
     /// On the run's clock, in emulated microseconds.
@@ -89,11 +91,11 @@ pub struct Due {
     /// How much later than that it is now, in real microseconds; below zero: so much of its work
     /// was still to be done then. That may take longer where its foreground is in the way.
     pub late_us: i64,
-    /// It is time to report its end.
+    /// Whether it is time to report the job's end.
     pub is_near: bool,
 }
 
-/// How long a command may be on its way: what the reference makes of the time before is final.
+/// The time for which a command may be on its way: what the reference makes of the time before is final.
 const LAG: Duration = Duration::from_secs(1);
 
 /// The reference. Its time is the run's clock, in real time, on which commands say when they were
@@ -101,7 +103,7 @@ const LAG: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Pace {
     speedup: Speedup,
-    /// When the run's clock was at zero, as far as commands that took no time to come would tell.
+    /// The time at which the run's clock was at zero, as far as commands that took no time to come would tell.
     zero: Option<Instant>,
     /// For how long the VM has been frozen, and since when it is, on that clock: the reference
     /// stands still meanwhile.
@@ -109,7 +111,7 @@ pub struct Pace {
     frozen: Option<Duration>,
     /// The speed, in ppm, that was told of last.
     pub(crate) told_ppm: u32,
-    /// When all jobs are compared with it next, and their doings counted.
+    /// The time at which all jobs are compared with it next, and their doings counted.
     pub(crate) pay_at: Instant,
     pub(crate) count_at: Instant,
     /// Up to a while ago.
@@ -142,7 +144,7 @@ impl Pace {
     }
 
     /// The VM is made, and has its first credits.
-    pub fn begin(&mut self, asked: &Asked) {
+    pub fn begin(&mut self, asked: &CommandStamp) {
         let at = self.decided(asked);
         self.change(at, Change::Made);
     }
@@ -171,8 +173,8 @@ impl Pace {
         Time::ZERO + self.speedup.emulated(at + self.skipped)
     }
 
-    /// When a command was decided, in the reference's time: as it says, or when it came.
-    pub fn decided(&mut self, asked: &Asked) -> Duration {
+    /// The time at which a command was decided, in the reference's time: as it says, or when it came.
+    pub fn decided(&mut self, asked: &CommandStamp) -> Duration {
         let at = self.of_run(asked);
         self.without_freezes(at)
     }
@@ -187,8 +189,8 @@ impl Pace {
         (self.without_freezes(at), Time::ZERO + shown)
     }
 
-    /// When a command was decided, on the run's clock.
-    fn of_run(&mut self, asked: &Asked) -> Duration {
+    /// The time at which a command was decided, on the run's clock.
+    fn of_run(&mut self, asked: &CommandStamp) -> Duration {
         let came = asked.decided();
         let Some(at) = asked.at else {
             return came.saturating_duration_since(*self.zero.get_or_insert(came));
@@ -209,13 +211,13 @@ impl Pace {
     }
 
     /// The VM stands still from then on.
-    pub fn freeze(&mut self, asked: &Asked) {
+    pub fn freeze(&mut self, asked: &CommandStamp) {
         let at = self.of_run(asked);
         self.frozen.get_or_insert(at);
     }
 
     /// And goes on.
-    pub fn thaw(&mut self, asked: &Asked) {
+    pub fn thaw(&mut self, asked: &CommandStamp) {
         let at = self.of_run(asked);
         if let Some(since) = self.frozen.take() {
             self.skipped += at.saturating_sub(since);
@@ -265,7 +267,7 @@ impl Pace {
         self.ideal.held_until(key).map_or(Duration::ZERO, |until| until.saturating_sub(now))
     }
 
-    /// When a job that is over here should be; `None` where nobody says.
+    /// The time at which a job that is over here should be; `None` where nobody says.
     pub fn due(&mut self, key: Key, now: Instant) -> Option<Due> {
         self.advance(now, |_| false);
         let now = self.time(now);
@@ -348,7 +350,7 @@ mod tests {
 
     #[test]
     fn what_was_over_a_little_early_is_due_when_its_foreground_lets_it_be() {
-        let begun = Asked::now();
+        let begun = CommandStamp::now();
         let base = begun.came;
         let at = |ms| base + Duration::from_millis(ms);
         let program = |ms| ideal::Program {
@@ -386,7 +388,8 @@ mod tests {
     #[test]
     fn credits_stand_still_with_their_vm_and_slow_down_what_runs() {
         let base = Instant::now();
-        let asked = |s: u64| Asked::at(base + Duration::from_millis(s * 100), Time::from_secs(s));
+        let asked =
+            |s: u64| CommandStamp::at(base + Duration::from_millis(s * 100), Time::from_secs(s));
         let second = |n: u64| Credits::from_vcpu_micros(n * 1_000_000);
         let spec = CreditSpec {
             baseline: Ppm::new(200_000),
@@ -421,7 +424,7 @@ mod tests {
     /// The neighbours of a job are promised what it leaves them until it is through.
     #[test]
     fn who_ends_soon_after_a_move_is_in_the_way_of_others_until_then() {
-        let begun = Asked::now();
+        let begun = CommandStamp::now();
         let at = |ms| begun.came + Duration::from_millis(ms);
         let real = Duration::from_millis;
         let key = |job| (TaskId::new(job), Attempt::new(1));
@@ -468,7 +471,7 @@ mod tests {
         // At speed-up 10, the run's clock showing zero at the base.
         let asked = |s: u64| {
             let came = base + Duration::from_millis(s * 100);
-            Asked::at(came, Time::from_secs(s))
+            CommandStamp::at(came, Time::from_secs(s))
         };
         let key = (TaskId::new(1), Attempt::new(1));
         let mut pace = Pace::new(Speedup::times(10), None);

@@ -18,11 +18,11 @@ use crate::{
     cgroup,
 };
 
-/// How often the processes' doings are counted: what one does after the last time before its
+/// Time between two counts of the processes' doings: what one does after the last time before its
 /// end is not.
 const COUNT_EVERY: Duration = Duration::from_millis(250);
 
-/// How often every job is compared with what it should have done.
+/// Time between two comparisons of every job with what it should have done.
 const PAY_EVERY: Duration = Duration::from_millis(25);
 
 /// What the counters of these slots show, in all. One that can't be read shows nothing: what its
@@ -32,7 +32,7 @@ pub(crate) fn charged_ns(groups: &cgroup::Vm, seats: &[Seat]) -> u64 {
 }
 
 impl Owner {
-    /// When jobs are to be looked at, if there are any.
+    /// The time at which jobs are to be looked at, if there are any.
     pub(crate) fn jobs_wake_at(&self) -> Option<Instant> {
         // Without jobs, too, it is told when there are credits again.
         let has_jobs = self.attempts.iter().any(|a| a.job().is_some()) || self.pace.is_throttled();

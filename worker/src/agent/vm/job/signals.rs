@@ -16,7 +16,7 @@ use nix::{
 
 use super::ranks::Rank;
 
-/// How often is looked whether they stand still: nobody says so.
+/// Time between two looks whether they stand still: nobody says so.
 const LOOK: Duration = Duration::from_micros(300);
 
 /// Why processes don't stand still.

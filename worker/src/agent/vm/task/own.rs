@@ -116,7 +116,7 @@ impl Owner {
         self.happen(Event::Exited(key, Ok(())));
     }
 
-    /// How long a program should have taken that took so long: less, if it lacked CPU time that it was promised
+    /// The time that a program should have taken that took so long: less, if it lacked CPU time that it was promised
     /// and wanted, and more, if it had too much.
     pub(crate) fn should_have_taken(&self, key: Key, took: Duration) -> Option<Duration> {
         let attempt = self.seen(key)?;

@@ -21,10 +21,10 @@ pub(crate) struct Charges {
 /// What a task is promised by the model of its VM, and what it came to.
 #[derive(Debug)]
 pub(crate) struct Promise {
-    /// When its start was decided on, on its VM's clock, and what that had skipped by then.
+    /// The time at which its start was decided on, on its VM's clock, and what that had skipped by then.
     pub(crate) began: Time,
     pub(crate) skipped: Span,
-    /// Where it is, from its launch on.
+    /// The place where it is, from its launch on.
     pub(crate) slot: Slot,
     /// The share of a host core that is its full speed, in ppm.
     pub(crate) share: u32,

@@ -59,7 +59,7 @@ impl Owner {
         }
     }
 
-    /// When the model wants to be looked at.
+    /// The time at which the model wants to be looked at.
     pub(crate) fn model_wakes_at(&mut self) -> Option<Instant> {
         let at = self.clock.instant_of(self.model.next_at()?);
         Some(at.max(Instant::now() + SHORTEST))

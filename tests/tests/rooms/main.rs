@@ -1,11 +1,17 @@
 //! The rooms inside a crate, which Cargo knows nothing of: the folders of its `src`, and the files
-//! beside them. Where a folder uses another, that one uses it neither itself nor by way of others.
+//! beside them. Where a folder uses another, that one uses it neither itself nor by way of others; of
+//! files inside a folder see `circles.rs`.
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+mod circles;
+mod tree;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use tree::{crates_below, files_below, is_of_tests};
 
 /// Room to the rooms it uses, each with a file that does.
 type Uses = BTreeMap<String, BTreeMap<String, PathBuf>>;
@@ -71,25 +77,6 @@ fn only_speedup_converts_times() {
     assert_eq!(told.len(), SAY_SPEED.len(), "{told:?}");
 }
 
-/// The `src` of every crate.
-fn crates_below(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        if !entry.file_type().unwrap().is_dir() || name == "target" || is_hidden(&path) {
-            continue;
-        }
-        if name == "src" && folder.join("Cargo.toml").exists() {
-            found.push(path);
-        } else {
-            crates_below(&path, found);
-        }
-    }
-}
-
-fn is_hidden(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
-}
-
 /// What each room of a crate uses, tests left out.
 fn uses(src: &Path) -> Uses {
     let mut files = Vec::new();
@@ -113,24 +100,6 @@ fn uses(src: &Path) -> Uses {
         }
     }
     uses
-}
-
-fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            files_below(&path, found);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            found.push(path);
-        }
-    }
-}
-
-/// Whether a file, named from its crate's `src` on, is one of tests: the crate itself may be below `tests`.
-fn is_of_tests(file: &Path) -> bool {
-    let is_of =
-        |part: &std::ffi::OsStr| ["tests", "testing", "tests.rs"].iter().any(|t| part == *t);
-    file.components().any(|part| is_of(part.as_os_str()))
 }
 
 /// What stands directly behind `crate::` in a file, tests and comments left out.

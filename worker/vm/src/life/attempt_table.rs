@@ -1,4 +1,4 @@
-//! All attempts on one VM, and what the VM is up to.
+//! All attempts on one VM, and the state of the VM.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::{
 /// What holds for all attempts of a VM.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// How long a killed process may take to be gone. Time in which its VM is frozen is nobody's.
+    /// The time that a killed process may take to be gone. Time in which its VM is frozen is nobody's.
     pub kill: Duration,
     /// Whether tasks can be checkpointed here.
     pub checkpoints: bool,
@@ -20,7 +20,7 @@ pub struct Limits {
 
 /// The attempts on one VM, in the order they came.
 #[derive(Debug)]
-pub struct Lives {
+pub struct AttemptTable {
     pub(super) limits: Limits,
     pub(super) state: State,
     pub(super) slots: Slots,
@@ -30,7 +30,7 @@ pub struct Lives {
     pub(super) effects: Vec<Effect>,
 }
 
-impl Lives {
+impl AttemptTable {
     /// A VM on which there is nobody yet.
     #[must_use]
     pub fn new(vcpus: u32, limits: Limits) -> Self {
@@ -77,7 +77,7 @@ impl Lives {
         std::mem::take(&mut self.effects)
     }
 
-    /// When something is due by itself, if it is. On a frozen VM nothing is.
+    /// The time at which something is due by itself, if it is. On a frozen VM nothing is.
     #[must_use]
     pub fn next_at(&self) -> Option<Duration> {
         if self.is_frozen() {
@@ -107,7 +107,7 @@ impl Lives {
         &self.slots
     }
 
-    /// Where an attempt is in its life, if it is here.
+    /// The stage of an attempt's life, if it is here.
     #[must_use]
     pub fn phase(&self, key: Key) -> Option<Phase> {
         self.seen(key).map(|life| life.phase)
@@ -125,13 +125,13 @@ impl Lives {
         self.seen(key).is_some_and(Life::is_busy)
     }
 
-    /// It is dead, or has been killed.
+    /// Whether the attempt is dead, or has been killed.
     #[must_use]
     pub fn is_dead(&self, key: Key) -> bool {
         matches!(self.phase(key), Some(Phase::Dying { .. } | Phase::Gone))
     }
 
-    /// It is to be stopped, or is being.
+    /// Whether the attempt is to be stopped, or is being.
     #[must_use]
     pub fn is_stopped(&self, key: Key) -> bool {
         self.seen(key).is_some_and(|life| life.stop.is_some())

@@ -1,6 +1,6 @@
-//! What a VM has in the world: groups, processes and directories, all of which have to go with it.
+//! A VM's groups, processes and directories, all of which have to go with it.
 //!
-//! It is known here, beside the VM's owner, so that nothing of a VM is left whatever becomes of the
+//! They are known here, beside the VM's owner, so that nothing of a VM is left whatever becomes of the
 //! owner.
 
 use std::{
@@ -23,13 +23,13 @@ use crate::{
     workspace::TaskName,
 };
 
-/// How soon what is still coming to life is killed again: nobody says when a process enters a
+/// Time after which what is still coming to life is killed again: nobody says when a process enters a
 /// group.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// What there is of one VM.
+/// The groups, processes and directories of one VM.
 #[derive(Debug)]
-pub(crate) struct Remains {
+pub(crate) struct VmResources {
     vm: u32,
     /// The gate of the threads at work on the VM.
     gate: Arc<Gate>,
@@ -45,14 +45,14 @@ struct Attempts {
     is_over: bool,
 }
 
-/// What there is of an attempt.
+/// The directory and process of an attempt.
 #[derive(Debug)]
 struct Left {
     name: TaskName,
     process: Option<Arc<Task>>,
 }
 
-impl Remains {
+impl VmResources {
     pub(crate) fn new(vm: u32) -> Arc<Self> {
         let (gate, groups) = (Gate::new(), OnceLock::new());
         Arc::new(Self { vm, gate, groups, attempts: Mutex::default() })

@@ -1,0 +1,57 @@
+//! A reproduction that is made: its figures, claims and readings, before they are written anywhere.
+
+use super::live::{Against, LiveRun};
+use super::paper::{Paper, Part};
+use super::price_notes::PriceNotes;
+use super::readings::Reading;
+use super::results::Results;
+
+/// Everything that came out.
+#[derive(Debug)]
+pub struct Finished {
+    /// The paper that is reproduced.
+    pub paper: Paper,
+    /// What of it, such as `burst-hads/table-4`.
+    pub what: String,
+    /// The command that makes the same again.
+    pub command: String,
+    /// The parts that were asked for, by name.
+    pub parts: Vec<String>,
+    /// The cells, and the command that makes the figures of each by itself.
+    pub cells: Vec<(String, String)>,
+    /// The samples of every cell.
+    pub results: Results,
+    /// Every figure and claim, with the presets that were asked for.
+    pub ours: Reading,
+    /// Every factor alone, the experiments without any first; none, if none was tried.
+    pub trials: Vec<Reading>,
+    /// The paper's presets, the text first; of a search the readings that explain most, ours first.
+    pub read: Vec<Reading>,
+    /// The best reading that a search found before, where it is recorded and nothing else is asked for.
+    pub best: Option<Reading>,
+    /// What is left out, and what it needs.
+    pub without: Vec<(String, String)>,
+    /// The records of prices that it is made of.
+    pub price_records: Vec<PriceNotes>,
+    /// The live runs.
+    pub live: Vec<(LiveRun, Option<Against>)>,
+    /// Charts of single runs: their names and files.
+    pub charts: Vec<(String, String)>,
+}
+
+impl Finished {
+    /// Whether readings were searched, and not the presets made beside ours.
+    pub(super) fn is_search(&self) -> bool {
+        self.parts().any(|part| !part.search.is_empty())
+    }
+
+    /// The records of prices that something is odd about.
+    pub(super) fn odd_records(&self) -> impl Iterator<Item = &PriceNotes> {
+        self.price_records.iter().filter(|record| !record.notes.is_empty())
+    }
+
+    /// The paper's parts that were asked for.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &Part> {
+        self.paper.parts.iter().filter(|part| self.parts.contains(&part.name))
+    }
+}

@@ -1,0 +1,183 @@
+//! The command line: every subcommand, with what is said of it.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+use super::args::{
+    CalibrateArgs, CoordinatorArgs, EventsArgs, IdentityArgs, RecordedArgs, ResumeArgs, RunArgs,
+    RunningArgs, SubmitArgs, TokenArgs, TwinArgs, WatchArgs,
+};
+use super::compare::CompareArgs;
+use super::experiment_name::EXPERIMENT;
+use super::export::ExportArgs;
+use super::fit::FitArgs;
+use super::inspect::InspectArgs;
+use super::interrupt_args::InterruptArgs;
+use super::measure::MeasureArgs;
+use super::reproduce::Reproduce;
+use super::sweep::{MergeArgs, SweepArgs};
+use super::worker::WorkerArgs;
+
+/// A cloud on a bench: emulates spot, burstable and on-demand VMs, and runs schedulers on them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dormouse",
+    version,
+    arg_required_else_help = true,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Say what this host can do, prove it, and say what to fix
+    ///
+    /// Real tasks are launched, frozen, dumped and restored, as in a run; `run --live` begins with the
+    /// same, once per boot.
+    Doctor {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+        /// Only look; prove nothing
+        #[arg(long)]
+        quick: bool,
+        /// In this very process, which becomes a worker
+        #[arg(long, hide = true)]
+        here: bool,
+    },
+    /// Measure how exactly this host emulates at which speed-up and load; needs root
+    ///
+    /// Short live runs of tasks with checkpoints, each beside its virtual twin: what a task's time
+    /// differs by. `dormouse run --live` takes its speed-up from the table. A load is the vCPUs
+    /// busy at once as a part of those that this host holds at 1/24 of a core each: what errs is
+    /// how finely cores are cut.
+    Calibrate(CalibrateArgs),
+    /// Run an experiment, in virtual time or live on real processes
+    Run(Box<RunArgs>),
+    /// Measure what programs of your own take, alone and undisturbed; needs root
+    ///
+    /// One task of each command runs live by itself, under the quota of the reference vCPU: its CPU time, what
+    /// it waited, its memory, and whether CRIU can checkpoint it. What is measured is the runtime of tasks
+    /// that say runtime = "measured".
+    Measure(Box<MeasureArgs>),
+    /// Make a paper's tables again, beside the printed ones
+    #[command(subcommand)]
+    Reproduce(Reproduce),
+    /// Run an experiment over lists of values of one key or several
+    Sweep(SweepArgs),
+    /// Compare schedulers on the same experiments under the same seeds
+    Compare(CompareArgs),
+    /// Join the parts of a reproduction or sweep that was made in shards
+    Merge(MergeArgs),
+    /// Run an experiment live on workers of other hosts, which dial this process
+    Coordinator(CoordinatorArgs),
+    /// Offer this host to a coordinator, until its run is over
+    Worker(WorkerArgs),
+    /// Make keys and tokens for runs to come, so that workers can be given theirs ahead of a run
+    ///
+    /// The coordinator is given the folder as $DORMOUSE_IDENTITY, workers its file `secret`, by which
+    /// they know the coordinator. Without one every run has an identity of its own.
+    Identity(IdentityArgs),
+    /// Print a token of a run, or of an identity
+    Token(TokenArgs),
+    /// Go on with a live run that was stopped, or whose coordinator was killed
+    Resume(ResumeArgs),
+    /// Say how a live run goes
+    Status {
+        #[command(flatten)]
+        at: RunningArgs,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the events of a run: the lines of its events.jsonl
+    Events(EventsArgs),
+    /// Give a live run, begun with --open, a parallel job more
+    Submit(SubmitArgs),
+    /// Tell a live run, begun with --open, that no more jobs come
+    ///
+    /// It ends once it has done those that it has.
+    Close {
+        #[command(flatten)]
+        at: RunningArgs,
+    },
+    /// End a live run before its time
+    Cancel {
+        #[command(flatten)]
+        at: RunningArgs,
+        /// Why, for the log
+        #[arg(long)]
+        why: Option<String>,
+    },
+    /// Have the provider of a live run hibernate, resume or preempt spot VMs now
+    Interrupt(InterruptArgs),
+    /// Show a run on a page in the browser: one that goes on, or one that is over
+    Watch(WatchArgs),
+    /// Say what became of a task, VM or job of a run, and why
+    Explain {
+        #[command(flatten)]
+        of: RecordedArgs,
+        /// Such as task7, its name, 7 where there are no parallel jobs, or vm3; of those, a job's number
+        what: String,
+    },
+    /// Write a run for other programs: a trace, Parquet tables, a chart of some of its time
+    Export(ExportArgs),
+    /// Check a run against the rules: no task on two VMs, no bill that does not add up, …
+    Check(RecordedArgs),
+    /// Feed the events of a run to its scheduler again, and compare every decision
+    Replay(RecordedArgs),
+    /// Play a live run again in virtual time with the interruptions that it had, and compare them
+    Twin(TwinArgs),
+    /// Fit laws to recorded lifetimes of VMs: the bathtub and others, for an experiment's [[interruption]]
+    Fit(FitArgs),
+    /// Advise on VMs that are taken away: when to checkpoint, which VM to take, what to bid
+    #[command(subcommand)]
+    Advise(super::advise::AdviseCommand),
+    /// Generate, describe and scale workloads of parallel jobs, and requests for VMs
+    #[command(subcommand)]
+    Workload(super::workload::WorkloadCommand),
+    /// Describe and generate records of spot prices
+    #[command(subcommand)]
+    Prices(super::prices::PricesCommand),
+    /// Say what a file is, what is understood of it, and the lines of an experiment that use it
+    Inspect(InspectArgs),
+    /// List the built-in experiments and the schedulers
+    List {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a built-in experiment as a complete, runnable file
+    Show {
+        /// Its name, such as j60-sc2; with --json, a file of yours as well
+        #[arg(value_parser = EXPERIMENT, hide_possible_values = true)]
+        name: String,
+        /// The experiment as it is read, as JSON: everything in it with the value that it has, in the
+        /// units of events.jsonl
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print the keys of experiment files with their units, ranges and defaults, as Markdown
+    Reference,
+    /// Print the JSON schema of experiment files, from which editors complete
+    Schema {
+        /// Instead, the schema of the lines between dormouse and a scheduler that is a program, from
+        /// which types are generated
+        #[arg(long)]
+        scheduler: bool,
+    },
+    /// Print a script by which a shell completes this command line with Tab
+    Completions {
+        /// Which shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the pages of the manual, one for each command
+    Man {
+        /// Into this folder, which is made
+        dir: PathBuf,
+    },
+}
