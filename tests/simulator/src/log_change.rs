@@ -9,7 +9,7 @@ pub enum LogChange {
     Written {
         /// The place of the first of them.
         at: u64,
-        /// The bytes.
+        /// The bytes that the log got.
         bytes: Vec<u8>,
         /// The generation of the coordinator that wrote them.
         by: u64,
