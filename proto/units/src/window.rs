@@ -92,6 +92,11 @@ impl<T> Window<T> {
         Some(gone)
     }
 
+    /// All items, to be changed, in any order.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.places.iter_mut().flatten().chain(self.far.values_mut())
+    }
+
     /// All items, in the order of the tasks.
     pub fn iter(&self) -> impl Iterator<Item = (TaskId, &T)> {
         let near = (self.first..).zip(&self.places).filter_map(|(id, it)| Some((id, it.as_ref()?)));
@@ -136,6 +141,11 @@ mod tests {
                 assert_eq!(window.get(id), map.get(&id));
                 assert_eq!(window.get_mut(id), map.get_mut(&id));
                 assert!(window.iter().eq(map.iter().map(|(id, it)| (*id, it))));
+                let mut all: Vec<u32> = window.values_mut().map(|it| *it).collect();
+                all.sort_unstable();
+                let mut theirs: Vec<u32> = map.values().copied().collect();
+                theirs.sort_unstable();
+                assert_eq!(all, theirs);
                 assert!(!matches!(window.places.front(), Some(None)));
                 assert!(window.end().is_none_or(|end| map.keys().all(|id| *id < end)));
             }
