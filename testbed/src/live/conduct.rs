@@ -2,12 +2,14 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use dormouse_analysis::LiveFacts;
 use dormouse_analysis::fidelity::PHASE;
+use dormouse_bucket::Bucket;
 use dormouse_coordinator::{
-    ANSWER_WITHIN, Conducted, CoordinatorError, LiveRun, Observer, Progress, World,
+    ANSWER_WITHIN, Conducted, CoordinatorError, LiveRun, Objects, Observer, Progress, World,
 };
 use dormouse_log::{Chain, LogError};
 use dormouse_model::{Request, Submission};
@@ -95,6 +97,7 @@ impl LiveError {
                         | Invalid { .. }
                         | Secret { .. }
                         | GivenIdentity { .. }
+                        | CoordinatorError::Objects(_)
                         | Admission(_)
                 )
             }
@@ -158,6 +161,8 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
     let experiment = &header.experiment;
     let (live, setup) = (&experiment.live, &experiment.setup);
     let real = |span: Span| Duration::from_micros(span.as_micros());
+    let objects = live.checkpoint_store.as_ref().map(Bucket::open).transpose();
+    let objects = objects.map_err(CoordinatorError::Objects)?;
     // Those of this host go with the coordinator.
     let workers_stay = local_workers == 0;
     Ok(LiveRun {
@@ -195,6 +200,9 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         cancel: CancellationToken::new(),
         pause: CancellationToken::new(),
         resume,
-        world: World::default(),
+        world: World {
+            objects: objects.map(|bucket| Arc::new(bucket) as Arc<dyn Objects>),
+            ..World::default()
+        },
     })
 }
