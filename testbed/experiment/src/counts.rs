@@ -1,4 +1,4 @@
-//! How many of anything an experiment may have, looked at once more where it is read from a log.
+//! The largest counts that an experiment may have, looked at once more where it is read from a log.
 //!
 //! An experiment file can't name more than its schema lets it. The first line of a log can, whoever wrote it, and what is
 //! told from the log has room for as many.

@@ -20,7 +20,7 @@ mod work;
 
 pub use work::Scheduler;
 
-/// How long the processes of a parallel job compute between two barriers.
+/// Time that the processes of a parallel job compute between two barriers.
 pub const PHASE: Duration = Duration::from_millis(100);
 
 /// How often what happens, where that differs from the tables: `--rate NAME=X`.

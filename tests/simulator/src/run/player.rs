@@ -57,7 +57,7 @@ pub(super) struct Player<'a> {
     /// pauses the run.
     down_for_disk: Option<Millis>,
     down_for_pause: Option<Millis>,
-    /// When the coordinator's disk is as quick again as before its process stood still.
+    /// The time at which the coordinator's disk is as quick again as before its process stood still.
     goes_on: Option<Instant>,
     slots: Vec<Slot>,
     /// The place of the next fault.
