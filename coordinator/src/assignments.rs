@@ -65,6 +65,20 @@ impl Assignments {
         self.table().retain(|&task, assigned| goes_on(task, assigned.attempt));
     }
 
+    /// Drops the attempts of these tasks, but for the one of each that goes on, if one does.
+    pub(crate) fn left(&self, tasks: impl Iterator<Item = (TaskId, Option<Attempt>)>) {
+        let mut tasks = tasks.peekable();
+        if tasks.peek().is_none() {
+            return;
+        }
+        let mut table = self.table();
+        for (task, goes_on) in tasks {
+            if table.get(&task).is_some_and(|at| Some(at.attempt) != goes_on) {
+                table.remove(&task);
+            }
+        }
+    }
+
     /// Whether a checkpoint of this attempt may come from this host, and how large it may be.
     ///
     /// # Errors
@@ -218,6 +232,14 @@ mod tests {
         assert!(all.may_fetch(two, task, 3).is_err() && all.may_fetch(one, task, 2).is_err());
         assert_eq!(all.is_input(two, task, "aa"), Ok(false));
         assert!(all.is_input(one, task, "aa").is_err());
+        all.left([(task, Some(second)), (TaskId::new(8), None)].into_iter());
+        assert!(all.may_store(two, (task, second)).is_ok(), "it goes on");
+        all.left([(task, Some(second.next()))].into_iter());
+        assert!(all.may_store(two, (task, second)).is_err(), "another one does");
+        all.told(&start(2, 7, second, Some(2)));
+        all.left([(task, None)].into_iter());
+        assert!(all.may_store(two, (task, second)).is_err(), "none does");
+        all.told(&start(2, 7, second, Some(2)));
         all.keep(|_, attempt| attempt != second);
         assert!(
             all.may_store(two, (task, second)).is_err() && all.may_fetch(two, task, 2).is_err()

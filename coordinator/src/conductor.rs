@@ -10,7 +10,7 @@ use dormouse_engine::{Run, TaskRecord};
 use dormouse_model::{
     AttemptEnds, Command, Event, HostLoad, Notice, Report, Request, Step, Submission,
 };
-use dormouse_units::{HostId, Span, TaskId, Time, VmId};
+use dormouse_units::{Attempt, HostId, Span, TaskId, Time, VmId};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -231,16 +231,20 @@ impl ConductorState {
             let command = self.loads.command(command, Some(self.last));
             self.outgoing.entry(host).or_default().push(Owed { command, since });
         }
-        self.forget_attempts();
+        let left = self.run.tasks().left().iter();
+        self.assignments.left(left.map(|task| (*task, self.attempt_of(*task))));
         self.batch.steps.push(step);
+    }
+
+    /// The attempt of a task that is on a VM, if one is.
+    fn attempt_of(&self, task: TaskId) -> Option<Attempt> {
+        let record = self.run.tasks().get(task)?;
+        record.vm().map(|_| record.attempt)
     }
 
     /// An attempt that has ended, or was given up, stores and fetches nothing any more.
     fn forget_attempts(&self) {
-        self.assignments.keep(|task, attempt| {
-            let record = self.run.tasks().get(task);
-            record.is_some_and(|it| it.attempt == attempt && it.vm().is_some())
-        });
+        self.assignments.keep(|task, attempt| self.attempt_of(task) == Some(attempt));
     }
 
     /// The store keeps what the durable log would have a task go on from.
@@ -286,9 +290,9 @@ impl ConductorState {
             // What was heard as the scheduler failed is not in the log.
             let is_part = entry.standing == Standing::Joined && self.broken.is_none();
             let news = is_part.then(|| entry.numbers.news()).flatten();
-            let Some(session) = entry.session.clone() else { continue };
+            let Some(session) = &entry.session else { continue };
             if news.is_some() || !commands.is_empty() {
-                let durable = news.unwrap_or_default();
+                let (session, durable) = (session.clone(), news.unwrap_or_default());
                 batch.then.push(Box::new(Release { session, commands, durable }));
             }
         }

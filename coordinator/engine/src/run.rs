@@ -194,6 +194,7 @@ impl Run {
     /// Takes in the event of a step of which no more is known.
     fn take_in(&mut self, now: Time, step: &mut Step, commands: &mut Vec<Command>) {
         self.next_seq += 1;
+        self.tasks.begin_step();
         commands.clear();
         let followed = self.begin_followed(step);
         let Step { event, notices: heard, decisions, .. } = step;

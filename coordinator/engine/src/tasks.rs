@@ -105,6 +105,8 @@ pub struct Tasks {
     jobs_finished: u32,
     /// Tasks that are on a VM.
     on_vms: usize,
+    /// Tasks that have left a VM in the step under way, or in the last one.
+    left: Vec<TaskId>,
 }
 
 impl Tasks {
@@ -189,6 +191,17 @@ impl Tasks {
         self.on_vms
     }
 
+    /// The tasks that left a VM in the last step, for another or for none.
+    #[must_use]
+    pub fn left(&self) -> &[TaskId] {
+        &self.left
+    }
+
+    /// A step begins, in which no task has left its VM yet.
+    pub(crate) fn begin_step(&mut self) {
+        self.left.clear();
+    }
+
     pub(crate) fn submit(&mut self, job: Arc<Submission>) {
         self.jobs.push_back(TaskRecord { job: Some(job), ..TaskRecord::default() });
     }
@@ -200,6 +213,9 @@ impl Tasks {
         record.state = state;
         let after = record.vm();
         let left = (before != after).then(|| record.seats.take()).flatten();
+        if before.is_some() && before != after {
+            self.left.push(id);
+        }
         self.on_vms = self.on_vms + usize::from(after.is_some()) - usize::from(before.is_some());
         if state == TaskState::Finished && !was_finished {
             match self.is_of_bag(id) {
@@ -216,5 +232,30 @@ impl Tasks {
             self.jobs.pop_front();
             self.forgotten += 1;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_left_a_vm_is_known_until_the_next_step() {
+        let mut tasks = Tasks::waiting(2);
+        let [one, other] = [0, 1].map(TaskId::new);
+        let vm = VmId::new(7);
+        for state in [TaskState::Sent(vm), TaskState::Running(vm), TaskState::Stopping(vm)] {
+            tasks.set_state(one, state);
+            tasks.set_state(other, state);
+            assert_eq!(tasks.left(), [], "they are there");
+        }
+        tasks.set_state(other, TaskState::Finished);
+        tasks.set_state(one, TaskState::Running(vm.next()));
+        assert_eq!(tasks.left(), [other, one]);
+        tasks.begin_step();
+        assert_eq!(tasks.left(), []);
+        // A task that was on none has left none.
+        tasks.set_state(other, TaskState::Waiting);
+        assert_eq!(tasks.left(), []);
     }
 }

@@ -6,7 +6,7 @@
 //! no background exceeds. Holds for checkpoints and moves come on top and are left out: the bound is from
 //! below.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dormouse_model::{Effect, Event, Report, Setup, Step};
@@ -98,6 +98,15 @@ impl EarlyEnds {
             _ => None,
         };
         step.effects.iter().for_each(|effect| self.effect(step.at, effect));
+        // Once for all: the end of a run ends thousands of VMs in a step.
+        let ended = step.effects.iter().filter_map(|effect| match effect {
+            Effect::VmEnded { vm, .. } => Some(*vm),
+            _ => None,
+        });
+        let ended: BTreeSet<VmId> = ended.collect();
+        if !ended.is_empty() {
+            self.attempts.retain(|_, sent| !ended.contains(&sent.vm));
+        }
         early
     }
 
@@ -155,7 +164,6 @@ impl EarlyEnds {
                     vm.frozen_since = None;
                 }
             }
-            Effect::VmEnded { vm, .. } => self.attempts.retain(|_, sent| sent.vm != *vm),
             Effect::TaskSent { task, attempt, vm, from, .. } => {
                 let frozen = self.vms.get(vm).map_or(Span::ZERO, |vm| vm.frozen_by(now));
                 let done = from.map_or(Ppm::ZERO, |(_, done)| done);
