@@ -13,6 +13,7 @@ use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
+use tokio::task::JoinError;
 use tokio::time::Instant;
 use tracing::{Span, debug_span};
 
@@ -23,6 +24,10 @@ use crate::{CoordinatorError, NEWS, SPANS};
 /// How often it is looked whether a full disk has room again, and for how long at most.
 const FULL_LOOK: Duration = Duration::from_millis(500);
 const FULL_FOR: Duration = Duration::from_secs(600);
+
+/// How far the seal may be behind what is durable: to write it takes about as long as a sync, and nothing
+/// that is sent waits for it.
+const SEAL_WITHIN: Duration = Duration::from_millis(250);
 
 /// What must not happen before the steps that allow it are durable.
 pub(crate) trait OnceDurable: fmt::Debug + Send + Sync {
@@ -75,6 +80,13 @@ pub(crate) enum JournalMsg {
     },
     /// There may be room by now on a disk that was full.
     LookForRoom,
+    /// The seal is as far behind the log as it may be.
+    Seal,
+    /// The writer is back from the seal.
+    Sealed {
+        writer: Box<LogWriter>,
+        outcome: Result<(), LogError>,
+    },
     /// The writer is lost: a bug.
     Broken {
         why: String,
@@ -113,8 +125,21 @@ pub(crate) struct JournalState {
     full_since: Option<Instant>,
     /// It waits until it looks for room again.
     waits_for_room: bool,
+    /// When the seal is to be written next, which is before anything else once that is over.
+    seal: Seal,
     threads: Threads,
     span: Span,
+}
+
+/// When the seal is written next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seal {
+    /// Nothing was written since the last time.
+    Kept,
+    /// After a while.
+    Later,
+    /// Now.
+    Due,
 }
 
 impl JournalState {
@@ -124,15 +149,16 @@ impl JournalState {
             return;
         }
         let Some(mut writer) = self.writer.take() else { return };
-        let idle = self.pending.steps.is_empty()
-            && self.pending.header.is_none()
-            && self.pending.then.is_empty();
+        let idle = self.is_idle();
+        // Whoever has all of it written wants the seal with it.
+        let is_last = idle && !self.flushes.is_empty() && self.seal == Seal::Later;
+        if is_last || self.seal == Seal::Due {
+            self.seal = Seal::Due;
+            return self.write_seal(myself, writer);
+        }
         if idle {
             self.writer = Some(writer);
-            for flush in self.flushes.drain(..) {
-                let _ = flush.send(());
-            }
-            return;
+            return self.answer();
         }
         let batch = std::mem::take(&mut self.pending);
         let myself = myself.clone();
@@ -144,13 +170,41 @@ impl JournalState {
             let outcome = batch.write(&mut writer);
             JournalMsg::Written { writer, batch, outcome }
         };
-        tokio::spawn(async move {
-            let message = match threads.run(writing).await {
-                Ok(written) => written,
-                Err(panic) => JournalMsg::Broken { why: panic.to_string() },
-            };
-            let _ = myself.cast(message);
-        });
+        tokio::spawn(async move { myself.cast(back(threads.run(writing).await)) });
+    }
+
+    /// Whether nothing is to be written.
+    fn is_idle(&self) -> bool {
+        let Batch { header, steps, then, .. } = &self.pending;
+        header.is_none() && steps.is_empty() && then.is_empty()
+    }
+
+    /// Says that all is durable.
+    fn answer(&mut self) {
+        for flush in self.flushes.drain(..) {
+            let _ = flush.send(());
+        }
+    }
+
+    fn write_seal(&self, myself: &ActorRef<JournalMsg>, mut writer: Box<LogWriter>) {
+        let (myself, threads) = (myself.clone(), self.threads.clone());
+        let sealing = move || {
+            let outcome = writer.seal();
+            JournalMsg::Sealed { writer, outcome }
+        };
+        tokio::spawn(async move { myself.cast(back(threads.run(sealing).await)) });
+    }
+
+    /// Has the seal written after a while, unless it is to be written already.
+    fn seal_later(&mut self, myself: &ActorRef<JournalMsg>) {
+        if self.seal == Seal::Kept {
+            self.seal = Seal::Later;
+            let myself = myself.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(SEAL_WITHIN).await;
+                let _ = myself.cast(JournalMsg::Seal);
+            });
+        }
     }
 
     fn release(&mut self, batch: Batch) {
@@ -196,6 +250,11 @@ impl JournalState {
     }
 }
 
+/// The message with which the writer is back.
+fn back(outcome: Result<JournalMsg, JoinError>) -> JournalMsg {
+    outcome.unwrap_or_else(|panic| JournalMsg::Broken { why: panic.to_string() })
+}
+
 impl Actor for Journal {
     type Msg = JournalMsg;
     type State = JournalState;
@@ -212,6 +271,7 @@ impl Actor for Journal {
             durable_to: writer.place(),
             full_since: None,
             waits_for_room: false,
+            seal: Seal::Kept,
             writer: Some(Box::new(writer)),
             pending: Batch::default(),
             flushes: Vec::new(),
@@ -246,6 +306,7 @@ impl Actor for Journal {
                     Ok(grown) => {
                         if let Some(bytes) = grown {
                             state.durable.send_replace(bytes);
+                            state.seal_later(&myself);
                         }
                         if let Some(writer) = &state.writer {
                             state.durable_to = writer.place();
@@ -260,11 +321,43 @@ impl Actor for Journal {
                 }
             }
             JournalMsg::LookForRoom => state.waits_for_room = false,
+            JournalMsg::Seal if state.seal == Seal::Later => state.seal = Seal::Due,
+            // It was written before, for somebody who had all of it written.
+            JournalMsg::Seal => {}
+            JournalMsg::Sealed { writer, outcome } => {
+                state.writer = Some(writer);
+                state.seal = Seal::Kept;
+                match outcome {
+                    Ok(()) => {}
+                    // The earlier one stays until there is room; the log is durable without it.
+                    Err(error) if error.is_full() => {
+                        state.seal_later(&myself);
+                        if state.is_idle() {
+                            state.answer();
+                        }
+                    }
+                    Err(error) => state.fail(error.into()),
+                }
+            }
             JournalMsg::Broken { why } => {
                 state.fail(CoordinatorError::Part { part: "journal's writer", why });
             }
         }
         state.write(&myself);
+        Ok(())
+    }
+
+    async fn post_stop(
+        &self,
+        _: ActorRef<JournalMsg>,
+        state: &mut JournalState,
+    ) -> Result<(), ActorProcessingErr> {
+        // A run that is stopped, to be gone on with, is sealed as far as it came.
+        if let Some(writer) = state.writer.as_mut().filter(|_| !state.broken)
+            && let Err(error) = writer.seal()
+        {
+            tracing::warn!(%error, "the seal is an earlier one");
+        }
         Ok(())
     }
 }
@@ -341,6 +434,39 @@ mod tests {
         while folder.is_dir() {
             tokio::task::yield_now().await;
         }
+    }
+
+    /// The number of lines that the seal beside a log covers.
+    fn sealed_lines(log: &Path) -> u64 {
+        let folder = log.parent().expect("it has one");
+        dormouse_log::Seal::read(folder).expect("whole").expect("it is there").log.lines
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_seal_follows_what_is_durable_and_nothing_waits_for_it() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let log = dir.path().join("log");
+        let (journal, mut bytes) = journal(&log).await;
+        let append = |seq| {
+            let batch = Batch { steps: vec![step(seq)], ..Batch::default() };
+            journal.cast(JournalMsg::Append(batch)).expect("it lives");
+        };
+        let was = *bytes.borrow_and_update();
+        append(0);
+        bytes.wait_for(|now| *now > was).await.expect("it is durable");
+        assert_eq!(sealed_lines(&log), 0, "that was not waited for");
+        while sealed_lines(&log) < 1 {
+            tokio::time::sleep(SEAL_WITHIN / 10).await;
+        }
+        // Whoever has all of it written has the seal, and so has whoever stops it.
+        append(1);
+        journal.call(JournalMsg::Flush, None).await.expect("it lives");
+        assert_eq!(sealed_lines(&log), 2);
+        let was = *bytes.borrow_and_update();
+        append(2);
+        bytes.wait_for(|now| *now > was).await.expect("it is durable");
+        journal.stop_and_wait(None, None).await.expect("it ends");
+        assert_eq!(sealed_lines(&log), 3);
     }
 
     /// A file system of its own with this much room, until it is dropped.

@@ -20,8 +20,8 @@ const BUFFER: usize = 1 << 18;
 const LOCKED_FOR: Duration = Duration::from_secs(1);
 const ASK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Appends lines to a log. They are in the file after [`Self::finish`], and durable after
-/// [`Self::sync`].
+/// Appends lines to a log. They are in the file after [`Self::finish`], durable after
+/// [`Self::sync`], and bound by the seal after [`Self::seal`].
 ///
 /// While the writer lives, the log is locked: nobody else writes it.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub struct LogWriter {
     waiting: Vec<u8>,
     chain: Chain,
     sealing: Sealing,
+    /// The bytes that the seal says are whole; `None` before it says anything.
+    sealed: Option<u64>,
 }
 
 impl LogWriter {
@@ -42,8 +44,7 @@ impl LogWriter {
     /// [`LogError::Write`]: the file can't be made. [`LogError::UnderWay`]: somebody writes it.
     pub fn create(path: &Path) -> Result<Self, LogError> {
         let mut log = Self::empty(path, &open_file)?;
-        let head = log.chain.head();
-        log.sealing.note(&mut *log.file, head).map_err(|source| log.refused(source))?;
+        log.seal()?;
         Ok(log)
     }
 
@@ -57,6 +58,7 @@ impl LogWriter {
         let mut log = Self::empty(path, open)?;
         let head = log.chain.head();
         log.sealing.keep(&mut *log.file, head).map_err(|source| log.refused(source))?;
+        log.sealed = Some(log.chain.bytes());
         Ok(log)
     }
 
@@ -87,6 +89,7 @@ impl LogWriter {
         let mut log = Self::open(path, OpenOptions::new().write(true), open)?;
         log.cut(length)?;
         log.sync()?;
+        log.seal()?;
         Ok(log)
     }
 
@@ -104,7 +107,7 @@ impl LogWriter {
             Err(TryLockError::Error(source)) => return Err(LogError::Write { path, source }),
         }
         let (sealing, chain) = (Sealing::beside(&path), Chain::default());
-        Ok(Self { path, file, waiting: Vec::new(), chain, sealing })
+        Ok(Self { path, file, waiting: Vec::new(), chain, sealing, sealed: None })
     }
 
     /// Appends a line with this value as JSON.
@@ -144,9 +147,29 @@ impl LogWriter {
         outcome
     }
 
-    /// Notes in the seal that the log is whole up to here.
+    /// Notes in the seal that the log is whole up to here, unless it says so already.
     fn note(&mut self) -> io::Result<()> {
-        self.sealing.note(&mut *self.file, self.chain.head())
+        if !self.is_sealed() {
+            self.sealing.note(&mut *self.file, self.chain.head())?;
+            self.sealed = Some(self.chain.bytes());
+        }
+        Ok(())
+    }
+
+    /// Whether the seal says of all lines that they are whole.
+    #[must_use]
+    pub fn is_sealed(&self) -> bool {
+        self.sealed == Some(self.chain.bytes())
+    }
+
+    /// Puts the head of the chain over all lines, which are durable, into the seal beside the log. That makes
+    /// another file and takes about as long as a sync, so that it is not done with each.
+    ///
+    /// # Errors
+    ///
+    /// [`LogError::Write`]: the seal is an earlier one.
+    pub fn seal(&mut self) -> Result<(), LogError> {
+        self.note().map_err(|source| self.refused(source))
     }
 
     /// The head of the chain over all lines.
@@ -172,8 +195,7 @@ impl LogWriter {
     /// [`LogError::Write`]: the lines are not durable.
     pub fn sync(&mut self) -> Result<u64, LogError> {
         let synced = self.give().and_then(|()| self.file.sync_data());
-        let sealed = synced.and_then(|()| self.note());
-        sealed.map_err(|source| self.refused(source))?;
+        synced.map_err(|source| self.refused(source))?;
         Ok(self.chain.bytes())
     }
 
@@ -187,6 +209,7 @@ impl LogWriter {
         let cut = cut.and_then(|()| self.file.seek(SeekFrom::Start(length)).map(drop));
         let cut = cut.and_then(|()| Chain::of_file(&self.path, length));
         self.chain = cut.map_err(|source| self.refused(source))?;
+        self.sealed = None;
         Ok(())
     }
 
