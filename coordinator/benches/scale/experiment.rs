@@ -1,0 +1,121 @@
+//! The live run that is measured: VMs of one type, tasks whose lengths are drawn, and the scheduler `fifo`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use dormouse_cloud::{Catalogue, InstanceType, Limits, Market};
+use dormouse_coordinator::admission::Demand;
+use dormouse_coordinator::{LiveRun, Observer};
+use dormouse_engine::Work;
+use dormouse_model::{Bag, Setup, Task};
+use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet};
+use dormouse_tasks::own::TaskProgram;
+use dormouse_units::{Bytes, Span, Speedup, Stream};
+
+use crate::Result;
+use crate::common::{KIND, live, setup};
+
+/// The VMs of each worker, and the vCPUs of each VM.
+pub(crate) const VMS: u32 = 25;
+pub(crate) const VCPUS: u32 = 10;
+/// Emulated seconds in each real one, as in the examples of the book.
+const SPEEDUP: u32 = 30;
+/// The length of the shortest task, real time: starting one that is given less CPU time is refused.
+const LEAST: Duration = Duration::from_millis(100);
+/// The longest that the workers may take to join, and that is waited for all VMs to be full of tasks.
+pub(crate) const RAMP: Duration = Duration::from_secs(60);
+/// The time between that and what is measured.
+pub(crate) const SETTLE: Duration = Duration::from_secs(5);
+
+/// How large a run is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    /// Number of workers.
+    pub(crate) workers: u32,
+    /// Mean length of a task, real time.
+    pub(crate) task: Duration,
+}
+
+impl Size {
+    pub(crate) const fn new(workers: u32, task: Duration) -> Self {
+        Self { workers, task }
+    }
+
+    /// Number of VMs of all workers.
+    pub(crate) const fn vms(self) -> u32 {
+        self.workers * VMS
+    }
+
+    /// Number of tasks that run at once.
+    pub(crate) const fn running(self) -> u32 {
+        self.vms() * VCPUS
+    }
+
+    /// Number of tasks that end in a second, once as many run as can.
+    pub(crate) fn per_second(self) -> f64 {
+        f64::from(self.running()) / self.task.as_secs_f64()
+    }
+
+    /// The run, whose tasks suffice for all that is measured.
+    pub(crate) fn run(self, window: Duration, out: &Path) -> Result<LiveRun> {
+        let lasts = RAMP / 2 + SETTLE + window;
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some 100,000")]
+        let later = (self.per_second() * lasts.as_secs_f64()) as u32;
+        let (tasks, setup) = (self.running() + later, self.setup(self.running() + later));
+        let config = BagSchedulerConfig {
+            name: BagSchedulerName::Fifo,
+            fleet: vec![Fleet {
+                kind: KIND.into(),
+                market: Market::OnDemand,
+                count: self.vms(),
+                bid: None,
+            }],
+            ..BagSchedulerConfig::default()
+        };
+        let (catalogue, bag) = (&setup.catalogue, &setup.bag);
+        let policy = dormouse_policies::build(&config, catalogue, bag, &setup.checkpoint, 1)?;
+        Ok(LiveRun {
+            setup,
+            policies: vec![(Work::All, policy)],
+            workers: self.workers,
+            speedup: Speedup::times(SPEEDUP),
+            demand: Demand {
+                vms: vec![VCPUS; self.vms() as usize],
+                kinds: [KIND.into()].into(),
+                hosts: Vec::new(),
+            },
+            programs: vec![TaskProgram::Kernel(vec!["vector".to_owned()]); tasks as usize],
+            noop: false,
+            observer: Observer::default(),
+            ..live(0, VCPUS, out)
+        })
+    }
+
+    fn setup(self, tasks: u32) -> Setup {
+        let base = setup(1, VCPUS);
+        let kinds =
+            base.catalogue.types.values().cloned().map(|kind| InstanceType {
+                limits: Limits { spot: 0, on_demand: self.vms() },
+                ..kind
+            });
+        let types = kinds.map(|kind| (kind.name.clone(), kind)).collect();
+        let mut lengths = Stream::new(1, "length", 0);
+        let speedup = Speedup::times(SPEEDUP);
+        let (mean, least) = (speedup.emulated(self.task), speedup.emulated(LEAST));
+        let tasks = (0..tasks).map(|_| Task {
+            name: "t".to_owned(),
+            memory: Bytes::new(1 << 20),
+            // Without memory, so that as many end in each second from the beginning on.
+            runtime: BTreeMap::from([(KIND.into(), lengths.exponential(mean).max(least))]),
+            submitted: Span::ZERO,
+            after: Vec::new(),
+        });
+        let deadline = Span::from_secs(100_000_000);
+        Setup {
+            catalogue: Catalogue { types, ..base.catalogue },
+            bag: Bag { tasks: tasks.collect::<Vec<_>>().into(), deadline },
+            ..base
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Rows for people.
+
+use crate::measured::{KEYS, Row};
+
+/// The line above all rows.
+pub(crate) fn head() -> String {
+    KEYS.iter().map(|(_, head, width, _)| format!("{head:>width$}")).collect::<Vec<_>>().join("  ")
+}
+
+/// A row.
+pub(crate) fn line(row: &Row) -> String {
+    let cell = |&(key, _, width, decimals): &(&str, &str, usize, usize)| {
+        format!("{:>width$.decimals$}", row.value(key))
+    };
+    KEYS.iter().map(cell).collect::<Vec<_>>().join("  ")
+}
