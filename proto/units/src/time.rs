@@ -137,6 +137,13 @@ impl Span {
         if share == Ppm::ZERO {
             return None;
         }
+        if share == Ppm::ONE {
+            return Some(self);
+        }
+        // A division of 128 bits takes ten times as long.
+        if let Some(product) = self.0.checked_mul(1_000_000) {
+            return Some(Self(product.div_ceil(u64::from(share.get()))));
+        }
         let us = (u128::from(self.0) * 1_000_000).div_ceil(u128::from(share.get()));
         u64::try_from(us).ok().map(Self)
     }
@@ -316,6 +323,17 @@ mod tests {
         #[test]
         fn what_is_shown_reads_back(us in 0_u64..1 << 50) {
             prop_assert_eq!(Span(us).to_string().parse(), Ok(Span(us)));
+        }
+
+        #[test]
+        fn the_time_at_a_speed_is_exact(us in prop_oneof![0_u64..1 << 40, 0_u64..=u64::MAX], ppm in 0_u32..=4_000_000) {
+            let whole = u128::from(us) * 1_000_000;
+            let exact = whole.checked_div(u128::from(ppm)).map(|least| {
+                least + u128::from(!whole.is_multiple_of(u128::from(ppm)))
+            });
+            let exact = exact.and_then(|us| u64::try_from(us).ok());
+            prop_assert_eq!(Span(us).at_speed(Ppm::new(ppm)), exact.map(Span));
+            prop_assert_eq!(Span(us).at_speed(Ppm::ONE), Some(Span(us)));
         }
 
         #[test]

@@ -11,10 +11,11 @@ use dormouse_cloud::Market;
 use dormouse_units::{Ppm, Span, TaskId, Time};
 
 use super::floor::Floor;
-
-use super::postponement::{ends, is_busy_spot, is_hibernated, late_tasks};
-use super::rescue::{Order, Placed, Rescue, is_gone};
+use super::postponement::{ends, is_busy_spot, is_hibernated, late_among};
+use super::rescue::{Order, Placed, Rescue, UNABLE, is_gone};
+use super::rescuers::{Counted, Rescuers};
 use super::sites::{Class, Site};
+use crate::problem::KindId;
 
 /// Selection of the spot VMs' tasks that a check is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +29,22 @@ pub(crate) enum Whose {
     Others,
 }
 
+impl Whose {
+    const fn has(self, waits: bool) -> bool {
+        match self {
+            Self::All => true,
+            Self::Waiting => waits,
+            Self::Others => !waits,
+        }
+    }
+}
+
 /// A task of a spot VM.
 #[derive(Clone, Copy, Debug)]
 struct Burden {
     task: TaskId,
+    /// Place of the task's row in [`Foresight::lengths`].
+    row: usize,
     /// When the task starts if nothing happens; for a task that waits on a hibernated VM: never.
     start: Time,
     /// When the task ends if nothing happens; on a hibernated VM: never.
@@ -39,9 +52,9 @@ struct Burden {
     waits: bool,
     /// Whether a checkpoint keeps a part of the task's work.
     kept: bool,
-    /// Time that the task takes on the slowest of the types that could take it over; `None` if it
-    /// can't run on one of them.
-    slowest: Option<Span>,
+    /// Time that the task takes on the slowest of the types that could take it over; [`UNABLE`] if
+    /// it can't run on one of them.
+    slowest: Span,
     /// Time that the task takes on the fastest of these types.
     fastest: Span,
 }
@@ -66,12 +79,23 @@ const NEVER: Time = Time::from_micros(u64::MAX);
 
 impl Burden {
     fn is_left(&self, at: Time, whose: Whose) -> bool {
-        let meant = match whose {
-            Whose::All => true,
-            Whose::Waiting => self.waits,
-            Whose::Others => !self.waits,
-        };
-        meant && self.end > at
+        whose.has(self.waits) && self.end > at
+    }
+}
+
+/// What a bound asks of a task, and no more: all tasks are gone through for each moment.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    end: Time,
+    slowest: Span,
+    waits: bool,
+    /// Index in [`Foresight::tasks`].
+    place: u32,
+}
+
+impl Left {
+    fn is_left(&self, at: Time, whose: Whose) -> bool {
+        whose.has(self.waits) && self.end > at
     }
 }
 
@@ -81,11 +105,16 @@ pub(crate) struct Foresight<'a> {
     /// The tasks, the longest first.
     tasks: Vec<Burden>,
     /// The tasks, those with most work left first.
-    by_left: Vec<Burden>,
+    by_left: Vec<Left>,
+    /// The types of the VMs that could take tasks over.
+    kinds: Vec<KindId>,
+    /// Time that each task takes on each of these types, in rows by task; [`UNABLE`] where it can't
+    /// run.
+    lengths: Vec<Span>,
     /// D, or the earliest time by which any of the tasks has to be done.
     horizon: Time,
     /// On-demand VMs that are there and all that could be launched.
-    rescuers: Vec<Site>,
+    rescuers: Rescuers,
     /// The moments at which a hibernation would undo most: just before a task ends.
     pub(crate) moments: Vec<Time>,
     /// The ends of the tasks, each with the work of the tasks that end then or later: of those that
@@ -102,37 +131,40 @@ impl<'a> Foresight<'a> {
         let mut kinds: Vec<_> = rescuers.iter().map(|site| site.kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
-        let mut of_task: Vec<Option<Burden>> = vec![None; floor.problem.tasks()];
+        let mut found: Vec<Burden> = Vec::new();
+        let mut lengths: Vec<Span> = Vec::new();
         let mut moments = Vec::new();
         let mut note = |task: TaskId, start: Time, end: Time, waits: bool| {
-            let on = || {
-                let offers = kinds.iter().map(|&kind| (kind, Market::OnDemand));
-                offers.map(|on| floor.remaining(task, on, dormouse_units::Mode::Burst))
+            let row = lengths.len();
+            let length = |&kind: &KindId| {
+                let on = (kind, Market::OnDemand);
+                floor.remaining(task, on, dormouse_units::Mode::Burst).unwrap_or(UNABLE)
             };
-            let slowest = on().try_fold(Span::ZERO, |most, length| Some(most.max(length?)));
-            let fastest = on().flatten().min().unwrap_or_default();
+            lengths.extend(kinds.iter().map(length));
+            let of_task = &lengths[row..];
+            let slowest = of_task.iter().copied().max().unwrap_or_default();
+            let able = of_task.iter().copied().filter(|length| *length != UNABLE);
+            let fastest = able.min().unwrap_or_default();
             let kept = floor.task(task).done > Ppm::ZERO;
-            if let Some(place) = of_task.get_mut(task.get() as usize) {
-                *place = Some(Burden { task, start, end, waits, kept, slowest, fastest });
-            }
+            found.push(Burden { task, row, start, end, waits, kept, slowest, fastest });
         };
         for machine in floor.machines.values() {
             if is_hibernated(machine) {
                 machine.running.iter().for_each(|r| note(r.task, Time::ZERO, NEVER, true));
                 machine.queue.iter().for_each(|q| note(q.task, NEVER, NEVER, true));
             } else if is_busy_spot(machine) {
-                let late = late_tasks(floor, now, machine);
-                for (task, end, start) in ends(floor, now, machine) {
+                let ends = ends(floor, now, machine);
+                let late = late_among(floor, machine, &ends);
+                for (task, end, start) in ends {
                     moments.push(end - Span::from_micros(1));
                     note(task, start, end, late.contains(&task));
                 }
             }
         }
         moments.retain(|&at| at >= now);
-        moments.sort();
+        moments.sort_unstable();
         moments.dedup();
-        let known = |task: &TaskId| of_task.get(task.get() as usize).copied().flatten();
-        let tasks: Vec<_> = floor.problem.by_length().iter().filter_map(known).collect();
+        let tasks = by_length(floor, &found);
         let by_left = by_left(floor, &tasks);
         let work_from = work_from(&tasks);
         let limits = tasks.iter().map(|burden| floor.limit(burden.task));
@@ -142,7 +174,9 @@ impl<'a> Foresight<'a> {
             horizon,
             tasks,
             by_left,
-            rescuers,
+            kinds,
+            lengths,
+            rescuers: Rescuers::new(floor, rescuers),
             moments,
             work_from,
             #[cfg(test)]
@@ -169,15 +203,18 @@ impl<'a> Foresight<'a> {
     /// Whether the other spot VMs can hibernate too, once the tasks that wait were migrated at
     /// `at`.
     pub(crate) fn others_after(&self, at: Time) -> bool {
-        let mut sites: Vec<_> = self.rescuers.iter().map(|s| later(self.floor, s, at)).collect();
-        let placed = self.places::<_, Vec<Placed>>(at, &sites, Whose::Waiting, |placed| placed);
+        let placed =
+            self.places::<_, Vec<Placed>>(at, &self.rescuers, Whose::Waiting, |placed| placed);
         let Some(placed) = placed else { return false };
+        let sites = self.rescuers.sites.iter();
+        let mut sites: Vec<_> = sites.map(|site| later(self.floor, site, at)).collect();
         for Placed { site, task, length } in placed {
             if let Some(site) = sites.get_mut(site) {
                 site.packing.push(length, self.floor.problem.memory(task));
                 site.class = Class::Busy;
             }
         }
+        let sites = Rescuers::new(self.floor, sites);
         let from = self.moments.partition_point(|&moment| moment < at);
         self.first_failure(&self.moments[from..], &sites, Whose::Others).is_none()
     }
@@ -187,7 +224,7 @@ impl<'a> Foresight<'a> {
     ///
     /// What is certain for the tasks left at one moment on the VMs as they are at a later one is
     /// certain for all moments between: there are no more tasks, and no vCPU is free later.
-    fn first_failure(&self, moments: &[Time], sites: &[Site], whose: Whose) -> Option<usize> {
+    fn first_failure(&self, moments: &[Time], sites: &Rescuers, whose: Whose) -> Option<usize> {
         let (mut i, mut step, mut found) = (0, moments.len(), None);
         while i < moments.len() && found.is_none() {
             let last = i.saturating_add(step).min(moments.len()) - 1;
@@ -202,16 +239,16 @@ impl<'a> Foresight<'a> {
             }
         }
         #[cfg(test)]
-        self.compare(moments, sites, whose, found);
+        self.compare(moments, &sites.sites, whose, found);
         found
     }
 
-    fn holds(&self, at: Time, sites: &[Site], whose: Whose) -> bool {
+    fn holds(&self, at: Time, sites: &Rescuers, whose: Whose) -> bool {
         self.certain(at, at, sites, whose) || self.fit(at, sites, whose)
     }
 
     /// Whether Algorithm 4 finds all tasks left at `at` a place in time.
-    fn fit(&self, at: Time, sites: &[Site], whose: Whose) -> bool {
+    fn fit(&self, at: Time, sites: &Rescuers, whose: Whose) -> bool {
         self.places::<(), ()>(at, sites, whose, |_| ()).is_some()
     }
 
@@ -221,29 +258,33 @@ impl<'a> Foresight<'a> {
     fn places<K, All: FromIterator<K>>(
         &self,
         at: Time,
-        sites: &[Site],
+        sites: &Rescuers,
         whose: Whose,
         kept: impl Fn(Placed) -> K,
     ) -> Option<All> {
-        let free = self.free_at(at, sites, false);
-        if self.work_left(at, whose).least > room(&free, self.floor.deadline()) {
+        if self.work_left(at, whose).least > sites.room(at, self.floor.deadline()) {
             return None;
         }
         self.count();
+        let place = |rescue: &mut Rescue<'_>, burden: &Burden, order| {
+            let lengths = &self.lengths[burden.row..][..self.kinds.len()];
+            rescue.place(burden.task, lengths, order).map(&kept)
+        };
         let attempts = || {
-            let mut rescue = Rescue::new(self.floor, sites, at);
+            let mut rescue = Rescue::new(self.floor, &self.kinds, &sites.sites, at);
             // Tasks with a checkpoint that run until then go first.
             let is_kept = |b: &Burden| b.kept && b.start < at;
             let (first, then) = (self.tasks.iter(), self.tasks.iter());
             let all = first.filter(|b| is_kept(b)).chain(then.filter(|b| !is_kept(b)));
             all.filter(|b| b.is_left(at, whose))
-                .map(|b| rescue.place(b.task, Order::Attempts).map(&kept))
+                .map(|b| place(&mut rescue, b, Order::Attempts))
                 .collect::<Option<_>>()
         };
         let soonest = || {
-            let mut rescue = Rescue::new(self.floor, sites, at);
-            let left = self.by_left.iter().filter(|b| b.is_left(at, whose));
-            left.map(|b| rescue.place(b.task, Order::Soonest).map(&kept)).collect()
+            let mut rescue = Rescue::new(self.floor, &self.kinds, &sites.sites, at);
+            let left = self.by_left.iter().filter(|left| left.is_left(at, whose));
+            let left = left.map(|left| &self.tasks[left.place as usize]);
+            left.map(|b| place(&mut rescue, b, Order::Soonest)).collect()
         };
         attempts().or_else(soonest)
     }
@@ -254,41 +295,48 @@ impl<'a> Foresight<'a> {
     /// Let every task take its longest time on any type, and go to the vCPU that is free first.
     /// Then no vCPU is free sooner than if each task goes where it ends first, whatever it takes
     /// there; and neither more tasks nor later vCPUs ever make a vCPU free sooner.
-    fn certain(&self, from: Time, at: Time, sites: &[Site], whose: Whose) -> bool {
+    fn certain(&self, from: Time, at: Time, sites: &Rescuers, whose: Whose) -> bool {
         let deadline = self.horizon;
-        let mut free = self.free_at(at, sites, true);
-        free.retain(|&free| free < deadline);
-        let room = room(&free, deadline);
-        let Some(&soonest) = free.iter().min() else {
-            return !self.by_left.iter().any(|b| b.is_left(from, whose));
-        };
+        let left = || self.by_left.iter().filter(|left| left.is_left(from, whose));
+        let (mut vcpus, mut room, mut soonest) = (0_usize, 0_u128, deadline);
+        sites.free_at(at, Counted::Certain, |free, n| {
+            if free < deadline {
+                vcpus += n;
+                room += n as u128 * u128::from(deadline.since(free).as_micros());
+                soonest = soonest.min(free);
+            }
+        });
+        if vcpus == 0 {
+            return left().next().is_none();
+        }
         if self.work_left(from, whose).most > room {
             return false;
         }
         self.count();
-        let vcpus = free.len() as u128;
-        let left = || self.by_left.iter().filter(|b| b.is_left(from, whose));
         // If a task were late, all vCPUs would be busy with the tasks before it until D less its
         // length.
         let (mut work, mut fits) = (0_u128, true);
-        for burden in left() {
-            let Some(slowest) = burden.slowest else { return false };
-            let length = u128::from(slowest.as_micros());
-            if soonest + slowest > deadline {
+        for Left { slowest, .. } in left() {
+            if *slowest == UNABLE || soonest + *slowest > deadline {
                 return false;
             }
-            fits &= work + vcpus * length <= room;
+            let length = u128::from(slowest.as_micros());
+            fits &= work + vcpus as u128 * length <= room;
             work += length;
         }
         if fits {
             return true;
         }
-        let mut vcpus: BinaryHeap<_> = free.into_iter().map(Reverse).collect();
-        left().all(|burden| {
-            let Some((mut first, length)) = vcpus.peek_mut().zip(burden.slowest) else {
-                return false;
-            };
-            first.0 += length;
+        let mut free_first = Vec::with_capacity(vcpus);
+        sites.free_at(at, Counted::Certain, |free, n| {
+            if free < deadline {
+                free_first.extend(std::iter::repeat_n(Reverse(free), n));
+            }
+        });
+        let mut free_first = BinaryHeap::from(free_first);
+        left().all(|left| {
+            let Some(mut first) = free_first.peek_mut() else { return false };
+            first.0 += left.slowest;
             first.0 <= deadline
         })
     }
@@ -309,42 +357,11 @@ impl<'a> Foresight<'a> {
         #[cfg(test)]
         self.steps.set(self.steps.get() + self.tasks.len());
     }
-
-    /// Times from which each vCPU of the VMs, as they are at `at`, is free. With `certain`, only as
-    /// many vCPUs as can be used whatever memory the tasks need, and those that are free last.
-    fn free_at(&self, at: Time, sites: &[Site], certain: bool) -> Vec<Time> {
-        let most = self.floor.problem.most_memory();
-        let mut free = Vec::new();
-        for site in sites {
-            let kind = &self.floor.problem.kinds[site.kind];
-            // This number of tasks always fits together, however large they are.
-            let together = kind.memory_limit.filter(|_| certain).map_or(kind.vcpus, |limit| {
-                usize::try_from(limit.get() / most.get().max(1)).unwrap_or(usize::MAX)
-            });
-            let n = together.min(kind.vcpus);
-            if is_gone(site, at) {
-                free.extend(std::iter::repeat_n(at + self.floor.problem.takeover_boot, n));
-                continue;
-            }
-            let begin = free.len();
-            free.extend(site.packing.free_from().map(|free| free.max(at)));
-            if n < kind.vcpus {
-                free[begin..].sort_by_key(|&free| Reverse(free));
-                free.truncate(begin + n);
-            }
-        }
-        free
-    }
-}
-
-/// The time until `end` of vCPUs that are free from these times on, in microseconds.
-fn room(free: &[Time], end: Time) -> u128 {
-    free.iter().map(|&free| u128::from(end.since(free).as_micros())).sum()
 }
 
 fn work_from(tasks: &[Burden]) -> Vec<(Time, [Work; 2])> {
     let of = |b: &Burden| {
-        let most = u128::from(b.slowest.unwrap_or_default().as_micros());
+        let most = if b.slowest == UNABLE { 0 } else { u128::from(b.slowest.as_micros()) };
         let work = Work { most, least: u128::from(b.fastest.as_micros()) };
         let none = Work::default();
         (b.end, if b.waits { [work, none] } else { [none, work] })
@@ -359,17 +376,34 @@ fn work_from(tasks: &[Burden]) -> Vec<(Time, [Work; 2])> {
     from
 }
 
+/// The tasks, the longest first.
+fn by_length(floor: &Floor, found: &[Burden]) -> Vec<Burden> {
+    let mut of_task: Vec<Option<u32>> = vec![None; floor.problem.tasks()];
+    for (place, burden) in (0_u32..).zip(found) {
+        if let Some(of_task) = of_task.get_mut(burden.task.get() as usize) {
+            *of_task = Some(place);
+        }
+    }
+    let place = |task: &TaskId| of_task.get(task.get() as usize).copied().flatten();
+    let places = floor.problem.by_length().iter().filter_map(place);
+    places.map(|place| found[place as usize]).collect()
+}
+
 /// The tasks, those with most work left first, from tasks that come the longest first.
-fn by_left(floor: &Floor, tasks: &[Burden]) -> Vec<Burden> {
-    let left = |b: &Burden| {
+fn by_left(floor: &Floor, tasks: &[Burden]) -> Vec<Left> {
+    let work_left = |b: &Burden| {
         let whole = floor.problem.longest(b.task);
         if b.kept { whole.saturating_sub(whole.part(floor.task(b.task).done)) } else { whole }
     };
-    let (kept, mut by_left): (Vec<_>, Vec<_>) = tasks.iter().copied().partition(|b| b.kept);
+    let all = (0_u32..).zip(tasks).map(|(place, b)| {
+        let left = Left { end: b.end, slowest: b.slowest, waits: b.waits, place };
+        (b.kept, (Reverse(work_left(b)), b.task), left)
+    });
+    let (kept, mut by_left): (Vec<_>, Vec<_>) = all.partition(|(kept, ..)| *kept);
     // Most tasks are in order already, and the sort takes hardly any time for those.
     by_left.extend(kept);
-    by_left.sort_by_key(|b| (Reverse(left(b)), b.task));
-    by_left
+    by_left.sort_by_key(|(_, key, _)| *key);
+    by_left.into_iter().map(|(.., left)| left).collect()
 }
 
 /// An on-demand VM as it will be at a later moment.

@@ -8,6 +8,7 @@ mod migration;
 mod one_for_one;
 mod postponement;
 mod rescue;
+mod rescuers;
 mod scheduler;
 mod sites;
 mod stealing;

@@ -162,10 +162,19 @@ pub(crate) fn late_tasks(floor: &Floor, now: Time, machine: &Machine) -> Vec<Tas
     if !is_busy_spot(machine) {
         return Vec::new();
     }
+    late_among(floor, machine, &ends(floor, now, machine))
+}
+
+/// The tasks of a running spot VM that end too late, of all its tasks as [`ends`] has them.
+pub(crate) fn late_among(
+    floor: &Floor,
+    machine: &Machine,
+    ends: &[(TaskId, Time, Time)],
+) -> Vec<TaskId> {
     let longest = machine.tasks().map(|t| floor.problem.longest(t)).max().unwrap_or(Span::ZERO);
     let is_late = |task, end| end > floor.limit(task) - (longest + floor.problem.takeover_boot);
-    let ends = ends(floor, now, machine).into_iter();
-    ends.filter(|&(task, end, _)| is_late(task, end)).map(|(task, ..)| task).collect()
+    let late = ends.iter().filter(|&&(task, end, _)| is_late(task, end));
+    late.map(|&(task, ..)| task).collect()
 }
 
 fn is_waiting(floor: &Floor, now: Time, machine: &Machine) -> bool {

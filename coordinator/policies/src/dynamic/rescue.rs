@@ -28,13 +28,20 @@ pub(crate) struct Placed {
     pub(crate) length: Span,
 }
 
-/// Key by which places are compared: the least is best.
-type Key = (bool, Option<Price>, Time, bool, usize);
+/// The length of a task where it can't run.
+pub(crate) const UNABLE: Span = Span::from_micros(u64::MAX);
+
+/// Key by which places are compared, the least is best: the rank of the VM among those that are tried
+/// one after the other, the end of the task, whether the VM is new, and its index.
+type Key = (u64, Time, bool, usize);
 
 /// The VMs of one type.
 struct OfKind {
     kind: KindId,
-    price: Option<Price>,
+    /// Place of the type among those of which a task's lengths are given.
+    column: usize,
+    /// Rank of a new VM where busy ones are tried before, and have rank 0: the cheaper first.
+    rank: u64,
     vcpus: usize,
     /// When a VM that is launched now will have booted.
     booted: Time,
@@ -99,6 +106,11 @@ pub(crate) fn is_gone(site: &Site, at: Time) -> bool {
     site.class == Class::New || site.packing.last_end() <= at
 }
 
+/// Rank of a new VM of this price.
+fn rank(price: Option<Price>) -> u64 {
+    price.map_or(1, |price| price.as_nanos_per_hour().saturating_add(2))
+}
+
 /// On-demand VMs that fill up.
 pub(crate) struct Rescue<'a> {
     floor: &'a Floor,
@@ -106,9 +118,10 @@ pub(crate) struct Rescue<'a> {
 }
 
 impl<'a> Rescue<'a> {
-    /// The VMs in `sites` as they are at `at`.
-    pub(crate) fn new(floor: &'a Floor, sites: &[Site], at: Time) -> Self {
-        let mut kinds: Vec<OfKind> = Vec::new();
+    /// The VMs in `sites`, which are of these types, as they are at `at`.
+    pub(crate) fn new(floor: &'a Floor, types: &[KindId], sites: &[Site], at: Time) -> Self {
+        let mut kinds: Vec<OfKind> = Vec::with_capacity(types.len());
+        let mut lanes: Vec<Vec<Reverse<(Time, usize)>>> = Vec::with_capacity(types.len());
         for (index, site) in sites.iter().enumerate() {
             let offer = &floor.problem.kinds[site.kind];
             let place = kinds.iter().position(|k| k.kind == site.kind).unwrap_or_else(|| {
@@ -116,14 +129,17 @@ impl<'a> Rescue<'a> {
                     None => Busy::Lanes(BinaryHeap::new()),
                     limit => Busy::Packed(Vec::new(), limit),
                 };
+                let column = types.iter().position(|kind| *kind == site.kind);
                 kinds.push(OfKind {
                     kind: site.kind,
-                    price: offer.price(Market::OnDemand),
+                    column: column.unwrap_or(usize::MAX),
+                    rank: rank(offer.price(Market::OnDemand)),
                     vcpus: offer.vcpus,
                     booted: at + floor.problem.takeover_boot,
                     busy,
                     new: Vec::new(),
                 });
+                lanes.push(Vec::new());
                 kinds.len() - 1
             });
             let of = &mut kinds[place];
@@ -132,9 +148,9 @@ impl<'a> Rescue<'a> {
                 continue;
             }
             match &mut of.busy {
-                Busy::Lanes(lanes) => {
+                Busy::Lanes(_) => {
                     let free = site.packing.free_from().map(|free| Reverse((free.max(at), index)));
-                    lanes.extend(free);
+                    lanes[place].extend(free);
                 }
                 Busy::Packed(vms, _) => {
                     let mut vm = site.packing.clone();
@@ -143,33 +159,43 @@ impl<'a> Rescue<'a> {
                 }
             }
         }
-        kinds.iter_mut().for_each(|of| of.new.reverse());
+        for (of, lanes) in kinds.iter_mut().zip(lanes) {
+            of.new.reverse();
+            if let Busy::Lanes(busy) = &mut of.busy {
+                *busy = lanes.into();
+            }
+        }
         Self { floor, kinds }
     }
 
-    /// Places a task. `None` if it can't be done by D.
-    pub(crate) fn place(&mut self, task: TaskId, order: Order) -> Option<Placed> {
+    /// Places a task that takes this long on each of the types, or [`UNABLE`]. `None` if it can't be
+    /// done by D.
+    pub(crate) fn place(&mut self, task: TaskId, lengths: &[Span], order: Order) -> Option<Placed> {
         let memory = self.floor.problem.memory(task);
+        let limit = self.floor.limit(task);
         let mut best: Option<(Key, usize, Span, bool)> = None;
         for (place, of) in self.kinds.iter().enumerate() {
-            let on = (of.kind, Market::OnDemand);
-            let Some(length) = self.floor.remaining(task, on, dormouse_units::Mode::Burst) else {
+            let Some(&length) = lengths.get(of.column).filter(|length| **length != UNABLE) else {
                 continue;
             };
-            let busy = of.busy.first(length, memory).map(|(start, site)| (start, site, false));
-            let new = of.new.last().map(|&site| (of.booted, site, true));
-            for (start, site, new) in [busy, new].into_iter().flatten() {
+            let mut compare = |start: Time, site: usize, new: bool| {
                 let end = start + length;
-                if end > self.floor.limit(task) {
-                    continue;
+                if end > limit {
+                    return;
                 }
                 let key = match order {
-                    Order::Attempts => (new, of.price.filter(|_| new), end, false, site),
-                    Order::Soonest => (false, None, end, new, site),
+                    Order::Attempts => (if new { of.rank } else { 0 }, end, new, site),
+                    Order::Soonest => (0, end, new, site),
                 };
                 if best.is_none_or(|(least, ..)| key < least) {
                     best = Some((key, place, length, new));
                 }
+            };
+            if let Some((start, site)) = of.busy.first(length, memory) {
+                compare(start, site, false);
+            }
+            if let Some(&site) = of.new.last() {
+                compare(of.booted, site, true);
             }
         }
         let ((.., site), place, length, new) = best?;
