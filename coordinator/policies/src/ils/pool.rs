@@ -12,8 +12,8 @@ use crate::problem::{KindId, Offer, Problem};
 pub(crate) struct Candidate {
     pub(crate) kind: KindId,
     pub(crate) market: Market,
-    /// The row of the candidate's lengths in [`Pool::lengths`].
-    row: usize,
+    /// Where the candidate's lengths begin in [`Pool::lengths`].
+    lengths: usize,
     vcpus: usize,
     memory: Option<Bytes>,
     /// Price of the VM in nano-dollars per hour.
@@ -61,16 +61,17 @@ impl Pool {
         });
         // Greedy may have fallen back on another market's VMs; those stay in.
         let others = initial.vms.iter().filter(|vm| vm.market != market);
+        let tasks = problem.by_memory();
         let candidates = of_market
             .chain(others.map(|vm| (vm.kind, vm.market)))
             .map(|(id, market)| {
                 let kind = &problem.kinds[id];
                 let price = kind.price(market).map_or(0, |p| p.as_nanos_per_hour());
                 let (vcpus, memory) = (kind.vcpus, kind.memory_limit);
-                Candidate { kind: id, market, row: row((id, market)), vcpus, memory, price }
+                let lengths = row((id, market)) * tasks.len();
+                Candidate { kind: id, market, lengths, vcpus, memory, price }
             })
             .collect();
-        let tasks = problem.by_memory();
         let offers = (0..problem.kinds.len()).flat_map(|kind| MARKETS.map(|market| (kind, market)));
         let lengths = offers
             .flat_map(|on| tasks.iter().map(move |&t| problem.whole(t, on).unwrap_or(NEVER)))
@@ -81,14 +82,25 @@ impl Pool {
 
     /// Time that the task at `position` takes on candidate `vm`, or [`NEVER`].
     pub(crate) fn length(&self, vm: usize, position: usize) -> Span {
-        self.lengths[self.candidates[vm].row * self.tasks.len() + position]
+        self.lengths[self.candidates[vm].lengths + position]
+    }
+
+    /// Cost of a task at least, in nano-dollars per hour × microseconds, wherever it runs: as on the
+    /// cheapest VM with all its vCPUs busy.
+    pub(crate) fn least_cost(&self, position: usize) -> u128 {
+        let cost = |candidate: &Candidate| {
+            let length = self.lengths[candidate.lengths + position];
+            let whole = u128::from(candidate.price) * u128::from(length.as_micros());
+            (length != NEVER).then(|| whole / candidate.vcpus.max(1) as u128)
+        };
+        self.candidates.iter().filter_map(cost).min().unwrap_or(0)
     }
 
     /// When candidate `vm` is done with the tasks whose positions are set in `words`, from the end
     /// of its boot: their [`Packing::last_end`] in ascending order.
     pub(crate) fn last_end(&self, packing: &mut Packing, vm: usize, words: &[u64]) -> Span {
-        let Candidate { row, vcpus, memory, .. } = self.candidates[vm];
-        let lengths = &self.lengths[row * self.tasks.len()..][..self.tasks.len()];
+        let Candidate { lengths, vcpus, memory, .. } = self.candidates[vm];
+        let lengths = &self.lengths[lengths..][..self.tasks.len()];
         if memory.is_none() {
             match vcpus {
                 1 => return without_memory::<1>(lengths, words),
@@ -111,7 +123,14 @@ impl Pool {
 
     /// Least time in which a candidate can do this work, with all its vCPUs busy.
     pub(crate) fn spread(&self, vm: usize, work: Span) -> Span {
-        Span::from_micros(work.as_micros() / self.candidates[vm].vcpus.max(1) as u64)
+        let (work, vcpus) = (work.as_micros(), self.candidates[vm].vcpus.max(1) as u64);
+        // A division by a number that is not known takes ten times as long.
+        Span::from_micros(match vcpus {
+            1 => work,
+            2 => work / 2,
+            4 => work / 4,
+            vcpus => work / vcpus,
+        })
     }
 
     pub(crate) const fn boot(&self) -> Span {
@@ -170,7 +189,7 @@ impl Pool {
         let candidate = |(kind, &vcpus): (usize, &usize)| Candidate {
             kind,
             market: Market::Spot,
-            row: kind,
+            lengths: kind * tasks as usize,
             vcpus,
             memory: (kind % 2 == 1).then_some(Bytes::new(20)),
             price: 1 + random.bits() % 9,

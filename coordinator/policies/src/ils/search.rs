@@ -22,6 +22,10 @@ struct Search<'a> {
     config: &'a BagSchedulerConfig,
     pool: Pool,
     scale: Scale,
+    /// Cost that no solution is below.
+    least_cost: u128,
+    /// A fitness, and the end of a VM from which on no solution is better than that.
+    hopeless: (f64, Span),
     /// Number of moves of one attempt.
     moves: usize,
     random: Stream,
@@ -65,6 +69,8 @@ pub(crate) fn iterate(
     let mut search = Search {
         config,
         scale,
+        least_cost: start.least_cost(&pool),
+        hopeless: (f64::NAN, Span::ZERO),
         moves: moves(config.swap_rate, pool.tasks.len()),
         random: Stream::new(seed, "ils", 0),
         packing,
@@ -120,6 +126,9 @@ fn moves(swap_rate: f64, tasks: usize) -> usize {
 impl Search<'_> {
     /// Algorithm 3. Leaves the best solution found in `best` and returns its fitness; `scratch`
     /// is overwritten.
+    ///
+    /// All moves of an attempt go to one VM, which is done later and later: once it is done too late
+    /// for any solution that is better, no further move has to be looked at.
     fn local_search(
         &mut self,
         best: &mut Solution,
@@ -132,17 +141,32 @@ impl Search<'_> {
         let restart = self.config.local_search == LocalSearchRule::Restart;
         scratch.copy(best);
         let mut destination = selected[self.random.below(selected.len())];
+        let mut is_hopeless = false;
+        let mut hopeless_end = self.hopeless_end(fitness);
         for attempt in 0..self.config.max_attempt {
             if restart && attempt > 0 {
                 scratch.copy(best);
                 destination = selected[self.random.below(selected.len())];
+                is_hopeless = false;
             }
             for _ in 0..self.moves {
                 let position = self.random.below(tasks);
+                if is_hopeless {
+                    if scratch.can_place(&self.pool, position, destination) {
+                        self.evaluations += 1;
+                        scratch.mark(position, destination);
+                    }
+                    continue;
+                }
                 if !scratch.place(&self.pool, position, destination) {
                     continue;
                 }
                 self.evaluations += 1;
+                let end = scratch.least_end(destination);
+                if end > latest[destination] || end >= hopeless_end {
+                    is_hopeless = true;
+                    continue;
+                }
                 // The solution is worked out only as far as needed to see that it is no better.
                 loop {
                     let new = scratch.fitness(&self.pool, &self.scale, latest);
@@ -151,6 +175,7 @@ impl Search<'_> {
                     }
                     if !scratch.work_out(&self.pool, &mut self.packing) {
                         fitness = new;
+                        hopeless_end = self.hopeless_end(fitness);
                         best.copy(scratch);
                         break;
                     }
@@ -158,6 +183,16 @@ impl Search<'_> {
             }
         }
         fitness
+    }
+
+    /// The end of a VM, from its boot, from which on no solution is better than this fitness.
+    fn hopeless_end(&mut self, fitness: f64) -> Span {
+        // Most searches find nothing better than the one before.
+        if self.hopeless.0 != fitness {
+            let end = self.scale.hopeless_end(&self.pool, self.least_cost, fitness);
+            self.hopeless = (fitness, end);
+        }
+        self.hopeless.1
     }
 
     fn assignment(&self, solution: &Solution) -> Assignment {

@@ -20,11 +20,46 @@ pub(crate) struct Scale {
     pub(crate) makespan: Span,
 }
 
+impl Scale {
+    /// Fitness by Eq. 8 of a solution of this cost, in nano-dollars per hour × microseconds, and this
+    /// makespan. It grows with both, in floating point too.
+    #[expect(clippy::cast_precision_loss, reason = "a weight, not an amount")]
+    fn fitness(&self, cost: u128, makespan: Span) -> f64 {
+        // Where the cost fits 64 bits, the processor has an instruction for the conversion.
+        let cost = u64::try_from(cost).map_or_else(|_| wide(cost), |cost| cost as f64);
+        let makespan = makespan.as_micros() as f64;
+        self.alpha * (cost / self.cost)
+            + (1.0 - self.alpha) * (makespan / self.makespan.as_micros().max(1) as f64)
+    }
+
+    /// The least end of a VM, from its boot, at which no solution that costs at least so much has a
+    /// fitness below this one.
+    pub(crate) fn hopeless_end(&self, pool: &Pool, least_cost: u128, fitness: f64) -> Span {
+        let is_hopeless =
+            |end: u64| self.fitness(least_cost, Span::from_micros(end) + pool.boot()) >= fitness;
+        let (mut low, mut high) = (0, u64::MAX);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is_hopeless(middle) { high = middle } else { low = middle + 1 }
+        }
+        Span::from_micros(low)
+    }
+}
+
+/// A number of more than 64 bits in floating point; apart from the others, as it is rare and slow.
+#[cold]
+#[inline(never)]
+#[expect(clippy::cast_precision_loss, reason = "a weight, not an amount")]
+fn wide(number: u128) -> f64 {
+    number as f64
+}
+
 /// A solution: the allocation vector and, derived from it, per VM the set of its tasks, its last
 /// end and its cost.
 #[derive(Clone, Debug)]
 pub(crate) struct Solution {
-    vm_of: Vec<usize>,
+    /// For each position, its VM; `u32::MAX`: none.
+    vm_of: Vec<u32>,
     /// For each VM, a bit per position: set if the VM has that task.
     sets: Vec<u64>,
     words: usize,
@@ -42,7 +77,7 @@ impl Solution {
     pub(crate) fn new(pool: &Pool) -> Self {
         let words = pool.tasks.len().div_ceil(64);
         Self {
-            vm_of: vec![usize::MAX; pool.tasks.len()],
+            vm_of: vec![u32::MAX; pool.tasks.len()],
             sets: vec![0; words * pool.candidates.len()],
             words,
             work: vec![Span::ZERO; pool.candidates.len()],
@@ -62,15 +97,20 @@ impl Solution {
         self.cost = other.cost;
     }
 
+    /// Whether the task at `position` can be moved to `vm`: it is not there, and can run there.
+    pub(crate) fn can_place(&self, pool: &Pool, position: usize, vm: usize) -> bool {
+        self.vm_of[position] as usize != vm && pool.length(vm, position) != NEVER
+    }
+
     /// Moves the task at `position` to `vm`. False, and nothing has changed, if it is there or
     /// can't run there.
     pub(crate) fn place(&mut self, pool: &Pool, position: usize, vm: usize) -> bool {
-        let (from, length) = (self.vm_of[position], pool.length(vm, position));
-        if from == vm || length == NEVER {
+        if !self.can_place(pool, position, vm) {
             return false;
         }
+        let (from, length) = (self.vm_of[position] as usize, pool.length(vm, position));
         let (word, bit) = (position / 64, 1_u64 << (position % 64));
-        self.vm_of[position] = vm;
+        self.mark(position, vm);
         if let Some(old) = self.sets.get_mut(from.saturating_mul(self.words).saturating_add(word)) {
             *old &= !bit;
             let shorter = pool.length(from, position);
@@ -81,6 +121,24 @@ impl Solution {
         self.work[vm] += length;
         self.bound(pool, vm, self.ends[vm].max(length));
         true
+    }
+
+    /// Notes in the allocation vector alone that the task at `position` is on `vm`: the solution is of
+    /// no use until it is a copy of another.
+    pub(crate) fn mark(&mut self, position: usize, vm: usize) {
+        self.vm_of[position] = u32::try_from(vm).unwrap_or(u32::MAX);
+    }
+
+    /// When `vm` is done at least, from its boot, with the tasks that it has; nor is it done sooner with
+    /// more.
+    pub(crate) fn least_end(&self, vm: usize) -> Span {
+        self.ends[vm]
+    }
+
+    /// Cost of the tasks that have a VM at least, on whatever VMs they are.
+    pub(crate) fn least_cost(&self, pool: &Pool) -> u128 {
+        let placed = (0..self.vm_of.len()).filter(|position| self.vm_of[*position] != u32::MAX);
+        placed.map(|position| pool.least_cost(position)).sum()
     }
 
     /// Updates the bound of a VM that has got or lost a task. It is done no sooner than if its work
@@ -129,24 +187,13 @@ impl Solution {
     /// Fitness by Eq. 8; infinite if a VM is done later than its `latest`, from boot. For a
     /// solution that is not worked out it is a lower bound: it grows with cost and makespan, in
     /// floating point too.
-    #[expect(clippy::cast_precision_loss, reason = "a weight, not an amount")]
     pub(crate) fn fitness(&self, pool: &Pool, scale: &Scale, latest: &[Span]) -> f64 {
         let (mut makespan, mut is_late) = (Span::ZERO, false);
         for (&end, &latest) in self.ends.iter().zip(latest) {
             makespan = makespan.max(end);
             is_late |= end > latest;
         }
-        if is_late {
-            return f64::INFINITY;
-        }
-        let makespan = (makespan + pool.boot()).as_micros() as f64;
-        // Where the cost fits 64 bits, the processor has an instruction for the conversion.
-        let cost = match u64::try_from(self.cost) {
-            Ok(cost) => cost as f64,
-            Err(_) => self.cost as f64,
-        };
-        scale.alpha * (cost / scale.cost)
-            + (1.0 - scale.alpha) * (makespan / scale.makespan.as_micros().max(1) as f64)
+        if is_late { f64::INFINITY } else { scale.fitness(self.cost, makespan + pool.boot()) }
     }
 }
 
@@ -182,12 +229,56 @@ mod tests {
                 let mut anew = Solution::new(&pool);
                 for (position, &vm) in solution.vm_of.iter().enumerate() {
                     if vm < 6 {
-                        anew.place(&pool, position, vm);
+                        anew.place(&pool, position, vm as usize);
                     }
                 }
                 while anew.work_out(&pool, &mut packing) {}
                 assert_eq!((&anew.ends, anew.cost), (&solution.ends, solution.cost));
             }
         }
+    }
+
+    /// Once a VM is done too late for a solution of some fitness, no further move to it makes a better
+    /// one; and it is not found too late before one that is better.
+    #[test]
+    fn what_is_given_up_never_gets_better() {
+        let mut random = dormouse_units::Stream::new(2, "test", 0);
+        let mut packing = Packing::default();
+        let (mut given_up, mut not) = (0, 0);
+        for n in 0..200 {
+            let pool = Pool::random(&mut random, &[1, 2, 2, 3, 4, 4], 70);
+            let scale = Scale { alpha: 0.5, cost: 5_000.0, makespan: Span::from_micros(1_000) };
+            let mut start = Solution::new(&pool);
+            for position in 0..70 {
+                start.place(&pool, position, random.below(6));
+            }
+            while start.work_out(&pool, &mut packing) {}
+            let latest = [Span::from_micros(if n % 2 == 0 { 2_000 } else { 1_000_000 }); 6];
+            let fitness = start.fitness(&pool, &scale, &[Span::from_micros(u64::MAX); 6]);
+            let least_cost = start.least_cost(&pool);
+            assert!(least_cost <= start.cost);
+            let end = scale.hopeless_end(&pool, least_cost, fitness);
+            let (destination, mut is_hopeless) = (random.below(6), false);
+            for _ in 0..20 {
+                start.place(&pool, random.below(70), destination);
+                let least = start.least_end(destination);
+                is_hopeless |= least >= end || least > latest[destination];
+                let mut exact = start.clone();
+                while exact.work_out(&pool, &mut packing) {}
+                let is_better = exact.fitness(&pool, &scale, &latest) < fitness;
+                assert!(!(is_hopeless && is_better));
+                (given_up, not) = (given_up + u32::from(is_hopeless), not + u32::from(is_better));
+            }
+        }
+        assert!(given_up > 200 && not > 200, "{given_up} given up, {not} better");
+    }
+
+    #[test]
+    fn a_fitness_of_more_than_64_bits_grows_on() {
+        let scale = Scale { alpha: 0.5, cost: 1.0, makespan: Span::from_micros(1) };
+        let of = |cost: u128| scale.fitness(cost, Span::ZERO);
+        let edge = u128::from(u64::MAX);
+        assert!(of(edge - 5_000) < of(edge) && of(edge) < of(edge + 5_000));
+        assert_eq!(of(1 << 80), 0.5 * 2_f64.powi(80));
     }
 }
