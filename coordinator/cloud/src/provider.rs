@@ -6,7 +6,9 @@ mod interruptions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dormouse_units::{Bytes, HostId, Money, Ppm, Price, Stream, Tier, Time, TypeName, VmId};
+use dormouse_units::{
+    Bytes, HostId, Money, Ppm, Price, Stream, Tier, Time, TypeName, VmId, Window,
+};
 
 pub use capacity::AvailabilityChange;
 
@@ -35,7 +37,8 @@ pub struct Provider {
     /// Places of VMs on processors, where spot VMs are in the background of others; otherwise
     /// `None`.
     tiers: Option<Tiers>,
-    vms: BTreeMap<VmId, Vm>,
+    /// Boxed, as a VM that stays for long keeps a place for each that came after it.
+    vms: Window<Box<Vm>, VmId>,
     alive: BTreeSet<VmId>,
     /// Ids of living VMs by type and market; no set is empty.
     alike: BTreeMap<(TypeName, Market), BTreeSet<VmId>>,
@@ -83,7 +86,7 @@ impl Provider {
             default_bid: terms.default_bid,
             fleet: Fleet::default(),
             tiers: (terms.spot == SpotPlaces::Background).then(Tiers::default),
-            vms: BTreeMap::new(),
+            vms: Window::default(),
             alive: BTreeSet::new(),
             alike: BTreeMap::new(),
             limited: BTreeMap::new(),
@@ -182,18 +185,18 @@ impl Provider {
 
     /// All VMs ever launched, but for those that are forgotten.
     pub fn vms(&self) -> impl Iterator<Item = (VmId, &Vm)> {
-        self.vms.iter().map(|(&id, vm)| (id, vm))
+        self.vms.iter().map(|(id, vm)| (id, &**vm))
     }
 
     /// The VMs that are not terminated.
     pub fn alive(&self) -> impl ExactSizeIterator<Item = (VmId, &Vm)> {
-        self.alive.iter().map(|id| (*id, &self.vms[id]))
+        self.alive.iter().map(|id| (*id, &*self.vms[*id]))
     }
 
     /// The VM of this id; `None`: none was launched, or it is forgotten.
     #[must_use]
     pub fn vm(&self, id: VmId) -> Option<&Vm> {
-        self.vms.get(&id)
+        self.vms.get(id).map(Box::as_ref)
     }
 
     /// A user asks for a VM.
@@ -208,7 +211,7 @@ impl Provider {
         asked: &LaunchRequest<'_>,
     ) -> Result<Launched, LaunchError> {
         let LaunchRequest { kind, market, bid, limited } = *asked;
-        if self.vms.contains_key(&id) {
+        if self.vm(id).is_some() {
             return Err(LaunchError::UsedId(id));
         }
         let Some(offer) = self.catalogue.get(kind) else {
@@ -279,7 +282,7 @@ impl Provider {
             meter,
             surcharge: Money::ZERO,
         };
-        self.vms.insert(id, vm);
+        self.vms.insert(id, Box::new(vm));
         self.alive.insert(id);
         if limited {
             *self.limited.entry(like.clone()).or_default() += 1;
@@ -312,7 +315,7 @@ impl Provider {
 
     /// The provider has said that it will end this VM.
     pub fn given_notice(&mut self, id: VmId) {
-        let Some(vm) = self.vms.get_mut(&id) else { return };
+        let Some(vm) = self.vms.get_mut(id) else { return };
         (vm.has_notice, vm.is_displaced) = (true, false);
         let host = vm.host;
         self.fleet.unpark(host, id);
@@ -322,7 +325,7 @@ impl Provider {
     /// A spot VM makes room for another VM: it hibernates or is given notice.
     fn displace(&mut self, id: VmId) {
         if self.preemption == Preemption::Hibernate && self.hibernate(id) {
-            if let Some(vm) = self.vms.get_mut(&id) {
+            if let Some(vm) = self.vms.get_mut(id) {
                 vm.is_displaced = true;
             }
         } else {
@@ -333,14 +336,18 @@ impl Provider {
     /// Whether a VM has been granted and waits for room that others have to leave.
     #[must_use]
     pub fn waits_for_room(&self, id: VmId) -> bool {
-        self.vms.get(&id).is_some_and(|vm| self.fleet.waits(vm.host, id))
+        self.vm(id).is_some_and(|vm| self.fleet.waits(vm.host, id))
     }
 
     /// Resumes the VMs that made room for others by hibernating and can have it again; returns
     /// them. Those of one host are tried in the order in which they froze.
     pub fn give_back(&mut self, now: Time) -> Vec<VmId> {
-        let mut back = Vec::new();
-        for host in self.fleet.regained() {
+        let (mut back, regained) = (Vec::new(), self.fleet.regained());
+        // As after nearly every event.
+        if regained.is_empty() {
+            return back;
+        }
+        for host in regained {
             let parked: Vec<_> = self.fleet.parked(host).collect();
             back.extend(
                 parked.into_iter().filter(|vm| self.may_resume(now, *vm) && self.resume(*vm)),
@@ -351,14 +358,14 @@ impl Provider {
 
     /// A VM that is hibernated for others' sake can be resumed from now on.
     pub fn look_again(&mut self, id: VmId) {
-        if let Some(vm) = self.vms.get(&id) {
-            self.fleet.look_again(vm.host);
+        if let Some(host) = self.vm(id).map(|vm| vm.host) {
+            self.fleet.look_again(host);
         }
     }
 
     /// Whether a VM has been hibernated for long enough to resume.
     fn may_resume(&self, now: Time, id: VmId) -> bool {
-        let state = self.vms.get(&id).map(|vm| vm.state);
+        let state = self.vm(id).map(|vm| vm.state);
         matches!(state, Some(VmState::Hibernated { since }) if now >= since + self.catalogue.hibernation)
     }
 
@@ -392,7 +399,7 @@ impl Provider {
             let Some(price) = price else { continue };
             let mut outbid = Vec::new();
             for id in self.alike.get(&(kind.clone(), Market::Spot)).into_iter().flatten() {
-                let Some(vm) = self.vms.get_mut(id) else { continue };
+                let Some(vm) = self.vms.get_mut(*id) else { continue };
                 vm.meter.reprice(now, price);
                 if !vm.has_notice && vm.bid.is_some_and(|bid| price > bid) {
                     outbid.push(*id);
@@ -442,7 +449,7 @@ impl Provider {
     /// vCPUs, memory or places are others' or kept for those that made room for others ("when there is
     /// enough available resource", Burst-HADS, I).
     pub fn resume(&mut self, id: VmId) -> bool {
-        let Some(vm) = self.vms.get(&id) else { return false };
+        let Some(vm) = self.vm(id) else { return false };
         let (host, room) = (vm.host, vm.size.left_while_hibernated());
         let free = if vm.is_displaced { self.fleet.free(host) } else { self.fleet.spare(host) };
         let is_there = vm.market != Market::Spot || self.is_available(&vm.kind);
@@ -460,7 +467,7 @@ impl Provider {
         }
         self.fleet.unpark(host, id);
         self.fleet.take(host, id, room);
-        if let Some(vm) = self.vms.get_mut(&id) {
+        if let Some(vm) = self.vms.get_mut(id) {
             (vm.state, vm.is_displaced) = (VmState::Resuming, false);
         }
         true
@@ -473,7 +480,7 @@ impl Provider {
 
     /// The VM is gone for good, ended by `by`; charging ends. False if it was gone already.
     pub fn terminated(&mut self, now: Time, id: VmId, by: EndedBy) -> bool {
-        let Some(vm) = self.vms.get_mut(&id).filter(|vm| vm.is_alive()) else { return false };
+        let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.is_alive()) else { return false };
         vm.state = VmState::Terminated { at: now };
         vm.meter.end(now, by);
         self.settled += vm.owed(now);
@@ -501,7 +508,7 @@ impl Provider {
 
     /// In all, so much is owed for surplus credits of a VM that is alive.
     pub fn surcharge(&mut self, id: VmId, cost: Money) {
-        if let Some(vm) = self.vms.get_mut(&id).filter(|vm| vm.is_alive()) {
+        if let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.is_alive()) {
             vm.surcharge = cost;
         }
     }
@@ -509,10 +516,10 @@ impl Provider {
     /// Forgets a VM that is gone; returns what was owed for it, which stays part of what is owed
     /// for all.
     pub fn forget(&mut self, id: VmId) -> Money {
-        match self.vms.get(&id) {
+        match self.vm(id) {
             Some(vm) if !vm.is_alive() => {
                 let owed = vm.owed(Time::from_micros(u64::MAX));
-                self.vms.remove(&id);
+                self.vms.remove(id);
                 owed
             }
             _ => Money::ZERO,
@@ -540,14 +547,15 @@ impl Provider {
 
     /// Updates what others may get of a spot VM's room in its present state.
     fn look_at_yield(&mut self, id: VmId) {
-        let Some(vm) = self.vms.get(&id).filter(|vm| vm.market == Market::Spot) else { return };
+        let Some(vm) = self.vm(id).filter(|vm| vm.market == Market::Spot) else { return };
         if self.preemption == Preemption::Hibernate && !vm.has_notice {
             let yields = match vm.state {
                 VmState::Booting => Yields::All,
                 VmState::Running => Yields::Hibernating,
                 _ => Yields::Nothing,
             };
-            self.fleet.yields(vm.host, id, yields);
+            let host = vm.host;
+            self.fleet.yields(host, id, yields);
         }
     }
 
@@ -558,7 +566,7 @@ impl Provider {
 
     /// vCPUs of a VM's type, whether or not they count as room on its host.
     fn vcpus_of(&self, id: VmId) -> u32 {
-        let kind = self.vms.get(&id).and_then(|vm| self.catalogue.get(&vm.kind));
+        let kind = self.vm(id).and_then(|vm| self.catalogue.get(&vm.kind));
         kind.map_or(0, |kind| kind.vcpus)
     }
 
@@ -567,9 +575,9 @@ impl Provider {
         id: VmId,
         next: impl FnOnce(VmState) -> Option<VmState>,
     ) -> Option<&mut Vm> {
-        let vm = self.vms.get_mut(&id)?;
+        let vm = self.vms.get_mut(id)?;
         vm.state = next(vm.state)?;
-        Some(vm)
+        Some(&mut **vm)
     }
 }
 

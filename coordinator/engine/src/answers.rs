@@ -66,6 +66,9 @@ impl Answers {
     /// Takes what the step under way has of answers; those without a decision after the last with
     /// one need not be known.
     pub(crate) fn take_given(&mut self, into: &mut Vec<u32>) {
+        if self.given.is_empty() && self.known.is_none() {
+            return;
+        }
         let length = self.given.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
         into.extend(self.given.drain(..).take(length));
         self.known = None;

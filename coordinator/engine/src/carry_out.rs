@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Burstable, LaunchError, LaunchRequest, Market, Surplus, VmState};
+use dormouse_cloud::{Burstable, LaunchError, LaunchRequest, Market, Surplus, Vm, VmState};
 use dormouse_model::{
     Command, Decision, Effect, Notice, Promotion, StartReason, StartTask, Submission, VmEnd,
 };
@@ -131,7 +131,7 @@ impl Run {
             surplus,
             ..VmRecord::default()
         };
-        self.vms.insert(vm, made);
+        self.vms.insert(vm, Box::new(made));
         self.effects.push(Effect::VmLaunched {
             vm,
             kind: kind.clone(),
@@ -170,9 +170,14 @@ impl Run {
 
     /// The host of a VM that is alive.
     pub(crate) fn alive(&self, vm: VmId) -> Result<HostId, Refused> {
-        match (self.provider.vm(vm), self.host_of(vm)) {
-            (_, Some(host)) => Ok(host),
-            (None, None) if !self.refused.contains(&vm) => Err(Wrong(format!("there is no {vm}"))),
+        self.living(vm).map(|living| living.host)
+    }
+
+    /// A VM that is alive.
+    fn living(&self, vm: VmId) -> Result<&Vm, Refused> {
+        match self.provider.vm(vm) {
+            Some(living) if living.is_alive() => Ok(living),
+            None if !self.refused.contains(&vm) => Err(Wrong(format!("there is no {vm}"))),
             _ => Err(Moot(format!("{vm} is not alive"))),
         }
     }
@@ -193,10 +198,8 @@ impl Run {
         reason: StartReason,
     ) -> Result<(), Refused> {
         let vm = on.vm;
-        let host = self.alive(vm)?;
-        let Some(machine) = self.provider.vm(vm) else {
-            return Err(Wrong(format!("there is no {vm}")));
-        };
+        let machine = self.living(vm)?;
+        let host = machine.host;
         // Told to hibernate but not heard of yet by the scheduler: the task waits there frozen.
         let freezing = machine.state == VmState::Hibernating;
         if !freezing && machine.state != VmState::Running {
@@ -213,11 +216,14 @@ impl Run {
             return Err(Wrong(why));
         }
         let needs = self.needs(task, record.job.as_deref(), kind)?;
-        let seats = self.seats(task, on, &needs)?;
+        let Some(there) = self.vms.get(vm) else {
+            return Err(Wrong(format!("there is no {vm}")));
+        };
+        let seats = seats(there, task, on, &needs)?;
         let (room, burstable) = match &record.job {
             // Where no memory is spoken of, none has to be counted.
             Some(job) if job.memory == Bytes::ZERO => (Bytes::ZERO, None),
-            _ => self.room(vm)?,
+            _ => (self.room(there), there.burstable),
         };
         if needs.memory > room {
             return Err(Wrong(format!("{task} needs {}, {vm} has {room} free", needs.memory)));
@@ -263,7 +269,8 @@ impl Run {
             mode,
             job,
         };
-        match self.vms.get_mut(&vm).filter(|_| freezing) {
+        let freezing = if freezing { self.vms.get_mut(vm) } else { None };
+        match freezing {
             Some(record) => record.frozen_starts.push(start),
             None => self.commands.push(Command::StartTask(start)),
         }
@@ -286,37 +293,8 @@ impl Run {
         let spec = spec.ok_or_else(|| Wrong(format!("there is no {task}")))?;
         let no_runtime = || Wrong(format!("{task} has no run time on {kind}"));
         let said = *spec.runtime.get(kind).ok_or_else(no_runtime)?;
-        let runtime = self.setup.runtime(task, kind).unwrap_or(said);
+        let runtime = self.setup.real_runtime(task, said);
         Ok(Needs { is_job: false, processes: 1, memory: spec.memory, runtime, said })
-    }
-
-    /// The seats that a decision names, if they are free.
-    fn seats(&self, task: TaskId, on: &Seats, needs: &Needs) -> Result<Seats, Refused> {
-        let Seats { vm, tier, ref cpus } = *on;
-        let Some(VmRecord { seating, two_tier, .. }) = self.vms.get(&vm) else {
-            return Err(Wrong(format!("there is no {vm}")));
-        };
-        if needs.is_job != *two_tier {
-            let whose = if *two_tier { "parallel jobs" } else { "tasks of a bag" };
-            return Err(Wrong(format!("{vm} is for {whose}, and {task} is none")));
-        }
-        if tier == Tier::Background && !*two_tier {
-            return Err(Wrong(format!("{vm} has no background: only the machine for jobs has")));
-        }
-        let cpus = match cpus.is_empty() && needs.processes == 1 {
-            true => seating
-                .first_free()
-                .ok_or_else(|| Wrong(format!("{vm} has no free vCPU for {task}")))?,
-            false => cpus.clone(),
-        };
-        if cpus.len() != needs.processes {
-            let (got, wanted) = (cpus.len(), needs.processes);
-            return Err(Wrong(format!("{task} has {wanted} processes and is given {got} vCPUs")));
-        }
-        match seating.free(tier, &cpus, task) {
-            Ok(()) => Ok(Seats { vm, tier, cpus }),
-            Err(Taken(why)) => Err(Wrong(format!("{task} can't start on {vm}: {why}"))),
-        }
     }
 
     /// Brings a background job to the foreground.
@@ -345,7 +323,7 @@ impl Run {
             let (got, wanted) = (on.len(), cpus.len());
             return Err(Wrong(format!("{task} has {wanted} processes and is given {got} vCPUs")));
         }
-        let free = self.vms.get(&vm).map(|r| r.seating.free(Tier::Foreground, &on, task));
+        let free = self.vms.get(vm).map(|r| r.seating.free(Tier::Foreground, &on, task));
         if let Some(Err(Taken(why))) = free {
             return Err(Wrong(format!("{task} can't come to the foreground of {vm}: {why}")));
         }
@@ -370,16 +348,15 @@ impl Run {
         Ok(())
     }
 
-    /// Free memory of a VM, and how it earns credits.
-    fn room(&self, vm: VmId) -> Result<(Bytes, Option<Burstable>), Refused> {
-        let record = self.vms.get(&vm).ok_or_else(|| Wrong(format!("there is no {vm}")))?;
+    /// Free memory of a VM.
+    fn room(&self, there: &VmRecord) -> Bytes {
         // Whoever has a seat has it once for each of its processes.
         let of_process = |task: TaskId| match self.tasks.get(task).map(|record| &record.job) {
             Some(Some(job)) => job.memory,
             _ => self.setup.bag.tasks.get(task.get() as usize).map_or(Bytes::ZERO, |t| t.memory),
         };
-        let taken = record.seating.taken().map(of_process).sum();
-        Ok((record.memory.saturating_sub(taken), record.burstable))
+        let taken = there.seating.taken().map(of_process).sum();
+        there.memory.saturating_sub(taken)
     }
 
     fn stop(
@@ -401,7 +378,7 @@ impl Run {
             let done = kept.map(|(_, done)| done).unwrap_or_default();
             notices.push_back(Notice::TaskStopped { task, vm, done });
         }
-        let frozen_starts = self.vms.get_mut(&vm).map(|record| &mut record.frozen_starts);
+        let frozen_starts = self.vms.get_mut(vm).map(|record| &mut record.frozen_starts);
         if let Some(starts) = frozen_starts
             && let Some(place) = starts.iter().position(|s| s.task == task)
         {
@@ -426,5 +403,32 @@ impl Run {
             }
             other => Err(Wrong(format!("{task} is not on {vm}: it is {other}"))),
         }
+    }
+}
+
+/// The seats that a decision names, if they are free.
+fn seats(there: &VmRecord, task: TaskId, on: &Seats, needs: &Needs) -> Result<Seats, Refused> {
+    let Seats { vm, tier, ref cpus } = *on;
+    let VmRecord { seating, two_tier, .. } = there;
+    if needs.is_job != *two_tier {
+        let whose = if *two_tier { "parallel jobs" } else { "tasks of a bag" };
+        return Err(Wrong(format!("{vm} is for {whose}, and {task} is none")));
+    }
+    if tier == Tier::Background && !*two_tier {
+        return Err(Wrong(format!("{vm} has no background: only the machine for jobs has")));
+    }
+    let cpus = match cpus.is_empty() && needs.processes == 1 {
+        true => seating
+            .first_free()
+            .ok_or_else(|| Wrong(format!("{vm} has no free vCPU for {task}")))?,
+        false => cpus.clone(),
+    };
+    if cpus.len() != needs.processes {
+        let (got, wanted) = (cpus.len(), needs.processes);
+        return Err(Wrong(format!("{task} has {wanted} processes and is given {got} vCPUs")));
+    }
+    match seating.free(tier, &cpus, task) {
+        Ok(()) => Ok(Seats { vm, tier, cpus }),
+        Err(Taken(why)) => Err(Wrong(format!("{task} can't start on {vm}: {why}"))),
     }
 }

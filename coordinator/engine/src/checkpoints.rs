@@ -138,7 +138,7 @@ impl Run {
     pub(crate) fn ask_at_price(&mut self, now: Time, kind: &TypeName) {
         let spot =
             self.provider.alive().filter(|(_, vm)| vm.kind == *kind && vm.market == Market::Spot);
-        let on = |vm: VmId| self.vms.get(&vm).into_iter().flat_map(|it| it.seating.taken());
+        let on = |vm: VmId| self.vms.get(vm).into_iter().flat_map(|it| it.seating.taken());
         let tasks = spot.flat_map(|(vm, _)| on(vm).map(move |task| (task, vm)));
         let tasks: Vec<_> = tasks.collect();
         for (task, vm) in tasks {
@@ -182,7 +182,7 @@ impl Run {
         let Some(record) = self.tasks.get(task).filter(|record| record.asked.due) else { return };
         let TaskState::Running(vm) = record.state else { return };
         let attempt = record.attempt;
-        let freezes = self.vms.get(&vm).is_some_and(|record| record.freezes);
+        let freezes = self.vms.get(vm).is_some_and(|record| record.freezes);
         let is_awake = freezes || self.provider.vm(vm).is_some_and(|v| v.state == VmState::Running);
         let Some(host) = self.host_of(vm).filter(|_| is_awake) else { return };
         let Some(record) = self.tasks.get_mut(task) else { return };
@@ -197,7 +197,7 @@ impl Run {
 
     /// A VM runs again: what became due meanwhile is taken.
     pub(crate) fn take_what_is_due_on(&mut self, vm: VmId) {
-        let Some(record) = self.vms.get(&vm) else { return };
+        let Some(record) = self.vms.get(vm) else { return };
         let tasks: Vec<_> = record.seating.taken().collect();
         for task in tasks {
             self.take_if_due(task);
@@ -207,7 +207,7 @@ impl Run {
     /// A VM hibernates: it takes a checkpoint of each task of a bag that runs there, where that is
     /// wanted, and then freezes.
     pub(crate) fn freeze(&mut self, vm: VmId) {
-        let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(&vm)) else { return };
+        let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(vm)) else { return };
         if !self.setup.checkpoint.at_hibernation {
             return self.commands.push(Command::FreezeVm { host, vm });
         }
@@ -223,7 +223,7 @@ impl Run {
 
     /// A VM takes a checkpoint of each task that runs there.
     pub(crate) fn checkpoint_all_on(&mut self, vm: VmId) {
-        let Some(record) = self.vms.get(&vm) else { return };
+        let Some(record) = self.vms.get(vm) else { return };
         let runs = |record: &&mut TaskRecord| matches!(record.state, TaskState::Running(_));
         for task in record.seating.taken().collect::<Vec<_>>() {
             if let Some(record) = self.tasks.get_mut(task).filter(runs) {
@@ -235,12 +235,15 @@ impl Run {
 
     /// Tells a VM that is to freeze to do so if it takes no checkpoint that it was told to take.
     pub(crate) fn freeze_once_kept(&mut self, vm: VmId) {
-        let Some(record) = self.vms.get(&vm).filter(|record| record.freezes) else { return };
+        if !self.setup.checkpoint.at_hibernation {
+            return;
+        }
+        let Some(record) = self.vms.get(vm).filter(|record| record.freezes) else { return };
         let is_told = |task| self.tasks.get(task).is_some_and(|record| record.asked.told);
         if record.seating.taken().any(is_told) {
             return;
         }
-        if let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(&vm)) {
+        if let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(vm)) {
             record.freezes = false;
             self.commands.push(Command::FreezeVm { host, vm });
         }

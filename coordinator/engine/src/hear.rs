@@ -94,7 +94,7 @@ impl Run {
     fn timer(&mut self, now: Time, timer: Timer, notices: &mut VecDeque<Notice>) {
         match timer {
             Timer::Boot(vm) => {
-                if let Some(record) = self.vms.get_mut(&vm) {
+                if let Some(record) = self.vms.get_mut(vm) {
                     record.boot_over = true;
                 }
                 self.ready_if_booted(now, vm, notices);
@@ -112,7 +112,7 @@ impl Run {
 
     /// A VM is ready once its host has made it and its boot time is over.
     fn ready_if_booted(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
-        let booted = self.vms.get(&vm).is_some_and(|v| v.created && v.boot_over);
+        let booted = self.vms.get(vm).is_some_and(|v| v.created && v.boot_over);
         if booted && self.provider.booted(now, vm) {
             let spot = self.provider.vm(vm).filter(|v| v.market == dormouse_cloud::Market::Spot);
             if let Some(spot) = spot {
@@ -120,7 +120,7 @@ impl Run {
             }
             self.effects.push(Effect::VmReady { vm });
             notices.push_back(Notice::VmReady { vm });
-            let record = self.vms.get_mut(&vm);
+            let record = self.vms.get_mut(vm);
             if record.is_some_and(|record| std::mem::take(&mut record.hibernates_once_booted)) {
                 let (target, action) = (Target::Vm(vm), Action::Hibernate);
                 self.interrupt(now, Interruption { at: now, target, action }, notices);
@@ -139,7 +139,7 @@ impl Run {
         if matches!(act.action, Action::Hibernate | Action::Resume) {
             // A VM can't freeze before it runs, but its capacity is gone all the same, until it is back.
             for vm in self.provider.booting(&act.target) {
-                if let Some(record) = self.vms.get_mut(&vm) {
+                if let Some(record) = self.vms.get_mut(vm) {
                     record.hibernates_once_booted = act.action == Action::Hibernate;
                 }
             }
@@ -150,7 +150,7 @@ impl Run {
         self.effects.push(Effect::Interrupted { asked, action, target, vms, left });
         for vm in hit {
             let Some(host) = self.host_of(vm) else { continue };
-            if let Some(record) = self.vms.get_mut(&vm) {
+            if let Some(record) = self.vms.get_mut(vm) {
                 record.asked = asked;
             }
             match action {
@@ -195,7 +195,7 @@ impl Run {
         if !hibernates {
             return self.preempt(now, vm, notices);
         }
-        if let Some(record) = self.vms.get_mut(&vm) {
+        if let Some(record) = self.vms.get_mut(vm) {
             record.asked = now;
         }
         self.freeze(vm);
@@ -206,7 +206,7 @@ impl Run {
     pub(crate) fn give_back(&mut self, now: Time) {
         for vm in self.provider.give_back(now) {
             let Some(host) = self.host_of(vm) else { continue };
-            if let Some(record) = self.vms.get_mut(&vm) {
+            if let Some(record) = self.vms.get_mut(vm) {
                 record.asked = now;
             }
             self.effects.push(Effect::GivenBack { vm });
@@ -265,7 +265,7 @@ impl Run {
         }
         if let Report::Share { real_promised_us, real_received_us, .. } = *report {
             // Kept for VMs that have ended, too: their last word is often this.
-            if let Some(record) = self.vms.get_mut(&vm) {
+            if let Some(record) = self.vms.get_mut(vm) {
                 record.usage = VmUse { real_promised_us, real_received_us };
             }
             return;
@@ -276,7 +276,7 @@ impl Run {
         }
         match *report {
             Report::VmCreated { .. } => {
-                if let Some(record) = self.vms.get_mut(&vm) {
+                if let Some(record) = self.vms.get_mut(vm) {
                     record.created = true;
                 }
                 self.ready_if_booted(now, vm, notices);
@@ -290,7 +290,7 @@ impl Run {
                         let resumes = now + self.setup.catalogue.hibernation;
                         self.timers.set(resumes, Timer::Resume(vm));
                     }
-                    if let Some(record) = self.vms.get_mut(&vm) {
+                    if let Some(record) = self.vms.get_mut(vm) {
                         record.processors.clear();
                     }
                     self.charge_surplus(now, vm);
@@ -305,7 +305,7 @@ impl Run {
                     self.counts.resumes += 1;
                     let asked = self.asked(vm);
                     self.effects.push(Effect::VmResumed { vm, asked });
-                    let record = self.vms.get_mut(&vm);
+                    let record = self.vms.get_mut(vm);
                     let starts = record.map(|record| std::mem::take(&mut record.frozen_starts));
                     for mut start in starts.into_iter().flatten() {
                         if let Some(task) = self.tasks.get_mut(start.task) {
@@ -343,7 +343,7 @@ impl Run {
     }
 
     fn asked(&self, vm: VmId) -> Time {
-        self.vms.get(&vm).map_or(Time::ZERO, |record| record.asked)
+        self.vms.get(vm).map_or(Time::ZERO, |record| record.asked)
     }
 
     /// Whether this attempt is the task's present life, on this VM.

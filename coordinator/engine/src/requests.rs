@@ -111,7 +111,7 @@ impl Run {
     pub(crate) fn forget_requests(&mut self) {
         let tenants = self.tenants.len();
         for vm in self.requests.gone() {
-            self.vms.remove(&vm);
+            self.vms.remove(vm);
             self.tenants[owner(vm, tenants)].settled += self.provider.forget(vm);
         }
     }

@@ -1,11 +1,13 @@
 //! The state machine itself: events in, steps and commands out.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeSet, VecDeque};
 
 use dormouse_cloud::{Burstable, Interruptions, Market, Provider, Surplus};
 use dormouse_model::{Command, Decision, Effect, Event, Notice, Setup, StartTask, Step, VmEnd};
 use dormouse_policies::{CheckpointPlanning, Checkpointing, Policy};
-use dormouse_units::{Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId};
+use dormouse_units::{
+    Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId, Window,
+};
 
 use crate::answers::Answers;
 use crate::requests::Requests;
@@ -79,7 +81,8 @@ pub struct Run {
     pub(crate) timers: Timers,
     pub(crate) tasks: Tasks,
     pub(crate) workflow: Workflow,
-    pub(crate) vms: BTreeMap<VmId, VmRecord>,
+    /// Boxed, as a VM that stays for long keeps a place for each that came after it.
+    pub(crate) vms: Window<Box<VmRecord>, VmId>,
     /// The living VMs that are in unlimited mode.
     pub(crate) unlimited: BTreeSet<VmId>,
     /// VMs asked for and not granted.
@@ -142,7 +145,7 @@ impl Run {
             job_checkpointing: setup.checkpoint_of_jobs().map(|of| of.build(&setup.terms.prices)),
             setup,
             timers: Timers::default(),
-            vms: BTreeMap::new(),
+            vms: Window::default(),
             unlimited: BTreeSet::new(),
             refused: BTreeSet::new(),
             gave_back: false,
@@ -320,10 +323,10 @@ impl Run {
         let is_anothers = |refused: &VmId| owner(*refused, tenants) != owner(vm, tenants);
         self.gave_back |= tenants > 1 && self.refused.iter().any(is_anothers);
         self.place_came_free(vm);
-        if let Some(record) = self.vms.get_mut(&vm) {
+        if let Some(record) = self.vms.get_mut(vm) {
             record.frozen_starts.clear();
         }
-        let left = self.vms.get_mut(&vm).map(|record| record.seating.clear()).unwrap_or_default();
+        let left = self.vms.get_mut(vm).map(|record| record.seating.clear()).unwrap_or_default();
         for task in left {
             self.set_state(task, TaskState::Waiting);
         }
@@ -505,13 +508,13 @@ impl Run {
 
     /// What each VM was promised and got of the processor.
     pub fn usage(&self) -> impl Iterator<Item = (VmId, VmUse)> + '_ {
-        self.vms.iter().map(|(&id, vm)| (id, vm.usage))
+        self.vms.iter().map(|(id, vm)| (id, vm.usage))
     }
 
     /// Puts a task in a state; one that leaves its VM leaves its seats.
     pub(crate) fn set_state(&mut self, id: TaskId, state: TaskState) {
         let Some(left) = self.tasks.set_state(id, state) else { return };
-        if let Some(vm) = self.vms.get_mut(&left.vm) {
+        if let Some(vm) = self.vms.get_mut(left.vm) {
             vm.seating.leave(&left);
         }
     }
@@ -519,7 +522,7 @@ impl Run {
     /// Sends a waiting task to seats that are free.
     pub(crate) fn seat(&mut self, id: TaskId, seats: Seats) {
         self.tasks.set_state(id, TaskState::Sent(seats.vm));
-        if let Some(vm) = self.vms.get_mut(&seats.vm) {
+        if let Some(vm) = self.vms.get_mut(seats.vm) {
             vm.seating.take(id, &seats);
         }
         if let Some(record) = self.tasks.get_mut(id) {
@@ -532,7 +535,7 @@ impl Run {
         let Some(record) = self.tasks.get_mut(id) else { return };
         let Some(old) = record.seats.take() else { return };
         let new = Seats { vm: old.vm, tier, cpus };
-        if let Some(vm) = self.vms.get_mut(&old.vm) {
+        if let Some(vm) = self.vms.get_mut(old.vm) {
             vm.seating.leave(&old);
             vm.seating.take(id, &new);
         }

@@ -16,13 +16,13 @@ impl Run {
         let Some(tiers) = self.provider.tiers() else { return };
         let mut places = Vec::new();
         for (vm, placed) in tiers.all() {
-            if self.vms.get(&vm).is_some_and(|record| record.processors != placed.processors) {
+            if self.vms.get(vm).is_some_and(|record| record.processors != placed.processors) {
                 places.push((vm, placed.clone()));
             }
         }
         let mut changes: Vec<(HostId, VmId, u32, Ppm)> = Vec::new();
         for (vm, placed) in tiers.background() {
-            let Some(record) = self.vms.get(&vm) else { continue };
+            let Some(record) = self.vms.get(vm) else { continue };
             for (vcpu, processor) in (0..).zip(&placed.processors) {
                 let before = tiers.foreground(placed.host, *processor);
                 let share = before.map_or(Ppm::ONE, |(vm, vcpu)| self.used(vm, vcpu).rest());
@@ -34,12 +34,12 @@ impl Run {
         for (vm, placed) in places {
             let (tier, processors) = (placed.tier, placed.processors);
             self.effects.push(Effect::Placed { vm, tier, processors: processors.clone() });
-            if let Some(record) = self.vms.get_mut(&vm) {
+            if let Some(record) = self.vms.get_mut(vm) {
                 record.processors = processors;
             }
         }
         for (host, vm, vcpu, share) in changes {
-            if let Some(had) = self.vms.get_mut(&vm).and_then(|r| r.supply.get_mut(vcpu as usize)) {
+            if let Some(had) = self.vms.get_mut(vm).and_then(|r| r.supply.get_mut(vcpu as usize)) {
                 *had = share;
             }
             self.effects.push(Effect::Supplied { vm, vcpu, share });
@@ -49,7 +49,7 @@ impl Run {
 
     /// What the tasks on a vCPU use of it together.
     fn used(&self, vm: VmId, vcpu: u32) -> Ppm {
-        let Some(record) = self.vms.get(&vm) else { return Ppm::ZERO };
+        let Some(record) = self.vms.get(vm) else { return Ppm::ZERO };
         let baseline = || {
             let kind = &self.provider.vm(vm)?.kind;
             Some(self.setup.catalogue.get(kind)?.burstable?.baseline)

@@ -12,7 +12,7 @@ impl Run {
     pub(crate) fn note_use(&mut self, now: Time) {
         for vm in self.unlimited.iter().copied().collect::<Vec<_>>() {
             let used = self.used_by(vm);
-            if let Some(surplus) = self.vms.get_mut(&vm).and_then(|record| record.surplus.as_mut())
+            if let Some(surplus) = self.vms.get_mut(vm).and_then(|record| record.surplus.as_mut())
             {
                 surplus.uses(now, used);
             }
@@ -22,7 +22,7 @@ impl Run {
     /// What the tasks that run on a VM use of its vCPUs, a sum of millionths; `None`: it does not run.
     fn used_by(&self, vm: VmId) -> Option<u64> {
         let state = self.provider.vm(vm)?.state;
-        let record = self.vms.get(&vm)?;
+        let record = self.vms.get(vm)?;
         let is_made = record.created && matches!(state, VmState::Booting | VmState::Running);
         if !is_made && state != VmState::Hibernating {
             return None;
@@ -42,7 +42,7 @@ impl Run {
 
     /// The machine of a VM says what credits it has; returns those of the VM.
     pub(crate) fn credits_said(&mut self, now: Time, vm: VmId, machine: Credits) -> Credits {
-        let Some(record) = self.vms.get_mut(&vm) else { return machine };
+        let Some(record) = self.vms.get_mut(vm) else { return machine };
         let Some(surplus) = &mut record.surplus else { return machine };
         surplus.said(now, machine);
         surplus.credits()
@@ -50,7 +50,7 @@ impl Run {
 
     /// A VM stops, for good or for now: its surplus is charged.
     pub(crate) fn charge_surplus(&mut self, now: Time, vm: VmId) {
-        let surplus = self.vms.get_mut(&vm).and_then(|record| record.surplus.as_mut());
+        let surplus = self.vms.get_mut(vm).and_then(|record| record.surplus.as_mut());
         let Some((credits, cost)) = surplus.map(|surplus| surplus.stop(now)) else { return };
         if cost > Money::ZERO {
             self.provider.surcharge(vm, cost);

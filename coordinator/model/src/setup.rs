@@ -60,7 +60,13 @@ impl Setup {
     #[must_use]
     pub fn runtime(&self, task: TaskId, kind: &TypeName) -> Option<Span> {
         let said = *self.bag.tasks.get(task.get() as usize)?.runtime.get(kind)?;
-        Some(self.noise.map_or(said, |noise| noise.real(self.seed, task, said)))
+        Some(self.real_runtime(task, said))
+    }
+
+    /// Real run time of a task of the bag that takes so long as its bag says.
+    #[must_use]
+    pub fn real_runtime(&self, task: TaskId, said: Span) -> Span {
+        self.noise.map_or(said, |noise| noise.real(self.seed, task, said))
     }
 
     /// When a task of the bag is submitted; the beginning of the run for a task of no bag.

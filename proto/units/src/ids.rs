@@ -42,6 +42,12 @@ macro_rules! id {
             }
         }
 
+        impl From<u32> for $name {
+            fn from(n: u32) -> Self {
+                Self(n)
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, concat!($prefix, "{}"), self.0)

@@ -1,64 +1,71 @@
-//! A map for tasks that come in the order of their ids and leave in any order.
+//! A map for what comes in the order of its ids and leaves in any order.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::marker::PhantomData;
+use std::ops::Index;
 
 use crate::TaskId;
 
-/// Most ids between a task and the nearest place that have a place, too. A log that anybody wrote names any id: a
+/// Most ids between an item and the nearest place that have a place, too. A log that anybody wrote names any id: a
 /// place for each one between would fill the memory.
 const GAP: u32 = 64;
 
-/// One item for each of some tasks, found by position: as quick with a million tasks as with ten.
-/// It is as long as from the first task that is there to the last that ever was; tasks far from all others are in a map.
+/// One item for each of some tasks or VMs, found by position: as quick with a million as with ten.
+/// It is as long as from the first that is there to the last that ever was, so that large items are better boxed; those
+/// far from all others are in a map.
 #[derive(Clone, Debug)]
-pub struct Window<T> {
+pub struct Window<T, K = TaskId> {
     /// The id of the first place.
     first: u32,
     places: VecDeque<Option<T>>,
-    /// Tasks that had no place near them when they came.
+    /// Items that had no place near them when they came.
     far: BTreeMap<u32, T>,
     /// The id after the largest that ever was in `far`.
     far_end: u32,
+    ids: PhantomData<K>,
 }
 
-impl<T> Default for Window<T> {
+impl<T, K> Default for Window<T, K> {
     fn default() -> Self {
-        Self { first: 0, places: VecDeque::new(), far: BTreeMap::new(), far_end: 0 }
+        let (places, far) = (VecDeque::new(), BTreeMap::new());
+        Self { first: 0, places, far, far_end: 0, ids: PhantomData }
     }
 }
 
-impl<T> Window<T> {
+impl<T, K: Copy + Into<u32> + From<u32>> Window<T, K> {
     /// The id after the largest that ever was there; `None` while there was none.
     #[must_use]
-    pub fn end(&self) -> Option<TaskId> {
+    pub fn end(&self) -> Option<K> {
         let end = self.first.saturating_add(u32::try_from(self.places.len()).unwrap_or(u32::MAX));
         let end = end.max(self.far_end);
-        (end > 0).then(|| TaskId::new(end))
+        (end > 0).then(|| K::from(end))
     }
 
-    /// The index of a task's place, whether there is one or not; `None`: it would be before the first.
-    fn place(&self, id: TaskId) -> Option<usize> {
-        usize::try_from(id.get().checked_sub(self.first)?).ok()
+    /// The index of an id's place, whether there is one or not; `None`: it would be before the first.
+    fn place(&self, id: K) -> Option<usize> {
+        usize::try_from(id.into().checked_sub(self.first)?).ok()
     }
 
-    /// The item of a task, if there is one.
+    /// The item of an id, if there is one.
     #[must_use]
-    pub fn get(&self, id: TaskId) -> Option<&T> {
+    #[inline]
+    pub fn get(&self, id: K) -> Option<&T> {
         let near = self.place(id).and_then(|place| self.places.get(place)?.as_ref());
-        near.or_else(|| self.far.get(&id.get()))
+        near.or_else(|| self.far.get(&id.into()))
     }
 
-    /// The item of a task, to be changed.
-    pub fn get_mut(&mut self, id: TaskId) -> Option<&mut T> {
+    /// The item of an id, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, id: K) -> Option<&mut T> {
         let place = self.place(id);
         let near = place.and_then(|place| self.places.get_mut(place)?.as_mut());
-        near.or_else(|| self.far.get_mut(&id.get()))
+        near.or_else(|| self.far.get_mut(&id.into()))
     }
 
-    /// Puts in the item of a task; returns the former item, if there was one. Between this task and
+    /// Puts in the item of an id; returns the former item, if there was one. Between this id and
     /// others that are near there is a place for every id.
-    pub fn insert(&mut self, id: TaskId, it: T) -> Option<T> {
-        let id = id.get();
+    pub fn insert(&mut self, id: K, it: T) -> Option<T> {
+        let id = id.into();
         if self.places.is_empty() {
             self.first = self.first.max(id);
         }
@@ -81,10 +88,10 @@ impl<T> Window<T> {
         self.places[place].replace(it)
     }
 
-    /// Takes out the item of a task and returns it.
-    pub fn remove(&mut self, id: TaskId) -> Option<T> {
+    /// Takes out the item of an id and returns it.
+    pub fn remove(&mut self, id: K) -> Option<T> {
         let near = self.place(id).and_then(|place| self.places.get_mut(place)?.take());
-        let Some(gone) = near else { return self.far.remove(&id.get()) };
+        let Some(gone) = near else { return self.far.remove(&id.into()) };
         while let Some(None) = self.places.front() {
             self.places.pop_front();
             self.first = self.first.saturating_add(1);
@@ -92,8 +99,8 @@ impl<T> Window<T> {
         Some(gone)
     }
 
-    /// All items, in the order of the tasks.
-    pub fn iter(&self) -> impl Iterator<Item = (TaskId, &T)> {
+    /// All items, in the order of their ids.
+    pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
         let near = (self.first..).zip(&self.places).filter_map(|(id, it)| Some((id, it.as_ref()?)));
         let mut near = near.peekable();
         let mut far = self.far.iter().map(|(id, it)| (*id, it)).peekable();
@@ -103,8 +110,21 @@ impl<T> Window<T> {
                 (near, _) => near.is_none(),
             };
             let next = if is_far_next { far.next() } else { near.next() };
-            next.map(|(id, it)| (TaskId::new(id), it))
+            next.map(|(id, it)| (K::from(id), it))
         })
+    }
+}
+
+impl<T, K: Copy + Into<u32> + From<u32>> Index<K> for Window<T, K> {
+    type Output = T;
+
+    /// The item of an id that has one.
+    ///
+    /// # Panics
+    ///
+    /// The id has none.
+    fn index(&self, id: K) -> &T {
+        self.get(id).expect("only what is there is asked for so")
     }
 }
 
@@ -134,6 +154,7 @@ mod tests {
                     assert_eq!(window.remove(id), map.remove(&id));
                 }
                 assert_eq!(window.get(id), map.get(&id));
+                assert!(map.iter().all(|(id, it)| window[*id] == *it));
                 assert_eq!(window.get_mut(id), map.get_mut(&id));
                 assert!(window.iter().eq(map.iter().map(|(id, it)| (*id, it))));
                 assert!(!matches!(window.places.front(), Some(None)));

@@ -101,6 +101,6 @@ impl Provider {
     /// The living spot VMs of a type, in the order of their ids.
     fn spot_of(&self, kind: &TypeName) -> impl Iterator<Item = (VmId, &Vm)> {
         let alike = self.alike.get(&(kind.clone(), Market::Spot));
-        alike.into_iter().flatten().filter_map(|id| Some((*id, self.vms.get(id)?)))
+        alike.into_iter().flatten().filter_map(|id| Some((*id, self.vm(*id)?)))
     }
 }

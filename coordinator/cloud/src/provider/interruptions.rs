@@ -27,14 +27,14 @@ impl Provider {
             }
             _ => false,
         };
-        let hit = |id: &VmId| self.vms.get(id).is_some_and(in_state);
+        let hit = |id: &VmId| self.vm(*id).is_some_and(in_state);
         self.targets(&interruption.target).into_iter().filter(hit).collect()
     }
 
     /// The VMs that a target means and that still boot, or wait for their room.
     #[must_use]
     pub fn booting(&self, target: &Target) -> Vec<VmId> {
-        let boots = |id: &VmId| self.vms.get(id).is_some_and(|vm| vm.state == VmState::Booting);
+        let boots = |id: &VmId| self.vm(*id).is_some_and(|vm| vm.state == VmState::Booting);
         self.targets(target).into_iter().filter(boots).collect()
     }
 
@@ -51,7 +51,7 @@ impl Provider {
             Action::Preempt => matches!(vm.state, VmState::Hibernating | VmState::Resuming),
             Action::Rebalance => false,
         };
-        let left = |id: &VmId| !hit.contains(id) && self.vms.get(id).is_some_and(in_state);
+        let left = |id: &VmId| !hit.contains(id) && self.vm(*id).is_some_and(in_state);
         self.targets(&interruption.target).into_iter().filter(left).collect()
     }
 
@@ -66,7 +66,7 @@ impl Provider {
             Target::All => self.spot_where(|_| true),
             Target::Vm(id) => {
                 let is_meant = |vm: &&Vm| vm.is_alive() && vm.market == Market::Spot;
-                self.vms.get(id).filter(is_meant).map(|_| *id).into_iter().collect()
+                self.vm(*id).filter(is_meant).map(|_| *id).into_iter().collect()
             }
         }
     }

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use dormouse_cloud::Burstable;
 use dormouse_model::{Command, Report, StartTask};
-use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId};
+use dormouse_units::{
+    Attempt, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId, Window,
+};
 use dormouse_vm::{CreditSpec, Hold, MachineSpec, Model, Sharing, Work, WorkEvent};
 
 use super::world::{Reports, World};
@@ -26,7 +28,8 @@ pub struct TwoTierLaw {
 #[derive(Debug)]
 pub struct Modelled {
     law: TwoTierLaw,
-    vms: BTreeMap<VmId, (HostId, Model)>,
+    /// Boxed, as a VM that stays for long keeps a place for each that came after it.
+    vms: Window<Box<(HostId, Model)>, VmId>,
     /// When each VM has something to do; entries may be out of date.
     agenda: BinaryHeap<Reverse<(Time, VmId)>>,
     /// VMs whose agenda has to be looked at again.
@@ -42,7 +45,7 @@ impl Modelled {
     pub fn new(law: TwoTierLaw) -> Self {
         Self {
             law,
-            vms: BTreeMap::new(),
+            vms: Window::default(),
             agenda: BinaryHeap::new(),
             touched: Vec::new(),
             checkpoints: BTreeMap::new(),
@@ -60,22 +63,25 @@ impl Default for Modelled {
 
 impl World for Modelled {
     fn is_idle(&self) -> bool {
-        self.vms.values().all(|(_, model)| model.is_empty())
+        self.vms.iter().all(|(_, machine)| machine.1.is_empty())
     }
 
     fn host_lost(&mut self, lost: HostId) {
-        self.vms.retain(|_, (host, _)| *host != lost);
+        let on_it = self.vms.iter().filter(|(_, machine)| machine.0 == lost);
+        for vm in on_it.map(|(vm, _)| vm).collect::<Vec<_>>() {
+            self.vms.remove(vm);
+        }
     }
 
     fn next_at(&mut self) -> Option<Time> {
         while let Some(vm) = self.touched.pop() {
-            if let Some(at) = self.vms.get_mut(&vm).and_then(|(_, model)| model.next_at()) {
+            if let Some(at) = self.model(vm).and_then(Model::next_at) {
                 self.agenda.push(Reverse((at, vm)));
             }
         }
         loop {
             let &Reverse((at, vm)) = self.agenda.peek()?;
-            if self.vms.get_mut(&vm).and_then(|(_, model)| model.next_at()) == Some(at) {
+            if self.model(vm).and_then(Model::next_at) == Some(at) {
                 return Some(at);
             }
             self.agenda.pop();
@@ -84,7 +90,7 @@ impl World for Modelled {
 
     fn is_due(&mut self, now: Time) -> bool {
         for vm in &self.touched {
-            if self.vms.get(vm).is_some_and(|(_, model)| model.may_be_due()) {
+            if self.vms.get(*vm).is_some_and(|machine| machine.1.may_be_due()) {
                 return self.next_at().is_some_and(|at| at <= now);
             }
         }
@@ -102,7 +108,7 @@ impl World for Modelled {
 
     fn step(&mut self, now: Time, out: &mut Reports) {
         let Some(&Reverse((_, vm))) = self.agenda.peek() else { return };
-        let Some((host, model)) = self.vms.get_mut(&vm) else { return };
+        let Some((host, model)) = self.vms.get_mut(vm).map(Box::as_mut) else { return };
         model.step(now, &mut self.told);
         for event in self.told.drain(..) {
             let report = match event {
@@ -152,21 +158,21 @@ impl World for Modelled {
                 let model = Model::new(now, MachineSpec { vcpus, memory, credits }).leaving();
                 let TwoTierLaw { sharing, seed, .. } = self.law;
                 let model = if two_tier { model.sharing(sharing, seed) } else { model };
-                self.vms.insert(vm, (host, model));
+                self.vms.insert(vm, Box::new((host, model)));
                 out.push_back((host, Report::VmCreated { vm }));
             }
             Command::DestroyVm { host, vm } => {
-                self.vms.remove(&vm);
+                self.vms.remove(vm);
                 out.push_back((host, Report::VmDestroyed { vm }));
             }
             Command::FreezeVm { host, vm } => {
-                if let Some((_, model)) = self.vms.get_mut(&vm) {
+                if let Some(model) = self.model(vm) {
                     model.freeze(now);
                     out.push_back((host, Report::VmFrozen { vm, real_took_us: 0 }));
                 }
             }
             Command::ThawVm { host, vm } => {
-                if let Some((_, model)) = self.vms.get_mut(&vm) {
+                if let Some(model) = self.model(vm) {
                     model.thaw(now);
                     out.push_back((host, Report::VmThawed { vm, real_took_us: 0 }));
                     self.after_change(vm, out);
@@ -206,9 +212,13 @@ impl World for Modelled {
 }
 
 impl Modelled {
+    fn model(&mut self, vm: VmId) -> Option<&mut Model> {
+        self.vms.get_mut(vm).map(|machine| &mut machine.1)
+    }
+
     /// Changes a VM.
     fn change(&mut self, vm: VmId, out: &mut Reports, change: impl FnOnce(&mut Model) -> bool) {
-        if let Some((_, model)) = self.vms.get_mut(&vm) {
+        if let Some(model) = self.model(vm) {
             change(model);
             self.after_change(vm, out);
         }
@@ -216,7 +226,7 @@ impl Modelled {
 
     /// Reports the credits of a burstable VM whose use changed, and looks at what it does next.
     fn after_change(&mut self, vm: VmId, out: &mut Reports) {
-        let Some((host, model)) = self.vms.get(&vm) else { return };
+        let Some((host, model)) = self.vms.get(vm).map(Box::as_ref) else { return };
         if let Some(balance) = model.machine().credits() {
             out.push_back((*host, Report::Credits { vm, balance, as_of: None }));
         }
@@ -229,7 +239,7 @@ impl Modelled {
     fn start(&mut self, now: Time, start: StartTask, out: &mut Reports) {
         let StartTask { host, task, attempt, .. } = start;
         let Seats { vm, tier, cpus } = start.seats;
-        let Some((_, model)) = self.vms.get_mut(&vm) else { return };
+        let Some(model) = self.model(vm) else { return };
         let done = start.from.map(|(_, done)| done).unwrap_or_default();
         let work = Work {
             task,
@@ -280,8 +290,9 @@ impl Modelled {
         keep: bool,
         out: &mut Reports,
     ) {
-        let model = self.vms.get_mut(&vm).map(|(_, model)| model);
-        let Some(done) = model.and_then(|model| model.stop(now, task, attempt)) else { return };
+        let Some(done) = self.model(vm).and_then(|model| model.stop(now, task, attempt)) else {
+            return;
+        };
         let kept = keep.then(|| (next_of(&mut self.checkpoints, task), done));
         out.push_back((host, Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: 0 }));
         self.after_change(vm, out);
