@@ -12,8 +12,7 @@ impl Run {
     pub(crate) fn note_use(&mut self, now: Time) {
         for vm in self.unlimited.iter().copied().collect::<Vec<_>>() {
             let used = self.used_by(vm);
-            if let Some(surplus) = self.vms.get_mut(vm).and_then(|record| record.surplus.as_mut())
-            {
+            if let Some(surplus) = self.vms.get_mut(vm).and_then(|record| record.surplus.as_mut()) {
                 surplus.uses(now, used);
             }
         }

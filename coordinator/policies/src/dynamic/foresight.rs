@@ -83,7 +83,7 @@ impl Burden {
     }
 }
 
-/// What a bound asks of a task, and no more: all tasks are gone through for each moment.
+/// The part of a task that a bound asks for: all tasks are gone through for each moment.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     end: Time,

@@ -22,7 +22,7 @@ pub(crate) struct Rescuers {
 /// The vCPUs of one VM.
 #[derive(Debug)]
 struct Lanes {
-    /// When the VM has nothing left to do; the beginning for one that is not there yet.
+    /// Instant from which the VM has nothing left to do; the beginning for one that is not there yet.
     done: Time,
     /// Place of the first vCPU in [`Rescuers::free`].
     first: usize,
@@ -31,7 +31,7 @@ struct Lanes {
     certain: usize,
 }
 
-/// Which vCPUs of a VM are counted.
+/// Selection of the vCPUs of a VM that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
     All,

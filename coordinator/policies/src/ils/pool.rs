@@ -12,7 +12,7 @@ use crate::problem::{KindId, Offer, Problem};
 pub(crate) struct Candidate {
     pub(crate) kind: KindId,
     pub(crate) market: Market,
-    /// Where the candidate's lengths begin in [`Pool::lengths`].
+    /// Index in [`Pool::lengths`] at which the candidate's lengths begin.
     lengths: usize,
     vcpus: usize,
     memory: Option<Bytes>,

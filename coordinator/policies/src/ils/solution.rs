@@ -129,7 +129,7 @@ impl Solution {
         self.vm_of[position] = u32::try_from(vm).unwrap_or(u32::MAX);
     }
 
-    /// When `vm` is done at least, from its boot, with the tasks that it has; nor is it done sooner with
+    /// Lower bound of the end of `vm`, from its boot, with the tasks that it has; it ends no sooner with
     /// more.
     pub(crate) fn least_end(&self, vm: usize) -> Span {
         self.ends[vm]
