@@ -46,6 +46,6 @@ pub use requests::{
     VmSize,
 };
 pub use statistics::{Histogram, Moments, Statistics};
-pub use stream::{Jobs, Listed, Wanted, WorkloadError};
+pub use stream::{COUNTED_AHEAD, Jobs, Listed, Wanted, WorkloadError};
 pub use usage::UsageRule;
 pub use workflow::{Workflow, WorkflowCommand, WorkflowFormat, WorkflowShape, WorkflowTask};

@@ -15,6 +15,9 @@ use crate::{
     offered_load, scale_arrivals,
 };
 
+/// Number of jobs up to which those of a log are counted before the first of them runs.
+pub const COUNTED_AHEAD: usize = 1 << 16;
+
 /// Why the jobs of a workload can't be had.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
@@ -82,7 +85,7 @@ pub struct Jobs {
 
 #[derive(Debug)]
 enum Source {
-    Log { trace: Box<Trace>, left: usize, follow: bool },
+    Log { trace: Box<Trace>, left: usize, follow: bool, counted: usize },
     List { list: Arc<[Submission]>, next: usize, left: usize },
 }
 
@@ -202,7 +205,8 @@ impl Jobs {
         let (scaled_to, most) = (wanted.workload.load, first.unwrap_or(usize::MAX));
         let (name, mut first, mut load) = (log.display().to_string(), Time::ZERO, 1.0);
         let mut followers = Vec::new();
-        let mut follow = wanted.open(log, *rules)?.may_have_follow_ups();
+        let ahead = wanted.open(log, *rules)?.look_ahead(most.min(COUNTED_AHEAD));
+        let mut follow = ahead.may_have_follow_ups;
         if scaled_to.is_some() || follow {
             // Twice through the file, so that it never has to be in memory.
             let mut statistics = Statistics::new(wanted.workload.processors);
@@ -239,7 +243,7 @@ impl Jobs {
         let trace = Box::new(wanted.open(log, *rules)?);
         Ok(Self {
             followers: followers.into_iter(),
-            source: Source::Log { trace, left: most, follow },
+            source: Source::Log { trace, left: most, follow, counted: ahead.jobs },
             name,
             factor: load,
             first,
@@ -301,6 +305,15 @@ impl Jobs {
         }
     }
 
+    /// Number of jobs that there are at least: those of a log are counted up to [`COUNTED_AHEAD`].
+    #[must_use]
+    pub fn at_least(&self) -> usize {
+        match &self.source {
+            Source::Log { counted, .. } => *counted,
+            Source::List { left, .. } => self.followers.len() + left,
+        }
+    }
+
     /// Jobs of a log that were left out so far; `None`: the jobs are not from a log.
     #[must_use]
     pub fn skipped(&self) -> Option<Skipped> {
@@ -333,7 +346,7 @@ impl Jobs {
     /// The next job that follows none, as its source has it.
     fn next_of_source(&mut self) -> Option<Result<Submission, WorkloadError>> {
         match &mut self.source {
-            Source::Log { trace, left, follow } => loop {
+            Source::Log { trace, left, follow, .. } => loop {
                 *left = left.checked_sub(1)?;
                 match trace.next()? {
                     Ok(job) if job.after.is_none() => return Some(Ok(job)),

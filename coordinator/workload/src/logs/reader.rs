@@ -28,6 +28,8 @@ pub struct SwfReader {
     header: Header,
     rules: LogRules,
     skipped: Skipped,
+    /// Whether a job that was read so far names one that it follows.
+    has_predecessors: bool,
 }
 
 /// What jobs are read from.
@@ -135,7 +137,7 @@ impl SwfReader {
         match read {
             Ok(Listing { header, skipped, jobs }) => {
                 let input = Input::Listed { jobs: jobs.into_iter(), line: 0 };
-                Ok(Self { path, input, header, rules, skipped })
+                Ok(Self { path, input, header, rules, skipped, has_predecessors: false })
             }
             Err(Unusable::Io(source)) => Err(SwfError::Io { path, source }),
             Err(Unusable::Flaw { what, remedy }) => Err(SwfError::Unusable { path, what, remedy }),
@@ -168,7 +170,8 @@ impl SwfReader {
         skipped.taken_for.separator = separator;
         let names = Names::default();
         let input = Input::Lines(Lines { text, separator, names, pending: Some(pending) });
-        Ok(Self { path: path.to_owned(), input, header, rules, skipped })
+        let path = path.to_owned();
+        Ok(Self { path, input, header, rules, skipped, has_predecessors: false })
     }
 
     /// The directives at the head of the log.
@@ -199,15 +202,11 @@ impl SwfReader {
         &self.path
     }
 
-    /// Whether a job that is still to come names one that it follows. What can't be read is said when
-    /// it is read for its jobs.
+    /// Whether a job of the log names one that it follows, those that were read already among them. What
+    /// can't be read is said when it is read for its jobs.
     pub(super) fn names_predecessors(mut self) -> bool {
-        while let Ok(Some(job)) = self.read() {
-            if job.is_ok_and(|job| job.preceding >= 0) {
-                return true;
-            }
-        }
-        false
+        while !self.has_predecessors && matches!(self.read_but(follows_none), Ok(Some(_))) {}
+        self.has_predecessors
     }
 
     /// Counts a malformed job, or returns it as an error, as the user chose.
@@ -247,38 +246,26 @@ impl SwfReader {
 
     /// The next job as it stands there; `None`: there is no further one.
     fn read(&mut self) -> Result<Option<Result<SwfJob, Problem>>, SwfError> {
-        let lines = match &mut self.input {
-            Input::Listed { jobs, line } => {
-                return Ok(jobs.next().map(|(at, job)| {
-                    *line = at;
-                    job
-                }));
+        self.read_but(|_, _| false)
+    }
+
+    /// The next job as it stands there, but for those whose line, which has this separator, is passed over.
+    fn read_but(
+        &mut self,
+        is_passed_over: impl Fn(&[u8], Separator) -> bool,
+    ) -> Result<Option<Result<SwfJob, Problem>>, SwfError> {
+        let read = match &mut self.input {
+            Input::Listed { jobs, line } => jobs.next().map(|(at, job)| {
+                *line = at;
+                job
+            }),
+            Input::Lines(lines) => {
+                let io = |source| SwfError::Io { path: self.path.clone(), source };
+                lines.read_but(is_passed_over).map_err(io)?
             }
-            Input::Lines(lines) => lines,
         };
-        loop {
-            let got = match lines.pending.take() {
-                Some(got) => got,
-                None => {
-                    let io = |source| SwfError::Io { path: self.path.clone(), source };
-                    lines.text.read_line().map_err(io)?
-                }
-            };
-            let line = match got {
-                Line::End => return Ok(None),
-                Line::TooLong => return Ok(Some(Err(Problem::TooLong))),
-                Line::Read => lines.text.line().trim_ascii(),
-            };
-            // Some logs have comments between jobs.
-            if !matches!(line, [] | [b';', ..]) {
-                let line = match lines.separator {
-                    // Its last cells may be empty.
-                    Separator::Tabs => without_break(lines.text.line()),
-                    Separator::Blanks | Separator::Semicolons | Separator::Commas => line,
-                };
-                return Ok(Some(SwfJob::read(line, lines.separator, &mut lines.names)));
-            }
-        }
+        self.has_predecessors |= matches!(&read, Some(Ok(job)) if job.preceding >= 0);
+        Ok(read)
     }
 
     /// A job that was read, unless it is odd in a way that the rules do not allow.
@@ -291,6 +278,46 @@ impl SwfReader {
         }
         Ok(job)
     }
+}
+
+impl Lines {
+    /// The next job as it stands there, as [`SwfReader::read_but`].
+    fn read_but(
+        &mut self,
+        is_passed_over: impl Fn(&[u8], Separator) -> bool,
+    ) -> io::Result<Option<Result<SwfJob, Problem>>> {
+        loop {
+            let got = match self.pending.take() {
+                Some(got) => got,
+                None => self.text.read_line()?,
+            };
+            let line = match got {
+                Line::End => return Ok(None),
+                Line::TooLong => return Ok(Some(Err(Problem::TooLong))),
+                Line::Read => self.text.line().trim_ascii(),
+            };
+            // Some logs have comments between jobs.
+            if matches!(line, [] | [b';', ..]) || is_passed_over(line, self.separator) {
+                continue;
+            }
+            let line = match self.separator {
+                // Its last cells may be empty.
+                Separator::Tabs => without_break(self.text.line()),
+                Separator::Blanks | Separator::Semicolons | Separator::Commas => line,
+            };
+            return Ok(Some(SwfJob::read(line, self.separator, &mut self.names)));
+        }
+    }
+}
+
+/// Whether it shows at once that the job of a line follows none: both fields about that come last, and are
+/// not known. A log of a million jobs is looked through for one that follows another before its first job runs.
+fn follows_none(line: &[u8], separator: Separator) -> bool {
+    // What separates is a blank or below it, as no cell of a job has in it: there are eighteen cells at most.
+    let is_not_in_cells = |byte: &&u8| **byte <= b' ';
+    separator == Separator::Blanks
+        && line.ends_with(b" -1 -1")
+        && line.iter().filter(is_not_in_cells).count() <= 17
 }
 
 /// A line without its line break.

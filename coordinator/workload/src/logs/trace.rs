@@ -42,6 +42,15 @@ pub struct Trace {
     has_jobs: bool,
 }
 
+/// What is known of a log before its jobs are taken from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ahead {
+    /// Number of jobs that there are at least.
+    pub(crate) jobs: usize,
+    /// Whether a job may follow another.
+    pub(crate) may_have_follow_ups: bool,
+}
+
 impl Trace {
     /// A log for a machine of `machine` processors, or as many as its header says; `file` is the
     /// result of opening it at `path`.
@@ -113,10 +122,14 @@ impl Trace {
         !(self.filler.is_one && self.filler.is_own)
     }
 
-    /// Whether a job of a log that is read from its beginning may follow another.
+    /// Looks through a log that is read from its beginning: whether a job may follow another, and how many
+    /// jobs there are, of which as many as `most` are counted. What can't be read is said when it is read
+    /// for its jobs, and nothing behind it is counted.
     #[must_use]
-    pub fn may_have_follow_ups(self) -> bool {
-        self.reader.rules().follow_ups == FollowUps::Kept && self.reader.names_predecessors()
+    pub(crate) fn look_ahead(mut self, most: usize) -> Ahead {
+        let jobs = self.by_ref().take(most).take_while(Result::is_ok).count();
+        let is_kept = self.reader.rules().follow_ups == FollowUps::Kept;
+        Ahead { jobs, may_have_follow_ups: is_kept && self.reader.names_predecessors() }
     }
 
     /// The reader of the log.
@@ -308,5 +321,72 @@ impl Iterator for Trace {
                 },
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::super::rules::OnMalformed;
+    use super::*;
+
+    fn ahead(lines: &[&str], rules: impl Into<LogRules>, most: usize) -> Ahead {
+        let text = format!("; MaxProcs: 8\n{}\n", lines.join("\n"));
+        let file = Ok(Cursor::new(text.into_bytes()));
+        let trace = Trace::of(Path::new("x.swf"), file, None, rules).expect("it has a machine");
+        trace.look_ahead(most)
+    }
+
+    const NONE: &str = "1 0 0 10 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1";
+
+    #[test]
+    fn a_job_that_may_follow_another_is_found_wherever_it_stands() {
+        let follows = [
+            "2 0 0 10 1 -1 -1 1 60 -1 1 1 1 1 1 1 1 -1",
+            "2 0 0 10 1 -1 -1 1 60 -1 1 1 1 1 1 1 1&3 5",
+            "2  0 0  10 1 -1 -1  1 60 -1 1 1 1 1 1 1 1 -1",
+            // With fields more, the last two are not about it; nor are they with tabs.
+            "2 0 0 10 1 -1 -1 1 60 -1 1 1 1 1 1 1 1 7 -1 -1",
+            "2 0 0 10 1 -1 -1 1 60 -1 1 1 1 1 1 1 1\t7\t-1 -1",
+            // It never ran, and nobody is told of it; as ever, it counts here.
+            "2 0 0 -1 1 -1 -1 1 60 -1 1 1 1 1 1 1 0 -1",
+        ];
+        let follows_none = [
+            NONE,
+            "2   0 0 10 1 -1 -1 1 60 -1 1 1 1 1 1 1   -1 -1",
+            "2 0 0 10 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1 -1 -1",
+            "2 0 0 10 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 5",
+            "",
+            "; a comment",
+            "too few -1 -1",
+        ];
+        for most in [0, 1, 2, 9] {
+            for (lines, may) in [(&follows[..], true), (&follows_none, false)] {
+                for line in lines {
+                    let found = ahead(&[NONE, NONE, line, NONE], OnMalformed::Skip, most);
+                    assert_eq!(found.may_have_follow_ups, may, "{line}, {most} counted");
+                }
+            }
+            let rules = LogRules { follow_ups: FollowUps::Ignored, ..LogRules::default() };
+            assert!(!ahead(&[NONE, follows[0]], rules, most).may_have_follow_ups);
+        }
+    }
+
+    #[test]
+    fn as_many_jobs_are_counted_as_run_and_are_asked_for() {
+        let never_ran = "2 0 0 -1 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1";
+        let malformed = "2 0 0 x 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1";
+        let all = [NONE, never_ran, NONE, malformed, NONE];
+        for (on_malformed, most, jobs) in [
+            (OnMalformed::Skip, 9, 3),
+            (OnMalformed::Skip, 2, 2),
+            (OnMalformed::Skip, 0, 0),
+            // What is behind it never runs.
+            (OnMalformed::Fail, 9, 2),
+        ] {
+            assert_eq!(ahead(&all, on_malformed, most).jobs, jobs, "{on_malformed:?}, {most}");
+        }
+        assert_eq!(ahead(&[never_ran], OnMalformed::Skip, 9).jobs, 0);
     }
 }

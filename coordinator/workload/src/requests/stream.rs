@@ -12,7 +12,7 @@ use super::file::{RequestFile, RequestFileError, RequestsRead};
 use super::model::Drawn;
 use super::offer::{Offer, Refusal};
 use super::source::{RequestSource, RequestSpec};
-use crate::WorkloadError;
+use crate::{COUNTED_AHEAD, WorkloadError};
 
 /// Why requests can't be had.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +85,17 @@ impl RequestStream {
                 Source::Model(Box::new(Drawn::new(model.clone(), *seed)))
             }
         }))
+    }
+
+    /// Number of requests that are still to come at least: those of a model are counted up to
+    /// [`COUNTED_AHEAD`], those of a file not at all.
+    #[must_use]
+    pub fn at_least(&self) -> usize {
+        match &self.0 {
+            Source::Written(list) => list.clone().take(COUNTED_AHEAD).count(),
+            Source::File(_) => 0,
+            Source::Model(drawn) => drawn.as_ref().clone().take(COUNTED_AHEAD).count(),
+        }
     }
 
     /// What was read of a file so far, and what was left out; `None`: the requests are from no file.
