@@ -99,6 +99,11 @@ impl<T, K: Copy + Into<u32> + From<u32>> Window<T, K> {
         Some(gone)
     }
 
+    /// All items, to be changed, in any order.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.places.iter_mut().flatten().chain(self.far.values_mut())
+    }
+
     /// All items, in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
         let near = (self.first..).zip(&self.places).filter_map(|(id, it)| Some((id, it.as_ref()?)));
@@ -157,6 +162,11 @@ mod tests {
                 assert!(map.iter().all(|(id, it)| window[*id] == *it));
                 assert_eq!(window.get_mut(id), map.get_mut(&id));
                 assert!(window.iter().eq(map.iter().map(|(id, it)| (*id, it))));
+                let mut all: Vec<u32> = window.values_mut().map(|it| *it).collect();
+                all.sort_unstable();
+                let mut theirs: Vec<u32> = map.values().copied().collect();
+                theirs.sort_unstable();
+                assert_eq!(all, theirs);
                 assert!(!matches!(window.places.front(), Some(None)));
                 assert!(window.end().is_none_or(|end| map.keys().all(|id| *id < end)));
             }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_model::{Decision, Job, Notice, Promotion};
-use dormouse_units::{Cpus, Span, TaskId, Tier, Time};
+use dormouse_units::{Cpus, Span, TaskId, Tier, Time, Window};
 
 /// So many jobs are kept at most for the chart: a page with more is too large to be looked at.
 pub const MOST_DRAWN: usize = 2_000;
@@ -60,7 +60,7 @@ pub struct History {
     /// Jobs that are ended at their time limit, until the scheduler hears of them.
     cut_short: BTreeSet<TaskId>,
     /// Jobs in the system.
-    current: BTreeMap<TaskId, JobHistory>,
+    current: Window<JobHistory>,
     /// Jobs that have ended.
     ended: BTreeMap<TaskId, JobHistory>,
     /// The window that was asked for.
@@ -84,10 +84,10 @@ impl Default for History {
 impl History {
     /// History of the jobs that are in the system at some time from one time to another.
     #[must_use]
-    pub const fn within(wanted: (Time, Time)) -> Self {
+    pub fn within(wanted: (Time, Time)) -> Self {
         Self {
             cut_short: BTreeSet::new(),
-            current: BTreeMap::new(),
+            current: Window::default(),
             ended: BTreeMap::new(),
             wanted,
             first: None,
@@ -113,7 +113,7 @@ impl History {
                 Notice::Submitted { job } => self.submitted(now, job),
                 Notice::TaskFinished { task, .. } => {
                     self.left(now, *task, SpellEnd::Done);
-                    if let Some(job) = self.current.remove(task) {
+                    if let Some(job) = self.current.remove(*task) {
                         done(&job)?;
                         self.keep(*task, now, job);
                     }
@@ -167,7 +167,7 @@ impl History {
     }
 
     fn left(&mut self, now: Time, id: TaskId, why: SpellEnd) {
-        let job = self.current.get_mut(&id);
+        let job = self.current.get_mut(id);
         if let Some(spell) = job.and_then(|job| job.spells.last_mut()) {
             spell.until = Some((now, why));
         }
@@ -184,7 +184,7 @@ impl History {
     /// Takes in what it decides.
     pub fn decided(&mut self, now: Time, decision: &Decision) {
         let Some(id) = decision.task() else { return };
-        let Some(job) = self.current.get_mut(&id) else { return };
+        let Some(job) = self.current.get_mut(id) else { return };
         let (tier, on) = match decision {
             Decision::Start { on, .. } => (on.tier, on.cpus.clone()),
             Decision::Promote { by, .. } => {
@@ -207,9 +207,10 @@ impl History {
         let left = self
             .current
             .iter()
-            .filter(|(id, job)| job.submitted <= self.wanted.1 && self.is_kept(**id));
-        let mut all: Vec<_> = self.ended.iter().chain(left).collect();
-        all.sort_by_key(|(id, _)| **id);
+            .filter(|(id, job)| job.submitted <= self.wanted.1 && self.is_kept(*id));
+        let ended = self.ended.iter().map(|(id, job)| (*id, job));
+        let mut all: Vec<_> = ended.chain(left).collect();
+        all.sort_by_key(|(id, _)| *id);
         all.into_iter().map(|(_, job)| job)
     }
 

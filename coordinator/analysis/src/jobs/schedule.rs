@@ -1,11 +1,10 @@
 //! `schedule.swf`: the schedule as a log, in order of submission as the format wants it.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use dormouse_engine::jobs::Record;
 use dormouse_model::Calendar;
-use dormouse_units::{Span, TaskId, Time};
+use dormouse_units::{Span, TaskId, Time, Window};
 use dormouse_workload::{Header, SwfJob, SwfWriter};
 
 /// Jobs come as they end, and are held until all before them have: as many as are submitted
@@ -16,8 +15,8 @@ pub struct Schedule<W: Write> {
     calendar: Calendar,
     /// The job that is to be written next.
     next: TaskId,
-    /// The jobs from that one on, as far as they have ended. A map: a log that anybody wrote names any job.
-    early: BTreeMap<TaskId, Scheduled>,
+    /// The jobs from that one on, as far as they have ended.
+    early: Window<Scheduled>,
 }
 
 impl<W: Write> Schedule<W> {
@@ -33,7 +32,7 @@ impl<W: Write> Schedule<W> {
         header.set("Note", format!("schedule of {name}"));
         let to = SwfWriter::new(to, &header)?;
         let calendar = Calendar::UNKNOWN;
-        Ok(Self { to, calendar, next: TaskId::new(0), early: BTreeMap::new() })
+        Ok(Self { to, calendar, next: TaskId::new(0), early: Window::default() })
     }
 
     /// This log with the times of the jobs' own log, as a run's calendar has them.
@@ -53,7 +52,7 @@ impl<W: Write> Schedule<W> {
             return Ok(());
         }
         self.early.insert(record.id, Scheduled::of(record, self.calendar));
-        while let Some(job) = self.early.remove(&self.next) {
+        while let Some(job) = self.early.remove(self.next) {
             self.to.write(&job.line())?;
             self.next = TaskId::new(self.next.get().saturating_add(1));
         }
@@ -66,7 +65,7 @@ impl<W: Write> Schedule<W> {
     ///
     /// Writing failed.
     pub fn finish(mut self) -> io::Result<()> {
-        for job in self.early.values() {
+        for (_, job) in self.early.iter() {
             self.to.write(&job.line())?;
         }
         self.to.finish()
