@@ -3,6 +3,8 @@
 
 use dormouse_units::{Cpus, Ppm, TaskId, Usage};
 
+use super::config::Config;
+
 /// A process in a VM, with its CPU usage.
 #[derive(Clone, Copy, Debug)]
 struct Seat {
@@ -25,34 +27,15 @@ pub(crate) struct Processors {
     idle_count: u32,
     /// One bit per processor: set if a process is in its background.
     shared: Vec<u64>,
+    /// One bit per processor: set if a process is in its foreground that uses so little of it that a background
+    /// is of use.
+    lends: Vec<u64>,
+    /// CPU usage of a foreground below which a background is of use.
+    usable_below: Ppm,
+    /// Whether a background is of use where no foreground is, too.
+    usable_idle: bool,
     /// Processors being chosen, a buffer that is empty between choices.
     chosen: Vec<u32>,
-}
-
-/// Background VMs that jobs may have.
-#[derive(Clone, Debug)]
-pub(crate) struct Room {
-    /// For each VM, the CPU usage of the foreground in the upper half and the processor's number in
-    /// the lower.
-    keys: Vec<u64>,
-}
-
-impl Room {
-    /// Number of these background VMs.
-    pub(crate) fn len(&self) -> usize {
-        self.keys.len()
-    }
-
-    /// Numbers of the first `count` processors, or of all if there are fewer, least used foreground
-    /// first.
-    pub(crate) fn first(mut self, count: usize) -> Vec<u32> {
-        if (1..self.keys.len()).contains(&count) {
-            self.keys.select_nth_unstable(count - 1);
-        }
-        self.keys.truncate(count);
-        self.keys.sort_unstable();
-        self.keys.into_iter().map(|key| key as u32).collect()
-    }
 }
 
 /// Numbers of the bits that are set in these words, in order.
@@ -84,12 +67,16 @@ fn mark(words: &mut [u64], on: &[u32], change: impl Fn(&mut u64, u64)) {
 }
 
 impl Processors {
-    pub(crate) fn new(count: u32) -> Self {
+    pub(crate) fn new(config: &Config) -> Self {
+        let Config { processors: count, usable_below, usable_idle, .. } = *config;
         let mut all_idle = Self {
             all: vec![Processor::default(); count as usize],
             idle: vec![0; (count as usize).div_ceil(64)],
             idle_count: count,
             shared: vec![0; (count as usize).div_ceil(64)],
+            lends: vec![0; (count as usize).div_ceil(64)],
+            usable_below,
+            usable_idle: usable_idle && usable_below > Ppm::ZERO,
             chosen: Vec::new(),
         };
         for p in 0..count {
@@ -142,25 +129,35 @@ impl Processors {
         true
     }
 
-    /// Background VMs that are idle and of use.
-    pub(crate) fn background_room(&self, usable_below: Ppm, usable_idle: bool) -> Room {
-        let words = self.idle.iter().zip(&self.shared);
-        let busy = words.map(|(idle, shared)| !(idle | shared));
-        let mut keys = Vec::with_capacity(self.all.len());
-        // Past the last processor no bit of either word is set.
-        for p in bits(busy) {
-            let Some(Processor { foreground: Some(seat), .. }) = self.all.get(p as usize) else {
-                break;
-            };
-            if seat.usage < usable_below {
-                keys.push(u64::from(seat.usage.get()) << 32 | u64::from(p));
-            }
+    /// Words with a bit for each idle background that is of use: below a foreground, and below none.
+    fn usable(&self) -> impl Iterator<Item = (u64, u64)> {
+        let words = self.idle.iter().zip(&self.shared).zip(&self.lends);
+        words.map(|((idle, shared), lends)| {
+            (lends & !shared, if self.usable_idle { idle & !shared } else { 0 })
+        })
+    }
+
+    /// Number of background VMs that are idle and of use.
+    pub(crate) fn background_room(&self) -> usize {
+        self.usable().map(|(below, idle)| (below.count_ones() + idle.count_ones()) as usize).sum()
+    }
+
+    /// Processors of the first `count` background VMs that are idle and of use, or of all if there are fewer, least
+    /// used foreground first.
+    pub(crate) fn first_backgrounds(&self, count: usize) -> Vec<u32> {
+        // The CPU usage of the foreground in the upper half, and the processor's number in the lower.
+        let mut keys: Vec<u64> = Vec::with_capacity(self.all.len());
+        keys.extend(bits(self.usable().map(|(below, _)| below)).map(|p| {
+            let usage = self.all[p as usize].foreground.map_or(Ppm::ZERO, |seat| seat.usage);
+            u64::from(usage.get()) << 32 | u64::from(p)
+        }));
+        keys.extend(bits(self.usable().map(|(_, idle)| idle)).map(u64::from));
+        if (1..keys.len()).contains(&count) {
+            keys.select_nth_unstable(count - 1);
         }
-        if usable_idle && usable_below > Ppm::ZERO {
-            let words = self.idle.iter().zip(&self.shared);
-            keys.extend(bits(words.map(|(idle, shared)| idle & !shared)).map(u64::from));
-        }
-        Room { keys }
+        keys.truncate(count);
+        keys.sort_unstable();
+        keys.into_iter().map(|key| key as u32).collect()
     }
 
     pub(crate) fn sit_foreground(&mut self, job: TaskId, usage: &Usage, on: &[u32]) {
@@ -169,6 +166,12 @@ impl Processors {
         for (n, &p) in on.iter().enumerate() {
             let usage = uniform.unwrap_or_else(|| usage.of(n));
             self.all[p as usize].foreground = Some(Seat { job, usage });
+            if uniform.is_none() && usage < self.usable_below {
+                self.lends[p as usize / 64] |= 1 << (p % 64);
+            }
+        }
+        if uniform.is_some_and(|usage| usage < self.usable_below) {
+            mark(&mut self.lends, on, |word, bits| *word |= bits);
         }
         mark(&mut self.idle, on, |word, bits| *word &= !bits);
         self.idle_count -= len(on);
@@ -178,6 +181,7 @@ impl Processors {
         for &p in on {
             self.all[p as usize].foreground = None;
         }
+        mark(&mut self.lends, on, |word, bits| *word &= !bits);
         mark(&mut self.idle, on, |word, bits| *word |= bits);
         self.idle_count += len(on);
     }

@@ -94,7 +94,7 @@ impl BatchScheduler {
             queue: Vec::new(),
             shortest: Shortest::default(),
             endings: Endings::default(),
-            processors: Processors::new(config.processors),
+            processors: Processors::new(&config),
             background: (0, true),
             scanned: None,
             watch: None,
@@ -413,17 +413,17 @@ impl BatchScheduler {
         if self.shortest.is_empty() || fresh.is_empty() {
             return;
         }
-        let Config { usable_below, usable_idle, .. } = self.config;
-        let room = self.processors.background_room(usable_below, usable_idle);
-        let chosen = if before.is_some() {
-            fresh.iter().collect::<Shortest>().fitting(room.len())
-        } else {
-            self.shortest.fitting(room.len())
+        let room = self.processors.background_room();
+        let chosen = match (room, before) {
+            (0, _) => Vec::new(),
+            (_, Some(_)) => fresh.iter().collect::<Shortest>().fitting(room),
+            (_, None) => self.shortest.fitting(room),
         };
         if chosen.is_empty() {
             return;
         }
-        let room = room.first(chosen.iter().map(|(_, processes)| *processes as usize).sum());
+        let wanted = chosen.iter().map(|(_, processes)| *processes as usize).sum();
+        let room = self.processors.first_backgrounds(wanted);
         let mut room = room.as_slice();
         for (id, processes) in chosen {
             let (on, rest) = room.split_at(processes as usize);
