@@ -13,6 +13,7 @@
 mod chain;
 mod error;
 mod file;
+mod hashed;
 mod input;
 mod keys;
 mod reader;
@@ -22,6 +23,7 @@ mod writer;
 pub use chain::{Chain, Head};
 pub use error::LogError;
 pub use file::{LogFile, OpenLog, open_file};
+pub use hashed::{FileHash, HashedFile};
 pub use input::Input;
 pub use reader::{LogReader, has_header};
 pub use seal::{SEAL, Seal};

@@ -14,6 +14,7 @@ pub mod check;
 pub mod explain;
 pub mod jobs;
 pub mod output;
+mod recorder;
 pub mod replay;
 pub mod results;
 pub mod run_view;

@@ -1,15 +1,16 @@
 //! What came of a run: made in virtual time, or read back.
 
-use std::fs::File;
 use std::path::Path;
 
 use dormouse_engine::drive::PlayError;
-use dormouse_engine::{Counts, Work, is_of};
+use dormouse_engine::{Counts, Run, Work, is_of};
+use dormouse_log::HashedFile;
 use dormouse_model::Step;
 use dormouse_units::Time;
 
-use crate::jobs::{JobsError, JobsOutcome, JobsRecording, refused};
-use crate::output::{Header, OutputError, RunLog, RunLogWriter};
+use crate::jobs::{JobsError, JobsOutcome, JobsRecording, ReadAhead, refused, refused_io};
+use crate::output::{Header, OutputError, RunLog, RunLogWriter, TableFiles};
+use crate::recorder::{Behind, RunRecorded, RunRecorder};
 use crate::replay::{ReplayError, play};
 use crate::run_view::{RequestsOutcome, Results};
 use crate::virtual_run::{model, play_requests};
@@ -30,10 +31,10 @@ pub fn virtual_results<'a>(
     header: &'a Header,
     planned: Planned,
     folder: &Path,
-    show: impl FnMut(usize),
+    mut show: impl FnMut(usize),
 ) -> Result<Results<'a>, JobsError> {
     let log = RunLogWriter::begin(folder, header)?;
-    results_of(header, planned, folder, (log, Vec::new()), Origin::New, show)
+    results_of(header, planned, folder, (log, Vec::new()), Origin::New, &mut show)
 }
 
 /// Makes a run again that came to its end, with what its programs decided then: none is started. Its log is
@@ -51,7 +52,7 @@ pub fn remade_results<'a>(
     let known = steps.filter(|_| header.experiment.has_programs()).unwrap_or_default();
     // Whether its steps are kept it finds out as it did.
     let begun = RunLogWriter::begin(folder, &Header { left_out: None, ..header.clone() })?;
-    results_of(header, planned, folder, (begun, known), Origin::Kept, |_| {})
+    results_of(header, planned, folder, (begun, known), Origin::Kept, &mut |_| {})
 }
 
 /// Where the decisions of a scheduler that is a program come from.
@@ -73,10 +74,10 @@ pub fn resumed_results<'a>(
     header: &'a Header,
     planned: Planned,
     folder: &Path,
-    show: impl FnMut(usize),
+    mut show: impl FnMut(usize),
 ) -> Result<Results<'a>, JobsError> {
     let log = RunLogWriter::go_on(folder, header)?;
-    results_of(header, planned, folder, log, Origin::New, show)
+    results_of(header, planned, folder, log, Origin::New, &mut show)
 }
 
 fn results_of<'a>(
@@ -85,64 +86,109 @@ fn results_of<'a>(
     folder: &Path,
     (mut log, known): (RunLogWriter, Vec<Step>),
     origin: Origin,
-    mut show: impl FnMut(usize),
+    show: &mut dyn FnMut(usize),
 ) -> Result<Results<'a>, JobsError> {
     let experiment = &header.experiment;
     let mut jobs = experiment.submissions()?;
     let mut customers = experiment.requests()?;
-    log.expect(jobs.as_ref().and_then(Jobs::known).unwrap_or(0))?;
-    let mut recording = JobsRecording::begin(folder, header)?;
-    let mut requests = requests_of(folder, header)?;
+    log.expect(least_logged(experiment, jobs.as_ref(), customers.as_ref()))?;
+    let recorder = RunRecorder::begin(folder, header, log)?;
     let mut record = bag.as_ref().map(|_| header.record());
     let start = Start { folder: Some(folder), ..Start::VIRTUAL };
-    let mut run = match origin {
+    let run = match origin {
         Origin::New => experiment.start(bag, start)?,
         Origin::Kept => experiment.run(bag),
     };
+    // The recorder has a digest, and the record of a bag has one, too.
+    let mut run = run.undigested();
     run.follow(known);
-    // The record of a bag has a digest of its own.
-    let mut run = if recording.is_none() && record.is_some() { run.undigested() } else { run };
-    let see = |step: &Step| {
-        log.step(step)?;
-        if let Some(jobs) = &mut recording {
-            jobs.see(step)?;
-        }
-        if let Some(requests) = &mut requests {
-            requests.see(step).map_err(refused(folder))?;
-        }
+    let mut see = |step: &Step| {
         if let Some(record) = &mut record {
             record.see(step);
             show(record.finished());
         }
-        Ok::<_, JobsError>(())
     };
-    let outside = (jobs.as_mut(), customers.as_mut());
-    match play_requests(experiment, &mut run, &mut model(experiment), outside, see) {
-        // Its jobs can't be had, or it can't be written: there is nothing to show.
-        Err(PlayError::Outside(error)) => return Err(error),
-        // What its log has can be gone on with.
-        Err(PlayError::Scheduler(why)) => {
-            log.finish()?;
-            return Err(JobsError::Scheduler(why));
-        }
-        // Its log has why it ended.
-        Ok(()) | Err(PlayError::Stuck { .. } | PlayError::Limit { .. }) => {}
-    }
-    let head = log.finish()?;
-    let recording = recording.map(|jobs| jobs.finish(run.digest())).transpose()?;
-    let jobs = recording.map(|outcome| JobsOutcome {
+    let outside = (&mut jobs, &mut customers);
+    let recorded = record_all(experiment, &mut run, outside, recorder, &mut see)?;
+    let RunRecorded { head, digest, jobs: outcome, requests, hashes } = recorded;
+    let jobs = outcome.map(|outcome| JobsOutcome {
         skipped: jobs.as_ref().and_then(Jobs::skipped),
         cancelled: run.cancelled().map(str::to_owned),
         ..outcome
     });
-    let requests = requests.map(Recorder::finish).transpose().map_err(refused(folder))?;
-    let (counts, decisions_sha256) = (*run.counts(), run.digest());
+    let (counts, decisions_sha256) = (*run.counts(), digest);
     let read = customers.as_ref().and_then(RequestStream::read).cloned();
     let requests =
         requests.map(|figures| RequestsOutcome { figures, counts, decisions_sha256, read });
     let record = record.map(|record| own(record, experiment));
     let log = Some(head);
-    Ok(Results { record, plan, jobs, requests, log, ..Results::of(header) })
+    Ok(Results { record, plan, jobs, requests, log, hashes, ..Results::of(header) })
+}
+
+/// The number of jobs and requests that a run's log is known to have at least. A run ends with its jobs, and
+/// with its requests where it has nothing else to do.
+fn least_logged(
+    experiment: &Experiment,
+    jobs: Option<&Jobs>,
+    customers: Option<&RequestStream>,
+) -> usize {
+    let are_alone = experiment.tenants() == [Work::Requests];
+    let requests = customers.filter(|_| are_alone).map_or(0, RequestStream::at_least);
+    requests + jobs.map_or(0, Jobs::at_least)
+}
+
+/// Plays a run to its end, shows its steps to `see`, and has them recorded: by a thread of its own where
+/// tables are written, so that none waits for a disk. What a program decided is to be in its log before it is
+/// asked again.
+fn record_all<'a>(
+    experiment: &Experiment,
+    run: &mut Run,
+    (jobs, customers): (&mut Option<Jobs>, &mut Option<RequestStream>),
+    mut recorder: RunRecorder<'a>,
+    see: &mut dyn FnMut(&Step),
+) -> Result<RunRecorded<'a>, JobsError> {
+    let mut model = model(experiment);
+    if experiment.has_programs() || !recorder.has_tables() {
+        let outside = (jobs.as_mut(), customers.as_mut());
+        let played = play_requests(experiment, run, &mut model, outside, |step| {
+            see(step);
+            recorder.see(step)
+        });
+        return match ended(played) {
+            Err(JobsError::Scheduler(why)) => {
+                recorder.break_off()?;
+                Err(JobsError::Scheduler(why))
+            }
+            Err(error) => Err(error),
+            Ok(()) => recorder.finish(),
+        };
+    }
+    let (folder, read) = (recorder.folder().to_owned(), jobs.as_mut());
+    std::thread::scope(|scope| {
+        let ahead = read.map(|jobs| ReadAhead::start(scope, jobs)).transpose();
+        let ahead = ahead.map_err(refused_io("start a thread that reads jobs for", &folder))?;
+        let mut behind = Behind::start(scope, recorder)?;
+        let outside = (ahead, customers.as_mut());
+        let played = play_requests(experiment, run, &mut model, outside, |step| {
+            see(step);
+            behind.take(step)
+        });
+        // Where it has failed the run was broken off for that.
+        let recorder = behind.finish()?;
+        ended(played)?;
+        recorder.finish()
+    })
+}
+
+/// What a run's end leaves to be told: one that ends with work left has results, and its log has why.
+fn ended(played: Result<(), PlayError<JobsError>>) -> Result<(), JobsError> {
+    match played {
+        // Its jobs can't be had, or it can't be written: there is nothing to show.
+        Err(PlayError::Outside(error)) => Err(error),
+        // What its log has can be gone on with.
+        Err(PlayError::Scheduler(why)) => Err(JobsError::Scheduler(why)),
+        Ok(()) | Err(PlayError::Stuck { .. } | PlayError::Limit { .. }) => Ok(()),
+    }
 }
 
 /// What came of the requests of a live run, if it has any, whose steps `all` shows; `requests.csv` is in
@@ -153,7 +199,8 @@ pub fn requests_outcome(
     record: &Record,
     all: impl FnOnce(&mut dyn FnMut(&Step) -> Result<(), JobsError>) -> Result<(), JobsError>,
 ) -> Result<Option<RequestsOutcome>, JobsError> {
-    let Some(mut recorder) = requests_of(folder, header)? else { return Ok(None) };
+    let mut files = TableFiles::new(folder);
+    let Some(mut recorder) = requests_of(&mut files, header)? else { return Ok(None) };
     all(&mut |step| recorder.see(step).map_err(refused(folder)))?;
     let figures = recorder.finish().map_err(refused(folder))?;
     let (counts, decisions_sha256) = (record.counts, record.digest());
@@ -171,14 +218,17 @@ pub fn own(mut record: Record, experiment: &Experiment) -> Record {
 }
 
 /// Begins `requests.csv` of a run that has requests.
-fn requests_of(folder: &Path, header: &Header) -> Result<Option<Recorder<File>>, JobsError> {
+pub(crate) fn requests_of(
+    files: &mut TableFiles,
+    header: &Header,
+) -> Result<Option<Recorder<HashedFile>>, JobsError> {
     let experiment = &header.experiment;
-    let begin = || {
-        let open = |name| File::create(folder.join(name));
-        Recorder::begin(open, &experiment.whole_setup(), experiment.tenants())
-    };
-    let recorder = experiment.requests.as_ref().map(|_| begin());
-    recorder.transpose().map_err(|error| refused(folder)(error))
+    if experiment.requests.is_none() {
+        return Ok(None);
+    }
+    let open = |name| files.create(name);
+    let begun = Recorder::begin(open, &experiment.whole_setup(), experiment.tenants());
+    Ok(Some(begun.map_err(refused(files.folder()))?))
 }
 
 /// What came of a recorded run, as far as its log says, with the jobs in a window of time; where
@@ -197,7 +247,7 @@ pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<Results<'_>,
     })?;
     let history = History::within(window);
     let mut recording = JobsRecording::begin_within(scratch.path(), header, history)?;
-    let mut requests = requests_of(scratch.path(), header)?;
+    let mut requests = requests_of(&mut TableFiles::new(scratch.path()), header)?;
     let mut record = header.experiment.scheduler.as_ref().map(|_| header.record());
     let mut failed = Ok(());
     play(log, |step| {

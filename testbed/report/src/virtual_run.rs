@@ -2,7 +2,7 @@
 
 use dormouse_engine::Run;
 use dormouse_engine::drive::{
-    BOUNDLESS, Modelled, PlayError, Requested, World, beginning, in_order, play_following,
+    BOUNDLESS, Modelled, PlayError, Requested, World, beginning, in_order, play_handing_over,
 };
 use dormouse_engine::jobs::Submissions;
 use dormouse_model::{Request, Step, Submission};
@@ -51,13 +51,14 @@ pub fn play_out<E: Into<JobsError>>(
     run: &mut Run,
     world: &mut impl World,
     jobs: Option<impl Iterator<Item = Result<Submission, E>>>,
-    see: impl FnMut(&Step) -> Result<(), JobsError>,
+    mut see: impl FnMut(&Step) -> Result<(), JobsError>,
 ) -> Result<(), PlayError<JobsError>> {
     let requests = experiment.requests().map_err(|error| PlayError::Outside(error.into()))?;
-    play_requests(experiment, run, world, (jobs, requests), see)
+    play_requests(experiment, run, world, (jobs, requests), |step| see(step))
 }
 
-/// The same with the requests for VMs, too, so that the caller still has what they were read from.
+/// The same with the requests for VMs, too, so that the caller still has what they were read from. A step
+/// may be kept by `see`, which leaves another in its place.
 pub(crate) fn play_requests<E: Into<JobsError>>(
     experiment: &Experiment,
     run: &mut Run,
@@ -66,7 +67,7 @@ pub(crate) fn play_requests<E: Into<JobsError>>(
         Option<impl Iterator<Item = Result<Submission, E>>>,
         Option<impl Iterator<Item = Result<(Time, Request), WorkloadError>>>,
     ),
-    see: impl FnMut(&Step) -> Result<(), JobsError>,
+    see: impl FnMut(&mut Step) -> Result<(), JobsError>,
 ) -> Result<(), PlayError<JobsError>> {
     let hosts = match experiment.hosts.as_slice() {
         [] => &[BOUNDLESS],
@@ -84,7 +85,7 @@ pub(crate) fn play_requests<E: Into<JobsError>>(
     let beginning = beginning(hosts).into_iter().map(Ok);
     let outside = beginning.chain(in_order(submissions, requests));
     let followers = followers.unwrap_or_default();
-    play_following(run, world, outside, followers, limit(experiment), see)
+    play_handing_over(run, world, outside, followers, limit(experiment), see)
 }
 
 /// A hundred deadlines and a day: a run that takes longer goes nowhere. Where there are parallel

@@ -11,7 +11,7 @@ mod series;
 pub use csv::{AllocationsCsv, JobsCsv};
 pub use figures::{Figures, Waited};
 pub use history::{History, JobHistory, MOST_DRAWN, Spell, SpellEnd};
-pub use recorder::{Recorded, Recorder, Refused};
+pub use recorder::{Recorded, Recorder, Refused, is_of_jobs};
 pub use schedule::Schedule;
 pub use seen::SeenByJobs;
 pub use series::{Quantity, Series};

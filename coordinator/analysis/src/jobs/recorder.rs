@@ -48,6 +48,20 @@ pub struct Recorded {
     pub rejected: u32,
 }
 
+/// Whether a step says something of parallel jobs that a [`Recorder`] takes in, whoever shares the run: most steps
+/// are the reports of machines that jobs have ended, of which it hears with the instant.
+#[must_use]
+pub fn is_of_jobs(step: &Step) -> bool {
+    match &step.event {
+        Event::Submitted { .. } | Event::InstantOver => true,
+        Event::Machine {
+            report: Report::CheckpointTaken { .. } | Report::TaskStarted { .. },
+            ..
+        } => true,
+        _ => step.effects.iter().any(|effect| matches!(effect, Effect::Rejected { .. })),
+    }
+}
+
 /// Follows the parallel jobs of a run, and writes `jobs.csv`, `allocations.csv` and `schedule.swf`.
 #[derive(Debug)]
 pub struct Recorder<W: Write> {

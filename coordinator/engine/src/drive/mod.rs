@@ -9,5 +9,5 @@ mod world;
 pub use arrivals::{Requested, in_order};
 pub use followers::Followers;
 pub use modelled::{Modelled, TwoTierLaw, credit_spec};
-pub use play::{BOUNDLESS, PlayError, beginning, play, play_following};
+pub use play::{BOUNDLESS, PlayError, beginning, play, play_following, play_handing_over};
 pub use world::{Reports, World};

@@ -79,7 +79,24 @@ pub fn play_following<E>(
     outside: impl IntoIterator<Item = Result<(Time, Event), E>>,
     followers: Followers,
     limit: Time,
-    see: impl FnMut(&Step) -> Result<(), E>,
+    mut see: impl FnMut(&Step) -> Result<(), E>,
+) -> Result<(), PlayError<E>> {
+    play_handing_over(run, world, outside, followers, limit, |step| see(step))
+}
+
+/// The same where `see` may keep a step: it leaves another in its place, whose memory is used for the
+/// next one.
+///
+/// # Errors
+///
+/// As of [`play`].
+pub fn play_handing_over<E>(
+    run: &mut Run,
+    world: &mut impl World,
+    outside: impl IntoIterator<Item = Result<(Time, Event), E>>,
+    followers: Followers,
+    limit: Time,
+    see: impl FnMut(&mut Step) -> Result<(), E>,
 ) -> Result<(), PlayError<E>> {
     let (reports, step, commands) = (Reports::new(), Step::blank(), Vec::new());
     let mut player =
@@ -207,7 +224,7 @@ impl<W: World, S> Player<'_, W, S> {
     #[inline(always)]
     fn feed<E>(&mut self, now: Time, event: Event) -> Result<(), PlayError<E>>
     where
-        S: FnMut(&Step) -> Result<(), E>,
+        S: FnMut(&mut Step) -> Result<(), E>,
     {
         if let Event::HostLost { host, .. } = &event {
             self.world.host_lost(*host);
@@ -219,14 +236,14 @@ impl<W: World, S> Player<'_, W, S> {
     /// The run has taken in what happened: it is shown, and what the run commands is done.
     fn fed<E>(&mut self, now: Time) -> Result<(), PlayError<E>>
     where
-        S: FnMut(&Step) -> Result<(), E>,
+        S: FnMut(&mut Step) -> Result<(), E>,
     {
         self.now = now;
         if let Some(why) = self.run.failure() {
             return Err(PlayError::Scheduler(why.to_owned()));
         }
         self.followers.see(&self.step);
-        (self.see)(&self.step).map_err(PlayError::Outside)?;
+        (self.see)(&mut self.step).map_err(PlayError::Outside)?;
         for command in self.commands.drain(..) {
             self.world.obey(now, command, &mut self.reports);
         }

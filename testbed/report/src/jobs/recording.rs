@@ -1,15 +1,15 @@
 //! The parallel jobs of a run while it goes, in its folder.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use dormouse_analysis::Mode;
 use dormouse_analysis::jobs::{History, Recorded, Recorder, Refused, SeenByJobs};
+use dormouse_log::HashedFile;
 use dormouse_model::Step;
 use dormouse_units::{Span, TaskId};
 
 use super::{JobsError, JobsOutcome};
-use crate::output::{Header, OutputError};
+use crate::output::{Header, OutputError, TableFiles};
 use dormouse_experiment::Batch;
 
 /// Follows the parallel jobs of a run, and leaves `jobs.csv`, `allocations.csv` and `schedule.swf` in its
@@ -19,7 +19,7 @@ pub struct JobsRecording<'a> {
     header: &'a Header,
     batch: &'a Batch,
     folder: PathBuf,
-    recorder: Recorder<File>,
+    recorder: Recorder<HashedFile>,
 }
 
 impl<'a> JobsRecording<'a> {
@@ -42,16 +42,29 @@ impl<'a> JobsRecording<'a> {
         header: &'a Header,
         history: History,
     ) -> Result<Option<Self>, JobsError> {
+        Self::begin_in(&mut TableFiles::new(folder), header, history)
+    }
+
+    /// The same among other tables.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub(crate) fn begin_in(
+        files: &mut TableFiles,
+        header: &'a Header,
+        history: History,
+    ) -> Result<Option<Self>, JobsError> {
         let experiment = &header.experiment;
         let Some(batch) = experiment.jobs.as_deref() else { return Ok(None) };
         let recorder = Recorder::begin(
-            |name| File::create(folder.join(name)),
+            |name| files.create(name),
             (&experiment.name, batch.workload.processors),
             header.mode == Mode::Live,
             (SeenByJobs::new(experiment.tenants()), history, header.calendar),
         );
-        let recorder = recorder.map_err(refused(folder))?;
-        Ok(Some(Self { header, batch, folder: folder.to_owned(), recorder }))
+        let recorder = recorder.map_err(refused(files.folder()))?;
+        Ok(Some(Self { header, batch, folder: files.folder().to_owned(), recorder }))
     }
 
     /// Takes in a step of the run.

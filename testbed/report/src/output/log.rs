@@ -57,6 +57,9 @@ const LOST_AT_MOST: Duration = Duration::from_millis(100);
 /// its header, and a trace of millions would leave gigabytes.
 const MOST_LOGGED: u64 = 50_000;
 
+// A log of jobs that are too many is known as such before the first of them runs.
+const _: () = assert!(dormouse_workload::COUNTED_AHEAD as u64 > MOST_LOGGED);
+
 impl Header {
     /// The header of a run that this version makes now: the files that it is made of are read for what
     /// they hold.
@@ -264,6 +267,12 @@ impl RunLogWriter {
             self.flushed = Instant::now();
         }
         Ok(())
+    }
+
+    /// Whether steps are in it, or all are left out.
+    #[must_use]
+    pub const fn takes_steps(&self) -> bool {
+        self.header.left_out.is_none()
     }
 
     /// Whether the header alone is enough: what a program decided is only in the log.

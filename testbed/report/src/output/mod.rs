@@ -4,6 +4,7 @@ mod directory;
 mod error;
 mod log;
 mod ownership;
+mod tables;
 
 pub use directory::{Replaces, Staging, is_unfinished, write_in};
 pub use error::OutputError;
@@ -11,3 +12,4 @@ pub use log::{
     Header, LiveHeader, RunLog, RunLogWriter, has_steps, live_header, open_log, read_header,
 };
 pub use ownership::make_folder;
+pub(crate) use tables::TableFiles;

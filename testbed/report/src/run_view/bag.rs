@@ -1,5 +1,7 @@
 //! The view of a run with a bag, which parallel jobs may share.
 
+use std::collections::BTreeMap;
+
 use dormouse_analysis::fidelity::{Background, TaskTimes};
 use dormouse_engine::Counts;
 use dormouse_units::Time;
@@ -29,6 +31,7 @@ pub(super) fn view(of: &OfBag<'_>) -> RunView {
         gantt,
         plan: of.of.plan.as_ref().map(|plan| serde_json::json!(plan)),
         tables: files,
+        hashes: BTreeMap::new(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! The view of a run of parallel jobs alone, and what is said of those that share a run.
 
+use std::collections::BTreeMap;
+
 use dormouse_analysis::Mode;
 use dormouse_analysis::fidelity::Consolidation;
 use dormouse_analysis::jobs::{Figures, Quantity};
@@ -35,7 +37,7 @@ pub(super) fn view(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> RunView {
     lines.extend(run.requests.iter().flat_map(requests::lines));
     let summary = summary(run, jobs);
     let tables = faults::table(&faulted).map(|table| ("faults", table)).into_iter().collect();
-    RunView { summary, lines, gantt, page, plan: None, tables }
+    RunView { summary, lines, gantt, page, plan: None, tables, hashes: BTreeMap::new() }
 }
 
 /// Jobs whose work is done: live, those whose answer was right.

@@ -35,6 +35,8 @@ pub struct Results<'a> {
     pub requests: Option<RequestsOutcome>,
     /// The head of the chain over its log's lines; `None`: that is not known.
     pub log: Option<Head>,
+    /// The BLAKE3 of each table that was written while it went, by the name of its file, as far as it is known.
+    pub hashes: BTreeMap<&'static str, String>,
     /// Real seconds it took: the one thing that differs between equal runs.
     pub wall_s: f64,
 }
@@ -65,7 +67,8 @@ impl<'a> Results<'a> {
     pub const fn of(header: &'a Header) -> Self {
         let (record, plan, fidelity, jobs, requests) = (None, None, None, None, None);
         let (of_hosts, log, wall_s) = (None, None, 0.0);
-        Self { header, record, of_hosts, plan, fidelity, jobs, requests, log, wall_s }
+        let hashes = BTreeMap::new();
+        Self { header, record, of_hosts, plan, fidelity, jobs, requests, log, hashes, wall_s }
     }
 
     /// Why the run was ended with work left, if it was.
@@ -85,6 +88,7 @@ impl<'a> Results<'a> {
         if let (Some(head), Some(summary)) = (&self.log, view.summary.as_object_mut()) {
             summary.insert("log".to_owned(), serde_json::json!(head));
         }
+        view.hashes.clone_from(&self.hashes);
         view
     }
 

@@ -1,5 +1,7 @@
 //! The view of a run of requests for VMs alone, and what is said of those that share a run.
 
+use std::collections::BTreeMap;
+
 use dormouse_analysis::request_figures;
 use dormouse_analysis::requests::{Bin, Figures, Flow, Lost, Tally};
 use dormouse_cloud::Market;
@@ -57,6 +59,7 @@ pub(super) fn view(run: &Results<'_>, of: &RequestsOutcome) -> RunView {
         page: page(run, of),
         plan: None,
         tables: Vec::new(),
+        hashes: BTreeMap::new(),
     }
 }
 

@@ -1,0 +1,73 @@
+//! A file whose hash is known once it is written: nobody has to read it again for the seal.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A file that is written, of which the seal will have the hash.
+#[derive(Debug)]
+pub struct HashedFile {
+    file: File,
+    hash: FileHash,
+}
+
+/// The hash of what a [`HashedFile`] was given so far.
+#[derive(Clone, Debug, Default)]
+pub struct FileHash(Arc<Mutex<blake3::Hasher>>);
+
+impl HashedFile {
+    /// Creates a file in place of whatever was there, and its hash. Pieces that are large are hashed fastest.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be made.
+    pub fn create(path: &Path) -> io::Result<(Self, FileHash)> {
+        let (file, hash) = (File::create(path)?, FileHash::default());
+        Ok((Self { file, hash: hash.clone() }, hash))
+    }
+}
+
+impl FileHash {
+    fn add(&self, bytes: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).update(bytes);
+    }
+
+    /// The BLAKE3 of the file as a [`Seal`](crate::Seal) has it.
+    #[must_use]
+    pub fn hex(&self) -> String {
+        let hasher = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        hasher.finalize().to_hex().to_string()
+    }
+}
+
+impl Write for HashedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.add(bytes.get(..written).unwrap_or(bytes));
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Seal;
+
+    #[test]
+    fn the_hash_of_what_was_written_is_that_of_the_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("jobs.csv");
+        std::fs::write(&path, "what was there before, and is longer").expect("room");
+        let (mut file, hash) = HashedFile::create(&path).expect("room");
+        for piece in ["1,2", "\n", "", "3,4\n"] {
+            file.write_all(piece.as_bytes()).expect("room");
+        }
+        assert_eq!(hash.hex(), Seal::hash_of(b"1,2\n3,4\n"));
+        assert_eq!(hash.hex(), Seal::hash(&path).expect("it is there"));
+    }
+}
