@@ -1,23 +1,32 @@
 //! Jobs a second and peak memory of whole simulations, each in a process of its own: SWF
 //! in, schedule with processors, `jobs.csv` out; beside a bare loop that reads the same
-//! log, counts processors and writes a CSV.
+//! log, counts processors and writes a CSV, and beside EASY in as few lines as it takes. A case
+//! in capitals is a run with all that `dormouse run` leaves, in the time of the whole process.
 //!
 //! `cargo bench -p dormouse-tests --bench batch [-- LOG.swf …]`; without a log it makes FW-like ones of
 //! 200,000 and 1,000,000 jobs at load .9.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
+use dormouse_analysis::Mode;
 use dormouse_analysis::jobs::JobsCsv;
 use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
+use dormouse_experiment::{Loaded, Source, open};
 use dormouse_policies::batch::{Algorithm, Config};
+use dormouse_report::output::{Header as RunHeader, Replaces, Staging};
+use dormouse_report::results::virtual_results;
 use dormouse_workload::{
     Header, Model, OnMalformed, SwfJob, SwfWriter, Trace, UsageRule, offered_load, scale_arrivals,
     tsafrir_estimates,
 };
+
+const CASES: [&str; 10] =
+    ["counting", "floor", "fcfs", "easy", "keasy", "reasy", "measy", "EASY", "KEASY", "MEASY"];
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -45,7 +54,7 @@ fn all_cases(args: &[String], folder: &Path) -> Outcome<()> {
     for log in &logs {
         println!("{}", log.display());
         println!("{:>10} {:>9} {:>9} {:>11} {:>9}", "", "jobs", "seconds", "jobs/s", "peak MB");
-        for case in ["counting", "fcfs", "easy", "keasy", "reasy", "measy"] {
+        for case in CASES {
             let out = folder.join("jobs.csv");
             let status = Command::new(std::env::current_exe()?)
                 .arg("--case")
@@ -78,10 +87,11 @@ fn make_log(folder: &Path, count: usize) -> Outcome<PathBuf> {
 
 fn one_case(case: &str, log: &Path, out: &Path) -> Outcome<()> {
     let began = Instant::now();
-    let jobs = if case == "counting" {
-        counting(log, out)?
-    } else {
-        scheduled(Algorithm::named(case).ok_or("no scheduler has this name")?, log, out)?
+    let jobs = match case {
+        "counting" => counting(log, out)?,
+        "floor" => floor(log, out)?,
+        _ if case == case.to_uppercase() => whole_run(&case.to_lowercase(), log, out)?,
+        _ => scheduled(Algorithm::named(case).ok_or("no scheduler has this name")?, log, out)?,
     };
     let seconds = began.elapsed().as_secs_f64();
     let rate = jobs as f64 / seconds;
@@ -134,6 +144,100 @@ fn counting(log: &Path, out: &Path) -> Outcome<u64> {
     }
     to.flush()?;
     Ok(jobs)
+}
+
+/// EASY by counts of processors, with a line for each job.
+fn floor(log: &Path, out: &Path) -> Outcome<u64> {
+    struct Job {
+        submitted: i64,
+        runs: i64,
+        size: i64,
+        estimate: i64,
+        started: i64,
+    }
+    let mut jobs = Vec::new();
+    for line in BufReader::with_capacity(1 << 16, File::open(log)?).lines() {
+        let line = line?;
+        if line.starts_with(';') {
+            continue;
+        }
+        let mut fields = [0_i64; 18];
+        for (field, word) in fields.iter_mut().zip(line.split_ascii_whitespace()) {
+            *field = word.parse()?;
+        }
+        let [_, submitted, _, runs, .., size, estimate] = fields[..9] else { continue };
+        jobs.push(Job { submitted, runs, size, estimate: estimate.max(runs), started: 0 });
+    }
+    let mut to = BufWriter::with_capacity(1 << 16, File::create(out)?);
+    let (mut free, mut next, mut queue) = (320, 0, Vec::new());
+    // When jobs end, and when they are expected to.
+    let (mut ends, mut expected) = (BTreeSet::new(), BTreeSet::new());
+    while next < jobs.len() || !ends.is_empty() {
+        let submitted = jobs.get(next).map_or(i64::MAX, |job| job.submitted);
+        let now = submitted.min(ends.first().map_or(i64::MAX, |(at, _)| *at));
+        while let Some(&(at, n)) = ends.first()
+            && at <= now
+        {
+            ends.pop_first();
+            let Job { submitted, size, estimate, started, .. } = jobs[n];
+            expected.remove(&(started + estimate, n));
+            free += size;
+            writeln!(to, "{n},{submitted},{started},{at},{size}")?;
+        }
+        while jobs.get(next).is_some_and(|job| job.submitted <= now) {
+            queue.push(next);
+            next += 1;
+        }
+        let (mut shadow, mut extra, mut has_head) = (i64::MAX, 0, false);
+        let mut waiting = Vec::with_capacity(queue.len());
+        for n in queue.drain(..) {
+            let Job { runs, size, estimate, .. } = jobs[n];
+            let delays = has_head && now + estimate > shadow;
+            if size <= free && !(delays && size > extra) {
+                extra -= if delays { size } else { 0 };
+                free -= size;
+                jobs[n].started = now;
+                ends.insert((now + runs, n));
+                expected.insert((now + estimate, n));
+                continue;
+            }
+            if !has_head {
+                (has_head, shadow) = (true, now);
+                let mut then = free;
+                for &(at, job) in &expected {
+                    if then >= size && at > shadow {
+                        break;
+                    }
+                    then += jobs[job].size;
+                    shadow = shadow.max(at);
+                }
+                extra = then - size;
+            }
+            waiting.push(n);
+        }
+        queue = waiting;
+    }
+    to.flush()?;
+    Ok(jobs.len() as u64)
+}
+
+/// A run with all that `dormouse run` leaves of it.
+fn whole_run(scheduler: &str, log: &Path, out: &Path) -> Outcome<u64> {
+    let (file, folder) = (out.with_extension("toml"), out.with_extension("run"));
+    let log = log.display();
+    std::fs::write(
+        &file,
+        format!(
+            "name = \"bench\"\n[workload]\nkind = \"swf\"\nlog = \"{log}\"\n[scheduler]\nname = \"{scheduler}\"\n"
+        ),
+    )?;
+    let loaded = open(&Source { experiment: file.to_str(), ..Source::default() });
+    let Loaded { experiment, .. } = loaded.map_err(|error| error.to_string())?;
+    let header = RunHeader::new(Mode::Virtual, "bench".to_owned(), experiment);
+    let staging = Staging::begin(&folder, Replaces::Anything)?;
+    let results = virtual_results(&header, (None, None), staging.path(), |_| {})?;
+    results.view().write(staging)?;
+    Ok(results.jobs.map_or(0, |jobs| jobs.total()))
 }
 
 fn peak_mb() -> Outcome<f64> {
