@@ -6,6 +6,8 @@
 
 #[path = "../tests/common/mod.rs"]
 mod common;
+#[path = "floor/grpc.rs"]
+mod floor;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 use common::{FakeWorker, Under, live};
 use dormouse_coordinator::Observer;
 use dormouse_model::Step;
+use dormouse_samples::Samples;
 use tokio::sync::mpsc;
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -27,6 +30,7 @@ async fn main() -> Result<()> {
     let (tasks, vcpus, repeats) = (number(10_000)?, number(256)?, number(5)?);
     let (vcpus, dormouse) = (u32::try_from(vcpus)?, args.next());
     let parent = std::env::current_dir()?;
+    let mut rates = Samples::default();
     for _ in 0..repeats {
         // On the disk, not in a memory file system: the syncs are part of what is measured.
         let dir = tempfile::Builder::new().prefix("dispatch-").tempdir_in(&parent)?;
@@ -57,9 +61,17 @@ async fn main() -> Result<()> {
         let took = timing.await?;
         #[expect(clippy::cast_precision_loss, reason = "for people")]
         let rate = tasks as f64 / took.as_secs_f64();
+        let bare = floor::dispatch(u32::try_from(tasks)?, vcpus, dir.path()).await?;
+        #[expect(clippy::cast_precision_loss, reason = "for people")]
+        let bare = tasks as f64 / bare.as_secs_f64();
+        rates.push(rate, bare);
         let whose = if dormouse.is_some() { "dormouse worker" } else { "a fake worker" };
-        println!("{tasks} tasks on {vcpus} vCPUs of {whose} in {took:.3?}: {rate:.0} tasks/s");
+        println!(
+            "{tasks} tasks on {vcpus} vCPUs of {whose} in {took:.3?}: {rate:.0} tasks/s, bare gRPC {bare:.0}"
+        );
     }
+    let of = if dormouse.is_some() { "dispatch-worker" } else { "dispatch" };
+    rates.report_rates(&format!("{of}-{vcpus}"))?;
     Ok(())
 }
 

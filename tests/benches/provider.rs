@@ -10,7 +10,11 @@
     reason = "a benchmark reads the clock and prints"
 )]
 
+#[path = "floor/requests.rs"]
+mod requests;
+
 use std::convert::Infallible;
+use std::error::Error;
 use std::time::Instant;
 
 use dormouse_cloud::{
@@ -20,17 +24,18 @@ use dormouse_engine::drive::{Modelled, Requested, beginning, play};
 use dormouse_engine::{Run, Work};
 use dormouse_model::{Bag, CheckpointConfig, Effect, Request, Setup, Step, VmEnd};
 use dormouse_policies::requests::Customers;
+use dormouse_samples::Samples;
 use dormouse_units::{Bytes, Price, RequestId, Span, Stream, Time, TypeName};
 
 /// vCPUs of a host.
 const VCPUS: u32 = 8;
 
-fn main() {
+fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<u64> = std::env::args().filter_map(|arg| arg.parse().ok()).collect();
     let (hosts, requests, hours) = match args[..] {
         [] => (100_000, 1_000_000, 6),
         [hosts, requests, hours] => (hosts, requests, hours),
-        _ => return println!("give HOSTS REQUESTS HOURS, or nothing"),
+        _ => return Err("give HOSTS REQUESTS HOURS, or nothing".into()),
     };
     // As many as fill the hosts with preemptible VMs and one half of them with others.
     let seconds = hours * 3_600;
@@ -65,6 +70,16 @@ fn main() {
         hosts.len(),
         if end.is_ok() { "over" } else { "failed" },
     );
+    if !args.is_empty() {
+        return Ok(());
+    }
+    let folder = tempfile::tempdir()?;
+    let began = Instant::now();
+    requests::provider(&folder.path().join("floor.csv"))?;
+    let floor = began.elapsed().as_secs_f64();
+    println!("counted vCPUs: {floor:.2} s");
+    Samples { ours: vec![took.as_secs_f64()], peer: vec![floor] }.report_costs("provider-100k")?;
+    Ok(())
 }
 
 fn request(n: u64, of: u64, seconds: u64, mean_s: u64) -> (Time, Request) {

@@ -1,6 +1,9 @@
 //! How fast virtual time is: one whole run of ED200 in sc4, HADS on bags that grow, and both tables
 //! of Burst-HADS. `cargo bench --bench virtual_time -- runs` makes the first alone; the others are
-//! `bags` and `tables`.
+//! `bags` and `tables`. Beside each of the first two is a bare queue of as many events.
+
+#[path = "floor/events.rs"]
+mod events;
 
 use std::time::Instant;
 
@@ -8,8 +11,18 @@ use dormouse_experiment::{Override, Source, load};
 use dormouse_report::virtual_run::virtual_run;
 use dormouse_reproduce::papers::Request;
 use dormouse_reproduce::sweep::Reproduction;
+use dormouse_samples::{Samples, median};
 
 type Failure = Box<dyn std::error::Error>;
+
+/// Tasks of the largest bag, and how often a bag is run.
+const LARGEST_BAG: usize = 2_000;
+const BAG_RUNS: usize = 3;
+/// Runs of ED200 of which the mean is taken, and how many such means are.
+const RUNS: u32 = 200;
+const MEANS: usize = 5;
+/// How often both tables are made, on all processors and on one.
+const TABLE_RUNS: usize = 2;
 
 fn main() -> Result<(), Failure> {
     // Cargo gives options of its own, too.
@@ -21,7 +34,7 @@ fn main() -> Result<(), Failure> {
         }
     }
     if wanted("bags") {
-        for tasks in [500, 1_000, 2_000] {
+        for tasks in [500, 1_000, LARGEST_BAG] {
             large_bag(tasks)?;
         }
     }
@@ -53,10 +66,18 @@ fn large_bag(tasks: usize) -> Result<(), Failure> {
     let file = folder.path().join("bag.toml");
     std::fs::write(&file, text)?;
     let experiment = file.to_str();
-    let began = Instant::now();
-    let experiment = load(&Source { experiment, ..Source::default() })?.experiment;
-    virtual_run(&experiment, experiment.scheduler()?, |_| {})?;
-    println!("{tasks:5} tasks under hads: {:6.2} s", began.elapsed().as_secs_f64());
+    let mut times = Samples::default();
+    for _ in 0..BAG_RUNS {
+        let (began, mut steps) = (Instant::now(), 0);
+        let experiment = load(&Source { experiment, ..Source::default() })?.experiment;
+        virtual_run(&experiment, experiment.scheduler()?, |_| steps += 1)?;
+        let seconds = began.elapsed().as_secs_f64();
+        println!("{tasks:5} tasks under hads: {seconds:6.2} s, {steps} events");
+        times.push(seconds, events::seconds(steps, tasks));
+    }
+    if tasks == LARGEST_BAG {
+        times.report_costs("hads-2000")?;
+    }
     Ok(())
 }
 
@@ -73,25 +94,36 @@ fn one_run(scheduler: &str) -> Result<(), Failure> {
     if let Some(config) = &mut experiment.scheduler {
         config.plan = plan;
     }
-    let (runs, mut steps) = (200_u32, 0_u64);
-    let began = Instant::now();
-    let schedulers: Vec<_> = (0..runs).map(|_| experiment.scheduler()).collect::<Result<_, _>>()?;
-    let built = began.elapsed().as_secs_f64();
-    let began = Instant::now();
-    for scheduler in schedulers {
-        virtual_run(&experiment, scheduler, |_| steps += 1)?;
+    let mut times = Samples::default();
+    let (mut built, mut steps) = (0.0, 0);
+    for _ in 0..MEANS {
+        let began = Instant::now();
+        let schedulers: Vec<_> =
+            (0..RUNS).map(|_| experiment.scheduler()).collect::<Result<_, _>>()?;
+        built = began.elapsed().as_secs_f64();
+        let began = Instant::now();
+        steps = 0;
+        for scheduler in schedulers {
+            virtual_run(&experiment, scheduler, |_| steps += 1)?;
+        }
+        times.push(began.elapsed().as_secs_f64(), events::seconds(steps, 0));
     }
-    let s = began.elapsed().as_secs_f64();
+    let (s, bare) = (median(&times.ours), median(&times.peer));
+    #[expect(clippy::cast_precision_loss, reason = "a count of steps")]
+    let rates = |seconds: &[f64]| seconds.iter().map(|s| steps as f64 / s / 1e3).collect();
+    let rates = Samples { ours: rates(&times.ours), peer: rates(&times.peer) };
+    rates.report_rates(&format!("events-{scheduler}"))?;
     #[expect(clippy::cast_precision_loss, reason = "a count of steps")]
     let per_second = steps as f64 / s;
     println!(
         "ed200-sc4 {scheduler:<14} plan {:7.1} ms, build {:5.2} ms, run {:6.2} ms, {:5} events, \
-         {:.0} thousand events/s",
+         {:.0} thousand events/s, of a bare queue {:.0}",
         planned * 1e3,
-        built * 1e3 / f64::from(runs),
-        s * 1e3 / f64::from(runs),
-        steps / u64::from(runs),
-        per_second / 1e3
+        built * 1e3 / f64::from(RUNS),
+        s * 1e3 / f64::from(RUNS),
+        steps / u64::from(RUNS),
+        per_second / 1e3,
+        per_second * s / bare / 1e3
     );
     Ok(())
 }
@@ -100,14 +132,18 @@ fn tables() -> Result<(), Failure> {
     let what = "burst-hads".to_owned();
     let spec = Reproduction { what, first_seed: 1, seeds: 30, ..Reproduction::default() };
     let threads = std::thread::available_parallelism()?.get();
-    let request = Request::new(threads);
-    let folder = tempfile::tempdir()?;
-    let began = Instant::now();
-    let done = request.run(&spec, (folder.path(), true), &mut |_, _, _| {})?;
-    let runs: usize = done.iter().map(|done| done.results.count()).sum();
-    println!(
-        "Tables IV and VI, 30 seeds: {runs} runs in {:.1} s on {threads} threads",
-        began.elapsed().as_secs_f64()
-    );
+    let tables = |threads: usize| -> Result<f64, Failure> {
+        let folder = tempfile::tempdir()?;
+        let began = Instant::now();
+        let done = Request::new(threads).run(&spec, (folder.path(), true), &mut |_, _, _| {})?;
+        let seconds = began.elapsed().as_secs_f64();
+        let runs: usize = done.iter().map(|done| done.results.count()).sum();
+        println!("Tables IV and VI, 30 seeds: {runs} runs in {seconds:.1} s on {threads} threads");
+        Ok(seconds)
+    };
+    #[expect(clippy::cast_precision_loss, reason = "some threads")]
+    let all = || Ok::<_, Failure>(tables(threads)? * threads as f64);
+    let times = Samples::by_turns(TABLE_RUNS, all, || tables(1))?;
+    times.report_costs("tables")?;
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use dormouse_samples::Samples;
 use dormouse_tests::{
     Browser, UnderWay, Watch, checks_and_replays, dormouse_says, events, live_turn, summary, text,
     wait_for,
@@ -18,6 +19,19 @@ use serde_json::{Value, json};
 
 const LOOKS: &str = include_str!("live_page/looks.js");
 const FRAMES: &str = include_str!("live_page/frames.js");
+
+/// Reads the stream of changes, parses each and draws nothing; gives the milliseconds until it has so many.
+const BARE: &str = r#"
+const [all, done] = arguments;
+const begun = performance.now();
+const source = new EventSource("/api/changes?from=0");
+source.addEventListener("message", (event) => {
+  JSON.parse(event.data);
+  if (Number(event.lastEventId) < all) return;
+  source.close();
+  done(performance.now() - begun);
+});
+"#;
 
 /// Six tasks of 600 s on spot VMs, about a minute of real time; nothing interrupts them but the page.
 const EXPERIMENT: &str = r#"name = "looked-at"
@@ -271,8 +285,10 @@ fn bench_a_page_of_2000_vms_and_100000_events() {
         "return Number(/(\\d+) VMs/.exec(document.getElementById('gantt-canvas').ariaLabel)[1])",
         &[],
     );
+    let bare = page.script_until(BARE, &[page.number("changes").into()]).as_f64().unwrap() / 1e3;
+    Samples { ours: vec![took], peer: vec![bare] }.report_costs("page-load").unwrap();
     println!(
-        "{lines} events, {} changes; the page has them after {took:.1} s; VMs at the end: {vms}",
+        "{lines} events, {} changes; the page has them after {took:.1} s, a bare reader after {bare:.2} s; VMs at the end: {vms}",
         page.told("changes")
     );
     let _ = page.script("document.getElementById('scrub').value = 500; document.getElementById('scrub').dispatchEvent(new Event('input'))", &[]);
@@ -286,6 +302,9 @@ fn bench_a_page_of_2000_vms_and_100000_events() {
             page.told("draw"),
             page.told("bars")
         );
+        let (p95, display) = (frames["p95"].as_f64().unwrap(), 1_000.0 / 60.0);
+        let paced = Samples { ours: vec![p95], peer: vec![display] };
+        paced.report_costs(&format!("page-{kind}")).unwrap();
     }
     page.click("#follow");
     page.click("#play");

@@ -10,13 +10,18 @@ use std::time::Instant;
 
 use dormouse_model::DpMode;
 use dormouse_policies::dp::{Plan, Problem, Rules, Survival};
+use dormouse_samples::{ReportError, Samples, median};
 use dormouse_units::Span;
 
-fn main() {
+/// How often each plan is made.
+const PLANS: usize = 5;
+
+fn main() -> Result<(), ReportError> {
     let bathtub = |hours: f64| {
         let f = 0.4137 * (1.0 - (-hours / 0.9).exp() + ((hours - 24.0) / 0.76).exp());
         f.clamp(0.0, 1.0)
     };
+    let mut conditional = Vec::new();
     for (mode, name, jobs) in [
         (
             DpMode::Conditional,
@@ -39,15 +44,29 @@ fn main() {
                 rules,
                 survival: &survival,
             };
-            let begin = Instant::now();
-            match Plan::of(&problem) {
-                Ok(plan) => println!(
-                    "{name}: {job} steps of {seconds} s: {:.1} ms, +{:.3} %",
-                    begin.elapsed().as_secs_f64() * 1e3,
-                    plan.overhead() * 100.0
-                ),
-                Err(error) => println!("{name}: {job} steps of {seconds} s: {error}"),
+            let mut times = Vec::new();
+            for _ in 0..PLANS {
+                let begin = Instant::now();
+                match Plan::of(&problem) {
+                    Ok(plan) => {
+                        times.push(begin.elapsed().as_secs_f64() * 1e3);
+                        if times.len() == PLANS {
+                            let (ms, more) = (median(&times), plan.overhead() * 100.0);
+                            println!(
+                                "{name}: {job} steps of {seconds} s: {ms:.1} ms, +{more:.3} %"
+                            );
+                        }
+                    }
+                    Err(error) => println!("{name}: {job} steps of {seconds} s: {error}"),
+                }
+            }
+            if matches!(mode, DpMode::Conditional) {
+                conditional.push(times);
             }
         }
     }
+    // Twice the steps of the job, of which there are pairs.
+    let [_, half, day, ..] = &conditional[..] else { return Ok(()) };
+    let quarters = day.iter().map(|ms| ms / 4.0).collect();
+    Samples { ours: quarters, peer: half.clone() }.report_costs("dp-growth")
 }

@@ -1,4 +1,4 @@
-//! Benchmark of the ILS: J100 with the paper's parameters.
+//! Benchmark of the ILS: J100 with the paper's parameters, beside as many bare moves of tasks between VMs.
 
 #![allow(
     clippy::disallowed_methods,
@@ -6,14 +6,16 @@
     reason = "a benchmark reads the clock and prints; the schedulers do neither"
 )]
 
+use std::hint::black_box;
 use std::time::Instant;
 
 use dormouse_cloud::{Catalogue, InstanceType, Limits};
 use dormouse_model::{Bag, CheckpointConfig, Scheme, Task};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, plan};
+use dormouse_samples::{ReportError, Samples};
 use dormouse_units::{Bytes, Ppm, Price, Span};
 
-fn main() {
+fn main() -> Result<(), ReportError> {
     let (bag, catalogue) = (j100(), regular_types());
     let budget = CheckpointConfig {
         scheme: Scheme::Budget(Ppm::new(100_000)),
@@ -27,20 +29,59 @@ fn main() {
     let config = BagSchedulerConfig::paper(BagSchedulerName::BurstHads);
     let solve = |seed| plan(&config, &catalogue, &bag, &budget, seed);
     if let Err(error) = solve(0) {
-        return eprintln!("{error}");
+        eprintln!("{error}");
+        return Ok(());
     }
-    let (solves, begin) = (50, Instant::now());
-    let evaluations: u64 = (0..solves)
-        .filter_map(|seed| solve(seed).ok().flatten())
-        .map(|plan| plan.evaluations)
-        .sum();
-    let seconds = begin.elapsed().as_secs_f64();
-    println!(
-        "J100: {:.2} ms a solve, {:.0} evaluations each, {:.2} million evaluations/s",
-        seconds * 1e3 / solves as f64,
-        evaluations as f64 / solves as f64,
-        evaluations as f64 / seconds / 1e6
-    );
+    let (solves, mut times) = (10, Samples::default());
+    for round in 0..5 {
+        let begin = Instant::now();
+        let evaluations: u64 = (round * solves..(round + 1) * solves)
+            .filter_map(|seed| solve(seed).ok().flatten())
+            .map(|plan| plan.evaluations)
+            .sum();
+        let seconds = begin.elapsed().as_secs_f64();
+        println!(
+            "J100: {:.2} ms a solve, {:.0} evaluations each, {:.2} million evaluations/s",
+            seconds * 1e3 / solves as f64,
+            evaluations as f64 / solves as f64,
+            evaluations as f64 / seconds / 1e6
+        );
+        let of_one = |seconds: f64| seconds * 1e3 / solves as f64;
+        times.push(of_one(seconds), of_one(bare_moves(evaluations)));
+    }
+    times.report_costs("ils-j100")
+}
+
+/// Seconds of the least that so many evaluations can be: a task of a hundred moves to another of 18 VMs, the
+/// longest of which is looked for, and it moves back where that became longer.
+fn bare_moves(evaluations: u64) -> f64 {
+    const TASKS: u64 = 100;
+    const VMS: u64 = 18;
+    let begin = Instant::now();
+    let mut place: Vec<usize> = (0..TASKS).map(|task| (task % VMS) as usize).collect();
+    let length: Vec<u64> = (0..TASKS).map(|task| 167 + task * 37 % 180).collect();
+    let mut loads = vec![0; VMS as usize];
+    for (vm, length) in place.iter().zip(&length) {
+        loads[*vm] += length;
+    }
+    let longest = |loads: &[u64]| loads.iter().copied().max().unwrap_or_default();
+    let (mut best, mut chance) = (longest(&loads), 1_u64);
+    for _ in 0..evaluations {
+        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let (task, to) = ((chance >> 33) % TASKS, ((chance >> 13) % VMS) as usize);
+        let (task, from) = (task as usize, place[task as usize]);
+        loads[from] -= length[task];
+        loads[to] += length[task];
+        let makespan = longest(&loads);
+        if makespan <= best {
+            (best, place[task]) = (makespan, to);
+        } else {
+            loads[to] -= length[task];
+            loads[from] += length[task];
+        }
+    }
+    black_box((best, &place));
+    begin.elapsed().as_secs_f64()
 }
 
 fn j100() -> Bag {

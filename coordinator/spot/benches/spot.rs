@@ -9,12 +9,14 @@
 use std::time::Instant;
 
 use dormouse_cloud::PriceTrace;
+use dormouse_samples::{ReportError, Samples};
 use dormouse_spot::{SpotJob, SpotRecord, SpotScheme};
 use dormouse_units::{Price, Span, Stream, Time};
 
 const YEAR: u64 = 365 * 86_400;
 
-fn main() {
+fn main() -> Result<(), ReportError> {
+    let mut each = Vec::new();
     for changes in [2_000, 8_000] {
         let traces: Vec<_> = (0..64).map(|n| year(n, changes)).collect();
         let (begin, mut runs, mut done) = (Instant::now(), 0_u32, 0_u32);
@@ -34,7 +36,10 @@ fn main() {
             "{changes} changes a year: {runs} jobs ({done} done) in {seconds:.1} s on one core, {:.1} us each",
             seconds * 1e6 / f64::from(runs)
         );
+        each.push(seconds * 1e6 / f64::from(runs));
     }
+    let [few, many] = each[..] else { return Ok(()) };
+    Samples { ours: vec![many / 4.0], peer: vec![few] }.report_costs("spot-growth")
 }
 
 /// Prices that wander around a level of their own between $.03 and $1.90.

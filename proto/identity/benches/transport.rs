@@ -1,5 +1,5 @@
 //! The cost of TLS: checkpoints of 64 and 512 MiB to a coordinator that throws them away, and small
-//! messages there and back, by turns in clear and encrypted, over loopback; and handshakes.
+//! messages there and back, by turns in clear, encrypted and as bare bytes of TCP, over loopback; and handshakes.
 //!
 //!     cargo bench -p dormouse-identity --bench transport [-- REPEATS]
 
@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use dormouse_identity::{Authority, client_config, server_config};
 use dormouse_proto::v1;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use dormouse_samples::Samples;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
@@ -155,6 +156,50 @@ async fn upload(channel: &Channel, bytes: usize) -> Result<Duration> {
     Ok(begun.elapsed())
 }
 
+/// So many bytes through a bare TCP connection, which is there already, until the other end has them all.
+async fn bare_upload(bytes: usize) -> Result<Duration> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let mut near = TcpStream::connect(listener.local_addr()?).await?;
+    let (mut far, _) = listener.accept().await?;
+    let reading = tokio::spawn(async move {
+        let (mut chunk, mut left) = (vec![0; CHUNK], bytes);
+        while left > 0 {
+            match far.read(&mut chunk).await? {
+                0 => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+                n => left -= n,
+            }
+        }
+        far.write_all(&[1]).await
+    });
+    let (chunk, begun) = (vec![7; CHUNK], Instant::now());
+    for _ in 0..bytes / CHUNK {
+        near.write_all(&chunk).await?;
+    }
+    near.read_exact(&mut [0]).await?;
+    let took = begun.elapsed();
+    reading.await??;
+    Ok(took)
+}
+
+/// Bytes there and back through a bare TCP connection, one at a time; the mean of each.
+async fn bare_pings() -> Result<Duration> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let mut near = TcpStream::connect(listener.local_addr()?).await?;
+    let (mut far, _) = listener.accept().await?;
+    near.set_nodelay(true)?;
+    far.set_nodelay(true)?;
+    tokio::spawn(async move {
+        let mut byte = [0];
+        while far.read_exact(&mut byte).await.is_ok() && far.write_all(&byte).await.is_ok() {}
+    });
+    let (mut byte, begun) = ([1], Instant::now());
+    for _ in 0..PINGS {
+        near.write_all(&byte).await?;
+        near.read_exact(&mut byte).await?;
+    }
+    Ok(begun.elapsed() / PINGS)
+}
+
 async fn pings(channel: &Channel) -> Result<Duration> {
     let (say, said) = mpsc::channel(8);
     let mut client = CoordinatorClient::new(channel.clone());
@@ -170,6 +215,12 @@ async fn pings(channel: &Channel) -> Result<Duration> {
 fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
+}
+
+/// Gibibytes a second.
+#[expect(clippy::cast_precision_loss, reason = "some MiB")]
+fn per_second(mib: usize, took: Duration) -> f64 {
+    mib as f64 / 1024.0 / took.as_secs_f64()
 }
 
 fn endpoint(at: SocketAddr) -> Result<Endpoint> {
@@ -192,19 +243,25 @@ async fn main() -> Result<()> {
     let clear = endpoint(in_clear)?.connect().await?;
     let tls = dormouse_identity::channel(&endpoint(encrypted)?, Arc::clone(&config)).await?;
     for mib in [64, 512] {
-        let (mut before, mut after) = (Vec::new(), Vec::new());
+        let (mut before, mut after, mut rates) = (Vec::new(), Vec::new(), Samples::default());
         for _ in 0..repeats {
+            let bare = bare_upload(mib << 20).await?;
             before.push(upload(&clear, mib << 20).await?);
             after.push(upload(&tls, mib << 20).await?);
+            rates.push(per_second(mib, after[after.len() - 1]), per_second(mib, bare));
         }
+        rates.report_rates(&format!("transfer-{mib}"))?;
         let (before, after) = (median(before), median(after));
         println!("{mib} MiB: {before:.0?} in clear, {after:.0?} over TLS");
     }
-    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let (mut before, mut after, mut trips) = (Vec::new(), Vec::new(), Samples::default());
     for _ in 0..repeats {
+        let bare = bare_pings().await?;
         before.push(pings(&clear).await? / PINGS);
         after.push(pings(&tls).await? / PINGS);
+        trips.push(after[after.len() - 1].as_secs_f64() * 1e6, bare.as_secs_f64() * 1e6);
     }
+    trips.report_costs("round-trip")?;
     println!("there and back: {:.1?} in clear, {:.1?} over TLS", median(before), median(after));
     let mut shakes = Vec::new();
     for _ in 0..100 {

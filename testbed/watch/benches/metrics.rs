@@ -4,6 +4,7 @@
 
 #![expect(clippy::disallowed_macros, reason = "a benchmark prints its figures")]
 
+use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -14,13 +15,17 @@ use dormouse_experiment::{Loaded, Source, open};
 use dormouse_model::{Effect, Event, Notice, Report, StartReason, Step, VmEnd};
 use dormouse_report::output::{Header, RunLog};
 use dormouse_report::replay::play;
+use dormouse_samples::{Samples, median};
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, Credits, HostId, Money, Ppm, Price, TaskId, Time, TypeName, VmId,
 };
 use dormouse_watch::metrics::{Beside, Format, RunMetrics, RunName};
 
-/// Scrapes of which the mean is taken.
-const SCRAPES: u32 = 200;
+/// Scrapes of which the mean is taken, and how many such means are.
+const SCRAPES: u32 = 40;
+const ROUNDS: usize = 5;
+/// The run whose figures are reported.
+const REPORTED: &str = "2,000 VMs";
 
 fn metrics_of(header: &Header) -> RunMetrics {
     let experiment = &header.experiment;
@@ -132,22 +137,87 @@ fn long_run() -> Vec<Step> {
     steps
 }
 
+fn ns_of_each(began: Instant, count: usize) -> f64 {
+    began.elapsed().as_secs_f64() / count.max(1) as f64 * 1e9
+}
+
+/// Nanoseconds of the least that taking in an event can be: what happened is looked at, and counted by its kind.
+fn bare_count(steps: &[Step]) -> f64 {
+    let began = Instant::now();
+    let mut counts = [0_u64; 4];
+    for step in steps {
+        let kind = match &step.event {
+            Event::Tick => 0,
+            Event::Machine { report: Report::CheckpointTaken { .. }, .. } => 1,
+            Event::Machine { .. } => 2,
+            _ => 3,
+        };
+        counts[kind] += 1 + step.effects.len() as u64;
+    }
+    black_box(counts);
+    ns_of_each(began, steps.len())
+}
+
+/// Microseconds of the least that a scrape can be: the same lines, of names that are there and numbers that
+/// are written.
+fn bare_scrape(exposition: &str) -> f64 {
+    let lines: Vec<(&str, Option<f64>)> = exposition
+        .lines()
+        .map(|line| match line.rsplit_once(' ') {
+            Some((name, number)) if !line.starts_with('#') => (name, number.parse().ok()),
+            _ => (line, None),
+        })
+        .collect();
+    let began = Instant::now();
+    for _ in 0..SCRAPES {
+        let mut text = String::new();
+        for (name, number) in &lines {
+            text.push_str(name);
+            if let Some(number) = number {
+                let _ = write!(text, " {number}");
+            }
+            text.push('\n');
+        }
+        black_box(&text);
+    }
+    ns_of_each(began, SCRAPES as usize) / 1e3
+}
+
+fn said(name: &str, figure: &str, samples: &Samples) {
+    if name == REPORTED
+        && let Err(error) = samples.report_costs(figure)
+    {
+        panic!("{error}");
+    }
+}
+
 /// Takes in steps, then is scraped, and says what that took.
 fn measure(name: &str, header: &Header, steps: &[Step]) {
-    let mut metrics = metrics_of(header);
-    let began = Instant::now();
-    steps.iter().for_each(|step| metrics.see(step));
-    let seen = began.elapsed();
+    let (mut metrics, mut events) = (metrics_of(header), Samples::default());
+    for _ in 0..ROUNDS {
+        metrics = metrics_of(header);
+        let began = Instant::now();
+        steps.iter().for_each(|step| metrics.see(step));
+        events.push(ns_of_each(began, steps.len()), bare_count(steps));
+    }
+    let per_event = median(&events.ours);
+    said(name, "metrics-event", &events);
     let vitals = Vitals::default();
     let beside = Beside { serves: true, now: None, vitals: Some(&vitals) };
     for format in [Format::OpenMetrics, Format::Plain] {
-        let (began, mut bytes) = (Instant::now(), 0);
-        for _ in 0..SCRAPES {
-            bytes = black_box(metrics.exposition(format, &beside)).len();
+        let (mut bytes, mut scrapes) = (0, Samples::default());
+        for _ in 0..ROUNDS {
+            let began = Instant::now();
+            for _ in 0..SCRAPES {
+                bytes = black_box(metrics.exposition(format, &beside)).len();
+            }
+            let us = ns_of_each(began, SCRAPES as usize) / 1e3;
+            scrapes.push(us, bare_scrape(&metrics.exposition(format, &beside)));
         }
-        let each = began.elapsed() / SCRAPES;
-        let per_event = seen.as_secs_f64() / steps.len().max(1) as f64 * 1e9;
-        let (n, us) = (steps.len(), each.as_secs_f64() * 1e6);
+        if matches!(format, Format::OpenMetrics) {
+            said(name, "metrics-scrape", &scrapes);
+        }
+        let (n, us) = (steps.len(), median(&scrapes.ours));
         println!(
             "{name}: {n} events, {per_event:.0} ns each; a scrape in {format:?} takes {us:.0} us and has {bytes} bytes"
         );
@@ -156,7 +226,7 @@ fn measure(name: &str, header: &Header, steps: &[Step]) {
 
 fn main() {
     let steps = long_run();
-    measure("2,000 VMs", &header_of("j60"), &steps);
+    measure(REPORTED, &header_of("j60"), &steps);
     for experiment in ["j60", "batch-small", "provider-testbed"] {
         let header = header_of(experiment);
         let (log, mut steps) = (RunLog { header, steps: None, torn: false }, Vec::new());

@@ -9,6 +9,9 @@ use std::{
 use dormouse_proto::v1::{
     CreateVm, Program, StartTask, TaskRef, VmRef, VmShare, command::Command, report::Report,
 };
+use dormouse_samples::Samples;
+use nix::time::{ClockId, clock_getcpuclockid, clock_gettime};
+use nix::unistd::Pid;
 
 use crate::{
     agent::Agent,
@@ -73,6 +76,8 @@ pub(crate) fn run(what: &str, rest: &[&str]) -> ExitCode {
             let vms = u32::try_from(number(0, 8)).unwrap();
             let worst = worst_share(vms, number(1, 60_000), 2);
             println!("worst share error {:+.2} %", worst * 100.0);
+            let received = Samples { ours: vec![1.0 + worst.abs()], peer: vec![1.0] };
+            received.report_costs("share").unwrap();
         }
         "idle" => idle(),
         "noop" => noop(rest.first().map_or(4_000, |n| n.parse().unwrap())),
@@ -81,8 +86,10 @@ pub(crate) fn run(what: &str, rest: &[&str]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The agent's own CPU time with 20 idle VMs.
+/// The agent's own CPU time with 20 idle VMs, beside a bare loop that looks at the host four times a second.
 fn idle() {
+    /// How long both are looked at.
+    const FOR: Duration = Duration::from_secs(10);
     let fake = Fake::start();
     let mut seat = fake.seat("w1", welcome());
     let agent = Agent::start(&fake.address.to_string(), "w1");
@@ -91,16 +98,32 @@ fn idle() {
     for _ in 0..20 {
         await_report!(seat, VmCreated);
     }
-    let ticks = || {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", agent.child.id())).unwrap();
-        let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-        fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
-    };
-    let (before, begun) = (ticks(), Instant::now());
-    seat.listen(Duration::from_secs(10));
-    let share = (ticks() - before) as f64 / 100.0 / begun.elapsed().as_secs_f64();
-    println!("agent with 20 idle VMs: {:.3} % of a core", share * 100.0);
+    let (before, begun) = (cpu_time(agent.child.id()), Instant::now());
+    let bare = std::thread::spawn(|| bare_looks(FOR));
+    seat.listen(FOR);
+    let percent =
+        |cpu: Duration, during: Duration| 100.0 * cpu.as_secs_f64() / during.as_secs_f64();
+    let share = percent(cpu_time(agent.child.id()) - before, begun.elapsed());
+    let bare = percent(bare.join().unwrap(), FOR);
+    println!("agent with 20 idle VMs: {share:.3} % of a core, a bare loop {bare:.3} %");
+    Samples { ours: vec![share], peer: vec![bare] }.report_costs("agent-idle").unwrap();
     over(agent, &seat);
+}
+
+/// CPU time of a process, with that of its threads that have ended.
+fn cpu_time(pid: u32) -> Duration {
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap());
+    clock_getcpuclockid(pid).unwrap().now().unwrap().into()
+}
+
+/// CPU time of a thread that for so long reads how busy the host is, four times a second.
+fn bare_looks(span: Duration) -> Duration {
+    let begun = Instant::now();
+    while begun.elapsed() < span {
+        std::thread::sleep(Duration::from_millis(250));
+        std::hint::black_box(fs::read_to_string("/proc/stat").unwrap());
+    }
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap().into()
 }
 
 /// Real processes that do nothing, one after the other on each of a few vCPUs, against a bare
@@ -126,15 +149,17 @@ fn noop(tasks: u32) {
             ..StartTask::default()
         })
     };
-    let mut ratios = Vec::new();
+    let (mut ratios, mut rates) = (Vec::new(), Samples::default());
     for round in 0..ROUNDS {
         let bare = bare_spawns(tasks);
         let rate = agent_spawns(&mut seat, vcpus, round * tasks..(round + 1) * tasks, order);
         println!("real noop processes: {rate:.0}/s, bare: {bare:.0}/s, ratio {:.2}", rate / bare);
         ratios.push(rate / bare);
+        rates.push(rate, bare);
     }
     ratios.sort_by(f64::total_cmp);
     println!("median ratio {:.2}", ratios[ratios.len() / 2]);
+    rates.report_rates("spawn-grpc").unwrap();
     over(agent, &seat);
 }
 

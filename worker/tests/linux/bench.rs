@@ -6,6 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use dormouse_samples::Samples;
 use dormouse_worker::{
     cgroup::{Slot, Vm},
     criu::AfterDump,
@@ -32,6 +33,7 @@ fn spawn() {
     let vms = [worker.vm(1), worker.vm(1)];
     let program = worker.workspace.install_program(&std::env::current_exe().unwrap()).unwrap();
     let per_second = |took: Duration| f64::from(N) / took.as_secs_f64();
+    let mut rates = Samples::default();
     for round in 0..3 {
         let start = Instant::now();
         std::thread::scope(|scope| {
@@ -70,7 +72,9 @@ fn spawn() {
             "round {round}: bare spawn {bare:.0}/s, tasks {ours:.0}/s, ratio {:.2}",
             ours / bare
         );
+        rates.push(ours, bare);
     }
+    rates.report_rates("spawn").unwrap();
     drop(directory);
 }
 
@@ -156,7 +160,7 @@ fn criu() {
         Into::into,
     );
     let checkpointer = worker.checkpointer();
-    for mib in ["16", "64", "160"] {
+    for mib in ["16", "64", "160", "512"] {
         let vm = worker.vm(1);
         let name = name(&format!("m{mib}"));
         let task = worker.start_task(&name, &vm, &["count", mib, "1000000000"]);
@@ -212,6 +216,11 @@ fn criu() {
                 ours.1.push(again.took);
             }
         }
+        let ms = |times: &[Duration]| times.iter().map(|t| t.as_secs_f64() * 1e3).collect();
+        let dumps = Samples { ours: ms(&ours.0), peer: ms(&bare.0) };
+        dumps.report_costs(&format!("dump-{mib}")).unwrap();
+        let restores = Samples { ours: ms(&ours.1), peer: ms(&bare.1) };
+        restores.report_costs(&format!("restore-{mib}")).unwrap();
         let median = |times: &mut Vec<Duration>| {
             times.sort();
             times[times.len() / 2].as_secs_f64() * 1e3

@@ -1,0 +1,134 @@
+//! The commands that build and run benchmarks.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::benchmarks::{Benchmark, Build};
+
+/// Builds benchmarks, and what they start, in a profile of Cargo.
+#[derive(Clone, Debug)]
+pub struct Builder {
+    root: PathBuf,
+    target: PathBuf,
+    profile: String,
+}
+
+impl Builder {
+    /// A builder of the clone at `root`, whose artefacts are below `target`.
+    #[must_use]
+    pub fn new(root: &Path, target: &Path, profile: &str) -> Self {
+        Self { root: root.to_owned(), target: root.join(target), profile: profile.to_owned() }
+    }
+
+    /// The clone that is built.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The profile of Cargo.
+    #[must_use]
+    pub fn profile(&self) -> &str {
+        &self.profile
+    }
+
+    /// Where the command `dormouse` is once it is built.
+    #[must_use]
+    pub fn dormouse(&self) -> PathBuf {
+        // The folders of these two are called otherwise.
+        let folder = match self.profile.as_str() {
+            "dev" | "test" => "debug",
+            "bench" => "release",
+            other => other,
+        };
+        self.target.join(folder).join("dormouse")
+    }
+
+    /// Builds the programs that benchmarks start.
+    #[must_use]
+    pub fn programs(&self) -> Command {
+        self.cargo("build", &["--bin", "dormouse", "--bin", "dormouse-task"])
+    }
+
+    /// Builds a benchmark and does not run it.
+    #[must_use]
+    pub fn build(&self, benchmark: &Benchmark) -> Command {
+        let mut command = self.of(benchmark);
+        command.arg("--no-run");
+        command
+    }
+
+    /// Runs a benchmark, which appends what it measures to the file `lines`.
+    #[must_use]
+    pub fn run(&self, benchmark: &Benchmark, lines: &Path) -> Command {
+        let dormouse = self.dormouse();
+        let mut command = self.of(benchmark);
+        command.arg("--").args(benchmark.args.iter().map(|arg| match arg.as_str() {
+            "{dormouse}" => dormouse.clone().into_os_string(),
+            other => OsString::from(other),
+        }));
+        command.env(dormouse_samples::FILE, lines).env("DORMOUSE", &dormouse);
+        command
+    }
+
+    fn of(&self, benchmark: &Benchmark) -> Command {
+        let (verb, kind) = match benchmark.build {
+            Build::Bench => ("bench", "--bench"),
+            Build::Test => ("test", "--test"),
+        };
+        // Of a single package Cargo would build the dependencies once more, with other features.
+        self.cargo(verb, &["--workspace", kind, &benchmark.target])
+    }
+
+    fn cargo(&self, verb: &str, args: &[&str]) -> Command {
+        let mut command = Command::new("cargo");
+        command.current_dir(&self.root).env("CARGO_TARGET_DIR", &self.target);
+        command.args([verb, "--profile", &self.profile, "--locked", "--quiet"]).args(args);
+        command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(command: &Command) -> String {
+        let words = command.get_args().map(|word| word.to_string_lossy());
+        words.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_benchmark_is_built_before_it_is_run() {
+        let builder = Builder::new(Path::new("/clone"), Path::new("target"), "release");
+        let benchmark = Benchmark {
+            name: "dispatch".to_owned(),
+            about: String::new(),
+            build: Build::Bench,
+            target: "dispatch".to_owned(),
+            args: vec!["8".to_owned(), "{dormouse}".to_owned()],
+            needs: Vec::new(),
+            figures: Vec::new(),
+        };
+        let cargo = "bench --profile release --locked --quiet --workspace --bench dispatch";
+        assert_eq!(words(&builder.build(&benchmark)), format!("{cargo} --no-run"));
+        let run = builder.run(&benchmark, Path::new("/lines"));
+        assert_eq!(words(&run), format!("{cargo} -- 8 /clone/target/release/dormouse"));
+        let told = run.get_envs().any(|(name, value)| {
+            name == dormouse_samples::FILE && value.is_some_and(|value| value == "/lines")
+        });
+        assert!(told, "{run:?}");
+        let test = Benchmark { build: Build::Test, ..benchmark };
+        assert!(words(&builder.build(&test)).starts_with("test "), "{:?}", builder.build(&test));
+    }
+
+    #[test]
+    fn the_command_is_where_cargo_puts_it() {
+        for (profile, folder) in
+            [("release", "release"), ("bench", "release"), ("dev", "debug"), ("demo", "demo")]
+        {
+            let builder = Builder::new(Path::new("/clone"), Path::new("/target"), profile);
+            assert_eq!(builder.dormouse(), Path::new("/target").join(folder).join("dormouse"));
+        }
+    }
+}

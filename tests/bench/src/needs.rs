@@ -1,0 +1,76 @@
+//! What a benchmark needs of a host.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Deserialize;
+
+/// Something that a host has to have for a benchmark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Need {
+    /// To be root, for control groups.
+    Root,
+    /// A CRIU that works on this kernel.
+    Criu,
+    /// Chromium and its driver.
+    Chromium,
+}
+
+impl Need {
+    /// The word for it in the file of benchmarks.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Criu => "criu",
+            Self::Chromium => "chromium",
+        }
+    }
+
+    /// Why a host has not got it, with the remedy; `None` if it has. `root` is the clone.
+    #[must_use]
+    pub fn lacking(self, root: &Path) -> Option<String> {
+        let lacks = match self {
+            Self::Root => {
+                (!nix::unistd::geteuid().is_root()).then_some("root, for control groups: run it as root")
+            }
+            Self::Criu => (!criu_works(&criu(root)))
+                .then_some("a CRIU that works on this kernel: scripts/get-criu finds one, as root"),
+            Self::Chromium => ["chromium", "chromedriver"].into_iter().any(|name| !is_on_path(name)).then_some(
+                "chromium and chromedriver on the PATH: install Debian's chromium and chromium-driver",
+            ),
+        };
+        lacks.map(|what| format!("not run: it needs {what}"))
+    }
+}
+
+fn criu(root: &Path) -> PathBuf {
+    env::var_os("DORMOUSE_CRIU").map_or_else(|| root.join(".dormouse/criu/criu"), PathBuf::from)
+}
+
+/// Whether this program is a CRIU, and says itself that it works here.
+fn criu_works(program: &Path) -> bool {
+    let mut check = Command::new(program);
+    check.arg("check").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    check.status().is_ok_and(|status| status.success())
+}
+
+fn is_on_path(name: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_there_or_fails_is_no_criu() {
+        for program in ["/no/such/criu", "/bin/false"] {
+            assert!(!criu_works(Path::new(program)), "{program}");
+        }
+        assert!(criu_works(Path::new("/bin/true")));
+    }
+}

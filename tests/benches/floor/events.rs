@@ -1,0 +1,30 @@
+//! The least that a simulation of events can be: a queue by time, of which the next event is taken and to which
+//! one comes for each, and at each of which so many things are looked at, such as tasks, and none is changed.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Number of events that wait at any time, as in a run of some dozen VMs and their tasks.
+const WAITING: u64 = 256;
+
+/// Seconds that so many events take.
+pub(crate) fn seconds(events: u64, looked_at: usize) -> f64 {
+    let things: Vec<u64> = (0..looked_at as u64).collect();
+    let begun = Instant::now();
+    let mut chance = 1_u64;
+    let mut later = |now: u64| {
+        chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        now + (chance >> 44)
+    };
+    let mut queue: BinaryHeap<_> = (0..WAITING).map(|n| Reverse((later(0), n, n as u32))).collect();
+    for number in WAITING..WAITING + events {
+        let Some(Reverse((now, _, what))) = queue.pop() else { break };
+        let nearest = black_box(&things).iter().map(|thing| thing ^ number).min();
+        queue.push(Reverse((later(now), number, black_box(what))));
+        black_box(nearest);
+    }
+    black_box(&queue);
+    begun.elapsed().as_secs_f64()
+}
