@@ -28,7 +28,7 @@ struct Args {
     #[arg(long, num_args = 1.., value_name = "NAME", conflicts_with = "page")]
     only: Vec<String>,
     /// Write what was measured, as JSON
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "page", "needs"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["list", "page"])]
     out: Option<PathBuf>,
     /// List the benchmarks and their figures, and run nothing
     #[arg(long, conflicts_with = "page")]
