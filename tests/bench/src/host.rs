@@ -18,7 +18,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// This host.
+    /// The host that this program runs on.
     #[must_use]
     pub fn here() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
@@ -38,7 +38,7 @@ impl Host {
 /// The commit of a clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Commit {
-    /// Its hash; empty where there is no git or no clone.
+    /// Hash of the commit; empty where there is no git or no clone.
     pub(crate) hash: String,
     /// When it was committed, as git writes it in UTC.
     pub(crate) committed: String,

@@ -49,7 +49,7 @@ pub enum Finding {
         benchmark: String,
         /// Why not, with the remedy.
         why: String,
-        /// Its figures that were not reported.
+        /// Names of the figures that it did not report.
         figures: Vec<String>,
     },
 }
