@@ -348,7 +348,7 @@ impl Checkpointer {
             .commit(kind, progress, files, self.version.to_string(), &known)
             .map_err(stored)?;
         // It exists, whatever becomes of older ones: the next one tries again.
-        if let Err(error) = self.store.prune(name) {
+        if let Err(error) = self.store.prune_aside(name) {
             let error: &dyn std::error::Error = &error;
             tracing::warn!(error, task = %name, "older checkpoints are left");
         }

@@ -3,6 +3,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    thread,
 };
 
 use blake3::Hash;
@@ -11,6 +12,7 @@ use super::{
     Checkpoint, Draft, Error, HeldFull, ImageKey, Manifest, Result,
     draft::{MANIFEST, SEAL},
     full::Full,
+    sound::Sound,
 };
 use crate::workspace::TaskName;
 
@@ -24,6 +26,7 @@ pub struct Store {
     root: PathBuf,
     full: Full,
     key: ImageKey,
+    sound: Sound,
 }
 
 /// A checkpoint that cannot be used.
@@ -54,7 +57,7 @@ impl Store {
         let root = root.into();
         fs::create_dir_all(&root).map_err(Error::file("create", &root))?;
         let key = ImageKey::draw().map_err(Error::file("draw a key for", &root))?;
-        Ok(Self { root, full: Full::default(), key })
+        Ok(Self { root, full: Full::default(), key, sound: Sound::default() })
     }
 
     /// The same store, whose checkpoints are sealed by this key, here and wherever they come from.
@@ -92,7 +95,7 @@ impl Store {
 
     /// Makes room for a checkpoint that comes from elsewhere and keeps its number.
     pub(crate) fn begin_as(&self, task: &TaskName, sequence: u64) -> Result<Draft> {
-        remove(&self.place(task, sequence))?;
+        self.remove(&self.place(task, sequence))?;
         self.draft(task, sequence)
     }
 
@@ -100,8 +103,8 @@ impl Store {
         let place = self.place(task, sequence);
         let complete = self.complete(task)?.into_iter().rev();
         let earlier = complete.map(|number| self.place(task, number)).collect();
-        let (full, key) = (self.full.is_held(), self.key.clone());
-        Draft::create(place, task.clone(), sequence, (full, key), earlier)
+        let shared = (self.full.is_held(), self.key.clone(), self.sound.clone());
+        Draft::create(place, task.clone(), sequence, shared, earlier)
     }
 
     /// Removes all complete checkpoints of a task but the three newest.
@@ -109,9 +112,42 @@ impl Store {
     /// # Errors
     /// Where one cannot be removed.
     pub fn prune(&self, task: &TaskName) -> Result<()> {
+        self.surplus(task)?.iter().try_for_each(|place| self.remove(place))
+    }
+
+    /// Does [`Store::prune`] aside, which takes long where there is much to remove. What can't be removed stays
+    /// until the next time.
+    ///
+    /// # Errors
+    /// Where the task's directory cannot be listed, or there is no thread to be had.
+    pub(crate) fn prune_aside(&self, task: &TaskName) -> Result<()> {
+        if self.surplus(task)?.is_empty() {
+            return Ok(());
+        }
+        let (store, name) = (self.clone(), task.clone());
+        let prune = move || {
+            if let Err(error) = store.prune(&name) {
+                let error: &dyn std::error::Error = &error;
+                tracing::warn!(error, task = %name, "older checkpoints are left");
+            }
+        };
+        let thread = thread::Builder::new().name("prune".to_owned()).spawn(prune);
+        thread.map(drop).map_err(Error::file("remove old checkpoints of", self.task(task)))
+    }
+
+    /// The directories of all complete checkpoints of a task but the three newest.
+    fn surplus(&self, task: &TaskName) -> Result<Vec<PathBuf>> {
         let complete = self.complete(task)?;
         let surplus = complete.len().saturating_sub(KEPT);
-        complete.iter().take(surplus).try_for_each(|sequence| remove(&self.place(task, *sequence)))
+        Ok(complete.into_iter().take(surplus).map(|number| self.place(task, number)).collect())
+    }
+
+    fn remove(&self, path: &Path) -> Result<()> {
+        self.sound.forget(path);
+        match fs::remove_dir_all(path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::file("remove", path)(e)),
+            _ => Ok(()),
+        }
     }
 
     /// The newest checkpoint whose checksums are all right, having read all of it.
@@ -176,7 +212,7 @@ impl Store {
                 what: format!("is of {}, number {}", manifest.task, manifest.sequence),
             });
         }
-        Ok(Checkpoint::new(directory, manifest, (json, seal)))
+        Ok(Checkpoint::new(directory, manifest, (json, seal), self.sound.clone()))
     }
 
     /// Removes all checkpoints of a task, which is done or will never be continued here.
@@ -184,7 +220,7 @@ impl Store {
     /// # Errors
     /// Where something cannot be removed.
     pub fn remove_task(&self, task: &TaskName) -> Result<()> {
-        remove(&self.task(task))?;
+        self.remove(&self.task(task))?;
         // The run's directory goes with its last task.
         if let Some(run) = self.task(task).parent() {
             let _ = fs::remove_dir(run);
@@ -198,7 +234,7 @@ impl Store {
     /// Where one cannot be removed.
     pub fn remove_newer(&self, task: &TaskName, newest: u64) -> Result<()> {
         let mut newer = self.sequences(task)?.into_iter().filter(|sequence| *sequence > newest);
-        newer.try_for_each(|sequence| remove(&self.place(task, sequence)))
+        newer.try_for_each(|sequence| self.remove(&self.place(task, sequence)))
     }
 
     /// Removes all checkpoints of all runs, half-made ones too. Only while nobody uses them.
@@ -209,7 +245,7 @@ impl Store {
     /// Where the store cannot be listed or something cannot be removed.
     pub fn remove_all(&self) -> Result<Vec<PathBuf>> {
         let runs = directories(&self.root)?;
-        runs.iter().try_for_each(|run| remove(run))?;
+        runs.iter().try_for_each(|run| self.remove(run))?;
         Ok(runs)
     }
 
@@ -239,13 +275,6 @@ fn directories(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn remove(path: &Path) -> Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::file("remove", path)(e)),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
@@ -272,6 +301,22 @@ mod tests {
             .unwrap();
         store.prune(&name()).unwrap();
         checkpoint
+    }
+
+    #[test]
+    fn what_is_pruned_aside_is_gone_soon() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        for n in 1..=4 {
+            std::mem::forget(store.begin(&name()).unwrap());
+            fs::write(store.place(&name(), n).join(MANIFEST), "{}").unwrap();
+        }
+        store.prune_aside(&name()).unwrap();
+        let began = std::time::Instant::now();
+        while store.complete(&name()).unwrap() != [2, 3, 4] {
+            assert!(began.elapsed().as_secs() < 10, "{:?}", store.complete(&name()));
+            thread::yield_now();
+        }
     }
 
     #[test]

@@ -8,8 +8,9 @@ use std::{
 };
 
 use super::{
-    Checkpoint, Error, ImageKey, Manifest, OpenFile, Progress, Result, checksum,
+    Checkpoint, Error, FileEntry, ImageKey, Manifest, OpenFile, Progress, Result, checksum,
     full::{NoRoom, no_space},
+    sound::Sound,
 };
 use crate::{
     directory::{self, Node, Objects},
@@ -30,6 +31,7 @@ pub struct Draft {
     sequence: u64,
     committed: bool,
     key: ImageKey,
+    sound: Sound,
     /// Directories of earlier checkpoints of the task, newest first.
     earlier: Vec<PathBuf>,
     /// Laid over its images, where the store is full.
@@ -41,14 +43,14 @@ impl Draft {
         directory: PathBuf,
         task: TaskName,
         sequence: u64,
-        (is_full, key): (bool, ImageKey),
+        (is_full, key, sound): (bool, ImageKey, Sound),
         earlier: Vec<PathBuf>,
     ) -> Result<Self> {
         for path in [directory.join(IMAGES), directory.join(FILES)] {
             fs::create_dir_all(&path).map_err(Error::file("create", &path))?;
         }
         let no_room = is_full.then(|| NoRoom::over(&directory.join(IMAGES))).transpose()?;
-        Ok(Self { directory, task, sequence, committed: false, key, earlier, no_room })
+        Ok(Self { directory, task, sequence, committed: false, key, sound, earlier, no_room })
     }
 
     /// The checkpoint's directory, for logs.
@@ -108,9 +110,17 @@ impl Draft {
             files,
             images: checksum::list(&self.images(), known)?,
         };
+        manifest.images.iter().for_each(|entry| self.note_sound(entry));
         let json = serde_json::to_vec_pretty(&manifest)
             .map_err(|source| Error::Manifest { path: self.directory.clone(), source })?;
         self.seal(manifest, json)
+    }
+
+    /// Notes that the digest of an image was computed from what is in it, so that pages are not read again here.
+    pub(super) fn note_sound(&self, entry: &FileEntry) {
+        if checksum::is_pages(&entry.name) {
+            self.sound.note(&self.images().join(&entry.name), entry.size, &entry.blake3);
+        }
     }
 
     /// Renames the manifest, which is `json`, into place: from here on the checkpoint exists.
@@ -126,7 +136,8 @@ impl Draft {
         fs::write(&partial, &json).map_err(Error::file("write", &partial))?;
         fs::rename(&partial, &path).map_err(Error::file("create", &path))?;
         self.committed = true;
-        Ok(Checkpoint::new(std::mem::take(&mut self.directory), manifest, (json, seal)))
+        let directory = std::mem::take(&mut self.directory);
+        Ok(Checkpoint::new(directory, manifest, (json, seal), self.sound.clone()))
     }
 }
 
@@ -134,6 +145,7 @@ impl Drop for Draft {
     fn drop(&mut self) {
         drop(self.no_room.take());
         if !self.committed {
+            self.sound.forget(&self.directory);
             // What cannot be removed now is swept at the next start.
             let _ = fs::remove_dir_all(&self.directory);
         }

@@ -30,6 +30,7 @@ mod expected;
 mod full;
 mod manifest;
 mod seal;
+mod sound;
 mod transfer;
 mod unaided;
 

@@ -186,6 +186,10 @@ fn receive_parts(from: &mut impl Read, draft: &Draft, manifest: &Manifest) -> Re
         if hasher.finalize().to_hex().as_str() != entry.blake3 {
             return Err(Error::Damaged { path, what: "does not match its checksum".to_owned() });
         }
+        drop(file);
+        if path == draft.images().join(&entry.name) {
+            draft.note_sound(&entry);
+        }
     }
     Ok(())
 }
