@@ -138,7 +138,7 @@ enum Seal {
     Kept,
     /// After a while.
     Later,
-    /// Now.
+    /// As soon as the log is not being written.
     Due,
 }
 

@@ -106,7 +106,9 @@ impl<T, K: Copy + Into<u32> + From<u32>> Window<T, K> {
 
     /// All items, in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = (K, &T)> {
-        let near = (self.first..).zip(&self.places).filter_map(|(id, it)| Some((id, it.as_ref()?)));
+        // Inclusive: the last place may be that of the largest id there is.
+        let near = (self.first..=u32::MAX).zip(&self.places);
+        let near = near.filter_map(|(id, it)| Some((id, it.as_ref()?)));
         let mut near = near.peekable();
         let mut far = self.far.iter().map(|(id, it)| (*id, it)).peekable();
         std::iter::from_fn(move || {

@@ -14,7 +14,6 @@ use dormouse_model::Step;
 pub(crate) use self::behind::Behind;
 use crate::jobs::{JobsError, JobsOutcome, JobsRecording, refused};
 use crate::output::{Header, RunLogWriter, TableFiles};
-use crate::results::requests_of;
 
 /// Writes what is written of a run while it goes.
 #[derive(Debug)]
@@ -119,6 +118,20 @@ impl<'a> RunRecorder<'a> {
         let requests = requests.map(Recorder::finish).transpose().map_err(refused(&folder))?;
         Ok(RunRecorded { head, digest, jobs, requests, hashes: files.hashes() })
     }
+}
+
+/// Begins `requests.csv` of a run that has requests.
+pub(crate) fn requests_of(
+    files: &mut TableFiles,
+    header: &Header,
+) -> Result<Option<Recorder<HashedFile>>, JobsError> {
+    let experiment = &header.experiment;
+    if experiment.requests.is_none() {
+        return Ok(None);
+    }
+    let open = |name| files.create(name);
+    let begun = Recorder::begin(open, &experiment.whole_setup(), experiment.tenants());
+    Ok(Some(begun.map_err(refused(files.folder()))?))
 }
 
 #[cfg(test)]

@@ -4,13 +4,12 @@ use std::path::Path;
 
 use dormouse_engine::drive::PlayError;
 use dormouse_engine::{Counts, Run, Work, is_of};
-use dormouse_log::HashedFile;
 use dormouse_model::Step;
 use dormouse_units::Time;
 
 use crate::jobs::{JobsError, JobsOutcome, JobsRecording, ReadAhead, refused, refused_io};
 use crate::output::{Header, OutputError, RunLog, RunLogWriter, TableFiles};
-use crate::recorder::{Behind, RunRecorded, RunRecorder};
+use crate::recorder::{Behind, RunRecorded, RunRecorder, requests_of};
 use crate::replay::{ReplayError, play};
 use crate::run_view::{RequestsOutcome, Results};
 use crate::virtual_run::{model, play_requests};
@@ -215,20 +214,6 @@ pub fn own(mut record: Record, experiment: &Experiment) -> Record {
         record.leave_out(|vm| is_of(vm, &of, Work::Requests));
     }
     record
-}
-
-/// Begins `requests.csv` of a run that has requests.
-pub(crate) fn requests_of(
-    files: &mut TableFiles,
-    header: &Header,
-) -> Result<Option<Recorder<HashedFile>>, JobsError> {
-    let experiment = &header.experiment;
-    if experiment.requests.is_none() {
-        return Ok(None);
-    }
-    let open = |name| files.create(name);
-    let begun = Recorder::begin(open, &experiment.whole_setup(), experiment.tenants());
-    Ok(Some(begun.map_err(refused(files.folder()))?))
 }
 
 /// What came of a recorded run, as far as its log says, with the jobs in a window of time; where

@@ -14,7 +14,7 @@ pub(crate) struct TableFiles {
 }
 
 impl TableFiles {
-    /// Of this folder, none yet.
+    /// No table yet, in this folder.
     pub(crate) fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), hashes: BTreeMap::new() }
     }
