@@ -10,9 +10,9 @@ use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};
 
 use crate::admission::Demand;
-use crate::image_key::ImageKey;
-use crate::parallel::Programs;
-use crate::world::World;
+use crate::protocol::parallel::Programs;
+use crate::storage::image_key::ImageKey;
+use crate::system::world::World;
 
 /// What the conductor must know of a [`LiveRun`](crate::LiveRun).
 #[derive(Clone, Debug)]

@@ -9,12 +9,13 @@ use dormouse_proto::v1;
 use dormouse_units::Time;
 
 use crate::contents::digests;
-use crate::interruption::Injection;
-use crate::link::Link;
-use crate::measured::{Room, check_load, check_report};
-use crate::outside::Asked;
-use crate::wire::Heard;
-use crate::{desk, session};
+use crate::limits::measured::{Room, check_load, check_report};
+use crate::messages::interruption::Injection;
+use crate::messages::outside::Asked;
+use crate::protocol::link::Link;
+use crate::protocol::wire::Heard;
+use crate::server::desk;
+use crate::sessions::session;
 
 /// The size of a VM and the age of its host, by which measurements are judged here.
 const ROOM: Room = Room { vcpus: 8, there: Duration::from_secs(3600) };

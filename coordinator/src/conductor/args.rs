@@ -17,16 +17,16 @@ use tracing::Span;
 
 use crate::CoordinatorError;
 use crate::admission::Room;
-use crate::answers::Answers;
-use crate::assignments::Assignments;
-use crate::journal::JournalMsg;
-use crate::lives::Lives;
-use crate::outage::Anchor;
-use crate::outside::Door;
+use crate::conductor::answers::Answers;
+use crate::log::journal::JournalMsg;
+use crate::messages::outside::Door;
 use crate::plan::Plan;
-use crate::progress::{Posted, Progress};
-use crate::store::Store;
-use crate::vitals::Vitals;
+use crate::sessions::lives::Lives;
+use crate::status::progress::{Posted, Progress};
+use crate::status::vitals::Vitals;
+use crate::storage::assignments::Assignments;
+use crate::storage::store::Store;
+use crate::time::outage::Anchor;
 
 /// A host of a run that is resumed.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use dormouse_proto::v1;
 use ractor::RpcReplyPort;
 
 use super::ConductorState;
-use crate::outside::{Answer, Asked, reply};
+use crate::messages::outside::{Answer, Asked, reply};
 
 /// Jobs that may be unfinished at once before more are refused.
 const MOST_UNFINISHED: usize = 100_000;

@@ -9,10 +9,10 @@ use dormouse_units::{HostId, TaskId, VmId};
 use dormouse_vm::ideal::phases_of;
 
 use super::ConductorState;
-use crate::journal::JournalMsg;
-use crate::measured::{self, Room};
-use crate::outage::micros;
-use crate::roster::Standing;
+use crate::conductor::roster::Standing;
+use crate::limits::measured::{self, Room};
+use crate::log::journal::JournalMsg;
+use crate::time::outage::micros;
 
 impl ConductorState {
     /// The host that a VM is on, if that is another one.

@@ -4,7 +4,7 @@ use dormouse_model::{Event, Fault};
 use dormouse_units::{FaultId, HostId, Time, TypeName};
 
 use super::ConductorState;
-use crate::roster::Standing;
+use crate::conductor::roster::Standing;
 
 impl ConductorState {
     /// When the next one is due.

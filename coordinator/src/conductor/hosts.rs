@@ -16,13 +16,14 @@ use tracing::debug_span;
 use super::inbox::Arrived;
 use super::{ConductorMsg, ConductorState, RestoredHost, SAY_CLOCK_EVERY};
 use crate::admission::{self, Request, Room};
-use crate::greeting::Greeting;
-use crate::journal::JournalMsg;
-use crate::link::{Link, Owed};
-use crate::roster::{Entry, Numbers, Standing, host_name};
-use crate::session::{Connection, NoSession, Session, SessionArgs, SessionMsg};
-use crate::unasked::Stale;
-use crate::wire::Heard;
+use crate::conductor::roster::{Entry, Numbers, Standing, host_name};
+use crate::limits::unasked::Stale;
+use crate::log::journal::JournalMsg;
+use crate::messages::message::{Connection, NoSession, SessionMsg};
+use crate::protocol::link::{Link, Owed};
+use crate::protocol::wire::Heard;
+use crate::sessions::greeting::Greeting;
+use crate::sessions::session::{Session, SessionArgs};
 use crate::{CoordinatorError, NEWS, SPANS};
 
 /// How long a session may take to answer.

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use dormouse_model::{Command, Report};
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
 
-use crate::wire::Due;
+use crate::protocol::wire::Due;
 
 /// A report of a worker.
 #[derive(Clone, Debug, PartialEq)]

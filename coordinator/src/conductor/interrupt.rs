@@ -7,8 +7,8 @@ use dormouse_proto::v1;
 use ractor::RpcReplyPort;
 
 use super::ConductorState;
-use crate::interruption::Injection;
-use crate::outside::Answer;
+use crate::messages::interruption::Injection;
+use crate::messages::outside::Answer;
 
 type Reply = RpcReplyPort<Result<v1::InterruptReply, String>>;
 
@@ -38,7 +38,10 @@ impl ConductorState {
         let at = self.last.max(now);
         let act = Interruption { at, target: target.clone(), action };
         if self.run.provider().hit_by(at, &act).is_empty() {
-            return Err(format!("it would hit no VM: {}", crate::interruption::fitting(action)));
+            return Err(format!(
+                "it would hit no VM: {}",
+                crate::messages::interruption::fitting(action)
+            ));
         }
         self.feed(at, Event::Interrupt { target, action, why });
         self.must_go_on()?;

@@ -4,7 +4,7 @@ use dormouse_units::HostId;
 
 use super::ConductorState;
 use crate::admission::Late;
-use crate::roster::Standing;
+use crate::conductor::roster::Standing;
 
 impl ConductorState {
     /// A worker that has measured comes late: it becomes part of the run if it suits it.

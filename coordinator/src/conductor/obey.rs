@@ -3,7 +3,7 @@
 use ractor::ActorRef;
 
 use super::{ConductorState, SAY_CLOCK_EVERY, SHOW_EVERY, later};
-use crate::message::ConductorMsg;
+use crate::messages::message::ConductorMsg;
 
 impl ConductorState {
     /// Does what a message wants done.

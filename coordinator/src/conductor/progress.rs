@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::ConductorState;
 use super::returning::Returning;
-use crate::progress::{Posted, Progress};
+use crate::status::progress::{Posted, Progress};
 
 /// How old that may be which is said while the scheduler thinks.
 const POST_EVERY: Duration = Duration::from_millis(20);

@@ -11,10 +11,10 @@ use tokio::time::Instant;
 
 use super::jobs::waits_for_machine;
 use super::{ConductorMsg, ConductorState};
-use crate::outage::{self, Back};
-use crate::progress::Awaited;
-use crate::roster::Standing;
-use crate::wire::Heard;
+use crate::conductor::roster::Standing;
+use crate::protocol::wire::Heard;
+use crate::status::progress::Awaited;
+use crate::time::outage::{self, Back};
 
 /// What is said to who wants something of a run that waits.
 const WAITS: &str = "the run goes on once its workers are back: ask again then";

@@ -7,7 +7,7 @@ use ractor::rpc::CallResult;
 
 use super::{CLEAN_UP, ConductorState};
 use crate::CoordinatorError;
-use crate::journal::{Batch, JournalMsg};
+use crate::log::journal::{Batch, JournalMsg};
 
 impl ConductorState {
     /// Ends the run with what is left, unless what has come by now ends it anyway.

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::{Conductor, ConductorArgs, ConductorMsg};
 use crate::CoordinatorError;
-use crate::world::Threads;
+use crate::system::world::Threads;
 
 /// Starts the conductor on a thread of its own, which ends with it; in a world without threads, among the others.
 ///

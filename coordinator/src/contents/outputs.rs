@@ -20,7 +20,7 @@ use dormouse_tasks::own::{folder_of, folder_of_failed};
 
 use super::Contents;
 use super::pool::{copy_whole, remove_all};
-use crate::journal::OnceDurable;
+use crate::log::journal::OnceDurable;
 
 /// The file that is there once all else is.
 const EXIT: &str = "exit";

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use blake3::{Hash, Hasher};
 use tokio_util::task::TaskTracker;
 
-use crate::world::{Disk, World};
+use crate::system::world::{Disk, World};
 
 /// So many bytes of a content are written before it is looked again whether the disk has room.
 const LOOK_AFTER: u64 = 16 << 20;

@@ -10,7 +10,7 @@ use tonic::{Request, Status};
 
 use super::sources::Sources;
 use super::token_file;
-use crate::candidates::Caller;
+use crate::identity::candidates::Caller;
 
 /// Lets those in that have the token of a role, as the files in the run's folder have it now.
 #[derive(Clone, Debug)]

@@ -15,8 +15,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
 use super::Guard;
-use crate::candidates::{Caller, Candidates, Socket};
-use crate::listener::Listener;
+use crate::identity::candidates::{Caller, Candidates, Socket};
+use crate::system::listener::Listener;
 
 /// Connections that have shaken hands and wait to be served.
 const READY: usize = 16;

@@ -1,6 +1,7 @@
 //! Who is who in a run: its authority and tokens, where they are kept, and the check that calls and
 //! connections must pass.
 
+pub(crate) mod candidates;
 mod folder;
 mod guard;
 mod incoming;

@@ -1,0 +1,192 @@
+//! The workers of a run: the incarnation and the standing of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dormouse_units::HostId;
+use ractor::ActorRef;
+use tokio::time::Instant;
+
+use crate::admission::Room;
+use crate::limits::unasked::Stale;
+use crate::messages::message::SessionMsg;
+
+/// Where a host stands in the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Connected; measures the programs.
+    Measuring,
+    /// Has measured; waits for the run to begin.
+    Ready {
+        /// CPU time of one repetition of each program.
+        repetition_us: Vec<u64>,
+    },
+    /// Part of the run.
+    Joined,
+    /// It has measured, and does not suit the run: nor does its worker in another life.
+    Unfit {
+        /// What of it does not suit the run, in words for its user.
+        why: String,
+    },
+    /// Gone for good; its worker may come back as another host.
+    Lost {
+        /// How it was lost, in words for its user.
+        why: String,
+    },
+}
+
+/// One life of one worker.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) worker: String,
+    pub(crate) incarnation: u64,
+    pub(crate) room: Room,
+    pub(crate) standing: Standing,
+    /// `None` for a host that was lost before this coordinator started.
+    pub(crate) session: Option<ActorRef<SessionMsg>>,
+    pub(crate) numbers: Numbers,
+    /// Reports of it that changed nothing.
+    pub(crate) stale: Stale,
+    /// When its worker was welcomed; `None`: by a coordinator before this one.
+    pub(crate) welcomed: Option<Instant>,
+}
+
+/// How far a worker's reports have come: some wait before they become steps of the run.
+#[derive(Debug, Default)]
+pub(crate) struct Numbers {
+    /// The last that has come.
+    through: u64,
+    waiting: BTreeSet<u64>,
+    acknowledged: u64,
+}
+
+impl Numbers {
+    /// All up to this one have come.
+    pub(crate) fn come(&mut self, through: u64) {
+        self.through = self.through.max(through);
+    }
+
+    /// This one waits.
+    pub(crate) fn waits(&mut self, number: u64) {
+        self.waiting.insert(number);
+    }
+
+    /// This one waits no longer.
+    pub(crate) fn heard(&mut self, number: u64) {
+        self.waiting.remove(&number);
+    }
+
+    /// Up to which all have been heard, if that is news since it was last asked.
+    pub(crate) fn news(&mut self) -> Option<u64> {
+        let heard = self.waiting.first().map_or(self.through, |first| self.through.min(first - 1));
+        (heard > std::mem::replace(&mut self.acknowledged, heard)).then_some(heard)
+    }
+}
+
+impl Entry {
+    pub(crate) const fn is_lost(&self) -> bool {
+        matches!(self.standing, Standing::Lost { .. } | Standing::Unfit { .. })
+    }
+}
+
+/// All lives of all workers.
+#[derive(Debug, Default)]
+pub(crate) struct Roster {
+    entries: BTreeMap<HostId, Entry>,
+}
+
+impl Roster {
+    /// The id of the next host: never used before in this run.
+    pub(crate) fn next_id(&self) -> HostId {
+        self.entries.last_key_value().map_or(HostId::new(0), |(id, _)| id.next())
+    }
+
+    pub(crate) fn insert(&mut self, host: HostId, entry: Entry) {
+        self.entries.insert(host, entry);
+    }
+
+    pub(crate) fn get(&self, host: HostId) -> Option<&Entry> {
+        self.entries.get(&host)
+    }
+
+    pub(crate) fn get_mut(&mut self, host: HostId) -> Option<&mut Entry> {
+        self.entries.get_mut(&host)
+    }
+
+    /// This life of this worker.
+    pub(crate) fn find(&self, worker: &str, incarnation: u64) -> Option<(HostId, &Entry)> {
+        self.iter().find(|(_, e)| e.worker == worker && e.incarnation == incarnation)
+    }
+
+    /// Why a worker of this name does not suit the run, if one was found not to.
+    pub(crate) fn unfit(&self, worker: &str) -> Option<&str> {
+        self.entries.values().filter(|e| e.worker == worker).find_map(|e| match &e.standing {
+            Standing::Unfit { why } => Some(why.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Other lives of this worker that aren't known to be over.
+    pub(crate) fn former_lives(&self, worker: &str, incarnation: u64) -> Vec<HostId> {
+        let former = |e: &Entry| e.worker == worker && e.incarnation != incarnation && !e.is_lost();
+        self.iter().filter(|(_, e)| former(e)).map(|(host, _)| host).collect()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (HostId, &Entry)> + '_ {
+        self.entries.iter().map(|(&host, entry)| (host, entry))
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (HostId, &mut Entry)> + '_ {
+        self.entries.iter_mut().map(|(&host, entry)| (host, entry))
+    }
+
+    /// Hosts that have measured and wait, with what they measured.
+    pub(crate) fn ready(&self) -> impl Iterator<Item = (HostId, &Entry, &[u64])> + '_ {
+        self.iter().filter_map(|(host, entry)| match &entry.standing {
+            Standing::Ready { repetition_us } => Some((host, entry, &repetition_us[..])),
+            _ => None,
+        })
+    }
+
+    /// Workers connected, or expected back.
+    pub(crate) fn alive(&self) -> usize {
+        self.entries.values().filter(|e| !e.is_lost()).count()
+    }
+}
+
+/// A worker's life as the log names it.
+pub(crate) fn host_name(worker: &str, incarnation: u64) -> String {
+    format!("{worker}@{incarnation:016x}")
+}
+
+/// The worker's life that the log means by this name.
+pub(crate) fn parse_host_name(name: &str) -> Option<(&str, u64)> {
+    let (worker, incarnation) = name.rsplit_once('@')?;
+    Some((worker, u64::from_str_radix(incarnation, 16).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_not_acknowledged() {
+        let mut numbers = Numbers::default();
+        numbers.waits(2);
+        numbers.waits(3);
+        numbers.come(4);
+        assert_eq!((numbers.news(), numbers.news()), (Some(1), None));
+        numbers.heard(3);
+        assert_eq!(numbers.news(), None);
+        numbers.heard(2);
+        assert_eq!((numbers.news(), numbers.news()), (Some(4), None));
+    }
+
+    #[test]
+    fn names_in_the_log_are_read_back() {
+        for (worker, incarnation) in [("w1", 0), ("a@b", u64::MAX), ("", 7)] {
+            let name = host_name(worker, incarnation);
+            assert_eq!(parse_host_name(&name), Some((worker, incarnation)));
+        }
+        assert_eq!(parse_host_name("w1"), None);
+    }
+}

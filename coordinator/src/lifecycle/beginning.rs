@@ -1,0 +1,150 @@
+//! The beginning of a coordinator: a new run, or one whose log it goes on with.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use dormouse_analysis::Evidence;
+use dormouse_engine::Run;
+use dormouse_engine::drive::Followers;
+use dormouse_log::LogWriter;
+use dormouse_model::{Request, Submission};
+use dormouse_units::Time;
+use serde_json::Value;
+use tokio::runtime::Handle;
+
+use crate::conductor::ConductorArgs;
+use crate::lifecycle::live::{LiveRun, Observer, in_order};
+use crate::lifecycle::restore::{Restored, restore};
+use crate::lifecycle::service::Service;
+use crate::messages::outside::Door;
+use crate::plan::Plan;
+use crate::status::vitals::Vitals;
+use crate::storage::image_key::ImageKey;
+use crate::system::world::World;
+use crate::{CoordinatorError, SPANS};
+
+/// The state that a run begins with: an empty one, or the one that its log holds.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    pub(crate) plan: Plan,
+    writer: LogWriter,
+    header: Option<Value>,
+    restored: Restored,
+    submissions: Vec<Submission>,
+    requests: Vec<(Time, Request)>,
+    inputs: BTreeMap<String, PathBuf>,
+}
+
+impl Beginning {
+    /// Starts the actors beside the conductor, with what they keep in the output folder; what the conductor
+    /// begins with.
+    pub(crate) async fn serve(
+        self,
+        out: &Path,
+        observer: Observer,
+        vitals: Vitals,
+        experiment: &str,
+    ) -> Result<(Service, ConductorArgs), CoordinatorError> {
+        let Self { plan, writer, header, restored, submissions, requests, inputs } = self;
+        let jobs = submissions.len();
+        let last_number = submissions.iter().map(|job| job.number).max().unwrap_or_default();
+        let submissions = in_order(&submissions).cloned().collect();
+        let log_so_far = (writer, if header.is_some() { 0 } else { restored.good_bytes });
+        let span =
+            tracing::debug_span!(target: SPANS, parent: None, "run", run = %plan.run, %experiment);
+        let beside = (vitals.clone(), span.clone());
+        let service =
+            Service::start(out, (&plan, inputs), log_so_far, observer.steps, beside).await?;
+        service.lay_out(restored.ends);
+        let args = ConductorArgs {
+            plan,
+            run: restored.run,
+            facts: restored.facts,
+            evidence: restored.evidence,
+            last: restored.last,
+            anchor: restored.anchor,
+            faults_asked: restored.faults_asked,
+            begun: restored.begun,
+            header,
+            hosts: restored.hosts,
+            submissions,
+            followers: restored.followers,
+            jobs,
+            last_number,
+            requests,
+            door: restored.door,
+            answers: restored.answers,
+            parted: restored.parted,
+            journal: service.journal.clone(),
+            vitals,
+            span,
+            store: Arc::clone(&service.store),
+            assignments: Arc::clone(&service.assignments),
+            warden: service.warden.get_cell(),
+            runtime: Handle::current(),
+            lives: Arc::clone(&service.lives),
+            board: service.board.clone(),
+            progress: observer.progress,
+            failed: service.failing.clone(),
+        };
+        Ok((service, args))
+    }
+}
+
+/// Makes or reopens the log. Reading an old one blocks, so it is done aside.
+pub(crate) async fn begin(live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError> {
+    let threads = live.world.threads.clone();
+    let begun = threads.run(move || read_log(live)).await;
+    begun.unwrap_or_else(|panic| {
+        let why = panic.to_string();
+        Err(CoordinatorError::Part { part: "conductor, replaying the log,", why })
+    })
+}
+
+fn read_log(mut live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError> {
+    let output = |source| CoordinatorError::Output { path: live.out.clone(), source };
+    std::fs::create_dir_all(&live.out).map_err(output)?;
+    let path = live.out.join(dormouse_log::FILE);
+    let world = live.world.clone();
+    let mut plan = live.plan(new_run_name(&live.experiment, &world)?);
+    plan.answer_seed = world.chance.number().map_err(no_chance)?;
+    let announces = plan.metadata.is_some();
+    let run = Run::of_tenants(live.setup, live.policies);
+    let follow = |job: &&Submission| job.after.is_some();
+    let followers: Followers = live.submissions.iter().filter(follow).cloned().collect();
+    let door = Door::new(live.open);
+    let restored = if live.resume && dormouse_log::has_header(&path) {
+        let own: Vec<Submission> = in_order(&live.submissions).cloned().collect();
+        let (arrivals, speedup) = ((&own[..], &live.requests[..]), live.speedup);
+        restore(&path, &live.header, speedup, arrivals, followers, door, (run, announces))?
+    } else {
+        let (evidence, seed) = (Evidence::new(live.speedup), plan.answer_seed);
+        Restored::nothing((run, evidence, seed), followers, door)
+    };
+    // One that never came to have hosts begins anew: nothing was decided.
+    let goes_on = !restored.hosts.is_empty() || restored.run.over().is_some();
+    let (writer, header) = if goes_on {
+        plan.run.clone_from(&restored.run_name);
+        plan.answer_seed = restored.answer_seed;
+        (world.reopen_log(&path, restored.good_bytes)?, None)
+    } else {
+        (world.create_log(&path)?, Some(live.header))
+    };
+    plan.image_key = ImageKey::of_run(&live.out, live.resume, &world.chance)?;
+    let observer = std::mem::take(&mut live.observer);
+    let (submissions, requests, inputs) = (live.submissions, live.requests, live.inputs);
+    let beginning = Beginning { plan, writer, header, restored, submissions, requests, inputs };
+    Ok((beginning, observer))
+}
+
+/// A name that no other run has: the experiment's, the time, and a random number.
+fn new_run_name(experiment: &str, world: &World) -> Result<String, CoordinatorError> {
+    let number = world.chance.number().map_err(no_chance)? >> 32;
+    Ok(format!("{experiment}-{:x}-{number:x}", world.wall.unix_us()))
+}
+
+fn no_chance(error: getrandom::Error) -> CoordinatorError {
+    let why = format!("the system has no random numbers: {error}");
+    CoordinatorError::Part { part: "coordinator's start", why }
+}

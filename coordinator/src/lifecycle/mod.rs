@@ -1,0 +1,9 @@
+//! The life of a run from its particulars to its outcome: begun or restored, served and supervised, and stopped.
+
+mod beginning;
+pub(crate) mod in_process;
+pub(crate) mod live;
+mod restore;
+mod service;
+mod stops;
+mod warden;

@@ -1,0 +1,270 @@
+//! A run that is to go on after its coordinator was killed: rebuilt from its log.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use dormouse_analysis::{Evidence, LiveFacts};
+use dormouse_engine::Run;
+use dormouse_engine::drive::Followers;
+use dormouse_log::LogReader;
+use dormouse_model::{AttemptEnd, AttemptEnds, Event, Report, Request, Step, Submission};
+use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
+use serde_json::Value;
+
+use crate::CoordinatorError;
+use crate::admission::{self, Room};
+use crate::conductor::RestoredHost;
+use crate::conductor::answers::Answers;
+use crate::conductor::roster::parse_host_name;
+use crate::log::replay::again;
+use crate::messages::outside::Door;
+use crate::protocol::announce::announcements;
+use crate::time::outage::Anchor;
+
+/// What a log holds of a run.
+#[derive(Debug)]
+pub(crate) struct Restored {
+    pub(crate) run_name: String,
+    pub(crate) run: Run,
+    pub(crate) facts: LiveFacts,
+    pub(crate) evidence: Evidence,
+    /// How programs of the user's own ended.
+    pub(crate) ends: Vec<AttemptEnd>,
+    pub(crate) answer_seed: u64,
+    pub(crate) hosts: Vec<RestoredHost>,
+    /// The commands that the hosts have not answered by the log's end.
+    pub(crate) answers: Answers,
+    /// Reports that a crash parted from their accounts, which the log has: their hosts and numbers.
+    pub(crate) parted: BTreeSet<(HostId, u64)>,
+    pub(crate) begun: bool,
+    pub(crate) last: Time,
+    /// What its clock last showed beside the wall clock.
+    pub(crate) anchor: Option<Anchor>,
+    /// Number of the experiment's faults that have been asked for.
+    pub(crate) faults_asked: usize,
+    /// What was submitted, and whether more may come from outside.
+    pub(crate) door: Door,
+    /// The jobs that follow others and have not been submitted.
+    pub(crate) followers: Followers,
+    pub(crate) good_bytes: u64,
+}
+
+impl Restored {
+    /// The state of a run that has no log.
+    pub(crate) fn nothing(
+        (run, evidence, answer_seed): (Run, Evidence, u64),
+        followers: Followers,
+        door: Door,
+    ) -> Self {
+        Self {
+            run_name: String::new(),
+            run,
+            facts: LiveFacts::default(),
+            evidence,
+            ends: Vec::new(),
+            answer_seed,
+            hosts: Vec::new(),
+            answers: Answers::default(),
+            parted: BTreeSet::new(),
+            begun: false,
+            last: Time::ZERO,
+            anchor: None,
+            faults_asked: 0,
+            door,
+            followers,
+            good_bytes: 0,
+        }
+    }
+}
+
+/// Rebuilds a run from its log.
+pub(crate) fn restore(
+    path: &Path,
+    header: &Value,
+    speedup: Speedup,
+    (submissions, requests): (&[Submission], &[(Time, Request)]),
+    mut followers: Followers,
+    mut door: Door,
+    (mut run, announces): (Run, bool),
+) -> Result<Restored, CoordinatorError> {
+    let refuse = |why: String| CoordinatorError::Resume { path: path.to_owned(), why };
+    let mut log = LogReader::open(path)?;
+    let live = same_run(log.header(), header).map_err(refuse)?;
+    let run_name = live.get("run").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let share = live.get("share_ppm").and_then(Value::as_u64).and_then(|s| u32::try_from(s).ok());
+    let was = live.get("emulated_us_per_second").and_then(Value::as_u64);
+    let (Some(share), Some(was)) = (share, was) else {
+        return Err(refuse("its header does not say at which share and speed it ran".to_owned()));
+    };
+    if was != speedup.emulated_us_per_second() {
+        let was = Speedup::from_emulated_us_per_second(was).map_or(0.0, Speedup::as_f64);
+        let now = speedup.as_f64();
+        return Err(refuse(format!("it ran at speed-up {was}, not {now}: use --speedup {was}")));
+    }
+    let mut facts = LiveFacts { share: Ppm::new(share), ..LiveFacts::default() };
+    facts.cpu_us = admission::cpu_times(run.setup(), facts.share, speedup);
+    let mut evidence = Evidence::new(speedup);
+    let (mut seen_ends, mut ends) = (AttemptEnds::default(), Vec::new());
+    let seed = live.get("answer_seed").and_then(Value::as_str);
+    // The log of an older version has none: its tasks had no nonce.
+    let answer_seed = seed.and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or_default();
+    let mut hosts: BTreeMap<HostId, RestoredHost> = BTreeMap::new();
+    let (mut begun, mut last, mut anchor) = (false, Time::ZERO, None);
+    let mut answers = Answers::default();
+    let mut faults_asked = 0;
+    let mut parted = BTreeSet::new();
+    while let Some(step) = log.next_step::<Step>()? {
+        if let Some(why) = run.failure() {
+            return Err(CoordinatorError::Scheduler { why: why.to_owned() });
+        }
+        if hosts.is_empty() && matches!(step.event, Event::Cancel { .. }) {
+            // It was ended before it had hosts: nothing was decided, and it begins anew.
+            break;
+        }
+        let number = log.line();
+        let (step, commands) = again(&mut run, step, &log).map_err(|difference| {
+            refuse(format!(
+                "line {number} comes out differently now, as {}; use the version that wrote it",
+                difference.replayed
+            ))
+        })?;
+        match &step.event {
+            Event::Submitted { key, job, .. } => {
+                let is_known = match (key, &job.after) {
+                    (Some(_), _) => true,
+                    (None, Some(_)) => followers.take_again(job),
+                    (None, None) => submissions.get(door.own) == Some(&**job),
+                };
+                if !is_known {
+                    let number = job.number;
+                    return Err(refuse(format!(
+                        "line {}: job {number} is another one now; give it the jobs it began with",
+                        log.line()
+                    )));
+                }
+                if key.is_some() || job.after.is_none() {
+                    door.submitted(key.as_ref(), job);
+                }
+            }
+            Event::Requested { request, asks } => {
+                let own = requests.get(request.get() as usize);
+                if own.is_none_or(|(at, own)| own != asks || *at > step.at) {
+                    return Err(refuse(format!(
+                        "line {number}: request {request} is another one now; give it the requests it \
+                         began with"
+                    )));
+                }
+            }
+            Event::Closed => door.is_open = false,
+            Event::HostJoined { host, name, .. } => {
+                let (worker, incarnation) = parse_host_name(name).ok_or_else(|| {
+                    refuse(format!("line {number}: '{name}' is no worker's name"))
+                })?;
+                // What it offers is settled; its cores and memory are asked for no more.
+                let room = Room { name: worker.to_owned(), millicores: 0, memory: Bytes::ZERO };
+                hosts.insert(
+                    *host,
+                    RestoredHost {
+                        host: *host,
+                        worker: worker.to_owned(),
+                        incarnation,
+                        room,
+                        lost: None,
+                        commands: Vec::new(),
+                        // Its Ready, which this event stands for.
+                        heard: [1].into(),
+                    },
+                );
+            }
+            Event::HostLost { host, why, .. } => {
+                if let Some(host) = hosts.get_mut(host) {
+                    host.lost = Some(why.clone());
+                }
+                answers.forget(*host);
+            }
+            // An account is a line of its own, before the report that it came with.
+            Event::Machine {
+                host,
+                number,
+                report: Report::Ledger { .. } | Report::JobAccount { .. },
+            } => drop(parted.insert((*host, *number))),
+            Event::Machine { host, number, report, .. } => {
+                parted.remove(&(*host, *number));
+                // Where an attempt began is not in the log.
+                answers.heard(*host, report, None);
+                if let Some(host) = hosts.get_mut(host) {
+                    host.heard.insert(*number);
+                }
+            }
+            Event::FaultFelt { host, number, .. } | Event::HostLoad { host, number, .. } => {
+                if let Some(host) = hosts.get_mut(host) {
+                    host.heard.insert(*number);
+                }
+            }
+            Event::Fault { .. } => faults_asked += 1,
+            Event::Begin => begun = true,
+            Event::Clock { .. } => anchor = Anchor::of(&step.event),
+            Event::Tick
+            | Event::AllSubmitted
+            | Event::AllRequested
+            | Event::InstantOver
+            | Event::Interrupt { .. }
+            | Event::Disbelieved { .. }
+            | Event::CoordinatorLoad { .. }
+            | Event::Cancel { .. }
+            | Event::Resumed { .. } => {}
+        }
+        let announced = if announces {
+            announcements(step.at, &step.notices, |vm| Some(run.provider().vm(vm)?.host))
+        } else {
+            Vec::new()
+        };
+        for command in announced.into_iter().chain(commands) {
+            answers.told(&command);
+            if let Some(host) = hosts.get_mut(&command.host()) {
+                host.commands.push(command);
+            }
+        }
+        ends.extend(seen_ends.see(&step));
+        facts.see(&step);
+        evidence.see(run.setup(), &step);
+        followers.see(&step);
+        last = step.at;
+    }
+    if let Some(why) = run.failure() {
+        return Err(CoordinatorError::Scheduler { why: why.to_owned() });
+    }
+    let (hosts, good_bytes) = (hosts.into_values().collect(), log.good_bytes());
+    Ok(Restored {
+        run_name,
+        run,
+        facts,
+        evidence,
+        ends,
+        answer_seed,
+        hosts,
+        answers,
+        parted,
+        begun,
+        last,
+        anchor,
+        faults_asked,
+        door,
+        followers,
+        good_bytes,
+    })
+}
+
+/// The live part of a log's header, if the rest is this run's header.
+fn same_run<'a>(logged: &'a Value, header: &Value) -> Result<&'a Value, String> {
+    let live = logged.get("live").ok_or("it is not the log of a live run")?;
+    let other = |key: &str| format!("its header differs in '{key}': it is the log of another run");
+    let (Some(was), Some(now)) = (logged.as_object(), header.as_object()) else {
+        return Err("its header is not that of a run".to_owned());
+    };
+    if let Some((key, _)) = now.iter().find(|(key, value)| was.get(*key) != Some(*value)) {
+        return Err(other(key));
+    }
+    let extra = was.keys().find(|key| *key != "live" && !now.contains_key(*key));
+    extra.map_or(Ok(live), |key| Err(other(key)))
+}

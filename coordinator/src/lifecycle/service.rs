@@ -1,0 +1,361 @@
+//! A live run from its start to its end: the actors beside its conductor, and the server.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use dormouse_identity::server_config;
+use dormouse_log::LogWriter;
+use dormouse_model::{AttemptEnd, Step};
+use dormouse_proto::v1;
+use dormouse_tasks::own::{OwnProgram, TaskProgram};
+use dormouse_units::TaskId;
+use ractor::{Actor, ActorRef};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+use tokio_rustls::TlsAcceptor;
+use tokio_stream::wrappers::ReceiverStream;
+use tracing::Span;
+
+use crate::CoordinatorError;
+use crate::conductor::{self, ConductorArgs, ConductorState};
+use crate::contents::{Contents, LayOut};
+use crate::identity::{self, Guard, RunIdentity, Secured, incoming};
+use crate::lifecycle::stops::Stops;
+use crate::lifecycle::warden::{Warden, WardenState};
+use crate::log::journal::{Journal, JournalArgs, JournalMsg, OnceDurable as _};
+use crate::messages::message::SessionMsg;
+use crate::observers::feed::EventFeed;
+use crate::observers::observe::ObserveApi;
+use crate::plan::Plan;
+use crate::server::api::Api;
+use crate::server::desk::Desk;
+use crate::server::refusals::Refusals;
+use crate::sessions::lives::Lives;
+use crate::sessions::outbound::SessionEnd;
+use crate::status::progress::{Posted, Progress};
+use crate::status::vitals::Vitals;
+use crate::storage::assignments::Assignments;
+use crate::storage::image_key;
+use crate::storage::store::Store;
+use crate::storage::transfers::Transfers;
+use crate::system::listener::Listener;
+use crate::system::world::Threads;
+
+/// The checkpoint store's name in the output folder.
+const CHECKPOINTS: &str = "checkpoints";
+/// The largest message a worker may send; well above what an honest one sends.
+const LARGEST_MESSAGE: usize = 4 << 20;
+/// Calls that may be under way at once on one connection: a worker has its session, or the
+/// checkpoints that it sends and fetches.
+const STREAMS: u32 = 128;
+/// How long the last writes, and the last goodbyes, may take each.
+const ENDING: Duration = Duration::from_secs(10);
+
+/// What the outside must know of a run.
+#[derive(Debug)]
+pub(crate) struct Particulars {
+    pub(crate) experiment: String,
+    /// Number of tasks and parallel jobs; `u32::MAX` for a run that is open.
+    pub(crate) entries: u32,
+    pub(crate) lost_after: Duration,
+    pub(crate) listener: Box<dyn Listener>,
+    pub(crate) address: SocketAddr,
+    /// The authority and the tokens that are believed.
+    pub(crate) identity: RunIdentity,
+    pub(crate) stops: Stops,
+    /// Nobody tells them that the run is over where it can be gone on with.
+    pub(crate) workers_stay: bool,
+}
+
+/// The actors beside the conductor of a run.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) warden: ActorRef<()>,
+    pub(crate) journal: ActorRef<JournalMsg>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) assignments: Arc<Assignments>,
+    vitals: Vitals,
+    /// The run, for whoever traces it.
+    pub(crate) span: Span,
+    pub(crate) lives: Arc<Lives>,
+    pub(crate) board: watch::Sender<Posted>,
+    events: EventFeed,
+    out: PathBuf,
+    threads: Threads,
+    finished: oneshot::Receiver<Box<ConductorState>>,
+    failed: mpsc::UnboundedReceiver<CoordinatorError>,
+    pub(crate) failing: mpsc::UnboundedSender<CoordinatorError>,
+}
+
+fn broken(error: &ractor::SpawnErr) -> CoordinatorError {
+    CoordinatorError::Part { part: "coordinator's start", why: error.to_string() }
+}
+
+/// Takes in a file that tasks begin with, which must be what it was when its experiment was read.
+fn take_in(contents: &Contents, digest: &str, file: &Path) -> Result<(), CoordinatorError> {
+    let input = |why: String| CoordinatorError::Input { path: file.to_owned(), why };
+    let taken = contents.take_in(file, "input").map_err(|error| input(error.to_string()))?;
+    match taken.digest == digest {
+        true => Ok(()),
+        false => Err(input("it is not what it was when the experiment was read".to_owned())),
+    }
+}
+
+impl Service {
+    /// Starts them, with what they keep in the output folder. So much of the log is durable.
+    pub(crate) async fn start(
+        out: &Path,
+        (plan, inputs): (&Plan, BTreeMap<String, PathBuf>),
+        (writer, length): (LogWriter, u64),
+        observer: Option<mpsc::UnboundedSender<Step>>,
+        (vitals, span): (Vitals, Span),
+    ) -> Result<Self, CoordinatorError> {
+        let root = out.join(CHECKPOINTS);
+        let folder = out.join(Contents::FOLDER);
+        let world = plan.world.clone();
+        let threads = world.threads.clone();
+        let opening = move || {
+            let output = |source| CoordinatorError::Output { path: folder.clone(), source };
+            let contents = Contents::open_in(&folder, world).map_err(output)?;
+            inputs.iter().try_for_each(|(digest, file)| take_in(&contents, digest, file))?;
+            Ok(contents)
+        };
+        let opened = threads.run(opening).await;
+        let contents = opened.unwrap_or_else(|panic| {
+            let why = panic.to_string();
+            Err(CoordinatorError::Part { part: "coordinator's start", why })
+        })?;
+        let store = Store::open(&root, Arc::new(contents))
+            .map_err(|source| CoordinatorError::Output { path: root.clone(), source })?;
+        let (failing, failed) = mpsc::unbounded_channel();
+        let (finish, finished) = oneshot::channel();
+        let state = WardenState { finished: Some(finish), failed: failing.clone() };
+        let (warden, _) = Actor::spawn(None, Warden, state).await.map_err(|e| broken(&e))?;
+        let (durable, grows) = watch::channel(length);
+        let events = EventFeed::new(out.join(dormouse_log::FILE), grows);
+        let args = JournalArgs {
+            writer,
+            observer,
+            durable,
+            punctuality: Arc::clone(vitals.punctuality()),
+            failed: failing.clone(),
+            threads: threads.clone(),
+            span: span.clone(),
+        };
+        let nothing = Posted { progress: Progress::default(), at: Instant::now() };
+        let (journal, _) = Actor::spawn_linked(None, Journal, args, warden.get_cell())
+            .await
+            .map_err(|e| broken(&e))?;
+        Ok(Self {
+            warden,
+            journal,
+            store: Arc::new(store),
+            assignments: Arc::new(Assignments::new(own_programs(&plan.programs))),
+            vitals,
+            span,
+            lives: Arc::default(),
+            board: watch::Sender::new(nothing),
+            events,
+            out: out.to_owned(),
+            threads,
+            finished,
+            failed,
+            failing,
+        })
+    }
+
+    /// Puts into the run's folder what attempts left that ended before the run was gone on with, unless it is there.
+    pub(crate) fn lay_out(&self, ends: Vec<AttemptEnd>) {
+        for of in ends {
+            Box::new(LayOut { contents: Arc::clone(self.store.contents()), of }).happen();
+        }
+    }
+
+    /// Starts the conductor, and opens the desk for its workers and so many tasks and parallel jobs.
+    pub(crate) async fn open(
+        &self,
+        args: ConductorArgs,
+        entries: u32,
+    ) -> Result<Arc<Desk>, CoordinatorError> {
+        let (run, chance) = (args.plan.run.clone(), args.plan.world.chance.clone());
+        let conductor = conductor::thread::start(args).await?;
+        Ok(Arc::new(Desk {
+            run,
+            tasks: entries,
+            conductor,
+            lives: Arc::clone(&self.lives),
+            store: Arc::clone(&self.store),
+            assignments: Arc::clone(&self.assignments),
+            session_end: SessionEnd::default(),
+            transfers: Transfers::new(self.threads.clone()),
+            connections: AtomicU64::new(0),
+            refusals: Refusals::default(),
+            chance,
+            span: self.span.clone(),
+        }))
+    }
+
+    /// Conducts the run to its end.
+    ///
+    /// # Errors
+    ///
+    /// It broke. Its workers have been told to clean up.
+    pub(crate) async fn conduct(
+        mut self,
+        args: ConductorArgs,
+        particulars: Particulars,
+    ) -> Result<ConductorState, CoordinatorError> {
+        let _serving = self.vitals.serving();
+        let desk = self.open(args, particulars.entries).await?;
+        let RunIdentity { authority, folder } = particulars.identity;
+        let acceptor = TlsAcceptor::from(server_config(&authority)?);
+        let guard = Guard::new(folder);
+        let api = Api { authority, guard: guard.clone(), desk: Arc::clone(&desk) };
+        let observe = ObserveApi {
+            experiment: particulars.experiment,
+            conductor: desk.conductor.clone(),
+            board: self.board.subscribe(),
+            events: self.events.clone(),
+            guard: guard.clone(),
+        };
+        let (listener, lost_after) = (particulars.listener, particulars.lost_after);
+        let incoming = incoming(listener, &guard, acceptor);
+        let serving = serve(incoming, (api, observe), lost_after, desk.session_end.clone());
+        let server = tokio::spawn(serving);
+        let server_ends = server.abort_handle();
+        let watch = tokio::spawn(watch_server(server, particulars.address, self.failing.clone()));
+        let (stops, workers_stay) = (particulars.stops, particulars.workers_stay);
+        let outcome = self.outcome(&desk, stops, workers_stay).await;
+        if tokio::time::timeout(ENDING, watch).await.is_err() {
+            tracing::warn!("a connection did not end in time");
+            server_ends.abort();
+        }
+        self.close(outcome?).await
+    }
+
+    /// Waits for the end of the run, which its user may want before its time, has all workers told of it, and ends
+    /// the actors.
+    pub(crate) async fn outcome(
+        &mut self,
+        desk: &Desk,
+        stops: Stops,
+        workers_stay: bool,
+    ) -> Result<ConductorState, CoordinatorError> {
+        let conductor = desk.conductor.clone();
+        let user = tokio::spawn(stops.heed(conductor));
+        let outcome = self.last_state().await;
+        user.abort();
+        let goodbye = match &outcome {
+            Ok(_) => Some("the run is over".to_owned()),
+            Err(error) if workers_stay && error.can_be_gone_on_with() => None,
+            Err(error) => Some(format!("the run was ended: {error}")),
+        };
+        desk.session_end.announce(goodbye.map(|why| v1::Goodbye { why, over: true }));
+        // Their sessions end with the server; nothing on a worker depends on these actors.
+        self.warden.get_cell().stop_children_and_wait(None, Some(ENDING)).await;
+        let _ = self.warden.stop_and_wait(None, Some(ENDING)).await;
+        outcome
+    }
+
+    /// Removes what a run that is over needs no more.
+    pub(crate) async fn close(
+        &self,
+        last: ConductorState,
+    ) -> Result<ConductorState, CoordinatorError> {
+        // What tasks left is in the run's folder before the contents go.
+        self.store.contents().laid_out().await;
+        // A run that is over needs none of them; one that broke may be resumed.
+        let (store, out) = (Arc::clone(&self.store), self.out.clone());
+        let closed = self.threads.run(move || {
+            let forgotten = store.close().and_then(|()| identity::forget(&out));
+            forgotten.and_then(|()| image_key::forget(&out))
+        });
+        if let Ok(Err(error)) = closed.await {
+            tracing::warn!(%error, "the checkpoints, or the identity, can't be removed");
+        }
+        Ok(last)
+    }
+
+    /// Kills all its actors, as if their process had been killed.
+    pub(crate) fn kill(&self, desk: &Desk) {
+        desk.conductor.kill();
+        self.journal.kill();
+        self.lives.kill();
+        self.warden.kill();
+    }
+
+    /// Waits for the end: of the run, or of a part of it.
+    async fn last_state(&mut self) -> Result<ConductorState, CoordinatorError> {
+        let lost = |why: &str| CoordinatorError::Part { part: "conductor", why: why.to_owned() };
+        let last = tokio::select! {
+            // An error that came first must not be outrun by the end it causes.
+            biased;
+            Some(error) = self.failed.recv() => return Err(error),
+            last = &mut self.finished => last.map_err(|_| lost("it ended without a word"))?,
+        };
+        let flushed = self.journal.call(JournalMsg::Flush, Some(ENDING));
+        tokio::select! {
+            biased;
+            Some(error) = self.failed.recv() => return Err(error),
+            flushed = flushed => match flushed {
+                Ok(ractor::rpc::CallResult::Success(())) => {}
+                _ => return Err(lost("the last steps could not be made durable in time")),
+            }
+        }
+        // The last acknowledgements go before the goodbye.
+        for session in last.sessions() {
+            let _ = session.call(SessionMsg::Settle, Some(ENDING)).await;
+        }
+        Ok(*last)
+    }
+}
+
+/// The programs of the user's own, by their tasks.
+fn own_programs(programs: &[TaskProgram]) -> BTreeMap<TaskId, Arc<OwnProgram>> {
+    let own = (0..).map(TaskId::new).zip(programs);
+    own.filter_map(|(task, program)| Some((task, Arc::clone(program.own()?)))).collect()
+}
+
+/// Serves until the end of all sessions is announced, and then until every connection has been
+/// told.
+async fn serve(
+    incoming: ReceiverStream<std::io::Result<Secured>>,
+    (api, observe): (Api, ObserveApi),
+    lost_after: Duration,
+    session_end: SessionEnd,
+) -> Result<(), tonic::transport::Error> {
+    let api = Arc::new(api);
+    let service = v1::coordinator_server::CoordinatorServer::from_arc(Arc::clone(&api))
+        .max_decoding_message_size(LARGEST_MESSAGE);
+    let contents = v1::content_store_server::ContentStoreServer::from_arc(api)
+        .max_decoding_message_size(LARGEST_MESSAGE);
+    let observe = v1::observe_server::ObserveServer::new(observe);
+    tonic::transport::Server::builder()
+        .http2_keepalive_interval(Some(lost_after / 2))
+        .http2_keepalive_timeout(Some(lost_after))
+        .max_concurrent_streams(STREAMS)
+        .add_service(service)
+        .add_service(contents)
+        .add_service(observe)
+        .serve_with_incoming_shutdown(incoming, async move { session_end.announced().await })
+        .await
+}
+
+/// A server that ends before the run does ends the run.
+async fn watch_server(
+    server: tokio::task::JoinHandle<Result<(), tonic::transport::Error>>,
+    addr: SocketAddr,
+    failing: mpsc::UnboundedSender<CoordinatorError>,
+) {
+    let why = match server.await {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error.to_string(),
+        Err(ended) if ended.is_cancelled() => return,
+        Err(panic) => panic.to_string(),
+    };
+    let _ = failing.send(CoordinatorError::Server { addr, why });
+}

@@ -1,0 +1,32 @@
+//! Requests of the user of a run to end it before its time: to cancel or to pause it.
+
+use ractor::ActorRef;
+use tokio_util::sync::CancellationToken;
+
+use crate::messages::message::ConductorMsg;
+
+/// The two ways in which a user stops a run.
+#[derive(Clone, Debug)]
+pub(crate) struct Stops {
+    /// Ends the run.
+    pub(crate) cancel: CancellationToken,
+    /// Stops the run where it is, to be gone on with.
+    pub(crate) pause: CancellationToken,
+}
+
+impl Stops {
+    /// Tells the conductor what its user wants, once that is so.
+    pub(crate) async fn heed(self, conductor: ActorRef<ConductorMsg>) {
+        tokio::select! {
+            biased;
+            () = self.cancel.cancelled() => {}
+            () = self.pause.cancelled() => {
+                let why = "its user wanted it so".to_owned();
+                let _ = conductor.cast(ConductorMsg::Pause { why });
+                self.cancel.cancelled().await;
+            }
+        }
+        let why = "the user ended it".to_owned();
+        let _ = conductor.cast(ConductorMsg::Cancel { why });
+    }
+}

@@ -1,0 +1,530 @@
+//! Makes steps durable, many with one sync, and lets what hangs on them happen only then.
+//!
+//! Where the disk is full the run stands still: nothing happens that is not durable, so that it goes on where
+//! it was once there is room.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dormouse_log::{Chain, LogError, LogWriter};
+use dormouse_model::Step;
+use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::watch;
+use tokio::task::JoinError;
+use tokio::time::Instant;
+use tracing::{Span, debug_span};
+
+use crate::system::world::Threads;
+use crate::time::punctuality::Punctuality;
+use crate::{CoordinatorError, NEWS, SPANS};
+
+/// How often it is looked whether a full disk has room again, and for how long at most.
+const FULL_LOOK: Duration = Duration::from_millis(500);
+const FULL_FOR: Duration = Duration::from_secs(600);
+
+/// How far the seal may be behind what is durable: to write it takes about as long as a sync, and nothing
+/// that is sent waits for it.
+const SEAL_WITHIN: Duration = Duration::from_millis(250);
+
+/// What must not happen before the steps that allow it are durable.
+pub(crate) trait OnceDurable: fmt::Debug + Send + Sync {
+    /// They are. It must not wait for anything.
+    fn happen(self: Box<Self>);
+}
+
+/// Steps to be written together with what hangs on them.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    /// The first line of a new log.
+    pub(crate) header: Option<Value>,
+    pub(crate) steps: Vec<Step>,
+    /// What they allow, in order.
+    pub(crate) then: Vec<Box<dyn OnceDurable>>,
+    /// When the first of them was handed over.
+    pub(crate) since: Option<Instant>,
+}
+
+impl Batch {
+    fn append(&mut self, mut later: Self) {
+        self.header = self.header.take().or(later.header);
+        self.steps.append(&mut later.steps);
+        self.then.append(&mut later.then);
+        self.since = self.since.or(later.since);
+    }
+
+    /// Makes it durable. How much of the log is then, if it has grown.
+    fn write(&self, to: &mut LogWriter) -> Result<Option<u64>, LogError> {
+        self.header.iter().try_for_each(|header| to.line(header))?;
+        self.steps.iter().try_for_each(|step| to.line(step))?;
+        // Without a line there may still be what hangs on lines that are durable already.
+        if self.header.is_none() && self.steps.is_empty() { Ok(None) } else { to.sync().map(Some) }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Journal;
+
+#[derive(Debug)]
+pub(crate) enum JournalMsg {
+    Append(Batch),
+    /// Answered when all that was appended before is durable.
+    Flush(RpcReplyPort<()>),
+    /// The writer is back with what it wrote.
+    Written {
+        writer: Box<LogWriter>,
+        batch: Batch,
+        outcome: Result<Option<u64>, LogError>,
+    },
+    /// There may be room by now on a disk that was full.
+    LookForRoom,
+    /// The seal is as far behind the log as it may be.
+    Seal,
+    /// The writer is back from the seal.
+    Sealed {
+        writer: Box<LogWriter>,
+        outcome: Result<(), LogError>,
+    },
+    /// The writer is lost: a bug.
+    Broken {
+        why: String,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) struct JournalArgs {
+    pub(crate) writer: LogWriter,
+    pub(crate) observer: Option<UnboundedSender<Step>>,
+    /// Hears how many bytes of the log are durable.
+    pub(crate) durable: watch::Sender<u64>,
+    pub(crate) punctuality: Arc<Punctuality>,
+    pub(crate) failed: UnboundedSender<CoordinatorError>,
+    /// The threads on which the journal writes.
+    pub(crate) threads: Threads,
+    /// The run, for whoever traces it.
+    pub(crate) span: Span,
+}
+
+#[derive(Debug)]
+pub(crate) struct JournalState {
+    punctuality: Arc<Punctuality>,
+    /// Here unless it writes.
+    writer: Option<Box<LogWriter>>,
+    pending: Batch,
+    flushes: Vec<RpcReplyPort<()>>,
+    observer: Option<UnboundedSender<Step>>,
+    durable: watch::Sender<u64>,
+    failed: UnboundedSender<CoordinatorError>,
+    /// Nothing can be made durable any more.
+    broken: bool,
+    /// The place in the log up to which all is durable.
+    durable_to: Chain,
+    /// Since when the disk has been full, if it is.
+    full_since: Option<Instant>,
+    /// It waits until it looks for room again.
+    waits_for_room: bool,
+    /// When the seal is to be written next, which is before anything else once that is over.
+    seal: Seal,
+    threads: Threads,
+    span: Span,
+}
+
+/// When the seal is written next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seal {
+    /// Nothing was written since the last time.
+    Kept,
+    /// After a while.
+    Later,
+    /// As soon as the log is not being written.
+    Due,
+}
+
+impl JournalState {
+    /// Writes all that is pending, unless it writes already.
+    fn write(&mut self, myself: &ActorRef<JournalMsg>) {
+        if self.broken || self.waits_for_room {
+            return;
+        }
+        let Some(mut writer) = self.writer.take() else { return };
+        let idle = self.is_idle();
+        // Whoever has all of it written wants the seal with it.
+        let is_last = idle && !self.flushes.is_empty() && self.seal == Seal::Later;
+        if is_last || self.seal == Seal::Due {
+            self.seal = Seal::Due;
+            return self.write_seal(myself, writer);
+        }
+        if idle {
+            self.writer = Some(writer);
+            return self.answer();
+        }
+        let batch = std::mem::take(&mut self.pending);
+        let myself = myself.clone();
+        let steps = batch.steps.len();
+        let span = debug_span!(target: SPANS, parent: &self.span, "write", steps);
+        let threads = self.threads.clone();
+        let writing = move || {
+            let _span = span.entered();
+            let outcome = batch.write(&mut writer);
+            JournalMsg::Written { writer, batch, outcome }
+        };
+        tokio::spawn(async move { myself.cast(back(threads.run(writing).await)) });
+    }
+
+    /// Whether nothing is to be written.
+    fn is_idle(&self) -> bool {
+        let Batch { header, steps, then, .. } = &self.pending;
+        header.is_none() && steps.is_empty() && then.is_empty()
+    }
+
+    /// Says that all is durable.
+    fn answer(&mut self) {
+        for flush in self.flushes.drain(..) {
+            let _ = flush.send(());
+        }
+    }
+
+    fn write_seal(&self, myself: &ActorRef<JournalMsg>, mut writer: Box<LogWriter>) {
+        let (myself, threads) = (myself.clone(), self.threads.clone());
+        let sealing = move || {
+            let outcome = writer.seal();
+            JournalMsg::Sealed { writer, outcome }
+        };
+        tokio::spawn(async move { myself.cast(back(threads.run(sealing).await)) });
+    }
+
+    /// Has the seal written after a while, unless it is to be written already.
+    fn seal_later(&mut self, myself: &ActorRef<JournalMsg>) {
+        if self.seal == Seal::Kept {
+            self.seal = Seal::Later;
+            let myself = myself.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(SEAL_WITHIN).await;
+                let _ = myself.cast(JournalMsg::Seal);
+            });
+        }
+    }
+
+    fn release(&mut self, batch: Batch) {
+        batch.then.into_iter().for_each(OnceDurable::happen);
+        if let Some(observer) = &self.observer {
+            for step in batch.steps {
+                if observer.send(step).is_err() {
+                    self.observer = None;
+                    break;
+                }
+            }
+        }
+    }
+
+    /// The disk has no room for a batch: it is written again once there may be.
+    fn wait_for_room(&mut self, myself: &ActorRef<JournalMsg>, mut batch: Batch, error: LogError) {
+        let since = *self.full_since.get_or_insert_with(|| {
+            tracing::warn!(target: NEWS, "the run stands still until there is room: {error}");
+            Instant::now()
+        });
+        if since.elapsed() > FULL_FOR {
+            return self.fail(error.into());
+        }
+        if let Some(writer) = &mut self.writer
+            && let Err(error) = writer.take_back(&self.durable_to)
+        {
+            return self.fail(error.into());
+        }
+        batch.append(std::mem::take(&mut self.pending));
+        self.pending = batch;
+        self.waits_for_room = true;
+        let myself = myself.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(FULL_LOOK).await;
+            let _ = myself.cast(JournalMsg::LookForRoom);
+        });
+    }
+
+    fn fail(&mut self, error: CoordinatorError) {
+        self.broken = true;
+        let _ = self.failed.send(error);
+        self.flushes.clear();
+    }
+}
+
+/// The message with which the writer is back.
+fn back(outcome: Result<JournalMsg, JoinError>) -> JournalMsg {
+    outcome.unwrap_or_else(|panic| JournalMsg::Broken { why: panic.to_string() })
+}
+
+impl Actor for Journal {
+    type Msg = JournalMsg;
+    type State = JournalState;
+    type Arguments = JournalArgs;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<JournalMsg>,
+        args: JournalArgs,
+    ) -> Result<JournalState, ActorProcessingErr> {
+        let JournalArgs { writer, observer, durable, punctuality, failed, threads, span } = args;
+        Ok(JournalState {
+            punctuality,
+            durable_to: writer.place(),
+            full_since: None,
+            waits_for_room: false,
+            seal: Seal::Kept,
+            writer: Some(Box::new(writer)),
+            pending: Batch::default(),
+            flushes: Vec::new(),
+            observer,
+            durable,
+            failed,
+            broken: false,
+            threads,
+            span,
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<JournalMsg>,
+        message: JournalMsg,
+        state: &mut JournalState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            JournalMsg::Append(batch) => {
+                let since = (!batch.steps.is_empty()).then(Instant::now);
+                state.pending.append(Batch { since, ..batch });
+            }
+            JournalMsg::Flush(reply) if !state.broken => state.flushes.push(reply),
+            JournalMsg::Flush(_) => {}
+            JournalMsg::Written { writer, batch, outcome } => {
+                state.writer = Some(writer);
+                if let Some(since) = batch.since {
+                    state.punctuality.wrote(since.elapsed());
+                }
+                match outcome {
+                    Ok(grown) => {
+                        if let Some(bytes) = grown {
+                            state.durable.send_replace(bytes);
+                            state.seal_later(&myself);
+                        }
+                        if let Some(writer) = &state.writer {
+                            state.durable_to = writer.place();
+                        }
+                        if state.full_since.take().is_some() {
+                            tracing::info!(target: NEWS, "there is room again: the run goes on");
+                        }
+                        state.release(batch);
+                    }
+                    Err(error) if error.is_full() => state.wait_for_room(&myself, batch, error),
+                    Err(error) => state.fail(error.into()),
+                }
+            }
+            JournalMsg::LookForRoom => state.waits_for_room = false,
+            JournalMsg::Seal if state.seal == Seal::Later => state.seal = Seal::Due,
+            // It was written before, for somebody who had all of it written.
+            JournalMsg::Seal => {}
+            JournalMsg::Sealed { writer, outcome } => {
+                state.writer = Some(writer);
+                state.seal = Seal::Kept;
+                match outcome {
+                    Ok(()) => {}
+                    // The earlier one stays until there is room; the log is durable without it.
+                    Err(error) if error.is_full() => {
+                        state.seal_later(&myself);
+                        if state.is_idle() {
+                            state.answer();
+                        }
+                    }
+                    Err(error) => state.fail(error.into()),
+                }
+            }
+            JournalMsg::Broken { why } => {
+                state.fail(CoordinatorError::Part { part: "journal's writer", why });
+            }
+        }
+        state.write(&myself);
+        Ok(())
+    }
+
+    async fn post_stop(
+        &self,
+        _: ActorRef<JournalMsg>,
+        state: &mut JournalState,
+    ) -> Result<(), ActorProcessingErr> {
+        // A run that is stopped, to be gone on with, is sealed as far as it came.
+        if let Some(writer) = state.writer.as_mut().filter(|_| !state.broken)
+            && let Err(error) = writer.seal()
+        {
+            tracing::warn!(%error, "the seal is an earlier one");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use dormouse_model::Event;
+    use nix::mount::{MntFlags, MsFlags, mount, umount2};
+    use tokio::sync::mpsc;
+
+    use super::*;
+    use crate::contents::Contents;
+    use crate::storage::store::{Forget, Store};
+
+    /// Says what is in the log, and whether a folder is there, when it happens.
+    #[derive(Debug)]
+    struct Probe {
+        log: PathBuf,
+        folder: PathBuf,
+        say: UnboundedSender<(String, bool)>,
+    }
+
+    impl OnceDurable for Probe {
+        fn happen(self: Box<Self>) {
+            let log = std::fs::read_to_string(&self.log).expect("it is there");
+            let _ = self.say.send((log, self.folder.is_dir()));
+        }
+    }
+
+    fn step(seq: u64) -> Step {
+        let event = Event::Begin;
+        let (notices, decisions, effects) = (Vec::new(), Vec::new(), Vec::new());
+        Step { seq, event, notices, decisions, effects, ..Step::blank() }
+    }
+
+    async fn journal(log: &Path) -> (ActorRef<JournalMsg>, watch::Receiver<u64>) {
+        let (durable, bytes) = watch::channel(0);
+        let args = JournalArgs {
+            writer: LogWriter::create(log).expect("room"),
+            observer: None,
+            durable,
+            punctuality: Arc::default(),
+            threads: Threads::System,
+            span: Span::none(),
+            failed: mpsc::unbounded_channel().0,
+        };
+        (Actor::spawn(None, Journal, args).await.expect("it starts").0, bytes)
+    }
+
+    #[tokio::test]
+    async fn checkpoints_are_forgotten_only_once_the_step_that_allows_it_is_durable() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let (log, root) = (dir.path().join("log"), dir.path().join("store"));
+        let contents = Arc::new(Contents::open(&dir.path().join("contents")).expect("room"));
+        let store = Arc::new(Store::open(&root, contents).expect("room"));
+        let incoming = store.receive(7, (1, 1), 1).expect("room");
+        store.finish(7, incoming, &[]).expect("room");
+        let (journal, mut bytes) = journal(&log).await;
+        let (say, mut said) = mpsc::unbounded_channel();
+        let folder = root.join("7");
+        let probe = Box::new(Probe { log: log.clone(), folder: folder.clone(), say });
+        let forget = Box::new(Forget { store: Arc::clone(&store), task: 7 });
+        let then: Vec<Box<dyn OnceDurable>> = vec![probe, forget];
+        for (seq, then) in [(0, Vec::new()), (1, then)] {
+            let batch = Batch { steps: vec![step(seq)], then, ..Batch::default() };
+            journal.cast(JournalMsg::Append(batch)).expect("it lives");
+        }
+        let (text, is_there) = said.recv().await.expect("it happens");
+        assert!(text.lines().count() == 2 && text.contains("\"seq\":1"), "{text}");
+        assert!(is_there);
+        assert_eq!(*bytes.borrow_and_update(), text.len() as u64);
+        while folder.is_dir() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The number of lines that the seal beside a log covers.
+    fn sealed_lines(log: &Path) -> u64 {
+        let folder = log.parent().expect("it has one");
+        dormouse_log::Seal::read(folder).expect("whole").expect("it is there").log.lines
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_seal_follows_what_is_durable_and_nothing_waits_for_it() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let log = dir.path().join("log");
+        let (journal, mut bytes) = journal(&log).await;
+        let append = |seq| {
+            let batch = Batch { steps: vec![step(seq)], ..Batch::default() };
+            journal.cast(JournalMsg::Append(batch)).expect("it lives");
+        };
+        let was = *bytes.borrow_and_update();
+        append(0);
+        bytes.wait_for(|now| *now > was).await.expect("it is durable");
+        assert_eq!(sealed_lines(&log), 0, "that was not waited for");
+        while sealed_lines(&log) < 1 {
+            tokio::time::sleep(SEAL_WITHIN / 10).await;
+        }
+        // Whoever has all of it written has the seal, and so has whoever stops it.
+        append(1);
+        journal.call(JournalMsg::Flush, None).await.expect("it lives");
+        assert_eq!(sealed_lines(&log), 2);
+        let was = *bytes.borrow_and_update();
+        append(2);
+        bytes.wait_for(|now| *now > was).await.expect("it is durable");
+        journal.stop_and_wait(None, None).await.expect("it ends");
+        assert_eq!(sealed_lines(&log), 3);
+    }
+
+    /// A file system of its own with this much room, until it is dropped.
+    struct Small(PathBuf);
+
+    impl Small {
+        fn over(folder: &Path, bytes: u64) -> nix::Result<Self> {
+            let (kind, room) = (Some("tmpfs"), format!("size={bytes}"));
+            mount(Some("small"), folder, kind, MsFlags::empty(), Some(room.as_str()))?;
+            Ok(Self(folder.to_owned()))
+        }
+    }
+
+    impl Drop for Small {
+        fn drop(&mut self) {
+            // Where it can't be, the test's folder is left.
+            let _ = umount2(&self.0, MntFlags::MNT_DETACH);
+        }
+    }
+
+    /// This needs root, for the mount.
+    #[tokio::test]
+    async fn on_a_full_disk_nothing_happens_and_nothing_is_lost() {
+        if !nix::unistd::geteuid().is_root() {
+            assert!(std::env::var("CI").is_err(), "in CI nothing is skipped");
+            return println!("skipped: mounts need root");
+        }
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let (disk, store) = (dir.path().join("disk"), dir.path().join("store"));
+        std::fs::create_dir(&disk).expect("room");
+        let small = Small::over(&disk, 256 << 10).expect("root may");
+        let log = disk.join("log");
+        let (journal, mut bytes) = journal(&log).await;
+        let append = |steps: std::ops::Range<u64>, then| {
+            let batch = Batch { steps: steps.map(step).collect(), then, ..Batch::default() };
+            journal.cast(JournalMsg::Append(batch)).expect("it lives");
+        };
+        let (say, mut said) = mpsc::unbounded_channel();
+        append(0..1, Vec::new());
+        bytes.changed().await.expect("it is durable");
+        // Somebody else fills it.
+        let other = disk.join("other");
+        std::fs::write(&other, vec![0; 300 << 10]).expect_err("it is full");
+        let probe =
+            || Box::new(Probe { log: log.clone(), folder: store.clone(), say: say.clone() });
+        append(1..1_000, vec![probe()]);
+        append(1_000..1_001, Vec::new());
+        // Three looks for room find none.
+        tokio::time::sleep(3 * FULL_LOOK).await;
+        assert!(said.try_recv().is_err(), "nothing may happen yet");
+        std::fs::remove_file(&other).expect("it is there");
+        let (text, _) = said.recv().await.expect("it happens");
+        assert!(text.lines().count() >= 1_000, "{}", text.lines().count());
+        journal.call(JournalMsg::Flush, None).await.expect("it lives");
+        let text = std::fs::read_to_string(&log).expect("it is there");
+        let number = |(n, line): (usize, &str)| line.contains(&format!("\"seq\":{n},"));
+        assert!(text.lines().enumerate().all(number), "each line is there once, in order");
+        assert_eq!(text.lines().count(), 1_001);
+        drop(small);
+    }
+}

@@ -1,0 +1,213 @@
+//! Parallel jobs that come from outside while a run goes: what is asked for, what was taken, and
+//! whether more may come.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dormouse_model::Submission;
+use dormouse_proto::v1;
+use dormouse_units::{Bytes, Ppm, Span, Time, Usage};
+use ractor::RpcReplyPort;
+
+use crate::log::journal::OnceDurable;
+
+/// The longest key: it goes into the log.
+const LONGEST_KEY: usize = 255;
+/// The longest run time and estimate that is taken, emulated: three years.
+const LONGEST: u64 = 100_000_000_000_000;
+/// The least usage of a processor, as in experiment files.
+const LEAST_USAGE: Ppm = Ppm::new(10_000);
+
+/// A job that is asked for, as far as it can be judged without the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) key: Arc<str>,
+    processes: u32,
+    runtime: Span,
+    estimate: Span,
+    usage: Usage,
+    memory: Bytes,
+}
+
+impl Asked {
+    /// What a request asks for.
+    ///
+    /// # Errors
+    ///
+    /// It can't be: what is wrong with it.
+    pub(crate) fn of(request: v1::SubmitRequest) -> Result<Self, String> {
+        let v1::SubmitRequest { key, processes, usage_ppm, .. } = request;
+        let (runtime_us, estimate_us) = (request.emulated_runtime_us, request.emulated_estimate_us);
+        if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
+            return Err(format!(
+                "a key has 1 to {LONGEST_KEY} bytes and no control characters: it names the job, so \
+                 that it is taken once"
+            ));
+        }
+        if processes == 0 {
+            return Err("it wants no processor: give it at least one".to_owned());
+        }
+        let estimate_us = if estimate_us == 0 { runtime_us } else { estimate_us };
+        for (what, us) in [("run time", runtime_us), ("estimate", estimate_us)] {
+            if !(1..=LONGEST).contains(&us) {
+                let most = LONGEST / 1_000_000;
+                return Err(format!("a {what} of {us} µs can't be: 1 µs to {most} s is possible"));
+            }
+        }
+        let usage = match usage_ppm[..] {
+            [] => Usage::FULL,
+            [one] => Usage::Uniform(Ppm::new(one)),
+            _ if usage_ppm.len() == processes as usize => {
+                Usage::each(usage_ppm.iter().copied().map(Ppm::new).collect())
+            }
+            _ => {
+                let n = usage_ppm.len();
+                return Err(format!(
+                    "it has {processes} processes and the usage of {n}: give one for all, or one each"
+                ));
+            }
+        };
+        if let Some(no) = usage_ppm.iter().find(|it| !(LEAST_USAGE.get()..=1_000_000).contains(*it))
+        {
+            let no = Ppm::new(*no);
+            return Err(format!("a usage of {no} of a processor can't be: 0.01 to 1 is possible"));
+        }
+        let (runtime, estimate) = (Span::from_micros(runtime_us), Span::from_micros(estimate_us));
+        let memory = Bytes::new(request.memory_bytes_each);
+        Ok(Self { key: key.into(), processes, runtime, estimate, usage, memory })
+    }
+
+    /// The job, submitted at this time under this number.
+    pub(crate) fn job(&self, number: u64, submitted: Time) -> Submission {
+        Submission {
+            number,
+            submitted,
+            processes: self.processes,
+            runtime: self.runtime,
+            estimate: self.estimate,
+            usage: self.usage.clone(),
+            memory: self.memory,
+            after: None,
+            is_cut: false,
+        }
+    }
+}
+
+/// How jobs come to a run: those of its workload, and those from outside.
+#[derive(Debug, Default)]
+pub(crate) struct Door {
+    /// Jobs may come from outside.
+    pub(crate) is_open: bool,
+    /// How many of its workload were submitted.
+    pub(crate) own: usize,
+    /// The jobs from outside that were taken, by their keys.
+    taken: BTreeMap<Arc<str>, Arc<Submission>>,
+}
+
+impl Door {
+    /// Makes the door of a run that begins: no job has come yet.
+    pub(crate) fn new(is_open: bool) -> Self {
+        Self { is_open, ..Self::default() }
+    }
+
+    /// A job was submitted: of the workload, or from outside.
+    pub(crate) fn submitted(&mut self, key: Option<&Arc<str>>, job: &Arc<Submission>) {
+        match key {
+            Some(key) => drop(self.taken.insert(Arc::clone(key), Arc::clone(job))),
+            None => self.own += 1,
+        }
+    }
+
+    /// How many came from outside.
+    pub(crate) fn outside(&self) -> usize {
+        self.taken.len()
+    }
+
+    /// What was taken under this key.
+    ///
+    /// # Errors
+    ///
+    /// It was another job: why this one can't be taken.
+    pub(crate) fn known(&self, asked: &Asked) -> Result<Option<v1::SubmitReply>, String> {
+        let Some(job) = self.taken.get(&asked.key) else { return Ok(None) };
+        if asked.job(job.number, job.submitted) != **job {
+            let (key, number) = (&asked.key, job.number);
+            return Err(format!("'{key}' is the key of job {number}, which is another one"));
+        }
+        Ok(Some(reply(job, true)))
+    }
+}
+
+/// What is said of a job that was taken.
+pub(crate) fn reply(job: &Submission, known: bool) -> v1::SubmitReply {
+    v1::SubmitReply { number: job.number, emulated_at_us: job.submitted.as_micros(), known }
+}
+
+/// An answer that is given once what it says is durable.
+#[derive(Debug)]
+pub(crate) struct Answer<T: Send + Sync + std::fmt::Debug + 'static> {
+    pub(crate) to: RpcReplyPort<Result<T, String>>,
+    pub(crate) say: T,
+}
+
+impl<T: Send + Sync + std::fmt::Debug + 'static> OnceDurable for Answer<T> {
+    fn happen(self: Box<Self>) {
+        // Whoever has left asks again.
+        let _ = self.to.send(Ok(self.say));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> v1::SubmitRequest {
+        v1::SubmitRequest {
+            memory_bytes_each: 0,
+            key: "k".to_owned(),
+            processes: 2,
+            emulated_runtime_us: 5,
+            emulated_estimate_us: 0,
+            usage_ppm: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_can_be_no_job_is_refused_with_what_is_wrong() {
+        for (change, word) in [
+            ((|it| it.key.clear()) as fn(&mut v1::SubmitRequest), "1 to 255 bytes"),
+            (|it| it.key = "x".repeat(256), "1 to 255 bytes"),
+            (|it| it.key = "a\nb".to_owned(), "control characters"),
+            (|it| it.processes = 0, "no processor"),
+            (|it| it.emulated_runtime_us = 0, "run time of 0"),
+            (|it| it.emulated_runtime_us = u64::MAX, "run time of"),
+            (|it| it.emulated_estimate_us = u64::MAX, "estimate of"),
+            (|it| it.usage_ppm = vec![500_000; 3], "the usage of 3"),
+            (|it| it.usage_ppm = vec![0], "usage of"),
+            (|it| it.usage_ppm = vec![1_000_001], "usage of"),
+            (|it| it.usage_ppm = vec![500_000, 9_999], "usage of"),
+        ] {
+            let mut request = request();
+            change(&mut request);
+            let no = Asked::of(request).expect_err(word);
+            assert!(no.contains(word), "{no}");
+        }
+    }
+
+    #[test]
+    fn one_key_is_one_job() {
+        let mut door = Door::new(true);
+        let asked = Asked::of(request()).expect("a job");
+        assert_eq!(door.known(&asked), Ok(None));
+        let job = Arc::new(asked.job(7, Time::from_secs(3)));
+        assert_eq!(job.estimate, job.runtime);
+        door.submitted(Some(&asked.key), &job);
+        door.submitted(None, &job);
+        assert_eq!((door.own, door.outside()), (1, 1));
+        let known = door.known(&asked).expect("the same").expect("it was taken");
+        assert_eq!((known.number, known.emulated_at_us, known.known), (7, 3_000_000, true));
+        let other = Asked::of(v1::SubmitRequest { processes: 1, ..request() }).expect("a job");
+        let no = door.known(&other).expect_err("another job");
+        assert!(no.contains("'k' is the key of job 7"), "{no}");
+    }
+}

@@ -1,0 +1,500 @@
+//! Between the engine's words and the wire's.
+
+use std::sync::Arc;
+
+use dormouse_cloud::{Burstable, Market};
+use dormouse_model::{
+    Announcement, Command, FaultKind, Felt, Ledger, MetadataSettings, MetadataTimes,
+    MetadataTokens, OwnEnd, Report, StartTask,
+};
+use dormouse_proto::v1;
+use dormouse_tasks::answer;
+use dormouse_tasks::own::TaskProgram;
+use dormouse_units::{
+    Attempt, Bytes, CheckpointSeq, Credits, FaultId, Mode, Ppm, Seats, Span, Speedup, TaskId, Tier,
+    Time, VmId,
+};
+
+use crate::protocol::own_program::{own_end, own_to_wire};
+use crate::protocol::parallel::{self, Programs};
+use crate::system::world::WallClock;
+use crate::time::outage::micros;
+
+/// What each task is on a worker: its program, and the CPU time it is given.
+#[derive(Clone, Debug)]
+pub(crate) struct Loads {
+    pub(crate) programs: Vec<TaskProgram>,
+    pub(crate) cpu_us: Vec<u64>,
+    /// What makes the programs of parallel jobs; `None` for a run without any.
+    pub(crate) parallel: Option<Programs>,
+    /// How much faster than real time the run's clock goes.
+    pub(crate) speedup: Speedup,
+    /// The secret number from which each task has its nonce.
+    pub(crate) answer_seed: u64,
+    /// How the metadata endpoints of VMs answer; `None`: they have none.
+    pub(crate) metadata: Option<MetadataSettings>,
+    pub(crate) wall: WallClock,
+}
+
+impl Loads {
+    /// A command as the wire has it, decided on at `at` on the run's clock, if that is known.
+    pub(crate) fn command(&self, command: Command, at: Option<Time>) -> v1::Command {
+        use v1::command::Command as Wire;
+        let vm_ref = |vm: VmId| v1::VmRef { vm: vm.get() };
+        let wire = match command {
+            Command::CreateVm { vm, kind, market, vcpus, memory, burstable, two_tier, .. } => {
+                let core = self.parallel.filter(|_| two_tier).map(|programs| programs.core.get());
+                Wire::CreateVm(v1::CreateVm {
+                    vm: vm.get(),
+                    kind: kind.as_str().to_owned(),
+                    vcpus,
+                    memory_bytes: (memory > Bytes::ZERO).then_some(memory.get()),
+                    burstable: burstable.map(burstable_to_wire),
+                    two_tier,
+                    core_ppm: core,
+                    metadata: self.metadata.map(|of| self.metadata(of, market, at)),
+                })
+            }
+            Command::Announce { vm, what, .. } => Wire::Announce(announce_to_wire(vm, what)),
+            Command::FreezeVm { vm, .. } => Wire::FreezeVm(vm_ref(vm)),
+            Command::ThawVm { vm, .. } => Wire::ThawVm(vm_ref(vm)),
+            Command::DestroyVm { vm, .. } => Wire::DestroyVm(vm_ref(vm)),
+            Command::StartTask(start) => Wire::StartTask(self.start(start)),
+            Command::StopTask { vm, task, attempt, keep, .. } => {
+                Wire::StopTask(v1::StopTask { task: task_ref(vm, task, attempt), keep })
+            }
+            Command::PromoteTask { vm, task, attempt, .. } => Wire::PromoteTask(v1::TaskRef {
+                vm: vm.get(),
+                task: task.get(),
+                attempt: attempt.get(),
+            }),
+            Command::MoveTask { vm, task, attempt, on, .. } => Wire::MoveTask(v1::MoveTask {
+                task: task_ref(vm, task, attempt),
+                vcpus: on.to_vec(),
+            }),
+            Command::CheckpointNow { vm, task, attempt, .. } => Wire::CheckpointNow(v1::TaskRef {
+                vm: vm.get(),
+                task: task.get(),
+                attempt: attempt.get(),
+            }),
+            Command::SetSupply { vm, vcpu, share, .. } => {
+                Wire::SetSupply(v1::SetSupply { vm: vm.get(), vcpu, share_ppm: share.get() })
+            }
+            Command::Fault { fault, lasts, kind, .. } => Wire::Fault(v1::Fault {
+                fault: fault.get(),
+                real_lasts_us: micros(self.speedup.real(lasts)),
+                kind: Some(fault_to_wire(kind)),
+            }),
+            Command::SetMode { vm, task, attempt, mode, .. } => Wire::SetMode(v1::SetMode {
+                task: task_ref(vm, task, attempt),
+                mode: mode_to_wire(mode).into(),
+            }),
+        };
+        let emulated_at_us = at.map(Time::as_micros);
+        v1::Command { command: Some(wire), emulated_at_us, real_late_us: 0 }
+    }
+
+    fn metadata(&self, of: MetadataSettings, market: Market, at: Option<Time>) -> v1::Metadata {
+        let since = at.filter(|_| of.times == MetadataTimes::Emulated);
+        let since = since.map(|at| micros(self.speedup.real(at.since(Time::ZERO))));
+        v1::Metadata {
+            spot: market == Market::Spot,
+            zone: String::new(),
+            tokens_required: of.tokens == MetadataTokens::Required,
+            hop_limit: of.hop_limit.map_or(0, u32::from),
+            zero_unix_us: since.map(|since| self.wall.unix_us().saturating_sub(since)),
+        }
+    }
+
+    fn start(&self, start: StartTask) -> v1::StartTask {
+        let Seats { vm, tier, cpus } = start.seats;
+        let index = start.task.get() as usize;
+        let (mut args, plan) = match (&start.job, &self.parallel) {
+            (Some(job), Some(programs)) => (programs.arguments(job), Some(programs.plan(job))),
+            _ => (self.programs.get(index).map_or(&[][..], TaskProgram::kernel).to_vec(), None),
+        };
+        let own = self.programs.get(index).and_then(TaskProgram::own);
+        if !args.is_empty() {
+            let nonce = answer::nonce(self.answer_seed, start.task);
+            args.extend(["--nonce".to_owned(), nonce.to_string()]);
+        }
+        v1::StartTask {
+            task: task_ref(vm, start.task, start.attempt),
+            program: Some(v1::Program { args }),
+            seats: Some(v1::Seats { tier: tier_to_wire(tier).into(), vcpus: cpus.to_vec() }),
+            memory_bytes: start.memory.get(),
+            emulated_runtime_us: start.runtime.as_micros(),
+            real_cpu_us: self.cpu_us.get(index).copied().unwrap_or_default(),
+            from: start.from.map(|(checkpoint, done)| v1::Kept {
+                checkpoint: checkpoint.get(),
+                attempt: start.from_attempt.get(),
+                done_ppm: done.get(),
+            }),
+            checkpoints_ppm: start.checkpoints.iter().map(|due| due.get()).collect(),
+            emulated_checkpoint_cost_us: start.checkpoint_cost.as_micros(),
+            mode: mode_to_wire(start.mode).into(),
+            plan,
+            own: own.map(|own| own_to_wire(own)),
+        }
+    }
+}
+
+const fn announce_to_wire(vm: VmId, what: Announcement) -> v1::Announce {
+    use v1::announce::What;
+    let what = match what {
+        Announcement::Terminate(at) => What::TerminateAtUs(at.as_micros()),
+        Announcement::Hibernate(at) => What::HibernateAtUs(at.as_micros()),
+        Announcement::Rebalance => What::Rebalance(v1::Nothing {}),
+    };
+    v1::Announce { vm: vm.get(), what: Some(what) }
+}
+
+const fn fault_to_wire(kind: FaultKind) -> v1::fault::Kind {
+    use v1::fault::Kind;
+    match kind {
+        FaultKind::Partition => Kind::Partition(v1::Nothing {}),
+        FaultKind::Delay { real_us } => Kind::DelayRealUs(real_us),
+        FaultKind::Loss { part } => Kind::LossPpm(part.get()),
+        FaultKind::Rate { bytes_per_second } => Kind::BytesPerRealSecond(bytes_per_second.get()),
+        FaultKind::Kill => Kind::Kill(v1::Nothing {}),
+        FaultKind::Pause => Kind::Pause(v1::Nothing {}),
+        FaultKind::DiskFull => Kind::DiskFull(v1::Nothing {}),
+        FaultKind::SlowCriu { real_us } => Kind::CriuRealUs(real_us),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "as the wire has it")]
+fn task_ref(vm: VmId, task: TaskId, attempt: Attempt) -> Option<v1::TaskRef> {
+    Some(v1::TaskRef { vm: vm.get(), task: task.get(), attempt: attempt.get() })
+}
+
+const fn tier_to_wire(tier: Tier) -> v1::Tier {
+    match tier {
+        Tier::Foreground => v1::Tier::Foreground,
+        Tier::Background => v1::Tier::Background,
+    }
+}
+
+const fn mode_to_wire(mode: Mode) -> v1::Mode {
+    match mode {
+        Mode::Burst => v1::Mode::Burst,
+        Mode::Baseline => v1::Mode::Baseline,
+    }
+}
+
+fn burstable_to_wire(b: Burstable) -> v1::Burstable {
+    v1::Burstable {
+        baseline_ppm: b.baseline.get(),
+        emulated_earned_us_per_hour: b.earned_per_hour.as_vcpu_micros(),
+        emulated_initial_us: b.initial.as_vcpu_micros(),
+        emulated_cap_us: b.cap.as_vcpu_micros(),
+    }
+}
+
+/// The longest answer of a task that is looked at and logged, in bytes: a longer one is none.
+const MOST_RESULT: usize = 16 << 10;
+
+/// When what is reported happened, on the run's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Due {
+    /// This long after the attempt's start was decided on.
+    After(Span),
+    /// At this instant of the run's clock.
+    At(Time),
+    /// Then, which may be yet to come: a job is kept a little ahead, so that its end can be heard
+    /// of in time.
+    Ahead(Time),
+}
+
+/// A report as it was heard.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Heard {
+    /// The worker has measured the programs.
+    Ready { repetition_us: Vec<u64> },
+    /// Something the run must hear; before it, of an attempt that is over, its account; when what
+    /// it reports happened; and of an attempt that begins, where.
+    Report { report: Report, ledger: Option<Report>, due: Option<Due>, began: Option<Seats> },
+    /// What else the worker's host does.
+    Load(v1::HostLoad),
+    /// How a fault stands with the worker, and how long after it was to be so.
+    Fault { fault: FaultId, felt: Felt, real_took_us: u64 },
+    /// The worker does not know the command of this number.
+    Unsupported { command: u64, what: String },
+}
+
+/// A report in the engine's words.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
+    use v1::report::Report as Wire;
+    let wire = report.report.ok_or("it is empty, or of a kind that this version doesn't know")?;
+    let (mut ledger, mut due, mut began) = (None, None, None);
+    let report = match wire {
+        Wire::Ready(ready) => {
+            return Ok(Heard::Ready { repetition_us: ready.real_repetition_us });
+        }
+        Wire::HostLoad(load) => return Ok(Heard::Load(load)),
+        Wire::FaultFelt(v1::FaultFelt { fault, felt, real_took_us }) => {
+            use v1::fault_felt::Felt as Said;
+            let felt = match felt.ok_or("it does not say how the fault stands")? {
+                Said::Begun(_) => Felt::Begun,
+                Said::Over(_) => Felt::Over,
+                Said::Refused(why) => Felt::Refused { why },
+            };
+            return Ok(Heard::Fault { fault: FaultId::new(fault), felt, real_took_us });
+        }
+        Wire::Unsupported(v1::Unsupported { command, what }) => {
+            return Ok(Heard::Unsupported { command, what });
+        }
+        Wire::VmCreated(it) => Report::VmCreated { vm: VmId::new(it.vm) },
+        Wire::VmFrozen(v1::VmTook { vm, real_took_us }) => {
+            Report::VmFrozen { vm: VmId::new(vm), real_took_us }
+        }
+        Wire::VmThawed(v1::VmTook { vm, real_took_us }) => {
+            Report::VmThawed { vm: VmId::new(vm), real_took_us }
+        }
+        Wire::VmDestroyed(it) => Report::VmDestroyed { vm: VmId::new(it.vm) },
+        Wire::VmFailed(it) => Report::VmFailed { vm: VmId::new(it.vm), why: it.why },
+        Wire::TaskStarted(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            let done = part(it.done_ppm)?;
+            began = it.seats.map(|seats| seats_of(vm, &seats));
+            Report::TaskStarted { vm, task, attempt, done, real_took_us: it.real_took_us }
+        }
+        Wire::TaskPromoted(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            Report::TaskPromoted { vm, task, attempt, real_took_us: it.real_took_us }
+        }
+        Wire::TaskMoved(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            Report::TaskMoved {
+                vm,
+                task,
+                attempt,
+                done: part(it.done_ppm)?,
+                lost: it.lost.unwrap_or_default(),
+                real_took_us: it.real_took_us,
+                real_dump_us: it.real_dump_us,
+                real_restore_us: it.real_restore_us,
+                bytes: Bytes::new(it.bytes),
+            }
+        }
+        Wire::TaskFinished(it) => {
+            let of @ (vm, task, attempt) = of_task(it.task)?;
+            let result = it.result.filter(|text| text.len() <= MOST_RESULT).map(Arc::from);
+            let own = it.own.map(own_end).transpose()?;
+            ledger = account(of, (it.ledger, own), it.job.map(|job| (Ppm::ONE, job)));
+            due = it.due.map(|due| match due {
+                v1::task_finished::Due::EmulatedAfterUs(us) => Due::After(Span::from_micros(us)),
+                v1::task_finished::Due::EmulatedAtUs(us) => Due::Ahead(Time::from_micros(us)),
+            });
+            let (verified, real_cpu_us) = (it.verified, it.real_cpu_us);
+            // By its worker's word, until the conductor has looked at the answer.
+            let reported = true;
+            let program_failed = false;
+            Report::TaskFinished {
+                vm,
+                task,
+                attempt,
+                verified,
+                reported,
+                program_failed,
+                result,
+                real_cpu_us,
+            }
+        }
+        Wire::TaskFailed(it) => {
+            let of @ (vm, task, attempt) = of_task(it.task)?;
+            let done = part(it.done_ppm)?;
+            let own = it.own.map(own_end).transpose()?;
+            ledger = account(of, (it.ledger, own), it.job.map(|job| (done, job)));
+            let v1::TaskFailed { why, real_cpu_us, could_not_restore, .. } = it;
+            Report::TaskFailed { vm, task, attempt, why, real_cpu_us, could_not_restore }
+        }
+        Wire::TaskStopped(it) => {
+            let of @ (vm, task, attempt) = of_task(it.task)?;
+            let done = part(it.done_ppm)?;
+            ledger = account(of, (it.ledger, None), it.job.map(|job| (done, job)));
+            let kept = it.checkpoint.map(number).transpose()?.map(|number| (number, done));
+            Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: it.real_cpu_us }
+        }
+        Wire::CheckpointTaken(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            Report::CheckpointTaken {
+                vm,
+                task,
+                attempt,
+                checkpoint: number(it.checkpoint)?,
+                done: part(it.done_ppm)?,
+                bytes: Bytes::new(it.bytes),
+                real_held_us: it.real_held_us,
+                real_dump_us: it.real_dump_us,
+                real_owed_us: it.real_owed_us,
+                real_criu_us: it.real_criu_us,
+                held_at: it.emulated_held_at_us.map(Time::from_micros),
+            }
+        }
+        Wire::CheckpointFailed(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            Report::CheckpointFailed { vm, task, attempt, why: it.why }
+        }
+        Wire::Credits(it) => {
+            due = it.emulated_at_us.map(|us| Due::At(Time::from_micros(us)));
+            let balance = Credits::from_vcpu_micros(it.emulated_us);
+            Report::Credits { vm: VmId::new(it.vm), balance, as_of: None }
+        }
+        Wire::VmShare(it) => Report::Share {
+            vm: VmId::new(it.vm),
+            real_promised_us: it.real_promised_us,
+            real_received_us: it.real_received_us,
+        },
+    };
+    Ok(Heard::Report { report, ledger, due, began })
+}
+
+/// The account that comes before the end of an attempt: of a parallel job with what of its work was
+/// done, else of a task.
+fn account(
+    of: (VmId, TaskId, Attempt),
+    (ledger, own): (Option<v1::Ledger>, Option<OwnEnd>),
+    job: Option<(Ppm, v1::JobAccount)>,
+) -> Option<Report> {
+    match job {
+        Some((done, job)) => Some(parallel::account(of, done, &job)),
+        None => ledger.map(|ledger| of_ledger(of, &ledger, own)),
+    }
+}
+
+fn of_ledger(
+    (vm, task, attempt): (VmId, TaskId, Attempt),
+    of: &v1::Ledger,
+    own: Option<OwnEnd>,
+) -> Report {
+    let ledger = Ledger {
+        real_promised_us: of.real_promised_us,
+        real_took_us: of.real_took_us,
+        real_promised_work_us: of.real_promised_work_us,
+        real_worked_us: of.real_worked_us,
+        real_charged_us: of.real_charged_us,
+        real_birth_us: of.real_birth_us,
+        real_criu_us: of.real_criu_us,
+        real_ahead_us: of.real_ahead_us,
+        real_behind_us: of.real_behind_us,
+        real_stood_us: of.real_stood_us,
+        missed_checkpoints: of.missed_checkpoints,
+        real_whole_work_us: of.real_whole_work_us,
+        real_slice_us: of.real_slice_us,
+    };
+    Report::Ledger { vm, task, attempt, ledger: Box::new(ledger), own: own.map(Arc::new) }
+}
+
+fn seats_of(vm: VmId, of: &v1::Seats) -> Seats {
+    let tier = match of.tier() {
+        v1::Tier::Foreground => Tier::Foreground,
+        v1::Tier::Background => Tier::Background,
+    };
+    Seats { vm, tier, cpus: of.vcpus.iter().copied().collect() }
+}
+
+fn of_task(of: Option<v1::TaskRef>) -> Result<(VmId, TaskId, Attempt), String> {
+    let of = of.ok_or("it does not say of which task it is")?;
+    Ok((VmId::new(of.vm), TaskId::new(of.task), Attempt::new(of.attempt)))
+}
+
+/// A checkpoint's number.
+fn number(checkpoint: u32) -> Result<CheckpointSeq, String> {
+    match checkpoint {
+        0 => Err("checkpoints are numbered from 1".to_owned()),
+        number => Ok(CheckpointSeq::new(number)),
+    }
+}
+
+fn part(ppm: u32) -> Result<Ppm, String> {
+    if ppm > Ppm::ONE.get() {
+        return Err(format!("{ppm} parts per million of the work are more than all of it"));
+    }
+    Ok(Ppm::new(ppm))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damaged_reports_are_refused_with_what_is_wrong() {
+        use v1::report::Report as Wire;
+        let no_task = Wire::TaskFinished(v1::TaskFinished::default());
+        let task = Some(v1::TaskRef { vm: 1, task: 2, attempt: 3 });
+        let too_much =
+            Wire::TaskStarted(v1::TaskStarted { task, done_ppm: 1_000_001, ..Default::default() });
+        let zeroth = Wire::CheckpointTaken(v1::CheckpointTaken { task, ..Default::default() });
+        let moved_too_much =
+            Wire::TaskMoved(v1::TaskMoved { task, done_ppm: 1_000_001, ..Default::default() });
+        let kept_nowhere =
+            Wire::TaskStopped(v1::TaskStopped { task, checkpoint: Some(0), ..Default::default() });
+        for (report, word) in [
+            (None, "empty"),
+            (Some(no_task), "which task"),
+            (Some(too_much), "more than all"),
+            (Some(zeroth), "from 1"),
+            (Some(moved_too_much), "more than all"),
+            (Some(kept_nowhere), "from 1"),
+        ] {
+            let no = heard(v1::Report { report }).expect_err("damaged");
+            assert!(no.contains(word), "{no}");
+        }
+    }
+
+    #[test]
+    fn a_stop_without_checkpoint_keeps_nothing() {
+        let task = Some(v1::TaskRef { vm: 1, task: 2, attempt: 3 });
+        let stopped =
+            v1::TaskStopped { task, done_ppm: 500_000, real_cpu_us: 7, ..Default::default() };
+        let report = Some(v1::report::Report::TaskStopped(stopped));
+        assert_eq!(
+            heard(v1::Report { report }),
+            Ok(Heard::Report {
+                report: Report::TaskStopped {
+                    vm: VmId::new(1),
+                    task: TaskId::new(2),
+                    attempt: Attempt::new(3),
+                    kept: None,
+                    real_cpu_us: 7
+                },
+                ledger: None,
+                due: None,
+                began: None,
+            })
+        );
+    }
+
+    #[test]
+    fn a_job_is_heard_of_with_its_account_when_it_is_due() {
+        let task = Some(v1::TaskRef { vm: 4, task: 2, attempt: 3 });
+        let job = Some(v1::JobAccount { real_late_us: -7, ..Default::default() });
+        let due = Some(v1::task_finished::Due::EmulatedAtUs(0));
+        let finished = v1::TaskFinished { task, verified: true, job, due, ..Default::default() };
+        let report = Some(v1::report::Report::TaskFinished(finished));
+        let Ok(Heard::Report { ledger, due, .. }) = heard(v1::Report { report }) else {
+            panic!("it is sound");
+        };
+        assert_eq!(due, Some(Due::Ahead(Time::ZERO)), "zero is a time, and not none");
+        let Some(Report::JobAccount { account, .. }) = ledger else { panic!("no account") };
+        assert_eq!((account.done, account.real_late_us), (Ppm::ONE, -7));
+    }
+
+    #[test]
+    fn a_job_that_failed_has_an_account() {
+        let task = Some(v1::TaskRef { vm: 4, task: 2, attempt: 3 });
+        let job = Some(v1::JobAccount { real_late_us: 5, ..Default::default() });
+        let failed = v1::TaskFailed { task, job, done_ppm: 250_000, ..Default::default() };
+        let report = Some(v1::report::Report::TaskFailed(failed));
+        let Ok(Heard::Report { ledger, .. }) = heard(v1::Report { report }) else {
+            panic!("it is sound");
+        };
+        let Some(Report::JobAccount { account, .. }) = ledger else { panic!("no account") };
+        assert_eq!((account.done, account.real_late_us), (Ppm::new(250_000), 5));
+    }
+}

@@ -1,0 +1,88 @@
+//! The gRPC service for workers: who calls, by the certificate that the connection has shown; the rest is the desk's.
+
+use std::sync::Arc;
+
+use dormouse_identity::{Authority, Role};
+use dormouse_proto::v1;
+use dormouse_units::HostId;
+use tonic::{Request, Response, Status, Streaming};
+
+use crate::identity::Guard;
+use crate::identity::candidates::Caller;
+use crate::server::desk::Desk;
+use crate::sessions::outbound::Outbound;
+use crate::storage::transfers::Download;
+
+#[derive(Debug)]
+pub(crate) struct Api {
+    /// Signs the certificates of workers.
+    pub(crate) authority: Authority,
+    pub(crate) guard: Guard,
+    pub(crate) desk: Arc<Desk>,
+}
+
+#[tonic::async_trait]
+impl v1::coordinator_server::Coordinator for Api {
+    type SessionStream = Outbound;
+    type GetCheckpointStream = Download;
+
+    async fn join(
+        &self,
+        request: Request<v1::JoinRequest>,
+    ) -> Result<Response<v1::JoinReply>, Status> {
+        let caller = request.extensions().get::<Caller>();
+        let v1::JoinRequest { worker, public_key } = request.get_ref().clone();
+        let shown = caller.and_then(|caller| caller.life.as_deref());
+        let life = self.desk.join_if(&worker, shown, |is_former| match caller {
+            // Who has joined once stays, whatever has become of the token.
+            Some(caller) if is_former => {
+                caller.candidate.admit();
+                Ok(())
+            }
+            _ => self.guard.demand(&request, Role::Worker),
+        })?;
+        let certificate = self.authority.certify(&life, &public_key);
+        let certificate =
+            certificate.map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let incarnation = life.incarnation;
+        Ok(Response::new(v1::JoinReply { certificate: certificate.into(), incarnation }))
+    }
+
+    async fn session(
+        &self,
+        request: Request<Streaming<v1::FromWorker>>,
+    ) -> Result<Response<Outbound>, Status> {
+        let (life, caller) = self.guard.certified(&request)?;
+        let is_itself = |is_itself| match is_itself {
+            true => caller.candidate.admit(),
+            false => caller.candidate.refuse(),
+        };
+        self.desk.talk(&life, request.into_inner(), is_itself).await.map(Response::new)
+    }
+
+    async fn put_checkpoint(
+        &self,
+        request: Request<Streaming<v1::CheckpointChunk>>,
+    ) -> Result<Response<v1::CheckpointReceipt>, Status> {
+        let host = self.host_of(&request)?;
+        self.desk.take_checkpoint(host, request.into_inner()).await.map(Response::new)
+    }
+
+    async fn get_checkpoint(
+        &self,
+        request: Request<v1::CheckpointRef>,
+    ) -> Result<Response<Self::GetCheckpointStream>, Status> {
+        let host = self.host_of(&request)?;
+        self.desk.give_checkpoint(host, request.get_ref()).await.map(Response::new)
+    }
+}
+
+impl Api {
+    /// The host whose certificate the connection of a call about a checkpoint has shown.
+    pub(crate) fn host_of<T>(&self, request: &Request<T>) -> Result<HostId, Status> {
+        let (life, caller) = self.guard.certified(request)?;
+        let host = self.desk.host(&life)?;
+        caller.candidate.admit();
+        Ok(host)
+    }
+}

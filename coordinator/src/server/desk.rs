@@ -1,0 +1,408 @@
+//! The desk, which serves workers, whoever brought them: sessions over connections, checkpoints that come and go.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dormouse_identity::WorkerLife;
+use dormouse_proto::{Deadline, PROTOCOLS, Protocols, v1};
+use dormouse_units::{Attempt, HostId, TaskId};
+use ractor::ActorRef;
+use ractor::rpc::CallResult;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::Instant;
+use tokio_stream::{Stream, StreamExt as _};
+use tokio_util::sync::CancellationToken;
+use tonic::Status;
+use tracing::{Instrument as _, Span, debug_span};
+
+use crate::SPANS;
+use crate::conductor::roster::host_name;
+use crate::contents::digests;
+use crate::messages::message::{ConductorMsg, Connection, NoSession, SessionMsg};
+use crate::server::refusals::Refusals;
+use crate::sessions::lives::Lives;
+use crate::sessions::outbound::{Outbound, SessionEnd, goodbye_message};
+use crate::storage::assignments::Assignments;
+use crate::storage::store::Store;
+use crate::storage::transfers::{Download, GivenCheckpoint, STALL, Transfers};
+use crate::system::world::Chance;
+
+/// Messages of a worker that may wait for the journal before it must wait itself.
+const WINDOW: usize = 64;
+/// Messages to a worker that may wait for it to read.
+const OUTBOUND: usize = 64;
+/// The longest that a session may take until its Hello.
+const HELLO: Duration = Duration::from_secs(5);
+/// The longest name of a worker: it goes into the log with every life.
+const LONGEST_NAME: usize = 255;
+/// The longest that a new worker waits for the conductor before it is told to come again.
+const ANSWER: Duration = Duration::from_secs(10);
+const THINKS: &str = "the scheduler is thinking: come again";
+
+/// The desk that serves workers: the gRPC server hands on what comes over its connections, and so does whoever brings
+/// workers of the same process.
+#[derive(Debug)]
+pub struct Desk {
+    pub(crate) run: String,
+    /// Number of tasks and parallel jobs; `u32::MAX` for a run that is open.
+    pub(crate) tasks: u32,
+    pub(crate) conductor: ActorRef<ConductorMsg>,
+    pub(crate) lives: Arc<Lives>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) assignments: Arc<Assignments>,
+    pub(crate) transfers: Transfers,
+    pub(crate) session_end: SessionEnd,
+    pub(crate) connections: AtomicU64,
+    /// Workers that were told to come again.
+    pub(crate) refusals: Refusals,
+    /// Draws the incarnations of workers.
+    pub(crate) chance: Chance,
+    /// The run, for whoever traces it.
+    pub(crate) span: Span,
+}
+
+/// A stream of what a worker sends.
+pub(crate) trait Inbound<T>: Stream<Item = Result<T, Status>> + Send + Unpin {}
+
+impl<T, S: Stream<Item = Result<T, Status>> + Send + Unpin> Inbound<T> for S {}
+
+impl Desk {
+    /// A life of a worker that joins: of the same lineage as the one whose certificate it has shown, if that was its own.
+    ///
+    /// # Errors
+    ///
+    /// The worker can't have that name, or there are no random numbers.
+    pub fn join(&self, worker: &str, shown: Option<&WorkerLife>) -> Result<WorkerLife, Status> {
+        self.join_if(worker, shown, |_| Ok(()))
+    }
+
+    /// The same as [`Self::join`], if `let_in` does not refuse it; that hears whether the worker has shown a former life.
+    pub(crate) fn join_if(
+        &self,
+        worker: &str,
+        shown: Option<&WorkerLife>,
+        let_in: impl FnOnce(bool) -> Result<(), Status>,
+    ) -> Result<WorkerLife, Status> {
+        let former = shown.filter(|life| life.run == self.run && life.worker == worker);
+        let_in(former.is_some())?;
+        check_name(worker)?;
+        let lineage = former.map(|life| WorkerLife::lineage(life.incarnation));
+        let drawn = || match self.chance.number() {
+            Ok(number) => Ok(number >> 32),
+            Err(error) => Err(Status::internal(error.to_string())),
+        };
+        let incarnation = (lineage.map_or_else(drawn, Ok)? << 32) | drawn()?;
+        Ok(WorkerLife { run: self.run.clone(), worker: worker.to_owned(), incarnation })
+    }
+
+    /// Opens a session over one connection of a worker whose certificate is that of `life`; what is sent to it.
+    ///
+    /// # Errors
+    ///
+    /// The worker is not welcome: for good, or for now.
+    pub async fn session<S>(&self, life: &WorkerLife, inbound: S) -> Result<Outbound, Status>
+    where
+        S: Stream<Item = Result<v1::FromWorker, Status>> + Send + Unpin + 'static,
+    {
+        self.talk(life, inbound, |_| ()).await
+    }
+
+    /// The same as [`Self::session`]; `is_itself` hears whether the worker says that it is who its certificate says.
+    pub(crate) async fn talk(
+        &self,
+        life: &WorkerLife,
+        mut inbound: impl Inbound<v1::FromWorker> + 'static,
+        is_itself: impl FnOnce(bool),
+    ) -> Result<Outbound, Status> {
+        let first = tokio::time::timeout(HELLO, inbound.next())
+            .await
+            .map_err(|_| Status::deadline_exceeded("no Hello came"))?
+            .transpose()?;
+        let (hello, ack, protocol) = check_hello(first).inspect_err(|status| {
+            tracing::warn!(why = status.message(), "a worker was refused");
+        })?;
+        if (&*hello.worker, hello.incarnation) != (&*life.worker, life.incarnation) {
+            is_itself(false);
+            let why = format!(
+                "its certificate is that of {}, and it says that it is {}",
+                host_name(&life.worker, life.incarnation),
+                host_name(&hello.worker, hello.incarnation)
+            );
+            return Err(refused(why));
+        }
+        is_itself(true);
+        let id = self.connections.fetch_add(1, Ordering::Relaxed);
+        let (to_worker, messages) = mpsc::channel(OUTBOUND);
+        let outbound = Outbound::new(messages, self.session_end.clone());
+        if life.run != self.run {
+            let why = format!("the coordinator now runs {}", self.run);
+            let _ = to_worker.try_send(goodbye_message(0, v1::Goodbye { why, over: false }));
+            return Ok(outbound);
+        }
+        let reading = CancellationToken::new();
+        let connection = Connection {
+            id,
+            protocol,
+            to_worker: to_worker.clone(),
+            reading: reading.clone().drop_guard(),
+        };
+        let asked = match self.lives.session(&hello.worker, hello.incarnation) {
+            // Whoever comes back does not wait until the scheduler has thought.
+            Some(session) => {
+                session.cast(SessionMsg::Attach { connection, ack }).map_err(|_| ended())?;
+                Ok(CallResult::Success(Ok(session)))
+            }
+            None => {
+                let hello = |reply| ConductorMsg::Hello { hello, ack, connection, reply };
+                self.conductor.call(hello, Some(ANSWER)).await
+            }
+        };
+        match asked {
+            Ok(CallResult::Success(Ok(session))) => {
+                tokio::spawn(read(id, inbound, session, reading, self.session_end.clone()));
+            }
+            Ok(CallResult::Success(Err(NoSession::Refused(why)))) => {
+                tracing::warn!(why, "a worker was refused");
+                return Err(Status::already_exists(why));
+            }
+            Ok(CallResult::Success(Err(NoSession::NotYet(why)))) => {
+                // It comes again every moment, and so do others.
+                match self.refusals.begins_burst(Instant::now()) {
+                    true => tracing::warn!(why, "a worker was refused for now"),
+                    false => tracing::debug!(why, "a worker was refused for now"),
+                }
+                return Err(Status::unavailable(why));
+            }
+            Ok(CallResult::Success(Err(NoSession::Goodbye(goodbye)))) => {
+                // The stream ends when the last sender is gone: with this function.
+                let _ = to_worker.try_send(goodbye_message(0, goodbye));
+            }
+            Ok(CallResult::Timeout) => return Err(Status::unavailable(THINKS)),
+            _ => return Err(ended()),
+        }
+        Ok(outbound)
+    }
+
+    /// Stores a checkpoint that the worker of this life sends.
+    ///
+    /// # Errors
+    ///
+    /// The checkpoint is none that this worker may store now, it does not come in time or whole, or there is no room.
+    pub async fn put_checkpoint<S>(
+        &self,
+        life: &WorkerLife,
+        chunks: S,
+    ) -> Result<v1::CheckpointReceipt, Status>
+    where
+        S: Stream<Item = Result<v1::CheckpointChunk, Status>> + Send + Unpin,
+    {
+        let host = self.host(life)?;
+        self.take_checkpoint(host, chunks).await
+    }
+
+    pub(crate) async fn take_checkpoint(
+        &self,
+        host: HostId,
+        mut chunks: impl Inbound<v1::CheckpointChunk>,
+    ) -> Result<v1::CheckpointReceipt, Status> {
+        let first = chunk(&mut chunks, STALL).await?;
+        let first = first.ok_or_else(|| Status::invalid_argument("no chunk"))?;
+        let of = first.checkpoint.as_ref();
+        let of = self.check_ref(of.ok_or_else(|| {
+            Status::invalid_argument("the first chunk does not say of which checkpoint it is")
+        })?)?;
+        let whose = (TaskId::new(of.task), Attempt::new(of.attempt));
+        let most = self.assignments.may_store(host, whose).map_err(refused)?.get();
+        let (task, checkpoint) = (of.task, of.checkpoint);
+        let span = debug_span!(target: SPANS, parent: &self.span, "store", %host, task, checkpoint);
+        self.store(host, whose, of, (most, chunks, first)).instrument(span).await
+    }
+
+    /// Gives a checkpoint to the worker of this life.
+    ///
+    /// # Errors
+    ///
+    /// The worker may not have the checkpoint, or it is not here.
+    pub async fn get_checkpoint(
+        &self,
+        life: &WorkerLife,
+        of: v1::CheckpointRef,
+    ) -> Result<Download, Status> {
+        let host = self.host(life)?;
+        self.give_checkpoint(host, &of).await
+    }
+
+    pub(crate) async fn give_checkpoint(
+        &self,
+        host: HostId,
+        of: &v1::CheckpointRef,
+    ) -> Result<Download, Status> {
+        let of = self.check_ref(of)?;
+        let task = TaskId::new(of.task);
+        self.assignments.may_fetch(host, task, of.checkpoint).map_err(refused)?;
+        let store = Arc::clone(&self.store);
+        let turn = self.transfers.turn(host).await?;
+        let open = move || store.open_checkpoint(of.task, of.checkpoint);
+        let file = self.transfers.blocking(open).await?;
+        let limits = (STALL, Deadline::begin());
+        Ok(self.transfers.give(GivenCheckpoint::new(of), file, turn, limits))
+    }
+
+    /// Stores a checkpoint of at most so many bytes that a host sends, of which the first chunk has come.
+    async fn store(
+        &self,
+        host: HostId,
+        whose: (TaskId, Attempt),
+        of: v1::CheckpointRef,
+        (most, mut chunks, first): (u64, impl Inbound<v1::CheckpointChunk>, v1::CheckpointChunk),
+    ) -> Result<v1::CheckpointReceipt, Status> {
+        let refers = digests(&first.contents)?;
+        let _turn = self.transfers.turn(host).await?;
+        let nonce = self.connections.fetch_add(1, Ordering::Relaxed);
+        let store = Arc::clone(&self.store);
+        let receive = move || store.receive(of.task, (of.checkpoint, of.attempt), nonce);
+        let mut incoming = self.transfers.blocking(receive).await?;
+        let (mut next, mut bytes, deadline) = (Some(first), 0, Deadline::begin());
+        while let Some(v1::CheckpointChunk { data, .. }) = next {
+            bytes += data.len() as u64;
+            if bytes > most {
+                let (attempt, task) = (whose.1.get(), whose.0);
+                return Err(too_large(format!(
+                    "a checkpoint of attempt {attempt} of {task} has more than {most} bytes, which its \
+                     memory does not explain"
+                )));
+            }
+            let write = move || incoming.write(&data).map(|()| incoming);
+            incoming = self.transfers.blocking(write).await?;
+            let left = deadline.left(bytes);
+            if left.is_zero() {
+                return Err(Status::deadline_exceeded(deadline.missed(bytes)));
+            }
+            next = chunk(&mut chunks, left.min(STALL)).await?;
+        }
+        // It may have been given up meanwhile: that is nobody's fault.
+        self.assignments.may_store(host, whose).map_err(Status::permission_denied)?;
+        let store = Arc::clone(&self.store);
+        let finish = move || store.finish(of.task, incoming, &refers);
+        let bytes = self.transfers.blocking(finish).await?;
+        self.assignments.stored(whose.0);
+        Ok(v1::CheckpointReceipt { bytes })
+    }
+
+    /// The host that the worker of this life is.
+    ///
+    /// # Errors
+    ///
+    /// The worker's life is none of this run, or lost to it.
+    pub(crate) fn host(&self, life: &WorkerLife) -> Result<HostId, Status> {
+        let host = Some(life).filter(|life| life.run == self.run);
+        host.and_then(|life| self.lives.host(&life.worker, life.incarnation)).ok_or_else(|| {
+            let name = host_name(&life.worker, life.incarnation);
+            refused(format!("{name} is no host of run {}", self.run))
+        })
+    }
+
+    fn check_ref(&self, of: &v1::CheckpointRef) -> Result<v1::CheckpointRef, Status> {
+        if of.run != self.run {
+            let why = format!("this is run {}, not {}", self.run, of.run);
+            return Err(Status::failed_precondition(why));
+        }
+        if of.task >= self.tasks || of.checkpoint == 0 {
+            let (task, number, tasks) = (of.task, of.checkpoint, self.tasks);
+            let why = format!(
+                "checkpoint {number} of task {task} can't be: tasks are 0 to {}, checkpoints are \
+                 numbered from 1",
+                tasks.saturating_sub(1)
+            );
+            return Err(Status::invalid_argument(why));
+        }
+        Ok(of.clone())
+    }
+}
+
+/// The next chunk of an upload, if it comes in time.
+pub(crate) async fn chunk<C>(
+    chunks: &mut impl Inbound<C>,
+    within: Duration,
+) -> Result<Option<C>, Status> {
+    let late = || format!("nothing of it came for {} ms", within.as_millis());
+    match tokio::time::timeout(within, chunks.next()).await {
+        Ok(next) => next.transpose(),
+        Err(_) => Err(Status::deadline_exceeded(late())),
+    }
+}
+
+fn too_large(why: String) -> Status {
+    tracing::warn!(why, "a checkpoint was refused");
+    Status::resource_exhausted(why)
+}
+
+pub(crate) fn refused(why: String) -> Status {
+    tracing::warn!(why, "a call about a checkpoint or a content was refused");
+    Status::permission_denied(why)
+}
+
+/// The Hello that a worker says first, the report of its own that it acknowledges, and the version of the protocol.
+pub(crate) fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u64, u32), Status> {
+    let Some(v1::FromWorker { ack, body: Some(v1::from_worker::Body::Hello(hello)) }) = first
+    else {
+        return Err(Status::invalid_argument("the first message of a session must be Hello"));
+    };
+    let protocol = Protocols::settle(Protocols::of(&hello), PROTOCOLS)
+        .map_err(|no| Status::failed_precondition(no.to_string()))?;
+    if hello.millicores == 0 {
+        return Err(Status::invalid_argument("a worker needs some of a core"));
+    }
+    Ok((hello, ack, protocol))
+}
+
+fn check_name(worker: &str) -> Result<(), Status> {
+    if worker.is_empty() {
+        return Err(Status::invalid_argument("a worker needs a name"));
+    }
+    if worker.len() > LONGEST_NAME || worker.chars().any(char::is_control) {
+        return Err(Status::invalid_argument(format!(
+            "a worker's name has at most {LONGEST_NAME} bytes and no control characters"
+        )));
+    }
+    Ok(())
+}
+
+/// Reads one connection until it ends. It must wait while too much of it isn't durable.
+async fn read(
+    connection: u64,
+    mut inbound: impl Inbound<v1::FromWorker>,
+    session: ActorRef<SessionMsg>,
+    reading: CancellationToken,
+    session_end: SessionEnd,
+) {
+    let window = Arc::new(Semaphore::new(WINDOW));
+    let why = loop {
+        let received = tokio::select! {
+            biased;
+            () = reading.cancelled() => return,
+            () = session_end.announced() => return,
+            received = async {
+                // The window is never closed.
+                let permit = Arc::clone(&window).acquire_owned().await.ok()?;
+                Some((permit, inbound.next().await.transpose()))
+            } => received,
+        };
+        match received {
+            Some((permit, Ok(Some(message)))) => {
+                let message = SessionMsg::Received { connection, message, permit };
+                if session.cast(message).is_err() {
+                    return;
+                }
+            }
+            Some((_, Ok(None))) | None => break "the worker closed it".to_owned(),
+            Some((_, Err(status))) => break status.to_string(),
+        }
+    };
+    let _ = session.cast(SessionMsg::Detached { connection, why });
+}
+
+fn ended() -> Status {
+    Status::unavailable("the coordinator is ending")
+}

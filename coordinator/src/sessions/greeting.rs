@@ -1,0 +1,49 @@
+//! What every worker is told first.
+
+use std::time::Duration;
+
+use dormouse_proto::v1;
+use dormouse_units::HostId;
+
+use crate::plan::Plan;
+use crate::time::clock::DilatedClock;
+
+/// The particulars of a run that its workers must know. A session has its own, so that a worker
+/// that comes back is welcomed without the conductor.
+#[derive(Clone, Debug)]
+pub(crate) struct Greeting {
+    welcome: v1::Welcome,
+    clock: DilatedClock,
+}
+
+impl Greeting {
+    /// Makes the greeting of the run with this plan and clock for the worker that is this host.
+    pub(crate) fn new(plan: &Plan, clock: DilatedClock, host: HostId) -> Self {
+        let millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+        let welcome = v1::Welcome {
+            run: plan.run.clone(),
+            host: host.get(),
+            emulated_us_per_second: plan.speedup.emulated_us_per_second(),
+            programs: plan.to_measure(),
+            lost_after_ms: millis(plan.lost_after),
+            hold_ms: millis(plan.hold),
+            hold_checkpoints: plan.hold_checkpoints,
+            noop: plan.noop,
+            image_key: plan.image_key.bytes().into(),
+            ..v1::Welcome::default()
+        };
+        Self { welcome, clock }
+    }
+
+    /// Makes a greeting that says nothing but the speed of the clock.
+    #[cfg(test)]
+    pub(crate) fn bare(speedup: dormouse_units::Speedup) -> Self {
+        let clock = DilatedClock::standing(speedup, dormouse_units::Time::ZERO);
+        Self { welcome: v1::Welcome::default(), clock }
+    }
+
+    /// As it is said now, over a connection that speaks this version of the protocol.
+    pub(crate) fn now(&self, protocol: u32) -> v1::Welcome {
+        v1::Welcome { now_us: self.clock.now().as_micros(), protocol, ..self.welcome.clone() }
+    }
+}

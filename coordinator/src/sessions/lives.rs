@@ -1,0 +1,56 @@
+//! Workers' lives that have a session: one that comes back is taken back whatever the conductor,
+//! and the scheduler on its thread, are at.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use dormouse_units::HostId;
+use ractor::ActorRef;
+
+use crate::messages::message::SessionMsg;
+
+/// The host and session of each life, by the worker's name and incarnation.
+type Sessions = BTreeMap<(String, u64), (HostId, ActorRef<SessionMsg>)>;
+
+/// The sessions of workers that are not lost, by name and incarnation.
+#[derive(Debug, Default)]
+pub(crate) struct Lives {
+    sessions: Mutex<Sessions>,
+}
+
+impl Lives {
+    fn all(&self) -> MutexGuard<'_, Sessions> {
+        // Nothing is left half done under this lock.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This life of this worker is this host, and has a session.
+    pub(crate) fn begin(
+        &self,
+        (worker, incarnation): (&str, u64),
+        host: HostId,
+        session: ActorRef<SessionMsg>,
+    ) {
+        self.all().insert((worker.to_owned(), incarnation), (host, session));
+    }
+
+    /// It is lost to the run.
+    pub(crate) fn end(&self, worker: &str, incarnation: u64) {
+        self.all().remove(&(worker.to_owned(), incarnation));
+    }
+
+    /// The session of this life of the worker; `None` if it is lost or was never here.
+    pub(crate) fn session(&self, worker: &str, incarnation: u64) -> Option<ActorRef<SessionMsg>> {
+        self.all().get(&(worker.to_owned(), incarnation)).map(|(_, session)| session.clone())
+    }
+
+    /// Kills all sessions, as if their process had been killed.
+    pub(crate) fn kill(&self) {
+        self.all().values().for_each(|(_, session)| session.kill());
+    }
+
+    /// The host that this life of the worker is; `None` if it is lost or was never here.
+    pub(crate) fn host(&self, worker: &str, incarnation: u64) -> Option<HostId> {
+        self.all().get(&(worker.to_owned(), incarnation)).map(|(host, _)| *host)
+    }
+}

@@ -1,0 +1,246 @@
+//! What only a coordinator that serves knows of itself, for whoever looks on.
+//!
+//! Whoever measures writes an atomic and goes on. The one lock is taken when a session begins or
+//! ends, and while the list of sessions is read: never where a step or a message passes.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use dormouse_units::{HostId, Time};
+use tokio::time::Instant;
+
+use crate::time::clock::DilatedClock;
+use crate::time::delays::DelayHistogram;
+use crate::time::punctuality::Punctuality;
+
+/// Stands for no time.
+const NEVER: u64 = u64::MAX;
+
+/// The coordinator's own state: its sessions, its clock, and how late its clock and journal are.
+/// Clones show the same. Reading it keeps nobody waiting.
+#[derive(Clone, Debug)]
+pub struct Vitals {
+    shared: Arc<Shared>,
+}
+
+/// One worker's session, as long as its worker is not lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionVitals {
+    /// The host that the worker is in the run.
+    pub host: HostId,
+    /// The worker's name.
+    pub worker: String,
+    /// How long its present connection has been there, real time; `None`: it is not connected.
+    pub connected: Option<Duration>,
+    /// How long nothing has been heard of it, real time.
+    pub silent: Duration,
+}
+
+#[derive(Debug)]
+struct Shared {
+    /// What the times in it are counted from.
+    origin: Instant,
+    serves: AtomicBool,
+    clock: OnceLock<DilatedClock>,
+    punctuality: Arc<Punctuality>,
+    sessions: Mutex<BTreeMap<HostId, Arc<Pulse>>>,
+}
+
+/// What is known of one session.
+#[derive(Debug)]
+struct Pulse {
+    worker: String,
+    /// Microseconds since the origin.
+    connected_us: AtomicU64,
+    heard_us: AtomicU64,
+}
+
+/// Says for one session what becomes of it. The session is over when this is dropped.
+#[derive(Debug)]
+pub(crate) struct SessionPulse {
+    shared: Arc<Shared>,
+    host: HostId,
+    pulse: Arc<Pulse>,
+}
+
+/// Says that a coordinator serves, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    shared: Arc<Shared>,
+}
+
+impl Shared {
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<HostId, Arc<Pulse>>> {
+        // Nothing is left half done under this lock.
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now_us(&self) -> u64 {
+        u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(NEVER - 1)
+    }
+}
+
+impl Default for Vitals {
+    fn default() -> Self {
+        let shared = Shared {
+            origin: Instant::now(),
+            serves: AtomicBool::new(false),
+            clock: OnceLock::new(),
+            punctuality: Arc::default(),
+            sessions: Mutex::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+}
+
+impl Vitals {
+    /// Whether the coordinator conducts its run: from its start to its end.
+    #[must_use]
+    pub fn serves(&self) -> bool {
+        self.shared.serves.load(Ordering::Acquire)
+    }
+
+    /// What the run's clock shows, emulated time; `None` before there is one.
+    #[must_use]
+    pub fn now(&self) -> Option<Time> {
+        self.shared.clock.get().map(DilatedClock::now)
+    }
+
+    /// The sessions of workers that are not lost, in the order of their hosts.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<SessionVitals> {
+        let pulses: Vec<_> = {
+            let sessions = self.shared.sessions();
+            sessions.iter().map(|(host, pulse)| (*host, Arc::clone(pulse))).collect()
+        };
+        let now = self.shared.now_us();
+        let since = |us: &AtomicU64| {
+            let us = us.load(Ordering::Relaxed);
+            (us != NEVER).then(|| Duration::from_micros(now.saturating_sub(us)))
+        };
+        let told = |(host, pulse): (HostId, Arc<Pulse>)| SessionVitals {
+            host,
+            connected: since(&pulse.connected_us),
+            silent: since(&pulse.heard_us).unwrap_or_default(),
+            worker: pulse.worker.clone(),
+        };
+        pulses.into_iter().map(told).collect()
+    }
+
+    /// How long the first step of each write to the log waited until it was durable, real time.
+    #[must_use]
+    pub fn journal(&self) -> DelayHistogram {
+        self.shared.punctuality.journal.histogram()
+    }
+
+    /// How late the clock's alarm rang, real time.
+    #[must_use]
+    pub fn clock_lateness(&self) -> DelayHistogram {
+        self.shared.punctuality.clock.histogram()
+    }
+
+    pub(crate) fn punctuality(&self) -> &Arc<Punctuality> {
+        &self.shared.punctuality
+    }
+
+    /// The run's clock is this one.
+    pub(crate) fn shows(&self, clock: DilatedClock) {
+        // There is one conductor, and it has one clock.
+        let _ = self.shared.clock.set(clock);
+    }
+
+    pub(crate) fn serving(&self) -> Serving {
+        self.shared.serves.store(true, Ordering::Release);
+        Serving { shared: Arc::clone(&self.shared) }
+    }
+
+    /// A session begins, of a worker that is not connected yet.
+    pub(crate) fn session(&self, host: HostId, worker: &str) -> SessionPulse {
+        let pulse = Arc::new(Pulse {
+            worker: worker.to_owned(),
+            connected_us: AtomicU64::new(NEVER),
+            heard_us: AtomicU64::new(self.shared.now_us()),
+        });
+        self.shared.sessions().insert(host, Arc::clone(&pulse));
+        SessionPulse { shared: Arc::clone(&self.shared), host, pulse }
+    }
+}
+
+impl SessionPulse {
+    /// The worker is connected from now on.
+    pub(crate) fn connected(&self) {
+        let now = self.shared.now_us();
+        self.pulse.connected_us.store(now, Ordering::Relaxed);
+        self.pulse.heard_us.store(now, Ordering::Relaxed);
+    }
+
+    /// Something came from it.
+    pub(crate) fn heard(&self) {
+        self.pulse.heard_us.store(self.shared.now_us(), Ordering::Relaxed);
+    }
+
+    /// The connection has ended.
+    pub(crate) fn detached(&self) {
+        self.pulse.connected_us.store(NEVER, Ordering::Relaxed);
+    }
+}
+
+impl Drop for SessionPulse {
+    fn drop(&mut self) {
+        self.shared.sessions().remove(&self.host);
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.shared.serves.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn later_than(origin: Instant, span: Duration) {
+        while origin.elapsed() < span {
+            std::hint::spin_loop();
+        }
+    }
+
+    #[test]
+    fn a_session_is_told_of_until_it_ends() {
+        let vitals = Vitals::default();
+        let beside = vitals.clone();
+        let (late, early) =
+            (vitals.session(HostId::new(7), "w7"), vitals.session(HostId::new(2), "w2"));
+        late.connected();
+        let began = Instant::now();
+        later_than(began, Duration::from_millis(2));
+        early.heard();
+        let [first, second] = &beside.sessions()[..] else { panic!("there are two") };
+        assert_eq!((first.host, first.worker.as_str()), (HostId::new(2), "w2"));
+        assert_eq!(first.connected, None);
+        let connected = second.connected.expect("it is connected");
+        assert!(connected >= Duration::from_millis(2) && second.silent == connected);
+        assert!(first.silent < second.silent, "{first:?} {second:?}");
+        late.detached();
+        assert_eq!(beside.sessions()[1].connected, None);
+        drop(early);
+        assert_eq!(
+            beside.sessions().iter().map(|it| it.host).collect::<Vec<_>>(),
+            [HostId::new(7)]
+        );
+    }
+
+    #[test]
+    fn it_serves_for_as_long_as_somebody_says_so() {
+        let vitals = Vitals::default();
+        assert!(!vitals.serves() && vitals.now().is_none());
+        let serving = vitals.serving();
+        assert!(vitals.clone().serves());
+        drop(serving);
+        assert!(!vitals.serves());
+    }
+}

@@ -1,0 +1,282 @@
+//! Who was told to run what: whose checkpoints and contents are taken in, and who may have them.
+//!
+//! A worker restores what it fetches, as root. So a checkpoint is stored only if it comes from the
+//! host and the attempt that run its task, and given only to a host that was told to begin with it.
+//! Which host a caller is, its certificate says.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use dormouse_model::StartTask;
+use dormouse_tasks::own::OwnProgram;
+use dormouse_units::{Attempt, Bytes, HostId, TaskId};
+
+use crate::limits::bounds::largest_checkpoint;
+
+/// The attempts that hosts were told to run and that have not ended.
+#[derive(Debug, Default)]
+pub(crate) struct Assignments {
+    table: Mutex<BTreeMap<TaskId, Assigned>>,
+    /// The programs of the user's own, by their tasks.
+    programs: BTreeMap<TaskId, Arc<OwnProgram>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Assigned {
+    host: HostId,
+    attempt: Attempt,
+    /// The number of the checkpoint that it begins with; zero: from scratch.
+    from: u32,
+    /// How large its checkpoints may be.
+    most: Bytes,
+    /// What of contents it has sent since its last checkpoint, in bytes.
+    sent: u64,
+}
+
+impl Assignments {
+    /// Nobody is told anything yet; these tasks are programs of the user's own.
+    pub(crate) fn new(programs: BTreeMap<TaskId, Arc<OwnProgram>>) -> Self {
+        Self { table: Mutex::default(), programs }
+    }
+
+    fn table(&self) -> MutexGuard<'_, BTreeMap<TaskId, Assigned>> {
+        // Every change of it is whole, whoever panicked with it.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A host is told to run an attempt. An earlier one of the task is over.
+    pub(crate) fn told(&self, start: &StartTask) {
+        let &StartTask { host, attempt, from, memory, .. } = start;
+        let from = from.map_or(0, |(seq, _)| seq.get());
+        let processes = start.seats.cpus.len().max(1) as u64;
+        let directory = self.programs.get(&start.task).map_or(0, |program| program.quota.get());
+        let memory = largest_checkpoint(memory, processes);
+        let most = Bytes::new(memory.get().saturating_add(directory));
+        let assigned = Assigned { host, attempt, from, most, sent: 0 };
+        let mut table = self.table();
+        let known = table.entry(start.task).or_insert(assigned);
+        if known.attempt < attempt {
+            *known = assigned;
+        }
+    }
+
+    /// Drops the attempts that have ended.
+    pub(crate) fn keep(&self, goes_on: impl Fn(TaskId, Attempt) -> bool) {
+        self.table().retain(|&task, assigned| goes_on(task, assigned.attempt));
+    }
+
+    /// Drops the attempts of these tasks, but for the one of each that goes on, if one does.
+    pub(crate) fn left(&self, tasks: impl Iterator<Item = (TaskId, Option<Attempt>)>) {
+        let mut tasks = tasks.peekable();
+        if tasks.peek().is_none() {
+            return;
+        }
+        let mut table = self.table();
+        for (task, goes_on) in tasks {
+            if table.get(&task).is_some_and(|at| Some(at.attempt) != goes_on) {
+                table.remove(&task);
+            }
+        }
+    }
+
+    /// Whether a checkpoint of this attempt may come from this host, and how large it may be.
+    ///
+    /// # Errors
+    ///
+    /// In words: another host or attempt runs the task, or nobody does.
+    pub(crate) fn may_store(
+        &self,
+        host: HostId,
+        (task, attempt): (TaskId, Attempt),
+    ) -> Result<Bytes, String> {
+        match self.table().get(&task) {
+            Some(at) if at.host == host && at.attempt == attempt => Ok(at.most),
+            other => Err(format!(
+                "{host} may not store a checkpoint of attempt {} of {task}: {}",
+                attempt.get(),
+                who(other)
+            )),
+        }
+    }
+
+    /// Counts a content of so many bytes that this host wants to send for this attempt. It may send what its next
+    /// checkpoint can hold, and as much again for what it leaves in the end.
+    ///
+    /// # Errors
+    ///
+    /// In words: another host or attempt runs the task, or nobody does; or that is more than it may send.
+    pub(crate) fn may_send(
+        &self,
+        host: HostId,
+        (task, attempt): (TaskId, Attempt),
+        bytes: u64,
+    ) -> Result<(), String> {
+        self.may_store(host, (task, attempt))?;
+        let mut table = self.table();
+        let Some(at) = table.get_mut(&task) else { return Err("no host runs it".to_owned()) };
+        let most = at.most.get().saturating_mul(2);
+        let sent = at.sent.saturating_add(bytes);
+        if sent > most {
+            return Err(format!(
+                "attempt {} of {task} has sent {sent} bytes of contents since its last checkpoint, and {most} are \
+                 twice what its memory and its directory hold",
+                attempt.get()
+            ));
+        }
+        at.sent = sent;
+        Ok(())
+    }
+
+    /// A checkpoint of a task is stored: what was sent for it counts no more.
+    pub(crate) fn stored(&self, task: TaskId) {
+        if let Some(at) = self.table().get_mut(&task) {
+            at.sent = 0;
+        }
+    }
+
+    /// Whether a content is an input of a task that this host runs.
+    ///
+    /// # Errors
+    ///
+    /// In words: another host runs the task, or nobody does.
+    pub(crate) fn is_input(
+        &self,
+        host: HostId,
+        task: TaskId,
+        digest: &str,
+    ) -> Result<bool, String> {
+        match self.table().get(&task) {
+            Some(at) if at.host == host => {}
+            other => {
+                let who = who(other);
+                return Err(format!("{host} may not have contents of {task}: {who}"));
+            }
+        }
+        let program = self.programs.get(&task);
+        Ok(program.is_some_and(|it| it.inputs.iter().any(|input| input.digest == digest)))
+    }
+
+    /// Whether this host may have this checkpoint of a task: the one that it begins with, or, if
+    /// that is damaged, an older one.
+    ///
+    /// # Errors
+    ///
+    /// In words: the host does not run the task, or begins it with an older checkpoint or none.
+    pub(crate) fn may_fetch(&self, host: HostId, task: TaskId, number: u32) -> Result<(), String> {
+        match self.table().get(&task) {
+            Some(at) if at.host == host && number <= at.from => Ok(()),
+            other => {
+                let from = match other {
+                    Some(Assigned { from: 0, .. }) => " from scratch".to_owned(),
+                    Some(Assigned { from, .. }) => format!(" from checkpoint {from}"),
+                    None => String::new(),
+                };
+                let who = who(other);
+                Err(format!("{host} may not have checkpoint {number} of {task}: {who}{from}"))
+            }
+        }
+    }
+}
+
+fn who(assigned: Option<&Assigned>) -> String {
+    match assigned {
+        Some(Assigned { host, attempt, .. }) => format!("{host} runs attempt {}", attempt.get()),
+        None => "no host runs it".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::{CheckpointSeq, Mode, Ppm, Seats, Span, VmId};
+
+    use super::*;
+
+    fn start(host: u32, task: u32, attempt: Attempt, from: Option<u32>) -> StartTask {
+        StartTask {
+            host: HostId::new(host),
+            seats: Seats::first_free(VmId::new(1)),
+            task: TaskId::new(task),
+            attempt,
+            memory: Bytes::ZERO,
+            runtime: Span::ZERO,
+            from: from.map(|seq| (CheckpointSeq::new(seq), Ppm::ZERO)),
+            from_attempt: Attempt::default(),
+            checkpoints: Vec::new(),
+            checkpoint_cost: Span::ZERO,
+            job: None,
+            mode: Mode::Burst,
+        }
+    }
+
+    #[test]
+    fn only_who_runs_an_attempt_stores_and_only_who_begins_with_it_fetches() {
+        let (all, task) = (Assignments::default(), TaskId::new(7));
+        let (one, two) = (HostId::new(1), HostId::new(2));
+        let first = Attempt::default().next();
+        let second = first.next();
+        assert!(all.may_store(one, (task, first)).is_err());
+        all.told(&start(1, 7, first, None));
+        assert_eq!(all.may_store(one, (task, first)), Ok(largest_checkpoint(Bytes::ZERO, 1)));
+        let no = all.may_store(two, (task, first)).expect_err("another host");
+        assert!(no.contains("runs attempt 1"), "{no}");
+        assert!(all.may_store(one, (task, second)).is_err());
+        assert!(all.may_store(one, (TaskId::new(8), first)).is_err());
+        let no = all.may_fetch(one, task, 1).expect_err("it begins from scratch");
+        assert!(no.contains("from scratch"), "{no}");
+        all.told(&start(2, 7, second, Some(2)));
+        // What a host that comes back was told once does not bring a former attempt back.
+        all.told(&start(1, 7, first, None));
+        assert!(all.may_store(one, (task, first)).is_err());
+        assert!(all.may_store(two, (task, second)).is_ok());
+        assert_eq!((all.may_fetch(two, task, 2), all.may_fetch(two, task, 1)), (Ok(()), Ok(())));
+        assert!(all.may_fetch(two, task, 3).is_err() && all.may_fetch(one, task, 2).is_err());
+        assert_eq!(all.is_input(two, task, "aa"), Ok(false));
+        assert!(all.is_input(one, task, "aa").is_err());
+        all.left([(task, Some(second)), (TaskId::new(8), None)].into_iter());
+        assert!(all.may_store(two, (task, second)).is_ok(), "it goes on");
+        all.left([(task, Some(second.next()))].into_iter());
+        assert!(all.may_store(two, (task, second)).is_err(), "another one does");
+        all.told(&start(2, 7, second, Some(2)));
+        all.left([(task, None)].into_iter());
+        assert!(all.may_store(two, (task, second)).is_err(), "none does");
+        all.told(&start(2, 7, second, Some(2)));
+        all.keep(|_, attempt| attempt != second);
+        assert!(
+            all.may_store(two, (task, second)).is_err() && all.may_fetch(two, task, 2).is_err()
+        );
+    }
+
+    #[test]
+    fn what_an_attempt_sends_is_bounded_by_what_it_may_hold() {
+        let input = |digest: &str| dormouse_tasks::own::FileRef {
+            path: "a".to_owned(),
+            digest: digest.to_owned(),
+            bytes: 1,
+            executable: false,
+        };
+        let program = OwnProgram {
+            argv: vec!["./a".to_owned()],
+            env: BTreeMap::new(),
+            inputs: vec![input("aa")],
+            outputs: Vec::new(),
+            quota: Bytes::new(50),
+            processes: 1,
+            saves: dormouse_tasks::own::Saves::Criu,
+            verify: None,
+        };
+        let (task, one) = (TaskId::new(7), HostId::new(1));
+        let all = Assignments::new(BTreeMap::from([(task, Arc::new(program))]));
+        let attempt = Attempt::default().next();
+        all.told(&start(1, 7, attempt, None));
+        let most = largest_checkpoint(Bytes::ZERO, 1).get() + 50;
+        assert_eq!(all.may_store(one, (task, attempt)), Ok(Bytes::new(most)));
+        assert_eq!(all.may_send(one, (task, attempt), 2 * most), Ok(()));
+        let no = all.may_send(one, (task, attempt), 1).expect_err("too much");
+        assert!(no.contains("since its last checkpoint"), "{no}");
+        all.stored(task);
+        assert_eq!(all.may_send(one, (task, attempt), 1), Ok(()));
+        assert!(all.may_send(HostId::new(2), (task, attempt), 1).is_err());
+        let input = |digest| all.is_input(one, task, digest);
+        assert_eq!([input("aa"), input("bb")], [Ok(true), Ok(false)]);
+    }
+}

@@ -1,0 +1,106 @@
+//! The key by which the workers of a run seal its checkpoints.
+
+use std::fmt;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use dormouse_identity::write_private;
+
+use crate::CoordinatorError;
+use crate::system::world::Chance;
+
+/// Name of the key's file in the output folder; only its owner can read it.
+const FILE: &str = "image-key";
+const BYTES: usize = 32;
+
+/// The key by which the workers of a run seal its checkpoints.
+#[derive(Clone, Default)]
+pub(crate) struct ImageKey(Vec<u8>);
+
+impl ImageKey {
+    /// The key of the run in this folder: a new one, or where the run `goes_on` that by which its
+    /// checkpoints are sealed. Of a run that had none what is stored can't be restored any more.
+    pub(crate) fn of_run(
+        out: &Path,
+        goes_on: bool,
+        chance: &Chance,
+    ) -> Result<Self, CoordinatorError> {
+        let path = out.join(FILE);
+        let made = || match goes_on {
+            true => match read(&path)? {
+                Some(kept) => Ok(kept),
+                None => make(&path, chance),
+            },
+            false => make(&path, chance),
+        };
+        made().map(Self).map_err(|source| CoordinatorError::Output { path: path.clone(), source })
+    }
+
+    /// The key as workers are told it.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.0.clone()
+    }
+}
+
+/// The run is over: there is nothing left that it seals.
+pub(crate) fn forget(out: &Path) -> io::Result<()> {
+    match fs::remove_file(out.join(FILE)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The key is never shown.
+impl fmt::Debug for ImageKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ImageKey")
+    }
+}
+
+/// The key that is kept there, if a whole one is.
+fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path);
+    let file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut bytes = Vec::new();
+    file.take(BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(Some(bytes).filter(|bytes| bytes.len() == BYTES))
+}
+
+/// A new key, kept there.
+fn make(path: &Path, chance: &Chance) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; BYTES];
+    chance.fill(&mut bytes)?;
+    write_private(path, &bytes)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+
+    #[test]
+    fn a_run_that_goes_on_has_the_same_key_and_another_run_has_not() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let key = |goes_on| {
+            ImageKey::of_run(dir.path(), goes_on, &Chance::System).expect("a key").bytes()
+        };
+        let first = key(true);
+        assert_eq!((first.len(), key(true) == first), (BYTES, true));
+        let mode = fs::metadata(dir.path().join(FILE)).expect("its file").mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_ne!(key(false), first);
+        // It was being written when the coordinator was killed: nobody has it.
+        fs::write(dir.path().join(FILE), "half").expect("half a key");
+        assert_eq!(key(true).len(), BYTES);
+        forget(dir.path()).and_then(|()| forget(dir.path())).expect("it goes, once");
+        assert!(!dir.path().join(FILE).exists());
+    }
+}

@@ -1,0 +1,7 @@
+//! Checkpoints: kept in the run's folder, sealed by the run's key, on their way to workers and from them, and
+//! given only to whom they were assigned.
+
+pub(crate) mod assignments;
+pub(crate) mod image_key;
+pub(crate) mod store;
+pub(crate) mod transfers;

@@ -1,0 +1,454 @@
+//! The checkpoint store: one file per checkpoint, whole or not there.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use blake3::Hash;
+
+use crate::contents::{Contents, Which};
+use crate::log::journal::OnceDurable;
+use crate::system::world::Disk;
+
+/// So many bytes of a checkpoint are written before it is looked again whether the disk has room.
+const LOOK_AFTER: u64 = 16 << 20;
+/// Checkpoints kept per task of those that the log has: one of them may turn out damaged.
+const KEPT: usize = 3;
+/// Most checkpoints of a task that the log does not have yet: more are refused.
+const UNLOGGED: usize = 6;
+
+/// A folder of checkpoints, `<task>/<number>.<attempt>`. Its methods block, but for
+/// [`Store::holds`].
+///
+/// An attempt that was given up may still be sending when the next one has begun, from an earlier
+/// checkpoint, and both use the same numbers. What an attempt took at or after the point from
+/// which a later one went on is therefore dropped, whichever of them comes last: the numbers that
+/// are stored are of one history.
+///
+/// A checkpoint is stored before the log has it. Until that is durable the task is gone on with from the
+/// one before, if its worker is lost or the coordinator is: what is newer than all that the log has takes
+/// the place of none of those.
+#[derive(Debug)]
+pub(crate) struct Store {
+    root: PathBuf,
+    /// What the checkpoints refer to and don't have in them.
+    contents: Arc<Contents>,
+    /// Tasks that may have some.
+    tasks: Mutex<BTreeSet<u32>>,
+    /// The newest checkpoint of each task that the durable log has.
+    logged: Mutex<BTreeMap<u32, u32>>,
+}
+
+/// The log has a checkpoint of a task, or goes back to an older one.
+#[derive(Debug)]
+pub(crate) struct Logged {
+    pub(crate) store: Arc<Store>,
+    pub(crate) task: u32,
+    pub(crate) newest: Option<u32>,
+}
+
+impl OnceDurable for Logged {
+    fn happen(self: Box<Self>) {
+        self.store.has_logged(self.task, self.newest);
+    }
+}
+
+/// A task that has finished needs its checkpoints no more.
+#[derive(Debug)]
+pub(crate) struct Forget {
+    pub(crate) store: Arc<Store>,
+    pub(crate) task: u32,
+}
+
+impl OnceDurable for Forget {
+    fn happen(self: Box<Self>) {
+        let Self { store, task } = *self;
+        let threads = store.contents.world().threads.clone();
+        threads.begin(move || {
+            if let Err(error) = store.forget(task) {
+                tracing::warn!(task, %error, "the checkpoints of a task can't be removed");
+            }
+        });
+    }
+}
+
+/// A checkpoint being received. Dropped before [`Incoming::finish`], it leaves nothing.
+#[derive(Debug)]
+pub(crate) struct Incoming {
+    folder: PathBuf,
+    which: Which,
+    part: PathBuf,
+    file: File,
+    disk: Arc<dyn Disk>,
+    bytes: u64,
+    /// The bytes that it has when it is looked again whether the disk has room.
+    look_at: u64,
+    finished: bool,
+}
+
+impl Store {
+    /// The store in this folder, which is made, of checkpoints that refer to these contents. Parts that a crash has
+    /// left are removed.
+    pub(crate) fn open(root: &Path, contents: Arc<Contents>) -> io::Result<Self> {
+        // Memory of tasks is nobody else's to read.
+        fs::create_dir_all(root)?;
+        fs::set_permissions(root, Permissions::from_mode(0o700))?;
+        let mut tasks = BTreeSet::new();
+        for task in fs::read_dir(root)? {
+            let task = task?.path();
+            if let Some(number) = number_of(&task).filter(|_| task.is_dir()) {
+                tasks.insert(number);
+                for file in fs::read_dir(&task)? {
+                    let file = file?.path();
+                    if which(&file).is_none() {
+                        fs::remove_file(&file)?;
+                    }
+                }
+            }
+        }
+        let (tasks, logged) = (Mutex::new(tasks), Mutex::default());
+        Ok(Self { root: root.to_owned(), contents, tasks, logged })
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        // A set of numbers is whole whoever panicked with it.
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn logged(&self) -> MutexGuard<'_, BTreeMap<u32, u32>> {
+        self.logged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The durable log has this newest checkpoint of a task, or none.
+    pub(crate) fn has_logged(&self, task: u32, newest: Option<u32>) {
+        match newest {
+            Some(newest) => drop(self.logged().insert(task, newest)),
+            None => drop(self.logged().remove(&task)),
+        }
+    }
+
+    /// Tasks of which there may be checkpoints.
+    pub(crate) fn held(&self) -> Vec<u32> {
+        self.tasks().iter().copied().collect()
+    }
+
+    /// Whether there may be a checkpoint of this task.
+    pub(crate) fn holds(&self, task: u32) -> bool {
+        self.tasks().contains(&task)
+    }
+
+    /// The contents that checkpoints refer to.
+    pub(crate) fn contents(&self) -> &Arc<Contents> {
+        &self.contents
+    }
+
+    /// Takes a checkpoint that has come, with the contents that it refers to. Its bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::NotFound`] where one of these is not here; [`io::ErrorKind::QuotaExceeded`] where
+    /// there are too many that the log does not have; or the system refuses.
+    pub(crate) fn finish(&self, task: u32, incoming: Incoming, refers: &[Hash]) -> io::Result<u64> {
+        self.contents.keep_for(task, incoming.which, refers)?;
+        let logged = self.logged().get(&task).copied();
+        let bytes = incoming.finish(logged)?;
+        let stored = stored(&self.folder(task))?.into_keys().collect();
+        self.contents.retain(task, &stored)?;
+        Ok(bytes)
+    }
+
+    fn folder(&self, task: u32) -> PathBuf {
+        self.root.join(task.to_string())
+    }
+
+    /// Begins to receive a checkpoint. `nonce` keeps two that are received at once apart.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::StorageFull`] where what is free of the disk is kept for the log; or the system
+    /// refuses.
+    pub(crate) fn receive(&self, task: u32, which: Which, nonce: u64) -> io::Result<Incoming> {
+        let disk = Arc::clone(&self.contents.world().disk);
+        disk.has_room(&self.root)?;
+        self.tasks().insert(task);
+        let folder = self.folder(task);
+        fs::create_dir_all(&folder)?;
+        let (number, attempt) = which;
+        let part = folder.join(format!("{number}.{attempt}.{nonce}.part"));
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+        let (bytes, look_at) = (0, LOOK_AFTER);
+        Ok(Incoming { folder, which, part, file, disk, bytes, look_at, finished: false })
+    }
+
+    /// Opens a stored checkpoint.
+    pub(crate) fn open_checkpoint(&self, task: u32, number: u32) -> io::Result<File> {
+        let stored = stored(&self.folder(task))?;
+        // Of two, one is about to be dropped.
+        let latest = stored.range((number, 0)..=(number, u32::MAX)).next_back();
+        File::open(latest.ok_or(io::ErrorKind::NotFound)?.1)
+    }
+
+    /// Forgets all checkpoints of a task.
+    pub(crate) fn forget(&self, task: u32) -> io::Result<()> {
+        self.tasks().remove(&task);
+        self.logged().remove(&task);
+        self.contents.forget(task)?;
+        remove(&self.folder(task))
+    }
+
+    /// Forgets all checkpoints of all tasks, and the folder.
+    pub(crate) fn close(&self) -> io::Result<()> {
+        self.tasks().clear();
+        self.contents.close()?;
+        remove(&self.root)
+    }
+}
+
+impl Incoming {
+    pub(crate) fn write(&mut self, data: &[u8]) -> io::Result<()> {
+        self.bytes += data.len() as u64;
+        if self.bytes >= self.look_at {
+            self.look_at = self.bytes + LOOK_AFTER;
+            self.disk.has_room(&self.folder)?;
+        }
+        self.file.write_all(data)
+    }
+
+    /// The checkpoint exists from now on, whatever becomes of this process; the oldest go of those that the
+    /// log has, and those of attempts that were given up. It may be such a one itself.
+    ///
+    /// It isn't synced: on the disk of the event log, megabytes of images would hold up the log's
+    /// own syncs, and with them every command, for seconds. After a power cut the checksums in
+    /// the checkpoint tell, and the one before is used.
+    fn finish(mut self, logged: Option<u32>) -> io::Result<u64> {
+        let which @ (number, attempt) = self.which;
+        fs::rename(&self.part, self.folder.join(format!("{number}.{attempt}")))?;
+        self.finished = true;
+        let mut stored = stored(&self.folder)?;
+        let all: Vec<Which> = stored.keys().copied().collect();
+        let given_up = |&(n, a): &Which| all.iter().any(|&(number, by)| by > a && number <= n);
+        for (_, path) in stored.extract_if(.., |which, _| given_up(which)) {
+            remove_file(&path)?;
+        }
+        let unlogged = stored.split_off(&(logged.map_or(0, |newest| newest + 1), 0));
+        let surplus = stored.len().saturating_sub(KEPT);
+        stored.values().take(surplus).try_for_each(|path| remove_file(path))?;
+        if unlogged.len() > UNLOGGED
+            && let Some(path) = unlogged.get(&which)
+        {
+            remove_file(path)?;
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        Ok(self.bytes)
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if !self.finished {
+            // What can't be removed now is when the store is opened again.
+            let _ = fs::remove_file(&self.part);
+        }
+    }
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Another checkpoint of the task that came at the same time may have removed it.
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The checkpoints in a task's folder.
+fn stored(folder: &Path) -> io::Result<BTreeMap<Which, PathBuf>> {
+    let mut stored = BTreeMap::new();
+    for file in fs::read_dir(folder)? {
+        let path = file?.path();
+        if let Some(which) = which(&path) {
+            stored.insert(which, path);
+        }
+    }
+    Ok(stored)
+}
+
+fn which(path: &Path) -> Option<Which> {
+    let (number, attempt) = path.file_name()?.to_str()?.split_once('.')?;
+    Some((number.parse().ok()?, attempt.parse().ok()?))
+}
+
+fn number_of(path: &Path) -> Option<u32> {
+    path.file_name()?.to_str()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use super::*;
+
+    fn open(root: &Path) -> Store {
+        let contents = Contents::open(&root.join("contents")).expect("room");
+        Store::open(&root.join("checkpoints"), Arc::new(contents)).expect("a store")
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .expect("the folder is there")
+            .map(|f| f.expect("an entry").file_name().into_string().expect("plain"))
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn the_three_newest_are_kept_and_parts_leave_nothing() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let store = open(dir.path());
+        for number in 8..13 {
+            let mut incoming = store.receive(7, (number, 1), 1).expect("room");
+            incoming.write(&[1, 2]).expect("room");
+            incoming.write(&[u8::try_from(number).expect("small")]).expect("room");
+            assert_eq!(incoming.finish(Some(number)).expect("room"), 3);
+        }
+        let torn = store.receive(7, (13, 1), 1).expect("room");
+        drop(torn);
+        assert_eq!(names(&dir.path().join("checkpoints/7")), ["10.1", "11.1", "12.1"]);
+        let mut bytes = Vec::new();
+        let mut file = store.open_checkpoint(7, 12).expect("it is stored");
+        file.read_to_end(&mut bytes).expect("readable");
+        assert_eq!(bytes, [1, 2, 12]);
+        assert!(store.open_checkpoint(7, 9).is_err());
+        assert!(store.holds(7) && !store.holds(8));
+        store.forget(7).expect("it goes");
+        store.forget(7).expect("it is gone");
+        assert!(!store.holds(7));
+        assert_eq!(names(&dir.path().join("checkpoints")), [""; 0]);
+        store.close().expect("it goes");
+        assert_eq!(names(dir.path()), [""; 0]);
+    }
+
+    #[test]
+    fn what_an_attempt_that_was_given_up_sends_late_replaces_nothing() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let store = open(dir.path());
+        let put = |number, attempt| {
+            let mut incoming = store.receive(7, (number, attempt), 1).expect("room");
+            incoming.write(&[u8::try_from(attempt).expect("small")]).expect("room");
+            incoming.finish(Some(number)).expect("room");
+        };
+        let names = || names(&dir.path().join("checkpoints/7"));
+        for number in 1..4 {
+            put(number, 1);
+        }
+        let mut late = store.receive(7, (3, 1), 2).expect("room");
+        late.write(&[1]).expect("room");
+        // The second attempt went on from checkpoint 2.
+        put(3, 2);
+        assert_eq!(names(), ["1.1", "2.1", "3.1.2.part", "3.2"]);
+        late.finish(Some(3)).expect("room");
+        put(4, 1);
+        assert_eq!(names(), ["1.1", "2.1", "3.2"]);
+        let mut bytes = Vec::new();
+        let mut file = store.open_checkpoint(7, 3).expect("it is stored");
+        file.read_to_end(&mut bytes).expect("readable");
+        assert_eq!(bytes, [2]);
+        assert!(store.open_checkpoint(7, 4).is_err());
+        // The third begins anew.
+        put(1, 3);
+        assert_eq!(names(), ["1.3"]);
+    }
+
+    /// A coordinator that is killed before they are in its log goes on with what that has.
+    #[test]
+    fn what_the_log_does_not_have_yet_takes_no_place_of_what_it_has() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let store = open(dir.path());
+        let put = |number| {
+            let incoming = store.receive(7, (number, 1), 1).expect("room");
+            store.finish(7, incoming, &[])
+        };
+        let names = || {
+            let mut names = names(&dir.path().join("checkpoints/7"));
+            names.sort_by_key(|name| name.len());
+            names.join(" ")
+        };
+        put(1).expect("room");
+        store.has_logged(7, Some(1));
+        for number in 2..8 {
+            assert_eq!(put(number).expect("room"), 0);
+        }
+        let refused = put(8).expect_err("nobody says that they are in the log");
+        assert_eq!(refused.kind(), io::ErrorKind::QuotaExceeded);
+        assert_eq!(names(), "1.1 2.1 3.1 4.1 5.1 6.1 7.1");
+        store.has_logged(7, Some(7));
+        put(8).expect("room");
+        assert_eq!(names(), "5.1 6.1 7.1 8.1");
+        // The log went back to an older one: those after it are none of its.
+        store.has_logged(7, Some(5));
+        put(9).expect("room");
+        assert_eq!(names(), "5.1 6.1 7.1 8.1 9.1");
+        store.forget(7).expect("it goes");
+        for number in 1..4 {
+            assert_eq!(put(number).expect("room"), 0);
+        }
+        assert_eq!(names(), "1.1 2.1 3.1");
+    }
+
+    /// The receipt of the first was lost with a coordinator that had it.
+    #[test]
+    fn a_checkpoint_that_is_sent_again_is_the_same_one() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        for _ in 0..2 {
+            let store = open(dir.path());
+            let mut incoming = store.receive(7, (2, 1), 1).expect("room");
+            incoming.write(&[7; 9]).expect("room");
+            assert_eq!(incoming.finish(None).expect("room"), 9);
+            assert_eq!(names(&dir.path().join("checkpoints/7")), ["2.1"]);
+        }
+    }
+
+    #[test]
+    fn parts_of_a_crash_are_removed_when_it_is_opened_again() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let store = open(dir.path());
+        store.receive(1, (1, 1), 1).expect("room").finish(None).expect("room");
+        fs::write(dir.path().join("checkpoints/1/2.1.77.part"), "half").expect("room");
+        let store = open(dir.path());
+        assert!(store.holds(1));
+        assert_eq!(names(&dir.path().join("checkpoints/1")), ["1.1"]);
+    }
+
+    #[test]
+    fn a_checkpoint_is_taken_only_with_what_it_refers_to() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let store = open(dir.path());
+        let digest = blake3::hash(b"large");
+        let take = |number| {
+            store.has_logged(7, Some(number));
+            let incoming = store.receive(7, (number, 1), 1).expect("room");
+            store.finish(7, incoming, &[digest])
+        };
+        let absent = take(1).expect_err("it is not here");
+        assert_eq!(absent.kind(), io::ErrorKind::NotFound);
+        assert!(store.open_checkpoint(7, 1).is_err());
+        let mut incoming = store.contents().receive(digest, 5).expect("room");
+        incoming.write(b"large").expect("room");
+        store.contents().finish(incoming).expect("it is whole");
+        (2..6).for_each(|number| assert_eq!(take(number).expect("all is here"), 0));
+        let kept = dir.path().join("contents/checkpoints/7");
+        assert_eq!(names(&kept), ["3.1", "4.1", "5.1"]);
+        store.forget(7).expect("it goes");
+        assert!(!kept.exists());
+    }
+}

@@ -1,0 +1,299 @@
+//! Checkpoints and contents on their way to workers and from them: none waits for a slow peer with anything
+//! that others need.
+//!
+//! A file is read and written on threads that the event log's writer uses, too. So a thread is held
+//! for one chunk at a time, never while a peer is waited for; what a host may have under way at
+//! once is bounded; and a transfer that stands still, or gets on too slowly, is given up.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use dormouse_proto::{Deadline, v1};
+use dormouse_units::HostId;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::time::timeout;
+use tonic::Status;
+
+use crate::protocol::given::Given;
+use crate::system::world::Threads;
+
+/// Bytes of a checkpoint in one message.
+const CHUNK: usize = 256 << 10;
+/// Chunks that are read before a worker wants them.
+const AHEAD: usize = 2;
+/// Threads that work for the store at once.
+const THREADS: usize = 16;
+/// Checkpoints that a host may have under way at once.
+const PER_HOST: usize = 32;
+/// How long a host may wait for its turn: what it has under way gets on, or is given up.
+const WAIT: Duration = Duration::from_secs(300);
+/// How long a peer may keep a transfer waiting.
+pub(crate) const STALL: Duration = Duration::from_secs(30);
+
+/// What all transfers share.
+#[derive(Debug)]
+pub(crate) struct Transfers {
+    pool: Pool,
+    hosts: Mutex<BTreeMap<HostId, Arc<Semaphore>>>,
+}
+
+/// The threads that work for the store.
+#[derive(Clone, Debug)]
+struct Pool {
+    threads: Threads,
+    free: Arc<Semaphore>,
+}
+
+impl Transfers {
+    /// Transfers whose files are read and written on these threads.
+    pub(crate) fn new(threads: Threads) -> Self {
+        let pool = Pool { threads, free: Arc::new(Semaphore::new(THREADS)) };
+        Self { pool, hosts: Mutex::default() }
+    }
+
+    /// A host's turn, until what is returned is dropped.
+    ///
+    /// # Errors
+    ///
+    /// What it has under way does not get on.
+    pub(crate) async fn turn(&self, host: HostId) -> Result<OwnedSemaphorePermit, Status> {
+        let turns = {
+            // A map of counters is whole, whoever panicked with it.
+            let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(hosts.entry(host).or_insert_with(|| Arc::new(Semaphore::new(PER_HOST))))
+        };
+        match timeout(WAIT, turns.acquire_owned()).await {
+            Ok(Ok(turn)) => Ok(turn),
+            _ => Err(Status::resource_exhausted(format!(
+                "{host} has {PER_HOST} checkpoints under way that do not get on"
+            ))),
+        }
+    }
+
+    /// Runs work of the store that blocks.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, Status> {
+        self.pool.run(work).await
+    }
+
+    /// Gives a file of the store to a host whose turn it is.
+    pub(crate) fn give<P: Parcel>(
+        &self,
+        parcel: P,
+        file: File,
+        turn: OwnedSemaphorePermit,
+        limits: (Duration, Deadline),
+    ) -> Given<P::Chunk> {
+        let pool = self.pool.clone();
+        Given::start(AHEAD, Some(turn), |chunks| async move {
+            give(parcel, file, &pool, chunks, limits).await
+        })
+    }
+}
+
+/// What is given, in chunks.
+pub(crate) trait Parcel: Send + 'static {
+    /// The message that one chunk of it is.
+    type Chunk: Send + 'static;
+
+    /// What it is, for the log of whoever gives it.
+    fn name(&self) -> String;
+
+    /// The message with these bytes, which are its next.
+    fn chunk(&mut self, data: Vec<u8>) -> Self::Chunk;
+
+    /// All has been given; an error where that was not what it should have been.
+    fn end(self) -> Result<(), Status>;
+}
+
+/// A checkpoint that is given; only the first chunk says which it is.
+#[derive(Debug)]
+pub(crate) struct GivenCheckpoint {
+    task: u32,
+    number: u32,
+    first: Option<v1::CheckpointRef>,
+}
+
+impl GivenCheckpoint {
+    pub(crate) fn new(of: v1::CheckpointRef) -> Self {
+        Self { task: of.task, number: of.checkpoint, first: Some(of) }
+    }
+}
+
+impl Parcel for GivenCheckpoint {
+    type Chunk = v1::CheckpointChunk;
+
+    fn name(&self) -> String {
+        format!("checkpoint {} of task {}", self.number, self.task)
+    }
+
+    fn chunk(&mut self, data: Vec<u8>) -> v1::CheckpointChunk {
+        let (checkpoint, contents) = (self.first.take(), Vec::new());
+        v1::CheckpointChunk { checkpoint, data: data.into(), contents }
+    }
+
+    fn end(self) -> Result<(), Status> {
+        Ok(())
+    }
+}
+
+/// The chunks of a checkpoint.
+pub type Download = Given<v1::CheckpointChunk>;
+
+async fn give<P: Parcel>(
+    mut parcel: P,
+    mut file: File,
+    pool: &Pool,
+    chunks: mpsc::Sender<P::Chunk>,
+    (stall, deadline): (Duration, Deadline),
+) -> Result<(), Status> {
+    let name = parcel.name();
+    let given_up = |why: String| {
+        tracing::warn!(what = name, why, "a download is given up");
+        Status::deadline_exceeded(why)
+    };
+    let (mut bytes, mut is_first) = (0, true);
+    loop {
+        let read = move || {
+            let mut data = Vec::with_capacity(CHUNK);
+            io::Read::read_to_end(&mut io::Read::take(&mut file, CHUNK as u64), &mut data)?;
+            Ok((data, file))
+        };
+        let (data, back) = pool.run(read).await?;
+        file = back;
+        // An empty one is one empty chunk.
+        if data.is_empty() && !is_first {
+            return parcel.end();
+        }
+        is_first = false;
+        bytes += data.len() as u64;
+        let left = deadline.left(bytes);
+        if left.is_zero() {
+            return Err(given_up(deadline.missed(bytes)));
+        }
+        match timeout(stall.min(left), chunks.send(parcel.chunk(data))).await {
+            Ok(Ok(())) => {}
+            // The reader has left.
+            Ok(Err(_)) => return Ok(()),
+            Err(_) if left < stall => return Err(given_up(deadline.missed(bytes))),
+            Err(_) => {
+                let ms = stall.as_millis();
+                return Err(given_up(format!("nothing of it was read for {ms} ms")));
+            }
+        }
+    }
+}
+
+impl Pool {
+    /// Runs work of the store once a thread is free.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, Status> {
+        let failed = |why: String| Status::internal(format!("the checkpoint store failed: {why}"));
+        let free = Arc::clone(&self.free).acquire_owned().await;
+        let thread = free.map_err(|error| failed(error.to_string()))?;
+        let work = move || {
+            let done = work();
+            drop(thread);
+            done
+        };
+        match self.threads.run(work).await {
+            Ok(done) => done.map_err(|error| store_status(&error)),
+            Err(panic) => Err(failed(panic.to_string())),
+        }
+    }
+}
+
+pub(crate) fn store_status(error: &io::Error) -> Status {
+    match error.kind() {
+        io::ErrorKind::NotFound => Status::not_found("there is no such checkpoint or content"),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            Status::resource_exhausted("the disk of the checkpoint store is full")
+        }
+        _ => Status::internal(format!("the checkpoint store: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek as _, Write as _};
+
+    use tokio_stream::StreamExt as _;
+
+    use super::*;
+
+    fn file(bytes: usize) -> File {
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(&vec![7; bytes]).expect("room");
+        file.rewind().expect("it is a file");
+        file
+    }
+
+    fn of() -> v1::CheckpointRef {
+        v1::CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 1, attempt: 1 }
+    }
+
+    async fn begun(transfers: &Transfers, bytes: usize, stall: Duration) -> Download {
+        let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
+        transfers.give(GivenCheckpoint::new(of()), file(bytes), turn, (stall, Deadline::begin()))
+    }
+
+    #[tokio::test]
+    async fn what_is_read_comes_whole_and_an_empty_one_is_one_chunk() {
+        let transfers = Transfers::new(Threads::System);
+        for (bytes, chunks) in [(0, 1), (CHUNK, 1), (5 * CHUNK + 1, 6)] {
+            let all: Vec<_> = begun(&transfers, bytes, STALL).await.collect().await;
+            assert_eq!(all.len(), chunks);
+            let sizes = all.iter().map(|chunk| chunk.as_ref().expect("a chunk").data.len());
+            assert_eq!(sizes.sum::<usize>(), bytes);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_read_too_slowly_is_given_up_though_it_never_stands_still() {
+        let transfers = Transfers::new(Threads::System);
+        let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
+        // It may take 50 ms and a quarter of a second for each chunk.
+        let limits = (STALL, Deadline::within(Duration::from_millis(50)));
+        let mut slow = transfers.give(GivenCheckpoint::new(of()), file(99 * CHUNK), turn, limits);
+        let mut chunks = 0;
+        let error = loop {
+            // This is its slowness: nothing is waited for.
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            match slow.next().await.expect("an end with a reason") {
+                Ok(_) => chunks += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(chunks < 20, "{chunks}");
+        assert_eq!(error.code(), tonic::Code::DeadlineExceeded, "{error}");
+        assert!(error.message().contains("more slowly than 1024 KiB"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_is_not_read_is_given_up_and_says_so_instead_of_seeming_whole() {
+        let transfers = Transfers::new(Threads::System);
+        let stall = Duration::from_millis(20);
+        let unread = begun(&transfers, 9 * CHUNK, stall).await;
+        // Its reader looks away until it has been given up, which closes the file.
+        let given_up = async {
+            while !unread.has_ended() {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(STALL, given_up).await.expect("it is given up");
+        let turns = transfers.hosts.lock().expect("no panic")[&HostId::new(0)].available_permits();
+        assert_eq!(turns, PER_HOST - 1, "it still counts as its host's");
+        let all: Vec<_> = unread.collect().await;
+        let (chunks, errors): (Vec<_>, Vec<_>) = all.into_iter().partition(Result::is_ok);
+        assert_eq!((chunks.len(), errors.len()), (AHEAD, 1));
+        let error = errors[0].as_ref().expect_err("it is not whole");
+        assert_eq!(error.code(), tonic::Code::DeadlineExceeded, "{error}");
+    }
+}

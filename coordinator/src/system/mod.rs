@@ -1,0 +1,7 @@
+//! The system under a coordinator, each part of which a simulation has another of: disk, wall clock, threads,
+//! chance and connections; and the signals that this process is sent.
+
+mod disk;
+pub(crate) mod listener;
+pub(crate) mod signals;
+pub(crate) mod world;

@@ -1,0 +1,273 @@
+//! The world as a coordinator sees it: its disk, its wall clock, threads for what blocks, and chance.
+//!
+//! A simulation has others in their place, so that the same code runs under it, in one thread and with the
+//! time of its runtime (`tokio::time`), and the same seed gives the same run.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use dormouse_log::{LogFile, LogWriter, open_file};
+use nix::time::{ClockId, clock_gettime};
+use tokio::task::JoinError;
+use tokio::time::Instant;
+
+use crate::system::disk;
+use crate::time::outage::micros;
+
+/// The surroundings of one coordinator. Clones share them.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The disk that has the run's folder.
+    pub disk: Arc<dyn Disk>,
+    /// The wall clock.
+    pub wall: WallClock,
+    /// The threads on which work that blocks is done.
+    pub threads: Threads,
+    /// The source of random numbers.
+    pub chance: Chance,
+}
+
+/// A disk, as far as faults of it matter to a run.
+pub trait Disk: fmt::Debug + Send + Sync {
+    /// Opens the file of a log to be written.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    fn open(&self, path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFile>>;
+
+    /// Whether something other than the log may still be written at this path.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::StorageFull`] where what is free is kept for the log; or the system says nothing of
+    /// the disk.
+    fn has_room(&self, path: &Path) -> io::Result<()>;
+}
+
+/// The disk of the system.
+#[derive(Debug)]
+struct SystemDisk;
+
+impl Disk for SystemDisk {
+    fn open(&self, path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFile>> {
+        open_file(path, options)
+    }
+
+    fn has_room(&self, path: &Path) -> io::Result<()> {
+        disk::has_room(path)
+    }
+}
+
+/// A wall clock.
+#[derive(Clone, Debug)]
+pub enum WallClock {
+    /// The clock of the system.
+    System,
+    /// One that shows so many microseconds since 1970, until it is set.
+    Shown(Arc<AtomicU64>),
+    /// One that goes on with the runtime's time.
+    Running {
+        /// The instant from which on it goes.
+        since: Instant,
+        /// The time that it showed then, microseconds since 1970; whoever changes that sets the clock.
+        from: Arc<AtomicU64>,
+    },
+}
+
+/// The threads on which work that blocks is done.
+#[derive(Clone, Debug)]
+pub enum Threads {
+    /// On threads of the runtime.
+    System,
+    /// In place; it takes so many microseconds until whoever asked hears that it is done.
+    InPlace(Arc<AtomicU64>),
+}
+
+/// A source of random numbers.
+#[derive(Clone, Debug)]
+pub enum Chance {
+    /// Random numbers of the system.
+    System,
+    /// The numbers of a stream, of which so many were drawn.
+    Stream {
+        /// The seed of the stream.
+        seed: u64,
+        /// The number of draws from it.
+        drawn: Arc<AtomicU64>,
+    },
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self {
+            disk: Arc::new(SystemDisk),
+            wall: WallClock::System,
+            threads: Threads::System,
+            chance: Chance::System,
+        }
+    }
+}
+
+impl World {
+    /// Creates the log at this path, on this disk.
+    pub(crate) fn create_log(&self, path: &Path) -> Result<LogWriter, dormouse_log::LogError> {
+        LogWriter::create_on(path, &|path, options| self.disk.open(path, options))
+    }
+
+    /// Opens the log at this path, of which so many bytes are whole, on this disk.
+    pub(crate) fn reopen_log(
+        &self,
+        path: &Path,
+        length: u64,
+    ) -> Result<LogWriter, dormouse_log::LogError> {
+        LogWriter::reopen_on(path, length, &|path, options| self.disk.open(path, options))
+    }
+
+    /// The CPU time that this process has used; none where it is the simulation's.
+    pub(crate) fn own_cpu(&self) -> Duration {
+        match self.threads {
+            Threads::System => clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+                .map(Duration::from)
+                .unwrap_or_default(),
+            Threads::InPlace(_) => Duration::ZERO,
+        }
+    }
+
+    /// The machine, as its kernel names it since it was booted; empty where nobody says.
+    pub(crate) fn machine(&self) -> String {
+        match self.threads {
+            Threads::System => {
+                let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+                id.unwrap_or_default().trim().to_owned()
+            }
+            Threads::InPlace(_) => "simulated".to_owned(),
+        }
+    }
+}
+
+impl WallClock {
+    /// Microseconds since 1970.
+    pub(crate) fn unix_us(&self) -> u64 {
+        match self {
+            Self::System => {
+                micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+            }
+            Self::Shown(us) => us.load(Ordering::Relaxed),
+            Self::Running { since, from } => {
+                from.load(Ordering::Relaxed).saturating_add(micros(since.elapsed()))
+            }
+        }
+    }
+}
+
+impl Threads {
+    /// Does work that blocks.
+    ///
+    /// # Errors
+    ///
+    /// The work panicked, or the runtime ends.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        match self {
+            Self::System => tokio::task::spawn_blocking(work).await,
+            Self::InPlace(after) => {
+                // A process can be killed before its work is done, and after that, before anybody hears of it.
+                let half = Duration::from_micros(after.load(Ordering::Relaxed)) / 2;
+                pause(half).await;
+                let done = work();
+                pause(half).await;
+                Ok(done)
+            }
+        }
+    }
+
+    /// Begins work that blocks, whose end nobody waits for.
+    pub(crate) fn begin(&self, work: impl FnOnce() + Send + 'static) {
+        match self {
+            Self::System => drop(tokio::task::spawn_blocking(work)),
+            Self::InPlace(_) => {
+                let threads = self.clone();
+                tokio::spawn(async move { threads.run(work).await });
+            }
+        }
+    }
+}
+
+async fn pause(time: Duration) {
+    if !time.is_zero() {
+        tokio::time::sleep(time).await;
+    }
+}
+
+impl Chance {
+    /// A stream of numbers from its beginning.
+    #[must_use]
+    pub fn stream(seed: u64) -> Self {
+        Self::Stream { seed, drawn: Arc::default() }
+    }
+
+    /// Fills a buffer.
+    ///
+    /// # Errors
+    ///
+    /// The system has no random numbers.
+    pub(crate) fn fill(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+        match self {
+            Self::System => getrandom::fill(bytes),
+            Self::Stream { seed, drawn } => {
+                let mut hasher = blake3::Hasher::new();
+                hasher.update(&seed.to_le_bytes());
+                hasher.update(&drawn.fetch_add(1, Ordering::Relaxed).to_le_bytes());
+                hasher.finalize_xof().fill(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// A number of 64 bits.
+    ///
+    /// # Errors
+    ///
+    /// The system has no random numbers.
+    pub(crate) fn number(&self) -> Result<u64, getrandom::Error> {
+        let mut bytes = [0; 8];
+        self.fill(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_the_same_from_its_beginning_and_goes_on() {
+        let (one, other) = (Chance::stream(7), Chance::stream(7));
+        let numbers = |chance: &Chance| [0, 0].map(|_: u8| chance.number().expect("a number"));
+        let first = numbers(&one);
+        assert_eq!(first, numbers(&other));
+        assert_ne!(first[0], first[1]);
+        assert_ne!(first, numbers(&one.clone()), "a clone goes on where it is");
+        assert_ne!(first, numbers(&Chance::stream(8)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn work_in_place_takes_as_long_as_it_is_said_to() {
+        let after = Arc::new(AtomicU64::new(0));
+        let threads = Threads::InPlace(Arc::clone(&after));
+        let began = tokio::time::Instant::now();
+        assert_eq!(threads.run(|| 3).await.expect("no panic"), 3);
+        assert_eq!(began.elapsed(), Duration::ZERO);
+        after.store(6_000, Ordering::Relaxed);
+        threads.run(|| ()).await.expect("no panic");
+        assert_eq!(began.elapsed(), Duration::from_millis(6));
+    }
+}

@@ -1,0 +1,88 @@
+//! Dilated time: what time it is in the emulation, and when it will be a given time there.
+
+use std::sync::{Arc, OnceLock};
+
+use dormouse_units::{Speedup, Time};
+use tokio::time::Instant;
+
+/// The time in the emulation: stands still until the experiment begins. Clones show the same.
+#[derive(Clone, Debug)]
+pub(crate) struct DilatedClock {
+    speedup: Speedup,
+    /// When it began to run, and what it showed then.
+    origin: Arc<OnceLock<(Instant, Time)>>,
+    start: Time,
+}
+
+impl DilatedClock {
+    /// A clock that stands at `start`.
+    pub(crate) fn standing(speedup: Speedup, start: Time) -> Self {
+        Self { speedup, origin: Arc::default(), start }
+    }
+
+    pub(crate) fn run(&self) {
+        self.run_since(Instant::now(), self.start);
+    }
+
+    /// It has been running since `origin`, when it showed `start`.
+    pub(crate) fn run_since(&self, origin: Instant, start: Time) {
+        self.origin.get_or_init(|| (origin, start));
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.origin.get().is_some()
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.at(Instant::now())
+    }
+
+    /// What it shows, or showed, at an instant.
+    pub(crate) fn at(&self, instant: Instant) -> Time {
+        match self.origin.get() {
+            None => self.start,
+            Some((origin, start)) => {
+                *start + self.speedup.emulated(instant.saturating_duration_since(*origin))
+            }
+        }
+    }
+
+    /// When it will show `at`; `None` while it stands still or if that is past all clocks.
+    pub(crate) fn instant_of(&self, at: Time) -> Option<Instant> {
+        let (origin, start) = self.origin.get()?;
+        origin.checked_add(self.speedup.real(at.since(*start)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_stands_still_until_it_begins() {
+        let clock = DilatedClock::standing(Speedup::times(1_000_000), Time::from_secs(5));
+        let other = clock.clone();
+        assert_eq!(clock.now(), Time::from_secs(5));
+        assert_eq!(clock.instant_of(Time::from_secs(6)), None);
+        clock.run();
+        let at = clock.instant_of(Time::from_secs(6)).expect("it runs");
+        while Instant::now() < at {
+            std::hint::spin_loop();
+        }
+        assert!(clock.now() >= Time::from_secs(6) && other.now() >= Time::from_secs(6));
+        // It does not begin again.
+        clock.run_since(Instant::now(), Time::ZERO);
+        assert!(other.now() >= Time::from_secs(6));
+    }
+
+    #[test]
+    fn a_clock_that_went_on_unseen_shows_so() {
+        let clock = DilatedClock::standing(Speedup::times(10), Time::from_secs(5));
+        let since = Instant::now();
+        clock.run_since(since, Time::from_secs(100));
+        let at = |real| clock.at(since + std::time::Duration::from_secs(real));
+        assert_eq!((at(0), at(3)), (Time::from_secs(100), Time::from_secs(130)));
+        let later = clock.instant_of(Time::from_secs(130)).expect("it runs");
+        assert_eq!(later, since + std::time::Duration::from_secs(3));
+    }
+}
