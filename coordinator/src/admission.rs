@@ -368,7 +368,7 @@ impl Request<'_> {
             return Ok(());
         };
         let factor = burstable.baseline;
-        let quota = Ppm::new(clamp(factor.of(u64::from(share.get()))));
+        let quota = Ppm::new(clamp(factor.scale(u64::from(share.get()))));
         if quota >= LEAST_QUOTA {
             return Ok(());
         }
@@ -414,8 +414,9 @@ impl Request<'_> {
             let at_full = shortest.fraction_of(runtime);
             let baseline =
                 self.setup.catalogue.get(kind).and_then(|t| t.burstable).map(|b| b.baseline);
-            let factor = Ppm::new(clamp(baseline.unwrap_or(Ppm::ONE).of(u64::from(at_full.get()))));
-            let quota = Ppm::new(clamp(factor.of(u64::from(share.get()))));
+            let factor =
+                Ppm::new(clamp(baseline.unwrap_or(Ppm::ONE).scale(u64::from(at_full.get()))));
+            let quota = Ppm::new(clamp(factor.scale(u64::from(share.get()))));
             if quota < LEAST_QUOTA {
                 let mode = if baseline.is_some() { " in baseline mode" } else { "" };
                 let times = baseline.map_or_else(String::new, |b| format!(" × {}", b.as_f64()));
@@ -437,7 +438,7 @@ impl Request<'_> {
         let fits = self.setup.bag.tasks.iter().enumerate().filter_map(|(index, task)| {
             let shortest = task.runtime.values().min()?;
             let least = self.repetition_us.get(index).copied().unwrap_or(0).max(LEAST_CPU_US);
-            Some(share.of(shortest.as_micros()) * 1_000 / least)
+            Some(share.scale(shortest.as_micros()) * 1_000 / least)
         });
         match fits.min() {
             // A factor in thousandths.

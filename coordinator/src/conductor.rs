@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_analysis::{Evidence, LATEST, LiveFacts};
+use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::drive::Followers;
 use dormouse_engine::{Run, TaskRecord};
 use dormouse_model::{
-    AttemptEnds, Command, Event, HostLoad, Notice, Report, Request, Step, Submission,
+    AttemptEnds, Command, Event, HostLoad, MAX_REPORT_DELAY, Notice, Report, Request, Step,
+    Submission,
 };
 use dormouse_units::{Attempt, HostId, Span, TaskId, Time, VmId};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
@@ -347,7 +348,7 @@ impl ConductorState {
             // Whatever is still under way is not waited for any longer then: it is older than the earliest
             // that is, and not as old, else the alarm would ring again at the same instant.
             let older = since + Span::from_micros(1);
-            let at_last = self.clock.instant_of(older).map(|at| at + LATEST);
+            let at_last = self.clock.instant_of(older).map(|at| at + MAX_REPORT_DELAY);
             wanted = wanted.max(at_last);
         }
         if wanted != self.armed {
@@ -444,7 +445,7 @@ impl Actor for Conductor {
         let restored = !args.hosts.is_empty();
         let goes_on = args.begun && args.run.over().is_none();
         let there = args.hosts.iter().filter(|host| host.lost.is_none()).map(|host| host.host);
-        let returning = goes_on.then(|| Returning::of(there.collect(), back));
+        let returning = goes_on.then(|| Returning::new(there.collect(), back));
         let answer_seed = args.plan.answer_seed;
         let loads = Loads {
             programs: args.plan.programs.clone(),

@@ -10,8 +10,7 @@
 //! - one *session* per worker keeps what was said until it was heard;
 //! - the *warden* supervises them all: a panic anywhere ends the run with an error.
 //!
-//! [`replay`] feeds a run's log through the policies again and compares; [`latency`] measures how long the
-//! provider's scheduler takes here.
+//! [`replay`] feeds a run's log through the policies again and compares.
 
 /// The target of what a user is told while nothing is wrong.
 pub const NEWS: &str = "news";
@@ -25,7 +24,6 @@ mod conductor;
 mod contents;
 mod error;
 mod identity;
-pub mod latency;
 mod lifecycle;
 mod limits;
 mod log;

@@ -76,7 +76,7 @@ pub fn content_digests(contents: &v1::Contents) -> Result<usize, String> {
 ///
 /// Why no such job is taken.
 pub fn submission(request: v1::SubmitRequest) -> Result<Submission, String> {
-    Ok(Asked::of(request)?.job(1, Time::ZERO))
+    Ok(Asked::from_request(request)?.job(1, Time::ZERO))
 }
 
 /// Reads a request for an interruption.
@@ -85,5 +85,5 @@ pub fn submission(request: v1::SubmitRequest) -> Result<Submission, String> {
 ///
 /// Why no such interruption is injected.
 pub fn interruption(request: v1::InterruptRequest) -> Result<(), String> {
-    Injection::of(request).map(drop)
+    Injection::from_request(request).map(drop)
 }

@@ -13,7 +13,7 @@ use dormouse_proto::v1;
 #[tokio::test(flavor = "multi_thread")]
 async fn connections_that_say_nothing_are_few_and_leave_soon() {
     const MANY: usize = 400;
-    const MOST: usize = 128;
+    const MAX_CANDIDATES: usize = 128;
     let dir = tempfile::tempdir().unwrap();
     let (coordinator, mut worker, vm) = begun("w", live(1, 1, dir.path())).await;
     let address = coordinator.at.address;
@@ -28,7 +28,7 @@ async fn connections_that_say_nothing_are_few_and_leave_soon() {
             Err(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
         }
     };
-    let last = silent.split_off(MANY - MOST);
+    let last = silent.split_off(MANY - MAX_CANDIDATES);
     let first = tokio::task::spawn_blocking(move || silent.into_iter().all(closed));
     assert!(within("room for others", first).await.unwrap());
     // Neither the worker that is there nor one that comes is kept from anything by them.

@@ -35,11 +35,11 @@ fn judged(log: &std::path::Path, setup: &Setup) -> Judged {
         record.see(step);
         facts.see(step);
     }
-    let evidence = Evidence::of(setup, SPEEDUP, &steps);
+    let evidence = Evidence::from_steps(setup, SPEEDUP, &steps);
     let allowed = Allowed { worst_error: 0.05, mean_error: 0.005, speedup: SPEEDUP };
     let mut noticed = notes(setup, &allowed, &record, &facts);
     noticed.extend(evidence.notes());
-    let fidelity = Fidelity::of(setup, &allowed, &record, noticed, None);
+    let fidelity = Fidelity::from_record(setup, &allowed, &record, noticed, None);
     Judged { steps, record, evidence, fidelity }
 }
 

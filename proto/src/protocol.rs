@@ -42,7 +42,7 @@ pub const PROTOCOLS: Protocols = Protocols { oldest: 7, newest: 8 };
 impl Protocols {
     /// Versions that a worker speaks, by its hello.
     #[must_use]
-    pub const fn of(hello: &v1::Hello) -> Self {
+    pub const fn from_hello(hello: &v1::Hello) -> Self {
         let newest = hello.newest_protocol;
         let oldest = if hello.oldest_protocol == 0 { newest } else { hello.oldest_protocol };
         Self { oldest, newest }
@@ -109,6 +109,6 @@ mod tests {
     #[test]
     fn a_worker_that_names_one_version_speaks_only_that() {
         let hello = v1::Hello { newest_protocol: 6, ..v1::Hello::default() };
-        assert_eq!(Protocols::of(&hello), Protocols { oldest: 6, newest: 6 });
+        assert_eq!(Protocols::from_hello(&hello), Protocols { oldest: 6, newest: 6 });
     }
 }

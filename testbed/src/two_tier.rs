@@ -32,7 +32,7 @@ pub(crate) fn write(measured: &Measured, command: &str, folder: &Path) -> Result
 
 /// A table of figures; n is said with the mean in files, and in a column of its own for people.
 fn figures<'a>(rows: impl IntoIterator<Item = &'a Row>, is_for_people: bool) -> Table {
-    let table = Table::of(rows)
+    let table = Table::with_rows(rows)
         .column(Column::text("case"), |row| &*row.case)
         .column(Column::text("figure").named("metric"), |row| row.metric)
         .column(Column::number("paper").digits(1), |row| Cell::maybe(row.paper, Cell::number))

@@ -110,7 +110,7 @@ impl Observer for Csv {
 }
 
 fn scheduled(algorithm: Algorithm, log: &Path, out: &Path) -> Outcome<u64> {
-    let trace = Trace::of(log, File::open(log), None, OnMalformed::Fail)?;
+    let trace = Trace::from_file(log, File::open(log), None, OnMalformed::Fail)?;
     let simulation = Simulation::new(Config::new(algorithm, trace.machine()), 1);
     let rule = match algorithm.promotion() {
         None => UsageRule::full(),

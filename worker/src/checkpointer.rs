@@ -497,10 +497,10 @@ fn following<T>(images: &Path, work: impl FnOnce() -> T) -> (T, BTreeMap<String,
 /// The kind of program that a process is: its first argument. A task that lies about it has a checkpoint
 /// that is not taken for its own.
 fn kind_of(pid: i32) -> String {
-    const MOST: usize = 64;
+    const MAX_KIND_CHARS: usize = 64;
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let kind = line.split(|byte| *byte == 0).nth(1).unwrap_or_default();
-    String::from_utf8_lossy(kind).chars().take(MOST).collect()
+    String::from_utf8_lossy(kind).chars().take(MAX_KIND_CHARS).collect()
 }
 
 /// The regular files a process has open, with their sizes.

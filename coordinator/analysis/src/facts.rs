@@ -11,9 +11,6 @@ pub use jobs::{JobFacts, MoveFact};
 
 mod jobs;
 
-/// What of a live run comes later than this, in real time, after it was due happened when it came.
-pub const LATEST: Duration = Duration::from_millis(100);
-
 /// What was measured in a live run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFacts {
@@ -108,7 +105,7 @@ pub struct CheckpointCost {
 }
 
 /// An injected event: asked for, and since when it counts, both in emulated time. The two are the
-/// same unless the worker's report came later than [`LATEST`].
+/// same unless the worker's report came later than [`MAX_REPORT_DELAY`](dormouse_model::MAX_REPORT_DELAY).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TookEffect {
     /// VM that the event acted on.

@@ -27,7 +27,7 @@ pub use batch_service::ServiceTally;
 pub use check::{CapacityChecker, Checker, JobsChecker, RequestsChecker, Violation, check_bag};
 pub use evidence::{EarlyEnd, Evidence, ShortOfCheckpoints};
 pub use facts::{
-    CheckpointCost, HostFact, JobFacts, LATEST, Latency, LiveFacts, MoveFact, Outage, TookEffect,
+    CheckpointCost, HostFact, JobFacts, Latency, LiveFacts, MoveFact, Outage, TookEffect,
 };
 pub use metric::{METRICS, Metric};
 pub use mode::Mode;

@@ -276,7 +276,7 @@ impl RequestsTally {
 pub fn request_figures(of: &requests::Figures) -> impl Iterator<Item = (&'static str, f64)> {
     #[expect(clippy::cast_precision_loss, reason = "counts")]
     let count = |n: u64| Some(n as f64);
-    let (normal, spot) = (of.of(Market::OnDemand), of.of(Market::Spot));
+    let (normal, spot) = (of.market_tally(Market::OnDemand), of.market_tally(Market::Spot));
     #[expect(clippy::cast_precision_loss, reason = "a share")]
     let spot_share = (spot.requests > 0).then(|| spot.refused as f64 / spot.requests as f64);
     let last = of.usage.until_last_arrival().filter(|_| of.usage.is_bounded());

@@ -38,7 +38,7 @@ impl Sample {
 pub(crate) struct Latencies(Vec<u64>);
 
 impl Latencies {
-    pub(crate) fn of(samples: &[Sample], window: &Range<u64>) -> Self {
+    pub(crate) fn from_samples(samples: &[Sample], window: &Range<u64>) -> Self {
         let inside = samples.iter().filter(|it| window.contains(&it.at_us));
         let mut took: Vec<_> = inside.map(|it| it.took_us).collect();
         took.sort_unstable();

@@ -79,7 +79,7 @@ pub(crate) async fn measure(size: Size, window: Duration, folder: &Path) -> Resu
         }
         samples.append(&mut Sample::read(file)?);
     }
-    let latencies = Latencies::of(&samples, &(from.unix_us..to.unix_us));
+    let latencies = Latencies::from_samples(&samples, &(from.unix_us..to.unix_us));
     let seconds = (to.at - from.at).as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "for people")]
     let per_second = |count: u64| count as f64 / seconds;

@@ -41,7 +41,7 @@ pub struct WrittenAct {
 /// Whether these are the headings of a record of acts.
 #[must_use]
 pub fn are_acts(first: &Row<'_>) -> bool {
-    let columns = Columns::of(first, &COLUMNS, &Chosen::default());
+    let columns = Columns::from_heading(first, &COLUMNS, &Chosen::default());
     columns.is_ok_and(|columns| columns.is_some_and(|columns| columns.has_heading()))
 }
 
@@ -58,11 +58,11 @@ pub fn read_acts(
     chosen: &Chosen,
     begins: Option<i64>,
 ) -> Result<Vec<WrittenAct>, FileFlaw> {
-    let mut rows = Rows::of(source)?;
+    let mut rows = Rows::new(source)?;
     let right = "begin with a row of names, such as: time,action,type";
     let Some(first) = rows.first() else { return Err(FileFlaw::whole("it has no rows", right)) };
-    let columns =
-        Columns::of(&first, &COLUMNS, chosen).map_err(|no| first.flaw(no.what, no.remedy))?;
+    let columns = Columns::from_heading(&first, &COLUMNS, chosen)
+        .map_err(|no| first.flaw(no.what, no.remedy))?;
     let columns = columns.ok_or_else(|| first.flaw("its first row names no columns", right))?;
     if columns.has_heading() {
         rows.skip_first();
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str, begins: Option<i64>) -> Result<Vec<Interruption>, String> {
-        let source = Source::of(Cursor::new(text.as_bytes().to_vec())).unwrap();
+        let source = Source::new(Cursor::new(text.as_bytes().to_vec())).unwrap();
         let acts =
             read_acts(source, &Chosen::default(), begins).map_err(|error| error.to_string())?;
         Ok(acts.into_iter().map(|written| written.act).collect())

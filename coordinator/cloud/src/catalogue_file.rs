@@ -130,7 +130,7 @@ pub fn is_described(begins: &[u8]) -> bool {
 /// Whether these are the headings of rows of instance types.
 #[must_use]
 pub fn are_types(first: &Row<'_>) -> bool {
-    let columns = Columns::of(first, &COLUMNS, &Chosen::default());
+    let columns = Columns::from_heading(first, &COLUMNS, &Chosen::default());
     columns.is_ok_and(|columns| columns.is_some_and(|columns| columns.has_heading()))
 }
 
@@ -193,12 +193,12 @@ fn described(text: &str) -> Result<CatalogueFile, FileFlaw> {
 }
 
 fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
-    let mut rows = Rows::of(source)?;
+    let mut rows = Rows::new(source)?;
     let mut file = CatalogueFile { form: "rows", ..CatalogueFile::default() };
     let Some(first) = rows.first() else { return Ok(file) };
     let right = "begin with a row of names, such as: name,vcpus,memory,on-demand,spot";
-    let columns =
-        Columns::of(&first, &COLUMNS, chosen).map_err(|no| first.flaw(no.what, no.remedy))?;
+    let columns = Columns::from_heading(&first, &COLUMNS, chosen)
+        .map_err(|no| first.flaw(no.what, no.remedy))?;
     let columns = columns.ok_or_else(|| first.flaw("its first row names no columns", right))?;
     file.columns = columns.to_string();
     file.unused = columns.unused().map(str::to_owned).collect();
@@ -363,7 +363,7 @@ mod tests {
     use super::*;
 
     fn source(text: &str) -> Source {
-        Source::of(Cursor::new(text.as_bytes().to_vec())).unwrap()
+        Source::new(Cursor::new(text.as_bytes().to_vec())).unwrap()
     }
 
     fn read(text: &str) -> Result<CatalogueFile, String> {

@@ -46,7 +46,7 @@ struct Known {
 }
 
 impl Known {
-    fn of(step: &Step) -> Self {
+    fn from_step(step: &Step) -> Self {
         Self { answers: step.answers.clone().into_iter(), decisions: step.decisions.clone() }
     }
 
@@ -79,7 +79,7 @@ impl Run {
     /// The step that the event of a recorded step makes: programs are not asked for their answers,
     /// which are in it. A run without programs decides as in [`Run::handle`].
     pub fn handle_again(&mut self, recorded: &Step) -> (Step, Vec<Command>) {
-        self.answers.known = self.has_programs().then(|| Known::of(recorded));
+        self.answers.known = self.has_programs().then(|| Known::from_step(recorded));
         self.handle(recorded.at, recorded.event.clone())
     }
 
@@ -110,7 +110,7 @@ impl Run {
         if (followed.at, &followed.event) != (step.at, &step.event) {
             self.answers.failed = Some(came_out_otherwise(&followed));
         }
-        self.answers.known = Some(Known::of(&followed));
+        self.answers.known = Some(Known::from_step(&followed));
         Some(followed)
     }
 

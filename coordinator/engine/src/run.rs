@@ -138,7 +138,7 @@ impl Run {
             interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed)
                 .recommended(setup.terms.rebalance_lead),
             tasks: Tasks::waiting(setup.bag.tasks.len()),
-            workflow: Workflow::of(&setup.bag.tasks),
+            workflow: Workflow::new(&setup.bag.tasks),
             all_submitted: setup.jobs.is_none(),
             requests: Requests::expected(setup.requests),
             tenants: Tenant::all(policies, &setup.checkpoint, &setup.terms.prices),

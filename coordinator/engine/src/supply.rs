@@ -60,7 +60,7 @@ impl Run {
                 (Some(job), _) => {
                     let seats = task.seats.as_ref()?;
                     let process = seats.cpus.iter().position(|cpu| *cpu == vcpu)?;
-                    Some(job.usage.of(process))
+                    Some(job.usage.of_process(process))
                 }
                 (None, Mode::Burst) => Some(Ppm::ONE),
                 (None, Mode::Baseline) => baseline(),

@@ -79,7 +79,7 @@ pub(crate) struct Numbers {
 }
 
 impl Numbers {
-    const fn of(tenant: u32, tenants: u32) -> Self {
+    const fn new(tenant: u32, tenants: u32) -> Self {
         Self { tenant, tenants }
     }
 
@@ -136,7 +136,7 @@ impl Tenant {
                 false => CheckpointConfig::NONE.build(prices),
             },
             work,
-            numbers: Numbers::of(tenant, tenants),
+            numbers: Numbers::new(tenant, tenants),
             last_finish: Time::ZERO,
             waits_for_machine: false,
             settled: Money::ZERO,
@@ -313,7 +313,7 @@ pub fn whose(vm: VmId, of: &[Work]) -> Option<(Work, VmId)> {
 pub fn vm_of_request(request: RequestId, of: &[Work]) -> Option<VmId> {
     let tenant = of.iter().position(|work| *work == Work::Requests)?;
     let (tenant, tenants) = (u32::try_from(tenant).ok()?, u32::try_from(of.len()).ok()?);
-    Some(Numbers::of(tenant, tenants).outside(VmId::new(request.get())))
+    Some(Numbers::new(tenant, tenants).outside(VmId::new(request.get())))
 }
 
 /// Whether a VM is of the tenant that has this work, where each of these is one's.
@@ -330,13 +330,13 @@ pub fn seen_by(step: &Step, of: &[Work], tenant: usize) -> Step {
     let (Ok(count), Ok(n)) = (u32::try_from(of.len()), u32::try_from(tenant)) else {
         return step.clone();
     };
-    told_to(step, of, tenant, Numbers::of(n, count))
+    told_to(step, of, tenant, Numbers::new(n, count))
 }
 
 /// The same with the run's numbers of VMs and wake-ups, for those who know of all tenants.
 #[must_use]
 pub fn part_of(step: &Step, of: &[Work], tenant: usize) -> Step {
-    told_to(step, of, tenant, Numbers::of(0, 1))
+    told_to(step, of, tenant, Numbers::new(0, 1))
 }
 
 fn told_to(step: &Step, of: &[Work], tenant: usize, numbers: Numbers) -> Step {
@@ -498,7 +498,7 @@ mod tests {
     fn no_two_tenants_have_a_number_and_each_gets_its_own_back() {
         let mut seen = std::collections::BTreeSet::new();
         for tenant in 0..3 {
-            let numbers = Numbers::of(tenant, 3);
+            let numbers = Numbers::new(tenant, 3);
             for own in (0..50).map(VmId::new) {
                 let outside = numbers.outside(own);
                 assert!(seen.insert(outside), "{outside} twice");
@@ -511,7 +511,7 @@ mod tests {
                 (numbers.outside(VmId::new(u32::MAX)), numbers.token_outside(u64::MAX));
             assert_eq!((owner(vm, 3), token % 3), (tenant as usize, u64::from(tenant)));
         }
-        assert_eq!(Numbers::of(0, 1).outside(VmId::new(7)), VmId::new(7), "alone");
+        assert_eq!(Numbers::new(0, 1).outside(VmId::new(7)), VmId::new(7), "alone");
     }
 
     #[test]

@@ -19,8 +19,8 @@ pub(crate) struct Workflow {
 }
 
 impl Workflow {
-    pub(crate) fn of(tasks: &[Task]) -> Self {
-        let followers = Followers::of(tasks);
+    pub(crate) fn new(tasks: &[Task]) -> Self {
+        let followers = Followers::new(tasks);
         Self { unfinished: followers.before().to_vec(), followers }
     }
 

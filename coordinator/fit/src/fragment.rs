@@ -162,7 +162,7 @@ mod tests {
         Record { lives: (1..=40).map(life).collect(), ..Record::default() }
     }
 
-    fn of(by: Option<By>, family: Family) -> String {
+    fn fragment_of(by: Option<By>, family: Family) -> String {
         wanted(Wanted { by, group: None, family, of: Of::Preempted, types: None })
     }
 
@@ -179,17 +179,17 @@ mod tests {
 
     #[test]
     fn a_fragment_is_toml_with_one_law_for_each_vm() {
-        let all = read(&of(None, Family::Weibull));
+        let all = read(&fragment_of(None, Family::Weibull));
         assert_eq!(all.as_array().map(Vec::len), Some(1));
         assert!(all[0]["weibull"]["scale"].as_str().is_some_and(|s| s.ends_with('h')), "{all}");
-        let text = of(Some(By::Type), Family::Bathtub);
+        let text = fragment_of(Some(By::Type), Family::Bathtub);
         assert!(text.contains("# odd \"one\" : too few"), "{text}");
         let typed = read(&text);
         assert_eq!(
             (typed[0]["type"].as_str(), &typed[1]),
             (Some("n1-2"), &serde_json::Value::Null)
         );
-        let workload = read(&of(Some(By::Workload), Family::Uniform));
+        let workload = read(&fragment_of(Some(By::Workload), Family::Uniform));
         assert_eq!(workload.as_array().map(Vec::len), Some(1), "the others are comments");
     }
 
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_fragment_is_added_once() {
-        let fragment = of(None, Family::Exponential);
+        let fragment = fragment_of(None, Family::Exponential);
         for before in
             ["", "name = \"x\"", "name = \"x\"\n[[interruption]]\nmodel = \"poisson\"\n\n"]
         {

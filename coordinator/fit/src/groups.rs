@@ -90,7 +90,7 @@ impl By {
         }
     }
 
-    fn of(self, life: &Life) -> &str {
+    fn group(self, life: &Life) -> &str {
         match self {
             Self::Type => &life.kind,
             Self::Zone => &life.zone,
@@ -214,7 +214,7 @@ pub fn groups(record: &Record, asked: &GroupOptions) -> Vec<Group> {
     let mut named: BTreeMap<(&str, u64, &str), Vec<&Life>> = BTreeMap::new();
     for (life, by) in record.lives.iter().zip(std::iter::repeat(asked.by)) {
         if let Some(by) = by {
-            named.entry(in_order(by.of(life))).or_default().push(life);
+            named.entry(in_order(by.group(life))).or_default().push(life);
         }
     }
     let all: Vec<&Life> = record.lives.iter().collect();

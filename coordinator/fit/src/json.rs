@@ -12,14 +12,14 @@ pub fn json(groups: &[Group]) -> Value {
             "group": group.of, "vms": group.all.vms, "preempted_vms": group.preempted.vms,
         });
         for which in Of::ALL {
-            all[which.name()] = of(group.estimated(which));
+            all[which.name()] = estimate_json(group.estimated(which));
         }
         all
     };
     groups.iter().map(group).collect()
 }
 
-fn of(estimated: &Estimated) -> Value {
+fn estimate_json(estimated: &Estimated) -> Value {
     let fits: Map<_, _> =
         estimated.fits.iter().map(|fit| (fit.family.name().to_owned(), law(fit))).collect();
     json!({ "mean_h": estimated.curve.mean(), "fits": fits })

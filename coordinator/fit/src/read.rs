@@ -86,7 +86,7 @@ pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, F
     if source.is_json()? {
         return read_vms(source, query);
     }
-    let mut rows = Rows::of(source)?;
+    let mut rows = Rows::new(source)?;
     let Some(first) = rows.first() else {
         if query.may_lack_ends {
             return Ok(Record::default());
@@ -96,7 +96,7 @@ pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, F
     if first.flaw("", "").row.contains(['\u{fffd}', '\0']) {
         return Err(FileFlaw::whole("it is no text in UTF-8", "give a file of lifetimes"));
     }
-    let table = Table::of(&first, query)?;
+    let table = Table::from_first_row(&first, query)?;
     if table.has_heading {
         rows.skip_first();
     }
@@ -139,13 +139,15 @@ pub(crate) fn is_other_hour(said: &str, life: &Life) -> bool {
 /// Whether a file that begins with these bytes, unpacked, looks like one of lifetimes.
 #[must_use]
 pub fn looks_like_lifetimes(begins: &[u8]) -> bool {
-    let Ok(mut source) = Source::of(Cursor::new(begins.to_vec())) else { return false };
+    let Ok(mut source) = Source::new(Cursor::new(begins.to_vec())) else { return false };
     if source.is_json().unwrap_or(false) {
         return are_vms(source);
     }
-    let Ok(rows) = Rows::of(source) else { return false };
+    let Ok(rows) = Rows::new(source) else { return false };
     let is_table = |row: Row<'_>| {
-        row.len() > 1 && Table::of(&row, &LifeQuery::default()).is_ok_and(|table| table.has_heading)
+        row.len() > 1
+            && Table::from_first_row(&row, &LifeQuery::default())
+                .is_ok_and(|table| table.has_heading)
     };
     rows.first().is_some_and(is_table)
 }
@@ -197,9 +199,9 @@ struct Table<'q> {
 }
 
 impl<'q> Table<'q> {
-    fn of(first: &Row<'_>, query: &'q LifeQuery) -> Result<Self, FileFlaw> {
+    fn from_first_row(first: &Row<'_>, query: &'q LifeQuery) -> Result<Self, FileFlaw> {
         let whole = first.flaw("", "").row;
-        let columns = Columns::of(first, &COLUMNS, &query.chosen())?;
+        let columns = Columns::from_heading(first, &COLUMNS, &query.chosen())?;
         let mut places = [None; 8];
         if let Some(columns) = &columns {
             places = [0, 1, 2, 3, 4, 5, 6, 7].map(|n| columns.place(n));

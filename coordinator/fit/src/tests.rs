@@ -11,7 +11,7 @@ use crate::read::MOST_ROWS;
 const HEAD: &str = "machine_type,zone,workload,end_event,lifetime_s,hr_of_day,insert_time\n";
 
 fn read_as(text: &str, query: &LifeQuery) -> Result<Record, FileFlaw> {
-    let source = Source::of(Cursor::new(text.as_bytes().to_vec())).unwrap();
+    let source = Source::new(Cursor::new(text.as_bytes().to_vec())).unwrap();
     read_lifetimes(source, query)
 }
 

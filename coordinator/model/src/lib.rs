@@ -46,7 +46,7 @@ pub use notice::Notice;
 pub use own_end::{KeptFile, OwnEnd, ProgramExit};
 pub use planned::{PlannedTask, PlannedVm};
 pub use precedence::{Followers, PrecedenceError, check_precedence};
-pub use report::Report;
+pub use report::{MAX_REPORT_DELAY, Report};
 pub use request::Request;
 pub use setup::{MACHINE, ParallelJobs, Setup};
 pub use step::{Effect, Step, VmEnd};

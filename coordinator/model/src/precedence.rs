@@ -19,7 +19,7 @@ impl Followers {
     /// The followers of these tasks. A task that follows one that is not there has no place among
     /// anybody's followers for that.
     #[must_use]
-    pub fn of(tasks: &[Task]) -> Self {
+    pub fn new(tasks: &[Task]) -> Self {
         if tasks.iter().all(|task| task.after.is_empty()) {
             return Self::default();
         }
@@ -198,7 +198,7 @@ impl PrecedenceError {
 ///
 /// A task follows one that is not there, the same one twice, or, by way of others, itself.
 pub fn check_precedence(tasks: &[Task]) -> Result<(), PrecedenceError> {
-    let followers = Followers::of(tasks);
+    let followers = Followers::new(tasks);
     if followers.is_empty() {
         return Ok(());
     }
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_diamond_has_three_levels_and_its_longest_chain() {
-        let followers = Followers::of(&tasks(&[&[], &[0], &[0], &[1, 2], &[]]));
+        let followers = Followers::new(&tasks(&[&[], &[0], &[0], &[1, 2], &[]]));
         assert_eq!(numbers(followers.of_task(TaskId::new(0))), [1, 2]);
         assert_eq!(followers.before(), [0, 1, 1, 2, 0]);
         assert_eq!(numbers(&followers.order()), [0, 4, 1, 2, 3]);
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn a_bag_has_no_followers() {
-        let followers = Followers::of(&tasks(&[&[], &[]]));
+        let followers = Followers::new(&tasks(&[&[], &[]]));
         assert!(followers.is_empty() && followers.order().is_empty());
         assert!(followers.critical_path(|_| Span::from_secs(1)).is_empty());
         assert_eq!(check_precedence(&tasks(&[&[], &[]])), Ok(()));

@@ -1,11 +1,16 @@
 //! Reports of machines to a run.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, Credits, Ppm, TaskId, Time, VmId};
 use serde::{Deserialize, Serialize};
 
 use crate::{JobAccount, Ledger, OwnEnd};
+
+/// The longest real time after something was due at which a report of it may come for it to count as of then; what is
+/// reported later happened when the report came.
+pub const MAX_REPORT_DELAY: Duration = Duration::from_millis(100);
 
 /// A report of a machine. Durations called `real` are of real time, zero in virtual time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -47,7 +47,7 @@ fn main() -> Result<(), ReportError> {
             let mut times = Vec::new();
             for _ in 0..PLANS {
                 let begin = Instant::now();
-                match Plan::of(&problem) {
+                match Plan::solve(&problem) {
                     Ok(plan) => {
                         times.push(begin.elapsed().as_secs_f64() * 1e3);
                         if times.len() == PLANS {

@@ -24,7 +24,7 @@ impl Parameters {
 
     /// The fields of `P`, whose doc comments are the text of the reference.
     #[must_use]
-    pub const fn of<P: JsonSchema + DeserializeOwned>() -> Self {
+    pub const fn from_type<P: JsonSchema + DeserializeOwned>() -> Self {
         Self { schema: P::json_schema }
     }
 

@@ -169,7 +169,7 @@ impl Problem {
         longest.resize(bag.tasks.len(), Span::ZERO);
         let mut by_length: Vec<_> = (0_u32..).map(TaskId::new).zip(&longest).collect();
         by_length.sort_by_key(|&(task, length)| (Reverse(length), task));
-        let followers = Followers::of(&bag.tasks);
+        let followers = Followers::new(&bag.tasks);
         let boot = catalogue.boot;
         let takeover_boot = takeover_boot.unwrap_or(boot);
         let length = |task: TaskId| longest.get(task.get() as usize).copied().unwrap_or_default();

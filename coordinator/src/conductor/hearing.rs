@@ -1,7 +1,6 @@
 //! What the run hears, in the order in which it was due.
 
-use dormouse_analysis::LATEST;
-use dormouse_model::{Effect, Event, Report};
+use dormouse_model::{Effect, Event, MAX_REPORT_DELAY, Report};
 use dormouse_units::{Span, Time};
 use tokio::time::Instant;
 
@@ -15,7 +14,7 @@ impl ConductorState {
     pub(super) fn hear_what_is_due(&mut self) {
         let now = Instant::now();
         let before = |span| self.clock.at(now.checked_sub(span).unwrap_or(now));
-        let (until, earliest) = (before(self.behind()), before(LATEST));
+        let (until, earliest) = (before(self.behind()), before(MAX_REPORT_DELAY));
         self.hear_until(until, Some(earliest));
     }
 

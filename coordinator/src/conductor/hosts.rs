@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use dormouse_analysis::LATEST;
 use dormouse_cloud::Host;
 use dormouse_identity::WorkerLife;
-use dormouse_model::{Command, Event, HostLoad, Report};
+use dormouse_model::{Command, Event, HostLoad, MAX_REPORT_DELAY, Report};
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, HostId};
 use ractor::rpc::CallResult;
@@ -176,8 +175,8 @@ impl ConductorState {
         }
         let came = Instant::now();
         let now = self.clock.at(came);
-        let earliest = self.clock.at(came.checked_sub(LATEST).unwrap_or(came));
-        let latest = self.clock.at(came + LATEST);
+        let earliest = self.clock.at(came.checked_sub(MAX_REPORT_DELAY).unwrap_or(came));
+        let latest = self.clock.at(came + MAX_REPORT_DELAY);
         for (number, heard) in heard {
             let heard = match heard {
                 Heard::Unsupported { command, what } => {

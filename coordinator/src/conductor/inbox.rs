@@ -61,7 +61,7 @@ enum Act {
 
 impl Act {
     /// The act whose end a report tells; `None`: of none.
-    const fn of(report: &Report) -> Option<Self> {
+    const fn from_report(report: &Report) -> Option<Self> {
         match *report {
             Report::VmFrozen { vm, .. } => Some(Self::Freeze(vm)),
             Report::VmThawed { vm, .. } => Some(Self::Thaw(vm)),
@@ -121,7 +121,7 @@ impl Inbox {
         mut arrived: Arrived,
     ) {
         let vm = arrived.report.vm();
-        let act = Act::of(&arrived.report).and_then(|act| self.acts.remove(&act));
+        let act = Act::from_report(&arrived.report).and_then(|act| self.acts.remove(&act));
         let mut due = match (act, said) {
             (Some((_, at)), _) | (None, Some(Due::At(at))) => at.min(now),
             (None, Some(Due::Ahead(at))) => at.min(latest),

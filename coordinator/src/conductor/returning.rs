@@ -36,7 +36,7 @@ pub(super) struct Returning {
 
 impl Returning {
     /// Waits for these, from now on.
-    pub(super) fn of(awaited: BTreeSet<HostId>, went_on: Back) -> Self {
+    pub(super) fn new(awaited: BTreeSet<HostId>, went_on: Back) -> Self {
         let (back, lost, aside) = (BTreeSet::new(), Vec::new(), Vec::new());
         Self { awaited, back, lost, aside, went_on, since: Instant::now() }
     }

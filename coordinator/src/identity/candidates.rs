@@ -25,11 +25,11 @@ use crate::system::listener::Link;
 /// How long a connection may take until its first call that is let in, its handshake included.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How many may be without at once.
-const MOST: usize = 128;
+const MAX_CANDIDATES: usize = 128;
 /// How many calls of one may be refused: then it has to shake hands anew.
 const REFUSALS: u64 = 4;
 
-/// All connections that were not let in yet, [`MOST`] of them at most.
+/// All connections that were not let in yet, [`MAX_CANDIDATES`] of them at most.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Candidates(Arc<Mutex<Waiting>>);
 
@@ -84,7 +84,7 @@ impl Candidates {
             waiting.came += 1;
             let number = waiting.came;
             waiting.queue.push_back((number, out.clone()));
-            if waiting.queue.len() > MOST
+            if waiting.queue.len() > MAX_CANDIDATES
                 && let Some((_, longest)) = waiting.queue.pop_front()
             {
                 longest.cancel();

@@ -203,7 +203,7 @@ pub(crate) fn restore(
             }
             Event::Fault { .. } => faults_asked += 1,
             Event::Begin => begun = true,
-            Event::Clock { .. } => anchor = Anchor::of(&step.event),
+            Event::Clock { .. } => anchor = Anchor::from_event(&step.event),
             Event::Tick
             | Event::AllSubmitted
             | Event::AllRequested

@@ -8,7 +8,7 @@ use v1::task_finished::Due;
 
 /// The most of anything that is reported in microseconds, bytes or thousandths: nine years, 256 TiB.
 /// Sums of tens of thousands of these fit into what they are kept in.
-const MOST: u64 = 1 << 48;
+const MAX_NUMBER: u64 = 1 << 48;
 /// The most emulated time: it may go a million times as fast, but is not summed up.
 const MOST_EMULATED: u64 = 1 << 62;
 
@@ -50,7 +50,7 @@ pub(crate) fn check(report: &v1::Report) -> Result<(), String> {
         }
         _ => {}
     }
-    most(MOST, &numbers(report))
+    most(MAX_NUMBER, &numbers(report))
 }
 
 /// The numbers of a report that are of the real world, or summed up.
@@ -126,12 +126,12 @@ mod tests {
             R::TaskFailed(v1::TaskFailed { ledger, ..Default::default() }),
             R::TaskStopped(v1::TaskStopped { job: used, ..Default::default() }),
             R::Credits(v1::CreditBalance { vm: 1, emulated_us: 0, emulated_at_us: Some(u64::MAX) }),
-            R::Ready(v1::Ready { real_repetition_us: vec![1, MOST + 1] }),
+            R::Ready(v1::Ready { real_repetition_us: vec![1, MAX_NUMBER + 1] }),
         ] {
             let no = check(&v1::Report { report: Some(report.clone()) }).expect_err("too much");
             assert!(no.contains("can't be"), "{report:?}: {no}");
         }
-        let most = R::VmThawed(v1::VmTook { vm: u32::MAX, real_took_us: MOST });
+        let most = R::VmThawed(v1::VmTook { vm: u32::MAX, real_took_us: MAX_NUMBER });
         assert_eq!(check(&v1::Report { report: Some(most) }), Ok(()));
         assert_eq!(check(&v1::Report { report: None }), Ok(()), "that is another's to refuse");
     }

@@ -22,7 +22,7 @@ impl Injection {
     /// # Errors
     ///
     /// It can't be: what is wrong with it.
-    pub(crate) fn of(request: v1::InterruptRequest) -> Result<Self, String> {
+    pub(crate) fn from_request(request: v1::InterruptRequest) -> Result<Self, String> {
         use v1::interrupt_request::{Action as Asked, Target as Meant};
         let action = match Asked::try_from(request.action) {
             Ok(Asked::Hibernate) => Action::Hibernate,
@@ -88,7 +88,7 @@ mod tests {
             target: Some(Meant::Vm(3)),
             why: "to see".to_owned(),
         };
-        let wanted = Injection::of(request.clone()).expect("it can be");
+        let wanted = Injection::from_request(request.clone()).expect("it can be");
         let target = Target::Vm(VmId::new(3));
         let why = "to see".to_owned();
         assert_eq!(wanted, Injection { target, action: Action::Hibernate, why });
@@ -102,7 +102,7 @@ mod tests {
         ] {
             let mut request = request.clone();
             change(&mut request);
-            let no = Injection::of(request).expect_err(word);
+            let no = Injection::from_request(request).expect_err(word);
             assert!(no.contains(word), "{no}");
         }
     }

@@ -35,7 +35,7 @@ impl Asked {
     /// # Errors
     ///
     /// It can't be: what is wrong with it.
-    pub(crate) fn of(request: v1::SubmitRequest) -> Result<Self, String> {
+    pub(crate) fn from_request(request: v1::SubmitRequest) -> Result<Self, String> {
         let v1::SubmitRequest { key, processes, usage_ppm, .. } = request;
         let (runtime_us, estimate_us) = (request.emulated_runtime_us, request.emulated_estimate_us);
         if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
@@ -189,7 +189,7 @@ mod tests {
         ] {
             let mut request = request();
             change(&mut request);
-            let no = Asked::of(request).expect_err(word);
+            let no = Asked::from_request(request).expect_err(word);
             assert!(no.contains(word), "{no}");
         }
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn one_key_is_one_job() {
         let mut door = Door::new(true);
-        let asked = Asked::of(request()).expect("a job");
+        let asked = Asked::from_request(request()).expect("a job");
         assert_eq!(door.known(&asked), Ok(None));
         let job = Arc::new(asked.job(7, Time::from_secs(3)));
         assert_eq!(job.estimate, job.runtime);
@@ -206,7 +206,8 @@ mod tests {
         assert_eq!((door.own, door.outside()), (1, 1));
         let known = door.known(&asked).expect("the same").expect("it was taken");
         assert_eq!((known.number, known.emulated_at_us, known.known), (7, 3_000_000, true));
-        let other = Asked::of(v1::SubmitRequest { processes: 1, ..request() }).expect("a job");
+        let other =
+            Asked::from_request(v1::SubmitRequest { processes: 1, ..request() }).expect("a job");
         let no = door.known(&other).expect_err("another job");
         assert!(no.contains("'k' is the key of job 7"), "{no}");
     }

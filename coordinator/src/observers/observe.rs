@@ -109,7 +109,8 @@ impl v1::observe_server::Observe for ObserveApi {
         request: Request<v1::InterruptRequest>,
     ) -> Result<Response<v1::InterruptReply>, Status> {
         self.guard.demand(&request, Role::Operator)?;
-        let wanted = Injection::of(request.into_inner()).map_err(Status::invalid_argument)?;
+        let wanted =
+            Injection::from_request(request.into_inner()).map_err(Status::invalid_argument)?;
         answered(self.conductor.call(|reply| ConductorMsg::Interrupt { wanted, reply }, None).await)
     }
 
@@ -118,7 +119,7 @@ impl v1::observe_server::Observe for ObserveApi {
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitReply>, Status> {
         self.guard.demand(&request, Role::Operator)?;
-        let asked = Asked::of(request.into_inner()).map_err(Status::invalid_argument)?;
+        let asked = Asked::from_request(request.into_inner()).map_err(Status::invalid_argument)?;
         answered(self.conductor.call(|reply| ConductorMsg::Submit { asked, reply }, None).await)
     }
 

@@ -25,7 +25,8 @@ impl Programs {
         let phases = phases_of(real, self.phase);
         let cpu_us = self.speedup.cpu_time(job.runtime, self.core).as_micros().max(1);
         let decimal = |part: Ppm| format!("{:.6}", part.as_f64());
-        let usage: Vec<_> = (0..job.processes as usize).map(|n| decimal(job.usage.of(n))).collect();
+        let usage: Vec<_> =
+            (0..job.processes as usize).map(|n| decimal(job.usage.of_process(n))).collect();
         let words = [
             "parallel".to_owned(),
             "--processes".to_owned(),
@@ -53,7 +54,7 @@ impl Programs {
         v1::Plan {
             real_runtime_us: u64::try_from(real.as_micros()).unwrap_or(u64::MAX),
             phases: phases_of(real, self.phase),
-            usage_ppm: (0..job.processes as usize).map(|n| job.usage.of(n).get()).collect(),
+            usage_ppm: (0..job.processes as usize).map(|n| job.usage.of_process(n).get()).collect(),
         }
     }
 }

@@ -349,7 +349,7 @@ pub(crate) fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u
     else {
         return Err(Status::invalid_argument("the first message of a session must be Hello"));
     };
-    let protocol = Protocols::settle(Protocols::of(&hello), PROTOCOLS)
+    let protocol = Protocols::settle(Protocols::from_hello(&hello), PROTOCOLS)
         .map_err(|no| Status::failed_precondition(no.to_string()))?;
     if hello.millicores == 0 {
         return Err(Status::invalid_argument("a worker needs some of a core"));

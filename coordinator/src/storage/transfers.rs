@@ -235,13 +235,18 @@ mod tests {
         file
     }
 
-    fn of() -> v1::CheckpointRef {
+    fn reference() -> v1::CheckpointRef {
         v1::CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 1, attempt: 1 }
     }
 
     async fn begun(transfers: &Transfers, bytes: usize, stall: Duration) -> Download {
         let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
-        transfers.give(GivenCheckpoint::new(of()), file(bytes), turn, (stall, Deadline::begin()))
+        transfers.give(
+            GivenCheckpoint::new(reference()),
+            file(bytes),
+            turn,
+            (stall, Deadline::begin()),
+        )
     }
 
     #[tokio::test]
@@ -261,7 +266,8 @@ mod tests {
         let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
         // It may take 50 ms and a quarter of a second for each chunk.
         let limits = (STALL, Deadline::within(Duration::from_millis(50)));
-        let mut slow = transfers.give(GivenCheckpoint::new(of()), file(99 * CHUNK), turn, limits);
+        let mut slow =
+            transfers.give(GivenCheckpoint::new(reference()), file(99 * CHUNK), turn, limits);
         let mut chunks = 0;
         let error = loop {
             // This is its slowness: nothing is waited for.

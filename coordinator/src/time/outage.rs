@@ -38,7 +38,7 @@ impl Back {
 
 impl Anchor {
     /// What an event says, if it says that.
-    pub(crate) const fn of(event: &Event) -> Option<Self> {
+    pub(crate) const fn from_event(event: &Event) -> Option<Self> {
         match *event {
             Event::Clock { shows, unix_us, hold_real_us } => {
                 Some(Self { shows, unix_us, hold: Duration::from_micros(hold_real_us) })
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_clock_went_on_for_as_long_as_the_vms_were_kept() {
-        let anchor = Anchor::of(&Event::Clock {
+        let anchor = Anchor::from_event(&Event::Clock {
             shows: Time::from_secs(100),
             unix_us: 1_000_000_000,
             hold_real_us: 5_000_000,
@@ -84,6 +84,6 @@ mod tests {
         assert_eq!(back(130, 0), (130, 0));
         let early = anchor.back(Time::from_secs(130), 5, speedup);
         assert_eq!(early, Back::unknown(Time::from_secs(130)));
-        assert_eq!(Anchor::of(&Event::Begin), None);
+        assert_eq!(Anchor::from_event(&Event::Begin), None);
     }
 }

@@ -132,7 +132,7 @@ impl Estimates {
     /// `job` with its user's estimate of this kind; so far it has that of the log or of Tsafrir's
     /// model.
     #[must_use]
-    pub fn of(self, job: Submission) -> Submission {
+    pub fn apply(self, job: Submission) -> Submission {
         match self {
             Self::Tsafrir | Self::Given => job,
             Self::Exact => Submission { estimate: job.runtime, is_cut: false, ..job },
@@ -174,7 +174,7 @@ pub enum Shape {
 impl Shape {
     /// These targets, changed to this shape.
     #[must_use]
-    pub fn of(self, targets: Targets) -> Targets {
+    pub fn apply(self, targets: Targets) -> Targets {
         match self {
             Self::Standard => targets,
             Self::ManyShort => Targets { long_over_short: 150.0, stages: 1, ..targets },

@@ -19,7 +19,7 @@ pub(super) fn generated(
     estimates: Estimates,
     seed: u64,
 ) -> Result<Vec<Submission>, WorkloadError> {
-    let (mut list, longest) = match model.targets().map(|targets| shape.of(targets)) {
+    let (mut list, longest) = match model.targets().map(|targets| shape.apply(targets)) {
         Some(targets) => (targets.generate(jobs, machine, seed)?, targets.longest),
         None => (model.generate(jobs, machine, seed)?, model.longest()),
     };

@@ -123,7 +123,7 @@ impl Listed {
         self.jobs.is_empty()
     }
 
-    fn of(jobs: Vec<Submission>, machine: u32) -> Self {
+    fn new(jobs: Vec<Submission>, machine: u32) -> Self {
         Self { load: offered_load(&jobs, machine), jobs: jobs.into() }
     }
 
@@ -152,7 +152,7 @@ impl Listed {
                 (1..).zip(job).map(|(number, spec)| submission(number, spec, &rule)).collect()
             }
         };
-        Ok(Self::of(jobs, machine))
+        Ok(Self::new(jobs, machine))
     }
 }
 
@@ -187,7 +187,7 @@ impl Wanted<'_> {
     }
 
     fn open(&self, log: &Path, rules: LogRules) -> Result<Trace, SwfError> {
-        let trace = Trace::of(log, (self.open)(log), Some(self.workload.processors), rules)?;
+        let trace = Trace::from_file(log, (self.open)(log), Some(self.workload.processors), rules)?;
         Ok(trace.with_memory(self.memory))
     }
 }
@@ -379,7 +379,7 @@ impl Iterator for Jobs {
                 Err(error) => return Some(Err(error)),
             },
         };
-        let job = self.estimates.of(job);
+        let job = self.estimates.apply(job);
         #[expect(clippy::float_cmp, reason = "exactly 1: the times as they are")]
         let job = if self.factor == 1.0 {
             job

@@ -23,7 +23,7 @@ fn read(
     rules: impl Into<LogRules>,
 ) -> Result<(Vec<Submission>, Skipped), String> {
     let file = Ok(Cursor::new(log.to_vec()));
-    let trace = Trace::of(Path::new("some.log"), file, machine, rules);
+    let trace = Trace::from_file(Path::new("some.log"), file, machine, rules);
     let mut trace = trace.map_err(|error| error.to_string())?;
     let jobs: Result<Vec<_>, _> = trace.by_ref().collect();
     Ok((jobs.map_err(|error| error.to_string())?, trace.skipped()))
@@ -214,7 +214,7 @@ fn sizes_have_thousands_separators_or_are_said_to_be_unreadable() {
     };
     let machine = |size: &str| {
         let file = Ok(Cursor::new(log(size).into_bytes()));
-        let trace = Trace::of(Path::new("some.swf"), file, None, OnMalformed::Fail);
+        let trace = Trace::from_file(Path::new("some.swf"), file, None, OnMalformed::Fail);
         trace.map(|trace| trace.machine()).map_err(|error| error.to_string())
     };
     assert_eq!(machine("93,312"), Ok(93_312));
@@ -509,7 +509,7 @@ fn a_bar_within_a_cell_of_sacct_moves_no_others() {
     let path = folder.path().join("shifted");
     std::fs::write(&path, rows).expect("it is written");
     let open = || std::fs::File::open(&path);
-    let trace = Trace::of(&path, open(), Some(8), OnMalformed::Skip).expect("a log");
+    let trace = Trace::from_file(&path, open(), Some(8), OnMalformed::Skip).expect("a log");
     let jobs: Vec<_> = trace.map(|job| job.expect("a job")).collect();
     assert_eq!(jobs.iter().map(|job| job.processes).collect::<Vec<_>>(), [4]);
 }

@@ -140,7 +140,8 @@ fn assert_as_reference(machine: u32, jobs: &[Submission]) {
 #[test]
 fn kth_sp2_is_scheduled_as_by_the_reference() {
     let Some(path) = log("KTH-SP2-1996-2.1-cln.swf.gz") else { return };
-    let mut trace = Trace::of(&path, File::open(&path), None, OnMalformed::Fail).expect("it opens");
+    let mut trace =
+        Trace::from_file(&path, File::open(&path), None, OnMalformed::Fail).expect("it opens");
     let jobs: Vec<_> = trace.by_ref().collect::<Result<_, _>>().expect("well-formed");
     assert_eq!((trace.machine(), jobs.len()), (100, 28_475));
     let mut statistics = Statistics::new(100);
@@ -152,7 +153,8 @@ fn kth_sp2_is_scheduled_as_by_the_reference() {
 #[test]
 fn a_lublin_log_is_scheduled_as_by_the_reference() {
     let Some(path) = log("dirlab-lublin_256.swf.gz") else { return };
-    let trace = Trace::of(&path, File::open(&path), None, OnMalformed::Fail).expect("it opens");
+    let trace =
+        Trace::from_file(&path, File::open(&path), None, OnMalformed::Fail).expect("it opens");
     let jobs: Vec<_> = trace.collect::<Result<_, _>>().expect("well-formed");
     assert_eq!(jobs.len(), 10_000);
     assert_as_reference(256, &jobs);
@@ -163,7 +165,8 @@ fn a_lublin_log_is_scheduled_as_by_the_reference() {
 #[test]
 fn lublin_typeless_is_like_the_archives_sample() {
     let Some(path) = log("dirlab-lublin_256.swf.gz") else { return };
-    let trace = Trace::of(&path, File::open(&path), None, OnMalformed::Fail).expect("it opens");
+    let trace =
+        Trace::from_file(&path, File::open(&path), None, OnMalformed::Fail).expect("it opens");
     let (mut theirs, mut ours) = (Statistics::new(256), Statistics::new(256));
     trace.for_each(|job| theirs.add(&job.expect("well-formed")));
     let made = dormouse_workload::Model::LublinTypeless.generate(10_000, 256, 1);

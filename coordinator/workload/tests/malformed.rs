@@ -165,14 +165,14 @@ fn directives_are_honoured_wherever_blanks_are() {
 #[test]
 fn a_missing_file_and_a_cut_gzip_say_so() {
     let nowhere = Path::new("/nonexistent/x.swf");
-    let error = Trace::of(nowhere, File::open(nowhere), None, OnMalformed::Fail)
+    let error = Trace::from_file(nowhere, File::open(nowhere), None, OnMalformed::Fail)
         .expect_err("no file")
         .to_string();
     assert!(error.contains("/nonexistent/x.swf"), "{error}");
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("cut.swf.gz");
     std::fs::write(&path, [0x1f, 0x8b, 8, 0, 0]).expect("written");
-    let error = Trace::of(&path, File::open(&path), Some(4), OnMalformed::Skip)
+    let error = Trace::from_file(&path, File::open(&path), Some(4), OnMalformed::Skip)
         .expect_err("cut")
         .to_string();
     assert!(error.contains("cut.swf.gz"), "{error}");

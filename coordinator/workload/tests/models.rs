@@ -100,7 +100,7 @@ fn usage_is_whole_for_one_process_and_drawn_for_more() {
     for job in jobs {
         let job = UsageRule::paper(5).assign(job);
         for n in 0..job.processes as usize {
-            let usage = job.usage.of(n).as_f64();
+            let usage = job.usage.of_process(n).as_f64();
             assert!((0.4..=1.0).contains(&usage));
             assert!(job.processes > 1 || usage >= 1.0);
             if job.processes > 1 {

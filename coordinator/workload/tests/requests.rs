@@ -353,7 +353,7 @@ fn figures_are_of_what_was_counted() {
     figures.add(Time::from_secs(3_600), &request("c3.xlarge", Market::OnDemand, 7_200));
     figures.add(Time::from_secs(10_800), &request("c3.large", Market::OnDemand, 1_800));
     assert_eq!(figures.requests(), 3);
-    assert_eq!((figures.of(Market::Spot), figures.of(Market::OnDemand)), (1, 2));
+    assert_eq!((figures.count(Market::Spot), figures.count(Market::OnDemand)), (1, 2));
     assert_eq!((figures.hours[0], figures.hours[1], figures.hours[3]), (1, 1, 1));
     assert!((figures.gap.mean() - 5_400.0).abs() < 1e-9);
     let close = |got: Option<f64>, expected: f64| got.is_some_and(|x| (x - expected).abs() < 1e-9);

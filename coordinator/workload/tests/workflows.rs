@@ -117,7 +117,7 @@ fn mistakes_in_wfcommons_have_their_places() {
     let cycle = wrong(&OF_1_4.replace(r#""parents": ["split"]"#, r#""parents": ["t1", "t3"]"#));
     assert!(cycle.contains("in a circle: 't3', then 't2', then 't3'"), "{cycle}");
     assert!(wrong(r#"{"workflow": 3}"#).contains("there is no list of tasks"));
-    assert_eq!(Place::of("x").to_string(), "x");
+    assert_eq!(Place::whole("x").to_string(), "x");
     assert_eq!(WorkflowFormat::detect("{}"), None);
 }
 

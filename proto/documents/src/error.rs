@@ -20,7 +20,7 @@ pub struct Place {
 impl Place {
     /// The place of a whole file or option.
     #[must_use]
-    pub fn of(source: &str) -> Self {
+    pub fn whole(source: &str) -> Self {
         Self { source: source.into(), at: None, path: String::new(), line: None }
     }
 
@@ -32,14 +32,14 @@ impl Place {
         let column = before[start..].chars().count() + 1;
         let line = text[start..].lines().next().unwrap_or_default();
         let at = Some((before.matches('\n').count() + 1, column));
-        Self { at, line: Some(line.into()), ..Self::of(source) }
+        Self { at, line: Some(line.into()), ..Self::whole(source) }
     }
 
     /// The place of a line of a file, at its first column.
     #[must_use]
     pub fn line(path: &Path, number: usize, text: &str) -> Self {
         let (at, line) = (Some((number, 1)), Some(text.into()));
-        Self { at, line, ..Self::of(&path.display().to_string()) }
+        Self { at, line, ..Self::whole(&path.display().to_string()) }
     }
 
     /// The place of `key` inside this one.
@@ -153,7 +153,7 @@ impl InputError {
             }
             kind => (&*text, remedy(kind)),
         };
-        Self::new(&Place::of(&path.display().to_string()), what, remedy)
+        Self::new(&Place::whole(&path.display().to_string()), what, remedy)
     }
 
     /// All mistakes in the input.
@@ -250,11 +250,11 @@ mod tests {
             at: Some((12, 3)),
             path: "scheduler.alpha".into(),
             line: Some("\t alpha = 2".into()),
-            ..Place::of("x.toml")
+            ..Place::whole("x.toml")
         };
         let mut found = Mistakes::default();
         found.add(&place, "2 is out of range", "write a number from 0 to 1");
-        found.add(&Place::of("--set"), "nothing\nis set", "write KEY=VALUE");
+        found.add(&Place::whole("--set"), "nothing\nis set", "write KEY=VALUE");
         let error = found.or(None::<()>).expect_err("two mistakes");
         assert_eq!(
             error.to_string(),

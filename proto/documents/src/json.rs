@@ -20,7 +20,7 @@ pub fn from_json(source: &str, text: &str) -> Result<Node, InputError> {
     serde_json::from_str::<Json>(text).map_err(wrong)?;
     let root = serde_json::from_str::<&RawValue>(text).map_err(wrong)?;
     let mut reader = Reader { text, at: 0, place: Place::in_text(source, text, 0) };
-    let place = Place::of(source);
+    let place = Place::whole(source);
     let value = reader.value(&place, root.get()).map_err(wrong)?;
     Ok(Node { place, value })
 }

@@ -28,7 +28,7 @@ impl Override {
         let (path, value) = text.split_once('=').ok_or_else(|| {
             let what = format!("'{text}' sets nothing");
             InputError::new(
-                &Place::of("--set"),
+                &Place::whole("--set"),
                 what,
                 "write KEY=VALUE, such as scheduler.alpha=0.7",
             )
@@ -70,7 +70,7 @@ impl Override {
             at = self.step(at, key, schema["type"] == "array")?;
         }
         at.value = self.parsed()?;
-        let place = Place { path: keys.join("."), ..Place::of(self.option) };
+        let place = Place { path: keys.join("."), ..Place::whole(self.option) };
         relabel(at, &place);
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Override {
     fn keys(&self) -> Result<Vec<String>, InputError> {
         let bad = || {
             let what = format!("'{}' is no path of a key", self.path);
-            InputError::new(&Place::of(self.option), what, "write it like scheduler.alpha")
+            InputError::new(&Place::whole(self.option), what, "write it like scheduler.alpha")
         };
         let mut node = from_toml("--set", &format!("{} = 0", self.path)).map_err(|_| bad())?;
         let mut keys = Vec::new();
@@ -97,7 +97,7 @@ impl Override {
         key: &str,
         is_list: bool,
     ) -> Result<&'a mut Node, InputError> {
-        let place = Place { path: at.place.path.clone(), ..Place::of(self.option) };
+        let place = Place { path: at.place.path.clone(), ..Place::whole(self.option) };
         let empty = |value| Node { place: place.key(key), value };
         if matches!(at.value, Value::Other("nothing")) {
             at.value = Value::Table(BTreeMap::new());
@@ -134,7 +134,7 @@ impl Override {
             }
             // The value is TOML, but a number out of range.
             Err(error) if error.mistakes().iter().all(|one| one.place.path == VALUE) => {
-                let place = Place { path: self.path.clone(), ..Place::of(self.option) };
+                let place = Place { path: self.path.clone(), ..Place::whole(self.option) };
                 let mut found = Mistakes::default();
                 for one in error.mistakes() {
                     found.add(&place, &one.what, &one.remedy);

@@ -18,11 +18,11 @@ pub fn from_toml(source: &str, text: &str) -> Result<Node, InputError> {
     for error in &errors {
         let place = match error.span() {
             Some(span) => reader.place(String::new(), span.start),
-            None => Place::of(source),
+            None => Place::whole(source),
         };
         reader.mistakes.add(&place, error.message(), "mend the TOML there");
     }
-    let place = Place::of(source);
+    let place = Place::whole(source);
     let value = reader.value(&place, DeValue::Table(table.into_inner()));
     reader.mistakes.or(Some(Node { place, value }))
 }

@@ -12,7 +12,7 @@ pub enum Extreme {
 }
 
 impl Extreme {
-    fn of(self, values: impl Iterator<Item = f64>) -> Option<f64> {
+    fn pick(self, values: impl Iterator<Item = f64>) -> Option<f64> {
         values.reduce(match self {
             Self::Largest => f64::max,
             Self::Smallest => f64::min,
@@ -29,7 +29,7 @@ impl Extreme {
 #[expect(clippy::cast_precision_loss, reason = "a count of series")]
 pub fn extreme(all: &[Series], which: Extreme) -> Option<Estimate> {
     if all.iter().any(|series| series.whole.is_some()) {
-        return Series::across(all, |each| which.of(each.iter().copied()).unwrap_or(f64::NAN))?
+        return Series::across(all, |each| which.pick(each.iter().copied()).unwrap_or(f64::NAN))?
             .estimate();
     }
     let confidence = 1.0 - 0.05 / all.len().max(1) as f64;
@@ -41,11 +41,11 @@ pub fn extreme(all: &[Series], which: Extreme) -> Option<Estimate> {
     let is_saturated = all.iter().any(|series| series.is_saturated);
     let ends: Option<Vec<(f64, f64)>> = each.iter().map(|estimate| estimate.ci95).collect();
     let ci95 = ends.filter(|_| !is_saturated).and_then(|ends| {
-        let low = which.of(ends.iter().map(|(low, _)| *low))?;
-        Some((low, which.of(ends.iter().map(|(_, high)| *high))?))
+        let low = which.pick(ends.iter().map(|(low, _)| *low))?;
+        Some((low, which.pick(ends.iter().map(|(_, high)| *high))?))
     });
     let means = || each.iter().map(|estimate| estimate.mean);
-    let mean = which.of(means())?;
+    let mean = which.pick(means())?;
     let range = (means().fold(mean, f64::min), means().fold(mean, f64::max));
     let n = each.iter().map(|estimate| estimate.n).min()?;
     Some(Estimate { mean, ci95, range, n, is_saturated })

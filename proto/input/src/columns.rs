@@ -93,7 +93,7 @@ impl Columns {
     /// # Errors
     ///
     /// A column that is needed is not there, or there is none that was chosen.
-    pub fn of(
+    pub fn from_heading(
         first: &Row<'_>,
         wanted: &[Column],
         chosen: &Chosen,
@@ -255,10 +255,11 @@ mod tests {
     ];
 
     fn columns(heading: &str, chosen: &str) -> Result<Option<Columns>, String> {
-        let source = Source::of(Cursor::new(format!("{heading}\n").into_bytes())).unwrap();
-        let rows = Rows::of(source).unwrap();
+        let source = Source::new(Cursor::new(format!("{heading}\n").into_bytes())).unwrap();
+        let rows = Rows::new(source).unwrap();
         let chosen = if chosen.is_empty() { Chosen::default() } else { chosen.parse()? };
-        Columns::of(&rows.first().unwrap(), &WANTED, &chosen).map_err(|error| error.to_string())
+        Columns::from_heading(&rows.first().unwrap(), &WANTED, &chosen)
+            .map_err(|error| error.to_string())
     }
 
     #[test]

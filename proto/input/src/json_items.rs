@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     fn items(text: &str, at: ItemsAt) -> Result<Vec<(u64, String, String)>, String> {
-        let source = Source::of(Cursor::new(text.as_bytes().to_vec())).unwrap();
+        let source = Source::new(Cursor::new(text.as_bytes().to_vec())).unwrap();
         let (mut items, mut all) = (JsonItems::new(source, at), Vec::new());
         while let Some(item) = items.next_item().map_err(|error| error.to_string())? {
             let bytes = String::from_utf8(item.bytes.to_vec()).unwrap();

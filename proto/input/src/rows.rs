@@ -22,7 +22,7 @@ pub enum Separator {
 
 impl Separator {
     /// The separator of a file whose first row is this one; a row of one cell has commas.
-    fn of(row: &str) -> Self {
+    fn from_row(row: &str) -> Self {
         let mut is_quoted = false;
         let mut counts = [(Self::Tab, 0), (Self::Bar, 0), (Self::Semicolon, 0), (Self::Comma, 0)];
         for letter in row.bytes() {
@@ -107,7 +107,7 @@ impl Rows {
     /// # Errors
     ///
     /// The file can't be read or unpacked.
-    pub fn of(source: Source) -> io::Result<Self> {
+    pub fn new(source: Source) -> io::Result<Self> {
         let packing = source.packing();
         let mut rows = Self {
             text: Text::new(source.into_input()),
@@ -124,7 +124,7 @@ impl Rows {
             RowsError::Row(row) => io::Error::new(io::ErrorKind::InvalidData, row.to_string()),
         })?;
         if is_there {
-            rows.separator = Separator::of(&String::from_utf8_lossy(rows.text.line()));
+            rows.separator = Separator::from_row(&String::from_utf8_lossy(rows.text.line()));
             rows.parser = Box::new(ReaderBuilder::new().delimiter(rows.separator.byte()).build());
             rows.split();
             rows.is_first_pending = true;
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     fn rows(text: &str) -> Rows {
-        Rows::of(Source::of(Cursor::new(text.as_bytes().to_vec())).unwrap()).unwrap()
+        Rows::new(Source::new(Cursor::new(text.as_bytes().to_vec())).unwrap()).unwrap()
     }
 
     fn all(text: &str) -> Vec<(u64, Vec<String>)> {

@@ -38,8 +38,8 @@ impl Text {
     /// # Errors
     ///
     /// The file can't be read or unpacked.
-    pub fn of(file: impl Read + Send + 'static) -> io::Result<Self> {
-        Ok(Self::new(Source::of(file)?.into_input()))
+    pub fn from_file(file: impl Read + Send + 'static) -> io::Result<Self> {
+        Ok(Self::new(Source::new(file)?.into_input()))
     }
 
     /// The lines that `input` holds, which is not packed.
@@ -115,11 +115,11 @@ mod tests {
 
     #[test]
     fn lines_that_end_with_a_cr_alone_are_refused() {
-        let mut text = Text::of(Cursor::new(b"a,b\r1,2\r".to_vec())).unwrap();
+        let mut text = Text::from_file(Cursor::new(b"a,b\r1,2\r".to_vec())).unwrap();
         let error = text.read_line().unwrap_err();
         assert_eq!(error.to_string(), "its lines end with CR alone; convert them to end with LF");
         for fine in ["a,b\r\n1,2\r\n", "a,b\r", "a", "a\rb\n", ""] {
-            let mut text = Text::of(Cursor::new(fine.as_bytes().to_vec())).unwrap();
+            let mut text = Text::from_file(Cursor::new(fine.as_bytes().to_vec())).unwrap();
             assert!(text.read_line().is_ok(), "{fine:?}");
         }
     }

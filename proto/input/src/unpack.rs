@@ -36,7 +36,7 @@ pub enum Packing {
 impl Packing {
     /// The packing of a file that begins with these bytes; the name of the packing, if it is one
     /// that is not read.
-    fn of(begins: &[u8]) -> Result<Self, &'static str> {
+    fn detect(begins: &[u8]) -> Result<Self, &'static str> {
         // The magic numbers of each format's specification.
         match begins {
             [0x1f, 0x8b, ..] => Ok(Self::Gzip),
@@ -88,9 +88,9 @@ impl Source {
     ///
     /// The file can't be read, is packed in a way that is not read here, or is a zip archive with
     /// more or less than one file in it.
-    pub fn of(file: impl Read + Send + 'static) -> io::Result<Self> {
+    pub fn new(file: impl Read + Send + 'static) -> io::Result<Self> {
         let mut file = BufReader::with_capacity(PIECE, file);
-        let packing = Packing::of(fill(&mut file)?).map_err(|name| {
+        let packing = Packing::detect(fill(&mut file)?).map_err(|name| {
             invalid(format!("it is {name}, which is not read here; unpack or convert it first"))
         })?;
         let mut input: Box<dyn BufRead + Send> = match packing {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     fn read(bytes: Vec<u8>) -> io::Result<(Packing, String)> {
-        let source = Source::of(Cursor::new(bytes))?;
+        let source = Source::new(Cursor::new(bytes))?;
         let packing = source.packing();
         Ok((packing, source.into_text(1 << 20)?))
     }
@@ -372,7 +372,7 @@ mod tests {
         }
         let latin = read(b"caf\xe9\n".to_vec()).unwrap_err().to_string();
         assert!(latin.contains("no text in UTF-8"), "{latin}");
-        let long = Source::of(Cursor::new(vec![b'x'; 2 << 20])).unwrap().into_text(1 << 20);
+        let long = Source::new(Cursor::new(vec![b'x'; 2 << 20])).unwrap().into_text(1 << 20);
         assert!(long.unwrap_err().to_string().contains("longer than 1 MiB"));
     }
 
@@ -381,7 +381,7 @@ mod tests {
         for (text, is_json) in
             [(" \n{\"a\": 1}", true), ("[1]", true), ("a,b\n", false), ("", false)]
         {
-            let mut source = Source::of(Cursor::new(text.as_bytes().to_vec())).unwrap();
+            let mut source = Source::new(Cursor::new(text.as_bytes().to_vec())).unwrap();
             assert_eq!(source.is_json().unwrap(), is_json, "{text}");
         }
     }

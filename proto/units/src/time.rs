@@ -127,7 +127,7 @@ impl Span {
     /// `share` of this span, rounded down.
     #[must_use]
     pub fn part(self, share: Ppm) -> Self {
-        Self(share.of(self.0))
+        Self(share.scale(self.0))
     }
 
     /// Time that work of this span at full speed takes at speed `share`, rounded up; `None` at

@@ -41,7 +41,7 @@ impl Usage {
     /// Usage of process `n`; a whole processor where nothing is known of the process.
     #[must_use]
     #[inline]
-    pub fn of(&self, n: usize) -> Ppm {
+    pub fn of_process(&self, n: usize) -> Ppm {
         match self {
             Self::Uniform(usage) => *usage,
             Self::Each(each) => each.get(n).copied().unwrap_or(Ppm::ONE),

@@ -26,7 +26,7 @@ impl DrawnPrices {
     }
 
     /// Those of a run of this seed.
-    pub fn of(&self, seed: u64) -> impl Iterator<Item = (TypeName, PriceTrace)> {
+    pub fn draw(&self, seed: u64) -> impl Iterator<Item = (TypeName, PriceTrace)> {
         let generated =
             self.generated.iter().map(move |(kind, of)| (kind.clone(), of.trace(kind, seed)));
         let recorded = self.recorded.iter().map(move |(kind, of)| (kind.clone(), of.trace(seed)));

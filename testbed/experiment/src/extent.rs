@@ -74,7 +74,7 @@ fn checkpoints(config: &CheckpointConfig, task: &Task) -> u64 {
     let cost = config.cost(task.memory);
     match &config.scheme {
         Scheme::Budget(part) | Scheme::BudgetIntervals(part) => {
-            times(Span::from_micros(part.of(runtime.as_micros())), cost)
+            times(Span::from_micros(part.scale(runtime.as_micros())), cost)
         }
         Scheme::Every { period, .. } => times(runtime, *period),
         Scheme::Points(points) => points.len() as u64,

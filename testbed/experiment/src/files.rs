@@ -46,13 +46,13 @@ pub fn read_file<T>(
     if file.metadata().is_ok_and(|what| what.is_dir()) {
         return Err(unreadable(std::io::ErrorKind::IsADirectory.into()));
     }
-    let source = Source::of(file).map_err(|error| flawed(path, FileFlaw::Read(error)))?;
+    let source = Source::new(file).map_err(|error| flawed(path, FileFlaw::Read(error)))?;
     read(source).map_err(|flaw| flawed(path, flaw))
 }
 
 /// The error for a file with this flaw.
 fn flawed(path: &Path, flaw: FileFlaw) -> InputError {
-    let whole = Place::of(&path.display().to_string());
+    let whole = Place::whole(&path.display().to_string());
     match flaw {
         FileFlaw::Whole { what, remedy } => InputError::new(&whole, what, remedy),
         FileFlaw::Row(FlawedRow { line, row, what, remedy }) => {

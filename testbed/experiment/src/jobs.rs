@@ -132,7 +132,7 @@ fn check_jobs(jobs: &[JobSpec], machine: Option<u32>, node: &Node, found: &mut M
 
 /// The processors of the machine that a log is of, as its header says.
 fn said_by(log: &Path, rules: LogRules, place: &Place) -> Result<u32, InputError> {
-    let trace = Trace::of(log, File::open(log), None, rules).map_err(|error| match error {
+    let trace = Trace::from_file(log, File::open(log), None, rules).map_err(|error| match error {
         SwfError::NoMachine { path } => {
             let path = path.display();
             let what =

@@ -142,7 +142,7 @@ pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
     }
     let what = format!("{} schedules parallel jobs", loaded.experiment.name);
     let remedy = "give an experiment with a bag of tasks: this works on those only";
-    Err(InputError::new(&Place::of(source.experiment.unwrap_or("experiment")), what, remedy))
+    Err(InputError::new(&Place::whole(source.experiment.unwrap_or("experiment")), what, remedy))
 }
 
 /// First what each key says by itself, then what they mean together: in each section that is right so far.
@@ -185,7 +185,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         _ => None,
     };
     if let (Some(plan), None) = (plan, &of_bag) {
-        let place = Place::of(&format!("--plan {}", plan.display()));
+        let place = Place::whole(&format!("--plan {}", plan.display()));
         found.add(&place, "only a bag of tasks has a plan", "leave it out");
     }
     let jobs = match jobs {
@@ -339,7 +339,7 @@ fn bag(
     }
     let mut begins_at = place;
     if let Some(path) = plan {
-        begins_at = Place::of(&path.display().to_string());
+        begins_at = Place::whole(&path.display().to_string());
         let given = (&cloud.catalogue, &bag, &checkpoint);
         scheduler.plan = Some(found.take(plan::read(path, &scheduler, given, &mut cloud.notes))?);
     }
@@ -505,7 +505,7 @@ fn root(experiment: Option<&str>) -> Result<Node, InputError> {
         let what = "this is a log of parallel jobs, not an experiment";
         let remedy =
             format!("run it with: dormouse run kth-sp2 --scheduler easy --set workload.log={name}");
-        return Err(InputError::new(&Place::of(name), what, remedy));
+        return Err(InputError::new(&Place::whole(name), what, remedy));
     }
     match Builtin::named(name) {
         Some(builtin) => from_toml(&format!("{name} (built in)"), &builtin.text()),
@@ -514,7 +514,7 @@ fn root(experiment: Option<&str>) -> Result<Node, InputError> {
         }
         None => {
             let (what, remedy) = no_experiment(name, like_a_path);
-            Err(InputError::new(&Place::of(name), what, remedy))
+            Err(InputError::new(&Place::whole(name), what, remedy))
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn apply(root: &mut Node, change: &Override) -> bool {
     }
     let (inside, key) = (&keys[..keys.len() - 1], "scheduler");
     let Some(table) = table_at(root, inside) else { return false };
-    let place = Place { path: keys.join("."), ..Place::of(change.option) };
+    let place = Place { path: keys.join("."), ..Place::whole(change.option) };
     let node = |key: &str, value| (key.to_owned(), Node { place: place.key(key), value });
     let mut program: BTreeMap<String, Node> = BTreeMap::new();
     if let Some(Node { value: Value::Table(former), .. }) = table.get(key) {

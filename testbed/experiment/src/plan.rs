@@ -18,7 +18,7 @@ pub(crate) fn read(
     notes: &mut Vec<String>,
 ) -> Result<Plan, InputError> {
     let (source, text) = (path.display().to_string(), files::read_text(path)?);
-    let place = Place::of(&source);
+    let place = Place::whole(&source);
     let root = from_json(&source, &text)?;
     let plan = if root.get("instances").is_some() {
         Plan::unreckoned(scheduler.name, artifact::planned_vms(&root)?)

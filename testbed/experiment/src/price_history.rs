@@ -61,7 +61,7 @@ pub fn read_record(
     notes: &mut Vec<String>,
 ) -> Result<(PriceRecord, Span), InputError> {
     let mut all = histories(path, pick, notes)?;
-    let place = of(path);
+    let place = file_place(path);
     if all.len() > 1 {
         let names = listed(all.iter().map(|(name, ..)| name.to_string()));
         let remedy = "say which: give a type, zone and product";
@@ -73,7 +73,7 @@ pub fn read_record(
 
 fn without_prices(path: &Path) -> InputError {
     let remedy = "write rows like: 2009-12-01 01:43:17,0.425";
-    InputError::new(&of(path), "it has no prices", remedy)
+    InputError::new(&file_place(path), "it has no prices", remedy)
 }
 
 /// All series of a file that are picked, one of each type, zone and product that it has. What is odd about them is
@@ -127,8 +127,8 @@ pub fn all_series(
 /// Most notes on the series of one file.
 const MOST_NOTES: usize = 8;
 
-fn of(path: &Path) -> Place {
-    Place::of(&path.display().to_string())
+fn file_place(path: &Path) -> Place {
+    Place::whole(&path.display().to_string())
 }
 
 /// The series that are picked, by type, zone and product, each with its length; what was left out is noted.

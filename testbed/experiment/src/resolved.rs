@@ -72,7 +72,7 @@ impl Experiment {
     /// Makes it a run of this seed: prices that are drawn are drawn again.
     pub fn seed(&mut self, seed: u64) {
         self.setup.seed = seed;
-        self.setup.terms.prices.extend(self.drawn_prices.of(seed));
+        self.setup.terms.prices.extend(self.drawn_prices.draw(seed));
     }
 
     /// What each task of its bag runs, by id.

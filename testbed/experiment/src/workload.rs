@@ -199,7 +199,7 @@ fn written(
     let sections: Vec<_> = sections.chain(table.iter().map(|table| (table, own))).collect();
     let deadline = section.deadline.unwrap_or(DEADLINE);
     let (mut all, mut files) = (WrittenTasks::default(), InputFiles::default());
-    let mut measures = Measured::of(section, node);
+    let mut measures = Measured::new(section, node);
     let mut entries = Vec::new();
     for (task, node) in sections {
         let first = all.tasks.len();
@@ -326,7 +326,7 @@ struct Measured<'a> {
 }
 
 impl<'a> Measured<'a> {
-    fn of(section: &BagSection, node: &'a Node) -> Self {
+    fn new(section: &BagSection, node: &'a Node) -> Self {
         let place = node.place_of("measured");
         let file = section.measured.as_ref().map(|measured| place.file(measured));
         Self { place, file, read: None }
@@ -351,7 +351,7 @@ impl<'a> Measured<'a> {
             });
         }
         let measures = self.read.as_ref()?.as_ref()?;
-        let measured = measures.of(&one.kind, &one.program);
+        let measured = measures.find(&one.kind, &one.program);
         match measured {
             None => {
                 let what = format!("the command of {} was not measured", one.name);

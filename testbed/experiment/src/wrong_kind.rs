@@ -17,7 +17,7 @@ impl Kind {
     const ALL: [Self; 3] = [Self::Bag, Self::Jobs, Self::Requests];
 
     /// The kind of a workload, by its key `kind`.
-    fn of(workload: &str) -> Option<Self> {
+    fn from_key(workload: &str) -> Option<Self> {
         match workload {
             "bag" => Some(Self::Bag),
             "swf" | "model" | "jobs" => Some(Self::Jobs),
@@ -69,7 +69,7 @@ fn scheduled(root: &Node) -> Option<(&Node, &'static str, Kind)> {
     if root.get("tenant").is_some() {
         return None;
     }
-    let kind = Kind::of(root.get("workload")?.text("kind")?)?;
+    let kind = Kind::from_key(root.get("workload")?.text("kind")?)?;
     Some(match kind {
         Kind::Requests => (root.get("cloud")?.get("placement")?, "scheduler", kind),
         Kind::Bag | Kind::Jobs => (root.get("scheduler")?, "name", kind),

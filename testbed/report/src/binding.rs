@@ -153,7 +153,7 @@ fn sealed(
 fn of_workers(header: &Header, live: &LiveHeader, steps: &[Step], found: &mut Vec<String>) {
     let experiment = &header.experiment;
     let setup = experiment.whole_setup();
-    let evidence = Evidence::of(&setup, experiment.live.speedup, steps);
+    let evidence = Evidence::from_steps(&setup, experiment.live.speedup, steps);
     for (seq, early) in evidence.early() {
         found.push(format!("step {seq}: {early}"));
     }

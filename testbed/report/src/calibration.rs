@@ -5,34 +5,34 @@ use dormouse_view::{Column, Table};
 
 /// A row for each speed-up at each load: what came of it.
 pub fn table(calibration: &Calibration) -> Table {
-    Table::of(&calibration.cells)
+    Table::with_rows(&calibration.cells)
         .column(Column::number("load"), |cell| cell.load.to_string())
         .column(Column::number("vCPUs"), |cell| cell.vcpus.to_string())
         .column(Column::number("speed-up"), |cell| cell.speedup.to_string())
-        .column(Column::number("tasks"), |cell| of(cell, |it| it.tasks.to_string()))
+        .column(Column::number("tasks"), |cell| figure(cell, |it| it.tasks.to_string()))
         .column(Column::number("mean"), |cell| {
-            of(cell, |it| format!("{:+.2} %", it.mean_error * 100.0))
+            figure(cell, |it| format!("{:+.2} %", it.mean_error * 100.0))
         })
         .column(Column::number("worst"), |cell| {
-            of(cell, |it| format!("{:+.1} %", it.worst_error * 100.0))
+            figure(cell, |it| format!("{:+.1} %", it.worst_error * 100.0))
         })
         .column(Column::number("checkpoints"), |cell| {
-            of(cell, |it| format!("{}/{}", it.checkpoints, it.checkpoints_due))
+            figure(cell, |it| format!("{}/{}", it.checkpoints, it.checkpoints_due))
         })
         .column(Column::number("faithful"), |cell| match &cell.came {
             Came::Measured(it) if it.faithful => "yes",
             Came::Measured(_) => "no",
             Came::Refused { .. } => "refused",
         })
-        .column(Column::number("dump ms"), |cell| of(cell, |it| spread(it.dump)))
-        .column(Column::number("restore ms"), |cell| of(cell, |it| spread(it.restore)))
-        .column(Column::number("start ms"), |cell| of(cell, |it| spread(it.start)))
+        .column(Column::number("dump ms"), |cell| figure(cell, |it| spread(it.dump)))
+        .column(Column::number("restore ms"), |cell| figure(cell, |it| spread(it.restore)))
+        .column(Column::number("start ms"), |cell| figure(cell, |it| spread(it.start)))
         .into()
 }
 
 const NONE: &str = "-";
 
-fn of(cell: &Cell, words: impl Fn(&CellFigures) -> String) -> String {
+fn figure(cell: &Cell, words: impl Fn(&CellFigures) -> String) -> String {
     match &cell.came {
         Came::Measured(figures) => words(figures),
         Came::Refused { .. } => NONE.to_owned(),

@@ -23,7 +23,7 @@ pub fn explain(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayEr
 fn told(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
     let (header, experiment) = (&log.header, &log.header.experiment);
     let setup = experiment.whole_setup();
-    if let Some(mut story) = RequestStory::of(&setup, experiment.tenants(), what) {
+    if let Some(mut story) = RequestStory::find(&setup, experiment.tenants(), what) {
         play(log, |step| story.see(step))?;
         return Ok(story.told());
     }

@@ -121,7 +121,7 @@ fn results_of<'a>(
         requests.map(|figures| RequestsOutcome { figures, counts, decisions_sha256, read });
     let record = record.map(|record| own(record, experiment));
     let log = Some(head);
-    Ok(Results { record, plan, jobs, requests, log, hashes, ..Results::of(header) })
+    Ok(Results { record, plan, jobs, requests, log, hashes, ..Results::new(header) })
 }
 
 /// The number of jobs and requests that a run's log is known to have at least. A run ends with its jobs, and
@@ -256,5 +256,5 @@ pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<Results<'_>,
     });
     let jobs = recording.map(|jobs| jobs.finish(digest)).transpose()?;
     let record = record.map(|record| own(record, &header.experiment));
-    Ok(Results { record, plan, jobs, requests, ..Results::of(header) })
+    Ok(Results { record, plan, jobs, requests, ..Results::new(header) })
 }

@@ -79,7 +79,7 @@ pub fn live_results<'a>(
     let (_, plan) = experiment.planned().map_err(|error| JobsError::Schedule(error.to_string()))?;
     let fidelity = Some(fidelity);
     let results =
-        Results { record, of_hosts, plan, fidelity, jobs, requests, ..Results::of(header) };
+        Results { record, of_hosts, plan, fidelity, jobs, requests, ..Results::new(header) };
     Ok((results, facts))
 }
 
@@ -89,7 +89,7 @@ fn judge(header: &Header, record: &Record, facts: &LiveFacts, reckoned: &[String
     let (setup, allowed) = (&experiment.setup, experiment.live.allowed());
     let mut noticed = notes(setup, &allowed, record, &beyond_the_hosts(experiment, facts));
     noticed.extend_from_slice(reckoned);
-    Fidelity::of(setup, &allowed, record, noticed, other_load(facts))
+    Fidelity::from_record(setup, &allowed, record, noticed, other_load(facts))
 }
 
 /// What was measured, less the last launch that was refused where the experiment says what hosts the
@@ -140,8 +140,8 @@ fn judge_jobs<'a>(
         recording.see(step)?;
     }
     let utilisations = utilisations(&own, submitted, facts, live.speedup);
-    let kept = Kept::of(&promises, facts, &live.allowed(), hold);
-    let consolidation = Consolidation::of(facts, utilisations, kept);
+    let kept = Kept::from_promises(&promises, facts, &live.allowed(), hold);
+    let consolidation = Consolidation::from_facts(facts, utilisations, kept);
     let cancelled = record.cancelled.clone();
     let noticed = match experiment.scheduler {
         None => {

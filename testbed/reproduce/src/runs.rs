@@ -37,7 +37,7 @@ pub(crate) fn table(labels: Vec<Column>, runs: Vec<Run<'_>>) -> Table {
     let others = all.iter().filter(|name| Metric::named(name).is_none()).cloned();
     let figures: Vec<_> = known.chain(others).collect();
     let has_seed = labels.iter().any(|label| label.name == SEED);
-    let mut table = Table::of(runs);
+    let mut table = Table::with_rows(runs);
     for (n, label) in labels.into_iter().enumerate() {
         let kind = label.kind;
         table = table.column(label, |run| match (kind, &run.labels[n]) {

@@ -31,7 +31,7 @@ impl Begun {
     /// # Errors
     ///
     /// It holds another run, or one that can't be read.
-    pub(super) fn of(folder: &Path, header: &Header) -> Result<Self, Failure> {
+    pub(super) fn read(folder: &Path, header: &Header) -> Result<Self, Failure> {
         let log = folder.join(dormouse_log::FILE);
         if !log.is_file() {
             return Ok(Self::Not);
@@ -119,18 +119,18 @@ mod tests {
     fn a_run_begins_goes_on_or_is_over() {
         let (folder, one) = (tempfile::tempdir().unwrap(), header(Mode::Live, "1"));
         let dir = folder.path();
-        assert!(matches!(Begun::of(dir, &one), Ok(Begun::Not)));
+        assert!(matches!(Begun::read(dir, &one), Ok(Begun::Not)));
         // As a coordinator leaves it that was stopped before its workers came, or while it wrote.
         for torn in ["", "{\"format\":"] {
             std::fs::write(dir.join("events.jsonl"), torn).unwrap();
-            assert!(matches!(Begun::of(dir, &one), Ok(Begun::GoesOn(_))), "{torn}");
+            assert!(matches!(Begun::read(dir, &one), Ok(Begun::GoesOn(_))), "{torn}");
         }
         let former = Header { command: "typed otherwise".to_owned(), ..one.clone() };
         RunLogWriter::begin(dir, &former).unwrap().finish().unwrap();
-        let Begun::GoesOn(goes_on) = Begun::of(dir, &one).unwrap() else { panic!("it goes on") };
+        let Begun::GoesOn(goes_on) = Begun::read(dir, &one).unwrap() else { panic!("it goes on") };
         assert_eq!(goes_on.command, former.command);
         std::fs::write(dir.join("summary.json"), "{}").unwrap();
-        let Begun::Over(said) = Begun::of(dir, &one).unwrap() else { panic!("it is over") };
+        let Begun::Over(said) = Begun::read(dir, &one).unwrap() else { panic!("it is over") };
         assert!(said.contains(dir.to_str().unwrap()), "{said}");
     }
 
@@ -138,7 +138,7 @@ mod tests {
     fn another_run_is_refused_with_what_differs_whether_it_is_over_or_not() {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path();
-        let refused = |wanted: &Header| match Begun::of(dir, wanted) {
+        let refused = |wanted: &Header| match Begun::read(dir, wanted) {
             Err(Failure::BadInput(said)) => said,
             other => panic!("{other:?}"),
         };

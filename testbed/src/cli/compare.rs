@@ -64,7 +64,7 @@ pub(super) fn comparison(
     shared: &Shared,
 ) -> Result<Comparison, Failure> {
     if saves.is_empty() {
-        return Ok(Comparison::of(on, schedulers, set, shared)?);
+        return Ok(Comparison::new(on, schedulers, set, shared)?);
     }
     match schedulers {
         [] => Ok(Comparison::of_saves(on, saves, (None, set), shared)?),

@@ -82,7 +82,9 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
     if !groups.iter().any(|group| group.estimated(of).fit(needed).is_some()) {
         let what = format!("too few ages to fit: it has {record}");
         let remedy = "record preempted VMs of two different ages for an exponential law, of five for a bathtub";
-        return Err(InputError::new(&Place::of(&args.file.to_string_lossy()), what, remedy).into());
+        return Err(
+            InputError::new(&Place::whole(&args.file.to_string_lossy()), what, remedy).into()
+        );
     }
     let before = match &args.write {
         Some(path) if path.exists() => read_text(path)?,
@@ -185,7 +187,7 @@ fn unseen_ends(groups: &[Group]) -> impl Iterator<Item = String> {
 /// The bathtub's numbers of each group, and how well every law fits.
 fn table(groups: &[Group], of: Of) -> Table {
     let fit = |group: &Group, family| group.estimated(of).fit(family).cloned();
-    let mut table = Table::of(groups)
+    let mut table = Table::with_rows(groups)
         .column(Column::text("VMs"), |group| group.name())
         .column(Column::count("n"), |group| group.estimated(of).vms);
     for (n, name) in ["a", "b", "tau1", "tau2"].into_iter().enumerate() {
@@ -206,7 +208,7 @@ fn table(groups: &[Group], of: Of) -> Table {
 /// Every figure of every fit, with its interval.
 fn figures(groups: &[Group], is_for_people: bool) -> Table {
     let ours = Column::mean("ours [95 % of resamples]").named("ours").digits(4).file_digits(6);
-    let table = Table::of(groups.iter().flat_map(Group::rows))
+    let table = Table::with_rows(groups.iter().flat_map(Group::rows))
         .column(Column::text("case"), |row| row.case.clone())
         .column(Column::text("metric"), |row| row.metric)
         .column(ours, |row| Cell::mean(row.figure.value, row.figure.ci95, row.vms));

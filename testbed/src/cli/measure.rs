@@ -191,7 +191,7 @@ fn text(measures: &Measures, experiment: &Experiment, out: &Path) -> String {
         (Some(status), _) => status.to_string(),
         (None, signal) => format!("signal {}", signal.unwrap_or_default()),
     };
-    let table: Table = Table::of(measures.measures.iter())
+    let table: Table = Table::with_rows(measures.measures.iter())
         .column(Column::text("task"), |it| it.task.as_str())
         .column(Column::text("exit"), exit)
         .column(Column::number("CPU time, s"), |it| seconds(it.measured.cpu_us))

@@ -41,7 +41,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(outcome: &JobsOutcome<'_>) -> Self {
+    fn from_outcome(outcome: &JobsOutcome<'_>) -> Self {
         let figures = &outcome.figures;
         let faithful = outcome.fidelity.as_ref().is_some_and(|f| f.faithful);
         Self {
@@ -67,7 +67,7 @@ pub(super) fn reproduce(args: &MeasyLiveArgs) -> Result<(), Failure> {
         let real = live(&experiment, &folder(&out, &experiment, "live"), args.common.say.quiet)?;
         runs.push((scheduler, experiment, modelled, real));
     }
-    let measured = Measured::of(&runs);
+    let measured = Measured::from_runs(&runs);
     let mut rows = Vec::new();
     for (scheduler, mut experiment, modelled, real) in runs {
         measured.put_into(&mut experiment);
@@ -107,7 +107,7 @@ fn written(results: &Results<'_>, staging: Staging) -> Result<Figures, Failure> 
     let broken = |why: &str| Failure::Broken(format!("{why}; see {}", folder.display()));
     match (&results.jobs, results.broke()) {
         (_, Some(why)) => Err(broken(&format!("the run broke: {why}"))),
-        (Some(outcome), None) => Ok(Figures::of(outcome)),
+        (Some(outcome), None) => Ok(Figures::from_outcome(outcome)),
         (None, None) => Err(broken(&format!("{EXPERIMENT} has no parallel jobs"))),
     }
 }
@@ -144,7 +144,7 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
     drop(progress);
     let ((results, _), wall_s) = (conduct?, began.elapsed().as_secs_f64());
     let Results { jobs, log, .. } = results;
-    written(&Results { jobs, log, wall_s, ..Results::of(&header) }, staging)
+    written(&Results { jobs, log, wall_s, ..Results::new(&header) }, staging)
 }
 
 /// One scheduler: in virtual time as the paper's model has it, live, and in virtual time with
@@ -164,7 +164,7 @@ struct Measured {
 }
 
 impl Measured {
-    fn of(runs: &[(Algorithm, Experiment, Figures, Figures)]) -> Self {
+    fn from_runs(runs: &[(Algorithm, Experiment, Figures, Figures)]) -> Self {
         let live = runs.iter().filter_map(|(s, e, _, real)| Some((s, e, &real.live.as_ref()?.0)));
         let (two_tier, moves): (Vec<_>, Vec<_>) = live
             .filter(|(scheduler, ..)| scheduler.promotion().is_some())
@@ -199,7 +199,7 @@ fn shown(rows: &[Row]) -> Table {
     let loss = |row: &Row, of: fn(&Consolidation) -> f64| row.real.live.as_ref().map(|l| of(&l.0));
     let promotions = |of: &Figures| of.promotions.map(|n| n.to_string()).join("/");
     let is_faithful = |row: &Row| row.real.live.as_ref().is_some_and(|live| live.1);
-    Table::of(rows)
+    Table::with_rows(rows)
         .column(Column::text("scheduler"), |row| row.scheduler.name())
         .column(seconds("mean response"), |row| row.modelled.response_s)
         .column(seconds("live"), |row| row.real.response_s)
@@ -265,13 +265,15 @@ const FIGURES: [(&str, Figure); 8] = [
 /// A figure a row.
 fn table(rows: &[Row]) -> Table {
     let known = |row: &Row| if row.real.live.is_some() { FIGURES.len() } else { 6 };
-    Table::of(rows.iter().flat_map(|row| FIGURES[..known(row)].iter().map(move |f| (row, f))))
-        .column(Column::text("scheduler"), |(row, _)| row.scheduler.name())
-        .column(Column::text("metric"), |(_, (metric, _))| *metric)
-        .column(Column::number("virtual"), |(row, (_, of))| of(&row.modelled))
-        .column(Column::number("live"), |(row, (_, of))| of(&row.real))
-        .column(Column::number("virtual_as_measured"), |(row, (_, of))| of(&row.measured))
-        .into()
+    Table::with_rows(
+        rows.iter().flat_map(|row| FIGURES[..known(row)].iter().map(move |f| (row, f))),
+    )
+    .column(Column::text("scheduler"), |(row, _)| row.scheduler.name())
+    .column(Column::text("metric"), |(_, (metric, _))| *metric)
+    .column(Column::number("virtual"), |(row, (_, of))| of(&row.modelled))
+    .column(Column::number("live"), |(row, (_, of))| of(&row.real))
+    .column(Column::number("virtual_as_measured"), |(row, (_, of))| of(&row.measured))
+    .into()
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let header = Header::new(Mode::Live, command(&asked), loaded.experiment);
     if args.resume {
         let folder = folder(&asked, &header);
-        match Begun::of(&folder, &header)? {
+        match Begun::read(&folder, &header)? {
             Begun::Not => {}
             Begun::GoesOn(header) => {
                 let run = (&*header, folder.as_path());

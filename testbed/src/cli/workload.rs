@@ -301,7 +301,7 @@ impl Input {
     fn open(&self) -> Result<Trace, Failure> {
         is_there(&self.log)?;
         let on_malformed = if self.skip_malformed { OnMalformed::Skip } else { OnMalformed::Fail };
-        Trace::of(&self.log, File::open(&self.log), self.procs, on_malformed).map_err(bad)
+        Trace::from_file(&self.log, File::open(&self.log), self.procs, on_malformed).map_err(bad)
     }
 }
 

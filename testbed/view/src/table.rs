@@ -29,7 +29,7 @@ pub struct TableOf<T> {
 
 impl Table {
     /// A table with a row for each of `things`, and no column so far.
-    pub fn of<T>(things: impl IntoIterator<Item = T>) -> TableOf<T> {
+    pub fn with_rows<T>(things: impl IntoIterator<Item = T>) -> TableOf<T> {
         let things: Vec<_> = things.into_iter().collect();
         let rows = vec![Vec::new(); things.len()];
         TableOf { things, table: Self { columns: Vec::new(), rows } }

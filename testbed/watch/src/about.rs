@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The answer of `/api/run` for a run of this name.
-pub(crate) fn of(header: &Header, run: &str) -> Value {
+pub(crate) fn answer(header: &Header, run: &str) -> Value {
     let experiment = &header.experiment;
     let setup = experiment.whole_setup();
     let types: BTreeMap<_, _> = setup

@@ -111,7 +111,7 @@ impl Followed {
         let experiment = &header.experiment;
         let speedup = header.live_speedup().unwrap_or(1.0);
         let picture = Picture::new(experiment.whole_setup(), experiment.tenants(), speedup);
-        let about = about::of(&header, &run);
+        let about = about::answer(&header, &run);
         let name = RunName {
             run: run.clone(),
             experiment: experiment.name.clone(),

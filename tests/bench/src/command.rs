@@ -54,7 +54,7 @@ impl Builder {
     /// Builds a benchmark and does not run it.
     #[must_use]
     pub fn build(&self, benchmark: &Benchmark) -> Command {
-        let mut command = self.of(benchmark);
+        let mut command = self.command(benchmark);
         command.arg("--no-run");
         command
     }
@@ -63,7 +63,7 @@ impl Builder {
     #[must_use]
     pub fn run(&self, benchmark: &Benchmark, lines: &Path) -> Command {
         let dormouse = self.dormouse();
-        let mut command = self.of(benchmark);
+        let mut command = self.command(benchmark);
         command.arg("--").args(benchmark.args.iter().map(|arg| match arg.as_str() {
             "{dormouse}" => dormouse.clone().into_os_string(),
             other => OsString::from(other),
@@ -72,7 +72,7 @@ impl Builder {
         command
     }
 
-    fn of(&self, benchmark: &Benchmark) -> Command {
+    fn command(&self, benchmark: &Benchmark) -> Command {
         let (verb, kind) = match benchmark.build {
             Build::Bench => ("bench", "--bench"),
             Build::Test => ("test", "--test"),

@@ -47,7 +47,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    fn of(samples: &[f64]) -> Self {
+    fn from_samples(samples: &[f64]) -> Self {
         let ends =
             |which: fn(f64, f64) -> f64| samples.iter().copied().reduce(which).unwrap_or(f64::NAN);
         Self { median: median(samples), min: ends(f64::min), max: ends(f64::max) }
@@ -73,9 +73,9 @@ impl Figure {
             what: bound.what,
             unit: bound.unit,
             better: line.better,
-            value: Spread::of(&line.ours),
+            value: Spread::from_samples(&line.ours),
             peer: bound.peer,
-            peer_value: Spread::of(&line.peer),
+            peer_value: Spread::from_samples(&line.peer),
             ratio: ratio(line),
             bound: bound.bound,
             repetitions: line.ours.len(),
@@ -103,11 +103,13 @@ fn ratio(line: &Line) -> Spread {
     };
     if line.ours.len() == line.peer.len() {
         let pairs = line.ours.iter().zip(&line.peer);
-        return Spread::of(&pairs.map(|(ours, peer)| worse(*ours, *peer)).collect::<Vec<_>>());
+        return Spread::from_samples(
+            &pairs.map(|(ours, peer)| worse(*ours, *peer)).collect::<Vec<_>>(),
+        );
     }
-    let (ours, peer) = (Spread::of(&line.ours), Spread::of(&line.peer));
+    let (ours, peer) = (Spread::from_samples(&line.ours), Spread::from_samples(&line.peer));
     let ends = [worse(ours.min, peer.max), worse(ours.max, peer.min)];
-    Spread { median: worse(ours.median, peer.median), ..Spread::of(&ends) }
+    Spread { median: worse(ours.median, peer.median), ..Spread::from_samples(&ends) }
 }
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ fn figure_of<'a>(record: &'a Record, name: &str) -> Option<&'a Figure> {
 /// The newest record's figures of these names.
 fn figures(newest: &Record, names: &[&str]) -> Table {
     let shown = names.iter().filter_map(|name| figure_of(newest, name));
-    Table::of(shown)
+    Table::with_rows(shown)
         .column(Column::text("figure"), |figure| figure.name.clone())
         .column(Column::text("what it is"), |figure| figure.what.clone())
         .column(Column::text("value"), |figure| amount(figure.value.median, &figure.unit))
@@ -133,7 +133,7 @@ fn figures(newest: &Record, names: &[&str]) -> Table {
 }
 
 fn commits(records: &[Record]) -> Table {
-    Table::of(records.iter().enumerate())
+    Table::with_rows(records.iter().enumerate())
         .column(Column::count("number"), |(n, _)| n + 1)
         .column(Column::text("commit"), |(_, record)| record.short_commit())
         .column(Column::text("committed"), |(_, record)| record.committed.clone())

@@ -12,7 +12,7 @@ pub fn list(benchmarks: &Benchmarks, terminal: Terminal) -> String {
     let figures = benchmarks.all.iter().flat_map(|benchmark| {
         benchmark.figures.iter().map(move |figure| (benchmark.name.as_str(), figure))
     });
-    let table: Table = Table::of(figures)
+    let table: Table = Table::with_rows(figures)
         .column(Column::text("benchmark"), |(benchmark, _)| *benchmark)
         .column(Column::text("figure"), |(_, figure)| figure.name.as_str())
         .column(Column::text("what it is"), |(_, figure)| figure.what.as_str())
@@ -26,7 +26,7 @@ pub fn list(benchmarks: &Benchmarks, terminal: Terminal) -> String {
 /// The figures of a record, a figure a line.
 #[must_use]
 pub fn measured(record: &Record, terminal: Terminal) -> String {
-    let table: Table = Table::of(&record.figures)
+    let table: Table = Table::with_rows(&record.figures)
         .column(Column::text("figure"), |figure| figure.name.as_str())
         .column(Column::text("value"), |figure| amount(figure.value.median, &figure.unit))
         .column(Column::text("compared with"), |figure| figure.peer.as_str())

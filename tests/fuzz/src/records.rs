@@ -19,7 +19,7 @@ const LONGEST: u64 = 1 << 20;
 const BEGINS: i64 = 1_706_700_000;
 
 fn source(bytes: &[u8]) -> Option<Source> {
-    Source::of(Cursor::new(bytes.to_vec())).ok()
+    Source::new(Cursor::new(bytes.to_vec())).ok()
 }
 
 /// Prices are read, looked at from several beginnings, and read back from what is written of them.
@@ -35,7 +35,7 @@ pub(crate) fn prices(bytes: &[u8]) {
             let Some(trace) = record.from(start) else { continue };
             let _ = PriceStatistics::measure(&trace, Time::ZERO + length);
         }
-        let again = Source::of(Cursor::new(record.to_csv().into_bytes())).expect("it is text");
+        let again = Source::new(Cursor::new(record.to_csv().into_bytes())).expect("it is text");
         let again = read_prices(again, &PriceQuery::default()).expect("it reads back");
         let same = again.series.values().next().expect("it has the prices");
         assert_eq!(same.from(Span::ZERO), record.from(Span::ZERO), "prices read back");

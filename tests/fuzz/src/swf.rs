@@ -11,7 +11,9 @@ pub(crate) fn swf(bytes: &[u8]) {
     for on_malformed in [OnMalformed::Fail, OnMalformed::Skip] {
         let input = Ok(Cursor::new(bytes.to_vec()));
         // What looks like the output of sacct may lack a column that it needs.
-        let Ok(trace) = Trace::of(Path::new("fuzz"), input, Some(64), on_malformed) else { return };
+        let Ok(trace) = Trace::from_file(Path::new("fuzz"), input, Some(64), on_malformed) else {
+            return;
+        };
         let (machine, mut last) = (trace.machine(), None);
         for job in trace {
             let job = match job {

@@ -29,7 +29,7 @@ pub struct PowerLoss {
 impl Death {
     /// The death that a fault is; `None`: it is none.
     #[must_use]
-    pub const fn of(fault: &Fault) -> Option<Self> {
+    pub const fn from_fault(fault: &Fault) -> Option<Self> {
         let name = fault.name();
         match *fault {
             Fault::CoordinatorKill { point, down } => Some(Self { name, point, down, power: None }),

@@ -79,7 +79,7 @@ fn the_record_has_what_each_was_left() {
                 all.insert(0, &first);
                 let ends = all.iter().skip(1).map(|it| it.0).chain([vm.ended.unwrap().0]);
                 let spans = all.iter().zip(ends);
-                spans.map(|(it, end)| it.2.of(end.since(it.0).as_micros())).sum::<u64>()
+                spans.map(|(it, end)| it.2.scale(end.since(it.0).as_micros())).sum::<u64>()
             })
             .sum();
         assert_eq!(had.as_micros(), by_hand);

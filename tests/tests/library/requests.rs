@@ -189,7 +189,7 @@ fn figures_are_those_of_a_reckoning_by_hand() {
         let hour = Span::from_secs(3_600).as_micros();
         for market in [Market::OnDemand, Market::Spot] {
             let of = || all.iter().filter(|it| it.asks.market == market);
-            let tally = figures.of(market);
+            let tally = figures.market_tally(market);
             let count = |is: fn(&ByHand) -> bool| of().filter(|it| is(it)).count() as u64;
             assert_eq!(tally.requests, count(|_| true), "seed {seed}");
             assert_eq!(tally.refused, count(|it| it.is_refused), "seed {seed}");
@@ -423,7 +423,7 @@ fn what_became_of_a_request_is_told() {
     let (steps, _) = played(&experiment);
     let setup = experiment.whole_setup();
     let told = |what: &str| {
-        let mut story = RequestStory::of(&setup, experiment.tenants(), what)?;
+        let mut story = RequestStory::find(&setup, experiment.tenants(), what)?;
         steps.iter().for_each(|step| story.see(step));
         Some(story.told()?.to_string())
     };

@@ -20,7 +20,7 @@ use super::runs::{played, under};
 struct Folder(tempfile::TempDir);
 
 impl Folder {
-    fn of(experiment: &Experiment, mode: Mode, steps: &[Step]) -> Self {
+    fn new(experiment: &Experiment, mode: Mode, steps: &[Step]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let header = Header::new(mode, "a test".to_owned(), experiment.clone());
         let mut log = RunLogWriter::begin(folder.path(), &header).unwrap();
@@ -74,7 +74,7 @@ fn a_run_of_virtual_time_is_its_own_twin() {
         for scheduler in ["burst-hads", "hads"] {
             for (seed, set) in (1..).zip(sets) {
                 let experiment = under(name, scheduler, seed, set);
-                let twin = Folder::of(&experiment, Mode::Virtual, &played(&experiment).0).twin();
+                let twin = Folder::new(&experiment, Mode::Virtual, &played(&experiment).0).twin();
                 assert_identical(&twin, &format!("{name} {scheduler} {seed} {set:?}"));
                 interrupted += usize::from(twin.interruptions > 0);
                 assert!(twin.makespan.live.is_some(), "{name} {scheduler} {seed}");
@@ -106,13 +106,13 @@ fn the_interruptions_are_those_of_the_log_and_not_of_the_seed() {
         let mut other = experiment.clone();
         other.setup.seed = seed;
         assert_ne!(acts(&played(&other).0), drawn, "the seed moves nothing: this shows nothing");
-        let twin = Folder::of(&other, Mode::Live, &steps).twin();
+        let twin = Folder::new(&other, Mode::Live, &steps).twin();
         assert_identical(&twin, &format!("seed {seed}"));
         assert_eq!(twin.interruptions, given);
     }
     let mut none = experiment;
     none.setup.interruptions.clear();
-    assert_identical(&Folder::of(&none, Mode::Live, &steps).twin(), "no interruptions drawn");
+    assert_identical(&Folder::new(&none, Mode::Live, &steps).twin(), "no interruptions drawn");
 }
 
 /// Plays it with more than its beginning given from outside.
@@ -142,7 +142,7 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
     let joined = Event::HostJoined { host: HostId::new(2), name: "anew".to_owned(), offer };
     let at = Time::from_micros(500_000_001);
     let steps = troubled(&experiment, vec![lost(400, 0), (at, joined), lost(900, 1)]);
-    let twin = Folder::of(&experiment, Mode::Live, &steps).twin();
+    let twin = Folder::new(&experiment, Mode::Live, &steps).twin();
     assert_identical(&twin, "hosts lost");
     let count = |name: &str| twin.counts.iter().find(|c| c.name == name).unwrap().sides.twin;
     assert!(count("hosts_lost") == 2 && twin.makespan.twin.is_some());
@@ -154,7 +154,7 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
     };
     let asked = vec![interrupt(300, Action::Hibernate), interrupt(600, Action::Resume)];
     let steps = troubled(&experiment, asked);
-    let folder = Folder::of(&experiment, Mode::Live, &steps);
+    let folder = Folder::new(&experiment, Mode::Live, &steps);
     assert_identical(&folder.twin(), "interruptions that somebody asked for");
     let log = RunLog::read(folder.path()).unwrap();
     let mut record = log.header.record();
@@ -166,7 +166,7 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
 
     let cancel = Event::Cancel { why: "by its user".to_owned() };
     let steps = troubled(&experiment, vec![(Time::from_secs(700), cancel)]);
-    let twin = Folder::of(&experiment, Mode::Live, &steps).twin();
+    let twin = Folder::new(&experiment, Mode::Live, &steps).twin();
     assert_identical(&twin, "cancelled");
     let why = Some("by its user".to_owned());
     assert_eq!(twin.ended_early, Both { live: why.clone(), twin: why });
@@ -181,7 +181,7 @@ fn a_run_that_was_killed_is_compared_as_far_as_it_came() {
     let steps = played(&experiment).0;
     let half = steps.len() / 2;
     let last = (half..steps.len()).find(|&n| steps[n].at > steps[n - 1].at).unwrap();
-    let folder = Folder::of(&experiment, Mode::Live, &steps[..last]);
+    let folder = Folder::new(&experiment, Mode::Live, &steps[..last]);
     let mut text = fs::read(folder.log()).unwrap();
     let whole = folder.twin();
     assert_identical(&whole, "cut between two steps");
@@ -246,7 +246,7 @@ fn a_planted_divergence_is_found_with_its_cause_and_both_times() {
     let pair = ends.windows(2).find(differ).unwrap();
     let (late, after) = (pair[0], pair[1]);
     let steps = with_a_late_task(&experiment, &good, late, after);
-    let twin = Folder::of(&experiment, Mode::Live, &steps).twin();
+    let twin = Folder::new(&experiment, Mode::Live, &steps).twin();
 
     let counted = |steps: &[Step]| {
         let decisions = steps.iter().flat_map(|step| &step.decisions);
@@ -282,7 +282,7 @@ fn a_planted_divergence_is_found_with_its_cause_and_both_times() {
 #[test]
 fn what_disturbed_a_task_is_said_and_its_duration_left_out() {
     let experiment = under("j60-sc2", "burst-hads", 21, &[]);
-    let twin = Folder::of(&experiment, Mode::Virtual, &played(&experiment).0).twin();
+    let twin = Folder::new(&experiment, Mode::Virtual, &played(&experiment).0).twin();
     let undisturbed = twin.tasks.iter().filter(|row| row.standing == Standing::Undisturbed);
     assert_eq!(undisturbed.count(), twin.undisturbed.as_ref().unwrap().tasks());
     for row in &twin.tasks {
@@ -306,10 +306,10 @@ fn a_log_that_is_decided_otherwise_now_is_refused() {
     let step = steps.iter_mut().filter(|step| step.decisions.len() > 1).nth(1).unwrap();
     step.decisions.pop();
     let seq = step.seq;
-    let folder = Folder::of(&experiment, Mode::Live, &steps);
+    let folder = Folder::new(&experiment, Mode::Live, &steps);
     let refused = twin_of(folder.path()).unwrap_err();
     assert!(matches!(refused, TwinError::OtherVersion { step, .. } if step == seq), "{refused}");
     assert!(refused.is_bad_input());
-    let only_hosts = Folder::of(&experiment, Mode::Live, &steps[..1]);
+    let only_hosts = Folder::new(&experiment, Mode::Live, &steps[..1]);
     assert!(matches!(twin_of(only_hosts.path()), Err(TwinError::NeverBegan(_))));
 }

@@ -22,7 +22,7 @@ impl Vm {
     /// # Errors
     /// No such vCPU, or the kernel refuses.
     pub fn lift_quota(&self, vcpu: u32, slot: Slot) -> Result<LiftedQuota<&Self>> {
-        LiftedQuota::of(self, vcpu, slot)
+        LiftedQuota::new(self, vcpu, slot)
     }
 
     /// [`Vm::lift_quota`] for as long as its owner likes.
@@ -30,7 +30,7 @@ impl Vm {
     /// # Errors
     /// See there.
     pub fn lift_quota_of(self: Arc<Self>, vcpu: u32, slot: Slot) -> Result<LiftedQuota<Arc<Self>>> {
-        LiftedQuota::of(self, vcpu, slot)
+        LiftedQuota::new(self, vcpu, slot)
     }
 
     /// Gives vCPU `vcpu` the share of `ppm` millionths of one host core, and its slots `a` and `b`
@@ -108,7 +108,7 @@ pub struct LiftedQuota<V: Deref<Target = Vm>> {
 }
 
 impl<V: Deref<Target = Vm>> LiftedQuota<V> {
-    fn of(vm: V, vcpu: u32, slot: Slot) -> Result<Self> {
+    fn new(vm: V, vcpu: u32, slot: Slot) -> Result<Self> {
         vm.vcpu_relative(vcpu)?;
         // Dropped, and so counted down, also where lifting fails.
         let lifted = Self { vm, vcpu, slot };

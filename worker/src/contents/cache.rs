@@ -199,12 +199,12 @@ impl Drop for Held {
 mod tests {
     use super::*;
 
-    fn of(content: &[u8]) -> (Hash, u64) {
+    fn key(content: &[u8]) -> (Hash, u64) {
         (blake3::hash(content), content.len() as u64)
     }
 
     fn fetch(held: &Held, content: &[u8]) {
-        let (digest, length) = of(content);
+        let (digest, length) = key(content);
         let mut incoming = held.receive(digest, length).unwrap();
         content.chunks(7).for_each(|chunk| incoming.write(chunk).unwrap());
         incoming.finish().unwrap();
@@ -217,20 +217,20 @@ mod tests {
         fs::write(dir.path().join("left"), "by a former life").unwrap();
         let cache = Cache::bounded(dir.path(), 20).unwrap();
         let (one, two, three) = (b"0123456789", b"abcdefghij", b"ABCDEFGHIJ");
-        let first = cache.hold([of(one)]).unwrap();
-        assert_eq!(first.missing(), [of(one).0]);
+        let first = cache.hold([key(one)]).unwrap();
+        assert_eq!(first.missing(), [key(one).0]);
         fetch(&first, one);
         assert!(first.missing().is_empty());
-        let second = cache.hold([of(two)]).unwrap();
+        let second = cache.hold([key(two)]).unwrap();
         fetch(&second, two);
-        let refused = cache.hold([of(three)]).unwrap_err();
+        let refused = cache.hold([key(three)]).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::StorageFull);
         drop((first, second));
         // Used again: the other one was used longer ago.
-        drop(cache.hold([of(one)]).unwrap());
-        let third = cache.hold([of(three)]).unwrap();
+        drop(cache.hold([key(one)]).unwrap());
+        let third = cache.hold([key(three)]).unwrap();
         assert_eq!(cache.bytes(), 20);
-        assert!(third.open(&of(one).0).is_ok() && third.open(&of(two).0).is_err());
+        assert!(third.open(&key(one).0).is_ok() && third.open(&key(two).0).is_err());
         // It never came: nothing of it is counted.
         drop(third);
         assert_eq!(cache.bytes(), 10);
@@ -241,7 +241,7 @@ mod tests {
     fn what_is_another_content_is_not_taken() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::open(dir.path()).unwrap();
-        let (digest, length) = of(b"what is wanted");
+        let (digest, length) = key(b"what is wanted");
         let held = cache.hold([(digest, length)]).unwrap();
         for other in ["what is Wanted", "what", "what is wanted and more"] {
             let mut incoming = held.receive(digest, length).unwrap();

@@ -31,7 +31,7 @@ impl Users {
     /// those may whose numbers differ by a multiple of the range's length, can open each other's files;
     /// their processes are in different PID namespaces all the same.
     #[must_use]
-    pub fn of(&self, task: &str) -> u32 {
+    pub fn user(&self, task: &str) -> u32 {
         let count = u64::from(self.last - self.first) + 1;
         let number = task.parse::<u64>().unwrap_or_else(|_| {
             let digest = blake3::hash(task.as_bytes());
@@ -78,11 +78,11 @@ mod tests {
     #[test]
     fn a_task_has_the_same_user_everywhere() {
         let users: Users = "100-109".parse().unwrap();
-        assert_eq!([users.of("0"), users.of("7"), users.of("17")], [100, 107, 107]);
-        assert_eq!(users.of("noop"), users.of("noop"));
-        assert!(users.contain(users.of("noop")) && !users.contain(110) && !users.contain(0));
+        assert_eq!([users.user("0"), users.user("7"), users.user("17")], [100, 107, 107]);
+        assert_eq!(users.user("noop"), users.user("noop"));
+        assert!(users.contain(users.user("noop")) && !users.contain(110) && !users.contain(0));
         let all: Users = "1-4294967294".parse().unwrap();
-        assert!(all.contain(all.of("4294967295")));
+        assert!(all.contain(all.user("4294967295")));
     }
 
     #[test]

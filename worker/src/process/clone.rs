@@ -218,7 +218,7 @@ mod tests {
         let action = SigAction::new(SigHandler::Handler(handle), SaFlags::empty(), SigSet::empty());
         // SAFETY: the handler stores to an atomic only.
         unsafe { sigaction(Signal::SIGUSR1, &action) }.unwrap();
-        let image = Image::of("true".as_ref(), [], []).unwrap();
+        let image = Image::new("true".as_ref(), [], []).unwrap();
         // It waits for the mask to be lifted, and then does what it does by default.
         assert_eq!(run(signal_itself, image), Some(Ended::Killed(libc::SIGUSR1)));
         assert!(!HANDLED.load(Ordering::SeqCst));

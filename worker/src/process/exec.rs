@@ -31,7 +31,7 @@ unsafe impl Send for Image {}
 
 impl Image {
     /// Or which of the strings holds a NUL byte.
-    pub(super) fn of<'a>(
+    pub(super) fn new<'a>(
         path: &'a OsStr,
         args: impl IntoIterator<Item = &'a OsStr>,
         env: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,

@@ -69,7 +69,7 @@ pub(crate) fn start(
 ) -> io::Result<Task> {
     let env: Vec<(OsString, OsString)> = std::env::vars_os().collect();
     let env = env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-    let image = Image::of(program.as_os_str(), args.iter().map(OsStr::new), env)
+    let image = Image::new(program.as_os_str(), args.iter().map(OsStr::new), env)
         .map_err(|what| io::Error::other(format!("{what} holds a NUL byte")))?;
     let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
     let doors = entry.map(doors).unwrap_or_default();

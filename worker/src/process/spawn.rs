@@ -107,7 +107,7 @@ impl Program {
 
     /// Everything that allocates or may fail, done before the new process exists.
     fn prepare(&self, entry: &Entry) -> Result<Birth> {
-        let image = Image::of(
+        let image = Image::new(
             self.path.as_os_str(),
             self.args.iter().map(OsString::as_os_str),
             self.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str())),

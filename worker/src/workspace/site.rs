@@ -158,7 +158,7 @@ impl Workspace {
             move |source| Error::File { action, path, source }
         };
         if let Some(users) = self.users {
-            let user = users.of(name.task());
+            let user = users.user(name.task());
             // It may be there already, and is the user's then.
             let owner = fs::symlink_metadata(&path).map_err(fail("look at"))?.uid();
             if owner != user {

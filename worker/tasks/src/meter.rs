@@ -54,7 +54,7 @@ impl Meter {
     }
 
     /// A meter that says what others have counted.
-    pub(crate) fn of(
+    pub(crate) fn with_counts(
         spent: Duration,
         units: u64,
         beats: u64,

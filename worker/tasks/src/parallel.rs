@@ -175,7 +175,7 @@ impl Team {
             sum: self.region.checked().sum,
             blocks: self.region.blocks(),
             cpu: (0..self.plan.ranks()).map(|rank| self.region.cpu(rank)).collect(),
-            meter: Meter::of(totals.cpu, totals.units, totals.beats, page),
+            meter: Meter::with_counts(totals.cpu, totals.units, totals.beats, page),
         })
     }
 

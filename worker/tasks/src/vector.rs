@@ -38,7 +38,7 @@ impl Vector {
     /// its nonce shifts.
     pub(crate) fn new(bytes: usize, nonce: u64) -> Self {
         let length = bytes.div_ceil(BYTES_PER_INDEX);
-        let start = Start::of(nonce);
+        let start = Start::new(nonce);
         Self { start, x: vec![0; length], y: vec![0; length], passes: 0, ahead: 0 }
     }
 
@@ -122,7 +122,7 @@ pub(crate) fn expected_sum(bytes: usize, nonce: u64, passes: u64, units: u64) ->
     let blocks = length.div_ceil(BLOCK) as u64;
     let done = self::units(bytes, passes)?;
     let ahead = units.checked_sub(done).filter(|ahead| *ahead < blocks.max(1))?;
-    let start = Start::of(nonce);
+    let start = Start::new(nonce);
     // All blocks that have had as many passes are one piece.
     let piece = |passes: u64, from: usize, until: usize| {
         let (x, y) = Matrix::PASS.power(passes).apply(start.x, start.y);
@@ -148,7 +148,7 @@ struct Start {
 }
 
 impl Start {
-    fn of(nonce: u64) -> Self {
+    fn new(nonce: u64) -> Self {
         let shifted =
             |line: Linear, by: u64| Linear { offset: line.offset.wrapping_add(by), ..line };
         Self { x: shifted(START_X, nonce), y: shifted(START_Y, nonce.rotate_left(32)) }

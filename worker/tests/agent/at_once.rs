@@ -17,7 +17,7 @@ use crate::{
     await_report,
     coordinator::{Fake, Seat, welcome},
     parallel,
-    tasks::{create, of, over, stop, vector},
+    tasks::{create, is_task, over, stop, vector},
 };
 
 /// What is at once, on a busy host. What would be waited for takes as long as the test likes.
@@ -88,7 +88,7 @@ fn with_slow<'a>(fake: &'a Fake, criu: &SlowCriu) -> (Agent, Seat<'a>) {
 /// Starts task 8, which runs on and on.
 fn run_on(seat: &mut Seat<'_>) {
     seat.command(Command::StartTask(vector(1, 8, 1, 3_000)));
-    await_report!(seat, TaskStarted, s => of(s.task, 8));
+    await_report!(seat, TaskStarted, s => is_task(s.task, 8));
 }
 
 /// Task 7 from its first checkpoint.
@@ -213,7 +213,7 @@ pub(crate) fn freeze_waits_for_no_fetch() {
     nothing_began(&mut seat, Duration::from_millis(300));
     thaw(&mut seat);
     let started: TaskStarted = await_report!(seat, TaskStarted);
-    assert!(of(started.task, 7), "{started:?}");
+    assert!(is_task(started.task, 7), "{started:?}");
     assert!(await_report!(seat, TaskFinished).verified);
     over(agent, &seat);
 }
@@ -344,7 +344,7 @@ pub(crate) fn a_stop_of_a_frozen_launch() {
     freeze(&agent, &mut seat);
     seat.command(Command::StopTask(stop(1, 7, 2, false)));
     let stopped: TaskStopped = await_report!(seat, TaskStopped);
-    assert!(of(stopped.task, 7), "{stopped:?}");
+    assert!(is_task(stopped.task, 7), "{stopped:?}");
     criu.let_go();
     // It goes on elsewhere, in the same directory, and nothing of the frozen launch is in its way.
     seat.commands(vec![create(2, 1), Command::StartTask(restored(2, 3, kept.done_ppm))]);
@@ -355,6 +355,6 @@ pub(crate) fn a_stop_of_a_frozen_launch() {
     nothing_began(&mut seat, Duration::from_millis(100));
     // Its seat is free.
     seat.command(Command::StartTask(vector(1, 9, 1, 6)));
-    await_report!(seat, TaskFinished, f => of(f.task, 9));
+    await_report!(seat, TaskFinished, f => is_task(f.task, 9));
     over(agent, &seat);
 }

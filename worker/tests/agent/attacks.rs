@@ -15,7 +15,7 @@ use crate::{
     agent::Agent,
     await_report,
     coordinator::{Fake, Seat, welcome},
-    tasks::{create, of, over, vector},
+    tasks::{create, is_task, over, vector},
 };
 
 /// A worker with a VM of two vCPUs on which task 8 runs.
@@ -26,13 +26,13 @@ fn busy(fake: &Fake) -> (Agent, Seat<'_>) {
     seat.command(create(1, 2));
     await_report!(seat, VmCreated);
     seat.command(Command::StartTask(vector(1, 8, 1, 60)));
-    await_report!(seat, TaskStarted, s => of(s.task, 8));
+    await_report!(seat, TaskStarted, s => is_task(s.task, 8));
     (agent, seat)
 }
 
 /// Task 8 comes to its end as if nothing had been.
 fn goes_on(agent: Agent, mut seat: Seat<'_>) {
-    let finished: TaskFinished = await_report!(seat, TaskFinished, f => of(f.task, 8));
+    let finished: TaskFinished = await_report!(seat, TaskFinished, f => is_task(f.task, 8));
     assert!(finished.verified, "{finished:?}");
     over(agent, &seat);
 }
@@ -55,7 +55,7 @@ pub(crate) fn arguments_reach_no_files() {
     for (task, args) in (20..).zip(attacks) {
         let program = Some(Program { args });
         seat.command(Command::StartTask(StartTask { program, ..vector(1, task, 1, 6) }));
-        let failed: TaskFailed = await_report!(seat, TaskFailed, f => of(f.task, task));
+        let failed: TaskFailed = await_report!(seat, TaskFailed, f => is_task(f.task, task));
         assert!(failed.why.contains("program"), "{failed:?}");
     }
     assert_eq!(fs::read_to_string(&victim).unwrap(), "ours");

@@ -12,7 +12,7 @@ use crate::{
     agent::Agent,
     await_report,
     coordinator::{Fake, Seat, welcome},
-    tasks::{create, of, over, vector},
+    tasks::{create, is_task, over, vector},
 };
 
 /// What a task is given with half a core.
@@ -57,7 +57,7 @@ fn hang(seat: &mut Seat<'_>, tasks: &[(u32, &str)]) -> Instant {
     let begun = Instant::now();
     seat.commands(tasks.iter().map(|(task, does)| hanging(*task, does)).collect());
     for (task, _) in tasks {
-        await_report!(seat, TaskStarted, s => of(s.task, *task));
+        await_report!(seat, TaskStarted, s => is_task(s.task, *task));
     }
     begun
 }
@@ -66,7 +66,7 @@ fn hang(seat: &mut Seat<'_>, tasks: &[(u32, &str)]) -> Instant {
 fn await_free(seat: &mut Seat<'_>, tasks: &[u32]) {
     seat.commands(tasks.iter().map(|task| hanging(*task, "cg")).collect());
     for task in tasks {
-        let failed: TaskFailed = await_report!(seat, TaskFailed, f => of(f.task, *task));
+        let failed: TaskFailed = await_report!(seat, TaskFailed, f => is_task(f.task, *task));
         assert!(failed.why.contains("no result"), "{failed:?}");
     }
 }
@@ -77,7 +77,7 @@ pub(crate) fn a_hang_is_noticed() {
     let begun = hang(&mut seat, &[(7, "ep"), (8, "is")]);
     seat.listen(Duration::from_secs(28).saturating_sub(begun.elapsed()));
     for task in [7, 8] {
-        let failed: TaskFailed = await_report!(seat, TaskFailed, f => of(f.task, task));
+        let failed: TaskFailed = await_report!(seat, TaskFailed, f => is_task(f.task, task));
         println!("  after {:?}: {}", begun.elapsed(), failed.why);
         assert!(failed.why.contains("it hangs"), "{failed:?}");
         assert!(begun.elapsed() > GIVEN, "{failed:?}");

@@ -11,7 +11,7 @@ use crate::{
     agent::{Agent, until},
     await_report,
     coordinator::{Fake, welcome},
-    tasks::{create, of, over, stop, vector, with_vm},
+    tasks::{create, is_task, over, stop, vector, with_vm},
 };
 
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
@@ -100,9 +100,9 @@ pub(crate) fn a_broken_session_is_resumed() {
     seat.cut();
     // Written down while there is no connection; handed over at the reconnect.
     seat.command(Command::StartTask(vector(1, 8, 1, 6)));
-    let finished: TaskFinished = await_report!(seat, TaskFinished, f => of(f.task, 7));
+    let finished: TaskFinished = await_report!(seat, TaskFinished, f => is_task(f.task, 7));
     assert!(finished.verified);
-    await_report!(seat, TaskFinished, f => of(f.task, 8));
+    await_report!(seat, TaskFinished, f => is_task(f.task, 8));
     assert_eq!(seat.hello.as_ref().unwrap().incarnation, incarnation);
     over(agent, &seat);
 }
@@ -135,7 +135,8 @@ pub(crate) fn a_folder_that_vanishes() {
     assert_eq!(agent.wait(SECONDS(20)).code(), Some(1));
     assert!(agent.groups().is_empty());
     seat.listen(Duration::from_millis(1));
-    let failed = |r: &report::Report| matches!(r, report::Report::TaskFailed(it) if of(it.task, 8));
+    let failed =
+        |r: &report::Report| matches!(r, report::Report::TaskFailed(it) if is_task(it.task, 8));
     assert!(!seat.heard().iter().any(failed), "{:#?}", seat.heard());
 }
 
@@ -212,7 +213,7 @@ pub(crate) fn an_owner_that_panics() {
         Command::StartTask(vector(2, 9, 1, 3_000)),
     ]);
     for task in [7, 8, 9] {
-        await_report!(seat, TaskStarted, s => of(s.task, task));
+        await_report!(seat, TaskStarted, s => is_task(s.task, task));
     }
     assert_eq!(tasks_of(&agent).len(), 3);
     seat.command(Command::FreezeVm(VmRef { vm: 1 }));
@@ -231,14 +232,14 @@ pub(crate) fn an_owner_that_panics() {
     await_report!(seat, VmDestroyed, r => r.vm == 1);
     seat.command(Command::StopTask(stop(2, 9, 1, false)));
     let stopped = await_report!(seat, TaskStopped);
-    assert!(of(stopped.task, 9) && stopped.real_cpu_us > 0, "{stopped:?}");
+    assert!(is_task(stopped.task, 9) && stopped.real_cpu_us > 0, "{stopped:?}");
     // Its tasks can go on elsewhere, and VMs freeze.
     seat.commands(vec![Command::StartTask(vector(2, 7, 2, 30))]);
-    await_report!(seat, TaskStarted, s => of(s.task, 7));
+    await_report!(seat, TaskStarted, s => is_task(s.task, 7));
     seat.commands(vec![Command::FreezeVm(VmRef { vm: 2 }), Command::ThawVm(VmRef { vm: 2 })]);
     await_report!(seat, VmThawed);
     let finished: TaskFinished = await_report!(seat, TaskFinished);
-    assert!(finished.verified && of(finished.task, 7), "{finished:?}");
+    assert!(finished.verified && is_task(finished.task, 7), "{finished:?}");
     over(agent, &seat);
 }
 
@@ -257,7 +258,7 @@ fn occupy(seat: &mut crate::coordinator::Seat<'_>) {
         Command::StartTask(vector(2, 9, 1, 3_000)),
     ]);
     for task in [7, 8, 9] {
-        await_report!(seat, TaskStarted, s => of(s.task, task));
+        await_report!(seat, TaskStarted, s => is_task(s.task, task));
     }
     seat.command(Command::FreezeVm(VmRef { vm: 2 }));
     await_report!(seat, VmFrozen);

@@ -13,7 +13,7 @@ use crate::{
     agent::Agent,
     await_report,
     coordinator::{Fake, Seat, welcome},
-    tasks::{of, over, vector},
+    tasks::{is_task, over, vector},
 };
 
 pub(crate) const MACHINE: u32 = 1;
@@ -439,12 +439,12 @@ pub(crate) fn a_job_and_a_task_share_a_vm_and_no_vcpu() {
     seat.command(start(one, &[1], Tier::Background, "1", 2_500));
     seat.commands(vec![task(1, 7), task(0, 8)]);
     let refused = await_report!(seat, TaskFailed);
-    assert!(of(refused.task, 7) && refused.why.contains("can't share a vCPU"), "{refused:?}");
-    assert!(await_report!(seat, TaskFinished, r => of(r.task, 8)).verified);
+    assert!(is_task(refused.task, 7) && refused.why.contains("can't share a vCPU"), "{refused:?}");
+    assert!(await_report!(seat, TaskFinished, r => is_task(r.task, 8)).verified);
     finished(&mut seat, one);
     // The vCPU that it had is free for any.
     seat.command(task(1, 9));
-    assert!(await_report!(seat, TaskFinished, r => of(r.task, 9)).verified);
+    assert!(await_report!(seat, TaskFinished, r => is_task(r.task, 9)).verified);
     end(agent, seat);
 }
 

@@ -56,7 +56,7 @@ pub(crate) const fn stop(vm: u32, task: u32, attempt: u32, keep: bool) -> StopTa
     StopTask { task: Some(TaskRef { vm, task, attempt }), keep }
 }
 
-pub(crate) fn of(task: Option<TaskRef>, number: u32) -> bool {
+pub(crate) fn is_task(task: Option<TaskRef>, number: u32) -> bool {
     task.is_some_and(|t| t.task == number)
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn a_task_runs_and_is_verified() {
     assert!(started.real_took_us > 0);
     let finished: TaskFinished = await_report!(seat, TaskFinished);
     let took = asked.elapsed();
-    assert!(finished.verified && of(finished.task, 7));
+    assert!(finished.verified && is_task(finished.task, 7));
     assert!(finished.result.as_ref().is_some_and(|r| r.contains("\"vector\"")), "{finished:?}");
     // Half a second of CPU time at half a core.
     assert!((450_000..700_000).contains(&finished.real_cpu_us), "{finished:?}");
@@ -141,9 +141,9 @@ pub(crate) fn a_wrong_task_fails() {
         Command::StartTask(vector(1, 10, 1, 6)),
     ]);
     let full = await_report!(seat, TaskFailed);
-    assert!(of(full.task, 10) && full.why.contains("taken"), "{full:?}");
-    await_report!(seat, TaskFinished, f => of(f.task, 8));
-    await_report!(seat, TaskFinished, f => of(f.task, 9));
+    assert!(is_task(full.task, 10) && full.why.contains("taken"), "{full:?}");
+    await_report!(seat, TaskFinished, f => is_task(f.task, 8));
+    await_report!(seat, TaskFinished, f => is_task(f.task, 9));
     over(agent, &seat);
 }
 
@@ -245,7 +245,7 @@ pub(crate) fn hibernation_stops_and_resumes() {
     let before: VmShare = await_report!(seat, VmShare);
     seat.command(Command::StartTask(vector(1, 8, 1, 60)));
     let refused = await_report!(seat, TaskFailed);
-    assert!(of(refused.task, 8) && refused.why.contains("frozen"), "{refused:?}");
+    assert!(is_task(refused.task, 8) && refused.why.contains("frozen"), "{refused:?}");
     // Longer than the rest of the task would take.
     seat.listen(Duration::from_millis(2_500));
     assert!(seat.heard().iter().all(|r| !matches!(r, Report::TaskFinished(_))));
@@ -283,8 +283,8 @@ pub(crate) fn a_stop_on_a_frozen_vm_is_final() {
         Command::StartTask(vector(1, 8, 1, 6)),
         Command::StartTask(vector(1, 9, 1, 6)),
     ]);
-    await_report!(seat, TaskFinished, f => of(f.task, 8));
-    await_report!(seat, TaskFinished, f => of(f.task, 9));
+    await_report!(seat, TaskFinished, f => is_task(f.task, 8));
+    await_report!(seat, TaskFinished, f => is_task(f.task, 9));
     assert!(seat.heard().iter().all(|r| !matches!(r, Report::TaskStopped(_))), "reported twice");
     over(agent, &seat);
 }
@@ -346,19 +346,19 @@ pub(crate) fn the_background_gets_the_rest() {
     let behind = StartTask { seats: background, ..vector(1, 8, 1, 30) };
     let asked = Instant::now();
     seat.commands(vec![Command::StartTask(behind), Command::StartTask(vector(1, 7, 1, 30))]);
-    await_report!(seat, TaskStarted, s => of(s.task, 8));
-    await_report!(seat, TaskStarted, s => of(s.task, 7));
+    await_report!(seat, TaskStarted, s => is_task(s.task, 8));
+    await_report!(seat, TaskStarted, s => is_task(s.task, 7));
     let used = || ["a", "b"].map(|slot| agent.slot_cpu("vm1/cpu0", slot).as_secs_f64());
     let [fore_before, back_before] = used();
     let first: TaskFinished = await_report!(seat, TaskFinished);
     let [fore, back] = used();
     let (fore, back) = (fore - fore_before, back - back_before);
     println!("  while both ran: foreground {fore:.3} s, background {back:.3} s of CPU time");
-    assert!(of(first.task, 7), "the background ended first");
+    assert!(is_task(first.task, 7), "the background ended first");
     // Less than one per cent by the kernel's doing; the rest is for the time until the end of the
     // foreground is heard of here, on a host that may be busy.
     assert!(fore > 0.4 && back < fore / 5.0, "foreground {fore} s, background {back} s");
-    await_report!(seat, TaskFinished, f => of(f.task, 8) && f.verified);
+    await_report!(seat, TaskFinished, f => is_task(f.task, 8) && f.verified);
     // Half a second of CPU time each, at half a core for both together.
     let both = asked.elapsed();
     assert!(both > Duration::from_millis(1_700), "both in {both:?}");
@@ -376,7 +376,7 @@ pub(crate) fn a_vcpu_has_what_it_is_left() {
     // A second of work each.
     seat.commands(vec![share(1, 400_000), on(7, 0), on(8, 1)]);
     let promised_s = |seat: &mut Seat<'_>, task| {
-        let end: TaskFinished = await_report!(seat, TaskFinished, f => of(f.task, task));
+        let end: TaskFinished = await_report!(seat, TaskFinished, f => is_task(f.task, task));
         assert!(end.verified);
         let ledger = end.ledger.unwrap();
         let promised = ledger.real_promised_us as f64 / 1e6;
@@ -390,7 +390,7 @@ pub(crate) fn a_vcpu_has_what_it_is_left() {
     assert!((0.99..1.05).contains(&whole) && (2.45..2.6).contains(&part), "{whole} {part}");
     // It is left nothing for a while.
     seat.commands(vec![share(1, 0), on(9, 1)]);
-    await_report!(seat, TaskStarted, s => of(s.task, 9));
+    await_report!(seat, TaskStarted, s => is_task(s.task, 9));
     let begun = Instant::now();
     std::thread::sleep(Duration::from_millis(400));
     seat.command(share(1, 1_000_000));

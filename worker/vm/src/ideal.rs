@@ -322,9 +322,9 @@ impl<K: Ord + Copy> Machine<K> {
             Change::Start { key, program, on, foreground } => {
                 self.jobs.insert(key, Start::new(program, &on, foreground));
             }
-            Change::Promote(key) => self.of(key, |start| start.foreground = true),
-            Change::Stand(key) => self.of(key, |start| start.stands = true),
-            Change::GoOn { key, on, anew } => self.of(key, |start| {
+            Change::Promote(key) => self.with_start(key, |start| start.foreground = true),
+            Change::Stand(key) => self.with_start(key, |start| start.stands = true),
+            Change::GoOn { key, on, anew } => self.with_start(key, |start| {
                 if anew {
                     *start = Start::new(start.program.clone(), &start.on, true);
                 }
@@ -332,17 +332,17 @@ impl<K: Ord + Copy> Machine<K> {
                 (start.stands, start.held, start.taking) = (false, None, None);
                 (start.foreground, start.on) = (true, on);
             }),
-            Change::HasDone(key, ppm) => self.of(key, |start| start.come_to(ppm)),
+            Change::HasDone(key, ppm) => self.with_start(key, |start| start.come_to(ppm)),
             Change::Release(key) => {
-                self.of(key, |start| (start.held, start.taking) = (None, None));
+                self.with_start(key, |start| (start.held, start.taking) = (None, None));
             }
             Change::Hold(key, span) => {
                 let (now, span) = (self.now, nanos(span));
-                self.of(key, |start| start.hold(now, span, start.part_done()));
+                self.with_start(key, |start| start.hold(now, span, start.part_done()));
             }
             Change::HoldAt(key, mut points, span) => {
                 points.reverse();
-                self.of(key, |start| (start.points, start.hold) = (points, nanos(span)));
+                self.with_start(key, |start| (start.points, start.hold) = (points, nanos(span)));
             }
             Change::Kill(key) => {
                 self.jobs.remove(&key);
@@ -350,7 +350,7 @@ impl<K: Ord + Copy> Machine<K> {
         }
     }
 
-    fn of(&mut self, key: K, change: impl FnOnce(&mut Start)) {
+    fn with_start(&mut self, key: K, change: impl FnOnce(&mut Start)) {
         if let Some(start) = self.jobs.get_mut(&key) {
             change(start);
         }

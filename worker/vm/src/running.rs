@@ -260,7 +260,7 @@ impl Running {
     /// What process `n` uses of what it gets: all of it for a checkpoint, below a foreground what it
     /// would.
     pub(crate) fn usage_now(&self, n: usize) -> Ppm {
-        self.uniform_now().unwrap_or_else(|| self.usage.of(n))
+        self.uniform_now().unwrap_or_else(|| self.usage.of_process(n))
     }
 
     /// The same where every process uses as much.
@@ -276,7 +276,7 @@ impl Running {
         if self.ended.is_some() || (self.stands.is_some() && !self.dumped) {
             return 0;
         }
-        (0..self.on.len()).map(|n| self.usage_now(n).of(u64::from(self.rate.get()))).sum()
+        (0..self.on.len()).map(|n| self.usage_now(n).scale(u64::from(self.rate.get()))).sum()
     }
 }
 

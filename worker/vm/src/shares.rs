@@ -33,13 +33,13 @@ impl Shares {
     /// Begins the next phase: the share of it that `rank` computes, parts per million.
     pub fn next(&mut self, rank: usize) -> u32 {
         let leader = self.turn();
-        self.of(rank, leader)
+        self.share(rank, leader)
     }
 
     /// Begins the next phase: the shares of it that the ranks compute, parts per million.
     pub fn next_of_all(&mut self) -> Vec<u32> {
         let leader = self.turn();
-        (0..self.usage.len()).map(|rank| self.of(rank, leader)).collect()
+        (0..self.usage.len()).map(|rank| self.share(rank, leader)).collect()
     }
 
     /// Begins the next phase: which rank leads it.
@@ -53,7 +53,7 @@ impl Shares {
         leader
     }
 
-    fn of(&self, rank: usize, leader: usize) -> u32 {
+    fn share(&self, rank: usize, leader: usize) -> u32 {
         let computing = self.total.min(i64::from(PPM));
         let share = if rank == leader {
             computing

@@ -114,7 +114,7 @@ pub(crate) fn paced(most: Ppm, usage: Ppm) -> Ppm {
 /// much, in 10^-12 of one: x · (1 − f).
 pub(crate) fn background_share(utilisation: Ppm, left: Ppm, supply: Ppm) -> u64 {
     let share = u64::from(utilisation.get()) * u64::from(left.get());
-    if supply == Ppm::ONE { share } else { supply.of(share) }
+    if supply == Ppm::ONE { share } else { supply.scale(share) }
 }
 
 /// min(c, x · (1 − f) / u) of a task whose slowest process below a foreground gets and wants this
@@ -129,7 +129,7 @@ pub(crate) fn times(a: Ppm, b: Ppm) -> Ppm {
     match (a, b) {
         (a, Ppm::ONE) => a,
         (Ppm::ONE, b) => b,
-        (a, b) => Ppm::new(u32::try_from(a.of(u64::from(b.get()))).unwrap_or(u32::MAX)),
+        (a, b) => Ppm::new(u32::try_from(a.scale(u64::from(b.get()))).unwrap_or(u32::MAX)),
     }
 }
 

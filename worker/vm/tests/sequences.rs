@@ -211,7 +211,7 @@ impl Bench {
             if progress.done < progress.runtime && progress.hold.is_none() {
                 let speed = self.vm.speed(task, ATTEMPT).expect("it is there");
                 for &cpu in &known.on {
-                    given[cpu as usize] += speed.of(u64::from(known.usage));
+                    given[cpu as usize] += speed.scale(u64::from(known.usage));
                 }
             }
         }

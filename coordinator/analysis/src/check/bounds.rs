@@ -16,7 +16,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    pub(super) fn of(setup: &Setup) -> Self {
+    pub(super) fn new(setup: &Setup) -> Self {
         let latest = match setup.jobs {
             None => Time::ZERO + setup.bag.deadline.times(100) + Span::from_secs(86_400),
             Some(_) => Time::from_micros(u64::MAX),

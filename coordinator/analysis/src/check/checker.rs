@@ -91,7 +91,7 @@ impl<'a> Checker<'a> {
             setup,
             prices: setup.terms.prices(),
             lateness,
-            bounds: Bounds::of(setup),
+            bounds: Bounds::new(setup),
             placement: setup.terms.placement.rule(),
             filled: setup.memory_filled(),
             hosts: BTreeMap::new(),

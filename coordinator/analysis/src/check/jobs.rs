@@ -308,7 +308,7 @@ impl JobsChecker {
         let Some(Inside { job, seats: Some((_, on)), .. }) = self.inside.get(&id) else {
             return Ppm::ZERO;
         };
-        on.iter().position(|&q| q == p).map_or(Ppm::ZERO, |n| job.usage.of(n))
+        on.iter().position(|&q| q == p).map_or(Ppm::ZERO, |n| job.usage.of_process(n))
     }
 
     /// What was wrong; where the run came to its end, as `ended` says, so must all jobs have.

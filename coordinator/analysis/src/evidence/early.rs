@@ -9,16 +9,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dormouse_model::{Effect, Event, Report, Setup, Step};
+use dormouse_model::{Effect, Event, MAX_REPORT_DELAY, Report, Setup, Step};
 use dormouse_units::{Attempt, Ppm, Span, Speedup, TaskId, Time, TypeName, VmId};
-
-use crate::LATEST;
 
 /// By this part of its work's time an attempt may end before it: twice what a task of a faithful run may
 /// miss its promise by unless its experiment says otherwise (`live.worst-error`) …
 const MAY_LACK: f64 = 0.1;
 /// … and by this much real time, by which a report may come late and so move the beginning.
-const SLACK: Duration = LATEST;
+const SLACK: Duration = MAX_REPORT_DELAY;
 
 /// An attempt that ended before its work can have been done.
 #[derive(Clone, Debug, PartialEq, Eq)]

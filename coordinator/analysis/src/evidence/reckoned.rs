@@ -25,7 +25,7 @@ impl Evidence {
 
     /// Takes in all steps of a run of this setup.
     #[must_use]
-    pub fn of(setup: &Setup, speedup: Speedup, steps: &[Step]) -> Self {
+    pub fn from_steps(setup: &Setup, speedup: Speedup, steps: &[Step]) -> Self {
         let mut evidence = Self::new(speedup);
         for step in steps {
             evidence.see(setup, step);

@@ -29,7 +29,7 @@ impl<'a> RequestStory<'a> {
     /// Story of the request that is called `request7`, or whose VM is called `vm7`, in a run with
     /// this whole setup and these tenants; `None` if `what` names no request.
     #[must_use]
-    pub fn of(setup: &'a Setup, of: Vec<Work>, what: &str) -> Option<Self> {
+    pub fn find(setup: &'a Setup, of: Vec<Work>, what: &str) -> Option<Self> {
         let number = |prefix: &str| what.strip_prefix(prefix)?.trim_start().parse::<u32>().ok();
         let request = match (number("request"), number("vm").map(VmId::new)) {
             (Some(request), _) => RequestId::new(request),
@@ -181,7 +181,7 @@ impl<'a> RequestStory<'a> {
     /// What the provider's rule says that the end of a VM costs now.
     fn cost_of(&self, vm: VmId, now: Time) -> String {
         let since = self.alive.get(&vm).and_then(|(_, _, meter)| meter.runs_since());
-        let cost = self.cost.of(since, now);
+        let cost = self.cost.amount(since, now);
         let time = || seconds(Span::from_micros(cost));
         match self.cost {
             CostName::Period => format!("{} of a charged hour", time()),

@@ -23,7 +23,7 @@ pub struct Background {
 impl Background {
     /// `None` where spot VMs have processors of their own.
     #[must_use]
-    pub fn of(record: &Record) -> Option<Self> {
+    pub fn from_record(record: &Record) -> Option<Self> {
         let vms = record.vms.values().filter(|vm| vm.is_background);
         let all = vms.map(|vm| vm.supplied(record.end())).fold(Self::default(), |all, one| Self {
             vms: all.vms + 1,

@@ -102,7 +102,11 @@ impl Sum {
 impl Consolidation {
     /// What was measured in a run.
     #[must_use]
-    pub fn of(facts: &LiveFacts, background_utilisations: Vec<(u32, f64)>, kept: Kept) -> Self {
+    pub fn from_facts(
+        facts: &LiveFacts,
+        background_utilisations: Vec<(u32, f64)>,
+        kept: Kept,
+    ) -> Self {
         let (core, facts) = (facts.share.as_f64(), &facts.jobs);
         let mut processes = BTreeMap::<_, Sum>::new();
         let (mut below_wall, mut below_cpu) = (0_u64, 0_u64);
@@ -280,7 +284,7 @@ mod tests {
         };
         let mut facts = LiveFacts::default();
         facts.jobs.uses = [Tier::Foreground, Tier::Background].map(most).repeat(2);
-        let of = Consolidation::of(&facts, Vec::new(), Kept::default());
+        let of = Consolidation::from_facts(&facts, Vec::new(), Kept::default());
         assert_eq!((of.foreground_processes, of.foreground_worst_loss), (1, 0.0), "{of:?}");
     }
 
@@ -294,7 +298,7 @@ mod tests {
             // Too short to say anything.
             used(Tier::Background, false, 100, 1),
         ];
-        let of = Consolidation::of(&facts, Vec::new(), Kept::default());
+        let of = Consolidation::from_facts(&facts, Vec::new(), Kept::default());
         assert!((of.foreground_worst_loss - 0.04).abs() < 1e-9, "{of:?}");
         assert_eq!((of.foreground_processes, of.alone_mean_loss), (1, 0.0));
         assert!(of.killed_work.is_sign_positive() && of.migration_mean_s.is_sign_positive());
@@ -307,7 +311,7 @@ mod tests {
         let slow = JobLedger { due_us: 100_000, received_us: 98_000, ..JobLedger::default() };
         facts.jobs.ledgers = vec![(TaskId::new(1), slow)];
         facts.jobs.wrong = vec![TaskId::new(7)];
-        let of = Consolidation::of(&facts, Vec::new(), Kept::default());
+        let of = Consolidation::from_facts(&facts, Vec::new(), Kept::default());
         let fidelity = of.fidelity(&facts, vec!["something else".to_owned()], None);
         assert!(!fidelity.faithful && (fidelity.worst_share_error - 0.02).abs() < 1e-9);
         assert!(fidelity.notes.iter().any(|n| n.contains("job7")), "{fidelity:?}");

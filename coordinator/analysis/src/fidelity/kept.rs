@@ -76,7 +76,12 @@ impl Kept {
     /// `hold` is what the experiment has a job stand still for a checkpoint, in emulated time: what
     /// the worker says of that may be more, and is not taken for less.
     #[must_use]
-    pub fn of(promises: &[Promise], facts: &LiveFacts, allowed: &Allowed, hold: Span) -> Self {
+    pub fn from_promises(
+        promises: &[Promise],
+        facts: &LiveFacts,
+        allowed: &Allowed,
+        hold: Span,
+    ) -> Self {
         let hold_us = u64::try_from(allowed.speedup.real(hold).as_micros()).unwrap_or(u64::MAX);
         let ledgers = &facts.jobs.ledgers;
         let worst = furthest(promises.iter());
@@ -261,7 +266,7 @@ mod tests {
             promise(1, Life::Background, 1000, 1004),
             promise(2, Life::Background, 1000, 986),
         ];
-        let kept = Kept::of(&promises, &ahead(0, 300), &ALLOWED, Span::ZERO);
+        let kept = Kept::from_promises(&promises, &ahead(0, 300), &ALLOWED, Span::ZERO);
         assert_eq!(kept.notes(), Vec::<String>::new());
         assert_eq!((kept.jobs, kept.within, kept.worst_job), (3, [2, 3, 3], Some(3)));
         let lives: Vec<_> = kept.lives.iter().map(|of| (of.jobs, of.life)).collect();
@@ -281,7 +286,7 @@ mod tests {
         };
         let mut facts = LiveFacts::default();
         facts.jobs.ledgers = vec![(TaskId::new(0), ledger), (TaskId::new(1), ledger)];
-        let kept = Kept::of(&[], &facts, &ALLOWED, Span::ZERO);
+        let kept = Kept::from_promises(&[], &facts, &ALLOWED, Span::ZERO);
         let sums = [kept.due_s, kept.received_s, kept.beside_s, kept.lifted_s];
         assert!(sums.iter().all(|sum| (sum / seconds(most) - 1.0).abs() < 1e-9), "{sums:?}");
     }
@@ -289,7 +294,8 @@ mod tests {
     #[test]
     fn one_job_past_its_time_is_named() {
         let promises = [promise(0, Life::Moved, 1000, 940), promise(1, Life::Alone, 1000, 1060)];
-        let notes = Kept::of(&promises, &LiveFacts::default(), &ALLOWED, Span::ZERO).notes();
+        let notes =
+            Kept::from_promises(&promises, &LiveFacts::default(), &ALLOWED, Span::ZERO).notes();
         assert!(
             matches!(&notes[..], [one] if one.contains("2 of 2") && one.ends_with("jobs 1, 2"))
         );
@@ -299,7 +305,8 @@ mod tests {
     fn many_jobs_that_are_a_little_off_are_biased() {
         for (took, said) in [(1008, "0.80 % more"), (992, "0.80 % less")] {
             let promises = [0, 1, 2].map(|job| promise(job, Life::Shared, 1000, took));
-            let notes = Kept::of(&promises, &LiveFacts::default(), &ALLOWED, Span::ZERO).notes();
+            let notes =
+                Kept::from_promises(&promises, &LiveFacts::default(), &ALLOWED, Span::ZERO).notes();
             assert!(matches!(&notes[..], [one] if one.contains(said)), "{notes:?}");
         }
     }
@@ -309,7 +316,7 @@ mod tests {
         let promises = [promise(0, Life::Alone, 1000, 1000)];
         // On a tenth of a core.
         for (ms, notes) in [(990, 0), (1_010, 1)] {
-            let found = Kept::of(&promises, &ahead(0, ms), &ALLOWED, Span::ZERO).notes();
+            let found = Kept::from_promises(&promises, &ahead(0, ms), &ALLOWED, Span::ZERO).notes();
             assert_eq!(found.len(), notes, "{found:?}");
         }
     }
@@ -329,7 +336,7 @@ mod tests {
                 real_criu_us: 0,
             };
             let facts = LiveFacts { checkpoints: vec![cost], ..LiveFacts::default() };
-            Kept::of(&promises, &facts, &allowed, Span::from_secs(10)).notes()
+            Kept::from_promises(&promises, &facts, &allowed, Span::from_secs(10)).notes()
         };
         assert_eq!(notes(500, 500), Vec::<String>::new());
         for (held, owed) in [(300, 500), (0, 0), (100, 100)] {

@@ -39,7 +39,7 @@ impl Pace {
     pub fn program(self, runtime: Span, processes: usize, usage: &Usage) -> Program {
         let real = self.speedup.real(runtime);
         let us = u64::try_from(real.as_micros()).unwrap_or(u64::MAX);
-        let usage = (0..processes).map(|n| usage.of(n).get()).collect();
+        let usage = (0..processes).map(|n| usage.of_process(n).get()).collect();
         let phases = phases_of(real, self.phase);
         Program { runtime: Duration::from_micros(us), phases, usage }
     }

@@ -9,13 +9,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dormouse_model::{Decision, Effect, Event, Notice, Promotion, Report, Step, Submission};
+use dormouse_model::{
+    Decision, Effect, Event, MAX_REPORT_DELAY, Notice, Promotion, Report, Step, Submission,
+};
 use dormouse_units::{Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
 use dormouse_vm::ideal::{Change, Machine};
 
 use super::pace::Pace;
 use super::submitted::Submitted;
-use crate::{JobFacts, LATEST, carried_out};
+use crate::{JobFacts, carried_out};
 
 /// How a job came through, for the report: the worst of what happened to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -308,7 +310,7 @@ impl<'a> Story<'a> {
         match late_us {
             ..0 => end - span,
             // It was heard of when it came.
-            _ if Duration::from_micros(late_us.unsigned_abs()) >= LATEST => end,
+            _ if Duration::from_micros(late_us.unsigned_abs()) >= MAX_REPORT_DELAY => end,
             _ => end + span,
         }
     }
@@ -383,7 +385,7 @@ mod tests {
         Notice::TaskFinished { task: TaskId::new(job), vm: VmId::new(0) }
     }
 
-    fn of(steps: &[Step], submissions: &[Submission]) -> Vec<Promise> {
+    fn promises_of(steps: &[Step], submissions: &[Submission]) -> Vec<Promise> {
         let (of, facts) = (Submitted::alone(submissions), JobFacts::default());
         promises(steps, of, &facts, PACE, Machine::default())
     }
@@ -406,7 +408,7 @@ mod tests {
                 instant(5 + took, vec![finished(1)], vec![]),
                 instant(405, vec![finished(0)], vec![]),
             ];
-            let promises = of(&steps, &submissions);
+            let promises = promises_of(&steps, &submissions);
             let took = Span::from_secs(took).as_secs_f64();
             let expected = [(7, Life::Shared, 100.0, 400.0), (8, Life::Background, 100.0, took)];
             assert_eq!(told(&promises), expected);
@@ -442,12 +444,12 @@ mod tests {
         let event = Event::Machine { host: HostId::new(0), number: 3, report };
         let mut reported = steps.to_vec();
         reported.insert(2, Step { event, ..instant(45, vec![], vec![]) });
-        let found = of(&reported, &submissions);
+        let found = promises_of(&reported, &submissions);
         let expected = [(1, Life::Killed, 140.0, 140.0), (2, Life::Moved, 105.0, 140.0)];
         assert_eq!(told(&found), expected);
         assert_eq!(found[1].moving, Span::from_secs(5));
         // It ended before it could be moved.
-        let found = of(&steps, &submissions);
+        let found = promises_of(&steps, &submissions);
         assert_eq!(told(&found)[1], (2, Life::Moved, 100.0, 140.0));
     }
 
@@ -479,7 +481,7 @@ mod tests {
                 Step { event, at: reported.unwrap_or_default(), ..instant(0, vec![], vec![]) },
                 instant(50, vec![finished(1)], vec![]),
             ];
-            let found = of(&steps, &submissions);
+            let found = promises_of(&steps, &submissions);
             found[0].promised.as_micros() / 10_000
         };
         assert_eq!((promised(None, 19_300), promised(None, 19_800)), (2_000, 2_010));
@@ -500,7 +502,7 @@ mod tests {
             instant(90, vec![finished(1)], vec![]),
             instant(135, vec![finished(0)], vec![]),
         ];
-        let found = of(&steps, &submissions);
+        let found = promises_of(&steps, &submissions);
         assert_eq!(told(&found), [(1, Life::Killed, 135.0, 135.0), (2, Life::Alone, 50.0, 50.0)]);
     }
 }

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use dormouse_model::{Ledger, Setup};
+use dormouse_model::{Ledger, MAX_REPORT_DELAY, Setup};
 use dormouse_policies::{Begun, CheckpointPlanning};
 use dormouse_units::{Attempt, Ppm, Span, Speedup, TaskId, VmId};
 use serde::{Deserialize, Serialize};
 
 use super::figures::{note_first, percent, ratio, seconds, total_us};
 use super::{Allowed, background};
-use crate::{AttemptEnd, AttemptHistory, LATEST, Record, VmHistory, cut_short};
+use crate::{AttemptEnd, AttemptHistory, Record, VmHistory, cut_short};
 
 /// What the worker promised may differ from what the experiment says, and what it measured from
 /// what the log has, by this part …
@@ -189,7 +189,7 @@ impl TaskTimes {
                     }
                     // Nobody steers the end of a program of the user's own, which begins a little late.
                     let slack = match attempt.own {
-                        Some(_) => allowed.speedup.emulated(LATEST),
+                        Some(_) => allowed.speedup.emulated(MAX_REPORT_DELAY),
                         None => Span::ZERO,
                     };
                     errors.push((time.error_beyond(slack), task));

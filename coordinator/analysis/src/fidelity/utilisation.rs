@@ -47,7 +47,8 @@ pub fn utilisations(
         }
         // What a second of the job takes alone, and what it had.
         let all = 0..submission.processes as usize;
-        let takes: f64 = all.map(|n| submission.usage.of(n).as_f64() * facts.share.as_f64()).sum();
+        let takes: f64 =
+            all.map(|n| submission.usage.of_process(n).as_f64() * facts.share.as_f64()).sum();
         let had = Duration::from_micros(cpu_us.get(&job).copied().unwrap_or(0));
         let had_s = speedup.emulated(had).as_secs_f64();
         Some((submission.processes, solve(&stays, had_s / takes)))
@@ -68,8 +69,9 @@ fn solve(stays: &[Stay], progress: f64) -> f64 {
 
 /// The stays of every job in the background.
 fn stays(steps: &[Step], submissions: Submitted<'_>) -> BTreeMap<TaskId, Vec<Stay>> {
-    let usage =
-        |job: TaskId, n: usize| submissions.get(job).map_or(1.0, |s| s.usage.of(n).as_f64());
+    let usage = |job: TaskId, n: usize| {
+        submissions.get(job).map_or(1.0, |s| s.usage.of_process(n).as_f64())
+    };
     let mut stays = BTreeMap::<TaskId, Vec<Stay>>::new();
     let mut places = BTreeMap::<TaskId, (Tier, Cpus)>::new();
     let mut last = Time::ZERO;

@@ -60,7 +60,7 @@ impl Fidelity {
     /// From the shares and the tasks' accounts in the log and what else was noticed (each note
     /// makes it unfaithful).
     #[must_use]
-    pub fn of(
+    pub fn from_record(
         setup: &Setup,
         allowed: &Allowed,
         record: &Record,

@@ -24,7 +24,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    pub(crate) fn of(file: &'static str) -> impl FnOnce(io::Error) -> Self {
+    pub(crate) fn in_file(file: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self { file, source }
     }
 }
@@ -87,7 +87,7 @@ impl<W: Write> Recorder<W> {
         has_promises: bool,
         (seen, history, calendar): (SeenByJobs, History, Calendar),
     ) -> Result<Self, Refused> {
-        let mut open = |file| open(file).map_err(Refused::of(file));
+        let mut open = |file| open(file).map_err(Refused::in_file(file));
         let jobs = open(JOBS)?;
         let csv = if has_promises {
             JobsCsv::with_promises(jobs, name)
@@ -95,12 +95,12 @@ impl<W: Write> Recorder<W> {
             JobsCsv::new(jobs, name)
         };
         let ended = Ended {
-            csv: csv.map_err(Refused::of(JOBS))?.on(calendar),
+            csv: csv.map_err(Refused::in_file(JOBS))?.on(calendar),
             allocations: AllocationsCsv::new(open(ALLOCATIONS)?, name)
-                .map_err(Refused::of(ALLOCATIONS))?
+                .map_err(Refused::in_file(ALLOCATIONS))?
                 .on(calendar),
             swf: Schedule::new(open(SCHEDULE)?, machine, name)
-                .map_err(Refused::of(SCHEDULE))?
+                .map_err(Refused::in_file(SCHEDULE))?
                 .on(calendar),
             figures: Figures::default(),
             history,
@@ -149,9 +149,9 @@ impl<W: Write> Recorder<W> {
     pub fn finish(self) -> Result<Recorded, Refused> {
         let Self { told, ended, checkpoints, restores, rejected, .. } = self;
         let Ended { csv, allocations, swf, figures, history, .. } = ended;
-        csv.finish().map_err(Refused::of(JOBS))?;
-        allocations.finish().map_err(Refused::of(ALLOCATIONS))?;
-        swf.finish().map_err(Refused::of(SCHEDULE))?;
+        csv.finish().map_err(Refused::in_file(JOBS))?;
+        allocations.finish().map_err(Refused::in_file(ALLOCATIONS))?;
+        swf.finish().map_err(Refused::in_file(SCHEDULE))?;
         let totals = told.totals();
         let (most_in_system, left) = (totals.most_in_system, totals.in_system);
         Ok(Recorded { figures, history, most_in_system, left, checkpoints, restores, rejected })
@@ -175,7 +175,7 @@ impl<W: Write> Observer for Ended<W> {
 
     fn heard(&mut self, now: Time, heard: &[Notice]) -> Result<(), Refused> {
         let Self { allocations, history, .. } = self;
-        let write = |job: &_| allocations.write(job).map_err(Refused::of(ALLOCATIONS));
+        let write = |job: &_| allocations.write(job).map_err(Refused::in_file(ALLOCATIONS));
         history.heard(now, heard, write)
     }
 
@@ -187,7 +187,7 @@ impl<W: Write> Observer for Ended<W> {
     fn ended(&mut self, record: Record) -> Result<(), Refused> {
         self.figures.add(&record);
         let promised = self.promises.get(&record.id).copied();
-        self.csv.write_promised(&record, promised).map_err(Refused::of(JOBS))?;
-        self.swf.add(&record).map_err(Refused::of(SCHEDULE))
+        self.csv.write_promised(&record, promised).map_err(Refused::in_file(JOBS))?;
+        self.swf.add(&record).map_err(Refused::in_file(SCHEDULE))
     }
 }

@@ -51,7 +51,7 @@ impl<W: Write> Schedule<W> {
         if record.id < self.next {
             return Ok(());
         }
-        self.early.insert(record.id, Scheduled::of(record, self.calendar));
+        self.early.insert(record.id, Scheduled::from_record(record, self.calendar));
         while let Some(job) = self.early.remove(self.next) {
             self.to.write(&job.line())?;
             self.next = TaskId::new(self.next.get().saturating_add(1));
@@ -89,7 +89,7 @@ struct Scheduled {
 }
 
 impl Scheduled {
-    fn of(record: &Record, calendar: Calendar) -> Self {
+    fn from_record(record: &Record, calendar: Calendar) -> Self {
         let seconds = |span: Span| {
             i64::try_from(span.as_micros().saturating_add(500_000) / 1_000_000).unwrap_or(i64::MAX)
         };

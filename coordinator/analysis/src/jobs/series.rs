@@ -4,7 +4,7 @@ use dormouse_engine::jobs::Record;
 use dormouse_units::Time;
 
 /// Bins at most; their width doubles when there would be more.
-const MOST: usize = 512;
+const MAX_BINS: usize = 512;
 
 /// A quantity that is followed over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl Series {
             return;
         }
         let (from, until) = (from.as_micros(), until.as_micros());
-        while until / self.width_us >= MOST as u64 {
+        while until / self.width_us >= MAX_BINS as u64 {
             self.widen();
         }
         let (first, last) = ((from / self.width_us) as usize, (until / self.width_us) as usize);
@@ -104,7 +104,7 @@ impl Series {
 
     /// The mean over each bin, beside the middle of the bin in seconds.
     #[must_use]
-    pub fn of(&self, quantity: Quantity) -> Vec<(f64, f64)> {
+    pub fn points(&self, quantity: Quantity) -> Vec<(f64, f64)> {
         #[expect(clippy::cast_precision_loss, reason = "for a plot")]
         let width = self.width_us as f64 / 1e6;
         let means = self.means();
@@ -130,7 +130,7 @@ mod tests {
             let [from, until] = [from, until].map(Time::from_micros);
             series.over(Quantity::Waiting, 1.0, from, until);
         }
-        assert!(series.of(Quantity::Waiting).len() <= MOST);
+        assert!(series.points(Quantity::Waiting).len() <= MAX_BINS);
     }
 
     /// However wide the bins become, their integral stays what was put in.
@@ -143,19 +143,19 @@ mod tests {
             series.over(Quantity::Foreground, 3.0, from, until);
             expected += 3.0 * until.since(from).as_secs_f64();
         }
-        let points = series.of(Quantity::Foreground);
-        assert!(points.len() <= MOST);
+        let points = series.points(Quantity::Foreground);
+        assert!(points.len() <= MAX_BINS);
         let width = points[1].0 - points[0].0;
         let sum: f64 = points.iter().map(|(_, mean)| mean * width).sum();
         assert!((sum / expected - 1.0).abs() < 1e-9, "{sum} for {expected}");
-        assert!(series.of(Quantity::Waiting).iter().all(|(_, mean)| mean.abs() < 1e-12));
+        assert!(series.points(Quantity::Waiting).iter().all(|(_, mean)| mean.abs() < 1e-12));
     }
 
     #[test]
     fn a_constant_is_constant() {
         let mut series = Series::default();
         series.over(Quantity::Waiting, 2.0, at(0), at(400));
-        let points = series.of(Quantity::Waiting);
+        let points = series.points(Quantity::Waiting);
         assert!(points[..400].iter().all(|&(_, mean)| (mean - 2.0).abs() < 1e-12));
     }
 }

@@ -87,7 +87,7 @@ pub struct Figures {
 impl Figures {
     /// The fate of the requests of one market.
     #[must_use]
-    pub fn of(&self, market: Market) -> Tally {
+    pub fn market_tally(&self, market: Market) -> Tally {
         let alike = self.by_type.iter().filter(|((_, of), _)| *of == market);
         alike.fold(Tally::default(), |sum, (_, tally)| sum.with(tally))
     }
@@ -95,7 +95,7 @@ impl Figures {
     /// The fate of all.
     #[must_use]
     pub fn all(&self) -> Tally {
-        self.of(Market::OnDemand).with(&self.of(Market::Spot))
+        self.market_tally(Market::OnDemand).with(&self.market_tally(Market::Spot))
     }
 
     /// Requests whose VMs had not ended when the run was.
@@ -109,7 +109,7 @@ impl Figures {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
     pub fn failed_share(&self) -> Option<f64> {
-        let Tally { requests, refused, .. } = self.of(Market::OnDemand);
+        let Tally { requests, refused, .. } = self.market_tally(Market::OnDemand);
         (requests > 0).then(|| refused as f64 / requests as f64)
     }
 

@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(all.at(100), Some(Span::from_micros(u64::MAX)));
     }
 
-    fn of(times: impl Iterator<Item = u64>) -> (Quantiles, Vec<u64>) {
+    fn quantiles_of(times: impl Iterator<Item = u64>) -> (Quantiles, Vec<u64>) {
         let (mut quantiles, mut all) = (Quantiles::default(), Vec::new());
         for time in times {
             quantiles.add(Span::from_micros(time));
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn few_different_times_are_exact() {
-        let (quantiles, all) = of((0..10_000).map(|n| n * n % 4_001));
+        let (quantiles, all) = quantiles_of((0..10_000).map(|n| n * n % 4_001));
         for percent in [0, 1, 50, 99, 100] {
             let place = (all.len() * percent).div_ceil(100).max(1) - 1;
             let exact = Span::from_micros(all[place]);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn many_are_rounded_up_by_less_than_their_unit() {
-        let (quantiles, all) = of((0..100_000).map(|n| n * 7_919 % 1_000_003));
+        let (quantiles, all) = quantiles_of((0..100_000).map(|n| n * 7_919 % 1_000_003));
         let unit = quantiles.unit_us;
         assert!(unit > 1 && unit <= 512, "{unit}");
         for percent in [1, 50, 99] {

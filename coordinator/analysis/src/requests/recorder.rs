@@ -29,7 +29,7 @@ impl<W: Write> Recorder<W> {
         of: Vec<Work>,
     ) -> Result<Self, Refused> {
         let csv = open(REQUESTS).and_then(RequestsCsv::new);
-        Ok(Self { ledger: Ledger::new(setup, of), csv: csv.map_err(Refused::of(REQUESTS))? })
+        Ok(Self { ledger: Ledger::new(setup, of), csv: csv.map_err(Refused::in_file(REQUESTS))? })
     }
 
     /// Takes in a step of the run.
@@ -39,7 +39,7 @@ impl<W: Write> Recorder<W> {
     /// The file can't be written.
     pub fn see(&mut self, step: &Step) -> Result<(), Refused> {
         let Self { ledger, csv } = self;
-        ledger.see(step, |it| csv.write(it).map_err(Refused::of(REQUESTS)))
+        ledger.see(step, |it| csv.write(it).map_err(Refused::in_file(REQUESTS)))
     }
 
     /// Ends the file.
@@ -48,7 +48,7 @@ impl<W: Write> Recorder<W> {
     ///
     /// It can't be written.
     pub fn finish(self) -> Result<Figures, Refused> {
-        self.csv.finish().map_err(Refused::of(REQUESTS))?;
+        self.csv.finish().map_err(Refused::in_file(REQUESTS))?;
         Ok(self.ledger.finish())
     }
 }

@@ -75,7 +75,9 @@ fn side_by_side(
             let fates = Both { live: fate(one, &live), twin: fate(other, &twin) };
             let standing = match one.is_own_program() {
                 true => Standing::Disturbed("a program of the user's own live".to_owned()),
-                false => Standing::of(fates, |_| Standing::Undisturbed, "on another type of VM"),
+                false => {
+                    Standing::compare(fates, |_| Standing::Undisturbed, "on another type of VM")
+                }
             };
             TaskRow::new(number.into(), task.name.clone(), sides, standing)
         })

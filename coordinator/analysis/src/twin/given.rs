@@ -18,7 +18,7 @@ pub struct Given {
 impl Given {
     /// Reads it from the steps of a run.
     #[must_use]
-    pub fn of(steps: &[Step]) -> Self {
+    pub fn from_steps(steps: &[Step]) -> Self {
         let mut given = Self::default();
         for step in steps {
             match &step.event {

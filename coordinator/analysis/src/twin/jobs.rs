@@ -180,7 +180,7 @@ fn row(live: Option<Fate>, twin: Fate) -> TaskRow {
         Tier::Background => Standing::Background,
     };
     let tiers = Both { live: live.tier(), twin: twin.tier() };
-    let standing = Standing::of(tiers, same, "in another tier");
+    let standing = Standing::compare(tiers, same, "in another tier");
     let sides = Both { live: live.side(), twin: twin.side() };
     TaskRow::new(twin.number, format!("{} processes", twin.processes), sides, standing)
 }

@@ -26,7 +26,7 @@ pub type Moves = BTreeMap<TaskId, VecDeque<Span>>;
 impl Measured {
     /// Reads it from the steps of a run of this pace.
     #[must_use]
-    pub fn of(steps: &[Step], pace: Pace) -> Self {
+    pub fn from_steps(steps: &[Step], pace: Pace) -> Self {
         let (mut moves, mut all_us) = (Moves::new(), Vec::new());
         for step in steps {
             if let Event::Machine { report: Report::TaskMoved { task, real_took_us, .. }, .. } =

@@ -43,7 +43,7 @@ const BORDERS: [f64; 6] = [-0.05, -0.03, -0.01, 0.01, 0.03, 0.05];
 impl Spread {
     /// Spread of these differences; `None` if there are none.
     #[must_use]
-    pub fn of(differences: impl IntoIterator<Item = f64>) -> Option<Self> {
+    pub fn from_differences(differences: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = differences.into_iter().collect();
         sorted.sort_by(f64::total_cmp);
         (!sorted.is_empty()).then_some(Self { sorted })
@@ -52,7 +52,7 @@ impl Spread {
     /// Spread of the tasks of this standing; `None` if there are none.
     pub(super) fn of_those(rows: &[TaskRow], standing: &Standing) -> Option<Self> {
         let rows = rows.iter().filter(|row| row.standing == *standing);
-        Self::of(rows.filter_map(|row| row.difference))
+        Self::from_differences(rows.filter_map(|row| row.difference))
     }
 
     /// The number of tasks that were compared.
@@ -118,8 +118,8 @@ mod tests {
 
     #[test]
     fn a_spread_is_that_of_its_differences() {
-        assert_eq!(Spread::of([]), None);
-        let spread = Spread::of([0.02, -0.06, 0.0, 0.051, -0.05]).expect("some");
+        assert_eq!(Spread::from_differences([]), None);
+        let spread = Spread::from_differences([0.02, -0.06, 0.0, 0.051, -0.05]).expect("some");
         assert_eq!((spread.tasks(), spread.past_5_percent()), (5, 2));
         assert_eq!((spread.shortest(), spread.longest(), spread.worst()), (-0.06, 0.051, 0.06));
         assert!((spread.mean() - (0.02 - 0.06 + 0.051 - 0.05) / 5.0).abs() < 1e-12);

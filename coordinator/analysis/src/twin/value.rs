@@ -252,7 +252,7 @@ pub enum Standing {
 impl Standing {
     /// Standing of a task or job, of which each run says what it was by itself, or what disturbed
     /// it: `same` makes it from what it was in both, and `another` says what differs.
-    pub(super) fn of<T: PartialEq>(
+    pub(super) fn compare<T: PartialEq>(
         both: Both<Result<T, String>>,
         same: impl FnOnce(T) -> Self,
         another: &str,

@@ -52,7 +52,7 @@ impl Availability {
     /// Whether these are the headings of rows of availability.
     #[must_use]
     pub fn are_headings(first: &Row<'_>) -> bool {
-        let columns = Columns::of(first, &COLUMNS, &Chosen::default());
+        let columns = Columns::from_heading(first, &COLUMNS, &Chosen::default());
         columns.is_ok_and(|columns| columns.is_some_and(|columns| columns.has_heading()))
     }
 
@@ -123,10 +123,10 @@ fn vms_of(number: f64) -> Option<u32> {
 type Dated = (Vec<(Time, u32)>, Option<i64>);
 
 fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
-    let mut rows = Rows::of(source)?;
+    let mut rows = Rows::new(source)?;
     let Some(first) = rows.first() else { return Ok((Vec::new(), None)) };
-    let columns =
-        Columns::of(&first, &COLUMNS, chosen).map_err(|no| first.flaw(no.what, no.remedy))?;
+    let columns = Columns::from_heading(&first, &COLUMNS, chosen)
+        .map_err(|no| first.flaw(no.what, no.remedy))?;
     let columns = columns.unwrap_or_else(|| Columns::in_order(&COLUMNS));
     if columns.has_heading() {
         rows.skip_first();
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<(u64, u32)>, String> {
-        let source = Source::of(Cursor::new(text.as_bytes().to_vec())).unwrap();
+        let source = Source::new(Cursor::new(text.as_bytes().to_vec())).unwrap();
         let (read, _) =
             Availability::read(source, &Chosen::default()).map_err(|error| error.to_string())?;
         Ok(read.steps().iter().map(|(at, vms)| (at.as_micros() / 1_000_000, *vms)).collect())

@@ -43,7 +43,7 @@ impl CostName {
     /// Cost now of ending a VM charged since `since` (`None`: not charged), in microseconds, or 1
     /// where every VM costs the same.
     #[must_use]
-    pub fn of(self, since: Option<Time>, now: Time) -> u64 {
+    pub fn amount(self, since: Option<Time>, now: Time) -> u64 {
         let age = since.map_or(0, |since| now.since(since).as_micros());
         match self {
             Self::Period => age % HOUR,

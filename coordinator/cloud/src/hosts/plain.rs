@@ -159,7 +159,7 @@ impl Plain {
         let cost = self.rule.cost;
         match weigher {
             Weigher::TotalCost => {
-                host.preemptible().map(|(_, held)| -signed(cost.of(held.since, now))).sum()
+                host.preemptible().map(|(_, held)| -signed(cost.amount(held.since, now))).sum()
             }
             Weigher::VictimCost if host.free.holds(&want.room) => 0,
             Weigher::VictimCost => {

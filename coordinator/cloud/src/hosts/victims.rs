@@ -67,7 +67,7 @@ impl Victims {
         self.all.extend(host.preemptible().map(|(vm, held)| Candidate {
             vm,
             room: held.yielded(),
-            cost: cost.of(held.since, now),
+            cost: cost.amount(held.since, now),
             grows: cost.grows() && held.since.is_some(),
             place: 0,
         }));

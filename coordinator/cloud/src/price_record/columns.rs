@@ -89,8 +89,8 @@ pub(super) struct Cells {
 
 impl Cells {
     /// The cells of a file that begins with this row.
-    pub(super) fn of(first: &Row<'_>, chosen: &Chosen) -> Result<Self, FileFlaw> {
-        if let Some(columns) = Columns::of(first, &COLUMNS, chosen)? {
+    pub(super) fn from_first_row(first: &Row<'_>, chosen: &Chosen) -> Result<Self, FileFlaw> {
+        if let Some(columns) = Columns::from_heading(first, &COLUMNS, chosen)? {
             let places = [0, 1, 2, 3, 4].map(|n| columns.place(n));
             let (said, has_heading) = (columns.to_string(), columns.has_heading());
             return Ok(Self { places, said, has_heading });

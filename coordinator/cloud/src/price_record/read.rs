@@ -91,7 +91,7 @@ pub fn read_prices(mut source: Source, query: &PriceQuery) -> Result<PriceHistor
 /// Whether a file that begins with these bytes, unpacked, looks like one of spot prices.
 #[must_use]
 pub fn looks_like_prices(begins: &[u8]) -> bool {
-    let Ok(mut source) = Source::of(Cursor::new(begins.to_vec())) else { return false };
+    let Ok(mut source) = Source::new(Cursor::new(begins.to_vec())) else { return false };
     let none = Chosen::default();
     if source.is_json().unwrap_or(false) {
         let mut items = JsonItems::new(source, ItemsAt::List(LIST));
@@ -105,8 +105,10 @@ pub fn looks_like_prices(begins: &[u8]) -> bool {
             Err(_) => false,
         };
     }
-    let rows = Rows::of(source);
-    rows.is_ok_and(|rows| rows.first().is_some_and(|row| Cells::of(&row, &none).is_ok()))
+    let rows = Rows::new(source);
+    rows.is_ok_and(|rows| {
+        rows.first().is_some_and(|row| Cells::from_first_row(&row, &none).is_ok())
+    })
 }
 
 fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
@@ -152,12 +154,12 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
 }
 
 fn read_rows(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
-    let mut rows = Rows::of(source)?;
+    let mut rows = Rows::new(source)?;
     let mut all = Collected::new(query);
     let Some(first) = rows.first() else {
         return all.whole(NewestFirst::WhereMostAre, "an empty file".to_owned());
     };
-    let cells = Cells::of(&first, &query.columns)?;
+    let cells = Cells::from_first_row(&first, &query.columns)?;
     let heading: Vec<String> = first.cells().map(str::to_owned).collect();
     let pairs = query.wanted().into_iter().zip(&cells.places[2..]);
     if pairs.into_iter().any(|(wanted, place)| wanted.is_some() && place.is_none()) {

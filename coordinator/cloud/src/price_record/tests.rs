@@ -9,7 +9,7 @@ use dormouse_units::{Price, Span, Time};
 use super::*;
 
 fn source(bytes: &[u8]) -> Source {
-    Source::of(Cursor::new(bytes.to_vec())).unwrap()
+    Source::new(Cursor::new(bytes.to_vec())).unwrap()
 }
 
 fn read(text: &str) -> Result<PriceHistories, String> {

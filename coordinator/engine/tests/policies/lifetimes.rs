@@ -104,7 +104,7 @@ fn checkpoints_are_kept_at_the_ages_where_the_plan_has_them() {
     let rules = Rules::from(DpMode::Conditional);
     let (checkpoint, restart, age) = (1, 1, 0);
     let problem = Problem { job: WORK, checkpoint, restart, age, rules, survival: &survival };
-    let plan = Plan::of(&problem).expect("a plan");
+    let plan = Plan::solve(&problem).expect("a plan");
     let (mut kept, mut preempted, mut old) = (0, 0, 0);
     for seed in 0..8 {
         let (attempts, preemptions) = run(seed);

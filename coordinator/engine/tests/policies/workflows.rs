@@ -73,7 +73,7 @@ proptest! {
         let fastest = |task: TaskId| {
             bag.tasks[task.get() as usize].runtime.values().min().copied().unwrap_or_default()
         };
-        let path = Followers::of(&bag.tasks).critical_path(fastest);
+        let path = Followers::new(&bag.tasks).critical_path(fastest);
         let critical: Span = path.into_iter().map(fastest).sum();
         let setup = setup(bag, catalogue, checkpoint, &[], *seed);
         let is_careless = case.name == BagSchedulerName::Fifo;

@@ -164,7 +164,7 @@ impl Processors {
         // A usage that all processes share is looked up once.
         let uniform = usage.uniform();
         for (n, &p) in on.iter().enumerate() {
-            let usage = uniform.unwrap_or_else(|| usage.of(n));
+            let usage = uniform.unwrap_or_else(|| usage.of_process(n));
             self.all[p as usize].foreground = Some(Seat { job, usage });
             if uniform.is_none() && usage < self.usable_below {
                 self.lends[p as usize / 64] |= 1 << (p % 64);
@@ -188,7 +188,7 @@ impl Processors {
 
     pub(crate) fn sit_background(&mut self, job: TaskId, usage: &Usage, on: &[u32]) {
         for (n, &p) in on.iter().enumerate() {
-            self.all[p as usize].background = Some(Seat { job, usage: usage.of(n) });
+            self.all[p as usize].background = Some(Seat { job, usage: usage.of_process(n) });
         }
         mark(&mut self.shared, on, |word, bits| *word |= bits);
     }

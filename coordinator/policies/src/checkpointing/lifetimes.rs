@@ -142,7 +142,7 @@ impl LifetimeTables {
         let plan = self.made.entry((place, job, cost, to_age)).or_insert_with(|| {
             let survival = of.survival(law, job, cost, to_age);
             let fresh = Rules::from(of.mode).after_failure == AfterFailure::Fresh;
-            Plan::of(&of.problem(job, cost, if fresh { 0 } else { to_age }, &survival)).ok()
+            Plan::solve(&of.problem(job, cost, if fresh { 0 } else { to_age }, &survival)).ok()
         });
         let Some(plan) = plan else { return Vec::new() };
         let mut done = runtime.saturating_sub(left);
@@ -216,7 +216,7 @@ mod tests {
     fn what_is_left_and_the_age_are_the_table_s() {
         let conditional = plans(bathtub(), DpMode::Conditional);
         let survival = conditional.survival(&bathtub(), 300, 1, 1_500);
-        let plan = Plan::of(&conditional.problem(300, 1, 0, &survival)).expect("a plan");
+        let plan = Plan::solve(&conditional.problem(300, 1, 0, &survival)).expect("a plan");
         for (age, left) in [(0, 300), (7, 300), (100, 171), (1_300, 240), (0, 1)] {
             let mut done = 300 - left;
             let mut expected = Vec::new();

@@ -403,7 +403,7 @@ impl BagScheduler {
                 }
             }
             Notice::Credits { vm, balance } => self.credits(now, vm, balance),
-            Notice::Wake { token } => match Purpose::of(token) {
+            Notice::Wake { token } => match Purpose::from_token(token) {
                 Some(Purpose::CycleEnd(vm)) => self.cycle_ended(turn, vm),
                 Some(Purpose::Migrate) => {
                     self.migrate_at = self.migrate_at.filter(|&at| at > now);

@@ -31,7 +31,7 @@ impl Purpose {
     }
 
     /// The purpose of a token; `None` for a token of another origin.
-    pub(crate) fn of(token: u64) -> Option<Self> {
+    pub(crate) fn from_token(token: u64) -> Option<Self> {
         let low = u32::try_from(token & 0xffff_ffff).ok()?;
         match (token >> 32, low) {
             (CYCLE_END, vm) => Some(Self::CycleEnd(VmId::new(vm))),
@@ -53,8 +53,8 @@ mod tests {
         for purpose in
             [Purpose::CycleEnd(vm), Purpose::Migrate, Purpose::Retry, Purpose::LastCheckpoint(vm)]
         {
-            assert_eq!(Purpose::of(purpose.token()), Some(purpose));
+            assert_eq!(Purpose::from_token(purpose.token()), Some(purpose));
         }
-        assert_eq!([Purpose::of(7), Purpose::of(MIGRATE << 32 | 1)], [None, None]);
+        assert_eq!([Purpose::from_token(7), Purpose::from_token(MIGRATE << 32 | 1)], [None, None]);
     }
 }

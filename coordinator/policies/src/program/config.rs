@@ -118,13 +118,13 @@ impl ProgramConfig {
 mod tests {
     use super::*;
 
-    fn of(json: Value) -> ProgramConfig {
+    fn config_of(json: Value) -> ProgramConfig {
         dormouse_units::written::read(&json).expect("it is right")
     }
 
     #[test]
     fn it_is_called_by_its_label_or_its_program() {
-        let label = |json| of(json).label().to_owned();
+        let label = |json| config_of(json).label().to_owned();
         assert_eq!(label(serde_json::json!({ "command": ["/a.b/mine.v2.py", "x"] })), "mine.v2");
         assert_eq!(label(serde_json::json!({ "command": ["mine"] })), "mine");
         assert_eq!(label(serde_json::json!({ "command": ["a"], "label": "b" })), "b");
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_started_is_refused() {
-        let wrong = |json| match of(json).check() {
+        let wrong = |json| match config_of(json).check() {
             Err(PlanError::Parameter { key, .. }) => key,
             other => panic!("{other:?}"),
         };
@@ -143,7 +143,8 @@ mod tests {
         assert_eq!(wrong(serde_json::json!({ "command": ["a"], "limit": "10us" })), "limit");
         assert_eq!(wrong(serde_json::json!({ "command": ["a"], "label": "../b" })), "label");
         assert_eq!(wrong(serde_json::json!({ "command": ["a"], "env": { "A=B": "" } })), "env");
-        let right = of(serde_json::json!({ "command": ["a"], "parameters": { "x": [1, "45m"] } }));
+        let right =
+            config_of(serde_json::json!({ "command": ["a"], "parameters": { "x": [1, "45m"] } }));
         assert_eq!((right.check(), right.limit), (Ok(()), Span::from_secs(10)));
         assert_eq!(right.parameters["x"], serde_json::json!([1, "45m"]));
     }

@@ -40,7 +40,7 @@ impl Scheduling for Acc {
     }
 
     fn parameters(&self) -> Parameters {
-        Parameters::of::<OwnParameters>()
+        Parameters::from_type::<OwnParameters>()
     }
 
     fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
@@ -143,7 +143,7 @@ impl Purpose {
         }
     }
 
-    fn of(token: u64) -> Option<Self> {
+    fn from_token(token: u64) -> Option<Self> {
         let vm = VmId::new(u32::try_from(token & 0xffff_ffff).ok()?);
         match token >> 32 {
             1 => Some(Self::Look(vm)),
@@ -172,7 +172,7 @@ impl Policy for ApplicationCentric {
 impl ApplicationCentric {
     fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
         if let Notice::Wake { token } = *notice
-            && let Some(purpose) = Purpose::of(token)
+            && let Some(purpose) = Purpose::from_token(token)
         {
             return match purpose {
                 Purpose::Look(vm) => self.look_at(now, vm, out),

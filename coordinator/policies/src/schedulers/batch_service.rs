@@ -25,7 +25,7 @@ impl Scheduling for BatchService {
     }
 
     fn parameters(&self) -> Parameters {
-        Parameters::of::<ServiceConfig>()
+        Parameters::from_type::<ServiceConfig>()
     }
 
     fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {

@@ -19,7 +19,7 @@ impl Scheduling for Program {
     }
 
     fn parameters(&self) -> Parameters {
-        Parameters::of::<ProgramConfig>()
+        Parameters::from_type::<ProgramConfig>()
     }
 
     fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {

@@ -66,11 +66,11 @@ impl ReusePolicy {
         match self {
             Self::Always => Reuse { here: 0.0, anew: 0.0 },
             Self::Never => Reuse { here: f64::INFINITY, anew: 0.0 },
-            _ => Reuse { here: self.of(law, age, job), anew: self.of(law, 0.0, job) },
+            _ => Reuse { here: self.cost(law, age, job), anew: self.cost(law, 0.0, job) },
         }
     }
 
-    fn of(self, law: &dyn Lifetime, age: f64, job: f64) -> f64 {
+    fn cost(self, law: &dyn Lifetime, age: f64, job: f64) -> f64 {
         let left = 1.0 - law.cdf(age);
         let ends_on_a_new_one = law.cdf(job) < 1.0;
         if left <= 0.0 || (ends_on_a_new_one && law.cdf(age + job) >= 1.0) {

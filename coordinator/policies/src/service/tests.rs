@@ -32,7 +32,7 @@ fn config() -> ServiceConfig {
 struct Bench(Service);
 
 impl Bench {
-    fn of(tasks: u32, config: ServiceConfig) -> Self {
+    fn new(tasks: u32, config: ServiceConfig) -> Self {
         Self::submitted(&vec![0; tasks as usize], config)
     }
 
@@ -78,7 +78,7 @@ fn short(decisions: &[Decision]) -> String {
 
 #[test]
 fn a_job_starts_once_all_its_vms_are_ready_and_again_if_one_is_lost() {
-    let mut bench = Bench::of(4, ServiceConfig { vms_per_job: 2, ..config() });
+    let mut bench = Bench::new(4, ServiceConfig { vms_per_job: 2, ..config() });
     assert_eq!(short(&bench.hears(0, Notice::Begin)), "+0 +1 +2 +3");
     assert_eq!(short(&bench.ready(60, 1)), "");
     assert_eq!(short(&bench.ready(61, 0)), "0@0 1@1");
@@ -97,7 +97,7 @@ fn a_job_starts_once_all_its_vms_are_ready_and_again_if_one_is_lost() {
 
 #[test]
 fn parts_that_have_ended_are_not_run_again() {
-    let mut bench = Bench::of(2, ServiceConfig { vms_per_job: 2, vms: 2, ..config() });
+    let mut bench = Bench::new(2, ServiceConfig { vms_per_job: 2, vms: 2, ..config() });
     bench.hears(0, Notice::Begin);
     bench.ready(60, 0);
     bench.ready(60, 1);
@@ -108,7 +108,7 @@ fn parts_that_have_ended_are_not_run_again() {
 
 #[test]
 fn old_vms_are_given_back_and_those_in_the_middle_of_their_lives_reused() {
-    let one = |reuse| Bench::of(3, ServiceConfig { vms: 1, reuse, ..config() });
+    let one = |reuse| Bench::new(3, ServiceConfig { vms: 1, reuse, ..config() });
     let mut by_age = one(ReusePolicy::default());
     by_age.hears(0, Notice::Begin);
     by_age.ready(0, 0);
@@ -144,7 +144,7 @@ fn old_vms_are_given_back_and_those_in_the_middle_of_their_lives_reused() {
 #[test]
 fn the_length_of_jobs_is_learned_from_those_that_ended() {
     let first_estimate = None;
-    let mut bench = Bench::of(4, ServiceConfig { vms: 1, first_estimate, ..config() });
+    let mut bench = Bench::new(4, ServiceConfig { vms: 1, first_estimate, ..config() });
     bench.hears(0, Notice::Begin);
     bench.ready(0, 0);
     // Jobs turn out to take six hours: too long for a VM of 19 h.
@@ -156,7 +156,7 @@ fn the_length_of_jobs_is_learned_from_those_that_ended() {
 #[test]
 fn spares_are_kept_for_their_time() {
     let spare = Span::from_secs(HOUR);
-    let mut bench = Bench::of(2, ServiceConfig { vms: 2, spare, ..config() });
+    let mut bench = Bench::new(2, ServiceConfig { vms: 2, spare, ..config() });
     bench.hears(0, Notice::Begin);
     bench.ready(0, 0);
     bench.ready(0, 1);
@@ -170,7 +170,7 @@ fn spares_are_kept_for_their_time() {
 
 #[test]
 fn what_is_about_to_leave_gets_no_work() {
-    let mut bench = Bench::of(2, ServiceConfig { vms: 1, ..config() });
+    let mut bench = Bench::new(2, ServiceConfig { vms: 1, ..config() });
     bench.hears(0, Notice::Begin);
     bench.ready(0, 0);
     let vm = VmId::new(0);
@@ -186,7 +186,7 @@ fn what_is_about_to_leave_gets_no_work() {
 
 #[test]
 fn a_job_that_always_loses_its_vm_is_given_up() {
-    let mut bench = Bench::of(1, ServiceConfig { max_preemptions: 3, ..config() });
+    let mut bench = Bench::new(1, ServiceConfig { max_preemptions: 3, ..config() });
     bench.hears(0, Notice::Begin);
     for n in 0..2 {
         assert_eq!(short(&bench.ready(60, n)), format!("0@{n}"));
@@ -198,7 +198,7 @@ fn a_job_that_always_loses_its_vm_is_given_up() {
 
 #[test]
 fn refused_launches_are_tried_again_and_then_no_more() {
-    let mut bench = Bench::of(2, ServiceConfig { vms_per_job: 2, ..config() });
+    let mut bench = Bench::new(2, ServiceConfig { vms_per_job: 2, ..config() });
     bench.hears(0, Notice::Begin);
     let refused =
         |vm| Notice::LaunchRefused { vm: VmId::new(vm), why: String::new(), unavailable: false };

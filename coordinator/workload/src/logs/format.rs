@@ -42,7 +42,7 @@ impl JobsFormat {
         if is_sacct_heading(first) {
             return Some(Self::Sacct);
         }
-        let separator = Separator::of(first);
+        let separator = Separator::from_line(first);
         let is_job = |line: &[u8]| {
             let cells = separator.cells(line).filter(|cell| !cell.is_empty());
             let numbers = cells.take(11).filter(|cell| is_number(cell)).count();
@@ -62,7 +62,7 @@ impl JobsFormat {
     ///
     /// The file can't be read or unpacked.
     pub fn of_file(file: impl Read + Send + 'static) -> io::Result<Option<Self>> {
-        let mut source = Source::of(file)?;
+        let mut source = Source::new(file)?;
         Ok(Self::detect(source.next_bytes()?))
     }
 

@@ -194,7 +194,7 @@ pub enum Separator {
 
 impl Separator {
     /// The separator of a log whose first line, heading or job, is this one.
-    pub(super) fn of(line: &[u8]) -> Self {
+    pub(super) fn from_line(line: &[u8]) -> Self {
         let count = |byte| line.iter().filter(|b| **b == byte).count();
         // Columns that are aligned by several tabs have blanks, in effect.
         if count(b';') >= 17 {

@@ -107,7 +107,7 @@ impl SwfReader {
         rules: impl Into<LogRules>,
     ) -> Result<Self, SwfError> {
         let io = |source| SwfError::Io { path: path.to_owned(), source };
-        let mut source = file.and_then(Source::of).map_err(io)?;
+        let mut source = file.and_then(Source::new).map_err(io)?;
         if source.is_json().map_err(io)? {
             let text = source.into_text(LONGEST_JSON).map_err(io)?;
             return Self::listed(path, batsim::read(&text), rules.into());
@@ -157,7 +157,7 @@ impl SwfReader {
                     if is_sacct_heading(line) {
                         return Self::listed(path, sacct::read(text), rules);
                     }
-                    separator = Separator::of(line);
+                    separator = Separator::from_line(line);
                     if !is_heading(line, separator) {
                         break got;
                     }

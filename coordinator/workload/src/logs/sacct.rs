@@ -17,7 +17,7 @@ pub(super) fn read(mut text: Text) -> Result<Listing, Unusable> {
         Some(separator) => Layout::Separated(*separator),
         None => Layout::of_dashes(&mut text)?,
     };
-    let columns = Columns::of(&layout.cells(&heading))?;
+    let columns = Columns::from_heading(&layout.cells(&heading))?;
     let mut listing = Listing::default();
     listing.skipped.taken_for.format = JobsFormat::Sacct;
     listing.header.set("UnixStartTime", 0);
@@ -175,7 +175,7 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(heading: &[String]) -> Result<Self, Unusable> {
+    fn from_heading(heading: &[String]) -> Result<Self, Unusable> {
         let heading: Vec<String> = heading.iter().map(|name| name.to_ascii_lowercase()).collect();
         let place = |name: &&str| heading.iter().position(|it| it == name);
         let places = Cell::NAMES.map(|names| names.iter().find_map(place));

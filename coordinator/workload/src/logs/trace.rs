@@ -58,7 +58,7 @@ impl Trace {
     /// # Errors
     ///
     /// The file can't be read, or the size of the machine is unknown.
-    pub fn of<F: Read + Send + 'static>(
+    pub fn from_file<F: Read + Send + 'static>(
         path: &Path,
         file: io::Result<F>,
         machine: Option<u32>,
@@ -334,7 +334,8 @@ mod tests {
     fn ahead(lines: &[&str], rules: impl Into<LogRules>, most: usize) -> Ahead {
         let text = format!("; MaxProcs: 8\n{}\n", lines.join("\n"));
         let file = Ok(Cursor::new(text.into_bytes()));
-        let trace = Trace::of(Path::new("x.swf"), file, None, rules).expect("it has a machine");
+        let trace =
+            Trace::from_file(Path::new("x.swf"), file, None, rules).expect("it has a machine");
         trace.look_ahead(most)
     }
 

@@ -65,7 +65,7 @@ impl RequestStatistics {
 
     /// Number of requests in a market.
     #[must_use]
-    pub fn of(&self, market: Market) -> u64 {
+    pub fn count(&self, market: Market) -> u64 {
         self.durations.get(&market).map_or(0, Moments::count)
     }
 
@@ -108,7 +108,7 @@ impl fmt::Display for RequestStatistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "requests              {}", self.requests())?;
         for market in MARKETS {
-            writeln!(f, "  {:<20}{}", market.to_string(), self.of(market))?;
+            writeln!(f, "  {:<20}{}", market.to_string(), self.count(market))?;
             for (kind, count) in self.counts.get(&market).into_iter().flatten() {
                 writeln!(f, "    {:<18}{count}", kind.as_str())?;
             }
@@ -158,7 +158,7 @@ impl Serialize for RequestStatistics {
             by_hour: &'a [u64; 24],
         }
         let of = |market: Market| OfMarket {
-            requests: self.of(market),
+            requests: self.count(market),
             types: self.counts.get(&market),
             duration_s: self.durations.get(&market),
             vcpus_wanted: self.vcpus_wanted(market),

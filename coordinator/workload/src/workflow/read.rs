@@ -82,7 +82,7 @@ impl Workflow {
         text: &str,
         open: &mut dyn FnMut(&str) -> Result<String, InputError>,
     ) -> Result<Self, InputError> {
-        let whole = Place::of(source);
+        let whole = Place::whole(source);
         let mut found = Mistakes::default();
         let workflow = match WorkflowFormat::detect(text) {
             Some(WorkflowFormat::WfCommons) => {

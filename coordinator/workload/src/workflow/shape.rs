@@ -35,7 +35,7 @@ impl Workflow {
             task.and_then(|task| task.runtime).or(runtime).unwrap_or_default()
         };
         let ids = || (0_u32..).map(TaskId::new).take(self.tasks.len());
-        let followers = Followers::of(&self.in_order());
+        let followers = Followers::new(&self.in_order());
         let mut path = followers.critical_path(length);
         if path.is_empty() {
             path.extend(ids().max_by_key(|&task| (length(task), std::cmp::Reverse(task))));

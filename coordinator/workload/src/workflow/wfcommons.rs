@@ -67,7 +67,7 @@ pub(super) fn read(root: &Node, found: &mut Mistakes) -> Workflow {
             ran.insert(id, entry);
         }
     }
-    let named = Names::of(&entries, found);
+    let named = Names::new(&entries, found);
     let after = after(&entries, &named, found);
     let task = |((node, entry), after): ((&Node, Entry), BTreeSet<TaskId>)| {
         let name = called(&entry);
@@ -105,7 +105,7 @@ struct Names {
 }
 
 impl Names {
-    fn of(entries: &[(&Node, Entry)], found: &mut Mistakes) -> Self {
+    fn new(entries: &[(&Node, Entry)], found: &mut Mistakes) -> Self {
         let (mut ids, mut names) = (BTreeMap::new(), BTreeMap::new());
         for ((node, entry), task) in entries.iter().zip((0_u32..).map(TaskId::new)) {
             let id = called(entry);

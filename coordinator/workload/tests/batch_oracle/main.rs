@@ -47,7 +47,7 @@ impl Observer for Ends {
 /// Outcome of a log's jobs under the crate's own schedulers.
 fn ours(algorithm: Algorithm, text: &str) -> Outcome {
     let file = Ok(Cursor::new(text.to_owned().into_bytes()));
-    let trace = Trace::of(Path::new("log.swf"), file, Some(PROCESSORS), OnMalformed::Fail);
+    let trace = Trace::from_file(Path::new("log.swf"), file, Some(PROCESSORS), OnMalformed::Fail);
     let usage = UsageRule::paper(SEED);
     let jobs = trace.expect("it opens").take(JOBS).map(|job| job.map(|job| usage.assign(job)));
     let jobs: Vec<_> = jobs.collect::<Result<_, _>>().expect("well-formed");

@@ -96,7 +96,7 @@ fn beside(
     let file = folders.iter().map(|folder| folder.join(path)).find(|file| file.is_file());
     let Some(file) = file else { return Ok(None) };
     let found = Found { inside: name.to_owned(), file };
-    let file = files.of(&found).map_err(|(what, _)| what)?;
+    let file = files.reference(&found).map_err(|(what, _)| what)?;
     Ok(Some((file, found.inside)))
 }
 

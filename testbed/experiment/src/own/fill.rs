@@ -32,7 +32,7 @@ impl Values {
                 continue;
             }
             let name = rest.strip_prefix('{').and_then(|inside| inside.split_once('}'));
-            match name.map(|(name, after)| (name, self.of(name), after)) {
+            match name.map(|(name, after)| (name, self.value(name), after)) {
                 Some((_, Some(value), after)) => {
                     filled.push_str(value);
                     rest = after;
@@ -49,7 +49,7 @@ impl Values {
     }
 
     /// What stands for a name; nothing between the braces is the input.
-    fn of(&self, name: &str) -> Option<&str> {
+    fn value(&self, name: &str) -> Option<&str> {
         let name = if name.is_empty() { "input" } else { name };
         self.0.get(name).map(String::as_str)
     }

@@ -66,7 +66,7 @@ pub(super) struct Form {
 
 impl Form {
     /// What the section at `node` says.
-    pub(super) fn of(section: &TaskSection, node: &Node) -> Self {
+    pub(super) fn from_section(section: &TaskSection, node: &Node) -> Self {
         let named = |text: &str, at: &str| {
             let place = node.innermost(at).place.clone();
             Named { text: text.to_owned(), base: place.file(""), place }

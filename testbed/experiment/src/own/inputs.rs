@@ -43,7 +43,7 @@ impl InputFiles {
     }
 
     /// The file with its content's digest.
-    pub(super) fn of(&mut self, found: &Found) -> Result<FileRef, Flaw> {
+    pub(super) fn reference(&mut self, found: &Found) -> Result<FileRef, Flaw> {
         if let Some(known) = self.known.get(&found.file) {
             return Ok(FileRef { path: found.inside.clone(), ..known.clone() });
         }
@@ -240,11 +240,11 @@ mod tests {
         let tree = tree();
         let mut files = InputFiles::default();
         let found = find(tree.path(), "b.sh").unwrap();
-        let file = files.of(&found[0]).unwrap();
+        let file = files.reference(&found[0]).unwrap();
         assert_eq!(file.digest, blake3::hash(b"#!").to_hex().to_string());
         assert_eq!((file.path.as_str(), file.bytes, file.executable), ("b.sh", 2, true));
         fs::write(tree.path().join("b.sh"), "changed").unwrap();
-        assert_eq!(files.of(&found[0]).unwrap(), file);
+        assert_eq!(files.reference(&found[0]).unwrap(), file);
         assert_eq!(files.into_sources().keys().collect::<Vec<_>>(), [&file.digest]);
     }
 

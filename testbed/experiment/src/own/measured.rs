@@ -99,7 +99,7 @@ pub fn identity(program: &OwnProgram) -> String {
 impl Measures {
     /// What was measured of this program, or else of one of its kind.
     #[must_use]
-    pub fn of(&self, kind: &[String], program: &OwnProgram) -> Option<&Measured> {
+    pub fn find(&self, kind: &[String], program: &OwnProgram) -> Option<&Measured> {
         let own = identity(program);
         let is_own = |measure: &&Measure| measure.program == own;
         let is_of_kind = |measure: &&Measure| measure.kind == kind;
@@ -118,7 +118,7 @@ pub(crate) fn read_measures(path: &Path) -> Result<Measures, InputError> {
     serde_json::from_str(&text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
         let place =
-            Place { at: Some((line, column.max(1))), ..Place::of(&path.display().to_string()) };
+            Place { at: Some((line, column.max(1))), ..Place::whole(&path.display().to_string()) };
         let what = format!("it is nothing that was measured: {error}");
         InputError::new(&place, what, "make it with `dormouse measure`")
     })
@@ -172,7 +172,7 @@ mod tests {
         };
         let measures = Measures { measures: vec![of("a", 1), of("b", 2)], ..Measures::default() };
         let cpu =
-            |word: &str, kind: &[String]| measures.of(kind, &program(word)).map(|it| it.cpu_us);
+            |word: &str, kind: &[String]| measures.find(kind, &program(word)).map(|it| it.cpu_us);
         assert_eq!((cpu("b", &kind), cpu("c", &kind), cpu("c", &[])), (Some(2), Some(1), None));
         let text = serde_json::to_string(&measures).unwrap();
         assert_eq!(serde_json::from_str::<Measures>(&text).unwrap(), measures);

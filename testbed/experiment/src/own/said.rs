@@ -32,7 +32,7 @@ impl OwnSaid {
         let Some(bag) = bag(root) else {
             let what = "the experiment has no bag of tasks that a program could take the place of";
             let remedy = "give one with a bag, such as --on j60-sc2";
-            return Err(InputError::new(&Place::of(first.option), what, remedy));
+            return Err(InputError::new(&Place::whole(first.option), what, remedy));
         };
         let sections = self.sections(bag, first.option);
         for section in sections {
@@ -49,7 +49,7 @@ impl OwnSaid {
         if self.replaces_tasks {
             TASKS.iter().for_each(|key| drop(bag.remove(*key)));
             let node = |path: &str, value| {
-                let place = Place { path: path.to_owned(), ..Place::of(option) };
+                let place = Place { path: path.to_owned(), ..Place::whole(option) };
                 Node { place, value }
             };
             let deadline = node("workload.deadline", Value::Text(DEADLINE.to_owned()));

@@ -34,7 +34,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<TaskRow>, InputError> {
 }
 
 fn of_cells(source: Source, path: &Path) -> Result<Vec<TaskRow>, FileFlaw> {
-    let mut rows = Rows::of(source).map_err(FileFlaw::Read)?;
+    let mut rows = Rows::new(source).map_err(FileFlaw::Read)?;
     let Some(first) = rows.first() else { return Err(empty()) };
     let heading: Vec<String> = first.cells().map(str::to_owned).collect();
     if heading.iter().any(String::is_empty) {

@@ -89,7 +89,7 @@ fn ones(
     node: &Node,
     found: &mut Mistakes,
 ) -> Option<Vec<One>> {
-    let form = Form::of(section, node);
+    let form = Form::from_section(section, node);
     let ways =
         [("count", count > 1), ("each", section.each.is_some()), ("rows", section.rows.is_some())];
     let said: Vec<&str> = ways.into_iter().filter(|(_, is)| *is).map(|(key, _)| key).collect();
@@ -313,7 +313,7 @@ struct Inputs<'a> {
 
 impl Inputs<'_> {
     fn add(&mut self, found: &Found) -> Result<(), Flaw> {
-        let file = self.files.of(found)?;
+        let file = self.files.reference(found)?;
         match self.all.get(&found.inside) {
             Some((other, was)) if other.digest != file.digest => {
                 let (a, b) = (was.file.display(), found.file.display());

@@ -71,7 +71,7 @@ impl Staging {
     /// Checks the wanted folder, that nothing else is in it, and makes one beside it.
     pub fn begin(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
         check(target, replaces)?;
-        let mut staging = Self::of(target, replaces.is_forced())?;
+        let mut staging = Self::new(target, replaces.is_forced())?;
         let (parent, prefix) = staging.beside("part")?;
         staging.make(&parent)?;
         let part = held(&parent, &prefix)?;
@@ -86,7 +86,7 @@ impl Staging {
     pub fn begin_in_place(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
         check(target, replaces)?;
         let force = replaces.is_forced();
-        let mut staging = Self::of(target, force)?;
+        let mut staging = Self::new(target, force)?;
         let (parent, prefix) = staging.beside("former")?;
         let target = staging.target.clone();
         if is_a_run(&target) || (force && is_unfinished(&target)) {
@@ -113,12 +113,12 @@ impl Staging {
     pub fn go_on(target: &Path) -> Result<Self, OutputError> {
         refuse_others(target)?;
         under_way(target)?;
-        let mut staging = Self::of(target, true)?;
+        let mut staging = Self::new(target, true)?;
         staging.settle();
         Ok(staging)
     }
 
-    fn of(target: &Path, force: bool) -> Result<Self, OutputError> {
+    fn new(target: &Path, force: bool) -> Result<Self, OutputError> {
         let target =
             std::path::absolute(target).map_err(|error| OutputError::io("find", target, error))?;
         Ok(Self {

@@ -19,10 +19,10 @@ pub(super) fn view(of: &OfBag<'_>) -> RunView {
     if let Some(own) = &of.of.jobs {
         machine::add(&mut gantt, own);
     }
-    let faulted = faults::of(of.of);
+    let faulted = faults::faulted(of.of);
     faults::draw(&mut gantt, of.record);
     let mut files = vec![("tasks", tables::tasks(of)), ("vms", tables::vms(of.record))];
-    files.extend(taken::of(of).map(|taken| ("taken", taken.table())));
+    files.extend(taken::all_taken(of).map(|taken| ("taken", taken.table())));
     files.extend(faults::table(&faulted).map(|table| ("faults", table)));
     RunView {
         summary: summary::summary(of),
@@ -85,7 +85,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         lines.push(Line::plain("bids", ended + if c.unkept > 0 { &unkept } else { "" }));
     }
     lines.extend(prices::lines(of.of));
-    lines.extend(faults::lines(of.of, &faults::of(of.of)));
+    lines.extend(faults::lines(of.of, &faults::faulted(of.of)));
     lines.extend(record.service.in_words().map(|words| Line::plain("service", words)));
     for (count, what) in [
         (c.hosts_lost, "hosts lost"),
@@ -122,7 +122,7 @@ fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     let record = of.record;
     let mut page = of.of.page(&of.of.header.experiment.scheduler_name(), cards(of), gantt);
     if let Some(own) = &of.of.jobs {
-        let background = Background::of(record).map(|it| Block::text(it.sentence()));
+        let background = Background::from_record(record).map(|it| Block::text(it.sentence()));
         let about = [Block::text(format!("{}.", jobs::line(own, of.of.time_unit())))];
         page.section(
             "Parallel jobs",
@@ -133,8 +133,8 @@ fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     page.section("The bill", sections::bill(of));
     page.section("Records of prices", prices::section(of.of));
     page.section("What happened", sections::happened(of));
-    page.section("Faults", faults::section(of.of, &faults::of(of.of)));
-    let taken = taken::of(of).map(|taken| taken.section());
+    page.section("Faults", faults::section(of.of, &faults::faulted(of.of)));
+    let taken = taken::all_taken(of).map(|taken| taken.section());
     page.section("VMs that were taken", taken.unwrap_or_default());
     page.section("Plan and outcome", sections::plan(of));
     page.section("Fidelity", emulation::section(of));

@@ -76,7 +76,7 @@ fn times(of: &OfBag<'_>, fidelity: &Fidelity) -> Vec<Block> {
             tasks.checkpoints_missed.to_string(),
         ),
     ];
-    let table = Table::of(rows)
+    let table = Table::with_rows(rows)
         .column(Column::text("tasks against their promises"), |(what, _)| *what)
         .column(Column::text("count, or part of what was promised"), |(_, value)| value.clone());
     let about = "A task's error is by how much longer it took than its VM had promised. The promise is its \
@@ -92,7 +92,7 @@ fn times(of: &OfBag<'_>, fidelity: &Fidelity) -> Vec<Block> {
 fn every_task(of: &OfBag<'_>) -> Table {
     let mut times = task_times(of.record);
     times.sort_by(|a, b| b.error().abs().total_cmp(&a.error().abs()));
-    Table::of(times)
+    Table::with_rows(times)
         .column(Column::text("task"), |time| time.task.to_string())
         .column(Column::seconds("promised").digits(2), |time| time.promised)
         .column(Column::seconds("took").digits(2), |time| time.took)
@@ -109,7 +109,7 @@ fn cpu(fidelity: &Fidelity) -> Table {
         ("CRIU: checkpoints and restores", of.criu_s),
         ("the rest: ending, waiting, reporting results", of.rest_s),
     ];
-    Table::of(parts)
+    Table::with_rows(parts)
         .column(Column::text("CPU time charged for tasks"), |(what, _)| *what)
         .column(Column::number("real, s").digits(3), |(_, seconds)| *seconds)
         .into()
@@ -128,7 +128,7 @@ fn shares(of: &OfBag<'_>) -> Table {
     // The hosts' clock, whatever the unit of emulated times.
     let real = |heading| Column::number(heading).digits(3);
     let seconds = |us: u64| Span::from_micros(us).as_secs_f64();
-    Table::of(of.record.vms.values().filter_map(|vm| Some((vm, vm.share?))))
+    Table::with_rows(of.record.vms.values().filter_map(|vm| Some((vm, vm.share?))))
         .column(Column::text("VM"), |(vm, _)| vm.id.to_string())
         .column(Column::text("type"), |(vm, _)| vm.kind.as_str())
         .column(real("CPU time promised, real s"), |(_, share)| seconds(share.0))

@@ -21,7 +21,7 @@ pub(super) struct Faulted<'a> {
 }
 
 /// All faults of the experiment; none where it has none.
-pub(super) fn of<'a>(results: &'a Results<'_>) -> Vec<Faulted<'a>> {
+pub(super) fn faulted<'a>(results: &'a Results<'_>) -> Vec<Faulted<'a>> {
     let faults = &results.header.experiment.faults;
     let record = results.record.as_ref().or(results.of_hosts.as_ref());
     let came = |n: usize| {
@@ -103,7 +103,7 @@ pub(super) fn table(faults: &[Faulted<'_>]) -> Option<Table> {
     if faults.is_empty() {
         return None;
     }
-    let table = Table::of(faults.to_vec())
+    let table = Table::with_rows(faults.to_vec())
         .column(Column::text("fault"), |it| format!("fault{}", it.n))
         .column(Column::text("kind"), |it| it.asked.kind.name())
         .column(Column::text("what"), |it| what(it.asked.kind))

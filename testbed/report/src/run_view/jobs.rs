@@ -26,7 +26,7 @@ const VARIANT: &str =
 pub(super) fn view(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> RunView {
     let mut gantt = Gantt { unit: run.time_unit(), ..Gantt::default() };
     machine::add(&mut gantt, jobs);
-    let faulted = faults::of(run);
+    let faulted = faults::faulted(run);
     if let Some(record) = &run.of_hosts {
         faults::draw(&mut gantt, record);
     }
@@ -110,7 +110,7 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
         "requests": run.requests.as_ref().map(requests::part_of_summary),
         "fidelity": jobs.fidelity,
         "consolidation": jobs.consolidation,
-        "faults": faults::summary(&faults::of(run)),
+        "faults": faults::summary(&faults::faulted(run)),
         "cancelled": jobs.cancelled,
         "decisions_sha256": jobs.decisions_sha256,
         "command": header.command,
@@ -246,7 +246,7 @@ pub(super) fn load(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Block> {
         name: name.to_owned(),
         colour,
         look: Look::Line,
-        points: all.of(quantity).into_iter().map(|(x, y)| Point::new(x, y)).collect(),
+        points: all.points(quantity).into_iter().map(|(x, y)| Point::new(x, y)).collect(),
     };
     let panel = |title: &str, series| Panel {
         title: title.to_owned(),
@@ -275,7 +275,7 @@ pub(super) fn load(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Block> {
 
 fn waits(jobs: &JobsOutcome<'_>) -> Vec<Block> {
     let seconds = |heading| Column::seconds(heading).digits(0);
-    let table = Table::of(jobs.figures.longest_waits())
+    let table = Table::with_rows(jobs.figures.longest_waits())
         .column(Column::text("job"), |job| format!("job {}", job.number.0))
         .column(Column::count("processes"), |job| job.processes)
         .column(seconds("estimate"), |job| job.estimate)

@@ -64,7 +64,7 @@ pub(super) struct TaskOf<'a> {
 impl<'a> Results<'a> {
     /// The results of a run in virtual time, with nothing in them yet.
     #[must_use]
-    pub const fn of(header: &'a Header) -> Self {
+    pub const fn new(header: &'a Header) -> Self {
         let (record, plan, fidelity, jobs, requests) = (None, None, None, None, None);
         let (of_hosts, log, wall_s) = (None, None, 0.0);
         let hashes = BTreeMap::new();

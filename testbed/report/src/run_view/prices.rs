@@ -32,7 +32,7 @@ pub(super) fn section(run: &Results<'_>) -> Vec<Block> {
         return Vec::new();
     }
     let unit = run.time_unit();
-    let table = Table::of(files)
+    let table = Table::with_rows(files)
         .column(Column::text("type"), |file| file.kind.as_str())
         .column(Column::text("file"), |file| file.file.as_str())
         .column(Column::text("remarks"), |file| notes(run, file, unit).join("; "));

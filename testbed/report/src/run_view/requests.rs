@@ -124,8 +124,8 @@ pub(super) fn part_of_summary(of: &RequestsOutcome) -> Value {
     let named: Map<String, Value> =
         request_figures(figures).map(|(name, figure)| (name.to_owned(), json!(figure))).collect();
     let mut part = json!({
-        "normal": tally(&figures.of(Market::OnDemand)),
-        "preemptible": tally(&figures.of(Market::Spot)),
+        "normal": tally(&figures.market_tally(Market::OnDemand)),
+        "preemptible": tally(&figures.market_tally(Market::Spot)),
         "by_type": by_type.collect::<Vec<_>>(),
         "left": figures.left(),
         "terminations": figures.terminations,
@@ -146,7 +146,7 @@ pub(super) fn part_of_summary(of: &RequestsOutcome) -> Value {
 /// Some lines about them.
 pub(super) fn lines(of: &RequestsOutcome) -> Vec<Line> {
     let f = &of.figures;
-    let (normal, spot) = (f.of(Market::OnDemand), f.of(Market::Spot));
+    let (normal, spot) = (f.market_tally(Market::OnDemand), f.market_tally(Market::Spot));
     let failed = f.failed_share().map(|part| format!(", {} of them", percent(part)));
     let words = |of: &Tally, more: &str| {
         format!("{} requests: {} completed, {} failed{more}", of.requests, of.completed, of.refused)
@@ -212,7 +212,7 @@ fn page(run: &Results<'_>, of: &RequestsOutcome) -> Page {
 
 fn cards(of: &RequestsOutcome, unit: TimeUnit) -> Vec<Card> {
     let f = &of.figures;
-    let (normal, spot) = (f.of(Market::OnDemand), f.of(Market::Spot));
+    let (normal, spot) = (f.market_tally(Market::OnDemand), f.market_tally(Market::Spot));
     let failed = f.failed_share().map(percent).unwrap_or_default();
     let lost = f.lost.failed + f.lost.cut_short + f.lost.uncharged;
     let end = unit.words(f.last_end.as_secs_f64(), 0);
@@ -304,7 +304,7 @@ fn plots(run: &Results<'_>, of: &RequestsOutcome) -> Vec<Block> {
 /// "What became of the requests": by type and market, what was lost, and how the figures are meant.
 fn outcome(of: &RequestsOutcome) -> Vec<Block> {
     let f = &of.figures;
-    let table = Table::of(&f.by_type)
+    let table = Table::with_rows(&f.by_type)
         .column(Column::text("type"), |((kind, _), _)| kind.as_str())
         .column(Column::text("market"), |((_, market), _)| market.to_string())
         .column(Column::count("requests"), |(_, t)| t.requests)
@@ -323,7 +323,7 @@ fn outcome(of: &RequestsOutcome) -> Vec<Block> {
     ] {
         lost.push([Cell::text(what), Cell::from(money)]);
     }
-    let causes = Table::of(&f.terminations)
+    let causes = Table::with_rows(&f.terminations)
         .column(Column::text("why preemptible VMs were terminated"), |(why, _)| **why)
         .column(Column::count("VMs"), |(_, n)| **n);
     let mut blocks = vec![Block::Table(table.into()), Block::Table(lost)];

@@ -24,7 +24,7 @@ pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
         let charges: Vec<_> = charges.collect();
         if charges.is_empty() { "never".to_owned() } else { charges.join(", ") }
     };
-    let table = Table::of(record.vms.values())
+    let table = Table::with_rows(record.vms.values())
         .column(Column::text("VM"), |vm| vm.id.to_string())
         .column(Column::text("type"), |vm| vm.kind.as_str())
         .column(Column::text("market"), |vm| vm.market.to_string())
@@ -86,7 +86,7 @@ pub(super) fn names<'a>(vms: impl IntoIterator<Item = &'a VmId>) -> String {
 }
 
 fn interruptions(record: &Record) -> Table {
-    Table::of(&record.interruptions)
+    Table::with_rows(&record.interruptions)
         .column(Column::text("act of the provider"), |i| match i.action {
             Action::Hibernate => "hibernate",
             Action::Resume => "resume",
@@ -122,7 +122,7 @@ fn hosts(record: &Record) -> Table {
         let gone: Vec<_> = gone.map(|vm| vm.id).collect();
         Some((format!("{id} ({})", host.name), gone, *at, why))
     });
-    Table::of(lost)
+    Table::with_rows(lost)
         .column(Column::text("host lost"), |(name, ..)| name.clone())
         .column(Column::text("why"), |(.., why)| why.as_str())
         .column(Column::text("VMs on it"), |(_, gone, ..)| names(gone))
@@ -145,7 +145,7 @@ fn migrations(of: &OfBag<'_>) -> Table {
         })
         .collect();
     all.sort_by_key(|(.., is)| is.sent);
-    Table::of(all)
+    Table::with_rows(all)
         .column(Column::text("task that migrated"), |(task, ..)| task.name())
         .column(Column::text("from"), |(_, was, _)| {
             was.map_or("nowhere: it had not begun".to_owned(), |was| was.vm.to_string())
@@ -169,7 +169,7 @@ fn failures(record: &Record) -> Table {
             _ => None,
         })
     });
-    Table::of(failed)
+    Table::with_rows(failed)
         .column(Column::text("task whose attempt failed"), |(n, ..)| format!("task{n}"))
         .column(Column::text("on VM"), |(_, attempt, ..)| attempt.vm.to_string())
         .column(Column::text("why"), |(.., why)| why.as_str())
@@ -216,7 +216,7 @@ pub(super) fn plan(of: &OfBag<'_>) -> Vec<Block> {
 
 fn every_task(of: &OfBag<'_>) -> Table {
     let seconds = |heading: &str| Column::seconds(heading).digits(0);
-    Table::of(of.tasks().filter_map(|task| task.planned.map(|(vm, plan)| (task, vm, plan))))
+    Table::with_rows(of.tasks().filter_map(|task| task.planned.map(|(vm, plan)| (task, vm, plan))))
         .column(Column::text("task"), |(task, ..)| task.name())
         .column(Column::text("planned on"), |(_, vm, _)| format!("vm{vm}"))
         .column(Column::text("finished on"), |(t, ..)| t.is.last().map(|a| a.vm.to_string()))

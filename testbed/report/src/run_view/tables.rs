@@ -36,7 +36,7 @@ pub(super) fn tasks(of: &OfBag<'_>) -> Table {
         (None, _) if task.attempts.is_empty() => "never-started",
         (None, _) => "unfinished",
     };
-    let table = Table::of(of.tasks())
+    let table = Table::with_rows(of.tasks())
         .column(Column::count("task"), |t| t.n)
         .column(Column::text("name"), |t| t.spec.name.clone())
         .column(Column::count("memory, bytes").named("memory_bytes"), |t| t.spec.memory.get())
@@ -115,7 +115,7 @@ pub(super) fn vms(record: &Record) -> Table {
         let name = format!("cpu_{what}_real_s");
         Column::seconds(format!("CPU time {what}, real")).named(name)
     };
-    Table::of(record.vms.values())
+    Table::with_rows(record.vms.values())
         .column(Column::count("VM"), |vm| vm.id.get())
         .column(Column::text("type"), |vm| vm.kind.as_str())
         .column(Column::text("market"), |vm| vm.market.to_string())

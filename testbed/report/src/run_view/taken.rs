@@ -15,7 +15,7 @@ pub(super) struct All<'a> {
 }
 
 /// `None`: nobody requested anything, and nothing was taken.
-pub(super) fn of<'a>(of: &OfBag<'a>) -> Option<All<'a>> {
+pub(super) fn all_taken<'a>(of: &OfBag<'a>) -> Option<All<'a>> {
     let experiment = &of.of.header.experiment;
     let tenants = experiment.tenants();
     let taken = taken(of.record, &tenants);
@@ -38,7 +38,7 @@ impl All<'_> {
             let all = it.tasks.iter().map(|task| task.task.to_string());
             all.collect::<Vec<_>>().join(" ")
         };
-        Table::of(&self.taken)
+        Table::with_rows(&self.taken)
             .column(Column::seconds("told at").named("told_s"), |it| it.at)
             .column(Column::count("VM"), |it| it.vm.id.get())
             .column(Column::text("type"), |it| it.vm.kind.as_str())
@@ -67,7 +67,7 @@ impl All<'_> {
     fn tasks(&self) -> Table {
         let all = self.taken.iter().flat_map(|it| it.tasks.iter().map(move |task| (it, task)));
         let went_on = |task: &LeftBehind| task.went_on;
-        Table::of(all)
+        Table::with_rows(all)
             .column(Column::text("task"), |(_, task)| task.task.to_string())
             .column(Column::text("was on"), |(it, _)| it.vm.id.to_string())
             .column(Column::seconds("left at"), |(_, task)| task.left)
@@ -87,7 +87,7 @@ impl All<'_> {
         if self.taken.is_empty() {
             return vec![Block::text("No VM was taken for another: there was room for all.")];
         }
-        let by_tenant: Table = Table::of(&self.tolls)
+        let by_tenant: Table = Table::with_rows(&self.tolls)
             .column(Column::text("tenant"), |toll| toll.work.name())
             .column(Column::count("VMs taken from it"), |toll| toll.vms_lost)
             .column(Column::count("tasks on them"), |toll| toll.tasks)

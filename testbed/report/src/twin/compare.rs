@@ -78,7 +78,7 @@ fn other_version(header: &Header, dir: &Path) -> impl FnOnce(u64) -> TwinError {
 }
 
 fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<Twin, TwinError> {
-    let given = Given::of(&steps);
+    let given = Given::from_steps(&steps);
     if !given.began() {
         return Err(TwinError::NeverBegan(dir.to_owned()));
     }
@@ -114,7 +114,7 @@ fn of_jobs(
     let (twin, migration) = match header.mode {
         Mode::Virtual => (played(experiment, &mut model(experiment), (header.mode, &live))?, None),
         Mode::Live => {
-            let Measured { pace, migration, moves } = Measured::of(&live, pace);
+            let Measured { pace, migration, moves } = Measured::from_steps(&live, pace);
             let modelled = experiment.simulation().map(|jobs| jobs.migration_cost);
             let cost = migration.or(modelled).unwrap_or_default();
             (

@@ -6,7 +6,7 @@ use dormouse_view::{Cell, Column, Table, TableOf};
 /// The content of `twin.csv`; times in seconds, `difference` as a part of the twin's.
 #[must_use]
 pub fn csv(twin: &Twin) -> String {
-    let table = Table::of(&twin.tasks)
+    let table = Table::with_rows(&twin.tasks)
         .column(Column::count("task"), |task| task.number)
         .column(Column::text("name"), |task| task.name.clone());
     let table = sides(table, Column::text, "place", |side| side.place.clone());

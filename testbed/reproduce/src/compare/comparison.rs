@@ -70,7 +70,7 @@ impl Comparison {
     ///
     /// There are fewer than two schedulers, something is named twice, or an experiment is wrong or
     /// can't be run under a scheduler.
-    pub fn of(
+    pub fn new(
         on: &[String],
         schedulers: &[String],
         set: &[String],
@@ -214,7 +214,7 @@ mod tests {
         let of = |on: &[&str], schedulers: &[&str], set: &[&str]| {
             let [on, schedulers, set] = [on, schedulers, set]
                 .map(|l| l.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
-            Comparison::of(&on, &schedulers, &set, &Shared::default()).map_err(|e| e.to_string())
+            Comparison::new(&on, &schedulers, &set, &Shared::default()).map_err(|e| e.to_string())
         };
         let cells = of(&["j60", "j60-sc2"], &["burst-hads", "hads"], &[]).unwrap().cells;
         let cases: Vec<_> = cells.iter().map(|cell| cell.case.as_str()).collect();

@@ -44,7 +44,7 @@ impl Comparison {
             for measure in measures {
                 for (n, (scheduler, samples)) in self.schedulers.iter().zip(samples).enumerate() {
                     let against = (n > 0).then_some(first.as_slice());
-                    pairs.extend(Pair::of((on, scheduler), *measure, samples, against));
+                    pairs.extend(Pair::new((on, scheduler), *measure, samples, against));
                 }
             }
         }
@@ -54,7 +54,7 @@ impl Comparison {
 
 impl<'a> Pair<'a> {
     /// A figure of these samples, beside the first scheduler's; `None` where no sample has it.
-    fn of(
+    fn new(
         (on, scheduler): (&'a str, &'a str),
         measure: Measure,
         samples: &[Sample],
@@ -144,7 +144,7 @@ mod tests {
 
     fn pair(mine: &[f64], theirs: &[f64]) -> Pair<'static> {
         let of = |all: &[f64]| all.iter().copied().map(sample).collect::<Vec<_>>();
-        Pair::of(("j60", "hads"), makespan(), &of(mine), Some(&of(theirs))).unwrap()
+        Pair::new(("j60", "hads"), makespan(), &of(mine), Some(&of(theirs))).unwrap()
     }
 
     /// Means that overlap may differ under every seed.
@@ -163,7 +163,7 @@ mod tests {
     fn runs_without_a_figure_are_told_of() {
         let unfinished = Sample { figures: [].into(), ..sample(0.0) };
         let samples = [sample(100.0), unfinished, sample(102.0)];
-        let pair = Pair::of(("j60", "hads"), makespan(), &samples, None).unwrap();
+        let pair = Pair::new(("j60", "hads"), makespan(), &samples, None).unwrap();
         let said = pair.figure_in_words();
         assert!(said.starts_with("101 [") && said.ends_with(", of 2 of 3 runs only"), "{said}");
     }

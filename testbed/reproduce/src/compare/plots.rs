@@ -143,7 +143,7 @@ mod tests {
     fn each_seed_is_a_point_of_each_scheduler_and_of_its_difference() {
         let [on, schedulers] = [&["j60"][..], &["burst-hads", "hads"]]
             .map(|list| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-        let of = Comparison::of(&on, &schedulers, &[], &Shared::default()).unwrap();
+        let of = Comparison::new(&on, &schedulers, &[], &Shared::default()).unwrap();
         let samples = vec![
             vec![sample(100.0, 0.0), sample(200.0, 0.0)],
             vec![sample(130.0, 2.0), sample(230.0, 0.0)],

@@ -9,7 +9,7 @@ use crate::sweep::Samples;
 impl Comparison {
     /// The table for people: what each is, and by how much it differs.
     pub fn table(&self, samples: &Samples) -> Table {
-        Table::of(self.pairs(samples, &self.measures(samples).told))
+        Table::with_rows(self.pairs(samples, &self.measures(samples).told))
             .column(Column::text("experiment"), |pair| pair.on)
             .column(Column::text("figure"), |pair| pair.measure.heading())
             .column(Column::text(self.compared), |pair| pair.scheduler)
@@ -25,7 +25,7 @@ impl Comparison {
     pub fn exact(&self, samples: &Samples) -> Table {
         type Of = fn(&Pair<'_>) -> Option<Estimate>;
         let measures = self.measures(samples).in_files();
-        let mut table = Table::of(self.pairs(samples, &measures))
+        let mut table = Table::with_rows(self.pairs(samples, &measures))
             .column(Column::text("case"), |pair| format!("{}/{}", pair.on, pair.scheduler))
             .column(Column::text("metric"), |pair| pair.measure.metric.name)
             .column(Column::text("against"), |pair| {

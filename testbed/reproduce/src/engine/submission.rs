@@ -29,7 +29,7 @@ struct Steps {
 
 impl Steps {
     /// The steps of a job, where the number of Slurm's array is known to be this.
-    fn of(job: &ArrayJob, array: &str) -> Self {
+    fn new(job: &ArrayJob, array: &str) -> Self {
         let of_script = || (job.file(script::FILE), script::script(job));
         let (files, input, commands) = match job.engine {
             Engine::Slurm => (vec![of_script()], None, slurm::commands(job, array).into()),
@@ -73,7 +73,7 @@ pub fn printed(job: &ArrayJob) -> Result<String, EngineError> {
     if job.engine == Engine::Kubernetes {
         kubernetes::check(job)?;
     }
-    let Steps { files, input, commands } = Steps::of(job, "JOB");
+    let Steps { files, input, commands } = Steps::new(job, "JOB");
     let mut text = String::new();
     for (path, content) in files {
         text += &format!("# {path}\n{content}\n");
@@ -96,7 +96,7 @@ pub fn printed(job: &ArrayJob) -> Result<String, EngineError> {
 ///
 /// The system refuses.
 pub(super) fn write_files(job: &ArrayJob) -> Result<(), EngineError> {
-    for (path, content) in Steps::of(job, "").files {
+    for (path, content) in Steps::new(job, "").files {
         let path = job.folder.join(path);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(EngineError::io("make", parent))?;
@@ -120,7 +120,7 @@ pub fn submit(job: &ArrayJob) -> Result<Submission, EngineError> {
         kubernetes::check(job)?;
     }
     write_files(job)?;
-    let Steps { input, commands, .. } = Steps::of(job, "");
+    let Steps { input, commands, .. } = Steps::new(job, "");
     let mut jobs: Vec<String> = Vec::new();
     for (n, words) in commands.iter().enumerate() {
         if job.engine == Engine::Kubernetes {

@@ -57,7 +57,7 @@ impl PairedSamples {
             of += self.of[n];
             than += self.than[n];
         }
-        measure.of([of / runs as f64, than / runs as f64])
+        measure.value([of / runs as f64, than / runs as f64])
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) fn as_printed(
         .map(|_| {
             let each: Vec<f64> =
                 cells.iter().map(|cell| cell.drawn(runs, measure, &mut chance)).collect();
-            over.of(&each)
+            over.combine(&each)
         })
         .collect();
     let range = middle95(&drawn)?;

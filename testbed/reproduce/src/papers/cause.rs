@@ -37,7 +37,7 @@ pub enum Cause {
 impl Cause {
     /// The cause of a claim, among trials of one factor each, the first without any. `None` where the claim
     /// needs no cause: it holds, nobody can judge it, or the paper is silent.
-    pub(super) fn of(paper: &Paper, judged: &Judged, trials: &[Reading]) -> Option<Self> {
+    pub(super) fn find(paper: &Paper, judged: &Judged, trials: &[Reading]) -> Option<Self> {
         if !matches!(judged.verdict, Verdict::Fails | Verdict::Open) {
             return None;
         }
@@ -199,16 +199,16 @@ mod tests {
             // A factor of other figures says nothing of this claim, whatever its runs came to.
             reading(Some("elsewhere"), Verdict::Holds, 10.0),
         ];
-        let cause = Cause::of(&paper, &fails, &trials).expect("it fails");
+        let cause = Cause::find(&paper, &fails, &trials).expect("it fails");
         assert_eq!(cause.words(""), "events: 15.20 becomes 10.30, and then it holds");
         let page = "Of all factors one brings it nearest, events (other events): 15.20 becomes 10.30, and the claim \
                     holds. The record is short.";
         assert_eq!(cause.sentences("The record is short."), page);
         let two = [trials[0].clone(), trials[3].clone(), trials[4].clone()];
-        let none = Cause::of(&paper, &fails, &two).expect("it fails");
+        let none = Cause::find(&paper, &fails, &two).expect("it fails");
         assert_eq!(none.words(""), "unexplained: 1 tried and no nearer (away)");
-        assert_eq!(Cause::of(&paper, &fails, &[]), Some(Cause::NotTried));
+        assert_eq!(Cause::find(&paper, &fails, &[]), Some(Cause::NotTried));
         assert_eq!(Cause::NotTried.words("the record is short"), "the record is short");
-        assert_eq!(Cause::of(&paper, &judged(Verdict::Holds, 10.0), &trials), None);
+        assert_eq!(Cause::find(&paper, &judged(Verdict::Holds, 10.0), &trials), None);
     }
 }

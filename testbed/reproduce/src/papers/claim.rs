@@ -83,7 +83,7 @@ pub enum Measure {
 
 impl Measure {
     /// The measure, of a sample of `of` and one of `than`.
-    pub(super) fn of(self, [of, than]: [f64; 2]) -> f64 {
+    pub(super) fn value(self, [of, than]: [f64; 2]) -> f64 {
         match self {
             Self::Value | Self::Worst | Self::Slope => of,
             Self::Less => than - of,
@@ -113,7 +113,7 @@ pub enum Over {
 impl Over {
     /// The measures of several cells as one; not for [`Self::Each`], whose cells stay apart.
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
-    pub(super) fn of(self, each: &[f64]) -> f64 {
+    pub(super) fn combine(self, each: &[f64]) -> f64 {
         match self {
             Self::Mean | Self::Pooled | Self::Each => each.iter().sum::<f64>() / each.len() as f64,
             Self::Most => each.iter().copied().fold(f64::NEG_INFINITY, f64::max),

@@ -123,7 +123,7 @@ fn measured_once(
             slope(&series, &per, &results.series(other?, &claim.metric)?)
         }
         measure => {
-            series.compared(&results.series(other?, &claim.metric)?, |pair| measure.of(pair))
+            series.compared(&results.series(other?, &claim.metric)?, |pair| measure.value(pair))
         }
     }
 }

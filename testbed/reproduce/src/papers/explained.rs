@@ -44,7 +44,7 @@ impl Explained {
 
     /// Number of statements that were looked at.
     #[must_use]
-    pub fn of(&self) -> usize {
+    pub fn total(&self) -> usize {
         self.figures.len() + self.claims.len()
     }
 

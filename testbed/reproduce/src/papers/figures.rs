@@ -129,7 +129,7 @@ fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Ro
         let runs = |case: &str| printed(case).and_then(|(_, table)| table.runs.or(paper.runs));
         let series = |case: &str| results.series(case, &comparison.from);
         let (of, case) = (of.get(n)?, cases.get(n)?);
-        let below = |pair| Measure::PercentBelow.of(pair);
+        let below = |pair| Measure::PercentBelow.value(pair);
         let (ours_of, ours_than) = (series(of)?, series(cell)?);
         let ours = ours_of.compared(&ours_than, below)?.estimate()?;
         let printed = below([printed(of)?.0, printed(cell)?.0]);
@@ -176,7 +176,7 @@ pub struct Tally {
 impl Tally {
     /// Counts the results among these rows, only those of one figure or all; `inputs` counts
     /// the inputs instead.
-    pub fn of(rows: &[Row], metric: Option<&str>, inputs: bool) -> Self {
+    pub fn new(rows: &[Row], metric: Option<&str>, inputs: bool) -> Self {
         let rows = rows
             .iter()
             .filter(|row| row.is_input == inputs && metric.is_none_or(|name| row.metric == name));
@@ -203,7 +203,7 @@ impl Tally {
 /// Number of printed figures whose tolerance our whole interval is beyond, and of all that were judged; only
 /// those of one name, or all. Inputs are left out.
 pub fn beyond(rows: &[Row], metric: Option<&str>) -> (usize, usize) {
-    let tally = Tally::of(rows, metric, false);
+    let tally = Tally::new(rows, metric, false);
     (tally.beyond, tally.all())
 }
 
@@ -237,7 +237,7 @@ mod tests {
         assert!(rows.iter().all(|row| row.as_printed.is_some_and(|few| few.is_within)), "{rows:?}");
         assert_eq!(rows.iter().map(|row| row.refit).collect::<Vec<_>>(), [None, Some(7.0)]);
         let tally = Tally { within: 1, beyond: 1, open: 0, as_printed: 2, of_few_runs: 2 };
-        assert_eq!(Tally::of(&rows, None, false), tally);
+        assert_eq!(Tally::new(&rows, None, false), tally);
         assert_eq!(beyond(&rows, Some("y")), (0, 0));
     }
 
@@ -246,7 +246,7 @@ mod tests {
         let rows = rows_of("inputs = [\"x\"]", [1.0, 1.0], [&[1.0, 1.0], &[9.0, 9.0]]);
         assert_eq!(rows.iter().map(Row::word).collect::<Vec<_>>(), ["within", ""]);
         assert_eq!(
-            (Tally::of(&rows, None, false).all(), Tally::of(&rows, None, true).all()),
+            (Tally::new(&rows, None, false).all(), Tally::new(&rows, None, true).all()),
             (0, 1)
         );
     }

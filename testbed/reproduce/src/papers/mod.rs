@@ -21,7 +21,7 @@ mod figures;
 mod finished;
 mod live;
 pub mod measy;
-mod opie;
+pub mod opie;
 mod own;
 mod own_readings;
 mod paper;

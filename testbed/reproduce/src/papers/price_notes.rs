@@ -18,7 +18,7 @@ pub struct PriceNotes {
 }
 
 /// Those of these cells and of what else is made, each file once.
-pub(super) fn of(cells: &[Cell], own: &[Made]) -> Vec<PriceNotes> {
+pub(super) fn collect(cells: &[Cell], own: &[Made]) -> Vec<PriceNotes> {
     let of_cells = cells.iter().flat_map(|cell| &cell.experiment.price_files);
     let of_cells = of_cells.map(|file| (file.file.clone(), file.notes.clone()));
     // All of them are made of the same folder.

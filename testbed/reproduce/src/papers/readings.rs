@@ -49,7 +49,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    pub(super) fn of(
+    pub(super) fn new(
         paper: &Paper,
         parts: &[&Part],
         factors: Vec<Factor>,
@@ -219,7 +219,7 @@ where
             let stand_ins = factors.iter().flat_map(|factor| self.paper.stand_ins(factor));
             let all = self.beside.iter().cloned().chain(samples);
             let results = Results::new(all).with(instead, stand_ins.collect());
-            Reading { is_whole, ..Reading::of(self.paper, self.parts, factors, &results) }
+            Reading { is_whole, ..Reading::new(self.paper, self.parts, factors, &results) }
         });
         Ok(read.collect())
     }

@@ -249,7 +249,7 @@ impl Request {
         let results = Results::new(of_cells.chain(beside.iter().cloned()));
         let (presets, others): (Vec<_>, Vec<_>) =
             asked.readings.iter().cloned().partition(|factor| factor.preset);
-        let ours = Reading::of(paper, parts, presets, &results);
+        let ours = Reading::new(paper, parts, presets, &results);
 
         // What is read otherwise is made where everything comes together, whatever the shards.
         let (mut trials, mut tried) = (Vec::new(), Vec::new());
@@ -341,7 +341,7 @@ impl Request {
             read,
             best,
             without: asked.left_out(),
-            price_records: price_notes::of(&cells, &own),
+            price_records: price_notes::collect(&cells, &own),
             charts,
             paper: paper.clone(),
         };

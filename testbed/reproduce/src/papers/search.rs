@@ -121,7 +121,7 @@ mod tests {
         best_of(|_, _| true, together, explains)
     }
 
-    fn of(changes: &[usize], explained: usize) -> Tried {
+    fn trial(changes: &[usize], explained: usize) -> Tried {
         Tried { changes: changes.to_vec(), explained }
     }
 
@@ -129,9 +129,9 @@ mod tests {
     fn a_change_is_worth_what_it_explains_beyond_its_price() {
         assert_eq!([score(95, 0), score(98, 1), score(99, 1)], [95, 95, 96]);
         // Each explains two more: not enough.
-        assert_eq!(best(|_, _| true, |c| Some(10 + 2 * c.len())).0, of(&[], 10));
+        assert_eq!(best(|_, _| true, |c| Some(10 + 2 * c.len())).0, trial(&[], 10));
         // Each explains four more: all are made.
-        assert_eq!(best(|_, _| true, |c| Some(10 + 4 * c.len())).0, of(&[0, 1, 2, 3], 26));
+        assert_eq!(best(|_, _| true, |c| Some(10 + 4 * c.len())).0, trial(&[0, 1, 2, 3], 26));
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
         let pair = |c: &[usize]| Some(if c.contains(&1) && c.contains(&3) { 20 } else { 10 });
         // No change, four, six pairs, and each further one with the two.
         let (found, tried) = best(|_, _| true, pair);
-        assert_eq!(found, of(&[1, 3], 20));
+        assert_eq!(found, trial(&[1, 3], 20));
         assert!((11..=15).contains(&tried), "{tried}");
     }
 
@@ -151,7 +151,7 @@ mod tests {
             Some(10 + 5 * c.iter().filter(|&&change| change == 0 || change == 3).count())
         };
         let (found, tried) = best_of(|a, b| (a < 2) == (b < 2), |_, _| true, each);
-        assert_eq!(found, of(&[0, 3], 20));
+        assert_eq!(found, trial(&[0, 3], 20));
         let (same, more) = best(|_, _| true, each);
         assert_eq!(same, found);
         assert!(tried + 3 == more, "{tried} {more}");
@@ -162,7 +162,7 @@ mod tests {
         let many = |c: &[usize]| Some(10 + 4 * c.len());
         assert_eq!(best(|a, b| a + b != 3, many).0.explained, 18, "two of each pair");
         let without_2 = |c: &[usize]| many(c).filter(|_| !c.contains(&2));
-        assert_eq!(best(|_, _| true, without_2).0, of(&[0, 1, 3], 22));
+        assert_eq!(best(|_, _| true, without_2).0, trial(&[0, 1, 3], 22));
         let all = Changes { count: 3, together: &|_, _| true, touch: &|_, _| true };
         assert_eq!(search(&all, |_| Err("no")), Err("no"));
     }

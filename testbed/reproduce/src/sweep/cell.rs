@@ -165,7 +165,7 @@ impl Cell {
             .map_err(|error| wrong(error.into()))?;
         let plan = experiment.scheduler.as_ref().and_then(|config| config.plan.clone());
         let header = Header::new(Mode::Virtual, String::new(), experiment);
-        let results = Results { record: Some(record), plan, ..Results::of(&header) };
+        let results = Results { record: Some(record), plan, ..Results::new(&header) };
         Ok(results.view().gantt.to_svg())
     }
 

@@ -42,7 +42,7 @@ impl Sweep {
         samples: &Samples,
         columns: impl Iterator<Item = (Column, &'static str, Option<Measure>)>,
     ) -> Table {
-        let mut table = Table::of(self.values.iter().zip(samples));
+        let mut table = Table::with_rows(self.values.iter().zip(samples));
         for (n, key) in self.keys.iter().enumerate() {
             table = table.column(Column::text(key), |(values, _)| values[n].clone());
         }
@@ -70,7 +70,7 @@ impl Sweep {
             metrics.iter().copied().filter_map(of).collect::<Vec<_>>()
         });
         let number = |name: &str| Column::number(name).file_digits(6);
-        let table = Table::of(lines)
+        let table = Table::with_rows(lines)
             .column(Column::text("key"), |_| self.keys.join(";"))
             .column(Column::text("value"), |(values, ..)| values.clone())
             .column(Column::text("metric"), |(_, name, _)| *name)

@@ -86,7 +86,7 @@ impl BidArgs {
         let verdict =
             [verdict].into_iter().chain(odd.iter().cloned()).collect::<Vec<_>>().join("\n");
         let minutes = |s: f64| s / 60.0;
-        let mut table = Table::of(traces.iter().map(|(name, ..)| name).zip(&all))
+        let mut table = Table::with_rows(traces.iter().map(|(name, ..)| name).zip(&all))
             .column(Column::text("type"), |(name, _)| name.as_str())
             .column(Column::number("available, %").named("available_pct").digits(1), |(_, of)| {
                 of.available * 100.0

@@ -76,7 +76,7 @@ impl CheckpointsArgs {
                 self.step
             ))
         };
-        let plan = Plan::of(&problem).map_err(bad)?;
+        let plan = Plan::solve(&problem).map_err(bad)?;
         // To the nearest step.
         let tau =
             young_daly(self.checkpoint, self.mttf).as_micros().saturating_add(step / 2) / step;
@@ -102,7 +102,7 @@ impl CheckpointsArgs {
                  don't add up to one, so that this is no expectation."
             );
         }
-        let table = Table::of(plan.schedule(work, first))
+        let table = Table::with_rows(plan.schedule(work, first))
             .column(Column::number("VM's age, min").named("age_min").digits(0), |chunk| {
                 hours(chunk.age) * 60.0
             })

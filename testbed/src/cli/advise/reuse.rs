@@ -57,7 +57,7 @@ impl ReuseArgs {
         let longest =
             |at: f64| hours().skip(1).take_while(|work| compare(at, *work).reuse()).last();
         let alive: Vec<f64> = hours().filter(|at| compare(*at, work).here.is_finite()).collect();
-        let table = Table::of(alive.iter().copied())
+        let table = Table::with_rows(alive.iter().copied())
             .column(Column::number("VM's age, h").named("age_h").digits(1), |at| *at)
             .column(Column::number("on the VM that is there").named("there").digits(4), |at| {
                 compare(*at, work).here

@@ -38,7 +38,7 @@ impl InspectArgs {
 
     /// A mistake in the file as a whole.
     pub(super) fn refused(&self, what: impl Into<String>, remedy: impl Into<String>) -> Failure {
-        InputError::new(&Place::of(&self.file.to_string_lossy()), what, remedy).into()
+        InputError::new(&Place::whole(&self.file.to_string_lossy()), what, remedy).into()
     }
 
     /// The file's name as a TOML text.

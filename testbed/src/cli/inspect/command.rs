@@ -38,15 +38,15 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
         _ => InputError::unreadable(&args.file, &error).into(),
     };
     let file = File::open(&args.file).map_err(unreadable)?;
-    let mut source = Source::of(file).map_err(unreadable)?;
-    let head = Head::of(&mut source).map_err(unreadable)?;
+    let mut source = Source::new(file).map_err(unreadable)?;
+    let head = Head::peek(&mut source).map_err(unreadable)?;
     if head.is_empty() {
         return Err(args.refused("it is empty", format!("give a file of {}", Kind::listed())));
     }
     if let Some((what, remedy)) = elsewhere(args, &head) {
         return Err(args.refused(what, remedy));
     }
-    let Some(kind) = Kind::of(&head, &args.chosen()).map_err(unreadable)? else {
+    let Some(kind) = Kind::detect(&head, &args.chosen()).map_err(unreadable)? else {
         let what = format!("it begins with '{}', as no file of a known kind does", head.begins());
         return Err(args.refused(what, format!("known are {}", Kind::listed())));
     };

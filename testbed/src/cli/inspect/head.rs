@@ -23,7 +23,7 @@ impl Head {
     /// # Errors
     ///
     /// The file can't be read or unpacked.
-    pub(super) fn of(source: &mut Source) -> io::Result<Self> {
+    pub(super) fn peek(source: &mut Source) -> io::Result<Self> {
         let (packing, is_json) = (source.packing(), source.is_json()?);
         let bytes = source.next_bytes()?.to_vec();
         let mut head = Self { packing, is_json, bytes, separator: None };
@@ -35,7 +35,7 @@ impl Head {
 
     /// What separates the cells of the first row, if it has several.
     fn told_separator(&self) -> Option<&'static str> {
-        let rows = Source::of(self.as_file()).and_then(Rows::of).ok()?;
+        let rows = Source::new(self.as_file()).and_then(Rows::new).ok()?;
         rows.first().filter(|row| row.len() > 1).map(|_| rows.separator().name())
     }
 
@@ -64,7 +64,7 @@ impl Head {
         if self.is_json {
             return Ok(false);
         }
-        let rows = Source::of(self.as_file()).and_then(Rows::of)?;
+        let rows = Source::new(self.as_file()).and_then(Rows::new)?;
         Ok(rows.first().is_some_and(|first| is(&first)))
     }
 

@@ -20,7 +20,8 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     if !args.column.is_empty() {
         return Err(args.refused("its columns have no names", "leave --column out"));
     }
-    let open = |machine| Trace::of(&args.file, File::open(&args.file), machine, OnMalformed::Skip);
+    let open =
+        |machine| Trace::from_file(&args.file, File::open(&args.file), machine, OnMalformed::Skip);
     let (mut trace, is_said) = match open(None) {
         // Any job fits a machine whose size nobody says.
         Err(SwfError::NoMachine { .. }) => (open(Some(u32::MAX)).map_err(bad)?, false),

@@ -126,7 +126,7 @@ impl Kind {
     /// # Errors
     ///
     /// No kind takes it for its own, and one can't read it.
-    pub(super) fn of(head: &Head, chosen: &Chosen) -> io::Result<Option<&'static Self>> {
+    pub(super) fn detect(head: &Head, chosen: &Chosen) -> io::Result<Option<&'static Self>> {
         let mut unreadable = None;
         for kind in &KINDS {
             match (kind.is)(head, chosen) {

@@ -40,7 +40,7 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     found.unused = file.unused().to_vec();
     found.fact("requests", of.requests());
     for market in [Market::OnDemand, Market::Spot] {
-        found.fact(market.to_string(), of.of(market));
+        found.fact(market.to_string(), of.count(market));
     }
     let read = file.read();
     if let Some((first, last)) = ends {

@@ -117,14 +117,14 @@ impl DescribeArgs {
                 0 | 1 => "no price in it holds for any time".to_owned(),
                 n => format!("it has {n} series, and no price in them holds for any time"),
             };
-            return Err(InputError::new(&Place::of(&path), what, remedy));
+            return Err(InputError::new(&Place::whole(&path), what, remedy));
         }
         Ok(())
     }
 
     fn table(&self, all: &[Described]) -> Table {
         let days = |span: Span| span.as_secs_f64() / 86_400.0;
-        let mut table = Table::of(all)
+        let mut table = Table::with_rows(all)
             .column(Column::text("record"), |it| it.name.as_str())
             .column(Column::count("rows"), |it| it.record.rows() as u64)
             .column(Column::number("days").digits(1), move |it| days(it.of.length))

@@ -44,7 +44,7 @@ const STUCK: &str = "nothing will ever happen again: ";
 
 impl Reason {
     /// The reason that these words of a log give; `None`: they give none that there may be.
-    fn of(why: &str) -> Option<Self> {
+    fn from_words(why: &str) -> Option<Self> {
         let Some(stuck) = why.strip_prefix(STUCK) else {
             return match why {
                 "the user ended it" => Some(Self::UserCancel),
@@ -159,7 +159,7 @@ pub fn ending(facts: &EndFacts, steps: &[Step]) -> Result<(), Broken> {
     let Some(why) = why.first() else {
         return broken("it ended without all of its work, and does not say why".to_owned());
     };
-    let Some(reason) = Reason::of(why) else {
+    let Some(reason) = Reason::from_words(why) else {
         return broken(format!("it was ended for a reason that there is not: {why}"));
     };
     match reason.why_not(facts, steps) {

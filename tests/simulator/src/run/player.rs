@@ -386,7 +386,7 @@ impl<'a> Player<'a> {
     /// Has a fault happen, and counts it, unless what it would hit is not there. A coordinator's death and end are
     /// counted when they come.
     fn happen(&mut self, fault: &Fault) {
-        if let Some(death) = Death::of(fault) {
+        if let Some(death) = Death::from_fault(fault) {
             self.stage.arm(death);
         } else if self.hits(fault) {
             self.count(fault.name());

@@ -46,9 +46,9 @@ impl Samples {
             checkpoints_due: self.checkpoints_due,
             faithful: !self.unfaithful,
             notes: self.notes,
-            start: Spread::of(self.starts_us),
-            restore: Spread::of(self.restores_us),
-            dump: Spread::of(self.dumps_us),
+            start: Spread::from_times(self.starts_us),
+            restore: Spread::from_times(self.restores_us),
+            dump: Spread::from_times(self.dumps_us),
             real_s,
         })
     }

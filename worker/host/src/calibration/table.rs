@@ -169,7 +169,7 @@ impl Spread {
     /// Spread of these durations in real microseconds; `None` if there are none.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "milliseconds for people")]
-    pub fn of(mut real_us: Vec<u64>) -> Option<Self> {
+    pub fn from_times(mut real_us: Vec<u64>) -> Option<Self> {
         real_us.sort_unstable();
         let ms = |us: &u64| *us as f64 / 1e3;
         Some(Self {
@@ -276,9 +276,9 @@ pub(crate) mod tests {
             checkpoints_due: 42,
             faithful: worst_error.abs() < 0.05,
             notes: Vec::new(),
-            start: Spread::of(vec![2_000, 1_000, 9_000]),
+            start: Spread::from_times(vec![2_000, 1_000, 9_000]),
             restore: None,
-            dump: Spread::of(vec![30_000]),
+            dump: Spread::from_times(vec![30_000]),
             real_s: 9.5,
         });
         Cell { speedup, load, vcpus: 30, made: "2026-11-22T03:34:53Z".into(), came }
@@ -364,8 +364,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_spread_is_the_middle_and_the_end() {
-        let four = Spread::of(vec![4_000, 1_000, 3_000, 2_000]);
+        let four = Spread::from_times(vec![4_000, 1_000, 3_000, 2_000]);
         assert_eq!(four, Some(Spread { n: 4, median_ms: 2.0, worst_ms: 4.0 }));
-        assert_eq!(Spread::of(Vec::new()), None);
+        assert_eq!(Spread::from_times(Vec::new()), None);
     }
 }

@@ -125,34 +125,34 @@ impl Measured {
         usages.filter_map(|usage| self.at(case, usage, LOST)).collect()
     }
 
-    fn of(&self, case: Case) -> impl Iterator<Item = &Measurement> {
+    fn measurements(&self, case: Case) -> impl Iterator<Item = &Measurement> {
         self.all.iter().filter(move |m| m.case == case)
     }
 
     fn values(&self, case: Case, metric: Metric) -> Vec<f64> {
-        self.of(case).filter_map(metric).collect()
+        self.measurements(case).filter_map(metric).collect()
     }
 
     /// The foreground usages that were asked for.
     #[must_use]
     pub fn usages(&self, case: Case) -> Vec<u32> {
-        self.of(case).map(|m| m.usage).collect::<BTreeSet<_>>().into_iter().collect()
+        self.measurements(case).map(|m| m.usage).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// At one foreground usage, over all pairs.
     #[must_use]
     pub fn at(&self, case: Case, usage: u32, metric: Metric) -> Option<Estimate> {
         let values: Vec<f64> =
-            self.of(case).filter(|m| m.usage == usage).filter_map(metric).collect();
+            self.measurements(case).filter(|m| m.usage == usage).filter_map(metric).collect();
         Estimate::from_samples(&values)
     }
 
     /// Over all foreground usages: a pair of jobs is one sample.
     fn over_usages(&self, case: Case, metric: Metric) -> Option<Estimate> {
-        let seeds: BTreeSet<u64> = self.of(case).map(|m| m.seed).collect();
+        let seeds: BTreeSet<u64> = self.measurements(case).map(|m| m.seed).collect();
         let of_pair = |seed| {
             let values: Vec<f64> =
-                self.of(case).filter(|m| m.seed == seed).filter_map(metric).collect();
+                self.measurements(case).filter(|m| m.seed == seed).filter_map(metric).collect();
             Estimate::from_samples(&values).map(|all| all.mean)
         };
         Estimate::from_samples(&seeds.into_iter().filter_map(of_pair).collect::<Vec<_>>())

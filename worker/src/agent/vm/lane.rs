@@ -85,7 +85,7 @@ impl Owner {
         let (task, number) = attempt.key;
         let share = attempt.promise().map_or(0, |promise| promise.share);
         let speed = self.model.speed(task, number).unwrap_or(Ppm::ONE);
-        u32::try_from(speed.of(u64::from(share))).unwrap_or(u32::MAX)
+        u32::try_from(speed.scale(u64::from(share))).unwrap_or(u32::MAX)
     }
 
     /// The share of a host core this attempt should get now, standing still or not.
@@ -93,6 +93,6 @@ impl Owner {
         let (task, number) = attempt.key;
         let share = attempt.promise().map_or(0, |promise| promise.share);
         let ceiling = self.model.ceiling(task, number).unwrap_or(Ppm::ONE);
-        u32::try_from(ceiling.of(u64::from(share))).unwrap_or(u32::MAX).max(1)
+        u32::try_from(ceiling.scale(u64::from(share))).unwrap_or(u32::MAX).max(1)
     }
 }

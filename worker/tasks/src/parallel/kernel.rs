@@ -13,7 +13,7 @@ const STEP: Affine =
 
 /// The value that rank `rank` starts from.
 pub(super) fn start(seed: u64, rank: usize) -> u64 {
-    STEP.power(rank as u64 + 1).of(seed)
+    STEP.power(rank as u64 + 1).apply(seed)
 }
 
 /// The value that a rank goes on from, given its own and its neighbour's last results.
@@ -24,7 +24,7 @@ pub(super) fn join(own: u64, neighbour: u64) -> u64 {
 /// Does a block of work without memory.
 pub(super) fn block(mut state: u64) -> u64 {
     for _ in 0..STEPS {
-        state = STEP.of(state);
+        state = STEP.apply(state);
     }
     black_box(state)
 }
@@ -44,7 +44,7 @@ impl Memory {
 
     /// The content of a word at first.
     fn first(at: usize) -> u64 {
-        STEP.of(at as u64)
+        STEP.apply(at as u64)
     }
 
     /// Does a block of work, and a step on each word of the next part of the memory.
@@ -58,11 +58,11 @@ impl Memory {
         self.blocks += 1;
         let part = &mut self.words[begin..end];
         for word in &mut *part {
-            state = STEP.of(state);
-            *word = STEP.of(*word);
+            state = STEP.apply(state);
+            *word = STEP.apply(*word);
         }
         for _ in part.len() as u64..STEPS {
-            state = STEP.of(state);
+            state = STEP.apply(state);
         }
         black_box(state)
     }
@@ -75,7 +75,7 @@ impl Memory {
             let right = STEP.power(steps);
             let first = part * STEPS as usize;
             let pairs = words.iter().enumerate();
-            pairs.filter(|(at, word)| right.of(Self::first(first + at)) != **word).count() as u64
+            pairs.filter(|(at, word)| right.apply(Self::first(first + at)) != **word).count() as u64
         });
         wrong.sum()
     }
@@ -87,7 +87,7 @@ impl Memory {
 
 /// The result of `blocks` blocks of work from `state`, without doing them.
 pub(super) fn result(state: u64, blocks: u64) -> u64 {
-    STEP.power(blocks.wrapping_mul(STEPS)).of(state)
+    STEP.power(blocks.wrapping_mul(STEPS)).apply(state)
 }
 
 /// x → factor·x + offset modulo 2^64.
@@ -98,13 +98,13 @@ struct Affine {
 }
 
 impl Affine {
-    fn of(self, x: u64) -> u64 {
+    fn apply(self, x: u64) -> u64 {
         self.factor.wrapping_mul(x).wrapping_add(self.offset)
     }
 
     /// First `self`, then `next`.
     fn then(self, next: Self) -> Self {
-        Self { factor: next.factor.wrapping_mul(self.factor), offset: next.of(self.offset) }
+        Self { factor: next.factor.wrapping_mul(self.factor), offset: next.apply(self.offset) }
     }
 
     fn power(self, mut exponent: u64) -> Self {

@@ -44,7 +44,7 @@ impl AttemptTable {
                 slots.take(life.key, &life.on, life.tier);
                 life.phase = Phase::Launching;
                 let (key, moving) = (life.key, life.moving);
-                effects.push(Effect::Launch { key, seats: slots.of(key, &life.on), moving });
+                effects.push(Effect::Launch { key, seats: slots.seats(key, &life.on), moving });
             }
         }
     }

@@ -156,12 +156,12 @@ impl Slots {
     #[must_use]
     pub fn all_of(&self, key: Key) -> Vec<Seat> {
         let all: Vec<u32> = (0..).take(self.vcpus.len()).collect();
-        self.of(key, &all)
+        self.seats(key, &all)
     }
 
     /// The seats of the processes of a task, in the order of `on`.
     #[must_use]
-    pub fn of(&self, key: Key, on: &[u32]) -> Vec<Seat> {
+    pub fn seats(&self, key: Key, on: &[u32]) -> Vec<Seat> {
         on.iter()
             .filter_map(|p| {
                 let mut vcpu = *self.vcpus.get(*p as usize)?;
@@ -192,19 +192,19 @@ mod tests {
         seats.take(ONE, &[0, 1], Tier::Foreground);
         seats.take(TWO, &[1, 2], Tier::Background);
         assert_eq!(seats.promote(TWO), Err(1), "vCPU 1 is still taken");
-        let before = seats.of(TWO, &[1, 2]);
+        let before = seats.seats(TWO, &[1, 2]);
         assert_eq!(before[0].neighbour, Some(ONE));
         assert_eq!(before[1].neighbour, None);
         seats.leave(ONE);
         assert_eq!(seats.promote(TWO), Ok(vec![(1, Slot::B), (2, Slot::B)]));
-        let after = seats.of(TWO, &[1, 2]);
+        let after = seats.seats(TWO, &[1, 2]);
         for (before, after) in before.iter().zip(&after) {
             assert_eq!((before.slot, after.tier), (after.slot, Tier::Foreground));
         }
         // The next background of these vcpus gets the other slots.
         assert!(seats.are_free(&[1, 2], Tier::Background));
         seats.take(ONE, &[1, 2], Tier::Background);
-        assert_eq!(seats.of(ONE, &[1, 2])[0].slot, Slot::A);
+        assert_eq!(seats.seats(ONE, &[1, 2])[0].slot, Slot::A);
         assert!(!seats.are_free(&[0, 1], Tier::Foreground));
     }
 

@@ -53,9 +53,9 @@ impl Model {
                 true => times(before.usage, self.pace_of(before.slot)),
                 false => before.usage,
             };
-            let utilisation = utilisation.as_ref().map_or(Ppm::ONE, |x| x.of(n));
+            let utilisation = utilisation.as_ref().map_or(Ppm::ONE, |x| x.of_process(n));
             let gets = background_share(utilisation, left_of(whole, used), processor.supply);
-            let wants = u64::from(usage.of(n).get());
+            let wants = u64::from(usage.of_process(n).get());
             if gets * of < least * wants {
                 (least, of) = (gets, wants);
                 if gets == 0 {
@@ -72,7 +72,8 @@ impl Model {
         match self.machine.ceiling(mode) {
             Ppm::ONE => Ppm::ONE,
             most => {
-                let each = (0..running.on.len()).map(|n| u64::from(running.usage.of(n).get()));
+                let each =
+                    (0..running.on.len()).map(|n| u64::from(running.usage.of_process(n).get()));
                 let usage = each.sum::<u64>().min(Ppm::ONE.get().into());
                 paced(most, Ppm::new(u32::try_from(usage).unwrap_or(u32::MAX)))
             }

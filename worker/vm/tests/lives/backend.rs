@@ -176,7 +176,7 @@ impl Backend {
                 let can = is_there
                     && matches!(self.lives.phase(key), Some(Phase::Running | Phase::Dumping));
                 if can && self.checkpoints && !self.lives.is_stopped(key) {
-                    self.of(key).wished += 1;
+                    self.entry(key).wished += 1;
                     self.happen(event);
                 }
             }
@@ -199,7 +199,7 @@ impl Backend {
         self.work_off();
     }
 
-    fn of(&mut self, key: Key) -> &mut Of {
+    fn entry(&mut self, key: Key) -> &mut Of {
         self.all.get_mut(&key).expect("it was started")
     }
 
@@ -232,16 +232,16 @@ impl Backend {
             Effect::Launch { key, seats, moving } => {
                 self.may_begin(&effect);
                 self.seat(key, &seats);
-                let of = self.of(key);
+                let of = self.entry(key);
                 assert!(of.process.is_none() && of.ends == 0, "two lives of {key:?}");
                 self.under_way.push(Work::Launch { key, moving });
             }
             Effect::Began(key) => {
                 assert!(!self.frozen, "{key:?} begins on a frozen VM");
-                assert_eq!(self.of(key).ends, 0);
-                self.of(key).begun += 1;
+                assert_eq!(self.entry(key).ends, 0);
+                self.entry(key).begun += 1;
             }
-            Effect::Bury(key) => assert_eq!(self.of(key).ends, 1),
+            Effect::Bury(key) => assert_eq!(self.entry(key).ends, 1),
             Effect::Queue(key) => self.under_way.push(Work::Turn(key)),
             Effect::GiveBack(key) => {
                 if let Some(of) = self.all.get_mut(&key) {
@@ -250,7 +250,7 @@ impl Backend {
             }
             Effect::Dump { key, kill } => {
                 self.may_begin(&effect);
-                let of = self.of(key);
+                let of = self.entry(key);
                 assert!(std::mem::take(&mut of.permit), "it was not its turn");
                 assert!(of.process.is_some() && !of.killed);
                 of.wished = 0;
@@ -258,30 +258,30 @@ impl Backend {
             }
             Effect::Leave(key) => {
                 self.may_begin(&effect);
-                assert!(self.of(key).process.is_some() && !self.of(key).killed);
+                assert!(self.entry(key).process.is_some() && !self.entry(key).killed);
                 self.under_way.push(Work::Leave { key, held: false });
             }
             Effect::Store(key) => {
-                let number = self.of(key).number;
+                let number = self.entry(key).number;
                 self.under_way.push(Work::Store { key, number });
             }
             Effect::Continue(key) => {
-                assert!(!self.frozen && self.of(key).ends == 0, "{key:?} goes on");
+                assert!(!self.frozen && self.entry(key).ends == 0, "{key:?} goes on");
             }
             Effect::Settled { key, stored } => {
-                let of = self.of(key);
+                let of = self.entry(key);
                 assert_eq!((of.ends, of.stored.contains(&of.number)), (0, stored));
             }
             Effect::Missed(key) => {
-                let of = self.of(key);
+                let of = self.entry(key);
                 of.wished = of.wished.saturating_sub(1);
             }
             Effect::GoneFrom { key, .. } => {
                 assert!(!self.is_alive(key));
-                self.of(key).process = None;
+                self.entry(key).process = None;
             }
             Effect::Kill(key) => {
-                let of = self.of(key);
+                let of = self.entry(key);
                 assert!(of.process.is_some(), "there is nothing to kill");
                 (of.killed, of.wished) = (true, 0);
                 self.under_way.push(Work::Death(key));
@@ -312,10 +312,10 @@ impl Backend {
             }
             Effect::Forget(key) => {
                 assert!(!self.is_worked_on(key), "something is still being done to {key:?}");
-                assert!(!std::mem::replace(&mut self.of(key).forgotten, true));
+                assert!(!std::mem::replace(&mut self.entry(key).forgotten, true));
             }
             Effect::Remove => assert!(!std::mem::replace(&mut self.removed, true)),
-            Effect::Anew { key, .. } => self.of(key).seats.clear(),
+            Effect::Anew { key, .. } => self.entry(key).seats.clear(),
             Effect::Revoke(_)
             | Effect::Release(_)
             | Effect::NotKept { .. }
@@ -331,7 +331,7 @@ impl Backend {
     }
 
     fn judge(&mut self, key: Key) -> Option<Event> {
-        let result = match self.of(key).process? {
+        let result = match self.entry(key).process? {
             Process::Exited { ok: true } => Ok(()),
             Process::Exited { ok: false } => Err("its answer is none".to_owned()),
             Process::Killed => Err("it was killed".to_owned()),
@@ -362,18 +362,18 @@ impl Backend {
         let seats: Vec<_> = seats.iter().map(|seat| (seat.vcpu, seat.slot)).collect();
         let taken = |of: &Of| of.seats.iter().any(|seat| seats.contains(seat));
         assert!(!self.all.values().any(taken), "two in one slot");
-        self.of(key).seats = seats;
+        self.entry(key).seats = seats;
     }
 
     fn unseat(&mut self, key: Key, seats: &[Seat]) {
         let given: BTreeSet<_> = seats.iter().map(|seat| (seat.vcpu, seat.slot)).collect();
-        let of = self.of(key);
+        let of = self.entry(key);
         assert_eq!(given, of.seats.iter().copied().collect(), "the slots of {key:?}");
         of.seats.clear();
     }
 
     fn report(&mut self, key: Key, end: &End) {
-        let of = self.of(key);
+        let of = self.entry(key);
         of.ends += 1;
         of.wished = 0;
         assert_eq!(of.ends, 1, "{key:?} ends again: {end:?}");
@@ -384,14 +384,14 @@ impl Backend {
 
     fn end(&mut self, key: Key, seats: &[Seat], end: &End) {
         if *end == End::Silent {
-            assert_eq!(self.of(key).ends, 1);
+            assert_eq!(self.entry(key).ends, 1);
         } else {
             self.report(key, end);
         }
         assert!(!self.is_alive(key), "{key:?} lives on");
         assert!(!self.is_worked_on(key), "something is still being done to {key:?}");
         if *end == End::Finished {
-            assert_eq!(self.of(key).process, Some(Process::Exited { ok: true }));
+            assert_eq!(self.entry(key).process, Some(Process::Exited { ok: true }));
         }
         self.unseat(key, seats);
     }
@@ -424,7 +424,7 @@ impl Backend {
                 Some(Event::Launched(key, self.launched(key, moving, how)))
             }
             Work::Turn(key) => {
-                self.of(key).permit = true;
+                self.entry(key).permit = true;
                 Some(Event::Turn(key))
             }
             Work::Dump { key, kill, held } => {
@@ -434,13 +434,13 @@ impl Backend {
             Work::Store { key, number } => {
                 let ok = matches!(how, How::Well);
                 if ok {
-                    self.of(key).stored.insert(number);
+                    self.entry(key).stored.insert(number);
                 }
                 Some(Event::Stored { key, number, ok })
             }
             Work::Death(key) => {
                 if self.is_alive(key) {
-                    self.of(key).process = Some(Process::Killed);
+                    self.entry(key).process = Some(Process::Killed);
                 }
                 Some(Event::ProcessEnded(key))
             }
@@ -473,7 +473,7 @@ impl Backend {
 
     fn launched(&mut self, key: Key, moving: bool, how: How) -> Result<Came, LaunchError> {
         let destroyed = self.destroyed;
-        let of = self.of(key);
+        let of = self.entry(key);
         let why = "it did not come to life".to_owned();
         match how {
             _ if destroyed => Err(why.into()),
@@ -490,7 +490,7 @@ impl Backend {
     }
 
     fn dumped(&mut self, key: Key, kill: bool, held: bool, how: How) -> Dumped {
-        let of = self.of(key);
+        let of = self.entry(key);
         let ended = !matches!(of.process, Some(Process::Alive));
         let why = "CRIU fails".to_owned();
         if !held {
@@ -509,7 +509,7 @@ impl Backend {
     }
 
     fn left(&mut self, key: Key, held: bool, how: How) -> Left {
-        let of = self.of(key);
+        let of = self.entry(key);
         match (of.process, how) {
             _ if !held => Left::Overtaken,
             (Some(Process::Exited { ok: true }), _) => Left::Ended(Ok(())),
@@ -525,7 +525,7 @@ impl Backend {
     pub(crate) fn exit(&mut self, key: Key, ok: bool) {
         let runs = |of: &Of| of.process == Some(Process::Alive) && !of.killed;
         if !self.frozen && !self.destroyed && self.all.get(&key).is_some_and(runs) {
-            self.of(key).process = Some(Process::Exited { ok });
+            self.entry(key).process = Some(Process::Exited { ok });
             self.under_way.push(Work::Ended(key));
         }
     }
@@ -541,7 +541,7 @@ impl Backend {
         let stands = |of: &Of| of.process == Some(Process::Still);
         let runs = self.lives.is_running(key);
         if runs && !self.frozen && !self.destroyed && self.all.get(&key).is_some_and(stands) {
-            self.of(key).process = Some(Process::Alive);
+            self.entry(key).process = Some(Process::Alive);
             self.happen(Event::GoesOn(key));
         }
     }

@@ -78,7 +78,7 @@ impl JobsChecker {
         let speed = if self.credits.is_throttled { burstable.baseline } else { Ppm::ONE };
         for seats in &self.processors {
             let used = seats.iter().flatten().map(|_| whole);
-            now.most += speed.of(used.sum::<u64>().min(whole));
+            now.most += speed.scale(used.sum::<u64>().min(whole));
         }
         // At the baseline only computing is slower: a larger part of the time goes to it.
         if !self.credits.checkpoints && !self.credits.is_throttled {
@@ -93,10 +93,10 @@ impl JobsChecker {
         let seated = self.inside.values().filter(|inside| which(inside));
         let usage = seated.filter_map(|inside| {
             let (_, on) = inside.seats.as_ref()?;
-            let each = (0..on.len()).map(|n| u64::from(inside.job.usage.of(n).get()));
+            let each = (0..on.len()).map(|n| u64::from(inside.job.usage.of_process(n).get()));
             Some(each.sum::<u64>())
         });
-        speed.of(usage.sum())
+        speed.scale(usage.sum())
     }
 
     /// Whether nobody can keep a job from what it uses: it is in the foreground, nobody is below it,

@@ -25,14 +25,14 @@ fn selected(rule: &PlacementRule) -> Vec<(Vec<String>, u64)> {
     TABLES.into_iter().map(of_table).collect()
 }
 
-fn of(sets: [(&str, u64); 4]) -> Vec<(Vec<String>, u64)> {
+fn expected(sets: [(&str, u64); 4]) -> Vec<(Vec<String>, u64)> {
     sets.map(|(names, cost)| (names.split('+').map(str::to_owned).collect(), cost)).into()
 }
 
 #[test]
 fn the_tables_of_the_paper_end_the_vms_that_are_marked_there() {
     let chosen = selected(&PlacementRule::default());
-    assert_eq!(chosen, of([("BP1", 11), ("CP1", 1), ("AP2+AP3+AP4", 55), ("BP3", 20)]));
+    assert_eq!(chosen, expected([("BP1", 11), ("CP1", 1), ("AP2+AP3+AP4", 55), ("BP3", 20)]));
     for ((_, text), (chosen, _)) in TABLES.iter().zip(chosen) {
         let table = HostTable::read(text).unwrap();
         let marked = table.instances.iter().filter(|vm| vm.is_marked);
@@ -45,7 +45,7 @@ fn the_tables_of_the_paper_end_the_vms_that_are_marked_there() {
 fn the_sum_as_algorithm_4_is_written_ends_others_where_sizes_differ() {
     let weighers = vec![Weigher::Overcommit.once(), Weigher::TotalCost.once()];
     let chosen = selected(&PlacementRule { weighers, ..PlacementRule::default() });
-    assert_eq!(chosen, of([("BP1", 11), ("CP1", 1), ("BP1", 58), ("AP1", 52)]));
+    assert_eq!(chosen, expected([("BP1", 11), ("CP1", 1), ("BP1", 58), ("AP1", 52)]));
 }
 
 /// The best of all sets of these VMs that have enough: the least cost, then the fewest, then the first
@@ -91,7 +91,7 @@ fn the_cheapest_set_of_all_is_selected() {
         let (host, lacks) = (fleet.host(id).unwrap(), drawn(&mut chance, 9));
         let cost = [CostName::Period, CostName::Age, CostName::Number][chance.below(3)];
         let ties = [VictimTies::Oldest, VictimTies::Largest][chance.below(2)];
-        let cost_of = |since| cost.of(since, now);
+        let cost_of = |since| cost.amount(since, now);
         let priced = host.preemptible().map(|(vm, held)| (vm, held.yielded(), cost_of(held.since)));
         let right = brute(&priced.collect::<Vec<_>>(), &lacks, ties);
         victims.look_at(host, cost, now);

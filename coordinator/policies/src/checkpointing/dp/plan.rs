@@ -40,7 +40,7 @@ impl Plan {
     /// # Errors
     ///
     /// There is no schedule, or it would not fit memory.
-    pub fn of(problem: &Problem<'_>) -> Result<Self, ProblemError> {
+    pub fn solve(problem: &Problem<'_>) -> Result<Self, ProblemError> {
         problem.check()?;
         let rules = problem.rules;
         match (rules.probability, rules.loss, rules.after_failure) {

@@ -36,7 +36,7 @@ const ALL: Rules = Rules { last_checkpoint: true, ..Rules::CONDITIONAL };
 fn the_optimum_of_the_five_hour_job_is_not_the_schedule_that_is_printed() {
     let survival = minutes(&bathtub, 3_000);
     let problem = problem(&survival, 300, 0, Rules::ARTIFACT);
-    let plan = Plan::of(&problem).unwrap();
+    let plan = Plan::solve(&problem).unwrap();
     assert_eq!(chunks(&plan, 300, 0), [15, 18, 22, 28, 38, 59, 120]);
     assert!((plan.makespan() - 310.068_716_435).abs() < 1e-6, "{}", plan.makespan());
 
@@ -59,7 +59,7 @@ fn every_stored_value_comes_out() {
     let stored: Value = serde_json::from_str(&text).unwrap();
     let survival = minutes(&bathtub, 3_000);
     let check = |want: &Value, job, age, rules, path: &str| {
-        let plan = Plan::of(&problem(&survival, job, age, rules)).unwrap();
+        let plan = Plan::solve(&problem(&survival, job, age, rules)).unwrap();
         let (ours, theirs) = (plan.makespan(), want["E"].as_f64().unwrap());
         assert!((ours - theirs).abs() < 0.01, "{job} {age}: {ours} {theirs}");
         assert_eq!(serde_json::json!(chunks(&plan, job, age)), want[path], "{job} {age}");
@@ -90,7 +90,7 @@ fn every_stored_value_comes_out() {
 #[test]
 fn the_last_checkpoint_is_left_out_where_it_keeps_nothing() {
     let survival = minutes(&bathtub, 3_000);
-    let of = |rules| Plan::of(&problem(&survival, 300, 0, rules)).unwrap().makespan();
+    let of = |rules| Plan::solve(&problem(&survival, 300, 0, rules)).unwrap().makespan();
     let (with, without) = (of(ALL), of(Rules::CONDITIONAL));
     assert!((with - 317.076).abs() < 0.01 && (315.9..316.1).contains(&without), "{with} {without}");
 }
@@ -101,7 +101,7 @@ fn what_a_plan_says_is_what_its_schedule_is_expected_to_take() {
     let survival = minutes(&bathtub, 3_000);
     for age in [0, 60, 600, 1_200] {
         let problem = problem(&survival, 240, age, Rules::CONDITIONAL);
-        let plan = Plan::of(&problem).unwrap();
+        let plan = Plan::solve(&problem).unwrap();
         let ours = expected(&problem, &|left, age| plan.next(left, age)).unwrap();
         assert!((ours - plan.makespan()).abs() < 1e-6, "{ours} {}", plan.makespan());
         // No other schedule is expected to take less.
@@ -110,10 +110,10 @@ fn what_a_plan_says_is_what_its_schedule_is_expected_to_take() {
         }
     }
     // What the authors' schedule really takes is more than they say, and more than the best.
-    let theirs = Plan::of(&problem(&survival, 300, 0, Rules::ARTIFACT)).unwrap();
+    let theirs = Plan::solve(&problem(&survival, 300, 0, Rules::ARTIFACT)).unwrap();
     let really = problem(&survival, 300, 0, ALL);
     let takes = expected(&really, &|left, age| theirs.next(left, age)).unwrap();
-    let best = Plan::of(&really).unwrap().makespan();
+    let best = Plan::solve(&really).unwrap().makespan();
     assert!(
         takes > best && takes < best + 1.0 && takes > theirs.makespan() + 6.0,
         "{takes} {best}"
@@ -127,7 +127,7 @@ fn simulated_jobs_take_what_is_expected() {
     for (rules, age) in [(Rules::CONDITIONAL, 0), (Rules::CONDITIONAL, 1_140), (Rules::ARTIFACT, 0)]
     {
         let problem = problem(&survival, 300, age, rules);
-        let plan = Plan::of(&problem).unwrap();
+        let plan = Plan::solve(&problem).unwrap();
         let (mut n, mut mean, mut squares) = (0.0, 0.0, 0.0);
         for took in simulate(&problem, &plan, 100_000, 1) {
             n += 1.0;
@@ -144,22 +144,22 @@ fn simulated_jobs_take_what_is_expected() {
 #[test]
 fn vms_that_always_fail_or_never_do() {
     let never = minutes(&|_| 0.0, 500);
-    let plan = Plan::of(&problem(&never, 100, 3, Rules::CONDITIONAL)).unwrap();
+    let plan = Plan::solve(&problem(&never, 100, 3, Rules::CONDITIONAL)).unwrap();
     assert_eq!((plan.makespan(), chunks(&plan, 100, 3)), (100.0, vec![100]));
     let at_once = minutes(&|hours| f64::from(u8::from(hours > 0.02)), 500);
     for rules in [Rules::CONDITIONAL, ALL] {
-        let error = Plan::of(&problem(&at_once, 100, 0, rules)).unwrap_err();
+        let error = Plan::solve(&problem(&at_once, 100, 0, rules)).unwrap_err();
         assert!(matches!(error, ProblemError::NeverEnds { .. }), "{error}");
     }
     let minute = minutes(&|hours| f64::from(u8::from(hours > 0.06)), 500);
-    let plan = Plan::of(&problem(&minute, 10, 0, Rules::CONDITIONAL)).unwrap();
+    let plan = Plan::solve(&problem(&minute, 10, 0, Rules::CONDITIONAL)).unwrap();
     // A VM lives for three and a half minutes: two of work and a checkpoint are always kept.
     assert_eq!(chunks(&plan, 10, 0)[0], 2);
     assert!((20.0..30.0).contains(&plan.makespan()), "{}", plan.makespan());
     let old = problem(&minute, 10, 4, Rules::CONDITIONAL);
-    assert!(matches!(Plan::of(&old), Err(ProblemError::TooOld { .. })));
+    assert!(matches!(Plan::solve(&old), Err(ProblemError::TooOld { .. })));
     assert_eq!(
-        Plan::of(&problem(&never, 0, 0, Rules::CONDITIONAL)).unwrap_err(),
+        Plan::solve(&problem(&never, 0, 0, Rules::CONDITIONAL)).unwrap_err(),
         ProblemError::NoWork
     );
 }

@@ -189,7 +189,7 @@ impl Layout {
         }
     }
 
-    fn of(columns: &Columns, first: &Row<'_>, is_packing: bool) -> Self {
+    fn new(columns: &Columns, first: &Row<'_>, is_packing: bool) -> Self {
         let places: [_; 7] = std::array::from_fn(|n| columns.place(n));
         let heading = |n: usize| match columns.has_heading() {
             true => places[n].map_or("", |place| first.cell(place)),
@@ -296,7 +296,7 @@ pub(super) fn told(first: &Row<'_>, chosen: &Chosen) -> Result<RowLayout, Refusa
     let refused = |error: dormouse_input::NoColumn| Refusal::new(error.what, error.remedy);
     if has("collectionid")
         && has("instanceindex")
-        && let Some(columns) = Columns::of(first, &EVENTS, chosen).map_err(refused)?
+        && let Some(columns) = Columns::from_heading(first, &EVENTS, chosen).map_err(refused)?
     {
         let columns = EventColumns {
             places: std::array::from_fn(|n| columns.place(n)),
@@ -309,7 +309,8 @@ pub(super) fn told(first: &Row<'_>, chosen: &Chosen) -> Result<RowLayout, Refusa
     // A name of a market may be a heading; a number is none.
     let has_number = first.cells().any(|cell| cell.parse::<f64>().is_ok());
     let is_heading = !has_number || !chosen.is_empty();
-    let columns = Columns::of(first, &VMS, chosen).map_err(refused)?.filter(|_| is_heading);
+    let columns =
+        Columns::from_heading(first, &VMS, chosen).map_err(refused)?.filter(|_| is_heading);
     let Some(columns) = columns else {
         return Err(Refusal::new(
             format!("'{}' is not the header of requests", begins(line)),
@@ -318,7 +319,7 @@ pub(super) fn told(first: &Row<'_>, chosen: &Chosen) -> Result<RowLayout, Refusa
     };
     lacks(&columns, line)?;
     let is_packing = has("vmtypeid") && has("starttime") && has("endtime");
-    let layout = Layout::of(&columns, first, is_packing);
+    let layout = Layout::new(&columns, first, is_packing);
     let heading = |n: usize| columns.place(n).map(|place| plain(first.cell(place)));
     let is_own = columns.has_heading()
         && columns.place(KIND).is_some()

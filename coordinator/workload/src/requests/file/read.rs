@@ -89,7 +89,7 @@ impl RequestFile {
         parts: BTreeMap<String, VmSize>,
         offer: Option<Arc<Offer>>,
     ) -> Result<Self, Flaw> {
-        let mut source = Source::of(file?)?;
+        let mut source = Source::new(file?)?;
         let (packing, rules) = (source.packing(), rules.clone());
         let has_offer = offer.is_some();
         let has_parts = !parts.is_empty();
@@ -111,7 +111,7 @@ impl RequestFile {
             let rest = Rest::Events(Box::new((events, kinds, rules.clone())));
             (RequestFormat::Google2019Json, String::new(), Vec::new(), rest)
         } else {
-            let mut rows = Rows::of(source)?;
+            let mut rows = Rows::new(source)?;
             let Some(first) = rows.first() else { return Err(Flaw::Empty) };
             let line = first.line();
             let told = told(&first, &rules.chosen()).map_err(|refusal| Flaw::row(line, refusal))?;
@@ -187,7 +187,7 @@ impl RequestFile {
     ///
     /// The file can't be read or unpacked.
     pub fn is_begun(file: impl Read + Send + 'static, chosen: &Chosen) -> io::Result<bool> {
-        let mut source = Source::of(file)?;
+        let mut source = Source::new(file)?;
         if source.is_json()? {
             let line = source.next_bytes()?.split(|b| *b == b'\n');
             return Ok(line
@@ -195,7 +195,7 @@ impl RequestFile {
                 .find(|line| !line.trim_ascii().is_empty())
                 .is_some_and(is_json_event));
         }
-        let rows = Rows::of(source)?;
+        let rows = Rows::new(source)?;
         Ok(rows.first().is_some_and(|first| told(&first, chosen).is_ok()))
     }
 }
@@ -219,9 +219,9 @@ fn parts(file: io::Result<Box<dyn Read + Send>>) -> Result<BTreeMap<String, VmSi
         Column { name: "core", known_as: &["core"], is_needed: true },
         Column { name: "memory", known_as: &["memory"], is_needed: true },
     ];
-    let mut rows = Rows::of(Source::of(file?)?)?;
+    let mut rows = Rows::new(Source::new(file?)?)?;
     let Some(first) = rows.first() else { return Err(Flaw::Empty) };
-    let columns = Columns::of(&first, &COLUMNS, &Chosen::default());
+    let columns = Columns::from_heading(&first, &COLUMNS, &Chosen::default());
     let columns = columns.map_err(|error| Flaw::File(Refusal::new(error.what, error.remedy)))?;
     let Some(columns) = columns else {
         let what = "it has no heading with vmTypeId, core and memory";

@@ -74,7 +74,7 @@ pub(crate) fn simulated(
             }))
         }
         (_, _, Some(records)) => {
-            let (trace, until) = records.of(series)?;
+            let (trace, until) = records.prices(series)?;
             Ok(match (level, variant.block) {
                 (ALL_BIDS, None) => {
                     Some(sweep::figures(&[(series, trace, until)], &variant.job, seed))
@@ -105,7 +105,7 @@ pub(crate) fn check(case: &str, records: &PriceFiles) -> Result<(), SweepError> 
     let series = case.split('/').next().unwrap_or(case);
     match series {
         GENERATED | FOLDER => Ok(()),
-        _ => records.of(series).map(drop),
+        _ => records.prices(series).map(drop),
     }
 }
 

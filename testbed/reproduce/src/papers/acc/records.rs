@@ -67,7 +67,7 @@ impl PriceFiles {
             digests.insert(name, digest_of_file(&path));
         }
         if all.is_empty() {
-            let place = Place::of(&folder.display().to_string());
+            let place = Place::whole(&folder.display().to_string());
             let (what, remedy) = match settings.takes_all() {
                 true => (
                     "it has no files of spot prices",
@@ -103,10 +103,10 @@ impl PriceFiles {
     /// # Errors
     ///
     /// There are none.
-    pub(super) fn of(&self, name: &str) -> Result<(&PriceTrace, Time), SweepError> {
+    pub(super) fn prices(&self, name: &str) -> Result<(&PriceTrace, Time), SweepError> {
         let found = self.all.get(name).map(|(trace, until)| (trace, *until));
         found.ok_or_else(|| {
-            let at = Place::of(&self.folder.display().to_string());
+            let at = Place::whole(&self.folder.display().to_string());
             let without = format!("{name} has no prices between");
             let is_there = self.notes.values().flatten().any(|note| note.starts_with(&without));
             let (what, remedy) = match is_there {

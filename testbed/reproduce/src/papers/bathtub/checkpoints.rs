@@ -74,7 +74,7 @@ fn by_age(scheme: Scheme, law: &Lifetimes, job: usize, ages: &[usize]) -> Option
     let oldest = ages.last().copied()?;
     let all = survival(law, job, oldest);
     if let Scheme::Program(mode) = scheme
-        && let Ok(plan) = Plan::of(&problem(&all, job, 0, mode.into()))
+        && let Ok(plan) = Plan::solve(&problem(&all, job, 0, mode.into()))
         && let Some(found) = ages.iter().map(|age| plan.makespan_at(*age)).collect()
     {
         // Where a failure leads to a new VM one table has the jobs of all ages.
@@ -83,7 +83,7 @@ fn by_age(scheme: Scheme, law: &Lifetimes, job: usize, ages: &[usize]) -> Option
     let of = |age: &usize| match scheme {
         Scheme::Program(mode) => {
             let survival = survival(law, job, *age);
-            Some(Plan::of(&problem(&survival, job, *age, mode.into())).ok()?.makespan())
+            Some(Plan::solve(&problem(&survival, job, *age, mode.into())).ok()?.makespan())
         }
         Scheme::Period(steps) => {
             expected(&problem(&all, job, *age, Rules::CONDITIONAL), &|_, _| steps).ok()
@@ -152,11 +152,11 @@ pub(super) fn schedule(name: &str, evidence: &Evidence, draw: Draw) -> Option<Fi
         (PRINTED.to_vec(), None, Some(expected(&really, &next).ok()?))
     } else if name == "as-read-out" {
         let own = problem(&survival, SCHEDULED, 0, DpMode::Artifact.into());
-        let plan = Plan::of(&own).ok()?;
+        let plan = Plan::solve(&own).ok()?;
         (plan.as_read_out(), None, None)
     } else {
         let own = problem(&survival, SCHEDULED, 0, mode(name)?.into());
-        let plan = Plan::of(&own).ok()?;
+        let plan = Plan::solve(&own).ok()?;
         let takes = expected(&really, &|left, age| plan.next(left, age)).ok()?;
         let chunks = plan.schedule(SCHEDULED, 0).iter().map(|chunk| chunk.work).collect();
         (chunks, Some(plan.makespan()), Some(takes))
@@ -177,7 +177,7 @@ pub(super) fn schedule(name: &str, evidence: &Evidence, draw: Draw) -> Option<Fi
 pub(super) fn simulated(name: &str, evidence: &Evidence, seed: u64) -> Option<Figures> {
     let survival = survival(&evidence.law(LAW, Draw::Whole)?, SCHEDULED, 0);
     let problem = problem(&survival, SCHEDULED, 0, mode(name)?.into());
-    let plan = Plan::of(&problem).ok()?;
+    let plan = Plan::solve(&problem).ok()?;
     let sum: f64 = simulate(&problem, &plan, JOBS, seed).sum();
     #[expect(clippy::cast_precision_loss, reason = "jobs are few")]
     let mean = sum / JOBS as f64;

@@ -14,7 +14,7 @@ pub(super) enum Draw {
 
 impl Draw {
     /// The VMs of a group of this name. Under one seed a group is drawn only once, whatever is made of it.
-    pub(super) fn of<'a>(self, group: &str, all: Vec<&'a Life>) -> Vec<&'a Life> {
+    pub(super) fn pick<'a>(self, group: &str, all: Vec<&'a Life>) -> Vec<&'a Life> {
         let Self::Resample(seed) = self else { return all };
         let mut chance = Stream::named(seed, "resample", group);
         all.iter().filter_map(|_| all.get(chance.below(all.len())).copied()).collect()

@@ -42,7 +42,7 @@ impl Evidence {
 
     /// The VMs of a group, or of its resample; `None` where there is no record.
     pub(super) fn lives(&self, group: &str, draw: Draw) -> Option<Vec<&Life>> {
-        self.record.as_ref().map(|_| draw.of(group, self.group(group)))
+        self.record.as_ref().map(|_| draw.pick(group, self.group(group)))
     }
 
     /// A law fitted to the preempted VMs of a group, or of its resample: that of a resample from where that

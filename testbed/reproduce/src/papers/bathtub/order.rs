@@ -111,7 +111,7 @@ mod tests {
             row("us-east1-b", "19:00", 14);
             row("us-central1-c", "08:00", 2);
         }
-        let source = Source::of(Cursor::new(rows.into_bytes())).expect("text");
+        let source = Source::new(Cursor::new(rows.into_bytes())).expect("text");
         Evidence::new(Some(read_lifetimes(source, &LifeQuery::default()).expect("rows")))
     }
 

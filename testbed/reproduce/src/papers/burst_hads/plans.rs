@@ -158,7 +158,7 @@ fn run(loaded: &Loaded, case: &str) -> Result<Figures, SweepError> {
 impl StoredPlans {
     /// A plan a row, each way of running it its makespan and cost.
     pub fn table(&self) -> Table {
-        let mut table = Table::of(&self.plans)
+        let mut table = Table::with_rows(&self.plans)
             .column(Column::text("stored plan").named("plan"), |plan| plan.name.clone())
             .column(Column::text("scheduler"), |plan| plan.scheduler.as_str());
         for (n, (heading, name)) in WAYS.into_iter().enumerate() {

@@ -1,11 +1,12 @@
 //! OPIE: Lopez Garcia, Fernandez del Castillo, Campos Plasencia, "An efficient cloud scheduler design
 //! supporting preemptible instances": its host tables, Figure 2, and what the scheduler is worth.
 
+pub mod latency;
 mod tables;
 
 use std::collections::BTreeMap;
 
-use dormouse_coordinator::latency::{SCENARIOS, SCHEDULERS, measure};
+use self::latency::{SCENARIOS, SCHEDULERS, measure};
 
 pub(super) use tables::{blocks, selections};
 

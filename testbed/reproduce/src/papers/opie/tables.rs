@@ -55,7 +55,7 @@ pub(crate) fn blocks() -> Vec<Block> {
         let table = table(case)?;
         let by = READINGS.map(|(_, words, weigher)| (words, selected(&table, weigher, 1)));
         let request = table.request.letter();
-        let mut shown = Table::of(&table.instances)
+        let mut shown = Table::with_rows(&table.instances)
             .column(Column::text("host"), |vm| vm.host.clone())
             .column(Column::text("instance"), |vm| vm.name.clone())
             .column(Column::text("kind"), |vm| match vm.market {

@@ -59,7 +59,7 @@ pub(super) fn blocks(done: &Finished) -> Vec<Block> {
 
 fn explained(reading: &Reading) -> String {
     let of = &reading.explained;
-    format!("{} of {} figures and claims (score {})", of.count(), of.of(), reading.score())
+    format!("{} of {} figures and claims (score {})", of.count(), of.total(), reading.score())
 }
 
 /// A printed figure with what ours is under the default and under the best reading.
@@ -99,7 +99,7 @@ pub(super) fn table(done: &Finished) -> Table {
         return Table::default();
     }
     let digits = |row: &Row| done.paper.words_of(&row.metric).1;
-    let mut table = Table::of(rows)
+    let mut table = Table::with_rows(rows)
         .column(Column::text("case"), |row| row.default.case.clone())
         .column(Column::text("figure"), |row| done.paper.words_of(&row.default.metric).0)
         .column(Column::text("paper"), |row| {
@@ -151,7 +151,7 @@ fn claims(done: &Finished) -> Table {
     let verdict = |judged: &super::super::claims::Judged| {
         format!("{} {}", judged.verdict.words(), tables::printable(judged.as_printed))
     };
-    Table::of(pairs)
+    Table::with_rows(pairs)
         .column(Column::text("the paper says").named("says"), |(judged, _)| {
             judged.claim.says.clone()
         })

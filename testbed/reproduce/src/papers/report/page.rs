@@ -79,7 +79,7 @@ pub(super) fn page(done: &Finished) -> Page {
 }
 
 fn cards(done: &Finished) -> Vec<Card> {
-    let figures = Tally::of(&done.ours.rows, None, false);
+    let figures = Tally::new(&done.ours.rows, None, false);
     let of_claims = format!("of {}", done.ours.judged());
     let claims = |heading: &str, verdict| {
         Card::new(heading, done.ours.count(verdict).to_string(), &*of_claims)
@@ -111,8 +111,8 @@ fn figures(done: &Finished) -> Vec<Block> {
     }
     let rows = done.ours.rows.iter().filter(|row| row.verdict.is_some());
     let mut seen = BTreeSet::new();
-    let tally = |row: &Row| Tally::of(&done.ours.rows, Some(&row.metric), row.is_input);
-    let table = Table::of(rows.filter(|row| seen.insert((&row.metric, row.is_input))))
+    let tally = |row: &Row| Tally::new(&done.ours.rows, Some(&row.metric), row.is_input);
+    let table = Table::with_rows(rows.filter(|row| seen.insert((&row.metric, row.is_input))))
         .column(Column::text("figure"), |row| done.paper.words_of(&row.metric).0)
         .column(Column::text("role"), |row| if row.is_input { "input" } else { "" })
         .column(Column::count("printed"), |row| tally(row).all())
@@ -196,7 +196,7 @@ fn price_records(done: &Finished) -> Vec<Block> {
 }
 
 fn commands(done: &Finished) -> Table {
-    Table::of(&done.cells)
+    Table::with_rows(&done.cells)
         .column(Column::text("cell"), |(case, _)| case.clone())
         .column(Column::text("command"), |(_, command)| command.clone())
         .into()

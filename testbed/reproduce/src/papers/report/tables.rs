@@ -43,7 +43,7 @@ pub(super) fn all(done: &Finished) -> Table {
         as_printed: judged.as_printed,
         cause: cause(done, judged),
     });
-    Table::of(figures.chain(claims))
+    Table::with_rows(figures.chain(claims))
         .column(Column::text("case"), |line| line.case)
         .column(Column::text("metric"), |line| line.metric)
         .column(Column::number("paper").file_digits(6), |line| line.paper)
@@ -91,7 +91,7 @@ pub(super) fn printable(few: Option<AsPrinted>) -> &'static str {
 
 /// The cause of a claim that does not hold, in words.
 pub(super) fn cause(done: &Finished, judged: &Judged) -> Option<String> {
-    Cause::of(&done.paper, judged, &done.trials).map(|cause| cause.words(&judged.claim.tried))
+    Cause::find(&done.paper, judged, &done.trials).map(|cause| cause.words(&judged.claim.tried))
 }
 
 /// The paper's figure; of a claim about several cells, all of them.
@@ -140,7 +140,7 @@ fn beside<'a>(done: &Finished, rows: impl Iterator<Item = &'a Row>) -> Table {
     let rows: Vec<&Row> = rows.collect();
     let has_few_runs = rows.iter().any(|row| row.as_printed.is_some());
     let has_refit = rows.iter().any(|row| row.refit.is_some());
-    let mut table = Table::of(rows)
+    let mut table = Table::with_rows(rows)
         .column(Column::text("case"), |row| row.case.clone())
         .column(Column::text("figure"), |row| done.paper.words_of(&row.metric).0)
         .column(Column::text("paper"), |row| row.paper.map(|(x, _)| fixed(x, digits(row))))
@@ -226,7 +226,7 @@ fn has_few_runs(done: &Finished) -> bool {
 
 /// The columns that both tables of claims begin with.
 fn judged_claims(done: &Finished) -> TableOf<(u64, &Judged)> {
-    Table::of((1_u64..).zip(&done.ours.claims))
+    Table::with_rows((1_u64..).zip(&done.ours.claims))
         .column(Column::count("no."), |(n, _)| *n)
         .column(Column::text("verdict"), |(_, of)| {
             Cell::text(of.verdict.words()).toned(tone(of.verdict))
@@ -262,7 +262,7 @@ pub(super) fn factors(done: &Finished) -> Table {
     let counts = |trial: &Reading, metric: Option<&str>| {
         Some(beyond(&trial.rows, metric)).filter(|(_, of)| *of > 0).map(part_of)
     };
-    let mut table = Table::of(&done.trials)
+    let mut table = Table::with_rows(&done.trials)
         .column(Column::text("factor"), |trial| trial.name())
         .column(Column::text("what it changes").named("about"), |trial| trial.about());
     for metric in metrics {
@@ -299,7 +299,7 @@ fn named(done: &Finished, reading: &Reading) -> (String, String) {
 
 /// Every reading, and how much it explains.
 pub(super) fn readings(done: &Finished) -> Table {
-    Table::of(&done.read)
+    Table::with_rows(&done.read)
         .column(Column::text("reading"), |reading| named(done, reading).0)
         .column(Column::text("what it changes").named("about"), |reading| named(done, reading).1)
         .column(Column::text("based on").named("ground"), |reading| {
@@ -310,7 +310,7 @@ pub(super) fn readings(done: &Finished) -> Table {
         })
         .column(Column::text("claims that hold").named("claims_hold"), |reading| held(reading))
         .column(Column::text("not contradicted").named("explained"), |reading| {
-            part_of((reading.explained.count(), reading.explained.of()))
+            part_of((reading.explained.count(), reading.explained.total()))
         })
         .column(Column::text("score"), |reading| reading.score().to_string())
         .column(Column::text("all figures: beyond tolerance").named("figures_off"), |reading| {
@@ -342,7 +342,7 @@ pub(super) fn under_readings(done: &Finished) -> Table {
         let paper = said(judged).map(|paper| fixed(paper, 2));
         (&judged.claim.case, &*judged.claim.says, paper, under)
     });
-    let mut table = Table::of(figures.chain(claims))
+    let mut table = Table::with_rows(figures.chain(claims))
         .column(Column::text("case"), |(case, ..)| case.as_str())
         .column(Column::text("figure"), |(_, figure, ..)| *figure)
         .column(Column::text("paper"), |(_, _, paper, _)| paper.clone());
@@ -356,7 +356,7 @@ pub(super) fn under_readings(done: &Finished) -> Table {
 /// The live runs against the virtual ones.
 pub(super) fn live(done: &Finished) -> Table {
     let off = |x: f64, than: f64| format!("{:+.1} %", (x / than - 1.0) * 100.0);
-    Table::of(&done.live)
+    Table::with_rows(&done.live)
         .column(Column::text("case"), |(run, _)| run.case())
         .column(Column::count("seed"), |(run, _)| run.seed)
         .column(Column::text("emulation"), |(run, _)| run.fidelity())
@@ -380,7 +380,7 @@ pub(super) fn live(done: &Finished) -> Table {
 /// The counts of claims by verdict, of figures by tolerance, and of what few runs could print, a line each.
 pub(super) fn summary(done: &Finished) -> String {
     let mut lines = vec![format!("  {}", held_in_words(&done.ours))];
-    let figures = Tally::of(&done.ours.rows, None, false);
+    let figures = Tally::new(&done.ours.rows, None, false);
     if figures.all() > 0 {
         let Tally { within, beyond, open, .. } = figures;
         let all = figures.all();
@@ -409,7 +409,7 @@ pub(super) fn held_in_words(reading: &Reading) -> String {
 /// Numbers of the printed figures and of the claims' figures that as few of our runs as the paper's could
 /// print, in words; `None` where the paper does not say how many runs it made.
 pub(super) fn printable_in_words(reading: &Reading) -> Option<String> {
-    let figures = Tally::of(&reading.rows, None, false);
+    let figures = Tally::new(&reading.rows, None, false);
     let claims: Vec<AsPrinted> = reading.claims.iter().filter_map(|of| of.as_printed).collect();
     let within = claims.iter().filter(|few| few.is_within).count();
     let runs = claims.first().or(reading.rows.iter().find_map(|row| row.as_printed.as_ref()))?.runs;
@@ -423,7 +423,7 @@ pub(super) fn printable_in_words(reading: &Reading) -> Option<String> {
 
 /// The records of prices that are odd, and how.
 pub(super) fn price_records(done: &Finished) -> Table {
-    Table::of(done.odd_records())
+    Table::with_rows(done.odd_records())
         .column(Column::text("file"), |record| record.file.as_str())
         .column(Column::text("what is odd"), |record| record.notes.join("; "))
         .into()

@@ -40,7 +40,7 @@ impl Gantt {
         let named = |l: &Limit| Limit { name: format!("{} {}", l.name, at(l)), at: l.at };
         let shown: Vec<_> = shown.into_iter().map(named).collect();
         let top = 58.0 + keys_height + if shown.is_empty() { 0.0 } else { NAMES };
-        let layout = Layout::of(self, top);
+        let layout = Layout::new(self, top);
         let x = self.axis(&layout);
         let (first, bottom) = (top - 4.0, layout.bottom + 2.0);
         let lead = match later.as_slice() {

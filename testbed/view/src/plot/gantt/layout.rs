@@ -30,7 +30,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    pub(super) fn of(gantt: &Gantt, top: f64) -> Self {
+    pub(super) fn new(gantt: &Gantt, top: f64) -> Self {
         let all: f64 = gantt.lanes.iter().map(units).sum();
         let row = (HEIGHT / all.max(1.0)).clamp(ROW.0, ROW.1);
         // The gap between lanes gives a lane's two lines room where lanes are few.

@@ -19,7 +19,7 @@ const fn task(number: u32) -> TaskId {
 struct Log(Attempts, u64);
 
 impl Log {
-    fn of(tasks: u32) -> Self {
+    fn new(tasks: u32) -> Self {
         Self(Attempts::new(tasks), 0)
     }
 
@@ -92,7 +92,7 @@ fn breaks(looked: Result<(), Broken>, invariant: Invariant, part: &str) {
 #[test]
 fn a_task_is_sent_again_only_once_its_attempt_is_over() {
     let sent = || {
-        let mut log = Log::of(1);
+        let mut log = Log::new(1);
         log.sends(task(0), 1, VM).expect("the first");
         log
     };
@@ -117,7 +117,7 @@ fn a_stop_with_a_checkpoint_waits_for_its_machine() {
     for (runs, keep, is_over) in
         [(true, true, false), (true, false, true), (false, true, true), (false, false, true)]
     {
-        let mut log = Log::of(1);
+        let mut log = Log::new(1);
         if runs {
             log.see(|step| step.effects.push(Effect::VmReady { vm: VM })).expect("it boots");
         }
@@ -129,7 +129,7 @@ fn a_stop_with_a_checkpoint_waits_for_its_machine() {
         assert_eq!(again.is_ok(), is_over, "runs: {runs}, keep: {keep}: {again:?}");
     }
     // A stop may take back the start of its own step.
-    let mut log = Log::of(1);
+    let mut log = Log::new(1);
     log.see(|step| {
         send(step, task(0), 1, VM);
         step.decisions.push(Decision::Stop { task: task(0), vm: VM, keep: false });
@@ -140,21 +140,21 @@ fn a_stop_with_a_checkpoint_waits_for_its_machine() {
 
 #[test]
 fn every_task_of_a_complete_run_has_one_end() {
-    let mut log = Log::of(2);
+    let mut log = Log::new(2);
     log.sends(task(0), 1, VM).expect("the first");
     log.finishes(task(0), 1).expect("it runs");
     breaks(log.sends(task(0), 2, VM), Invariant::FinishedOnce, "is finished");
     breaks(log.ends(true), Invariant::FinishedOnce, "task1 has no end");
-    let mut log = Log::of(1);
+    let mut log = Log::new(1);
     log.sends(task(0), 1, VM).expect("the first");
     log.hears(finished(task(0), 1)).expect("it runs");
     breaks(log.ends(true), Invariant::FinishedOnce, "never heard of it");
-    let mut log = Log::of(1);
+    let mut log = Log::new(1);
     log.sends(task(0), 1, VM).expect("the first");
     log.finishes(task(0), 1).expect("it runs");
     breaks(log.ends(false), Invariant::FinishedOnce, "the run is not complete");
     breaks(log.ends(true), Invariant::FinishedOnce, "as 2 did");
-    let mut log = Log::of(1);
+    let mut log = Log::new(1);
     let heard = |step: &mut Step| step.notices.push(Notice::TaskFinished { task: task(0), vm: VM });
     breaks(log.see(heard), Invariant::FinishedOnce, "has no end and is told");
 }
@@ -169,7 +169,7 @@ fn an_attempt_is_born_once_and_after_it_was_sent() {
         attempt: attempt(number),
         from: None,
     };
-    let mut log = Log::of(1);
+    let mut log = Log::new(1);
     breaks(log.0.did(&began(1)), Invariant::OneAttempt, "which no step sends");
     log.sends(task(0), 1, VM).expect("the first");
     log.0.did(&began(1)).expect("it was sent");

@@ -192,7 +192,7 @@ impl<U: Uplink> Owner<U> {
                         let left = point.map(|point| {
                             let done = self.pace.part_done(key).unwrap_or(1_000_000);
                             let left = Ppm::new(point.get().saturating_sub(done));
-                            Duration::from_micros(left.of(whole))
+                            Duration::from_micros(left.scale(whole))
                         });
                         left.map_or(end, |left| left.min(end))
                     }
@@ -512,7 +512,7 @@ impl<U: Uplink> Owner<U> {
         let job = attempt.job.as_ref()?;
         let core = Ppm::new(self.core_ppm.unwrap_or(1_000_000));
         let computed = self.pace.computed(attempt.key);
-        let due: u64 = computed.into_iter().map(|of| core.of(micros(of))).sum();
+        let due: u64 = computed.into_iter().map(|of| core.scale(micros(of))).sum();
         let ledger = JobLedger { real_due_us: due, real_received_us: due, ..JobLedger::default() };
         Some(JobAccount {
             uses: Vec::new(),

@@ -132,7 +132,7 @@ impl<U: Uplink> Owner<U> {
 
     /// CPU time of an attempt's work here, in microseconds.
     pub(super) fn worked_us(&self, attempt: &Attempt) -> u64 {
-        let part = |done: Ppm| done.of(attempt.order.real_cpu_us);
+        let part = |done: Ppm| done.scale(attempt.order.real_cpu_us);
         part(self.done(attempt.key)).saturating_sub(part(attempt.from))
     }
 

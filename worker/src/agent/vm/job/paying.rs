@@ -81,7 +81,7 @@ impl Owner {
         let speed_ppm = self.pace.ideal.speed_ppm();
         let works = |a: &&mut Attempt| lives.is_running(a.key) && a.standing.is_none();
         for attempt in self.attempts.iter_mut().filter(works) {
-            let seats = lives.slots().of(attempt.key, &attempt.on);
+            let seats = lives.slots().seats(attempt.key, &attempt.on);
             if let Some(job) = attempt.job_mut() {
                 job.meter.turn(&job.ranks, &seats, speed_ppm);
             }
@@ -127,7 +127,7 @@ impl Owner {
         let lives = &self.lives;
         for attempt in self.attempts.iter_mut().filter(|a| lives.is_running(a.key)) {
             let (key, page) = (attempt.key, attempt.page.clone());
-            let seats = lives.slots().of(key, &attempt.on);
+            let seats = lives.slots().seats(key, &attempt.on);
             let Some(job) = attempt.job_mut() else { continue };
             let done = self.pace.ideal.done(key);
             // Some of its processes had ended when it was moved.

@@ -2,9 +2,10 @@
 //! looking at each of them, and against itself on 4: the ends of Figure 2 of the OPIE paper. `dormouse reproduce
 //! opie/figure-2` has what is between.
 //!
-//!     cargo bench -p dormouse-coordinator --bench placement
+//!     cargo bench -p dormouse-reproduce --bench placement
+#![expect(clippy::disallowed_macros, reason = "a benchmark prints what it measured")]
 
-use dormouse_coordinator::latency::{SCENARIOS, SCHEDULERS, measure};
+use dormouse_reproduce::papers::opie::latency::{SCENARIOS, SCHEDULERS, measure};
 use dormouse_samples::{ReportError, Samples, median};
 
 const FEW: u32 = 4;
