@@ -5,7 +5,7 @@ use dormouse_cloud::Market;
 use dormouse_model::{CheckpointConfig, CheckpointOn, Decision, Scheme, StartReason};
 use dormouse_units::{Mode, Ppm, Span, TaskId, Time, VmId};
 
-use super::algorithms::{Fixture, cloud, hibernated, start, tens};
+use super::fixture::{Fixture, cloud, hibernated, start, tens};
 use super::no_budget;
 use crate::problem::{Allowances, Problem};
 use crate::{

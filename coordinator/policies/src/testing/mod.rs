@@ -9,6 +9,7 @@
 
 mod algorithms;
 mod authors;
+mod fixture;
 mod growth;
 mod longest_first;
 mod stored;
