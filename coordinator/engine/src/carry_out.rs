@@ -106,7 +106,7 @@ impl Run {
                 // Whoever is refused what he requested does without it, and asks for nothing more.
                 match request {
                     Some(_) => self.request_is_over(now, vm),
-                    None => drop(self.refused.insert(vm)),
+                    None => self.refused.add(vm),
                 }
                 let unavailable = matches!(refused, LaunchError::Unavailable { .. });
                 let why = refused.to_string();
@@ -177,7 +177,7 @@ impl Run {
     fn living(&self, vm: VmId) -> Result<&Vm, Refused> {
         match self.provider.vm(vm) {
             Some(living) if living.is_alive() => Ok(living),
-            None if !self.refused.contains(&vm) => Err(Wrong(format!("there is no {vm}"))),
+            None if !self.refused.contains(vm) => Err(Wrong(format!("there is no {vm}"))),
             _ => Err(Moot(format!("{vm} is not alive"))),
         }
     }

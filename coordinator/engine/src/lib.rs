@@ -14,6 +14,7 @@ pub mod drive;
 mod hear;
 mod images;
 pub mod jobs;
+mod refused_launches;
 mod requests;
 mod run;
 mod seating;

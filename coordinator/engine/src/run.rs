@@ -10,6 +10,7 @@ use dormouse_units::{
 };
 
 use crate::answers::Answers;
+use crate::refused_launches::RefusedLaunches;
 use crate::requests::Requests;
 use crate::seating::Seating;
 use crate::tasks::{TaskRecord, TaskState, Tasks};
@@ -85,12 +86,7 @@ pub struct Run {
     pub(crate) vms: Window<Box<VmRecord>, VmId>,
     /// The living VMs that are in unlimited mode.
     pub(crate) unlimited: BTreeSet<VmId>,
-    /// VMs asked for and not granted.
-    pub(crate) refused: BTreeSet<VmId>,
-    /// A tenant's VM has ended, and another tenant was refused one.
-    gave_back: bool,
-    /// Scarce types of which a spot VM has left its place while somebody was refused one.
-    came_free: BTreeSet<TypeName>,
+    pub(crate) refused: RefusedLaunches,
     /// Nothing more will be submitted.
     pub(crate) all_submitted: bool,
     pub(crate) requests: Requests,
@@ -147,9 +143,7 @@ impl Run {
             timers: Timers::default(),
             vms: Window::default(),
             unlimited: BTreeSet::new(),
-            refused: BTreeSet::new(),
-            gave_back: false,
-            came_free: BTreeSet::new(),
+            refused: RefusedLaunches::default(),
             counts: Counts::default(),
             effects: Vec::new(),
             commands: Vec::new(),
@@ -231,15 +225,15 @@ impl Run {
             }
         }
         self.end_what_is_done(now);
-        if !is_unheard && std::mem::take(&mut self.gave_back) && self.over.is_none() {
+        if !is_unheard && self.refused.take_gave_back() && self.over.is_none() {
             // Whoever was refused hears that there is room, as when a host comes.
             notices.push_back(Notice::HostJoined);
             self.tell(now, &mut notices, heard, decisions);
         }
-        if !is_unheard && !self.came_free.is_empty() {
-            let came_free = std::mem::take(&mut self.came_free);
-            if self.over.is_none() {
-                notices.extend(came_free.into_iter().map(|kind| Notice::Available { kind }));
+        if !is_unheard {
+            let freed = self.refused.take_freed_types();
+            if !freed.is_empty() && self.over.is_none() {
+                notices.extend(freed.into_iter().map(|kind| Notice::Available { kind }));
                 self.tell(now, &mut notices, heard, decisions);
             }
         }
@@ -321,7 +315,9 @@ impl Run {
         self.there_is_room();
         let tenants = self.tenants.len();
         let is_anothers = |refused: &VmId| owner(*refused, tenants) != owner(vm, tenants);
-        self.gave_back |= tenants > 1 && self.refused.iter().any(is_anothers);
+        if tenants > 1 {
+            self.refused.vm_ended(is_anothers);
+        }
         self.place_came_free(vm);
         if let Some(record) = self.vms.get_mut(vm) {
             record.frozen_starts.clear();
@@ -340,8 +336,8 @@ impl Run {
     pub(crate) fn place_came_free(&mut self, vm: VmId) {
         let spot = self.provider.vm(vm).filter(|vm| vm.market == Market::Spot);
         let kind = spot.map(|vm| &vm.kind).filter(|kind| self.provider.is_scarce(kind));
-        if !self.refused.is_empty() {
-            self.came_free.extend(kind.cloned());
+        if let Some(kind) = kind {
+            self.refused.place_came_free(kind);
         }
     }
 

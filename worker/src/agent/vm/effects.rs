@@ -24,35 +24,28 @@ impl Owner {
     /// at once; the rest is for [`Self::do_all`].
     pub(crate) fn happen(&mut self, event: Event) {
         let effects = self.lives.handle(self.made.elapsed(), event);
-        self.fresh.extend(effects);
+        self.effects.add(effects);
         self.do_at_once();
     }
 
     fn do_at_once(&mut self) {
-        // What one effect leads to is done before what was to follow it.
-        if std::mem::replace(&mut self.is_doing, true) {
+        if !self.effects.begin() {
             return;
         }
-        loop {
-            for effect in self.fresh.drain(..).rev() {
-                self.to_do.push_front(effect);
+        while let Some(effect) = self.effects.take_next() {
+            if takes_time(&effect) {
+                self.effects.put_back(effect);
+                break;
             }
-            match self.to_do.pop_front() {
-                Some(effect) if takes_time(&effect) => {
-                    self.to_do.push_front(effect);
-                    break;
-                }
-                Some(effect) => self.carry_out(effect),
-                None => break,
-            }
+            self.carry_out(effect);
         }
-        self.is_doing = false;
+        self.effects.end();
     }
 
     /// Does all that is to be done.
     pub(crate) async fn do_all(&mut self) {
         self.do_at_once();
-        while let Some(effect) = self.to_do.pop_front() {
+        while let Some(effect) = self.effects.take_next() {
             match effect {
                 Effect::Freeze => self.freeze().await,
                 Effect::Thaw => self.thaw().await,
@@ -132,7 +125,7 @@ impl Owner {
             | Effect::Thaw
             | Effect::Turn { .. }
             | Effect::KillAll
-            | Effect::Remove => self.to_do.push_front(effect),
+            | Effect::Remove => self.effects.put_back(effect),
         }
     }
 

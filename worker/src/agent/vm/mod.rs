@@ -9,6 +9,7 @@ mod actor;
 mod attempt;
 mod checkpoints;
 mod clock;
+mod effect_queue;
 mod effects;
 mod ends;
 mod hangs;

@@ -12,7 +12,7 @@ use dormouse_proto::v1::{
 use dormouse_units::{Bytes, Credits, Ppm, Time};
 use dormouse_vm::{
     CreditSpec, MachineSpec, Model,
-    life::{AttemptTable, Effect, Event, LaunchError, Limits, Seat},
+    life::{AttemptTable, Event, LaunchError, Limits, Seat},
 };
 use ractor::ActorRef;
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
@@ -20,6 +20,7 @@ use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 use super::{
     attempt::Attempt,
     clock::{CommandStamp, VmClock},
+    effect_queue::EffectQueue,
     job::{self, Leaving, Pace},
     lane::Lane,
     launches::Born,
@@ -111,11 +112,8 @@ pub(crate) struct Owner {
     pub(crate) lives: AttemptTable,
     /// The time at which it was made.
     pub(crate) made: Instant,
-    /// What the lives want done, in this order.
-    pub(crate) to_do: VecDeque<Effect>,
-    /// What is to be done before that: what is being done has led to it.
-    pub(crate) fresh: Vec<Effect>,
-    pub(crate) is_doing: bool,
+    /// What the lives want done.
+    pub(crate) effects: EffectQueue,
     /// In the order they came.
     pub(crate) attempts: Vec<Attempt>,
     /// The gate of the threads at work on the VM.
@@ -189,9 +187,7 @@ impl Owner {
             lanes: (0..vcpus).map(|_| Lane::default()).collect(),
             lives: AttemptTable::new(vcpus, Limits { kill: limit::KILL, checkpoints: true }),
             made: Instant::now(),
-            to_do: VecDeque::new(),
-            fresh: Vec::new(),
-            is_doing: false,
+            effects: EffectQueue::default(),
             attempts: Vec::new(),
             gate: Arc::clone(remains.gate()),
             queue: VecDeque::new(),
