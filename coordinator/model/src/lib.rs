@@ -10,6 +10,7 @@ mod bag;
 mod calendar;
 mod checkpoint;
 mod command;
+mod counts;
 mod decision;
 mod event;
 mod fault;
@@ -34,6 +35,7 @@ pub use checkpoint::{
     CheckpointConfig, CheckpointOn, DpMode, Knows, LifetimePlans, OfType, Period, Scheme,
 };
 pub use command::{Announcement, Command, StartTask};
+pub use counts::{MOST_PROCESSORS, check_count};
 pub use decision::{Decision, EndReason, Promotion, StartReason};
 pub use event::Event;
 pub use fault::{Fault, FaultKind, Felt, Victims};
