@@ -9,6 +9,7 @@ mod attempt_end;
 mod bag;
 mod calendar;
 mod checkpoint;
+mod checkpoint_store;
 mod command;
 mod counts;
 mod decision;
@@ -34,6 +35,7 @@ pub use calendar::Calendar;
 pub use checkpoint::{
     CheckpointConfig, CheckpointOn, DpMode, Knows, LifetimePlans, OfType, Period, Scheme,
 };
+pub use checkpoint_store::{BucketUrl, CheckpointStore, Endpoint};
 pub use command::{Announcement, Command, StartTask};
 pub use counts::{MOST_PROCESSORS, check_count};
 pub use decision::{Decision, EndReason, Promotion, StartReason};
