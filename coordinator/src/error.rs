@@ -7,7 +7,7 @@ use dormouse_identity::IdentityError;
 use dormouse_log::LogError;
 
 use crate::admission::AdmissionError;
-use crate::objects::ObjectError;
+use crate::system::objects::ObjectError;
 
 /// Why a live run ended without a result.
 #[derive(Debug, thiserror::Error)]
