@@ -304,10 +304,10 @@ impl Service {
             match tokio::time::timeout(ENDING, offsite.close()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "objects of this run are left in its store")
+                    tracing::warn!(%error, "objects of this run are left in its store");
                 }
                 Err(_) => {
-                    tracing::warn!("objects of this run are left in its store: it is too slow")
+                    tracing::warn!("objects of this run are left in its store: it is too slow");
                 }
             }
         }
