@@ -7,6 +7,7 @@ use dormouse_identity::IdentityError;
 use dormouse_log::LogError;
 
 use crate::admission::AdmissionError;
+use crate::system::objects::ObjectError;
 
 /// Why a live run ended without a result.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +38,9 @@ pub enum CoordinatorError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The store of objects that is to have the checkpoints can't be used.
+    #[error("the checkpoint store: {}", .0)]
+    Objects(ObjectError),
     /// A file that tasks begin with can't be had.
     #[error("the input {}: {why}; run it again with the file in its place", .path.display())]
     Input {

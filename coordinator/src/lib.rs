@@ -54,6 +54,7 @@ pub use status::progress::{Awaited, Progress};
 pub use status::vitals::{SessionVitals, Vitals};
 pub use storage::transfers::Download;
 pub use system::listener::{Accepting, Link, Listener};
+pub use system::objects::{Download as ObjectDownload, ObjectError, Objects, Pending, Upload};
 pub use system::signals::Signals;
 pub use system::world::{Chance, Disk, Threads, WallClock, World};
 pub use time::delays::DelayHistogram;

@@ -316,6 +316,29 @@ async fn workers_that_stay_are_not_told_that_a_stopped_run_is_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_names_more_than_a_machine_has_is_refused_at_its_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let (coordinator, mut worker, _) = joined("w", live(2, 1, dir.path())).await;
+    worker.obey().await;
+    let done = coordinator.outcome().await.unwrap();
+    let text = std::fs::read_to_string(&done.log).unwrap();
+    let line = 1 + text.lines().position(|line| line.contains("\"vm-launched\"")).unwrap();
+    let vast = text.replacen("\"vcpus\":1,\"host\"", "\"vcpus\":4294967294,\"host\"", 1);
+    assert_ne!(vast, text);
+    std::fs::write(&done.log, vast).unwrap();
+    let why =
+        format!("events.jsonl:{line}: the vCPUs of vm0 are 4294967294, and 10000000 is the most");
+    let refused = |said: String| assert!(said.contains(&why), "{said}");
+    refused(replay(&done.log, |_| Ok(run_again(2, 1))).unwrap_err().to_string());
+    let mut again = live(2, 1, dir.path());
+    again.resume = true;
+    refused(again.conduct().await.unwrap_err().to_string());
+    // The header's counts are the run's own.
+    let vast = replay(&done.log, |_| Ok(run_again(2, 10_000_001))).unwrap_err().to_string();
+    assert!(vast.contains("events.jsonl:1: the vCPU count of"), "{vast}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn only_the_same_run_is_resumed() {
     let dir = tempfile::tempdir().unwrap();
     let (coordinator, mut worker, _) = joined("w", live(2, 1, dir.path())).await;

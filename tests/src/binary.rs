@@ -33,6 +33,8 @@ pub fn dormouse() -> &'static PathBuf {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
         build.args(["build", "--quiet", "--bin", "dormouse", "--bin", "dormouse-task"]);
+        // As in a build of all tests.
+        build.args(["--features", "dormouse/bucket"]);
         build.arg("--manifest-path");
         build.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
         // That of `dev` is called otherwise.

@@ -27,7 +27,18 @@ impl UnderWay {
     /// It can't be started.
     #[must_use]
     pub fn begin(out: &Path, words: &[&str]) -> Self {
+        Self::begin_in(out, words, &[])
+    }
+
+    /// The same with these in its environment.
+    ///
+    /// # Panics
+    ///
+    /// It can't be started.
+    #[must_use]
+    pub fn begin_in(out: &Path, words: &[&str], environment: &[(&str, &str)]) -> Self {
         let mut run = Command::new(dormouse());
+        run.envs(environment.iter().copied());
         run.args(words).arg("--quiet").stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = run.spawn().unwrap_or_else(|error| panic!("{words:?}: {error}"));
         Self { child: Some(child), out: out.to_owned() }

@@ -426,6 +426,8 @@ impl Run {
                 self.failed(task, vm, why, notices);
             }
             Report::TaskStopped { kept, .. } => {
+                let is_asked =
+                    self.tasks.get(task).is_some_and(|t| t.state == TaskState::Stopping(vm));
                 self.set_state(task, TaskState::Waiting);
                 let mut done = dormouse_units::Ppm::ZERO;
                 if let Some(record) = self.task(task) {
@@ -434,7 +436,12 @@ impl Run {
                     }
                     done = record.kept().map(|(_, done)| done).unwrap_or_default();
                 }
-                notices.push_back(Notice::TaskStopped { task, vm, done });
+                if is_asked {
+                    notices.push_back(Notice::TaskStopped { task, vm, done });
+                } else {
+                    // A scheduler that never stops a task would wait for it for ever.
+                    self.failed(task, vm, "it was stopped, and nobody had asked for that", notices);
+                }
             }
             Report::CheckpointTaken { checkpoint, done, .. } => {
                 self.counts.checkpoints += 1;

@@ -9,7 +9,9 @@ mod attempt_end;
 mod bag;
 mod calendar;
 mod checkpoint;
+mod checkpoint_store;
 mod command;
+mod counts;
 mod decision;
 mod event;
 mod fault;
@@ -33,7 +35,9 @@ pub use calendar::Calendar;
 pub use checkpoint::{
     CheckpointConfig, CheckpointOn, DpMode, Knows, LifetimePlans, OfType, Period, Scheme,
 };
+pub use checkpoint_store::{BucketUrl, CheckpointStore, Endpoint};
 pub use command::{Announcement, Command, StartTask};
+pub use counts::{MOST_PROCESSORS, check_count};
 pub use decision::{Decision, EndReason, Promotion, StartReason};
 pub use event::Event;
 pub use fault::{Fault, FaultKind, Felt, Victims};

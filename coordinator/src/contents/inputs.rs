@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use blake3::Hasher;
+use blake3::{Hash, Hasher};
 use dormouse_tasks::own::FileRef;
 
 use super::Contents;
@@ -41,12 +41,17 @@ impl Contents {
             }
             self.finish(incoming).map_err(changed)?;
         }
+        self.keep_as_input(&digest)?;
+        let executable = found.mode() & 0o111 != 0;
+        let digest = digest.to_hex().to_string();
+        Ok(FileRef { path: path.to_owned(), digest, bytes, executable })
+    }
+
+    /// Has a content that is here stay until the run is over.
+    pub(crate) fn keep_as_input(&self, digest: &Hash) -> io::Result<()> {
         let inputs = self.root.join(INPUTS);
         fs::create_dir_all(&inputs)?;
-        let digest_name = digest.to_hex();
-        also(&self.path(&digest), &inputs.join(digest_name.as_str()))?;
-        let executable = found.mode() & 0o111 != 0;
-        Ok(FileRef { path: path.to_owned(), digest: digest_name.to_string(), bytes, executable })
+        also(&self.path(digest), &inputs.join(digest.to_hex().as_str()))
     }
 }
 

@@ -19,4 +19,4 @@ mod pool;
 pub(crate) use digests::{digest_of, digests};
 pub(crate) use outputs::LayOut;
 pub use pool::Contents;
-pub(crate) use pool::{Refused, Which};
+pub(crate) use pool::{Incoming, Refused, Which};

@@ -104,6 +104,11 @@ impl Contents {
         Ok(contents)
     }
 
+    /// The folder of the contents.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.root
+    }
+
     /// The run's folder, which the contents are in.
     pub(super) fn run_folder(&self) -> &Path {
         self.root.parent().unwrap_or(&self.root)

@@ -7,7 +7,7 @@ use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
 use dormouse_log::LogReader;
-use dormouse_model::{AttemptEnd, AttemptEnds, Event, Report, Request, Step, Submission};
+use dormouse_model::{AttemptEnd, AttemptEnds, Event, Report, Request, Submission};
 use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::admission::{self, Room};
 use crate::conductor::RestoredHost;
 use crate::conductor::answers::Answers;
 use crate::conductor::roster::parse_host_name;
-use crate::log::replay::again;
+use crate::log::replay::{again, next_step};
 use crate::messages::outside::Door;
 use crate::protocol::announce::announcements;
 use crate::time::outage::Anchor;
@@ -90,6 +90,7 @@ pub(crate) fn restore(
     let refuse = |why: String| CoordinatorError::Resume { path: path.to_owned(), why };
     let mut log = LogReader::open(path)?;
     let live = same_run(log.header(), header).map_err(refuse)?;
+    run.setup().check_counts().map_err(|why| log.damaged(why))?;
     let run_name = live.get("run").and_then(Value::as_str).unwrap_or_default().to_owned();
     let share = live.get("share_ppm").and_then(Value::as_u64).and_then(|s| u32::try_from(s).ok());
     let was = live.get("emulated_us_per_second").and_then(Value::as_u64);
@@ -113,7 +114,7 @@ pub(crate) fn restore(
     let mut answers = Answers::default();
     let mut faults_asked = 0;
     let mut parted = BTreeSet::new();
-    while let Some(step) = log.next_step::<Step>()? {
+    while let Some(step) = next_step(&mut log)? {
         if let Some(why) = run.failure() {
             return Err(CoordinatorError::Scheduler { why: why.to_owned() });
         }

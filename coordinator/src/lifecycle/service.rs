@@ -1,12 +1,14 @@
 //! A live run from its start to its end: the actors beside its conductor, and the server.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
+use blake3::Hash;
 use dormouse_identity::server_config;
 use dormouse_log::LogWriter;
 use dormouse_model::{AttemptEnd, Step};
@@ -39,11 +41,13 @@ use crate::sessions::outbound::SessionEnd;
 use crate::status::progress::{Posted, Progress};
 use crate::status::vitals::Vitals;
 use crate::storage::assignments::Assignments;
+use crate::storage::fetches::Fetches;
 use crate::storage::image_key;
+use crate::storage::offsite::{Failure, Offsite};
 use crate::storage::store::Store;
 use crate::storage::transfers::Transfers;
 use crate::system::listener::Listener;
-use crate::system::world::Threads;
+use crate::system::world::{Threads, World};
 
 /// The checkpoint store's name in the output folder.
 const CHECKPOINTS: &str = "checkpoints";
@@ -105,6 +109,29 @@ fn take_in(contents: &Contents, digest: &str, file: &Path) -> Result<(), Coordin
     }
 }
 
+/// The store of objects of the run, if it is to have one, with the files that its tasks begin with.
+async fn offsite(
+    plan: &Plan,
+    contents: &Arc<Contents>,
+) -> Result<Option<Arc<Offsite>>, CoordinatorError> {
+    let World { objects, threads, .. } = &plan.world;
+    let Some(objects) = objects else { return Ok(None) };
+    let opened = Offsite::open(Arc::clone(objects), &plan.run, threads.clone()).await;
+    let offsite = opened.map_err(CoordinatorError::Objects)?;
+    let own = plan.programs.iter().filter_map(TaskProgram::own);
+    let inputs = own.flat_map(|program| &program.inputs);
+    let inputs = inputs.filter_map(|input| Hash::from_hex(&input.digest).ok());
+    let inputs = inputs.map(|digest| *digest.as_bytes()).collect();
+    match offsite.keep_inputs(contents, inputs).await {
+        Ok(()) => Ok(Some(offsite)),
+        Err(Failure::Object(error)) => Err(CoordinatorError::Objects(error)),
+        Err(Failure::Disk(error)) => Err(CoordinatorError::Output {
+            path: contents.folder().to_owned(),
+            source: io::Error::new(error.kind(), error.to_string()),
+        }),
+    }
+}
+
 impl Service {
     /// Starts them, with what they keep in the output folder. So much of the log is durable.
     pub(crate) async fn start(
@@ -129,8 +156,11 @@ impl Service {
             let why = panic.to_string();
             Err(CoordinatorError::Part { part: "coordinator's start", why })
         })?;
-        let store = Store::open(&root, Arc::new(contents))
-            .map_err(|source| CoordinatorError::Output { path: root.clone(), source })?;
+        let contents = Arc::new(contents);
+        let offsite = offsite(plan, &contents).await?;
+        let store = Store::open(&root, contents)
+            .map_err(|source| CoordinatorError::Output { path: root.clone(), source })?
+            .with_offsite(offsite);
         let (failing, failed) = mpsc::unbounded_channel();
         let (finish, finished) = oneshot::channel();
         let state = WardenState { finished: Some(finish), failed: failing.clone() };
@@ -192,6 +222,7 @@ impl Service {
             assignments: Arc::clone(&self.assignments),
             session_end: SessionEnd::default(),
             transfers: Transfers::new(self.threads.clone()),
+            fetches: Fetches::default(),
             connections: AtomicU64::new(0),
             refusals: Refusals::default(),
             chance,
@@ -269,6 +300,17 @@ impl Service {
         // What tasks left is in the run's folder before the contents go.
         self.store.contents().laid_out().await;
         // A run that is over needs none of them; one that broke may be resumed.
+        if let Some(offsite) = self.store.offsite() {
+            match tokio::time::timeout(ENDING, offsite.close()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    tracing::warn!(%error, "objects of this run are left in its store")
+                }
+                Err(_) => {
+                    tracing::warn!("objects of this run are left in its store: it is too slow")
+                }
+            }
+        }
         let (store, out) = (Arc::clone(&self.store), self.out.clone());
         let closed = self.threads.run(move || {
             let forgotten = store.close().and_then(|()| identity::forget(&out));

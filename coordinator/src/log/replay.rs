@@ -64,8 +64,9 @@ pub fn replay(
     let mut log = LogReader::open(path)?;
     let mut run = make(log.header())
         .map_err(|source| ReplayError::Header { path: path.display().to_string(), source })?;
+    run.setup().check_counts().map_err(|why| log.damaged(why))?;
     let (mut steps, mut difference, mut facts) = (0, None, LiveFacts::default());
-    while let Some(step) = log.next_step()? {
+    while let Some(step) = next_step(&mut log)? {
         match again(&mut run, step, &log) {
             Ok((step, _)) => facts.see(&step),
             Err(different) => {
@@ -77,6 +78,13 @@ pub fn replay(
     }
     let (torn, decisions_sha256) = (log.torn(), run.digest());
     Ok(ReplayReport { steps, torn, difference, decisions_sha256, run, facts })
+}
+
+/// The next step of a log, whose counts are within those of an experiment: the run makes room for what it hears.
+pub(crate) fn next_step(log: &mut LogReader) -> Result<Option<Step>, LogError> {
+    let Some(step) = log.next_step::<Step>()? else { return Ok(None) };
+    step.check_counts().map_err(|why| log.damaged(why))?;
+    Ok(Some(step))
 }
 
 /// Feeds the event of the step that was read last to the run again, and compares what comes of it.

@@ -141,7 +141,7 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// [`RemoteError::Unreachable`], [`RemoteError::Impostor`].
+    /// [`RemoteError::Unreachable`], [`RemoteError::Silent`], [`RemoteError::Impostor`].
     pub async fn dial(address: &str, token: Token) -> Result<Self, RemoteError> {
         Self::dial_within(address, token, ANSWER).await
     }
@@ -157,13 +157,15 @@ impl Remote {
         };
         let endpoint = Endpoint::from_shared(format!("http://{address}")).map_err(unreachable)?;
         let endpoint = endpoint
-            .connect_timeout(CONNECT)
+            // Later than the one below, whose error says that nobody answers and not that nobody is there.
+            .connect_timeout(within + CONNECT)
             .http2_keep_alive_interval(ALIVE_EVERY)
             .keep_alive_timeout(within);
         let connecting =
             dormouse_identity::channel(&endpoint, client_config(token.authority, None)?);
-        let channel = tokio::time::timeout(within, connecting).await;
-        let channel = channel.map_err(|_| silent(address, within))?.map_err(unreachable)?;
+        let patience = within.min(CONNECT);
+        let channel = tokio::time::timeout(patience, connecting).await;
+        let channel = channel.map_err(|_| silent(address, patience))?.map_err(unreachable)?;
         let client = v1::observe_client::ObserveClient::with_interceptor(channel, Carries(token))
             .max_decoding_message_size(LARGEST_LINE);
         Ok(Self { client, address: address.to_owned(), within })
@@ -306,6 +308,20 @@ mod tests {
             assert!(no.to_string().contains(&address), "{no}");
         }
         silent.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_is_there_and_does_not_shake_hands_is_silent_and_not_absent() {
+        let authority = Authority::generate().expect("an authority");
+        let day = Duration::from_secs(86_400);
+        let token = Token::generate(Role::Operator, authority.fingerprint(), day).expect("a token");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("its address").to_string();
+        let no = Remote::dial(&address, token.clone()).await.expect_err("silence");
+        assert!(matches!(&no, RemoteError::Silent { within: CONNECT, .. }), "{no}");
+        drop(listener);
+        let no = Remote::dial(&address, token).await.expect_err("nobody is there");
+        assert!(matches!(&no, RemoteError::Unreachable { .. }), "{no}");
     }
 
     #[tokio::test]

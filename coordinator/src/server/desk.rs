@@ -24,6 +24,8 @@ use crate::server::refusals::Refusals;
 use crate::sessions::lives::Lives;
 use crate::sessions::outbound::{Outbound, SessionEnd, goodbye_message};
 use crate::storage::assignments::Assignments;
+use crate::storage::fetches::Fetches;
+use crate::storage::offsite::Failure;
 use crate::storage::store::Store;
 use crate::storage::transfers::{Download, GivenCheckpoint, STALL, Transfers};
 use crate::system::world::Chance;
@@ -52,6 +54,8 @@ pub struct Desk {
     pub(crate) store: Arc<Store>,
     pub(crate) assignments: Arc<Assignments>,
     pub(crate) transfers: Transfers,
+    /// Checkpoints that come back from the store of objects.
+    pub(crate) fetches: Fetches,
     pub(crate) session_end: SessionEnd,
     pub(crate) connections: AtomicU64,
     /// Workers that were told to come again.
@@ -241,12 +245,23 @@ impl Desk {
         let of = self.check_ref(of)?;
         let task = TaskId::new(of.task);
         self.assignments.may_fetch(host, task, of.checkpoint).map_err(refused)?;
+        self.bring(of.task, of.checkpoint).await?;
         let store = Arc::clone(&self.store);
         let turn = self.transfers.turn(host).await?;
         let open = move || store.open_checkpoint(of.task, of.checkpoint);
         let file = self.transfers.blocking(open).await?;
         let limits = (STALL, Deadline::begin());
         Ok(self.transfers.give(GivenCheckpoint::new(of), file, turn, limits))
+    }
+
+    /// Has a checkpoint in the folder of the store that may be in its store of objects alone.
+    async fn bring(&self, task: u32, number: u32) -> Result<(), Status> {
+        let Some(offsite) = self.store.offsite() else { return Ok(()) };
+        let store = Arc::clone(&self.store);
+        match self.transfers.blocking(move || store.has(task, number)).await? {
+            true => Ok(()),
+            false => self.fetches.bring(&self.store, offsite, (task, number)).await,
+        }
     }
 
     /// Stores a checkpoint of at most so many bytes that a host sends, of which the first chunk has come.
@@ -263,6 +278,8 @@ impl Desk {
         let store = Arc::clone(&self.store);
         let receive = move || store.receive(of.task, (of.checkpoint, of.attempt), nonce);
         let mut incoming = self.transfers.blocking(receive).await?;
+        let which = (of.checkpoint, of.attempt);
+        let mut copy = self.store.offsite().map(|offsite| offsite.begin(of.task, which));
         let (mut next, mut bytes, deadline) = (Some(first), 0, Deadline::begin());
         while let Some(v1::CheckpointChunk { data, .. }) = next {
             bytes += data.len() as u64;
@@ -272,6 +289,9 @@ impl Desk {
                     "a checkpoint of attempt {attempt} of {task} has more than {most} bytes, which its \
                      memory does not explain"
                 )));
+            }
+            if let Some(copy) = &mut copy {
+                copy.write(data.clone()).await.map_err(Failure::of_put)?;
             }
             let write = move || incoming.write(&data).map(|()| incoming);
             incoming = self.transfers.blocking(write).await?;
@@ -284,8 +304,16 @@ impl Desk {
         // It may have been given up meanwhile: that is nobody's fault.
         self.assignments.may_store(host, whose).map_err(Status::permission_denied)?;
         let store = Arc::clone(&self.store);
+        if let Some(copy) = copy {
+            copy.finish(store.contents(), &refers).await.map_err(Failure::of_put)?;
+        }
         let finish = move || store.finish(of.task, incoming, &refers);
-        let bytes = self.transfers.blocking(finish).await?;
+        let finished = self.transfers.blocking(finish).await;
+        if let Some(offsite) = self.store.offsite() {
+            let logged = self.store.newest_logged(of.task);
+            offsite.settle((of.task, which), finished.is_ok(), logged).await;
+        }
+        let bytes = finished?;
         self.assignments.stored(whose.0);
         Ok(v1::CheckpointReceipt { bytes })
     }

@@ -2,6 +2,9 @@
 //! given only to whom they were assigned.
 
 pub(crate) mod assignments;
+pub(crate) mod fetches;
 pub(crate) mod image_key;
+pub(crate) mod offsite;
+pub(crate) mod retention;
 pub(crate) mod store;
 pub(crate) mod transfers;

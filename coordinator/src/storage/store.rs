@@ -11,12 +11,12 @@ use blake3::Hash;
 
 use crate::contents::{Contents, Which};
 use crate::log::journal::OnceDurable;
+use crate::storage::offsite::Offsite;
+use crate::storage::retention::{first_unlogged, superfluous};
 use crate::system::world::Disk;
 
 /// So many bytes of a checkpoint are written before it is looked again whether the disk has room.
 const LOOK_AFTER: u64 = 16 << 20;
-/// Checkpoints kept per task of those that the log has: one of them may turn out damaged.
-const KEPT: usize = 3;
 /// Most checkpoints of a task that the log does not have yet: more are refused.
 const UNLOGGED: usize = 6;
 
@@ -36,6 +36,8 @@ pub(crate) struct Store {
     root: PathBuf,
     /// What the checkpoints refer to and don't have in them.
     contents: Arc<Contents>,
+    /// The same in a store of objects, where the run has one: what is not in the folder is fetched from there.
+    offsite: Option<Arc<Offsite>>,
     /// Tasks that may have some.
     tasks: Mutex<BTreeSet<u32>>,
     /// The newest checkpoint of each task that the durable log has.
@@ -66,6 +68,9 @@ pub(crate) struct Forget {
 impl OnceDurable for Forget {
     fn happen(self: Box<Self>) {
         let Self { store, task } = *self;
+        if let Some(offsite) = store.offsite.clone() {
+            tokio::spawn(async move { offsite.forget(task).await });
+        }
         let threads = store.contents.world().threads.clone();
         threads.begin(move || {
             if let Err(error) = store.forget(task) {
@@ -110,7 +115,23 @@ impl Store {
             }
         }
         let (tasks, logged) = (Mutex::new(tasks), Mutex::default());
-        Ok(Self { root: root.to_owned(), contents, tasks, logged })
+        Ok(Self { root: root.to_owned(), contents, offsite: None, tasks, logged })
+    }
+
+    /// The same store, which has its checkpoints in a store of objects, too.
+    pub(crate) fn with_offsite(self, offsite: Option<Arc<Offsite>>) -> Self {
+        self.tasks().extend(offsite.iter().flat_map(|offsite| offsite.tasks()));
+        Self { offsite, ..self }
+    }
+
+    /// The store of objects that has the checkpoints, too.
+    pub(crate) const fn offsite(&self) -> Option<&Arc<Offsite>> {
+        self.offsite.as_ref()
+    }
+
+    /// The newest checkpoint of a task that the durable log has.
+    pub(crate) fn newest_logged(&self, task: u32) -> Option<u32> {
+        self.logged().get(&task).copied()
     }
 
     fn tasks(&self) -> MutexGuard<'_, BTreeSet<u32>> {
@@ -158,6 +179,26 @@ impl Store {
         let stored = stored(&self.folder(task))?.into_keys().collect();
         self.contents.retain(task, &stored)?;
         Ok(bytes)
+    }
+
+    /// Takes a checkpoint back that was stored before, with the contents that it refers to.
+    pub(crate) fn take_back(
+        &self,
+        task: u32,
+        incoming: Incoming,
+        refers: &[Hash],
+    ) -> io::Result<()> {
+        self.contents.keep_for(task, incoming.which, refers)?;
+        incoming.place()
+    }
+
+    /// Whether a checkpoint of a task is in the folder.
+    pub(crate) fn has(&self, task: u32, number: u32) -> io::Result<bool> {
+        match self.open_checkpoint(task, number) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn folder(&self, task: u32) -> PathBuf {
@@ -223,26 +264,30 @@ impl Incoming {
     /// It isn't synced: on the disk of the event log, megabytes of images would hold up the log's
     /// own syncs, and with them every command, for seconds. After a power cut the checksums in
     /// the checkpoint tell, and the one before is used.
-    fn finish(mut self, logged: Option<u32>) -> io::Result<u64> {
-        let which @ (number, attempt) = self.which;
-        fs::rename(&self.part, self.folder.join(format!("{number}.{attempt}")))?;
-        self.finished = true;
-        let mut stored = stored(&self.folder)?;
-        let all: Vec<Which> = stored.keys().copied().collect();
-        let given_up = |&(n, a): &Which| all.iter().any(|&(number, by)| by > a && number <= n);
-        for (_, path) in stored.extract_if(.., |which, _| given_up(which)) {
+    fn finish(self, logged: Option<u32>) -> io::Result<u64> {
+        let (which, folder, bytes) = (self.which, self.folder.clone(), self.bytes);
+        self.place()?;
+        let mut stored = stored(&folder)?;
+        let surplus = superfluous(&stored.keys().copied().collect(), logged);
+        for (_, path) in stored.extract_if(.., |which, _| surplus.contains(which)) {
             remove_file(&path)?;
         }
-        let unlogged = stored.split_off(&(logged.map_or(0, |newest| newest + 1), 0));
-        let surplus = stored.len().saturating_sub(KEPT);
-        stored.values().take(surplus).try_for_each(|path| remove_file(path))?;
+        let unlogged = stored.split_off(&first_unlogged(logged));
         if unlogged.len() > UNLOGGED
             && let Some(path) = unlogged.get(&which)
         {
             remove_file(path)?;
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
-        Ok(self.bytes)
+        Ok(bytes)
+    }
+
+    /// Gives it its name.
+    fn place(mut self) -> io::Result<()> {
+        let (number, attempt) = self.which;
+        fs::rename(&self.part, self.folder.join(format!("{number}.{attempt}")))?;
+        self.finished = true;
+        Ok(())
     }
 }
 

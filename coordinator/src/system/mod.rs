@@ -3,5 +3,6 @@
 
 mod disk;
 pub(crate) mod listener;
+pub(crate) mod objects;
 pub(crate) mod signals;
 pub(crate) mod world;

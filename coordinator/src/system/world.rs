@@ -17,6 +17,7 @@ use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use crate::system::disk;
+use crate::system::objects::Objects;
 use crate::time::outage::micros;
 
 /// The surroundings of one coordinator. Clones share them.
@@ -30,6 +31,8 @@ pub struct World {
     pub threads: Threads,
     /// The source of random numbers.
     pub chance: Chance,
+    /// The store of objects that has the run's checkpoints beside its folder, if it is to have one.
+    pub objects: Option<Arc<dyn Objects>>,
 }
 
 /// A disk, as far as faults of it matter to a run.
@@ -110,6 +113,7 @@ impl Default for World {
             wall: WallClock::System,
             threads: Threads::System,
             chance: Chance::System,
+            objects: None,
         }
     }
 }

@@ -3,15 +3,12 @@
 //! An experiment file can't name more than its schema lets it. The first line of a log can, whoever wrote it, and what is
 //! told from the log has room for as many.
 
+use dormouse_model::{MOST_PROCESSORS, check_count};
 use dormouse_policies::BagSchedulerConfig;
 use dormouse_units::TypeName;
 
 use super::{Batch, Experiment};
 
-/// Most processors of a machine, and most vCPUs of a VM: as the schema of parallel jobs has it.
-pub const MOST_PROCESSORS: u32 = 10_000_000;
-/// Most VMs of a type at a time: as a catalogue's file has it.
-const MOST_OF_A_KIND: u32 = 1_000_000;
 /// Most VMs of one entry of a fleet: as the schema of experiment files has it.
 const MOST_ALIKE: u32 = 100_000;
 /// Most VMs of a fleet, and most vCPUs of all of them.
@@ -25,13 +22,7 @@ impl Experiment {
     ///
     /// The first that is too large, in words, and how large it may be.
     pub fn check_counts(&self) -> Result<(), String> {
-        for kind in self.setup.catalogue.types.values() {
-            let name = &kind.name;
-            within(&format!("the vCPU count of {name}"), kind.vcpus, MOST_PROCESSORS)?;
-            within(&format!("the spot limit of {name}"), kind.limits.spot, MOST_OF_A_KIND)?;
-            let what = format!("the on-demand limit of {name}");
-            within(&what, kind.limits.on_demand, MOST_OF_A_KIND)?;
-        }
+        self.setup.check_counts()?;
         self.scheduler.as_ref().map_or(Ok(()), |scheduler| self.check_fleet(scheduler))?;
         self.jobs.as_ref().map_or(Ok(()), |jobs| check_machine(jobs))
     }
@@ -42,22 +33,19 @@ impl Experiment {
         };
         let (mut vms, mut vcpus) = (0_u64, 0_u64);
         for part in &scheduler.fleet {
-            within(&format!("the fleet's count of {}", part.kind), part.count, MOST_ALIKE)?;
+            check_count(&format!("the fleet's count of {} is", part.kind), part.count, MOST_ALIKE)?;
             let count = u64::from(part.count);
             vms = vms.saturating_add(count);
             vcpus = vcpus.saturating_add(count.saturating_mul(vcpus_of(&part.kind)));
         }
-        within("the count of the fleet's VMs", vms, MOST_VMS)?;
-        within("the count of the fleet's vCPUs", vcpus, MOST_VCPUS)
+        check_count("the count of the fleet's VMs is", vms, MOST_VMS)?;
+        check_count("the count of the fleet's vCPUs is", vcpus, MOST_VCPUS)
     }
 }
 
 fn check_machine(jobs: &Batch) -> Result<(), String> {
-    within("the count of the machine's processors", jobs.workload.processors, MOST_PROCESSORS)
-}
-
-fn within<N: PartialOrd + std::fmt::Display>(what: &str, is: N, most: N) -> Result<(), String> {
-    if is <= most { Ok(()) } else { Err(format!("{what} is {is}, and {most} is the most")) }
+    let processors = jobs.workload.processors;
+    check_count("the count of the machine's processors is", processors, MOST_PROCESSORS)
 }
 
 #[cfg(test)]

@@ -52,7 +52,6 @@ pub use builtin::Builtin;
 pub use chain::chain;
 pub use cloud::spot_types;
 pub use command_line::{command_line, option};
-pub use counts::MOST_PROCESSORS;
 pub use drawn_prices::DrawnPrices;
 pub use extent::Extent;
 pub use files::{read_file, read_text};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dormouse_analysis::fidelity::Allowed;
 use dormouse_documents::Node;
 use dormouse_host::calibration::SpeedupSaid;
-use dormouse_model::{Bag, MetadataSettings};
+use dormouse_model::{Bag, CheckpointStore, MetadataSettings};
 use dormouse_tasks::BagProgram;
 use dormouse_units::{Ppm, Span, Speedup, TaskId};
 use schemars::JsonSchema;
@@ -47,6 +47,9 @@ pub struct Live {
     /// How the VMs on which programs of your own run answer what these ask of the metadata endpoint.
     #[serde(skip_serializing_if = "MetadataSettings::is_default")]
     pub metadata: MetadataSettings,
+    /// The bucket that has the checkpoints beside the run's folder, so that they outlive the coordinator's host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_store: Option<CheckpointStore>,
     /// The part of its time by which a task may miss what it was promised in a faithful run.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub worst_error: f64,
@@ -96,6 +99,7 @@ impl Default for Live {
             racks: BTreeMap::new(),
             patience: Span::from_secs(600),
             metadata: MetadataSettings::default(),
+            checkpoint_store: None,
             worst_error: 0.05,
             mean_error: 0.005,
         }

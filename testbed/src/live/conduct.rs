@@ -17,6 +17,7 @@ use dormouse_units::{Span, Time};
 use dormouse_watch::server::ServeError;
 use tokio_util::sync::CancellationToken;
 
+use super::checkpoint_store;
 use super::page::Page;
 use super::rehearsal::Rehearsal;
 use super::supervise::to_the_end;
@@ -95,6 +96,7 @@ impl LiveError {
                         | Invalid { .. }
                         | Secret { .. }
                         | GivenIdentity { .. }
+                        | CoordinatorError::Objects(_)
                         | Admission(_)
                 )
             }
@@ -158,6 +160,8 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
     let experiment = &header.experiment;
     let (live, setup) = (&experiment.live, &experiment.setup);
     let real = |span: Span| Duration::from_micros(span.as_micros());
+    let objects = live.checkpoint_store.as_ref().map(checkpoint_store::open).transpose();
+    let objects = objects.map_err(CoordinatorError::Objects)?;
     // Those of this host go with the coordinator.
     let workers_stay = local_workers == 0;
     Ok(LiveRun {
@@ -195,6 +199,6 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         cancel: CancellationToken::new(),
         pause: CancellationToken::new(),
         resume,
-        world: World::default(),
+        world: World { objects, ..World::default() },
     })
 }

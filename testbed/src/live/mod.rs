@@ -1,6 +1,7 @@
 //! Live runs: the coordinator in this process, workers as processes of their own,
 //! here or on other hosts.
 
+mod checkpoint_store;
 mod conduct;
 mod invitation;
 mod page;

@@ -8,11 +8,13 @@
 //!   round     runs them, in a folder of its own, within a limit
 //!   remains   what is on the host that nobody looks after
 //! standing    a run that is open all the while, and what its processes hold
+//!   last_words how a process ended that was not asked to
 //! table       the end: a line for each kind, and what was found
 //! ```
 
 mod drawn;
 mod kind;
+mod last_words;
 mod programs;
 mod remains;
 mod round;

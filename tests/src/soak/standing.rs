@@ -8,11 +8,20 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{programs::Programs, vitals::Vitals};
+use super::{
+    last_words::{last_words, since_boot},
+    programs::Programs,
+    vitals::Vitals,
+};
 use crate::{JOBS, jobs_experiment, workers_of};
 
-/// The longest that the run may take to begin, and to end once it is closed: its jobs take seconds.
+/// The longest that the run may take to begin, to take a job, and to end once it is closed: its jobs take seconds, and a
+/// host that is busy can keep its coordinator from answering for longer than one command waits.
 const PATIENCE: Duration = Duration::from_secs(300);
+/// The time between two tries of a command that was not answered.
+const AGAIN: Duration = Duration::from_millis(500);
+/// The file in the run's folder with all that its coordinator prints.
+const SAYS: &str = "says.log";
 
 /// An open run of parallel jobs; it is killed with its soak, however that ends.
 #[derive(Debug)]
@@ -20,6 +29,9 @@ pub(super) struct Standing {
     child: Child,
     programs: Programs,
     folder: PathBuf,
+    /// When it was begun, in microseconds since the boot.
+    began: u64,
+    patience: Duration,
     submitted: usize,
     first: Option<Vec<Vitals>>,
     last: Vec<Vitals>,
@@ -32,13 +44,22 @@ impl Standing {
     ///
     /// The run can't be started, or its log does not begin.
     pub(super) fn begin(programs: &Programs, folder: PathBuf) -> Result<Self, String> {
+        Self::begin_within(programs, folder, PATIENCE)
+    }
+
+    fn begin_within(
+        programs: &Programs,
+        folder: PathBuf,
+        patience: Duration,
+    ) -> Result<Self, String> {
         let text = |error: std::io::Error| error.to_string();
         fs::create_dir_all(folder.join("tmp")).map_err(text)?;
         let (file, out) = (folder.join("experiment.toml"), folder.join("out"));
         fs::write(&file, jobs_experiment("standing", "easy", &JOBS)).map_err(text)?;
         let (file, out) = (file.display().to_string(), out.display().to_string());
         let words = ["run", &file, "--live", "--open", "--quiet", "--out", &out];
-        let says = File::create(folder.join("says.log")).map_err(text)?;
+        let says = File::create(folder.join(SAYS)).map_err(text)?;
+        let began = since_boot();
         let child = programs
             .dormouse(&words, &folder.join("tmp"))
             .process_group(0)
@@ -48,17 +69,11 @@ impl Standing {
             .spawn()
             .map_err(text)?;
         let programs = programs.clone();
+        let (submitted, first, last) = (0, None, Vec::new());
         let mut standing =
-            Self { child, programs, folder, submitted: 0, first: None, last: Vec::new() };
-        let until = Instant::now() + PATIENCE;
+            Self { child, programs, folder, began, patience, submitted, first, last };
         // It can be asked for jobs once its worker is there.
-        while standing.submit("first").is_err() {
-            standing.is_up()?;
-            if Instant::now() >= until {
-                return Err("it takes no job".to_owned());
-            }
-            std::thread::sleep(Duration::from_millis(500));
-        }
+        standing.submit("first")?;
         Ok(standing)
     }
 
@@ -69,18 +84,41 @@ impl Standing {
     fn is_up(&mut self) -> Result<(), String> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
-            Ok(Some(status)) => Err(format!("it ended with {status}")),
+            Ok(Some(status)) => {
+                let says = self.folder.join(SAYS);
+                Err(last_words(self.pid(), status, &says, self.began))
+            }
             Err(error) => Err(error.to_string()),
         }
     }
 
-    /// Gives it a job more under this key.
+    /// Gives it a job more under this key; asked for again under the same one, it is the same job.
     fn submit(&mut self, key: &str) -> Result<(), String> {
         let dir = self.dir();
-        let job = ["submit", &dir, "--processors", "2", "--runtime", "60s", "--key", key];
-        self.says(&job)?;
+        self.asks(&["submit", &dir, "--processors", "2", "--runtime", "60s", "--key", key])?;
         self.submitted += 1;
         Ok(())
+    }
+
+    /// Has a command done by the run, and tries again while it is up: on a host that is busy it may be silent for
+    /// longer than one command waits.
+    fn asks(&mut self, words: &[&str]) -> Result<(), String> {
+        let until = Instant::now() + self.patience;
+        loop {
+            self.is_up()?;
+            match self.says(words) {
+                Ok(()) => return Ok(()),
+                Err(why) if Instant::now() >= until => {
+                    // It may have ended since.
+                    self.is_up()?;
+                    return Err(format!(
+                        "it is there, and has not done this for {} s, so that the soak ends it: {why}",
+                        self.patience.as_secs()
+                    ));
+                }
+                Err(_) => std::thread::sleep(AGAIN),
+            }
+        }
     }
 
     fn dir(&self) -> String {
@@ -100,7 +138,6 @@ impl Standing {
     ///
     /// The run is gone, or takes no job.
     pub(super) fn goes_on(&mut self, round: u64) -> Result<&[Vitals], String> {
-        self.is_up()?;
         self.submit(&format!("round-{round}"))?;
         let workers = workers_of(self.pid()).into_iter().map(|pid| pid.as_raw().unsigned_abs());
         let all = std::iter::once(self.pid()).chain(workers);
@@ -128,10 +165,9 @@ impl Standing {
     }
 
     fn close(&mut self) -> Result<(), String> {
-        self.is_up()?;
         let dir = self.dir();
-        self.says(&["close", &dir])?;
-        let until = Instant::now() + PATIENCE;
+        self.asks(&["close", &dir])?;
+        let until = Instant::now() + self.patience;
         let status = loop {
             match self.child.try_wait().map_err(|error| error.to_string())? {
                 Some(status) => break status,
@@ -140,7 +176,7 @@ impl Standing {
             }
         };
         if !status.success() {
-            return Err(format!("it ended with {status}"));
+            return Err(last_words(self.pid(), status, &self.folder.join(SAYS), self.began));
         }
         let text = fs::read_to_string(Path::new(&dir).join("summary.json"));
         let text = text.map_err(|error| format!("summary.json: {error}"))?;
@@ -159,5 +195,62 @@ impl Drop for Standing {
         // It has ended, unless something was wrong. Its worker ends without it.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// A program that stands for `dormouse`: its run sleeps; of its submissions the second and third are not answered,
+    /// and the run is killed at the fifth.
+    const SCRIPT: &str = r#"#!/bin/sh
+here=${0%/*}
+case $1 in
+run)
+    echo $$ >"$here/pid"
+    echo a last word >&2
+    exec sleep 60
+    ;;
+submit)
+    echo >>"$here/asked"
+    case $(grep -c '' "$here/asked") in
+    2 | 3) echo "has not answered" >&2; exit 1 ;;
+    5) kill -9 "$(cat "$here/pid")"; exit 1 ;;
+    esac
+    ;;
+esac
+"#;
+
+    #[test]
+    fn an_unanswered_submission_is_tried_again_and_an_end_says_why() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("dormouse");
+        fs::write(&program, SCRIPT).expect("a script");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("a program");
+        let programs = Programs::new(folder.path().to_owned());
+        let out = folder.path().join("standing");
+        let mut run = Standing::begin_within(&programs, out, PATIENCE).expect("it begins");
+        assert_eq!(run.goes_on(1).map(|_| ()), Ok(()));
+        assert_eq!(run.submitted, 2);
+        let why = run.goes_on(2).expect_err("it was killed");
+        assert!(why.contains("signal: 9") && why.contains("a last word"), "{why}");
+        assert!(why.contains("the kernel's log"), "{why}");
+    }
+
+    #[test]
+    fn a_run_that_takes_no_job_is_said_to_be_there() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let program = folder.path().join("dormouse");
+        let script = "#!/bin/sh\n[ $1 = run ] && exec sleep 60\necho no answer >&2\nexit 1\n";
+        fs::write(&program, script).expect("a script");
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).expect("a program");
+        let programs = Programs::new(folder.path().to_owned());
+        let out = folder.path().join("standing");
+        let why =
+            Standing::begin_within(&programs, out, AGAIN).map(|_| ()).expect_err("it takes none");
+        assert!(why.contains("it is there") && why.contains("no answer"), "{why}");
     }
 }

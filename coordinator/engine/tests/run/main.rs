@@ -19,7 +19,8 @@ use dormouse_model::{
 };
 use dormouse_policies::Policy;
 use dormouse_units::{
-    Attempt, Bytes, CheckpointSeq, HostId, Mode, Money, Ppm, Price, Seats, Span, TaskId, Time, VmId,
+    Attempt, Bytes, CheckpointSeq, Credits, HostId, Mode, Money, Ppm, Price, Seats, Span, TaskId,
+    Time, VmId,
 };
 
 /// Answers each notice with what the test has put in for it.

@@ -90,3 +90,36 @@ fn a_wake_up_that_is_not_after_now_is_refused() {
     }
     assert_eq!((ticks, run.counts().rejected), (0, 2));
 }
+
+#[test]
+fn a_stop_that_nobody_asked_for_is_a_failure_and_one_that_was_asked_for_is_a_stop() {
+    for is_asked in [false, true] {
+        let script = Script::default();
+        script
+            .on(Notice::Begin, [launch(1, Market::OnDemand)])
+            .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)]);
+        if is_asked {
+            let stop = Decision::Stop { task: T0, vm: vm(1), keep: true };
+            script.on(Notice::Credits { vm: vm(1), balance: Credits::ZERO }, [stop]);
+        }
+        let mut run = begun(&script, vec![]);
+        up(&mut run, 1);
+        run.handle(s(60), Event::Tick);
+        let balance = Credits::ZERO;
+        tell(&mut run, 70, Report::Credits { vm: vm(1), balance, as_of: None });
+        let (task_id, attempt) = (T0, FIRST);
+        let stopped =
+            Report::TaskStopped { vm: vm(1), task: task_id, attempt, kept: None, real_cpu_us: 7 };
+        let (step, _) = tell(&mut run, 80, stopped);
+        let failed = run.counts().attempts_failed;
+        match &step.notices[..] {
+            [Notice::TaskStopped { task: T0, .. }] => assert_eq!((is_asked, failed), (true, 0)),
+            [Notice::TaskFailed { task: T0, why, .. }] => {
+                assert_eq!((is_asked, failed), (false, 1));
+                assert!(why.contains("nobody had asked"), "{why}");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(task(&run, 0).state, TaskState::Waiting);
+    }
+}

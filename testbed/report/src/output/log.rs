@@ -7,13 +7,13 @@ use dormouse_analysis::fidelity::PHASE;
 use dormouse_analysis::{Mode, Record};
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, Head, Input, LogReader, LogWriter, Seal};
-use dormouse_model::{Calendar, Effect, Event, Step};
+use dormouse_model::{Calendar, Event, Step};
 
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::OutputError;
-use dormouse_experiment::{Experiment, MOST_PROCESSORS};
+use dormouse_experiment::Experiment;
 
 /// The first line of a log: all that is needed to read and to replay it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -360,25 +360,10 @@ fn read_steps(log: &mut LogReader) -> Result<Vec<Step>, OutputError> {
         if steps.last().is_some_and(|before| step.at < before.at) {
             return Err(log.damaged("it is earlier than the step above it".to_owned()).into());
         }
-        check_counts(&step).map_err(|why| log.damaged(why))?;
+        step.check_counts().map_err(|why| log.damaged(why))?;
         steps.push(step);
     }
     Ok(steps)
-}
-
-/// Looks at the numbers of a step for which there is room made as it is told from: anybody may have written them.
-fn check_counts(step: &Step) -> Result<(), String> {
-    let within = |what: &str, count: u32| match count {
-        ..=MOST_PROCESSORS => Ok(()),
-        _ => Err(format!("{what} {count}, and {MOST_PROCESSORS} is the most")),
-    };
-    if let Event::Submitted { job, .. } = &step.event {
-        within(&format!("the processes of job {} are", job.number), job.processes)?;
-    }
-    step.effects.iter().try_for_each(|effect| match effect {
-        Effect::VmLaunched { vm, vcpus, .. } => within(&format!("the vCPUs of {vm} are"), *vcpus),
-        _ => Ok(()),
-    })
 }
 
 #[cfg(test)]
@@ -388,7 +373,7 @@ mod tests {
 
     use dormouse_cloud::Market;
     use dormouse_experiment::of_text;
-    use dormouse_model::Submission;
+    use dormouse_model::{Effect, MOST_PROCESSORS, Submission};
     use dormouse_units::{Bytes, HostId, Ppm, Price, Span, TaskId, Time, Usage, VmId};
 
     use super::*;

@@ -84,6 +84,7 @@ pub(super) fn start(
         wall: WallClock::Running { since: host.since, from: Arc::clone(&host.wall) },
         threads: Threads::InPlace(Arc::clone(&host.slow)),
         chance: Chance::stream(plan.seed ^ (generation << 32)),
+        objects: None,
     };
     let live = live_run(plan, folder, generation > 1, world, (cancel.clone(), pause.clone()));
     let (killed, has_begun) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));

@@ -1,0 +1,452 @@
+//! The checkpoints of a run in a store of objects, where they outlive the coordinator's host.
+//!
+//! ```text
+//! <run>/about                             what this is, for people
+//! <run>/checkpoints/<task>/<n>.<attempt>  a checkpoint, as the coordinator has it
+//! <run>/refers/<task>/<n>.<attempt>       the digests of the contents that it refers to, 32 bytes each
+//! <run>/contents/<hex>                    a content
+//! ```
+//!
+//! What the coordinator has in its own folder is a copy: a checkpoint counts as stored once it is whole in the store of
+//! objects, and what is not in the folder any more is fetched from there. A checkpoint's contents and its
+//! list of them are there before it is. The same rule says on either side what may go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use blake3::Hash;
+use bytes::{Bytes, BytesMut};
+use tonic::Status;
+
+use crate::contents::{Contents, Refused, Which};
+use crate::storage::retention::superfluous;
+use crate::storage::transfers::store_status;
+use crate::system::objects::{Download, ObjectError, Objects, Upload};
+use crate::system::world::Threads;
+
+/// Bytes that are written to the disk at once.
+const CHUNK: usize = 1 << 20;
+/// Bytes of a content that are read at once.
+const READ: usize = 256 << 10;
+/// The most that a list of a checkpoint's contents has, in bytes.
+const LONGEST_LIST: usize = 2 << 20;
+
+/// The checkpoints of a run in a store of objects.
+#[derive(Debug)]
+pub(crate) struct Offsite {
+    objects: Arc<dyn Objects>,
+    run: String,
+    threads: Threads,
+    held: Mutex<Held>,
+    /// Held while contents are sent for a checkpoint, or go with one: none goes that is referred to at that moment.
+    referring: tokio::sync::Mutex<()>,
+}
+
+/// What the store of objects has of a run.
+#[derive(Debug, Default)]
+struct Held {
+    /// The checkpoints of each task, with the contents that each refers to.
+    checkpoints: BTreeMap<u32, BTreeMap<Which, BTreeSet<[u8; 32]>>>,
+    /// The contents, each with its length in bytes.
+    contents: BTreeMap<[u8; 32], u64>,
+    /// The contents that stay until the run is over.
+    inputs: BTreeSet<[u8; 32]>,
+}
+
+/// Why a checkpoint did not go or come.
+#[derive(Clone, Debug)]
+pub(crate) enum Failure {
+    Object(ObjectError),
+    Disk(Arc<io::Error>),
+}
+
+impl From<ObjectError> for Failure {
+    fn from(error: ObjectError) -> Self {
+        Self::Object(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Disk(Arc::new(error))
+    }
+}
+
+impl Failure {
+    /// What a worker hears that sends a checkpoint: it is not stored.
+    pub(crate) fn of_put(self) -> Status {
+        match self {
+            Self::Object(error) => Status::internal(format!("the object store: {error}")),
+            Self::Disk(error) => store_status(&error),
+        }
+    }
+
+    /// What a worker hears that asks for a checkpoint. Only where it is known not to be there may its task be gone
+    /// on with from an earlier one; else the worker asks again.
+    pub(crate) fn of_get(self) -> Status {
+        match self {
+            Self::Object(ObjectError::Absent(why)) => Status::not_found(why),
+            Self::Object(error) => Status::unavailable(format!("the object store: {error}")),
+            Self::Disk(error) => store_status(&error),
+        }
+    }
+}
+
+/// A checkpoint on its way to the store of objects, while it comes from its worker. Dropped before
+/// [`Sending::finish`], it leaves nothing there.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    offsite: Arc<Offsite>,
+    upload: Box<dyn Upload>,
+    task: u32,
+    which: Which,
+}
+
+impl Sending {
+    /// Sends what comes next of it.
+    pub(crate) async fn write(&mut self, data: Bytes) -> Result<(), Failure> {
+        Ok(self.upload.write(data).await?)
+    }
+
+    /// The checkpoint is there once this has succeeded, after all that it refers to.
+    pub(crate) async fn finish(
+        mut self,
+        contents: &Arc<Contents>,
+        refers: &[Hash],
+    ) -> Result<(), Failure> {
+        let Self { offsite, upload, task, which } = &mut self;
+        let _referring = match refers {
+            [] => None,
+            _ => Some(offsite.referring.lock().await),
+        };
+        for digest in refers {
+            offsite.send_content(contents, *digest).await?;
+        }
+        let refers: BTreeSet<[u8; 32]> = refers.iter().map(|digest| *digest.as_bytes()).collect();
+        if !refers.is_empty() {
+            let list: Vec<u8> = refers.iter().flatten().copied().collect();
+            offsite.send(offsite.key("refers", *task, *which), list.into()).await?;
+        }
+        upload.finish().await?;
+        offsite.held().checkpoints.entry(*task).or_default().insert(*which, refers);
+        Ok(())
+    }
+}
+
+impl Offsite {
+    /// The store of objects of a run, as far as it has anything of it, in which it leaves a note of what this is.
+    ///
+    /// # Errors
+    ///
+    /// The store can't be reached, or refuses to be read or written.
+    pub(crate) async fn open(
+        objects: Arc<dyn Objects>,
+        run: &str,
+        threads: Threads,
+    ) -> Result<Arc<Self>, ObjectError> {
+        let (held, referring) = (Mutex::default(), tokio::sync::Mutex::default());
+        let offsite = Self { objects, run: run.to_owned(), threads, held, referring };
+        let mut found = Held::default();
+        let mut objects = offsite.objects.list(offsite.run.clone()).await?;
+        // By their names, so that a list is noted after its checkpoint.
+        objects.sort();
+        for (key, bytes) in objects {
+            offsite.note(&mut found, &key, bytes).await?;
+        }
+        let about = format!(
+            "The checkpoints of the Dormouse run {run}, by which it can be gone on with; they go when it is over.\n"
+        );
+        offsite.send(format!("{run}/about"), about.into()).await?;
+        *offsite.held() = found;
+        Ok(Arc::new(offsite))
+    }
+
+    /// Notes an object that was found.
+    async fn note(&self, found: &mut Held, key: &str, bytes: u64) -> Result<(), ObjectError> {
+        let Some(own) = key.strip_prefix(&self.run).and_then(|own| own.strip_prefix('/')) else {
+            return Ok(());
+        };
+        let parts: Vec<&str> = own.split('/').collect();
+        match *parts.as_slice() {
+            ["contents", hex] => {
+                if let Ok(digest) = Hash::from_hex(hex) {
+                    found.contents.insert(*digest.as_bytes(), bytes);
+                }
+            }
+            ["checkpoints", task, which] => {
+                if let (Ok(task), Some(which)) = (task.parse(), which_of(which)) {
+                    found.checkpoints.entry(task).or_default().entry(which).or_default();
+                }
+            }
+            ["refers", task, which] => {
+                let (Ok(task), Some(which)) = (task.parse(), which_of(which)) else {
+                    return Ok(());
+                };
+                let of_task = found.checkpoints.get_mut(&task);
+                // Its checkpoint never became whole, or has gone: the run's end removes it.
+                let Some(refers) = of_task.and_then(|all| all.get_mut(&which)) else {
+                    return Ok(());
+                };
+                *refers = self.list_at(key.to_owned()).await?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The digests in a list.
+    async fn list_at(&self, key: String) -> Result<BTreeSet<[u8; 32]>, ObjectError> {
+        let (mut download, mut list) = (self.objects.download(key.clone()).await?, Vec::new());
+        while let Some(data) = download.next().await? {
+            list.extend_from_slice(&data);
+            if list.len() > LONGEST_LIST {
+                return Err(ObjectError::Refused(format!(
+                    "the object {key} has more than {LONGEST_LIST} bytes; remove what is not this run's"
+                )));
+            }
+        }
+        Ok(list.chunks_exact(32).filter_map(|digest| digest.try_into().ok()).collect())
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        // Every change of it is whole, whoever panicked with it.
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn key(&self, kind: &str, task: u32, (number, attempt): Which) -> String {
+        format!("{}/{kind}/{task}/{number}.{attempt}", self.run)
+    }
+
+    fn content_key(&self, digest: &[u8; 32]) -> String {
+        format!("{}/contents/{}", self.run, Hash::from_bytes(*digest).to_hex())
+    }
+
+    /// The tasks of which it has checkpoints.
+    pub(crate) fn tasks(&self) -> Vec<u32> {
+        self.held().checkpoints.keys().copied().collect()
+    }
+
+    /// Begins to store a checkpoint.
+    pub(crate) fn begin(self: &Arc<Self>, task: u32, which: Which) -> Sending {
+        let upload = self.objects.upload(self.key("checkpoints", task, which));
+        Sending { offsite: Arc::clone(self), upload, task, which }
+    }
+
+    async fn send(&self, key: String, data: Bytes) -> Result<(), ObjectError> {
+        let mut upload = self.objects.upload(key);
+        upload.write(data).await?;
+        upload.finish().await
+    }
+
+    /// Stores a content of the coordinator's that is not there yet.
+    async fn send_content(&self, contents: &Arc<Contents>, digest: Hash) -> Result<(), Failure> {
+        if self.held().contents.contains_key(digest.as_bytes()) {
+            return Ok(());
+        }
+        let opened = Arc::clone(contents);
+        let mut file = self.blocking(move || opened.open_content(&digest)).await?;
+        let mut upload = self.objects.upload(self.content_key(digest.as_bytes()));
+        let mut bytes = 0;
+        loop {
+            let read = move || {
+                let mut data = Vec::with_capacity(READ);
+                io::Read::read_to_end(&mut io::Read::take(&mut file, READ as u64), &mut data)?;
+                Ok((data, file))
+            };
+            let (data, back) = self.blocking(read).await?;
+            file = back;
+            if data.is_empty() {
+                break;
+            }
+            bytes += data.len() as u64;
+            upload.write(data.into()).await?;
+        }
+        upload.finish().await?;
+        self.held().contents.insert(*digest.as_bytes(), bytes);
+        Ok(())
+    }
+
+    /// Has the files that tasks begin with on both sides, until the run is over.
+    pub(crate) async fn keep_inputs(
+        &self,
+        contents: &Arc<Contents>,
+        inputs: BTreeSet<[u8; 32]>,
+    ) -> Result<(), Failure> {
+        for digest in inputs.into_iter().map(Hash::from_bytes) {
+            self.held().inputs.insert(*digest.as_bytes());
+            let here = Arc::clone(contents);
+            if self.blocking(move || here.holds(&digest)).await? {
+                self.send_content(contents, digest).await?;
+            } else if self.held().contents.contains_key(digest.as_bytes()) {
+                self.bring_content(contents, digest).await?;
+                let here = Arc::clone(contents);
+                self.blocking(move || here.keep_as_input(&digest)).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The checkpoint of a task that has a number, of the latest attempt, with the contents that it refers to.
+    pub(crate) fn checkpoint(&self, task: u32, number: u32) -> Option<(Which, Vec<Hash>)> {
+        let held = self.held();
+        let of_task = held.checkpoints.get(&task)?;
+        let (which, refers) = of_task.range((number, 0)..=(number, u32::MAX)).last()?;
+        Some((*which, refers.iter().copied().map(Hash::from_bytes).collect()))
+    }
+
+    /// Fetches a checkpoint; its bytes are written to `incoming`.
+    pub(crate) async fn bring_checkpoint<I: Send + 'static>(
+        &self,
+        (task, which): (u32, Which),
+        incoming: I,
+        write: fn(I, Bytes) -> io::Result<I>,
+    ) -> Result<I, Failure> {
+        let download = self.objects.download(self.key("checkpoints", task, which)).await?;
+        self.receive(download, incoming, write).await
+    }
+
+    /// Fetches a content into the coordinator's folder, if it is not there.
+    pub(crate) async fn bring_content(
+        &self,
+        contents: &Arc<Contents>,
+        digest: Hash,
+    ) -> Result<(), Failure> {
+        let here = Arc::clone(contents);
+        if self.blocking(move || here.holds(&digest)).await? {
+            return Ok(());
+        }
+        let length = self.held().contents.get(digest.as_bytes()).copied();
+        let absent = || ObjectError::Absent(format!("there is no content {digest}"));
+        let length = length.ok_or_else(absent)?;
+        let download = self.objects.download(self.content_key(digest.as_bytes())).await?;
+        let here = Arc::clone(contents);
+        let incoming = self.blocking(move || here.receive(digest, length)).await?;
+        let write = |mut incoming: crate::contents::Incoming, data: Bytes| {
+            incoming.write(&data).map(|()| incoming).map_err(unlike)
+        };
+        let incoming = self.receive(download, incoming, write).await?;
+        let here = Arc::clone(contents);
+        self.blocking(move || here.finish(incoming).map(drop).map_err(unlike)).await
+    }
+
+    /// Writes all of a download to what receives it.
+    async fn receive<I: Send + 'static>(
+        &self,
+        mut download: Box<dyn Download>,
+        mut incoming: I,
+        write: fn(I, Bytes) -> io::Result<I>,
+    ) -> Result<I, Failure> {
+        let mut gathered = BytesMut::new();
+        loop {
+            let data = download.next().await?;
+            let is_last = data.is_none();
+            gathered.extend_from_slice(&data.unwrap_or_default());
+            if gathered.len() >= CHUNK || is_last {
+                let chunk = gathered.split().freeze();
+                incoming = self.blocking(move || write(incoming, chunk)).await?;
+            }
+            if is_last {
+                return Ok(incoming);
+            }
+        }
+    }
+
+    /// Runs work that blocks, on a thread of the coordinator's world.
+    pub(crate) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let done = self.threads.run(work).await;
+        done.map_err(|panic| io::Error::other(panic.to_string()))?.map_err(Failure::from)
+    }
+
+    /// Removes what nobody needs of a task of which a checkpoint has come: this one, unless it is stored on the
+    /// coordinator's side, too; what it makes superfluous in the background. The durable log has the newest one `logged`.
+    pub(crate) async fn settle(
+        self: &Arc<Self>,
+        (task, which): (u32, Which),
+        is_stored: bool,
+        logged: Option<u32>,
+    ) {
+        if !is_stored {
+            return self.remove(task, BTreeSet::from([which])).await;
+        }
+        let offsite = Arc::clone(self);
+        tokio::spawn(async move { offsite.prune(task, logged).await });
+    }
+
+    /// Removes the checkpoints of a task that nobody needs any more, of which the durable log has this newest one.
+    async fn prune(&self, task: u32, logged: Option<u32>) {
+        let all = self.held().checkpoints.get(&task).map(|all| all.keys().copied().collect());
+        let surplus = superfluous(&all.unwrap_or_default(), logged);
+        self.remove(task, surplus).await;
+    }
+
+    /// Forgets all checkpoints of a task.
+    pub(crate) async fn forget(&self, task: u32) {
+        let all = self.held().checkpoints.get(&task).map(|all| all.keys().copied().collect());
+        self.remove(task, all.unwrap_or_default()).await;
+    }
+
+    /// Removes checkpoints, and the contents that no other refers to. What can't be removed stays until the run is over.
+    async fn remove(&self, task: u32, which: BTreeSet<Which>) {
+        let _referring = self.referring.lock().await;
+        let mut keys = Vec::new();
+        {
+            let held = &mut *self.held();
+            let Some(of_task) = held.checkpoints.get_mut(&task) else { return };
+            let mut referred = BTreeSet::new();
+            for which in which {
+                let Some(refers) = of_task.remove(&which) else { continue };
+                keys.push(self.key("checkpoints", task, which));
+                if !refers.is_empty() {
+                    keys.push(self.key("refers", task, which));
+                }
+                referred.extend(refers);
+            }
+            if of_task.is_empty() {
+                held.checkpoints.remove(&task);
+            }
+            let all = held.checkpoints.values().flat_map(BTreeMap::values);
+            let needed: BTreeSet<_> = all.flatten().chain(&held.inputs).copied().collect();
+            for digest in referred.difference(&needed) {
+                held.contents.remove(digest);
+                keys.push(self.content_key(digest));
+            }
+        }
+        for key in keys {
+            if let Err(error) = self.objects.remove(key.clone()).await {
+                tracing::warn!(key, %error, "an object that nobody needs any more is left for now");
+            }
+        }
+    }
+
+    /// Removes all that there is of the run.
+    ///
+    /// # Errors
+    ///
+    /// The store can't be reached or refuses: what is left is what begins with the run's name.
+    pub(crate) async fn close(&self) -> Result<(), ObjectError> {
+        *self.held() = Held::default();
+        for (key, _) in self.objects.list(self.run.clone()).await? {
+            self.objects.remove(key).await?;
+        }
+        Ok(())
+    }
+}
+
+fn unlike(refused: Refused) -> io::Error {
+    match refused {
+        Refused::Io(error) => error,
+        another @ Refused::Another { .. } => io::Error::other(another.to_string()),
+    }
+}
+
+fn which_of(name: &str) -> Option<Which> {
+    let (number, attempt) = name.split_once('.')?;
+    Some((number.parse().ok()?, attempt.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests;

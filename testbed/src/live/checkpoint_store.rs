@@ -1,0 +1,26 @@
+//! The store of objects that has the checkpoints of a live run beside its folder.
+
+use std::sync::Arc;
+
+use dormouse_coordinator::{ObjectError, Objects};
+use dormouse_model::CheckpointStore;
+
+/// The bucket that an experiment names, with the credentials of this process' environment.
+///
+/// # Errors
+///
+/// The environment has no credentials, the settings can't be used, or buckets are not built in.
+#[cfg(feature = "bucket")]
+pub(super) fn open(store: &CheckpointStore) -> Result<Arc<dyn Objects>, ObjectError> {
+    let bucket = dormouse_bucket::Bucket::open(store)?;
+    Ok(Arc::new(bucket))
+}
+
+#[cfg(not(feature = "bucket"))]
+pub(super) fn open(store: &CheckpointStore) -> Result<Arc<dyn Objects>, ObjectError> {
+    Err(ObjectError::Refused(format!(
+        "{}: buckets are not built into this dormouse; build it with --features bucket, or leave \
+         live.checkpoint-store out",
+        store.url
+    )))
+}
