@@ -327,7 +327,7 @@ async fn a_log_that_names_more_than_a_machine_has_is_refused_at_its_line() {
     assert_ne!(vast, text);
     std::fs::write(&done.log, vast).unwrap();
     let why =
-        format!("events.jsonl:{line}: the vCPUs of vm0 are 4294967294, and 10000000 is the most");
+        format!("events.jsonl:{line}: the vCPUs of vm1 are 4294967294, and 10000000 is the most");
     let refused = |said: String| assert!(said.contains(&why), "{said}");
     refused(replay(&done.log, |_| Ok(run_again(2, 1))).unwrap_err().to_string());
     let mut again = live(2, 1, dir.path());

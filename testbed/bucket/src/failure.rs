@@ -77,6 +77,10 @@ fn unanswered(place: &str, cause: &str) -> ObjectError {
             "{place} does not answer in time ({cause}); see that the server runs and keeps up, or give it more by \
              live.checkpoint-store.timeout"
         )
+    } else if cause.contains("certificate") {
+        format!(
+            "{place} is not trusted ({cause}); name a file with the certificate of its authority by SSL_CERT_FILE"
+        )
     } else {
         format!(
             "{place} can't be reached ({cause}); see that the server runs, and live.checkpoint-store.endpoint"
@@ -147,6 +151,7 @@ mod tests {
                 "can't be reached (connection refused); see that the server runs",
             ),
             ("operation timed out", "live.checkpoint-store.timeout"),
+            ("invalid peer certificate: UnknownIssuer", "SSL_CERT_FILE"),
         ] {
             let why = explain(place, &generic(said)).to_string();
             assert!(why.starts_with(place) && why.contains(remedy), "{why}");

@@ -84,7 +84,7 @@ async fn a_task_goes_on_from_the_bucket_when_the_coordinator_and_its_folder_are_
     assert!(std::fs::read(at(2)).unwrap() == image(2), "it is there before the worker hears so");
     // The server is away when the third is sent: it is stored nowhere, and the others are as they were.
     let (endpoint, listens) = (server.address.clone(), server.address.replace("http://", ""));
-    drop(server);
+    server.stop().await;
     let refused = client.put_checkpoint(chunks(&of(3))).await.unwrap_err();
     assert_eq!(refused.code(), Code::Internal, "{refused}");
     let why = format!("the object store: s3://runs/mine at {endpoint} can't be reached");
@@ -115,7 +115,7 @@ async fn a_task_goes_on_from_the_bucket_when_the_coordinator_and_its_folder_are_
     assert_eq!(start.from.unwrap().checkpoint, 2, "work is not begun anew");
     let mut client = worker.client().await;
     // The server goes once more: who asks is told to ask again.
-    drop(server);
+    server.stop().await;
     let away = get(&mut client, of(2)).await.unwrap_err();
     assert_eq!(away.code(), Code::Unavailable, "{away}");
     let _server = Server::start_at(buckets.path(), &listens).await;

@@ -142,7 +142,7 @@ async fn a_server_that_goes_away_in_the_middle_is_given_up_after_its_time() {
     for part in &parts[..parts.len() / 2] {
         upload.write(part.clone()).await.expect("it is taken");
     }
-    drop(server);
+    server.stop().await;
     let began = Instant::now();
     let rest = async {
         for part in &parts[parts.len() / 2..] {

@@ -18,7 +18,7 @@ pub(crate) const SECRET: &str = "a-secret-that-is-no-secret";
 pub(crate) struct Server {
     /// The server's address, as an endpoint is written.
     pub(crate) address: String,
-    _serving: JoinSet<()>,
+    serving: JoinSet<()>,
 }
 
 impl Server {
@@ -45,6 +45,11 @@ impl Server {
                 });
             }
         });
-        Self { address, _serving: serving }
+        Self { address, serving }
+    }
+
+    /// Ends the server and all of its connections; its port is free then.
+    pub(crate) async fn stop(mut self) {
+        self.serving.shutdown().await;
     }
 }
