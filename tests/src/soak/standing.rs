@@ -29,7 +29,7 @@ pub(super) struct Standing {
     child: Child,
     programs: Programs,
     folder: PathBuf,
-    /// When it was begun, in microseconds since the boot.
+    /// The time of its beginning, in microseconds since the boot.
     began: u64,
     patience: Duration,
     submitted: usize,
