@@ -79,6 +79,8 @@ impl Browser {
         wanted.set("goog:loggingPrefs", json!({ "browser": "ALL" })).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let mut browser = Self { runtime, driver: None, process, profile };
+        // Its client of HTTP is built without one where the client of a bucket is built beside it, and speaks in clear.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let address = format!("http://127.0.0.1:{port}");
         browser.driver = Some(browser.runtime.block_on(WebDriver::new(address, wanted)).unwrap());
         Some(browser)
