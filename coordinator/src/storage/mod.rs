@@ -1,5 +1,5 @@
-//! Checkpoints: kept in the run's folder, sealed by the run's key, on their way to workers and from them, and
-//! given only to whom they were assigned.
+//! Checkpoints: kept in the run's folder and, where there is one, in its store of objects, sealed by the run's key, on
+//! their way to workers and from them, and given only to whom they were assigned.
 
 pub(crate) mod assignments;
 pub(crate) mod fetches;
