@@ -52,7 +52,7 @@ impl Step {
 ///
 /// # Errors
 ///
-/// That sentence, with the most that there may be.
+/// The sentence, with the most that there may be.
 pub fn check_count<N>(what: &str, count: N, most: N) -> Result<(), String>
 where
     N: PartialOrd + std::fmt::Display,
