@@ -42,14 +42,14 @@ speedup = 30
 share = 0.1
 "#;
 
-/// A folder with an experiment, and one with a bucket.
-struct Place {
+/// The folder of a run, with its experiment, and beside it the folder of the server's buckets.
+struct RunFolder {
     folder: tempfile::TempDir,
     file: PathBuf,
     out: PathBuf,
 }
 
-impl Place {
+impl RunFolder {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let (file, out) = (folder.path().join("experiment.toml"), folder.path().join("out"));
@@ -101,7 +101,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 fn a_run_whose_coordinator_and_folder_of_checkpoints_are_lost_goes_on_from_the_bucket() {
     let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
-    let (runtime, place) = (Runtime::new().unwrap(), Place::new());
+    let (runtime, place) = (Runtime::new().unwrap(), RunFolder::new());
     let server = runtime.block_on(Server::start(&place.s3()));
     let run = place.begin("s3://runs/mine", &server.address, SECRET);
     wait_for_report(&place.out, "checkpoint-taken", 0);
@@ -147,7 +147,7 @@ fn a_run_whose_coordinator_and_folder_of_checkpoints_are_lost_goes_on_from_the_b
 fn a_server_that_goes_away_in_the_middle_costs_checkpoints_and_no_work() {
     let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
-    let (runtime, place) = (Runtime::new().unwrap(), Place::new());
+    let (runtime, place) = (Runtime::new().unwrap(), RunFolder::new());
     let server = runtime.block_on(Server::start(&place.s3()));
     let run = place.begin("s3://runs", &server.address, SECRET);
     wait_for_report(&place.out, "checkpoint-taken", 0);
@@ -171,7 +171,7 @@ fn a_server_that_goes_away_in_the_middle_costs_checkpoints_and_no_work() {
 #[test]
 fn a_bucket_that_cannot_be_used_ends_a_run_before_it_begins() {
     let Some(_turn) = shared_live_turn() else { return };
-    let (runtime, place) = (Runtime::new().unwrap(), Place::new());
+    let (runtime, place) = (Runtime::new().unwrap(), RunFolder::new());
     let server = runtime.block_on(Server::start(&place.s3()));
     for (url, secret, said) in [
         ("s3://runs", "another", "AWS_SECRET_ACCESS_KEY"),

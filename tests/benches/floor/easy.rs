@@ -70,7 +70,7 @@ pub(crate) fn easy(from: &Path, to: &Path) -> Result<usize, Box<dyn Error>> {
     Ok(jobs.len())
 }
 
-/// When so many processors are free by the latest ends, and how many more are then.
+/// The time at which so many processors are free by the latest ends, and how many more are free then.
 fn reserved(expected: &[(u64, u64)], mut free: u64, wanted: u64) -> (u64, u64) {
     for (latest, processors) in expected.iter().rev() {
         free += processors;

@@ -83,9 +83,9 @@ impl Burden {
     }
 }
 
-/// The part of a task that a bound asks for: all tasks are gone through for each moment.
+/// The part of a [`Burden`] that a bound asks for: all tasks are gone through for each moment.
 #[derive(Clone, Copy, Debug)]
-struct Left {
+struct BurdenEnd {
     end: Time,
     slowest: Span,
     waits: bool,
@@ -93,7 +93,7 @@ struct Left {
     place: u32,
 }
 
-impl Left {
+impl BurdenEnd {
     fn is_left(&self, at: Time, whose: Whose) -> bool {
         whose.has(self.waits) && self.end > at
     }
@@ -105,7 +105,7 @@ pub(crate) struct Foresight<'a> {
     /// The tasks, the longest first.
     tasks: Vec<Burden>,
     /// The tasks, those with most work left first.
-    by_left: Vec<Left>,
+    by_left: Vec<BurdenEnd>,
     /// The types of the VMs that could take tasks over.
     kinds: Vec<KindId>,
     /// Time that each task takes on each of these types, in rows by task; [`UNABLE`] where it can't
@@ -316,7 +316,7 @@ impl<'a> Foresight<'a> {
         // If a task were late, all vCPUs would be busy with the tasks before it until D less its
         // length.
         let (mut work, mut fits) = (0_u128, true);
-        for Left { slowest, .. } in left() {
+        for BurdenEnd { slowest, .. } in left() {
             if *slowest == UNABLE || soonest + *slowest > deadline {
                 return false;
             }
@@ -390,13 +390,13 @@ fn by_length(floor: &Floor, found: &[Burden]) -> Vec<Burden> {
 }
 
 /// The tasks, those with most work left first, from tasks that come the longest first.
-fn by_left(floor: &Floor, tasks: &[Burden]) -> Vec<Left> {
+fn by_left(floor: &Floor, tasks: &[Burden]) -> Vec<BurdenEnd> {
     let work_left = |b: &Burden| {
         let whole = floor.problem.longest(b.task);
         if b.kept { whole.saturating_sub(whole.part(floor.task(b.task).done)) } else { whole }
     };
     let all = (0_u32..).zip(tasks).map(|(place, b)| {
-        let left = Left { end: b.end, slowest: b.slowest, waits: b.waits, place };
+        let left = BurdenEnd { end: b.end, slowest: b.slowest, waits: b.waits, place };
         (b.kept, (Reverse(work_left(b)), b.task), left)
     });
     let (kept, mut by_left): (Vec<_>, Vec<_>) = all.partition(|(kept, ..)| *kept);
