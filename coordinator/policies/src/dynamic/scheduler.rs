@@ -276,9 +276,6 @@ impl BagScheduler {
             return;
         }
         self.unplaced.retain(|a| a.task != task);
-        if let Some(held) = self.floor.task(task).held {
-            self.floor.release(turn, task, held);
-        }
         let Floor { machines, problem, .. } = &mut self.floor;
         let clear = |m: &mut Machine| m.clear(turn.now, task, &problem.kinds[m.kind]);
         let cleared = machines.get_mut(&vm).is_some_and(clear);
@@ -286,6 +283,10 @@ impl BagScheduler {
         // more.
         if let Some(on) = on.filter(|&on| on != vm || !cleared) {
             self.floor.withdraw(turn, on, task, false);
+        }
+        // Only then: it would start where it waits for its checkpoint.
+        if let Some(held) = self.floor.task(task).held {
+            self.floor.release(turn, task, held);
         }
         if self.end_if_settled(turn) {
             return;

@@ -289,6 +289,26 @@ fn a_task_that_is_being_stopped_is_not_stopped_again_where_its_vm_freezes() {
     }
 }
 
+/// Found by the simulator: a task is to take a checkpoint and go on elsewhere, and finishes before that. It was started
+/// there all the same, for a moment.
+#[test]
+fn a_task_that_finishes_while_it_is_stopped_is_not_started_again() {
+    let runtime = ["a", "b", "t"].map(|kind| (kind.into(), Span::from_secs(60)));
+    let long = Task { runtime: runtime.into(), ..tens(1, 400).tasks[0].clone() };
+    let bag = Bag { tasks: vec![long].into(), deadline: Span::from_secs(400) };
+    for name in [BagSchedulerName::BurstHads, BagSchedulerName::Hads] {
+        let (cloud, vms) =
+            (cloud(2), [("a", Market::Spot, &[0][..]), ("a", Market::OnDemand, &[])]);
+        let mut fixture = Fixture::new(name, &cloud, &bag, &vms);
+        let (task, vm, at) = (TaskId::new(0), VmId::new(0), Time::from_secs(60));
+        let noticed = fixture.tell(40, &Notice::VmPreempting { vm, at });
+        assert!(noticed.contains(&Decision::Stop { task, vm, keep: true }), "{name}: {noticed:?}");
+        let decided = fixture.tell(41, &finished(0, 0));
+        let starts = |d: &&Decision| matches!(d, Decision::Start { .. });
+        assert_eq!(decided.iter().find(starts), None, "{name}: {decided:?}");
+    }
+}
+
 /// On VM 0 tasks 1 and 2 wait and would end at 30 and 40. VM 1 is done at 20: there 2 ends at 30,
 /// sooner; 1 after that at 40, later.
 #[test]
