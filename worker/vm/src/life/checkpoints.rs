@@ -131,6 +131,10 @@ impl AttemptTable {
         let Some(life) = self.life(key) else { return };
         if let Some(Pending { goes_on: true, stored: Some(stored), .. }) = life.pending {
             life.pending = None;
+            if life.reported {
+                // It was stopped while its launch was frozen, and nothing is said of an attempt after its end.
+                return;
+            }
             self.push_effect(Effect::Settled { key, stored });
             self.ask_again(key);
         }

@@ -155,7 +155,10 @@ impl Backend {
                 assert!(!at_once || self.all[&key].killed, "{key:?} is not killed at once");
                 let heard = !self.frozen || self.all[&key].ends == 1;
                 // CRIU, and the coordinator, answer all the same.
-                let is_busy = was == Some(Phase::Dumping) || !self.is_alive(key);
+                let is_sent =
+                    |work: &Work| matches!(work, Work::Store { key: of, .. } if *of == key);
+                let is_awaited = self.under_way.iter().any(is_sent);
+                let is_busy = was == Some(Phase::Dumping) || is_awaited || !self.is_alive(key);
                 assert!(heard || is_busy, "nothing is heard of {key:?}");
             }
             Event::Freeze => {
