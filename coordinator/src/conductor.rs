@@ -229,7 +229,8 @@ impl ConductorState {
                 self.host_of_vm.insert(vm, host);
             }
             if let Command::StartTask(start) = &command {
-                self.assignments.told(start);
+                let record = self.run.tasks().get(start.task);
+                self.assignments.told(start, record.into_iter().flat_map(TaskRecord::checkpoints));
             }
             self.told(&command);
             self.answers.told(&command);

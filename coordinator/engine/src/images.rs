@@ -44,6 +44,11 @@ impl Images {
         self.kept.last().copied()
     }
 
+    /// Their numbers, oldest first.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = CheckpointSeq> {
+        self.kept.iter().map(|image| image.seq)
+    }
+
     /// One more is complete. Those of its number or above are of a life that was given up.
     pub(crate) fn keep(&mut self, image: Image) {
         self.kept.retain(|older| older.seq < image.seq);

@@ -81,6 +81,12 @@ impl TaskRecord {
         self.images.newest().map(Image::what)
     }
 
+    /// The numbers of the checkpoints that it can go on from, oldest first: all that the log has and that were not given
+    /// up.
+    pub fn checkpoints(&self) -> impl Iterator<Item = CheckpointSeq> {
+        self.images.numbers()
+    }
+
     /// Records a checkpoint that the present attempt has kept.
     pub(crate) fn keep(&mut self, seq: CheckpointSeq, done: Ppm) {
         self.images.keep(Image { seq, done, by: self.attempt });

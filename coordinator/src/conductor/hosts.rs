@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dormouse_cloud::Host;
+use dormouse_engine::TaskRecord;
 use dormouse_identity::WorkerLife;
 use dormouse_model::{Command, Event, HostLoad, MAX_REPORT_DELAY, Report};
 use dormouse_proto::v1;
@@ -372,7 +373,9 @@ impl ConductorState {
                     let (at, since) = (None, Instant::now());
                     for command in &commands {
                         if let Command::StartTask(start) = command {
-                            self.assignments.told(start);
+                            let record = self.run.tasks().get(start.task);
+                            self.assignments
+                                .told(start, record.into_iter().flat_map(TaskRecord::checkpoints));
                         }
                     }
                     let owed = |c| Owed { command: self.loads.command(c, at), since };

@@ -23,7 +23,7 @@ use crate::messages::message::{ConductorMsg, Connection, NoSession, SessionMsg};
 use crate::server::refusals::Refusals;
 use crate::sessions::lives::Lives;
 use crate::sessions::outbound::{Outbound, SessionEnd, goodbye_message};
-use crate::storage::assignments::Assignments;
+use crate::storage::assignments::{Assignments, NotGiven};
 use crate::storage::fetches::Fetches;
 use crate::storage::offsite::Failure;
 use crate::storage::store::Store;
@@ -244,7 +244,7 @@ impl Desk {
     ) -> Result<Download, Status> {
         let of = self.check_ref(of)?;
         let task = TaskId::new(of.task);
-        self.assignments.may_fetch(host, task, of.checkpoint).map_err(refused)?;
+        self.assignments.may_fetch(host, task, of.checkpoint).map_err(not_given)?;
         self.bring(of.task, of.checkpoint).await?;
         let store = Arc::clone(&self.store);
         let turn = self.transfers.turn(host).await?;
@@ -364,6 +364,15 @@ pub(crate) async fn chunk<C>(
 fn too_large(why: String) -> Status {
     tracing::warn!(why, "a checkpoint was refused");
     Status::resource_exhausted(why)
+}
+
+/// Why a worker is not given a checkpoint. Where the log has none of that number, the worker asks for an older one.
+fn not_given(error: NotGiven) -> Status {
+    let why = error.to_string();
+    match error {
+        NotGiven::Refused { .. } => refused(why),
+        NotGiven::NotLogged { .. } => Status::not_found(why),
+    }
 }
 
 pub(crate) fn refused(why: String) -> Status {

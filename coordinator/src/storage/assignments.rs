@@ -4,12 +4,12 @@
 //! host and the attempt that run its task, and given only to a host that was told to begin with it.
 //! Which host a caller is, its certificate says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dormouse_model::StartTask;
 use dormouse_tasks::own::OwnProgram;
-use dormouse_units::{Attempt, Bytes, HostId, TaskId};
+use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, TaskId};
 
 use crate::limits::bounds::largest_checkpoint;
 
@@ -21,16 +21,28 @@ pub(crate) struct Assignments {
     programs: BTreeMap<TaskId, Arc<OwnProgram>>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Assigned {
     host: HostId,
     attempt: Attempt,
-    /// The number of the checkpoint that it begins with; zero: from scratch.
-    from: u32,
+    /// The numbers of the checkpoint that it begins with and of those that it goes back to where that one is damaged;
+    /// none: it begins from scratch.
+    from: BTreeSet<u32>,
     /// How large its checkpoints may be.
     most: Bytes,
     /// What of contents it has sent since its last checkpoint, in bytes.
     sent: u64,
+}
+
+/// Why a host is not given a checkpoint.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotGiven {
+    /// The host was not told to begin with it.
+    #[error("{host} may not have checkpoint {number} of {task}: {why}")]
+    Refused { host: HostId, task: TaskId, number: u32, why: String },
+    /// Whatever is stored under this number, no worker has said that it is complete.
+    #[error("the log has no checkpoint {number} of {task}")]
+    NotLogged { task: TaskId, number: u32 },
 }
 
 impl Assignments {
@@ -44,19 +56,20 @@ impl Assignments {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A host is told to run an attempt. An earlier one of the task is over.
-    pub(crate) fn told(&self, start: &StartTask) {
+    /// A host is told to run an attempt of a task of which the log has these checkpoints. An earlier one of the task is
+    /// over.
+    pub(crate) fn told(&self, start: &StartTask, logged: impl Iterator<Item = CheckpointSeq>) {
         let &StartTask { host, attempt, from, memory, .. } = start;
-        let from = from.map_or(0, |(seq, _)| seq.get());
+        let newest = from.map_or(0, |(seq, _)| seq.get());
+        let from = logged.map(CheckpointSeq::get).filter(|&number| number <= newest).collect();
         let processes = start.seats.cpus.len().max(1) as u64;
         let directory = self.programs.get(&start.task).map_or(0, |program| program.quota.get());
         let memory = largest_checkpoint(memory, processes);
         let most = Bytes::new(memory.get().saturating_add(directory));
         let assigned = Assigned { host, attempt, from, most, sent: 0 };
         let mut table = self.table();
-        let known = table.entry(start.task).or_insert(assigned);
-        if known.attempt < attempt {
-            *known = assigned;
+        if table.get(&start.task).is_none_or(|known| known.attempt < attempt) {
+            table.insert(start.task, assigned);
         }
     }
 
@@ -156,23 +169,35 @@ impl Assignments {
         Ok(program.is_some_and(|it| it.inputs.iter().any(|input| input.digest == digest)))
     }
 
-    /// Whether this host may have this checkpoint of a task: the one that it begins with, or, if
-    /// that is damaged, an older one.
+    /// Whether this host may have this checkpoint of a task: the one that it begins with, or, if that is damaged, an
+    /// older one. Of those the log must have each: a worker may have stored one and never said so, and a task that
+    /// went on from that would be where no log explains.
     ///
     /// # Errors
     ///
-    /// In words: the host does not run the task, or begins it with an older checkpoint or none.
-    pub(crate) fn may_fetch(&self, host: HostId, task: TaskId, number: u32) -> Result<(), String> {
-        match self.table().get(&task) {
-            Some(at) if at.host == host && number <= at.from => Ok(()),
-            other => {
-                let from = match other {
-                    Some(Assigned { from: 0, .. }) => " from scratch".to_owned(),
-                    Some(Assigned { from, .. }) => format!(" from checkpoint {from}"),
-                    None => String::new(),
+    /// The host does not run the task, or begins it with an older checkpoint or none; or the log has no such one.
+    pub(crate) fn may_fetch(
+        &self,
+        host: HostId,
+        task: TaskId,
+        number: u32,
+    ) -> Result<(), NotGiven> {
+        let table = self.table();
+        let at = table.get(&task);
+        let newest = at.and_then(|at| at.from.last());
+        match at {
+            Some(at) if at.host == host && at.from.contains(&number) => Ok(()),
+            Some(at) if at.host == host && newest.is_some_and(|&newest| number < newest) => {
+                Err(NotGiven::NotLogged { task, number })
+            }
+            _ => {
+                let from = match (at, newest) {
+                    (Some(_), Some(newest)) => format!(" from checkpoint {newest}"),
+                    (Some(_), None) => " from scratch".to_owned(),
+                    (None, _) => String::new(),
                 };
-                let who = who(other);
-                Err(format!("{host} may not have checkpoint {number} of {task}: {who}{from}"))
+                let why = format!("{}{from}", who(at));
+                Err(NotGiven::Refused { host, task, number, why })
             }
         }
     }
@@ -187,7 +212,7 @@ fn who(assigned: Option<&Assigned>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_units::{CheckpointSeq, Mode, Ppm, Seats, Span, VmId};
+    use dormouse_units::{Mode, Ppm, Seats, Span, VmId};
 
     use super::*;
 
@@ -208,6 +233,12 @@ mod tests {
         }
     }
 
+    /// The log has the checkpoint that the attempt begins with, and the first.
+    fn told(all: &Assignments, start: &StartTask) {
+        let newest = start.from.map(|(seq, _)| seq);
+        all.told(start, newest.into_iter().chain([CheckpointSeq::new(1)]));
+    }
+
     #[test]
     fn only_who_runs_an_attempt_stores_and_only_who_begins_with_it_fetches() {
         let (all, task) = (Assignments::default(), TaskId::new(7));
@@ -215,17 +246,17 @@ mod tests {
         let first = Attempt::default().next();
         let second = first.next();
         assert!(all.may_store(one, (task, first)).is_err());
-        all.told(&start(1, 7, first, None));
+        told(&all, &start(1, 7, first, None));
         assert_eq!(all.may_store(one, (task, first)), Ok(largest_checkpoint(Bytes::ZERO, 1)));
         let no = all.may_store(two, (task, first)).expect_err("another host");
         assert!(no.contains("runs attempt 1"), "{no}");
         assert!(all.may_store(one, (task, second)).is_err());
         assert!(all.may_store(one, (TaskId::new(8), first)).is_err());
         let no = all.may_fetch(one, task, 1).expect_err("it begins from scratch");
-        assert!(no.contains("from scratch"), "{no}");
-        all.told(&start(2, 7, second, Some(2)));
+        assert!(no.to_string().contains("from scratch"), "{no}");
+        told(&all, &start(2, 7, second, Some(2)));
         // What a host that comes back was told once does not bring a former attempt back.
-        all.told(&start(1, 7, first, None));
+        told(&all, &start(1, 7, first, None));
         assert!(all.may_store(one, (task, first)).is_err());
         assert!(all.may_store(two, (task, second)).is_ok());
         assert_eq!((all.may_fetch(two, task, 2), all.may_fetch(two, task, 1)), (Ok(()), Ok(())));
@@ -236,14 +267,27 @@ mod tests {
         assert!(all.may_store(two, (task, second)).is_ok(), "it goes on");
         all.left([(task, Some(second.next()))].into_iter());
         assert!(all.may_store(two, (task, second)).is_err(), "another one does");
-        all.told(&start(2, 7, second, Some(2)));
+        told(&all, &start(2, 7, second, Some(2)));
         all.left([(task, None)].into_iter());
         assert!(all.may_store(two, (task, second)).is_err(), "none does");
-        all.told(&start(2, 7, second, Some(2)));
+        told(&all, &start(2, 7, second, Some(2)));
         all.keep(|_, attempt| attempt != second);
         assert!(
             all.may_store(two, (task, second)).is_err() && all.may_fetch(two, task, 2).is_err()
         );
+    }
+
+    #[test]
+    fn what_a_worker_has_stored_and_never_said_is_given_to_nobody() {
+        let (all, task, host) = (Assignments::default(), TaskId::new(7), HostId::new(1));
+        let attempt = Attempt::default().next();
+        told(&all, &start(1, 7, attempt, Some(3)));
+        let may = |number| all.may_fetch(host, task, number);
+        assert_eq!((may(3), may(1)), (Ok(()), Ok(())));
+        assert_eq!(may(2), Err(NotGiven::NotLogged { task, number: 2 }));
+        let newer = may(4).expect_err("it begins with an older one").to_string();
+        assert!(newer.contains("from checkpoint 3"), "{newer}");
+        assert!(matches!(all.may_fetch(HostId::new(2), task, 2), Err(NotGiven::Refused { .. })));
     }
 
     #[test]
@@ -267,7 +311,7 @@ mod tests {
         let (task, one) = (TaskId::new(7), HostId::new(1));
         let all = Assignments::new(BTreeMap::from([(task, Arc::new(program))]));
         let attempt = Attempt::default().next();
-        all.told(&start(1, 7, attempt, None));
+        told(&all, &start(1, 7, attempt, None));
         let most = largest_checkpoint(Bytes::ZERO, 1).get() + 50;
         assert_eq!(all.may_store(one, (task, attempt)), Ok(Bytes::new(most)));
         assert_eq!(all.may_send(one, (task, attempt), 2 * most), Ok(()));
