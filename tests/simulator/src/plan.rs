@@ -147,7 +147,7 @@ impl Plan {
         // A stream of its own: all else is drawn as without.
         let mut of_uploads = Draw::new(seed, "simulator: uploads", 1);
         let has_slow_uploads = of_uploads.happens(rates.condition("slow-uploads")) && !is_calm;
-        Self {
+        let mut plan = Self {
             seed,
             setup,
             scheduler,
@@ -159,8 +159,12 @@ impl Plan {
             slow_sync: if is_slow { draw.between(1, 150) } else { 0 },
             slow_upload: if has_slow_uploads { of_uploads.between(100, 4_000) } else { 0 },
             workers: (0..workers).map(|place| worker(place, &mut draw)).collect(),
-            faults: if is_calm { Vec::new() } else { faults(seed, workers, rates) },
+            faults: Vec::new(),
+        };
+        if !is_calm {
+            plan.faults = faults(seed, &plan.workers, rates);
         }
+        plan
     }
 
     /// The part of the plan that its oracle has to know.
@@ -191,6 +195,10 @@ impl Plan {
         of_bag || self.setup.checkpoint_of_jobs().is_some()
     }
 }
+
+/// Cores of a worker that has room for each VM that is drawn, in thousandths: four vCPUs are the most, and a tenth of
+/// the cores is kept for agents.
+const ROOMY: u32 = 5_000;
 
 /// A worker in this place of a plan.
 fn worker(seed: u64, place: usize, lies: bool, draw: &mut Draw) -> WorkerPlan {
@@ -236,7 +244,8 @@ fn rates(draw: &mut Draw) -> WorkerRates {
 
 /// The faults of a run, each kind by its rate. A run has a drawn half of the kinds: what comes with
 /// everything else hides what comes with one other thing.
-fn faults(seed: u64, workers: usize, rates: &Rates) -> Vec<PlannedFault> {
+fn faults(seed: u64, all: &[PlannedWorker], rates: &Rates) -> Vec<PlannedFault> {
+    let workers = all.len();
     let mut swarm = Draw::new(seed, "simulator: kinds", workers);
     let lasts = swarm.between(1_000, 6_000);
     let mut faults = Vec::new();
@@ -250,11 +259,14 @@ fn faults(seed: u64, workers: usize, rates: &Rates) -> Vec<PlannedFault> {
         }
     }
     faults.sort_by_key(|it| it.at);
-    // All workers gone for good is the end of a run, and of what can be seen in it.
-    let mut gone = BTreeSet::new();
+    // All workers gone for good that have room for the run's VMs is the end of it, and of what can be seen in it.
+    let mut stay: BTreeSet<_> = (0..workers).collect();
     faults.retain(|it| match it.fault {
         Fault::WorkerKill { worker, down: None, .. } => {
-            gone.len() + 1 < workers && gone.insert(worker)
+            let cores = |place: usize| all.get(place).map_or(0, |it| it.worker.millicores);
+            let enough = cores(worker).min(ROOMY);
+            let others = stay.iter().filter(|&&other| other != worker);
+            others.into_iter().any(|&other| cores(other) >= enough) && stay.remove(&worker)
         }
         _ => true,
     });
@@ -274,6 +286,27 @@ mod tests {
             assert_eq!(read, plan);
             assert_eq!(plan, Plan::draw(seed, &Rates::default()));
         }
+    }
+
+    #[test]
+    fn a_worker_with_room_for_the_largest_vms_stays_if_there_is_one() {
+        let mut gone = 0;
+        for seed in 0..20_000 {
+            let plan = Plan::draw(seed, &Rates::default());
+            let is_gone = |place: usize| {
+                plan.faults.iter().any(|it| match it.fault {
+                    Fault::WorkerKill { worker, down: None, .. } => worker == place,
+                    _ => false,
+                })
+            };
+            let cores = plan.workers.iter().map(|it| it.worker.millicores).enumerate();
+            let most = cores.clone().map(|(_, cores)| cores).max().unwrap_or(0);
+            let stays = cores.clone().filter(|&(place, _)| !is_gone(place));
+            let left = stays.map(|(_, cores)| cores).max().unwrap_or(0);
+            assert!(left >= most.min(ROOMY), "seed {seed}: {left} of {most} millicores are left");
+            gone += cores.filter(|&(place, _)| is_gone(place)).count();
+        }
+        assert!(gone > 100, "{gone} workers go for good");
     }
 
     #[test]
