@@ -14,6 +14,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use thirtyfour::error::WebDriverResult;
+use thirtyfour::extensions::query::ElementQueryable as _;
 use thirtyfour::{
     By, CapabilitiesHelper as _, ChromiumLikeCapabilities as _, DesiredCapabilities, WebDriver,
 };
@@ -122,9 +123,12 @@ impl Browser {
         self.wait(async { self.driver().find(By::Css(css)).await?.click().await });
     }
 
-    /// Types into what a selector finds.
+    /// Types into what a selector finds, as soon as that is shown.
     pub fn type_into(&self, css: &str, text: &str) {
-        self.wait(async { self.driver().find(By::Css(css)).await?.send_keys(text).await });
+        self.wait(async {
+            let field = self.driver().query(By::Css(css)).and_displayed().single().await?;
+            field.send_keys(text).await
+        });
     }
 
     /// The page's width and height in pixels, and whether its reader wants it dark.
