@@ -7,9 +7,8 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use dormouse_samples::Samples;
 use dormouse_tests::{
     Browser, UnderWay, Watch, checks_and_replays, dormouse_says, events, live_turn, summary, text,
     wait_for,
@@ -18,20 +17,6 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 const LOOKS: &str = include_str!("live_page/looks.js");
-const FRAMES: &str = include_str!("live_page/frames.js");
-
-/// Reads the stream of changes, parses each and draws nothing; gives the milliseconds until it has so many.
-const BARE: &str = r#"
-const [all, done] = arguments;
-const begun = performance.now();
-const source = new EventSource("/api/changes?from=0");
-source.addEventListener("message", (event) => {
-  JSON.parse(event.data);
-  if (Number(event.lastEventId) < all) return;
-  source.close();
-  done(performance.now() - begun);
-});
-"#;
 
 /// Six tasks of 600 s on spot VMs, about a minute of real time; nothing interrupts them but the page.
 const EXPERIMENT: &str = r#"name = "looked-at"
@@ -257,92 +242,3 @@ fn the_page_is_readable_wide_and_narrow_light_and_dark_and_by_keyboard() {
     page.type_into("body", "+");
     page.until("it is zoomed", "return !document.body.dataset.window.startsWith('all')", &[]);
 }
-
-/// 2,000 VMs and more than 100,000 events: how soon the page has them, and how long frames take.
-/// `cargo test --release -p dormouse-tests --test live_page -- --ignored --nocapture`.
-#[test]
-#[ignore = "a measurement, of scripts/bench"]
-fn bench_a_page_of_2000_vms_and_100000_events() {
-    let page = Browser::start().expect("the measurement needs Chromium");
-    let folder = tempfile::tempdir().unwrap();
-    let (file, out) = (folder.path().join("large.toml"), folder.path().join("out"));
-    fs::write(&file, LARGE).unwrap();
-    let _ = dormouse_says(&[
-        "run",
-        file.to_str().unwrap(),
-        "--virtual",
-        "--out",
-        out.to_str().unwrap(),
-    ]);
-    let lines = fs::read_to_string(out.join("events.jsonl")).unwrap().lines().count();
-    let watch = Watch::over(&out, &[]);
-    let begun = Instant::now();
-    page.open(&format!("http://{}/", watch.address()));
-    let whole = "const d = document.body.dataset; return d.over === 'true' && Number(d.bars) > 0";
-    page.until_within("the run is there", Duration::from_secs(120), whole, &[]);
-    let took = begun.elapsed().as_secs_f64();
-    let vms = page.script(
-        "return Number(/(\\d+) VMs/.exec(document.getElementById('gantt-canvas').ariaLabel)[1])",
-        &[],
-    );
-    let bare = page.script_until(BARE, &[page.number("changes").into()]).as_f64().unwrap() / 1e3;
-    Samples { ours: vec![took], peer: vec![bare] }.report_costs("page-load").unwrap();
-    println!(
-        "{lines} events, {} changes; the page has them after {took:.1} s, a bare reader after {bare:.2} s; VMs at the end: {vms}",
-        page.told("changes")
-    );
-    let _ = page.script("document.getElementById('scrub').value = 500; document.getElementById('scrub').dispatchEvent(new Event('input'))", &[]);
-    for _ in 0..4 {
-        page.click("#zoom-in");
-    }
-    for kind in ["pan", "zoom", "rows"] {
-        let frames = page.script_until(FRAMES, &[kind.into(), 5_000.into()]);
-        println!(
-            "{kind}: {frames}; drawing took (p50 p95 ms) {}, bars {}",
-            page.told("draw"),
-            page.told("bars")
-        );
-        let (p95, display) = (frames["p95"].as_f64().unwrap(), 1_000.0 / 60.0);
-        let paced = Samples { ours: vec![p95], peer: vec![display] };
-        paced.report_costs(&format!("page-{kind}")).unwrap();
-    }
-    page.click("#follow");
-    page.click("#play");
-    let frames = page.script_until(FRAMES, &["follow".into(), 5_000.into()]);
-    println!("follow while it plays: {frames}; drawing took (p50 p95 ms) {}", page.told("draw"));
-    let memory = page.script("return Math.round(performance.memory.usedJSHeapSize / 1e6)", &[]);
-    let elements = page.script("return document.getElementsByTagName('*').length", &[]);
-    println!("{memory} MB of the page's heap, {elements} elements");
-}
-
-/// 2,000 VMs at once, which hibernate and resume, and 20,000 tasks on them.
-const LARGE: &str = r#"name = "large"
-seed = 1
-[cloud]
-catalogue = "ec2-2020"
-limits = { spot = 2000, on-demand = 10 }
-[[interruption]]
-model = "poisson"
-k-hibernate = 3
-k-resume = 30
-scope = "vm"
-[workload]
-kind = "bag"
-deadline = "12h"
-[[workload.task]]
-name = "small"
-count = 10000
-memory = "10 MB"
-runtime = { "c3.large" = "1500s", "t3.large" = "1500s" }
-[[workload.task]]
-name = "large"
-count = 10000
-memory = "20 MB"
-runtime = { "c3.large" = "3000s", "t3.large" = "3000s" }
-[checkpoint]
-overhead = 0.01
-on = "spot"
-[scheduler]
-name = "fifo"
-fleet = [{ type = "c3.large", market = "spot", count = 2000 }]
-"#;
