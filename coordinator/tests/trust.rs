@@ -164,13 +164,19 @@ async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
     let former = v1::CheckpointRef { run: "another".to_owned(), ..of(1) };
     let former = client.put_checkpoint(chunks(former)).await.unwrap_err();
     assert_eq!(former.code(), Code::FailedPrecondition);
-    // The next attempt begins with the second, which got lost, and makes do with the first.
-    worker.report(checkpoint_taken(vm, task, attempt, 2)).await;
+    // Of the second nothing is ever said. The next attempt begins with the third, which got lost, and makes do with the
+    // first: the log does not have the second.
+    client.put_checkpoint(chunks(of(2))).await.unwrap();
+    worker.report(checkpoint_taken(vm, task, attempt, 1)).await;
+    worker.report(checkpoint_taken(vm, task, attempt, 3)).await;
     worker.report(task_failed(vm, task, attempt)).await;
     let (_, _, next) = started(&worker.commands().await);
     assert_eq!(next, attempt + 1);
-    let not_there = client.get_checkpoint(of(2)).await.unwrap_err();
-    assert_eq!(not_there.code(), Code::NotFound);
+    for (number, why) in [(3, "there is no such checkpoint"), (2, "the log has no checkpoint 2")] {
+        let not_there = client.get_checkpoint(of(number)).await.unwrap_err();
+        assert_eq!(not_there.code(), Code::NotFound);
+        assert!(not_there.message().contains(why), "{not_there}");
+    }
     let mut stream = client.get_checkpoint(of(1)).await.unwrap().into_inner();
     let mut fetched = Vec::new();
     while let Some(chunk) = within("a chunk", stream.next()).await {
