@@ -6,6 +6,9 @@ use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm};
 /// How many are kept: as many as the coordinator stores.
 const KEPT: usize = 3;
 
+/// How far a worker goes back by itself from the one that it is given, where that one and those between are damaged.
+const BEHIND: usize = 2;
+
 /// A complete checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Image {
@@ -35,6 +38,8 @@ pub(crate) struct FellBack {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Images {
     kept: Vec<Image>,
+    /// The numbers of the last ones before those that are kept, oldest first. A worker may find one stored yet.
+    before: Vec<CheckpointSeq>,
     /// The host that could not restore the only one left.
     refused_by: Option<HostId>,
 }
@@ -44,16 +49,19 @@ impl Images {
         self.kept.last().copied()
     }
 
-    /// Their numbers, oldest first.
+    /// The numbers of all that a task may go on from, oldest first: those that are kept, and the last ones before them.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = CheckpointSeq> {
-        self.kept.iter().map(|image| image.seq)
+        self.before.iter().copied().chain(self.kept.iter().map(|image| image.seq))
     }
 
     /// One more is complete. Those of its number or above are of a life that was given up.
     pub(crate) fn keep(&mut self, image: Image) {
         self.kept.retain(|older| older.seq < image.seq);
+        self.before.retain(|&older| older < image.seq);
         let surplus = (self.kept.len() + 1).saturating_sub(KEPT);
-        self.kept.drain(..surplus);
+        self.before.extend(self.kept.drain(..surplus).map(|image| image.seq));
+        let surplus = self.before.len().saturating_sub(BEHIND);
+        self.before.drain(..surplus);
         self.kept.push(image);
         self.refused_by = None;
     }
@@ -138,6 +146,18 @@ mod tests {
         let scratch = FellBack { from, to: None, not_on: None };
         assert_eq!((one.begin_on(HERE), one.begin_on(HERE)), (Some(scratch), None));
         assert_eq!(one.refused(HERE), None);
+    }
+
+    #[test]
+    fn a_worker_may_go_back_by_two_from_the_oldest_that_is_kept() {
+        let numbers = |all: &Images| all.numbers().map(CheckpointSeq::get).collect::<Vec<_>>();
+        let mut all = images(1..=6);
+        assert_eq!(numbers(&all), [2, 3, 4, 5, 6]);
+        let _ = (all.refused(HERE), all.refused(HERE));
+        assert_eq!(numbers(&all), [2, 3, 4]);
+        // It was gone on with from the third, and the second is older.
+        all.keep(image(3));
+        assert_eq!(numbers(&all), [2, 3]);
     }
 
     #[test]

@@ -81,8 +81,8 @@ impl TaskRecord {
         self.images.newest().map(Image::what)
     }
 
-    /// The numbers of the checkpoints that it can go on from, oldest first: all that the log has and that were not given
-    /// up.
+    /// The numbers of the newest checkpoints that the log has of it, oldest first, but for those that were given up: as
+    /// many as a worker goes back by that finds them damaged.
     pub fn checkpoints(&self) -> impl Iterator<Item = CheckpointSeq> {
         self.images.numbers()
     }
