@@ -6,7 +6,7 @@ use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm};
 /// How many are kept: as many as the coordinator stores.
 const KEPT: usize = 3;
 
-/// How far a worker goes back by itself from the one that it is given, where that one and those between are damaged.
+/// The number of older checkpoints that a worker tries by itself where the one that it is given is damaged.
 const BEHIND: usize = 2;
 
 /// A complete checkpoint.

@@ -56,8 +56,7 @@ impl Assignments {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A host is told to run an attempt of a task of which the log has these checkpoints. An earlier one of the task is
-    /// over.
+    /// A host is told to run an attempt of a task, which ends an earlier one. The log has these checkpoints of the task.
     pub(crate) fn told(&self, start: &StartTask, logged: impl Iterator<Item = CheckpointSeq>) {
         let &StartTask { host, attempt, from, memory, .. } = start;
         let newest = from.map_or(0, |(seq, _)| seq.get());
