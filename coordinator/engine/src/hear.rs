@@ -373,7 +373,7 @@ impl Run {
         };
         if let Some(record) = self.task(task) {
             // CPU time of a former life was spent all the same.
-            record.real_cpu_us += cpu;
+            record.real_cpu_us = record.real_cpu_us.saturating_add(cpu);
         }
         if !self.is_current(vm, task, attempt) {
             self.effects.push(Effect::Stale);

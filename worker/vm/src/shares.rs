@@ -49,7 +49,9 @@ impl Shares {
         }
         // Of equals the first.
         let leader = (0..self.due.len()).rev().max_by_key(|r| self.due[*r]).unwrap_or(0);
-        self.due[leader] -= self.total;
+        if let Some(due) = self.due.get_mut(leader) {
+            *due -= self.total;
+        }
         leader
     }
 
@@ -60,7 +62,8 @@ impl Shares {
         } else {
             // s(r), with both sides of its quotient times Σu.
             let usage = i64::from(self.usage[rank]);
-            usage * (self.total - computing) / (self.total - usage)
+            // Where nobody computes at all there is nothing to divide.
+            (usage * (self.total - computing)).checked_div(self.total - usage).unwrap_or(0)
         };
         share as u32
     }
@@ -94,6 +97,13 @@ pub fn blocks_of_ranks(usage: &[u32], phases: u32, per_phase: u64) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_job_without_ranks_or_without_usage_computes_nothing() {
+        // No scheduler starts one, but a log that somebody has changed may have it.
+        assert_eq!(Shares::new(&[]).next_of_all(), Vec::<u32>::new());
+        assert_eq!(Shares::new(&[0, 0]).next_of_all(), [0, 0]);
+    }
 
     fn ppm(usage: &[f64]) -> Vec<u32> {
         usage.iter().map(|u| (u * 1e6) as u32).collect()

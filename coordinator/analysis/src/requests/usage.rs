@@ -56,7 +56,7 @@ impl Bin {
     fn with(&self, other: &Self) -> Self {
         let (mut levels, mut flows) = (self.levels, self.flows);
         levels.iter_mut().zip(other.levels).for_each(|(sum, more)| *sum = sum.saturating_add(more));
-        flows.iter_mut().zip(other.flows).for_each(|(sum, more)| *sum += more);
+        flows.iter_mut().zip(other.flows).for_each(|(sum, more)| *sum = sum.saturating_add(more));
         Self { levels, flows }
     }
 
@@ -176,13 +176,15 @@ impl Usage {
 
     /// Something happens now.
     pub fn count(&mut self, of: Flow, by: i64) {
-        self.whole.flows[of as usize] += by;
+        let flow = &mut self.whole.flows[of as usize];
+        *flow = flow.saturating_add(by);
         let place = self.until.as_micros() / self.width_us;
         while (self.bins.len() as u64) <= place {
             self.bins.push(Bin::default());
         }
         if let Some(bin) = self.bins.last_mut() {
-            bin.flows[of as usize] += by;
+            let flow = &mut bin.flows[of as usize];
+            *flow = flow.saturating_add(by);
         }
     }
 
@@ -238,7 +240,7 @@ impl Usage {
     /// The bins in order, each with the time at which it begins and the one at which it ends: all are
     /// equally long but for the last, which ends with the run.
     pub fn bins(&self) -> impl ExactSizeIterator<Item = (Time, Time, &Bin)> {
-        let at = |place: usize| Time::from_micros(place as u64 * self.width_us);
+        let at = |place: usize| Time::from_micros((place as u64).saturating_mul(self.width_us));
         let bins = self.bins.iter().enumerate();
         bins.map(move |(n, bin)| (at(n), at(n + 1).min(self.until.max(at(n))), bin))
     }
@@ -260,6 +262,13 @@ mod tests {
             usage.pass(Time::from_micros(us));
         }
         assert_eq!(usage.whole.levels[Level::HostVcpus as usize], u128::from(u64::MAX).pow(2));
+        for _ in 0..2 {
+            usage.count(Flow::NormalRevenue, i64::MAX);
+        }
+        assert_eq!(usage.whole.count(Flow::NormalRevenue), i64::MAX);
+        let sum: Vec<_> =
+            usage.merged(1).iter().map(|bin| bin.2.count(Flow::NormalRevenue)).collect();
+        assert_eq!(sum, [i64::MAX]);
     }
 
     /// Levels and flows are what was put in, in whatever bins.

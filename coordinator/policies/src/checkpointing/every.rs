@@ -31,6 +31,11 @@ pub(super) fn multiples(period: Span, runtime: Span) -> Vec<Ppm> {
     if period == Span::ZERO {
         return Vec::new();
     }
+    // With a million periods or more there is one in every part, which are fewer than those of a run time of centuries.
+    let ones = Ppm::ONE.get();
+    if runtime.as_micros() / period.as_micros() >= u64::from(ones) {
+        return (1..ones).map(Ppm::new).collect();
+    }
     let points = (1..).map(|k| period.times(k)).take_while(|&point| point < runtime);
     let mut points: Vec<_> = points.map(|point| point.fraction_of(runtime)).collect();
     points.dedup();
@@ -67,5 +72,10 @@ mod tests {
         assert_eq!(next(600_000), at(&[900_000]));
         assert_eq!(multiples(Span::from_secs(10), Span::from_secs(10)), []);
         assert_eq!(multiples(Span::ZERO, Span::from_secs(10)), []);
+        // Of a log that is changed: as many points as there are parts, whatever the run time.
+        let all: Vec<_> = (1..1_000_000).map(Ppm::new).collect();
+        for (period, runtime) in [(7, 6_999_999), (7, 7_000_000), (7, 7_000_001), (1, u64::MAX)] {
+            assert!(multiples(Span::from_micros(period), Span::from_micros(runtime)) == all);
+        }
     }
 }

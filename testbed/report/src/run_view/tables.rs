@@ -26,7 +26,8 @@ pub(super) fn tasks(of: &OfBag<'_>) -> Table {
     let spec = |task: &TaskId| of.of.header.experiment.setup.bag.tasks.get(task.get() as usize);
     let name = |task: &TaskId| spec(task).map(|spec| spec.name.as_str());
     let names = |after: &[TaskId]| after.iter().filter_map(name).collect::<Vec<_>>().join(" ");
-    let used = |t: &TaskOf<'_>| t.is.attempts.iter().map(|a| a.real_cpu_us).sum();
+    let used =
+        |t: &TaskOf<'_>| t.is.attempts.iter().map(|a| a.real_cpu_us).fold(0, u64::saturating_add);
     let status = |task: &TaskHistory| match (task.finished, of.of.header.mode) {
         (Some(_), Mode::Live) if task.program_failed => "failed",
         (Some(_), Mode::Live) if task.reported => "reported",

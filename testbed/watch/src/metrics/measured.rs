@@ -106,8 +106,10 @@ impl Measured {
                 let now = Share { promised_us: real_promised_us, received_us: real_received_us };
                 let (_, before) = self.of_vm.insert(vm, (host, now)).unwrap_or_default();
                 let of_host = self.shares.entry(host).or_default();
-                of_host.promised_us += now.promised_us.saturating_sub(before.promised_us);
-                of_host.received_us += now.received_us.saturating_sub(before.received_us);
+                let promised = now.promised_us.saturating_sub(before.promised_us);
+                let received = now.received_us.saturating_sub(before.received_us);
+                of_host.promised_us = of_host.promised_us.saturating_add(promised);
+                of_host.received_us = of_host.received_us.saturating_add(received);
             }
             Report::VmDestroyed { vm } | Report::VmFailed { vm, .. } => {
                 let last = self.of_vm.remove(vm);

@@ -99,7 +99,7 @@ impl RunMetrics {
             Event::Clock { shows, .. } => self.now = self.now.max(*shows),
             Event::Resumed { away_real_us, .. } => {
                 self.coordinator_resumes += 1;
-                self.away_us += away_real_us;
+                self.away_us = self.away_us.saturating_add(*away_real_us);
             }
             _ => {}
         }
