@@ -69,7 +69,10 @@ impl Of<'_> {
     ) -> Result<u64, Status> {
         let mut chunks: Vec<_> = data
             .chunks(3)
-            .map(|data| v1::ContentChunk { content: None, data: data.to_vec().into() })
+            .map(|data| v1::ContentChunk {
+                data: data.to_vec().into(),
+                ..v1::ContentChunk::default()
+            })
             .collect();
         chunks[0].content = Some(of);
         client.put(tokio_stream::iter(chunks)).await.map(|receipt| receipt.into_inner().bytes)
@@ -122,7 +125,7 @@ async fn contents_are_those_of_whoever_runs_their_task_and_end_in_the_run_s_fold
         let run = welcome.run.clone();
         let checkpoint = Some(v1::CheckpointRef { run, task, checkpoint: 1, attempt });
         let (data, contents) = (b"images".to_vec().into(), vec![digest(content).into()]);
-        tokio_stream::iter([v1::CheckpointChunk { checkpoint, data, contents }])
+        tokio_stream::iter([v1::CheckpointChunk { checkpoint, data, contents, unpacked: 0 }])
     };
     let no = checkpoints.put_checkpoint(checkpoint(b"never")).await.unwrap_err();
     assert_eq!(no.code(), Code::NotFound, "{no}");

@@ -1,9 +1,11 @@
 //! The wire between coordinator and workers: generated code. This crate makes no decisions.
 
 mod deadline;
+mod packing;
 mod protocol;
 
 pub use deadline::Deadline;
+pub use packing::{BadChunk, Carrier, PACKED_CHUNKS, Packing, TAKES_PACKED, unpack};
 pub use protocol::{
     CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA,
     NoProtocol, PROTOCOLS, Protocols, SUPPLY, TIERS,

@@ -37,7 +37,7 @@ pub struct Protocols {
 
 /// Versions that this program speaks: `newest` is raised when what is said changes, `oldest` when a
 /// side that speaks it could misunderstand or be misunderstood.
-pub const PROTOCOLS: Protocols = Protocols { oldest: 7, newest: 8 };
+pub const PROTOCOLS: Protocols = Protocols { oldest: 7, newest: 9 };
 
 impl Protocols {
     /// Versions that a worker speaks, by its hello.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dormouse_identity::{Authority, Role};
-use dormouse_proto::v1;
+use dormouse_proto::{TAKES_PACKED, v1};
 use dormouse_units::HostId;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -73,8 +73,15 @@ impl v1::coordinator_server::Coordinator for Api {
         request: Request<v1::CheckpointRef>,
     ) -> Result<Response<Self::GetCheckpointStream>, Status> {
         let host = self.host_of(&request)?;
-        self.desk.give_checkpoint(host, request.get_ref()).await.map(Response::new)
+        let packed = takes_packed(&request);
+        self.desk.give_checkpoint(host, request.get_ref(), packed).await.map(Response::new)
     }
+}
+
+/// Whether the worker that calls takes packed chunks.
+pub(crate) fn takes_packed<T>(request: &Request<T>) -> bool {
+    let (name, value) = TAKES_PACKED;
+    request.metadata().get(name).is_some_and(|said| said == value)
 }
 
 impl Api {

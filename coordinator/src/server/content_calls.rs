@@ -10,7 +10,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use crate::contents::{Contents, Refused, digest_of, digests};
 use crate::protocol::given::Given;
-use crate::server::api::Api;
+use crate::server::api::{Api, takes_packed};
 use crate::server::desk::{Inbound, chunk, refused};
 use crate::storage::transfers::{Parcel, STALL};
 
@@ -53,7 +53,7 @@ impl v1::content_store_server::ContentStore for Api {
         &self,
         request: Request<v1::ContentRef>,
     ) -> Result<Response<Self::GetStream>, Status> {
-        let host = self.host_of(&request)?;
+        let (host, packed) = (self.host_of(&request)?, takes_packed(&request));
         let of = request.get_ref().clone();
         let digest = self.check_content(&of)?;
         let task = TaskId::new(of.task);
@@ -73,7 +73,8 @@ impl v1::content_store_server::ContentStore for Api {
         };
         let contents = Arc::clone(self.desk.store.contents());
         let parcel = GivenContent { contents, digest, first: Some(of), hasher: Hasher::new() };
-        Ok(Response::new(self.desk.transfers.give(parcel, file, turn, (STALL, Deadline::begin()))))
+        let limits = (STALL, Deadline::begin());
+        Ok(Response::new(self.desk.transfers.give(parcel, file, (turn, packed), limits)))
     }
 }
 
@@ -98,7 +99,8 @@ impl Api {
         let receive = move || contents.receive(digest, length);
         let mut incoming = self.desk.transfers.blocking(receive).await?;
         let (mut next, mut bytes, deadline) = (Some(first), 0, Deadline::begin());
-        while let Some(v1::ContentChunk { data, .. }) = next {
+        while let Some(sent) = next {
+            let data = self.desk.transfers.unpacked(sent).await?;
             bytes += data.len() as u64;
             let write = move || Ok(incoming.write(&data).map(|()| incoming));
             incoming = self.desk.transfers.blocking(write).await?.map_err(status)?;
@@ -153,7 +155,7 @@ impl Parcel for GivenContent {
 
     fn chunk(&mut self, data: Vec<u8>) -> v1::ContentChunk {
         self.hasher.update(&data);
-        v1::ContentChunk { content: self.first.take(), data: data.into() }
+        v1::ContentChunk { content: self.first.take(), data: data.into(), unpacked: 0 }
     }
 
     fn end(self) -> Result<(), Status> {

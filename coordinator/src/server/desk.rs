@@ -234,13 +234,14 @@ impl Desk {
         of: v1::CheckpointRef,
     ) -> Result<Download, Status> {
         let host = self.host(life)?;
-        self.give_checkpoint(host, &of).await
+        self.give_checkpoint(host, &of, false).await
     }
 
     pub(crate) async fn give_checkpoint(
         &self,
         host: HostId,
         of: &v1::CheckpointRef,
+        takes_packed: bool,
     ) -> Result<Download, Status> {
         let of = self.check_ref(of)?;
         let task = TaskId::new(of.task);
@@ -251,7 +252,7 @@ impl Desk {
         let open = move || store.open_checkpoint(of.task, of.checkpoint);
         let file = self.transfers.blocking(open).await?;
         let limits = (STALL, Deadline::begin());
-        Ok(self.transfers.give(GivenCheckpoint::new(of), file, turn, limits))
+        Ok(self.transfers.give(GivenCheckpoint::new(of), file, (turn, takes_packed), limits))
     }
 
     /// Has a checkpoint in the folder of the store that may be in its store of objects alone.
@@ -281,7 +282,8 @@ impl Desk {
         let which = (of.checkpoint, of.attempt);
         let mut copy = self.store.offsite().map(|offsite| offsite.begin(of.task, which));
         let (mut next, mut bytes, deadline) = (Some(first), 0, Deadline::begin());
-        while let Some(v1::CheckpointChunk { data, .. }) = next {
+        while let Some(sent) = next {
+            let data = self.transfers.unpacked(sent).await?;
             bytes += data.len() as u64;
             if bytes > most {
                 let (attempt, task) = (whose.1.get(), whose.0);

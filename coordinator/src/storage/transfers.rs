@@ -11,10 +11,11 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dormouse_proto::{Deadline, v1};
+use bytes::Bytes;
+use dormouse_proto::{Carrier, Deadline, Packing, unpack, v1};
 use dormouse_units::HostId;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tonic::Status;
 
 use crate::protocol::given::Given;
@@ -81,17 +82,34 @@ impl Transfers {
         self.pool.run(work).await
     }
 
-    /// Gives a file of the store to a host whose turn it is.
+    /// The bytes of a chunk that a host has sent, unpacked.
+    ///
+    /// # Errors
+    ///
+    /// It is damaged, or too long.
+    pub(crate) async fn unpacked<C: Carrier + Send + 'static>(
+        &self,
+        mut chunk: C,
+    ) -> Result<Bytes, Status> {
+        let unpacked = match chunk.carried() {
+            (_, 0) => unpack(&mut chunk),
+            _ => self.pool.run(move || Ok(unpack(&mut chunk))).await?,
+        };
+        unpacked.map_err(|bad| Status::invalid_argument(bad.to_string()))
+    }
+
+    /// Gives a file of the store to a host whose turn it is, and which takes packed chunks or does not.
     pub(crate) fn give<P: Parcel>(
         &self,
         parcel: P,
         file: File,
-        turn: OwnedSemaphorePermit,
+        (turn, takes_packed): (OwnedSemaphorePermit, bool),
         limits: (Duration, Deadline),
     ) -> Given<P::Chunk> {
         let pool = self.pool.clone();
-        Given::start(AHEAD, Some(turn), |chunks| async move {
-            give(parcel, file, &pool, chunks, limits).await
+        let packing = takes_packed.then(Packing::begin);
+        Given::start(AHEAD, Some(turn), move |chunks| async move {
+            give(parcel, (file, packing), &pool, chunks, limits).await
         })
     }
 }
@@ -99,7 +117,7 @@ impl Transfers {
 /// What is given, in chunks.
 pub(crate) trait Parcel: Send + 'static {
     /// The message that one chunk of it is.
-    type Chunk: Send + 'static;
+    type Chunk: Carrier + Send + 'static;
 
     /// What it is, for the log of whoever gives it.
     fn name(&self) -> String;
@@ -134,7 +152,7 @@ impl Parcel for GivenCheckpoint {
 
     fn chunk(&mut self, data: Vec<u8>) -> v1::CheckpointChunk {
         let (checkpoint, contents) = (self.first.take(), Vec::new());
-        v1::CheckpointChunk { checkpoint, data: data.into(), contents }
+        v1::CheckpointChunk { checkpoint, data: data.into(), contents, unpacked: 0 }
     }
 
     fn end(self) -> Result<(), Status> {
@@ -147,7 +165,7 @@ pub type Download = Given<v1::CheckpointChunk>;
 
 async fn give<P: Parcel>(
     mut parcel: P,
-    mut file: File,
+    (mut file, mut packing): (File, Option<Packing>),
     pool: &Pool,
     chunks: mpsc::Sender<P::Chunk>,
     (stall, deadline): (Duration, Deadline),
@@ -176,8 +194,22 @@ async fn give<P: Parcel>(
         if left.is_zero() {
             return Err(given_up(deadline.missed(bytes)));
         }
-        match timeout(stall.min(left), chunks.send(parcel.chunk(data))).await {
-            Ok(Ok(())) => {}
+        let mut chunk = parcel.chunk(data);
+        if let Some(mut packs) = packing.take_if(Packing::is_worth) {
+            let pack = move || {
+                packs.pack(&mut chunk);
+                Ok((chunk, packs))
+            };
+            let (packed, back) = pool.run(pack).await?;
+            (chunk, packing) = (packed, Some(back));
+        }
+        let (sent, waits) = (chunk.carried().0.len(), Instant::now());
+        match timeout(stall.min(left), chunks.send(chunk)).await {
+            Ok(Ok(())) => {
+                if let Some(packing) = &mut packing {
+                    packing.went(sent, waits);
+                }
+            }
             // The reader has left.
             Ok(Err(_)) => return Ok(()),
             Err(_) if left < stall => return Err(given_up(deadline.missed(bytes))),
@@ -244,7 +276,7 @@ mod tests {
         transfers.give(
             GivenCheckpoint::new(reference()),
             file(bytes),
-            turn,
+            (turn, false),
             (stall, Deadline::begin()),
         )
     }
@@ -261,13 +293,39 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_waits_for_the_wire_is_packed_for_whoever_takes_it_so() {
+        let transfers = Transfers::new(Threads::System);
+        for takes_packed in [true, false] {
+            let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
+            let (of, limits) = (GivenCheckpoint::new(reference()), (STALL, Deadline::begin()));
+            let mut given = transfers.give(of, file(48 * CHUNK), (turn, takes_packed), limits);
+            let (mut sent, mut unpacked) = (0, 0);
+            while let Some(chunk) = given.next().await {
+                // This is the wire's slowness: nothing is waited for.
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                let mut chunk = chunk.expect("a chunk");
+                sent += chunk.data.len();
+                let data = unpack(&mut chunk).expect("it is whole");
+                assert!(data.iter().all(|&byte| byte == 7));
+                unpacked += data.len();
+            }
+            assert_eq!(unpacked, 48 * CHUNK);
+            assert_eq!(sent < unpacked / 2, takes_packed, "{sent} of {unpacked}");
+        }
+    }
+
+    #[tokio::test]
     async fn what_is_read_too_slowly_is_given_up_though_it_never_stands_still() {
         let transfers = Transfers::new(Threads::System);
         let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
         // It may take 50 ms and a quarter of a second for each chunk.
         let limits = (STALL, Deadline::within(Duration::from_millis(50)));
-        let mut slow =
-            transfers.give(GivenCheckpoint::new(reference()), file(99 * CHUNK), turn, limits);
+        let mut slow = transfers.give(
+            GivenCheckpoint::new(reference()),
+            file(99 * CHUNK),
+            (turn, false),
+            limits,
+        );
         let mut chunks = 0;
         let error = loop {
             // This is its slowness: nothing is waited for.

@@ -1,5 +1,6 @@
 //! The cost of TLS: checkpoints of 64 and 512 MiB to a coordinator that throws them away, and small
-//! messages there and back, by turns in clear, encrypted and as bare bytes of TCP, over loopback; and handshakes.
+//! messages there and back, by turns in clear, encrypted and as bare bytes of TCP, over loopback; handshakes; and what
+//! is gained by packing chunks for a wire of 1 Gbit/s.
 //!
 //!     cargo bench -p dormouse-identity --bench transport [-- REPEATS]
 
@@ -11,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use dormouse_identity::{Authority, client_config, server_config};
-use dormouse_proto::v1;
+use dormouse_proto::{Packing, unpack, v1};
 use dormouse_samples::Samples;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -64,8 +65,10 @@ impl Coordinator for Sink {
         request: Request<Streaming<v1::CheckpointChunk>>,
     ) -> std::result::Result<Response<v1::CheckpointReceipt>, Status> {
         let (mut chunks, mut bytes) = (request.into_inner(), 0);
-        while let Some(chunk) = chunks.message().await? {
-            bytes += chunk.data.len() as u64;
+        while let Some(mut chunk) = chunks.message().await? {
+            let data =
+                unpack(&mut chunk).map_err(|bad| Status::invalid_argument(bad.to_string()))?;
+            bytes += data.len() as u64;
         }
         Ok(Response::new(v1::CheckpointReceipt { bytes }))
     }
@@ -153,6 +156,51 @@ async fn upload(channel: &Channel, bytes: usize) -> Result<Duration> {
     let begun = Instant::now();
     let receipt = CoordinatorClient::new(channel.clone()).put_checkpoint(chunks).await?;
     assert_eq!(receipt.into_inner().bytes, bytes as u64);
+    Ok(begun.elapsed())
+}
+
+/// Lines of numbers, as programs leave them: so many bytes.
+fn lines(bytes: usize) -> Vec<u8> {
+    let line =
+        |n: u64| format!("{n},{:.6},{}\n", (n as f64 / 7.0).sin(), n * n % 1_009).into_bytes();
+    (0..).flat_map(line).take(bytes).collect()
+}
+
+/// Sends bytes over a wire of 1 Gbit/s, packed where that is worth it if that is to be tried.
+async fn paced_upload(channel: &Channel, bytes: &[u8], packs: bool) -> Result<Duration> {
+    const NANOS_PER_BYTE: u64 = 8;
+    let (chunks, waiting) = mpsc::channel::<v1::CheckpointChunk>(8);
+    let data = bytes.to_vec();
+    let writing = tokio::task::spawn_blocking(move || {
+        let mut packing = packs.then(Packing::begin);
+        for data in data.chunks(CHUNK) {
+            let data = data.to_vec().into();
+            let mut chunk = v1::CheckpointChunk { data, ..v1::CheckpointChunk::default() };
+            if let Some(packing) = &mut packing
+                && packing.is_worth()
+            {
+                packing.pack(&mut chunk);
+            }
+            let (sent, waits) = (chunk.data.len(), tokio::time::Instant::now());
+            let _ = chunks.blocking_send(chunk);
+            if let Some(packing) = &mut packing {
+                packing.went(sent, waits);
+            }
+        }
+    });
+    let mut free = tokio::time::Instant::now();
+    let paced = ReceiverStream::new(waiting).then(move |chunk| {
+        free = free.max(tokio::time::Instant::now())
+            + Duration::from_nanos(NANOS_PER_BYTE * chunk.data.len() as u64);
+        async move {
+            tokio::time::sleep_until(free).await;
+            chunk
+        }
+    });
+    let begun = Instant::now();
+    let receipt = CoordinatorClient::new(channel.clone()).put_checkpoint(paced).await?;
+    assert_eq!(receipt.into_inner().bytes, bytes.len() as u64);
+    writing.await?;
     Ok(begun.elapsed())
 }
 
@@ -254,6 +302,13 @@ async fn main() -> Result<()> {
         let (before, after) = (median(before), median(after));
         println!("{mib} MiB: {before:.0?} in clear, {after:.0?} over TLS");
     }
+    let (mut packed, data) = (Samples::default(), lines(64 << 20));
+    for _ in 0..repeats {
+        let as_it_is = paced_upload(&tls, &data, false).await?;
+        let took = paced_upload(&tls, &data, true).await?;
+        packed.push(per_second(64, took), per_second(64, as_it_is));
+    }
+    packed.report_rates("transfer-packed")?;
     let (mut before, mut after, mut trips) = (Vec::new(), Vec::new(), Samples::default());
     for _ in 0..repeats {
         let bare = bare_pings().await?;

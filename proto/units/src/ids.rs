@@ -29,10 +29,10 @@ macro_rules! id {
                 self.0
             }
 
-            /// The id after this one.
+            /// The id after this one; the largest number has none after it and stays.
             #[must_use]
             pub const fn next(self) -> Self {
-                Self(self.0 + 1)
+                Self(self.0.saturating_add(1))
             }
         }
 

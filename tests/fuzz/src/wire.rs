@@ -2,7 +2,7 @@
 
 use dormouse_coordinator::untrusted as coordinator;
 use dormouse_model::Report;
-use dormouse_proto::v1;
+use dormouse_proto::{Carrier, unpack, v1};
 use dormouse_worker::agent::untrusted as worker;
 use prost::Message;
 
@@ -43,9 +43,18 @@ pub(crate) fn client_request(bytes: &[u8]) {
         }
         b'e' => drop(decoded::<v1::EventsRequest>(bytes)),
         b'j' => drop(decoded::<v1::JoinRequest>(bytes)),
-        b'p' => drop(decoded::<v1::CheckpointChunk>(bytes)),
-        b'q' => drop(decoded::<v1::ContentChunk>(bytes)),
+        b'p' => unpacked(decoded::<v1::CheckpointChunk>(bytes)),
+        b'q' => unpacked(decoded::<v1::ContentChunk>(bytes)),
         _ => {}
+    }
+}
+
+/// A chunk unpacks to as many bytes as it says, or is refused.
+fn unpacked(chunk: Option<impl Carrier>) {
+    let Some(mut chunk) = chunk else { return };
+    let said = *chunk.carried().1 as usize;
+    if let Ok(data) = unpack(&mut chunk) {
+        assert!(said == 0 || said == data.len());
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use dormouse_proto::v1::{Report, StartTask, Welcome};
+use dormouse_proto::{
+    PACKED_CHUNKS,
+    v1::{Report, StartTask, Welcome},
+};
 use dormouse_units::{Attempt, Span, Speedup, TaskId};
 use nix::time::{ClockId, clock_getres};
 use tokio::sync::{Semaphore, mpsc};
@@ -100,7 +103,7 @@ impl Host {
             deletions: Deletions::new(),
             cores: Arc::new(Cores::of_this_process()),
             criu: Arc::new(Semaphore::new(cores())),
-            transfers: Transfers::new(coordinator),
+            transfers: Transfers::new(coordinator, welcome.protocol >= PACKED_CHUNKS),
             tick: tick(),
             reports,
         }

@@ -13,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use dormouse_proto::{
-    Deadline,
+    Deadline, Packing, TAKES_PACKED, unpack,
     v1::{
         CheckpointChunk, CheckpointRef, content_store_client::ContentStoreClient,
         coordinator_client::CoordinatorClient,
@@ -26,7 +26,7 @@ use tokio::{
     time::timeout,
 };
 use tokio_stream::Stream;
-use tonic::{Code, Status, Streaming, transport::Channel};
+use tonic::{Code, Request, Status, Streaming, metadata::MetadataValue, transport::Channel};
 use tracing::{Instrument as _, debug_span};
 
 use super::{
@@ -149,6 +149,8 @@ pub(crate) struct Transfers {
     still: Duration,
     /// How long one may take beside what its bytes take; else as the deadline has it.
     within: Option<Duration>,
+    /// The coordinator takes packed chunks.
+    packs: bool,
 }
 
 impl Transfers {
@@ -156,8 +158,8 @@ impl Transfers {
         self.within.map_or_else(Deadline::begin, Deadline::within)
     }
 
-    /// By a connection of their own, apart from the session's.
-    pub(crate) fn new(coordinator: Channel) -> Self {
+    /// By a connection of their own, apart from the session's, with a coordinator that takes packed chunks or does not.
+    pub(crate) fn new(coordinator: Channel, packs: bool) -> Self {
         let turns = || Arc::new(Semaphore::new(AT_ONCE));
         Self {
             coordinator: CoordinatorClient::new(coordinator.clone()),
@@ -166,6 +168,7 @@ impl Transfers {
             fetches: turns(),
             still: STILL,
             within: None,
+            packs,
         }
     }
 
@@ -222,8 +225,9 @@ impl Transfers {
     ) -> Result<u64, NotSent> {
         let turn = turn(&self.uploads).await.map_err(|e| explain(&e))?;
         let (chunks, stream) = mpsc::channel(IN_FLIGHT);
+        let packing = self.packs.then(Packing::begin);
         let reader = spawn_blocking(move || {
-            let written = write(&mut ChunkWriter::new(chunks, of));
+            let written = write(&mut ChunkWriter::new(chunks, of, packing));
             drop(turn);
             written
         });
@@ -296,7 +300,7 @@ impl Transfers {
     ) -> Result<Arrival, FetchError> {
         let turn = pass.unless_revoked(turn(&self.fetches)).await??;
         let mut coordinator = self.coordinator.clone();
-        let asked = timeout(self.still, coordinator.get_checkpoint(reference));
+        let asked = timeout(self.still, coordinator.get_checkpoint(takes_packed(reference)));
         let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
         let stream = response.map_err(told)?.into_inner();
         let (store, expected) = (store.clone(), expected.clone());
@@ -342,9 +346,9 @@ impl Transfers {
             let next = timeout(self.still.min(left), stream.message()).await.map_err(|_| {
                 if left < self.still { Stuck::Slow(deadline.missed(bytes)) } else { self.stuck() }
             })?;
-            let Some(chunk) = next.map_err(told)? else { return Ok(()) };
-            let data = chunk.into_data();
-            bytes += data.len() as u64;
+            let Some(mut chunk) = next.map_err(told)? else { return Ok(()) };
+            bytes += chunk.data().len() as u64;
+            let data = unpack(&mut chunk).map_err(|e| FetchError::Absent(explain(&e)))?;
             let taken = timeout(self.still, chunks.send(data)).await;
             // The import has failed; it says why.
             if taken.map_err(|_| self.stuck())?.is_err() {
@@ -392,6 +396,14 @@ async fn unless_stuck<T>(
             }
         }
     }
+}
+
+/// The request of a transfer whose chunks may be packed.
+fn takes_packed<T>(of: T) -> Request<T> {
+    let mut request = Request::new(of);
+    let (name, value) = TAKES_PACKED;
+    request.metadata_mut().insert(name, MetadataValue::from_static(value));
+    request
 }
 
 fn told(status: Status) -> FetchError {

@@ -126,7 +126,8 @@ impl Coordinator for Service {
         }
         let which = chunks.first().and_then(|c| c.checkpoint.clone());
         let which = which.ok_or_else(|| Status::invalid_argument("whose?"))?;
-        let bytes = chunks.iter().map(|c| c.data.len() as u64).sum();
+        let bytes_of = |c: &CheckpointChunk| (c.data.len() as u64).max(c.unpacked.into());
+        let bytes = chunks.iter().map(bytes_of).sum();
         self.0.checkpoints.lock().unwrap().insert((which.task, which.checkpoint), chunks);
         Ok(Response::new(CheckpointReceipt { bytes }))
     }

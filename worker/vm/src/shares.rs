@@ -23,11 +23,10 @@ impl Shares {
     /// Before the first phase of a job whose ranks shall use these parts of a processor, per million.
     #[must_use]
     pub fn new(usage: &[u32]) -> Self {
-        Self {
-            usage: usage.to_vec(),
-            total: usage.iter().map(|u| i64::from(*u)).sum(),
-            due: vec![0; usage.len()],
-        }
+        // No rank uses more than a processor.
+        let usage: Vec<_> = usage.iter().map(|u| (*u).min(PPM)).collect();
+        let total = usage.iter().map(|u| i64::from(*u)).sum();
+        Self { due: vec![0; usage.len()], usage, total }
     }
 
     /// Begins the next phase: the share of it that `rank` computes, parts per million.
@@ -58,12 +57,13 @@ impl Shares {
     fn share(&self, rank: usize, leader: usize) -> u32 {
         let computing = self.total.min(i64::from(PPM));
         let share = if rank == leader {
-            computing
+            computing as u64
         } else {
             // s(r), with both sides of its quotient times Σu.
+            // Of ten million ranks the product is 10^19. Where nobody computes at all there is nothing to divide.
             let usage = i64::from(self.usage[rank]);
-            // Where nobody computes at all there is nothing to divide.
-            (usage * (self.total - computing)).checked_div(self.total - usage).unwrap_or(0)
+            let product = usage as u64 * (self.total - computing) as u64;
+            product.checked_div((self.total - usage) as u64).unwrap_or(0)
         };
         share as u32
     }
@@ -103,6 +103,13 @@ mod tests {
         // No scheduler starts one, but a log that somebody has changed may have it.
         assert_eq!(Shares::new(&[]).next_of_all(), Vec::<u32>::new());
         assert_eq!(Shares::new(&[0, 0]).next_of_all(), [0, 0]);
+    }
+
+    #[test]
+    fn however_much_ranks_are_said_to_use_it_is_a_processor_each() {
+        for ranks in [1, 3, 100_000] {
+            assert_eq!(Shares::new(&vec![u32::MAX; ranks]).next_of_all(), vec![PPM; ranks]);
+        }
     }
 
     fn ppm(usage: &[f64]) -> Vec<u32> {

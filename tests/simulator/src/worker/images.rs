@@ -160,6 +160,7 @@ impl<U: Uplink> Images<U> {
                 checkpoint: first.take(),
                 data: data.to_vec().into(),
                 contents: Vec::new(),
+                unpacked: 0,
             });
             let chunks = chunks.collect();
             let Some(life) = self.shared().life() else { return Err("it has no life".to_owned()) };

@@ -8,7 +8,7 @@ use dormouse_proto::v1::{ContentChunk, ContentRef, Contents};
 use tokio::time::timeout;
 
 use super::parcel::{ChunkReader, ChunkWriter};
-use super::{FetchError, NotSent, Pass, Pauses, Put, Transfers, explain, told, turn};
+use super::{FetchError, NotSent, Pass, Pauses, Put, Transfers, explain, takes_packed, told, turn};
 use crate::{
     contents::{Cache, ContentError, Held, Incoming},
     directory::Input,
@@ -144,7 +144,7 @@ impl Transfers {
     ) -> Result<(), FetchError> {
         let turn = pass.unless_revoked(turn(&self.fetches)).await??;
         let mut client = self.contents.clone();
-        let asked = timeout(self.still, client.get(reference));
+        let asked = timeout(self.still, client.get(takes_packed(reference)));
         let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
         let stream = response.map_err(told)?.into_inner();
         self.take(pass, turn, stream, |reader| receive(reader, incoming)).await

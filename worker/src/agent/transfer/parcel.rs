@@ -3,20 +3,22 @@
 use std::io::{self, Read, Write};
 
 use bytes::{Buf, Bytes, BytesMut};
-use dormouse_proto::v1::{CheckpointChunk, CheckpointRef, ContentChunk, ContentRef};
-use tokio::sync::mpsc;
+use dormouse_proto::{
+    Carrier, Packing,
+    v1::{CheckpointChunk, CheckpointRef, ContentChunk, ContentRef},
+};
+use tokio::{sync::mpsc, time::Instant};
 
 /// Bytes in one chunk.
 pub(super) const CHUNK: usize = 256 * 1024;
 
 /// A message that is a chunk of something; the first one says of what.
-pub(super) trait Parcel: Send + Sized + 'static {
+pub(super) trait Parcel: Carrier + Send + Sized + 'static {
     /// What the chunks are of.
     type Of: Send + 'static;
 
     fn new(of: Option<Self::Of>, data: Bytes) -> Self;
     fn data(&self) -> &Bytes;
-    fn into_data(self) -> Bytes;
 }
 
 impl Parcel for CheckpointChunk {
@@ -25,15 +27,11 @@ impl Parcel for CheckpointChunk {
 
     fn new(of: Option<Self::Of>, data: Bytes) -> Self {
         let (checkpoint, contents) = of.unzip();
-        Self { checkpoint, data, contents: contents.unwrap_or_default() }
+        Self { checkpoint, data, contents: contents.unwrap_or_default(), unpacked: 0 }
     }
 
     fn data(&self) -> &Bytes {
         &self.data
-    }
-
-    fn into_data(self) -> Bytes {
-        self.data
     }
 }
 
@@ -41,15 +39,11 @@ impl Parcel for ContentChunk {
     type Of = ContentRef;
 
     fn new(content: Option<ContentRef>, data: Bytes) -> Self {
-        Self { content, data }
+        Self { content, data, unpacked: 0 }
     }
 
     fn data(&self) -> &Bytes {
         &self.data
-    }
-
-    fn into_data(self) -> Bytes {
-        self.data
     }
 }
 
@@ -59,18 +53,29 @@ pub(super) struct ChunkWriter<M: Parcel> {
     /// Until the first chunk has gone.
     of: Option<M::Of>,
     buffer: BytesMut,
+    /// None: whoever takes the chunks can't unpack them.
+    packing: Option<Packing>,
 }
 
 impl<M: Parcel> ChunkWriter<M> {
-    pub(super) fn new(chunks: mpsc::Sender<M>, of: M::Of) -> Self {
-        Self { chunks, of: Some(of), buffer: BytesMut::new() }
+    pub(super) fn new(chunks: mpsc::Sender<M>, of: M::Of, packing: Option<Packing>) -> Self {
+        Self { chunks, of: Some(of), buffer: BytesMut::new(), packing }
     }
 
     fn send(&mut self) -> io::Result<()> {
-        let data = self.buffer.split().freeze();
-        self.chunks
-            .blocking_send(M::new(self.of.take(), data))
-            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+        let mut chunk = M::new(self.of.take(), self.buffer.split().freeze());
+        if let Some(packing) = &mut self.packing
+            && packing.is_worth()
+        {
+            packing.pack(&mut chunk);
+        }
+        let (bytes, waits) = (chunk.data().len(), Instant::now());
+        let sent = self.chunks.blocking_send(chunk);
+        sent.map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?;
+        if let Some(packing) = &mut self.packing {
+            packing.went(bytes, waits);
+        }
+        Ok(())
     }
 
     /// Sends what is left, and one chunk of nothing where nothing was written at all.

@@ -86,7 +86,7 @@ fn silent(gives: Option<Vec<u8>>, still: Duration) -> Transfers {
     let server = tonic::transport::Server::builder().add_service(service);
     tokio::spawn(server.serve_with_incoming(incoming));
     let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
-    Transfers { still, ..Transfers::new(channel) }
+    Transfers { still, ..Transfers::new(channel, false) }
 }
 
 fn runtime(blocking: usize) -> Runtime {
@@ -146,7 +146,7 @@ fn an_upload_that_nobody_takes_is_given_up() {
 fn away() -> (Transfers, SocketAddr) {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let channel = Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy();
-    (Transfers { still: SOON, ..Transfers::new(channel) }, address)
+    (Transfers { still: SOON, ..Transfers::new(channel, false) }, address)
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn what_is_written_arrives_in_chunks_and_reads_back() {
     let (chunks, mut written) = mpsc::channel(IN_FLIGHT);
     let (forward, chunks_out) = mpsc::channel(IN_FLIGHT);
     let reference = CheckpointRef { run: "r".to_owned(), task: 1, checkpoint: 2, attempt: 1 };
-    let mut writer = ChunkWriter::new(chunks, (reference.clone(), Vec::new()));
+    let mut writer = ChunkWriter::new(chunks, (reference.clone(), Vec::new()), None);
     let sent: Vec<u8> = (0..700_000_u32).map(|n| n.to_le_bytes()[0]).collect();
     let expected = sent.clone();
     let source = thread::spawn(move || {
@@ -271,4 +271,43 @@ fn what_is_written_arrives_in_chunks_and_reads_back() {
     source.join().unwrap();
     assert_eq!(relay.join().unwrap(), [Some(reference), None, None]);
     assert!(arrived == expected);
+}
+
+/// What a wire that takes so long for each chunk is given of these bytes: how many go over it, and what they unpack to.
+fn over(wire: Duration, sent: Vec<u8>) -> (usize, Vec<u8>) {
+    let (chunks, mut written) = mpsc::channel(IN_FLIGHT);
+    let of = (reference(), Vec::new());
+    let mut writer = ChunkWriter::<CheckpointChunk>::new(chunks, of, Some(Packing::begin()));
+    let source = thread::spawn(move || {
+        writer.write_all(&sent).unwrap();
+        writer.flush().unwrap();
+    });
+    let (mut bytes, mut arrived) = (0, Vec::new());
+    while let Some(mut chunk) = written.blocking_recv() {
+        // This is its slowness: nothing is waited for.
+        thread::sleep(wire);
+        bytes += chunk.data.len();
+        arrived.extend_from_slice(&unpack(&mut chunk).unwrap());
+    }
+    source.join().unwrap();
+    (bytes, arrived)
+}
+
+#[test]
+fn what_waits_for_the_wire_is_packed_if_that_makes_it_shorter() {
+    let plain = vec![7; 64 * CHUNK];
+    let (bytes, arrived) = over(Duration::from_millis(10), plain.clone());
+    assert!(bytes < plain.len() / 2, "{bytes} of {}", plain.len());
+    assert!(arrived == plain);
+    // Bytes that look like chance are sent as they are.
+    let mut state = 1_u64;
+    let random: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state.to_be_bytes()[0]
+    })
+    .take(16 * CHUNK)
+    .collect();
+    let (bytes, arrived) = over(Duration::from_millis(10), random.clone());
+    assert_eq!(bytes, random.len());
+    assert!(arrived == random);
 }

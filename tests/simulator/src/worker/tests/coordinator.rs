@@ -228,6 +228,7 @@ impl Uplink for Coordinator {
             checkpoint: None,
             data: data.to_vec().into(),
             contents: Vec::new(),
+            unpacked: 0,
         };
         Ok(bytes.chunks(7).map(chunk).collect())
     }

@@ -64,7 +64,7 @@ impl ContentStore for Kept {
         let content = kept.ok_or_else(|| Status::not_found("there is no such content"))?;
         let chunks: Vec<_> = content
             .chunks(1000)
-            .map(|data| Ok(ContentChunk { content: None, data: data.to_vec().into() }))
+            .map(|data| Ok(ContentChunk { data: data.to_vec().into(), ..ContentChunk::default() }))
             .collect();
         Ok(Response::new(Box::pin(tokio_stream::iter(chunks))))
     }
@@ -79,7 +79,10 @@ fn transfers(kept: &Kept) -> Transfers {
     let service = ContentStoreServer::new(kept.clone());
     let server = tonic::transport::Server::builder().add_service(service);
     tokio::spawn(server.serve_with_incoming(incoming));
-    Transfers::new(Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy())
+    Transfers::new(
+        Endpoint::from_shared(format!("http://{address}")).unwrap().connect_lazy(),
+        false,
+    )
 }
 
 fn files(directory: &Path, contents: &[&[u8]]) -> (Vec<(Hash, u64)>, Open) {
