@@ -160,7 +160,8 @@ impl Start {
         }
     }
 
-    /// The job goes to where it would be alone once it had done this part of its work, in ppm.
+    /// The job goes to where it would be alone once it had done this part of its work, in ppm. One that never would,
+    /// as it has a rank without a processor, stays where it is.
     fn come_to(&mut self, done_ppm: u32) {
         let start = Self::new(self.program.clone(), &self.on, true);
         let jobs = BTreeMap::from([((), start)]);
@@ -168,6 +169,9 @@ impl Start {
         let is_there = |machine: &Machine<()>| machine.part_done(()).is_none_or(|p| p >= done_ppm);
         let mut after = before.clone();
         while !is_there(&after) {
+            if after.now == u64::MAX {
+                return;
+            }
             before.clone_from(&after);
             after.step(u64::MAX);
         }

@@ -240,10 +240,11 @@ impl Numbers {
             return true;
         }
         let first = match before {
-            Some((first, last)) if last + 1 == number => first,
+            Some((first, last)) if last.checked_add(1) == Some(number) => first,
             _ => number,
         };
-        let last = self.ranges.remove(&(number + 1)).unwrap_or(number);
+        let after = number.checked_add(1).and_then(|after| self.ranges.remove(&after));
+        let last = after.unwrap_or(number);
         self.ranges.insert(first, last);
         false
     }
@@ -261,6 +262,10 @@ mod tests {
         let f = false;
         assert_eq!(repeated, [f, f, f, true, f, true, f, f, true, f, true]);
         assert_eq!(numbers.ranges, [(1, 3), (7, 10)].into());
+        let (least, most) = (i64::MIN, i64::MAX);
+        let repeated = [most, most - 1, most, least].map(|n| numbers.is_repeated(n));
+        assert_eq!(repeated, [f, f, true, f]);
+        assert_eq!(numbers.ranges, [(least, least), (1, 3), (7, 10), (most - 1, most)].into());
     }
 
     #[test]

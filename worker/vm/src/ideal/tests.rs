@@ -292,3 +292,13 @@ fn it_agrees_with_the_model_of_virtual_time() {
         assert_eq!(ends.count(), 2, "{spec:?}");
     }
 }
+
+#[test]
+fn a_job_with_a_rank_that_has_no_processor_stays_where_it_is() {
+    // Only a log that somebody has changed has one.
+    let mut machine = Machine::default();
+    start(&mut machine, 1, program(10, 2, &[1.0, 1.0]), &[0], true);
+    machine.advance(secs(1));
+    machine.apply(Change::HasDone(1, 500_000));
+    assert_eq!(machine.done(1), [secs(1), Duration::ZERO]);
+}
