@@ -64,7 +64,6 @@ mod returning;
 pub(crate) mod roster;
 mod stops;
 pub(crate) mod thread;
-mod turn;
 
 /// How long the workers may take to clean up after the run.
 const CLEAN_UP: Duration = Duration::from_secs(10);
@@ -339,7 +338,8 @@ impl ConductorState {
     /// Sets the alarm for what is due next: a report, what the run wants, or the time limit.
     fn arm(&mut self) {
         let limit = (self.begun && self.run.over().is_none()).then_some(self.plan.limit);
-        let own = [self.run.next_wakeup(), self.next_arrival(), self.run.instant()];
+        let (outside, follower) = self.next_arrivals();
+        let own = [self.run.next_wakeup(), outside, follower, self.run.instant()];
         let all = own.into_iter().chain([self.inbox.first_due(), self.next_fault(), limit]);
         let next = all.flatten().min();
         let mut wanted = next.and_then(|at| self.clock.instant_of(at)).map(|at| at + self.behind());

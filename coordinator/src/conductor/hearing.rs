@@ -1,12 +1,12 @@
 //! What the run hears, in the order in which it was due.
 
+use dormouse_engine::drive::{Due, Turn};
 use dormouse_model::{Effect, Event, MAX_REPORT_DELAY, Report};
 use dormouse_units::{Span, Time};
 use tokio::time::Instant;
 
 use super::ConductorState;
 use super::inbox::Arrived;
-use super::turn::{Due, Turn};
 
 impl ConductorState {
     /// All that was due a moment ago is heard, unless something that was decided on before is still
@@ -18,33 +18,41 @@ impl ConductorState {
         self.hear_until(until, Some(earliest));
     }
 
-    /// Hears all reports, and of the time, up to `until` in the order in which they were due: of
-    /// the time first, as in virtual time. What is under way since `earliest` is waited for, if
-    /// that is given: nothing after it is heard.
+    /// Hears all reports, and of the time, up to `until` in the order in which they were due. What is under way since
+    /// `earliest` is waited for, if that is given: nothing after it is heard.
     pub(super) fn hear_until(&mut self, until: Time, earliest: Option<Time>) {
         let mut ticked = None;
         while self.broken.is_none() && self.returning.is_none() {
             let under_way = earliest.and_then(|earliest| self.inbox.under_way_since(earliest));
             let just_before = under_way.map(|at| at - Span::from_micros(1));
             let until = just_before.map_or(until, |at| at.min(until));
+            let wakes = self.run.next_wakeup();
+            // A timer that has just been heard of and is still due can't end an instant.
+            let again = wakes.filter(|at| ticked == Some(*at));
+            let (outside, follower) = self.next_arrivals();
             let due = Due {
-                instant_over: self.instant_over(until),
-                arrival: self.next_arrival().filter(|at| *at <= until),
-                tick: self.run.next_wakeup().filter(|at| *at <= until && ticked != Some(*at)),
-                report: self.inbox.first_due(),
+                outside,
+                follower,
+                tick: if again.is_some() { None } else { wakes },
+                machine: self.inbox.first_due(),
+                instant: self.run.instant().filter(|at| again.is_none_or(|again| again > *at)),
+                // The user's word is heard as it comes.
+                cancel: None,
             };
-            match due.first() {
-                Some(Turn::InstantOver(at)) => self.feed(at, Event::InstantOver),
-                Some(Turn::Arrival(at)) => self.arrive(at),
-                Some(Turn::Tick(at)) => {
+            let Some((at, turn)) = due.first().filter(|(at, _)| *at <= until) else { return };
+            match turn {
+                Turn::Outside => self.come(at),
+                Turn::Follower => self.follow(at),
+                Turn::Tick => {
                     ticked = Some(at);
                     self.feed(at, Event::Tick);
                 }
-                Some(Turn::Report) => match self.inbox.pop_due(until) {
+                Turn::Machine => match self.inbox.pop_due(until) {
                     Some((due, arrived)) => self.hear(due, arrived),
                     None => return,
                 },
-                None => return,
+                Turn::InstantOver => self.feed(at, Event::InstantOver),
+                Turn::Cancel => return,
             }
         }
     }

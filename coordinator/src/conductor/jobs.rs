@@ -23,13 +23,14 @@ pub(super) fn waits_for_machine(run: &Run) -> bool {
 }
 
 impl ConductorState {
-    /// When the next job of the workload is submitted or the next VM is requested, or it is to be
-    /// said that all were.
-    pub(super) fn next_arrival(&self) -> Option<Time> {
+    /// When the next job of the workload that follows no other is submitted or the next VM is requested, or it is to
+    /// be said that all were; and when the next job is submitted that follows others.
+    pub(super) fn next_arrivals(&self) -> (Option<Time>, Option<Time>) {
         if !self.begun || self.run.over().is_some() {
-            return None;
+            return (None, None);
         }
-        Time::sooner(self.next_submission(), self.next_request())
+        let follower = if self.run.all_submitted() { None } else { self.followers.next() };
+        (Time::sooner(self.next_submission(), self.next_request()), follower)
     }
 
     fn next_request(&self) -> Option<Time> {
@@ -46,21 +47,16 @@ impl ConductorState {
             return None;
         }
         let last = self.submissions.last().map_or(Time::ZERO, |job| job.submitted);
-        match Time::sooner(self.own_job(), self.followers.next()) {
-            Some(at) => Some(at),
+        match self.submissions.get(self.door.own) {
+            Some(job) => Some(job.submitted),
             // More may come.
             None if self.door.is_open || !self.followers.is_empty() => None,
             None => Some(last),
         }
     }
 
-    /// When the next job is submitted that follows none.
-    fn own_job(&self) -> Option<Time> {
-        self.submissions.get(self.door.own).map(|job| job.submitted)
-    }
-
-    /// Lets come what comes next: of equals the jobs first, as in virtual time.
-    pub(super) fn arrive(&mut self, at: Time) {
+    /// Lets come what comes next from outside: of equals the jobs first, as in virtual time.
+    pub(super) fn come(&mut self, at: Time) {
         let request = self.next_request();
         match self.next_submission() {
             Some(job) if request.is_none_or(|request| job <= request) => self.submit(at),
@@ -83,12 +79,6 @@ impl ConductorState {
     /// Submits the next job, or says that all were submitted.
     fn submit(&mut self, at: Time) {
         let task = self.run.next_task();
-        let own = self.own_job();
-        if self.followers.next().is_some_and(|at| own.is_none_or(|own| at < own))
-            && let Some(job) = self.followers.take()
-        {
-            return self.feed(at, Followers::event(task, job));
-        }
         let Some(job) = self.submissions.get(self.door.own) else {
             return self.feed(at, Event::AllSubmitted);
         };
@@ -97,11 +87,12 @@ impl ConductorState {
         self.feed(at, Event::Submitted { task, key: None, job });
     }
 
-    /// The instant that is over: nothing of it is left that has to be heard of by `until`.
-    pub(super) fn instant_over(&self, until: Time) -> Option<Time> {
-        let instant = self.run.instant().filter(|at| *at <= until)?;
-        let rest = [self.inbox.first_due(), self.next_arrival(), self.run.next_wakeup()];
-        rest.into_iter().flatten().all(|at| at > instant).then_some(instant)
+    /// Submits the next job that follows others.
+    pub(super) fn follow(&mut self, at: Time) {
+        let task = self.run.next_task();
+        if let Some(job) = self.followers.take() {
+            self.feed(at, Followers::event(task, job));
+        }
     }
 
     /// Starts a clock that stands until the first machine is there, or could not be had; that of a run

@@ -9,7 +9,7 @@ use dormouse_coordinator::Vitals;
 use dormouse_model::Step;
 use dormouse_proto::v1;
 use dormouse_report::output::Header;
-use dormouse_units::Time;
+use dormouse_units::{Speedup, Time};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -109,7 +109,10 @@ impl Followed {
     /// The log's first line is known, the run's name, and how long the line is.
     pub(crate) fn begin(&self, header: Header, run: String, bytes: u64) {
         let experiment = &header.experiment;
-        let speedup = header.live_speedup().unwrap_or(1.0);
+        let speedup = match header.mode {
+            Mode::Live => experiment.live.speedup,
+            Mode::Virtual => Speedup::ONE,
+        };
         let picture = Picture::new(experiment.whole_setup(), experiment.tenants(), speedup);
         let about = about::answer(&header, &run);
         let name = RunName {

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use dormouse_analysis::AttemptEnd;
 use dormouse_experiment::Experiment;
 use dormouse_model::Step;
+use dormouse_units::Speedup;
 use dormouse_watch::picture::Picture;
 use serde_json::Value;
 
 use super::runs::{played, record_of, with};
 
 fn changes(experiment: &Experiment, steps: &[Step]) -> Vec<Value> {
-    let mut picture = Picture::new(experiment.whole_setup(), experiment.tenants(), 1.0);
+    let mut picture = Picture::new(experiment.whole_setup(), experiment.tenants(), Speedup::ONE);
     steps.iter().for_each(|step| picture.see(step));
     assert!(picture.is_over());
     let (all, next) = picture.changes().batch(0, usize::MAX);

@@ -73,11 +73,14 @@ fn extrapolate(
     let cap = i128::from(burstable.cap.max(balance).as_vcpu_micros());
     let mut is = i128::from(balance.as_vcpu_micros());
     let credits = |is: i128| Credits::from_vcpu_micros(u64::try_from(is).unwrap_or(0));
+    // A log that somebody has changed may have a balance that came after its VM's end.
+    let until = until.max(from);
     let (mut at, mut points) = (from, Vec::new());
     let frozen = hibernations.iter().map(|h| (h.frozen, h.resumed.map_or(until, |(_, at)| at)));
     for (stands, goes) in frozen.chain([(until, until)]) {
         let (stands, goes) = (stands.clamp(at, until), goes.clamp(at, until));
-        let then = is + slope * i128::from(stands.since(at).as_micros()) / HOUR;
+        let gained = slope.saturating_mul(i128::from(stands.since(at).as_micros())) / HOUR;
+        let then = is.saturating_add(gained);
         // It stays where it is full, or empty.
         let bound = if then > cap { Some(cap) } else { (then < 0).then_some(0) };
         if let Some(bound) = bound.filter(|bound| *bound != is) {
@@ -134,6 +137,15 @@ mod tests {
         assert_eq!(points(&[(3, None)], 9, 0), [(3, 5), (9, 5)]);
         // One that was over before does not count.
         assert_eq!(points(&[(0, Some(0))], 5, 0), [(0, 2), (5, 7)]);
+    }
+
+    #[test]
+    fn a_balance_after_the_end_or_over_all_time_is_drawn_nevertheless() {
+        let begun = (Time::from_secs(600), Credits::whole(2));
+        let points = |until, spent| extrapolate(&[], (begun, until), (&burstable(), spent));
+        assert_eq!(points(Time::from_secs(60), 0), [begun]);
+        let (end, empty) = (Time::from_micros(u64::MAX), Credits::whole(0));
+        assert_eq!(points(end, u64::MAX), [(begun.0, empty), (end, empty)]);
     }
 
     #[test]

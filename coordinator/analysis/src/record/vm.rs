@@ -127,9 +127,8 @@ impl VmHistory {
     /// processors were.
     #[must_use]
     pub fn supplied(&self, now: Time) -> (Span, Span) {
-        let (Some(ready), end) = (self.ready, self.end_or(now)) else {
-            return (Span::ZERO, Span::ZERO);
-        };
+        let Some(ready) = self.ready else { return (Span::ZERO, Span::ZERO) };
+        let end = self.end_or(now).max(ready);
         // Only of some vCPUs is anything known, however many there are.
         let known: BTreeSet<u32> = self.supplies.iter().map(|(_, vcpu, _)| *vcpu).collect();
         let known = known.range(..self.vcpus);

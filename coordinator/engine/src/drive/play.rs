@@ -5,6 +5,7 @@ use dormouse_model::{Command, Event, Step};
 use dormouse_units::{Bytes, HostId, Time};
 
 use super::followers::Followers;
+use super::turn::{Due, Turn};
 use super::world::{Reports, World};
 use crate::Run;
 
@@ -111,15 +112,10 @@ pub fn play_handing_over<E>(
         if player.run.over().is_some() {
             return Ok(());
         }
-        let next = player.next();
-        let is_due = |at: Time, event: &Event| match (&next, event) {
-            (None, _) => true,
-            (Some((next, _)), Event::Cancel { .. }) => at < *next,
-            (Some((next, _)), _) => at <= *next,
-        };
-        let follower = player.followers.next();
-        let is_first = |at: Time| follower.is_none_or(|follower| at <= follower);
-        if let Some((at, event)) = first.take_if(|(at, event)| is_first(*at) && is_due(*at, event))
+        let due = player.due(first.as_ref());
+        let turn = due.first();
+        if let Some((_, Turn::Outside | Turn::Cancel)) = turn
+            && let Some((at, event)) = first.take()
         {
             first = outside.next().transpose().map_err(PlayError::Outside)?;
             let event = match event {
@@ -136,12 +132,7 @@ pub fn play_handing_over<E>(
             player.feed(at.max(player.now), event)?;
             continue;
         }
-        // Outside comes later, if anything does.
-        let is_sooner = |at: Time| {
-            first.as_ref().is_none_or(|(first, _)| at < *first)
-                && next.as_ref().is_none_or(|(next, _)| at <= *next)
-        };
-        if follower.is_some_and(is_sooner)
+        if let Some((_, Turn::Follower)) = turn
             && let Some(job) = player.followers.take()
         {
             let (at, task) = (job.submitted.max(player.now), player.run.next_task());
@@ -153,33 +144,28 @@ pub fn play_handing_over<E>(
         }
         // Jobs that are held back for others are left, too.
         let unfinished = player.run.unfinished() + player.followers.len();
-        let is_stuck = match player.followers.is_empty() {
-            true => player.run.is_stuck(),
-            false => player.run.is_stuck_unless_submitted_to(),
-        };
-        let failed = match next {
-            None => PlayError::Stuck { unfinished, why: player.run.why_stuck() },
-            Some(_)
-                if first.is_none()
-                    && player.followers.next().is_none()
-                    && is_stuck
-                    && player.world.is_idle() =>
-            {
+        let nothing_comes = first.is_none() && due.follower.is_none();
+        let failed = match turn {
+            Some(_) if nothing_comes && player.is_stuck() => {
                 PlayError::Stuck { unfinished, why: player.run.why_stuck() }
             }
             Some((at, _)) if at > limit => PlayError::Limit { unfinished, limit },
-            Some((at, Next::Tick)) => {
+            Some((at, Turn::Tick)) => {
                 player.feed(at, Event::Tick)?;
                 continue;
             }
-            Some((at, Next::InstantOver)) => {
+            Some((at, Turn::InstantOver)) => {
                 player.feed(at, Event::InstantOver)?;
                 continue;
             }
-            Some((at, Next::World)) => {
+            Some((at, Turn::Machine)) => {
                 player.now = at;
                 player.world.step(at, &mut player.reports);
                 continue;
+            }
+            // Whatever comes has come above.
+            None | Some((_, Turn::Outside | Turn::Follower | Turn::Cancel)) => {
+                PlayError::Stuck { unfinished, why: player.run.why_stuck() }
             }
         };
         let why = match &failed {
@@ -194,17 +180,6 @@ pub fn play_handing_over<E>(
         player.feed(player.now, Event::Cancel { why })?;
         return Err(failed);
     }
-}
-
-/// The source of the next thing that happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    /// The run's own: a timer, an interruption.
-    Tick,
-    /// The machines have something due.
-    World,
-    /// Nothing more happens at this instant.
-    InstantOver,
 }
 
 struct Player<'a, W, S> {
@@ -250,23 +225,27 @@ impl<W: World, S> Player<'_, W, S> {
         Ok(())
     }
 
-    /// What happens next, outside left aside; among equals the run's own first, and the end of the
-    /// instant last.
-    fn next(&mut self) -> Option<(Time, Next)> {
-        let own = self.run.next_wakeup().map(|at| (at.max(self.now), Next::Tick));
-        let instant = self.run.instant();
-        if instant.is_some_and(|at| at <= self.now)
-            && own.is_none_or(|(at, _)| at > self.now)
-            && !self.world.is_due(self.now)
-        {
-            return Some((self.now, Next::InstantOver));
-        }
-        let world = self.world.next_at().map(|at| (at, Next::World));
-        let over = instant.map(|at| (at.max(self.now), Next::InstantOver));
-        let first = |one: Option<(Time, Next)>, other: Option<(Time, Next)>| match (one, other) {
-            (Some(one), Some(other)) => Some(if other.0 < one.0 { other } else { one }),
-            (one, other) => one.or(other),
+    /// Whether nothing will ever happen again that gets on with a task, unless it comes from outside.
+    fn is_stuck(&self) -> bool {
+        let is_stuck = match self.followers.is_empty() {
+            true => self.run.is_stuck(),
+            false => self.run.is_stuck_unless_submitted_to(),
         };
-        first(first(own, world), over)
+        is_stuck && self.world.is_idle()
+    }
+
+    /// What is due, with what comes from outside first. What is late is due now.
+    fn due(&mut self, outside: Option<&(Time, Event)>) -> Due {
+        let now = self.now;
+        let tick = self.run.next_wakeup().map(|at| at.max(now));
+        let instant = self.run.instant().map(|at| at.max(now));
+        // Before an instant is over it need not be known when machines go on after it.
+        let is_over = instant == Some(now) && tick != Some(now) && !self.world.is_due(now);
+        let machine = if is_over { None } else { self.world.next_at() };
+        let (outside, cancel) = match outside {
+            Some((at, Event::Cancel { .. })) => (None, Some(*at)),
+            other => (other.map(|(at, _)| *at), None),
+        };
+        Due { outside, follower: self.followers.next(), tick, machine, instant, cancel }
     }
 }

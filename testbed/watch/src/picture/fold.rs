@@ -1,6 +1,7 @@
 //! The fold from the steps of a run to changes of its picture.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use dormouse_analysis::carried_out;
 use dormouse_analysis::happening::{act, meant, why_started};
@@ -9,7 +10,7 @@ use dormouse_engine::{Work as Share, whose};
 use dormouse_model::{
     Decision, Effect, Event, Notice, Promotion, Report, Setup, StartReason, Step,
 };
-use dormouse_units::{Attempt, Credits, Mode, Ppm, TaskId, Tier, Time, VmId};
+use dormouse_units::{Attempt, Credits, Mode, Ppm, Speedup, TaskId, Tier, Time, VmId};
 
 use super::balances::Balances;
 use super::changes::{Changes, seconds};
@@ -23,7 +24,7 @@ pub struct Picture {
     changes: Changes,
     setup: Setup,
     tenants: Vec<Share>,
-    speedup: f64,
+    speedup: Speedup,
     machines: Machines,
     balances: Balances,
     work: Work,
@@ -44,7 +45,7 @@ impl Picture {
     /// The picture of a run of this setup and these tenants, before its first step. A live run's clock
     /// goes `speedup` times as fast as a real one.
     #[must_use]
-    pub fn new(setup: Setup, tenants: Vec<Share>, speedup: f64) -> Self {
+    pub fn new(setup: Setup, tenants: Vec<Share>, speedup: Speedup) -> Self {
         Self {
             changes: Changes::default(),
             tenants,
@@ -198,7 +199,8 @@ impl Picture {
                 }
             }
             Report::Ledger { task, ledger, .. } => {
-                let emulated = |real_us: u64| real_us as f64 / 1e6 * self.speedup;
+                let emulated =
+                    |real_us| self.speedup.emulated(Duration::from_micros(real_us)).as_secs_f64();
                 let account = (emulated(ledger.real_promised_us), emulated(ledger.real_took_us));
                 self.accounts.insert(*task, account);
             }

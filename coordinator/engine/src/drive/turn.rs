@@ -1,0 +1,96 @@
+//! What a run hears of next, of all that is due: the one order that live runs and virtual ones have.
+
+use dormouse_units::Time;
+
+/// When the first thing of each kind is due, if there is any.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Due {
+    /// A host, a job that follows no other, a request for a VM, or that there are no more of them.
+    pub outside: Option<Time>,
+    /// A job whose predecessors have ended.
+    pub follower: Option<Time>,
+    /// A timer of the run, or an interruption.
+    pub tick: Option<Time>,
+    /// What a machine does by itself, or a worker's report of it.
+    pub machine: Option<Time>,
+    /// The end of an instant of which batch schedulers hear as a whole.
+    pub instant: Option<Time>,
+    /// The user's end of the run.
+    pub cancel: Option<Time>,
+}
+
+/// The kind of thing that a run hears of next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// A host, a job or a request comes from outside.
+    Outside,
+    /// A job comes that follows others.
+    Follower,
+    /// A timer of the run is over, or an interruption is due.
+    Tick,
+    /// A machine does something by itself, or its worker reports that it did.
+    Machine,
+    /// Nothing more comes of an instant.
+    InstantOver,
+    /// The run's user ends the run.
+    Cancel,
+}
+
+impl Due {
+    /// What is due first, and when. Of equals it is the one that [`Turn`] names first: so an instant is over once
+    /// nothing else of it is left, and before anything that comes after it.
+    #[must_use]
+    pub fn first(&self) -> Option<(Time, Turn)> {
+        let all = [
+            (self.outside, Turn::Outside),
+            (self.follower, Turn::Follower),
+            (self.tick, Turn::Tick),
+            (self.machine, Turn::Machine),
+            (self.instant, Turn::InstantOver),
+            (self.cancel, Turn::Cancel),
+        ];
+        let mut first: Option<(Time, Turn)> = None;
+        for (at, turn) in all {
+            if let Some(at) = at
+                && first.is_none_or(|(sooner, _)| at < sooner)
+            {
+                first = Some((at, turn));
+            }
+        }
+        first
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_is_first_and_of_equals_as_they_are_named() {
+        let at = |s| Some(Time::from_secs(s));
+        let five = Due {
+            outside: at(5),
+            follower: at(5),
+            tick: at(5),
+            machine: at(5),
+            instant: at(5),
+            cancel: at(5),
+        };
+        let first = |due: Due| due.first().map(|(at, turn)| (at.as_micros() / 1_000_000, turn));
+        let mut due = five;
+        assert_eq!(first(due), Some((5, Turn::Outside)));
+        due.outside = at(6);
+        assert_eq!(first(due), Some((5, Turn::Follower)));
+        due.follower = None;
+        assert_eq!(first(due), Some((5, Turn::Tick)));
+        due.tick = at(7);
+        assert_eq!(first(due), Some((5, Turn::Machine)));
+        due.machine = at(6);
+        assert_eq!(first(due), Some((5, Turn::InstantOver)));
+        due.instant = at(6);
+        assert_eq!(first(due), Some((5, Turn::Cancel)));
+        assert_eq!(first(Due { cancel: at(4), ..five }), Some((4, Turn::Cancel)));
+        assert_eq!(first(Due { instant: at(4), ..five }), Some((4, Turn::InstantOver)));
+        assert_eq!(first(Due::default()), None);
+    }
+}
