@@ -20,7 +20,7 @@ const LEVEL: i32 = 1;
 const LARGEST: u32 = 256 << 10;
 /// The part of the newest measurement in a mean.
 const NEWEST: f64 = 0.25;
-/// So many chunks are sent as they are before it is tried again whether others can be packed better.
+/// The number of chunks that are sent as they are before packing is tried again: later ones may be packed better.
 const RETRY: u32 = 64;
 
 /// A message that carries the bytes of a chunk.
@@ -57,8 +57,7 @@ pub enum BadChunk {
     },
 }
 
-/// The bytes of a chunk, unpacked if they are packed. Blocks for as long as that takes: at most a fraction of a
-/// millisecond.
+/// The bytes of a chunk, unpacked if they are packed. Blocks for as long as that takes, less than a millisecond.
 ///
 /// # Errors
 ///
@@ -110,13 +109,13 @@ impl Balance {
         is_worth
     }
 
-    /// A chunk of `raw` bytes was packed to `packed` in this time.
+    /// Takes in that packing a chunk of `raw` bytes to `packed` has taken this time.
     fn packed(&mut self, raw: usize, packed: usize, took: Duration) {
         self.pack = mean(self.pack, nanos(took) / raw.max(1) as f64);
         self.ratio = mean(self.ratio, packed as f64 / raw.max(1) as f64);
     }
 
-    /// So many bytes went to the wire in this time since those before, of which they waited for so long.
+    /// Takes in that a chunk of `bytes` has gone to the wire, `took` after the chunk before and having `waited` for it.
     fn went(&mut self, bytes: usize, took: Duration, waited: Duration) {
         let took_each = nanos(took) / bytes.max(1) as f64;
         self.wire = match waited * 8 >= took {
@@ -139,7 +138,7 @@ pub struct Packing {
     balance: Balance,
     /// Made for the first chunk that is packed.
     compressor: Option<Compressor<'static>>,
-    /// When the last chunk had gone.
+    /// The instant at which the last chunk had gone to the wire.
     gone: Instant,
 }
 
@@ -174,7 +173,7 @@ impl Packing {
         }
     }
 
-    /// A chunk of so many bytes, as they are on the wire, has gone there, for which it stood waiting since this instant.
+    /// Takes in that a chunk of `bytes`, as they are on the wire, has gone there, having waited since the instant `since`.
     pub fn went(&mut self, bytes: usize, since: Instant) {
         let now = Instant::now();
         self.balance.went(bytes, now - self.gone, now - since);

@@ -1,6 +1,6 @@
 //! What the run hears, in the order in which it was due.
 
-use dormouse_engine::drive::{Due, Turn};
+use dormouse_engine::drive::{Agenda, Turn};
 use dormouse_model::{Effect, Event, MAX_REPORT_DELAY, Report};
 use dormouse_units::{Span, Time};
 use tokio::time::Instant;
@@ -30,7 +30,7 @@ impl ConductorState {
             // A timer that has just been heard of and is still due can't end an instant.
             let again = wakes.filter(|at| ticked == Some(*at));
             let (outside, follower) = self.next_arrivals();
-            let due = Due {
+            let agenda = Agenda {
                 outside,
                 follower,
                 tick: if again.is_some() { None } else { wakes },
@@ -39,7 +39,7 @@ impl ConductorState {
                 // The user's word is heard as it comes.
                 cancel: None,
             };
-            let Some((at, turn)) = due.first().filter(|(at, _)| *at <= until) else { return };
+            let Some((at, turn)) = agenda.first().filter(|(at, _)| *at <= until) else { return };
             match turn {
                 Turn::Outside => self.come(at),
                 Turn::Follower => self.follow(at),

@@ -11,5 +11,5 @@ pub use arrivals::{Requested, in_order};
 pub use followers::Followers;
 pub use modelled::{Modelled, TwoTierLaw, credit_spec};
 pub use play::{BOUNDLESS, PlayError, beginning, play, play_following, play_handing_over};
-pub use turn::{Due, Turn};
+pub use turn::{Agenda, Turn};
 pub use world::{Reports, World};

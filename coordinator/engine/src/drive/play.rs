@@ -5,7 +5,7 @@ use dormouse_model::{Command, Event, Step};
 use dormouse_units::{Bytes, HostId, Time};
 
 use super::followers::Followers;
-use super::turn::{Due, Turn};
+use super::turn::{Agenda, Turn};
 use super::world::{Reports, World};
 use crate::Run;
 
@@ -112,8 +112,8 @@ pub fn play_handing_over<E>(
         if player.run.over().is_some() {
             return Ok(());
         }
-        let due = player.due(first.as_ref());
-        let turn = due.first();
+        let agenda = player.agenda(first.as_ref());
+        let turn = agenda.first();
         if let Some((_, Turn::Outside | Turn::Cancel)) = turn
             && let Some((at, event)) = first.take()
         {
@@ -144,7 +144,7 @@ pub fn play_handing_over<E>(
         }
         // Jobs that are held back for others are left, too.
         let unfinished = player.run.unfinished() + player.followers.len();
-        let nothing_comes = first.is_none() && due.follower.is_none();
+        let nothing_comes = first.is_none() && agenda.follower.is_none();
         let failed = match turn {
             Some(_) if nothing_comes && player.is_stuck() => {
                 PlayError::Stuck { unfinished, why: player.run.why_stuck() }
@@ -234,8 +234,8 @@ impl<W: World, S> Player<'_, W, S> {
         is_stuck && self.world.is_idle()
     }
 
-    /// What is due, with what comes from outside first. What is late is due now.
-    fn due(&mut self, outside: Option<&(Time, Event)>) -> Due {
+    /// The agenda of the run and its machines; `outside` comes next from outside. What is late is due now.
+    fn agenda(&mut self, outside: Option<&(Time, Event)>) -> Agenda {
         let now = self.now;
         let tick = self.run.next_wakeup().map(|at| at.max(now));
         let instant = self.run.instant().map(|at| at.max(now));
@@ -246,6 +246,6 @@ impl<W: World, S> Player<'_, W, S> {
             Some((at, Event::Cancel { .. })) => (None, Some(*at)),
             other => (other.map(|(at, _)| *at), None),
         };
-        Due { outside, follower: self.followers.next(), tick, machine, instant, cancel }
+        Agenda { outside, follower: self.followers.next(), tick, machine, instant, cancel }
     }
 }

@@ -2,9 +2,9 @@
 
 use dormouse_units::Time;
 
-/// When the first thing of each kind is due, if there is any.
+/// The agenda of a run: the time at which the first thing of each kind is due, if there is any.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Due {
+pub struct Agenda {
     /// A host, a job that follows no other, a request for a VM, or that there are no more of them.
     pub outside: Option<Time>,
     /// A job whose predecessors have ended.
@@ -36,7 +36,7 @@ pub enum Turn {
     Cancel,
 }
 
-impl Due {
+impl Agenda {
     /// What is due first, and when. Of equals it is the one that [`Turn`] names first: so an instant is over once
     /// nothing else of it is left, and before anything that comes after it.
     #[must_use]
@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn the_earliest_is_first_and_of_equals_as_they_are_named() {
         let at = |s| Some(Time::from_secs(s));
-        let five = Due {
+        let five = Agenda {
             outside: at(5),
             follower: at(5),
             tick: at(5),
@@ -76,7 +76,7 @@ mod tests {
             instant: at(5),
             cancel: at(5),
         };
-        let first = |due: Due| due.first().map(|(at, turn)| (at.as_micros() / 1_000_000, turn));
+        let first = |due: Agenda| due.first().map(|(at, turn)| (at.as_micros() / 1_000_000, turn));
         let mut due = five;
         assert_eq!(first(due), Some((5, Turn::Outside)));
         due.outside = at(6);
@@ -89,8 +89,8 @@ mod tests {
         assert_eq!(first(due), Some((5, Turn::InstantOver)));
         due.instant = at(6);
         assert_eq!(first(due), Some((5, Turn::Cancel)));
-        assert_eq!(first(Due { cancel: at(4), ..five }), Some((4, Turn::Cancel)));
-        assert_eq!(first(Due { instant: at(4), ..five }), Some((4, Turn::InstantOver)));
-        assert_eq!(first(Due::default()), None);
+        assert_eq!(first(Agenda { cancel: at(4), ..five }), Some((4, Turn::Cancel)));
+        assert_eq!(first(Agenda { instant: at(4), ..five }), Some((4, Turn::InstantOver)));
+        assert_eq!(first(Agenda::default()), None);
     }
 }
