@@ -33,16 +33,16 @@ impl Builder {
         &self.profile
     }
 
-    /// Where the command `dormouse` is once it is built.
+    /// Where a program of this name is once it is built.
     #[must_use]
-    pub fn dormouse(&self) -> PathBuf {
+    pub fn program(&self, name: &str) -> PathBuf {
         // The folders of these two are called otherwise.
         let folder = match self.profile.as_str() {
             "dev" | "test" => "debug",
             "bench" => "release",
             other => other,
         };
-        self.target.join(folder).join("dormouse")
+        self.target.join(folder).join(name)
     }
 
     /// Builds the programs that benchmarks start.
@@ -62,13 +62,15 @@ impl Builder {
     /// Runs a benchmark, which appends what it measures to the file `lines`.
     #[must_use]
     pub fn run(&self, benchmark: &Benchmark, lines: &Path) -> Command {
-        let dormouse = self.dormouse();
+        let (dormouse, task) = (self.program("dormouse"), self.program("dormouse-task"));
         let mut command = self.command(benchmark);
         command.arg("--").args(benchmark.args.iter().map(|arg| match arg.as_str() {
             "{dormouse}" => dormouse.clone().into_os_string(),
             other => OsString::from(other),
         }));
-        command.env(dormouse_samples::FILE, lines).env("DORMOUSE", &dormouse);
+        command.env(dormouse_samples::FILE, lines);
+        // What it is told of it does not build, in another profile and beside what is measured.
+        command.env("DORMOUSE", &dormouse).env("DORMOUSE_TASK", task);
         command
     }
 
@@ -114,21 +116,26 @@ mod tests {
         assert_eq!(words(&builder.build(&benchmark)), format!("{cargo} --no-run"));
         let run = builder.run(&benchmark, Path::new("/lines"));
         assert_eq!(words(&run), format!("{cargo} -- 8 /clone/target/release/dormouse"));
-        let told = run.get_envs().any(|(name, value)| {
-            name == dormouse_samples::FILE && value.is_some_and(|value| value == "/lines")
-        });
-        assert!(told, "{run:?}");
+        let told = |name: &str| run.get_envs().find(|(it, _)| *it == name).and_then(|(_, value)| value);
+        for (name, value) in [
+            (dormouse_samples::FILE, "/lines"),
+            ("DORMOUSE", "/clone/target/release/dormouse"),
+            ("DORMOUSE_TASK", "/clone/target/release/dormouse-task"),
+        ] {
+            assert_eq!(told(name), Some(value.as_ref()), "{name}");
+        }
         let test = Benchmark { build: Build::Test, ..benchmark };
         assert!(words(&builder.build(&test)).starts_with("test "), "{:?}", builder.build(&test));
     }
 
     #[test]
-    fn the_command_is_where_cargo_puts_it() {
+    fn a_program_is_where_cargo_puts_it() {
         for (profile, folder) in
             [("release", "release"), ("bench", "release"), ("dev", "debug"), ("demo", "demo")]
         {
             let builder = Builder::new(Path::new("/clone"), Path::new("/target"), profile);
-            assert_eq!(builder.dormouse(), Path::new("/target").join(folder).join("dormouse"));
+            let dormouse = Path::new("/target").join(folder).join("dormouse");
+            assert_eq!(builder.program("dormouse"), dormouse);
         }
     }
 }
