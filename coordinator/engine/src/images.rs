@@ -2,12 +2,10 @@
 //! one before it, else the last one left on another host, else the task begins from scratch.
 
 use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm};
+use dormouse_vm::OLDER_CHECKPOINTS;
 
 /// How many are kept: as many as the coordinator stores.
 const KEPT: usize = 3;
-
-/// The number of older checkpoints that a worker tries by itself where the one that it is given is damaged.
-const BEHIND: usize = 2;
 
 /// A complete checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +36,8 @@ pub(crate) struct FellBack {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Images {
     kept: Vec<Image>,
-    /// The numbers of the last ones before those that are kept, oldest first. A worker may find one stored yet.
-    before: Vec<CheckpointSeq>,
+    /// The last ones before those that are kept, oldest first. A worker may find one stored yet.
+    before: Vec<Image>,
     /// The host that could not restore the only one left.
     refused_by: Option<HostId>,
 }
@@ -51,16 +49,16 @@ impl Images {
 
     /// The numbers of all that a task may go on from, oldest first: those that are kept, and the last ones before them.
     pub(crate) fn numbers(&self) -> impl Iterator<Item = CheckpointSeq> {
-        self.before.iter().copied().chain(self.kept.iter().map(|image| image.seq))
+        self.before.iter().chain(&self.kept).map(|image| image.seq)
     }
 
     /// One more is complete. Those of its number or above are of a life that was given up.
     pub(crate) fn keep(&mut self, image: Image) {
         self.kept.retain(|older| older.seq < image.seq);
-        self.before.retain(|&older| older < image.seq);
+        self.before.retain(|older| older.seq < image.seq);
         let surplus = (self.kept.len() + 1).saturating_sub(KEPT);
-        self.before.extend(self.kept.drain(..surplus).map(|image| image.seq));
-        let surplus = self.before.len().saturating_sub(BEHIND);
+        self.before.extend(self.kept.drain(..surplus));
+        let surplus = self.before.len().saturating_sub(OLDER_CHECKPOINTS as usize);
         self.before.drain(..surplus);
         self.kept.push(image);
         self.refused_by = None;
@@ -97,6 +95,11 @@ impl Images {
     pub(crate) fn began(&mut self, done: Ppm) -> Option<FellBack> {
         let from = self.newest().filter(|newest| newest.done > done)?.what();
         self.kept.retain(|image| image.done <= done);
+        if self.kept.is_empty() {
+            // The worker has found one before those that were kept.
+            self.before.retain(|image| image.done <= done);
+            self.kept.extend(self.before.pop());
+        }
         self.refused_by = None;
         Some(FellBack { from, to: self.newest().map(Image::what), not_on: None })
     }
@@ -158,6 +161,17 @@ mod tests {
         // It was gone on with from the third, and the second is older.
         all.keep(image(3));
         assert_eq!(numbers(&all), [2, 3]);
+    }
+
+    #[test]
+    fn one_before_those_that_are_kept_is_kept_again_once_a_task_went_on_from_it() {
+        let mut all = images(1..=6);
+        let third = FellBack { from: image(6).what(), to: Some(image(3).what()), not_on: None };
+        assert_eq!(all.began(image(3).done), Some(third));
+        assert_eq!((&all.kept[..], &all.before[..]), (&[image(3)][..], &[image(2)][..]));
+        let mut all = images(1..=6);
+        let scratch = FellBack { from: image(6).what(), to: None, not_on: None };
+        assert_eq!((all.began(Ppm::ZERO), all.numbers().count()), (Some(scratch), 0));
     }
 
     #[test]

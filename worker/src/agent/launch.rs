@@ -12,6 +12,7 @@ use dormouse_tasks::{
     supervisor,
 };
 use dormouse_units::Ppm;
+use dormouse_vm::OLDER_CHECKPOINTS;
 use dormouse_vm::life::LaunchError;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
@@ -36,8 +37,6 @@ use crate::{
 /// File names in a task's directory.
 pub(crate) const PROGRESS: &str = "progress";
 pub(crate) const RESULT: &str = "result.json";
-/// The number of older checkpoints that are tried where the newest is damaged: as many as are kept.
-const OLDER: u32 = 2;
 
 /// The place where a task is to live.
 #[derive(Clone, Debug)]
@@ -255,7 +254,7 @@ async fn fetch_newest(
     from: Kept,
 ) -> Result<(), String> {
     let (task, _) = key(order.task);
-    let oldest = from.checkpoint.saturating_sub(OLDER).max(1);
+    let oldest = from.checkpoint.saturating_sub(OLDER_CHECKPOINTS).max(1);
     for checkpoint in (oldest..=from.checkpoint).rev() {
         let (run, attempt) = (host.run.clone(), from.attempt);
         // The newest is that of the attempt that the log has; one before it may be of an attempt before that.

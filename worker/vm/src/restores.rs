@@ -1,0 +1,5 @@
+//! How far a task may go back for a checkpoint that is whole.
+
+/// The number of older checkpoints that a worker tries by itself where the one that it was told to begin with is
+/// damaged. The run keeps the log's numbers of so many beyond those whose images are stored.
+pub const OLDER_CHECKPOINTS: u32 = 2;
