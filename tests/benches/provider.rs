@@ -20,9 +20,9 @@ use std::time::Instant;
 use dormouse_cloud::{
     Catalogue, Host, InstanceType, Limits, Market, Placement, PlacementRule, TariffName, Terms,
 };
+use dormouse_engine::Run;
 use dormouse_engine::drive::{Modelled, Requested, beginning, play};
-use dormouse_engine::{Run, Work};
-use dormouse_model::{Bag, CheckpointConfig, Effect, Request, Setup, Step, VmEnd};
+use dormouse_model::{Bag, CheckpointConfig, Effect, Request, Setup, Step, VmEnd, Work};
 use dormouse_policies::requests::Customers;
 use dormouse_samples::Samples;
 use dormouse_units::{Bytes, Price, RequestId, Span, Stream, Time, TypeName};

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use dormouse_cloud::{Action, Market};
+use dormouse_engine::Run;
 use dormouse_engine::jobs::{Observer, Record};
-use dormouse_engine::{Run, Work, is_of};
 use dormouse_estimate::{BatchMeans, Estimate, Series};
-use dormouse_model::{Effect, Setup, Step};
+use dormouse_model::{Effect, Setup, Step, Tenants, Work};
 use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
@@ -112,10 +112,9 @@ impl BagTally {
         let makespan =
             tenants.find(|t| matches!(t.work, Work::Bag | Work::All)).and_then(|bag| bag.makespan);
         let met = makespan.is_some_and(|end| end <= Time::ZERO + setup.bag.deadline);
-        let of: Vec<Work> = run.tenants(over).map(|tenant| tenant.work).collect();
+        let sharing = run.sharing();
         // What customers of the provider pay is nothing to the others.
-        let is_requested =
-            |vm: VmId| of.contains(&Work::Requests) && is_of(vm, &of, Work::Requests);
+        let is_requested = |vm: VmId| sharing.request_of(vm).is_some();
         let vms = || run.provider().vms().filter(|(id, _)| !is_requested(*id)).map(|(_, vm)| vm);
         let burstable =
             |kind: &TypeName| setup.catalogue.get(kind).is_some_and(|t| t.burstable.is_some());
@@ -236,7 +235,7 @@ pub struct RequestsTally {
 impl RequestsTally {
     /// Tally of a run of this whole setup with these tenants.
     #[must_use]
-    pub fn new(setup: &Setup, tenants: Vec<Work>) -> Self {
+    pub fn new(setup: &Setup, tenants: Tenants) -> Self {
         Self { ledger: Ledger::new(setup, tenants), steps: 0 }
     }
 

@@ -2,8 +2,7 @@
 //! cost its owner and gave the taker.
 
 use dormouse_cloud::{Action, Charge};
-use dormouse_engine::{Work, whose};
-use dormouse_model::VmEnd;
+use dormouse_model::{Tenants, VmEnd, Work};
 use dormouse_units::{Money, Ppm, RequestId, Span, TaskId, Time, VmId};
 
 use crate::{AttemptEnd, AttemptHistory, Displaced, Record, TaskHistory, VmHistory};
@@ -131,22 +130,22 @@ impl Taken<'_> {
 
 /// The VMs that were taken in a run of these tenants, in order of time.
 #[must_use]
-pub fn taken<'a>(record: &'a Record, of: &[Work]) -> Vec<Taken<'a>> {
+pub fn taken<'a>(record: &'a Record, tenants: &Tenants) -> Vec<Taken<'a>> {
     let of_vm = |vm: &'a VmHistory| vm.displaced.iter().map(move |how| (vm, how));
     let all = record.vms.values().flat_map(of_vm);
-    let mut all: Vec<_> = all.filter_map(|(vm, how)| one(record, of, vm, how)).collect();
+    let mut all: Vec<_> = all.filter_map(|(vm, how)| one(record, tenants, vm, how)).collect();
     all.sort_by_key(|it| (it.at, it.vm.id));
     all
 }
 
 fn one<'a>(
     record: &'a Record,
-    of: &[Work],
+    tenants: &Tenants,
     vm: &'a VmHistory,
     how: &Displaced,
 ) -> Option<Taken<'a>> {
     let by = record.vms.get(&how.by).or_else(|| record.takers.get(&how.by))?;
-    let (owner, taker) = (party(vm.id, of)?, party(by.id, of)?);
+    let (owner, taker) = (party(vm.id, tenants)?, party(by.id, tenants)?);
     let ending = ending(vm, how);
     let until = ending.at().unwrap_or(record.end());
     let tasks = (0..).map(TaskId::new).zip(&record.tasks);
@@ -154,11 +153,8 @@ fn one<'a>(
     Some(Taken { at: how.at, vm, owner, by, taker, ending, tasks: behind.collect() })
 }
 
-fn party(vm: VmId, of: &[Work]) -> Option<Party> {
-    let (work, own) = whose(vm, of)?;
-    // The VM of a request has its number.
-    let request = (work == Work::Requests).then(|| RequestId::new(own.get()));
-    Some(Party { work, request })
+fn party(vm: VmId, tenants: &Tenants) -> Option<Party> {
+    Some(Party { work: tenants.work_on(vm)?, request: tenants.request_of(vm) })
 }
 
 fn ending(vm: &VmHistory, how: &Displaced) -> Ending {
@@ -249,8 +245,8 @@ pub struct Toll {
 
 /// What it came to for each of these tenants.
 #[must_use]
-pub fn tolls(taken: &[Taken<'_>], of: &[Work]) -> Vec<Toll> {
-    of.iter().map(|work| toll(taken, *work)).collect()
+pub fn tolls(taken: &[Taken<'_>], tenants: &Tenants) -> Vec<Toll> {
+    tenants.work().iter().map(|work| toll(taken, *work)).collect()
 }
 
 fn toll(taken: &[Taken<'_>], work: Work) -> Toll {

@@ -24,6 +24,7 @@ mod surplus;
 mod tasks;
 mod telling;
 mod tenants;
+mod tenants_view;
 mod timers;
 mod workflow;
 
@@ -31,4 +32,4 @@ pub use counts::Counts;
 pub use digest::DecisionDigest;
 pub use run::{Run, TenantView, VmUse};
 pub use tasks::{TaskRecord, TaskState, Tasks};
-pub use tenants::{Work, is_of, part_of, seen_by, vm_of_request, whose};
+pub use tenants_view::{tenants_part, tenants_view};

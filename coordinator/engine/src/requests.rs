@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use dormouse_model::Work;
 use dormouse_units::{RequestId, Time, VmId};
 
 use crate::run::Run;
-use crate::tenants::{Work, owner};
 
 /// The requests of a run. What is held of them is what is open.
 #[derive(Clone, Debug)]
@@ -97,22 +97,20 @@ impl Run {
 
     /// Whether a VM is one that a customer of the provider requested.
     pub(crate) fn is_requested(&self, vm: VmId) -> bool {
-        let tenant = self.tenants.get(owner(vm, self.tenants.len()));
-        tenant.is_some_and(|tenant| tenant.work() == Work::Requests)
+        self.sharing.work_on(vm) == Some(Work::Requests)
     }
 
     /// The request for which a VM is launched; `None`: it is another tenant's VM.
     pub(crate) fn request_of(&self, vm: VmId) -> Option<RequestId> {
-        let tenants = u32::try_from(self.tenants.len()).unwrap_or(u32::MAX).max(1);
-        self.is_requested(vm).then(|| RequestId::new(vm.get() / tenants))
+        self.sharing.request_of(vm)
     }
 
     /// Forgets the VMs of requests that are over: there may be millions of them.
     pub(crate) fn forget_requests(&mut self) {
-        let tenants = self.tenants.len();
         for vm in self.requests.gone() {
             self.vms.remove(vm);
-            self.tenants[owner(vm, tenants)].settled += self.provider.forget(vm);
+            let settled = self.provider.forget(vm);
+            self.owner_mut(vm).settled += settled;
         }
     }
 
@@ -122,8 +120,7 @@ impl Run {
             return;
         }
         self.requests.over(vm);
-        let tenants = self.tenants.len();
-        let tenant = &mut self.tenants[owner(vm, tenants)];
+        let tenant = self.owner_mut(vm);
         tenant.last_finish = tenant.last_finish.max(now);
     }
 }

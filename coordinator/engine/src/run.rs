@@ -3,7 +3,9 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use dormouse_cloud::{Burstable, Interruptions, Market, Provider, Surplus};
-use dormouse_model::{Command, Decision, Effect, Event, Notice, Setup, StartTask, Step, VmEnd};
+use dormouse_model::{
+    Command, Decision, Effect, Event, Notice, Setup, StartTask, Step, Tenants, VmEnd, Work,
+};
 use dormouse_policies::{CheckpointPlanning, Checkpointing, Policy};
 use dormouse_units::{
     Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId, Window,
@@ -14,7 +16,7 @@ use crate::refused_launches::RefusedLaunches;
 use crate::requests::Requests;
 use crate::seating::Seating;
 use crate::tasks::{TaskRecord, TaskState, Tasks};
-use crate::tenants::{Tenant, Work, owner};
+use crate::tenants::Tenant;
 use crate::timers::{Due, Timers};
 use crate::workflow::Workflow;
 use crate::{Counts, DecisionDigest};
@@ -75,6 +77,8 @@ pub struct VmUse {
 pub struct Run {
     pub(crate) setup: Setup,
     pub(crate) provider: Provider,
+    /// Who shares it.
+    pub(crate) sharing: Tenants,
     pub(crate) tenants: Vec<Tenant>,
     /// When parallel jobs are checkpointed, if they are.
     pub(crate) job_checkpointing: Option<Box<dyn Checkpointing>>,
@@ -117,6 +121,8 @@ impl Run {
     /// A run that these policies share, each with this part of its work. The parts are disjoint.
     #[must_use]
     pub fn of_tenants(setup: Setup, policies: Vec<(Work, Box<dyn Policy>)>) -> Self {
+        let (works, policies): (Vec<_>, Vec<_>) = policies.into_iter().unzip();
+        let sharing: Tenants = works.into_iter().collect();
         let spot: Vec<TypeName> = setup
             .catalogue
             .types
@@ -137,7 +143,8 @@ impl Run {
             workflow: Workflow::new(&setup.bag.tasks),
             all_submitted: setup.jobs.is_none(),
             requests: Requests::expected(setup.requests),
-            tenants: Tenant::all(policies, &setup.checkpoint, &setup.terms.prices),
+            tenants: Tenant::all(&sharing, policies, &setup.checkpoint, &setup.terms.prices),
+            sharing,
             job_checkpointing: setup.checkpoint_of_jobs().map(|of| of.build(&setup.terms.prices)),
             setup,
             timers: Timers::default(),
@@ -279,7 +286,8 @@ impl Run {
         for tenant in (0..tenants).filter(|_| tenants > 1) {
             if !self.tenants[tenant].is_done && done(self, &self.tenants[tenant]) {
                 self.tenants[tenant].is_done = true;
-                self.end_vms(now, VmEnd::WorkDone, |vm| owner(vm, tenants) == tenant);
+                let numbers = self.tenants[tenant].numbers();
+                self.end_vms(now, VmEnd::WorkDone, |vm| numbers.owns(vm));
             }
         }
     }
@@ -313,10 +321,9 @@ impl Run {
         self.interruptions.vm_ended(vm);
         self.unlimited.remove(&vm);
         self.there_is_room();
-        let tenants = self.tenants.len();
-        let is_anothers = |refused: &VmId| owner(*refused, tenants) != owner(vm, tenants);
-        if tenants > 1 {
-            self.refused.vm_ended(is_anothers);
+        let sharing = &self.sharing;
+        if sharing.are_several() {
+            self.refused.vm_ended(|refused| sharing.owner(*refused) != sharing.owner(vm));
         }
         self.place_came_free(vm);
         if let Some(record) = self.vms.get_mut(vm) {
@@ -412,11 +419,22 @@ impl Run {
         last.filter(|_| self.is_all_done(Work::All))
     }
 
+    /// Who shares it, each with its work.
+    #[must_use]
+    pub const fn sharing(&self) -> &Tenants {
+        &self.sharing
+    }
+
+    /// The tenant that a VM is of.
+    pub(crate) fn owner_mut(&mut self, vm: VmId) -> &mut Tenant {
+        &mut self.tenants[self.sharing.owner(vm).get() as usize]
+    }
+
     /// What became of the work of each tenant by now, in their order.
     pub fn tenants(&self, now: Time) -> impl Iterator<Item = TenantView> + '_ {
-        let tenants = self.tenants.len();
-        self.tenants.iter().enumerate().map(move |(n, tenant)| {
-            let vms = self.provider.vms().filter(|(id, _)| owner(*id, tenants) == n);
+        self.tenants.iter().zip(self.sharing.ids()).map(move |(tenant, id)| {
+            let own = move |(vm, _): &(VmId, _)| self.sharing.owner(*vm) == id;
+            let vms = self.provider.vms().filter(own);
             let (work, until) = (tenant.work(), self.over.unwrap_or(now));
             TenantView {
                 work,

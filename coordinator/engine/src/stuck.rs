@@ -45,10 +45,9 @@ impl Run {
     /// Whether no timer is set but those of tenants that have no machine and will ask for it again,
     /// and nothing that the provider does can make room for it.
     fn only_asks_again(&self) -> bool {
-        let tenants = self.tenants.len() as u64;
         let waits = |token: u64| {
-            let tenant = usize::try_from(token % tenants.max(1)).ok();
-            tenant.and_then(|n| self.tenants.get(n)).is_some_and(|tenant| tenant.waits_for_machine)
+            let tenant = self.tenants.get(self.sharing.sleeper(token).get() as usize);
+            tenant.is_some_and(|tenant| tenant.waits_for_machine)
         };
         let mut timers = self.timers.all();
         let asks = |timer| matches!(timer, Timer::Wake(token) if waits(token));

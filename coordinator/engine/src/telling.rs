@@ -21,7 +21,7 @@ impl Run {
     ) {
         let mut wanted = std::mem::take(&mut self.spare.wanted);
         while let Some(mut notice) = notices.pop_front() {
-            let one = addressee(&mut notice, &self.tenants);
+            let one = addressee(&mut notice, &self.sharing).map(|one| one.get() as usize);
             if let Some(tenant) = one.filter(|&one| self.tenants[one].hears_instants()) {
                 self.tenants[tenant].keep(now, notice);
                 continue;

@@ -28,6 +28,7 @@ mod report;
 mod request;
 mod setup;
 mod step;
+mod tenants;
 
 pub use attempt_end::{AttemptEnd, AttemptEnds};
 pub use bag::{Bag, Task};
@@ -54,3 +55,4 @@ pub use report::{MAX_REPORT_DELAY, Report};
 pub use request::Request;
 pub use setup::{MACHINE, ParallelJobs, Setup};
 pub use step::{Effect, Step, VmEnd};
+pub use tenants::{TenantNumbers, Tenants, Work};

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use dormouse_analysis::LiveFacts;
 use dormouse_cloud::SpotPlaces;
-use dormouse_engine::{Run, Work};
+use dormouse_engine::Run;
 use dormouse_identity::Role;
-use dormouse_model::{Fault, MetadataSettings, Request, Setup, Step, Submission};
+use dormouse_model::{Fault, MetadataSettings, Request, Setup, Step, Submission, Work};
 use dormouse_policies::Policy;
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};

@@ -8,9 +8,10 @@ use std::time::Duration;
 use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, Terms};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Observer, World};
-use dormouse_engine::{Run, Work};
+use dormouse_engine::Run;
 use dormouse_model::{
     Bag, CheckpointConfig, Decision, MetadataSettings, Notice, Scheme, Setup, StartReason, Task,
+    Work,
 };
 use dormouse_policies::Policy;
 use dormouse_tasks::own::TaskProgram;

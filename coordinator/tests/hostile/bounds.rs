@@ -1,13 +1,9 @@
 //! What a peer can hold, and for how long.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod common;
 
 use std::io::Read as _;
 use std::net::TcpStream;
 
-use common::*;
+use crate::common::*;
 use dormouse_proto::v1;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,8 +1,4 @@
 //! What outlives a coordinator, and what happens when nothing can be made durable.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod common;
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -10,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use dormouse_coordinator::{Awaited, CoordinatorError, LiveRun, Progress, replay};
 use dormouse_proto::v1;
 use dormouse_units::Span;

@@ -1,14 +1,10 @@
 //! Workers that lie: what they say is refused or not believed, in the log and in the verdict, and the run
 //! beside them goes on.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod common;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use dormouse_analysis::fidelity::{Allowed, Fidelity, notes};
 use dormouse_analysis::{Evidence, LiveFacts, Record};
 use dormouse_log::LogReader;

@@ -1,17 +1,12 @@
 //! The session protocol against a fake worker over loopback.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod common;
 
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use dormouse_coordinator::{CoordinatorError, Remote, replay};
-use dormouse_engine::Work;
 use dormouse_identity::Role;
 use dormouse_log::LogReader;
-use dormouse_model::{Effect, Event, Step};
+use dormouse_model::{Effect, Event, Step, Work};
 use dormouse_proto::v1;
 use dormouse_units::{TaskId, Time};
 

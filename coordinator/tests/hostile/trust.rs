@@ -1,12 +1,8 @@
 //! Whom a coordinator believes what.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod common;
 
 use std::time::Duration;
 
-use common::*;
+use crate::common::*;
 use dormouse_identity::{Role, Token};
 use dormouse_proto::v1;
 use tokio_stream::StreamExt as _;

@@ -1,14 +1,10 @@
 //! Contents of programs of the user's own: who may send and have them, and where what tasks leave goes.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use common::*;
+use crate::common::*;
 use dormouse_coordinator::{Contents, LiveRun};
 use dormouse_proto::v1;
 use dormouse_tasks::own::{FileRef, OwnProgram, Saves, TaskProgram};

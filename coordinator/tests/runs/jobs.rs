@@ -1,18 +1,14 @@
 //! Live runs of parallel jobs, with workers that only say what they are told to say.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod common;
 
 use std::path::Path;
 use std::time::Duration;
 
-use common::{FakeWorker, PATIENCE, Said, Under, answer, joined, live as bag};
+use crate::common::{FakeWorker, PATIENCE, Said, Under, answer, joined, live as bag};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Remote, replay};
-use dormouse_engine::{Run, Work};
+use dormouse_engine::Run;
 use dormouse_identity::Role;
-use dormouse_model::{Decision, Event, Setup, Submission, UsageInformation};
+use dormouse_model::{Decision, Event, Setup, Submission, UsageInformation, Work};
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, Ppm, Span, Speedup, Time, Usage};

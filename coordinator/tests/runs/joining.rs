@@ -1,10 +1,6 @@
 //! Tests of which workers a run takes and which it sends away.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use dormouse_coordinator::LiveRun;
 use dormouse_proto::v1;
 

@@ -1,14 +1,6 @@
 //! Looking on at a run: its events, how it goes, and its end.
-#![allow(
-    clippy::allow_attributes,
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "tests panic where they fail"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use dormouse_coordinator::{LiveRun, Remote, RemoteError, address_of};
 use dormouse_identity::Role;
 use dormouse_proto::v1;

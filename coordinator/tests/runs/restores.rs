@@ -1,16 +1,8 @@
 //! Checkpoints that can't be restored, with a worker that refuses them.
-#![allow(
-    clippy::allow_attributes,
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "tests panic where they fail"
-)]
-
-mod common;
 
 use std::path::Path;
 
-use common::*;
+use crate::common::*;
 use dormouse_coordinator::{Conducted, replay};
 use dormouse_log::LogReader;
 use dormouse_model::{Effect, Step};

@@ -1,17 +1,12 @@
 //! A scheduler that thinks for long keeps nobody waiting but its own run.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
-
-mod common;
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use common::*;
+use crate::common::*;
 use dormouse_coordinator::Remote;
-use dormouse_engine::Work;
 use dormouse_identity::Role;
-use dormouse_model::{Decision, Notice};
+use dormouse_model::{Decision, Notice, Work};
 use dormouse_policies::Policy;
 use dormouse_units::Time;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};

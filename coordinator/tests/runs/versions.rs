@@ -1,14 +1,6 @@
 //! Workers of other versions than the coordinator's: what they may say, and what they need not know.
-#![allow(
-    clippy::allow_attributes,
-    clippy::unwrap_used,
-    missing_docs,
-    reason = "tests panic where they fail"
-)]
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use dormouse_proto::{PROTOCOLS, Protocols, v1};
 use v1::{command::Command as C, report::Report as R};
 

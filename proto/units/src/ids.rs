@@ -69,6 +69,10 @@ id!(
     RequestId, "request"
 );
 id!(
+    /// A tenant of a run, its place among those that share it.
+    TenantId, "tenant"
+);
+id!(
     /// A host that carries VMs: a worker when live, a modelled host in virtual time.
     HostId, "host"
 );

@@ -28,8 +28,8 @@ pub use bytes::{Bytes, ParseBytesError};
 pub use cpus::Cpus;
 pub use credits::Credits;
 pub use ids::{
-    Attempt, CheckpointSeq, FaultId, HostId, Incarnation, RequestId, TaskId, TypeName, VmId,
-    ZoneName,
+    Attempt, CheckpointSeq, FaultId, HostId, Incarnation, RequestId, TaskId, TenantId, TypeName,
+    VmId, ZoneName,
 };
 pub use money::{Money, ParsePriceError, Price};
 pub use named::twice;

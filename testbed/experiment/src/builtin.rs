@@ -1,7 +1,7 @@
 //! The experiments that come with the program: a job of the Burst-HADS paper, plain or in a
 //! scenario, the bathtub paper's batch service, parallel jobs, both, or VMs that are requested of a provider.
 
-use dormouse_engine::Work;
+use dormouse_model::Work;
 
 /// A built-in experiment, such as `j60-sc2`.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dormouse_engine::{Run, Work as Share};
-use dormouse_model::{Decision, Notice, Setup, Step};
+use dormouse_engine::Run;
+use dormouse_model::{Decision, Notice, Setup, Step, Work as Share};
 use dormouse_policies::program::{Following, ProgramConfig};
 use dormouse_policies::{BagSchedulerName, Hearing, Policy};
 use dormouse_program::{Hello, Machine, PROTOCOL, ProgramError, StandardError};

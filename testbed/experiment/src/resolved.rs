@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_cloud::{Host, Market};
+use dormouse_engine::Run;
 use dormouse_engine::jobs::Simulation;
-use dormouse_engine::{Run, Work as Share};
 use dormouse_model::{Fault, Setup};
+use dormouse_model::{Tenants, Work as Share};
 use dormouse_policies::requests::Customers;
 use dormouse_policies::{BagSchedulerConfig, CheckpointPlanning, Plan, PlanError, Policy};
 use dormouse_tasks::own::{OwnProgram, TaskProgram};
@@ -143,7 +144,7 @@ impl Experiment {
     }
 
     /// What of its work each of its tenants has, in their order.
-    pub fn tenants(&self) -> Vec<Share> {
+    pub fn tenants(&self) -> Tenants {
         let has = [
             (Share::Bag, self.scheduler.is_some()),
             (Share::Jobs, self.jobs.is_some()),
@@ -151,8 +152,8 @@ impl Experiment {
         ];
         let all: Vec<Share> = has.into_iter().filter(|(_, has)| *has).map(|(it, _)| it).collect();
         match all[..] {
-            [Share::Bag | Share::Jobs] => vec![Share::All],
-            _ => all,
+            [Share::Bag | Share::Jobs] => Tenants::from([Share::All]),
+            _ => all.into_iter().collect(),
         }
     }
 
@@ -168,7 +169,9 @@ impl Experiment {
     pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Policies {
         let jobs = self.simulation().map(|jobs| jobs.policy() as Box<dyn Policy>);
         let customers = self.requests.as_ref().map(|_| Box::new(Customers::new()) as Box<_>);
-        self.tenants().into_iter().zip(bag.into_iter().chain(jobs).chain(customers)).collect()
+        let tenants = self.tenants();
+        let works = tenants.work().iter().copied();
+        works.zip(bag.into_iter().chain(jobs).chain(customers)).collect()
     }
 
     /// The experiment's run before anything has happened, under this scheduler of its bag.

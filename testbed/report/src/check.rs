@@ -2,7 +2,7 @@
 
 use dormouse_analysis::jobs::SeenByJobs;
 use dormouse_analysis::{CapacityChecker, Checker, JobsChecker, Mode, RequestsChecker, Violation};
-use dormouse_engine::part_of;
+use dormouse_engine::tenants_part;
 use dormouse_units::Span;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub struct Checked {
 /// Its steps were left out of its log, and it can't be made again.
 pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
     let experiment = &log.header.experiment;
-    let (of, setup) = (experiment.tenants(), experiment.whole_setup());
+    let (tenants, setup) = (experiment.tenants(), experiment.whole_setup());
     let lateness = match log.header.mode {
         Mode::Virtual => Span::ZERO,
         Mode::Live => experiment.live.speedup.emulated(LATENESS),
@@ -43,7 +43,7 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
         // No rule depends on chance.
         JobsChecker::new(&jobs.simulation(0), lateness)
     });
-    let requests = || RequestsChecker::new(&setup, of.clone(), lateness);
+    let requests = || RequestsChecker::new(&setup, tenants.clone(), lateness);
     let mut requests = experiment.requests.as_ref().map(|_| requests());
     let mut capacity = CapacityChecker::new(&setup);
     let (seen, mut steps) = (SeenByJobs::new(experiment.tenants()), 0);
@@ -51,7 +51,10 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
         steps += 1;
         match &mut bag {
             // What is wrong is said with the numbers that the run's files have.
-            Some(bag) if of.len() > 1 => bag.see(&part_of(step, &of, 0)),
+            Some(bag) if tenants.are_several() => {
+                let own = tenants.with_bag().unwrap_or_default();
+                bag.see(&tenants_part(step, &tenants, own));
+            }
             Some(bag) => bag.see(step),
             None => {}
         }

@@ -2,7 +2,7 @@
 
 use dormouse_analysis::explain::{Explainer, Explanation, JobStory, RequestStory};
 use dormouse_analysis::jobs::SeenByJobs;
-use dormouse_engine::part_of;
+use dormouse_engine::tenants_part;
 use dormouse_model::{Event, Step};
 
 use crate::output::RunLog;
@@ -47,9 +47,10 @@ fn told(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
 
 /// The steps of a bag in a run with so many parallel jobs that its log has none.
 fn made_again(log: &RunLog) -> Result<Vec<Step>, ReplayError> {
-    let (of, mut steps) = (log.header.experiment.tenants(), Vec::new());
+    let (tenants, mut steps) = (log.header.experiment.tenants(), Vec::new());
+    let bag = tenants.with_bag().unwrap_or_default();
     play(log, |step| {
-        let step = part_of(step, &of, 0);
+        let step = tenants_part(step, &tenants, bag);
         let Step { event, notices, decisions, effects, .. } = &step;
         let is_empty = notices.is_empty() && decisions.is_empty() && effects.is_empty();
         if !is_empty || !matches!(event, Event::Tick | Event::InstantOver) {

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use dormouse_engine::drive::PlayError;
-use dormouse_engine::{Counts, Run, Work, is_of};
-use dormouse_model::Step;
+use dormouse_engine::{Counts, Run};
+use dormouse_model::{Step, Work};
 use dormouse_units::Time;
 
 use crate::jobs::{JobsError, JobsOutcome, JobsRecording, ReadAhead, refused, refused_io};
@@ -131,7 +131,7 @@ fn least_logged(
     jobs: Option<&Jobs>,
     customers: Option<&RequestStream>,
 ) -> usize {
-    let are_alone = experiment.tenants() == [Work::Requests];
+    let are_alone = experiment.tenants().work() == [Work::Requests];
     let requests = customers.filter(|_| are_alone).map_or(0, RequestStream::at_least);
     requests + jobs.map_or(0, Jobs::at_least)
 }
@@ -211,7 +211,7 @@ pub fn requests_outcome(
 pub fn own(mut record: Record, experiment: &Experiment) -> Record {
     let of = experiment.tenants();
     if experiment.requests.is_some() {
-        record.leave_out(|vm| is_of(vm, &of, Work::Requests));
+        record.leave_out(|vm| of.owns(Work::Requests, vm));
     }
     record
 }

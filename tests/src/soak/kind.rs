@@ -11,8 +11,8 @@ use super::{drawn, programs::Programs};
 
 /// The storms of a round: one on each kind of run that `tests/storms.rs` has.
 const STORMS: u64 = 3;
-/// Tests of peers that lie, flood, hang and come without a right to: those of the coordinator.
-const HOSTILE: [&str; 5] = ["lies", "bounds", "trust", "session", "durable"];
+/// The program of the tests of peers that lie, flood, hang and come without a right to: those of the coordinator.
+const HOSTILE: &str = "tests/hostile";
 
 /// A kind of round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Kind {
         let needed = match self {
             Self::Storms => vec!["dormouse".to_owned(), "tests/storms".to_owned()],
             Self::Faults => vec!["dormouse".to_owned()],
-            Self::Lies => HOSTILE.map(|test| format!("tests/{test}")).to_vec(),
+            Self::Lies => vec![HOSTILE.to_owned()],
             Self::Fuzz => vec!["fuzz".to_owned()],
             Self::Simulated => vec!["simulate".to_owned()],
         };
@@ -110,7 +110,7 @@ impl Kind {
                     dormouse(&["replay", &out]),
                 ]
             }
-            Self::Lies => HOSTILE.map(|test| command(&format!("tests/{test}"))).into(),
+            Self::Lies => vec![command(HOSTILE)],
             Self::Fuzz => {
                 let mut fuzz = command("fuzz");
                 fuzz.arg("60");

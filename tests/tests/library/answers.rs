@@ -1,9 +1,9 @@
 //! Answers of schedulers that can't be asked again: a run of any tenants is made again from its log,
 //! whichever of them these are.
 
-use dormouse_engine::{Run, Work};
+use dormouse_engine::Run;
 use dormouse_experiment::{Experiment, Policies};
-use dormouse_model::{Decision, Notice, Step};
+use dormouse_model::{Decision, Notice, Step, Work};
 use dormouse_policies::program::Answered;
 use dormouse_policies::{Hearing, Policy};
 use dormouse_report::virtual_run::{model, play_out};

@@ -2,9 +2,9 @@
 
 use dormouse_analysis::{Record, check_bag};
 use dormouse_cloud::{Action, Target};
-use dormouse_engine::{Work, seen_by};
+use dormouse_engine::tenants_view;
 use dormouse_experiment::Experiment;
-use dormouse_model::{Effect, Event, Step};
+use dormouse_model::{Effect, Event, Step, Tenants, Work};
 use dormouse_units::{Ppm, Span, Time, VmId};
 
 use super::runs::{played, with};
@@ -13,7 +13,9 @@ const NAME: &str = "shared-background";
 
 /// What the bag's tenant sees, which is what is checked.
 fn of_bag(steps: &[Step]) -> Vec<Step> {
-    steps.iter().map(|step| seen_by(step, &[Work::Bag, Work::Jobs], 0)).collect()
+    let tenants = Tenants::from([Work::Bag, Work::Jobs]);
+    let bag = tenants.with_bag().unwrap();
+    steps.iter().map(|step| tenants_view(step, &tenants, bag)).collect()
 }
 
 fn violations(experiment: &Experiment, steps: &[Step]) -> Vec<String> {

@@ -2,9 +2,8 @@
 //! run holds, the record agrees with the engine, and equal runs are equal.
 
 use dormouse_analysis::check_bag;
-use dormouse_engine::Work;
 use dormouse_experiment::Builtin;
-use dormouse_model::{Effect, Event, Report, Step, Task};
+use dormouse_model::{Effect, Event, Report, Step, Task, Work};
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 
 use super::runs::{played, sound, under, with};

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use dormouse_cloud::{
     Action, Market, Meter, PlacementRule, Preemption, Prices, SchedulerName, SpotPlaces,
 };
-use dormouse_engine::{Work, is_of, vm_of_request};
-use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, VmEnd};
+use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, Tenants, VmEnd, Work};
 use dormouse_units::{Bytes, HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
 use super::Violation;
@@ -40,7 +39,7 @@ struct There {
 #[derive(Debug)]
 pub struct RequestsChecker<'a> {
     setup: &'a Setup,
-    of: Vec<Work>,
+    tenants: Tenants,
     prices: Arc<dyn Prices>,
     rule: PlacementRule,
     /// How late a live run may hear of what happens.
@@ -59,10 +58,10 @@ impl<'a> RequestsChecker<'a> {
     /// Nothing seen yet of a run with this whole setup and these tenants, which may hear up to `lateness`
     /// late of what happens: not at all in virtual time.
     #[must_use]
-    pub fn new(setup: &'a Setup, of: Vec<Work>, lateness: Span) -> Self {
+    pub fn new(setup: &'a Setup, tenants: Tenants, lateness: Span) -> Self {
         Self {
             setup,
-            of,
+            tenants,
             prices: setup.terms.prices(),
             rule: setup.terms.placement.rule(),
             lateness,
@@ -101,7 +100,7 @@ impl<'a> RequestsChecker<'a> {
     }
 
     fn is_requested(&self, vm: VmId) -> bool {
-        is_of(vm, &self.of, Work::Requests)
+        self.tenants.owns(Work::Requests, vm)
     }
 
     /// Takes in the next step.
@@ -144,7 +143,7 @@ impl<'a> RequestsChecker<'a> {
         let next = self.next;
         self.require(request == next, || format!("{request} comes where {next} should"));
         self.next = request.next();
-        let vm = vm_of_request(request, &self.of)?;
+        let vm = self.tenants.vm_of(request)?;
         self.open.insert(vm, (self.now, asks.clone()));
         Some(vm)
     }

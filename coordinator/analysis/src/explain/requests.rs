@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{Action, CostName, Market, Meter};
-use dormouse_engine::{Work, vm_of_request, whose};
-use dormouse_model::{Effect, Event, Notice, Setup, Step};
+use dormouse_model::{Effect, Event, Notice, Setup, Step, Tenants};
 use dormouse_units::{RequestId, Span, Time, TypeName, VmId};
 
 use super::explanation::{Explanation, seconds};
@@ -15,7 +14,7 @@ use crate::requests::{Ended, Ledger, RequestEnd};
 #[derive(Debug)]
 pub struct RequestStory<'a> {
     setup: &'a Setup,
-    of: Vec<Work>,
+    tenants: Tenants,
     request: RequestId,
     vm: VmId,
     cost: CostName,
@@ -29,20 +28,17 @@ impl<'a> RequestStory<'a> {
     /// Story of the request that is called `request7`, or whose VM is called `vm7`, in a run with
     /// this whole setup and these tenants; `None` if `what` names no request.
     #[must_use]
-    pub fn find(setup: &'a Setup, of: Vec<Work>, what: &str) -> Option<Self> {
+    pub fn find(setup: &'a Setup, tenants: Tenants, what: &str) -> Option<Self> {
         let number = |prefix: &str| what.strip_prefix(prefix)?.trim_start().parse::<u32>().ok();
         let request = match (number("request"), number("vm").map(VmId::new)) {
             (Some(request), _) => RequestId::new(request),
-            (None, Some(vm)) => {
-                let (_, own) = whose(vm, &of).filter(|(work, _)| *work == Work::Requests)?;
-                RequestId::new(own.get())
-            }
+            (None, Some(vm)) => tenants.request_of(vm)?,
             (None, None) => return None,
         };
-        let vm = vm_of_request(request, &of)?;
+        let vm = tenants.vm_of(request)?;
         let cost = setup.terms.placement.rule().cost;
-        let ledger = Ledger::new(setup, of.clone());
-        Some(Self { setup, of, request, vm, cost, ledger, alive: BTreeMap::new(), told: None })
+        let ledger = Ledger::new(setup, tenants.clone());
+        Some(Self { setup, tenants, request, vm, cost, ledger, alive: BTreeMap::new(), told: None })
     }
 
     /// Takes in a step of the run, as it is in its log.
@@ -101,10 +97,10 @@ impl<'a> RequestStory<'a> {
 
     /// A VM by its name, with the request that it is of.
     fn name(&self, vm: VmId) -> String {
-        let whose = match whose(vm, &self.of) {
-            Some((Work::Requests, own)) => RequestId::new(own.get()).to_string(),
-            Some((work, _)) => format!("of the {}", work.name()),
-            None => "of the run".to_owned(),
+        let whose = match (self.tenants.request_of(vm), self.tenants.work_on(vm)) {
+            (Some(request), _) => request.to_string(),
+            (None, Some(work)) => format!("of the {}", work.name()),
+            (None, None) => "of the run".to_owned(),
         };
         let what = self.alive.get(&vm).map(|(kind, market, _)| format!(", {market} {kind}"));
         format!("{vm} ({whose}{})", what.unwrap_or_default())

@@ -2,30 +2,31 @@
 
 use std::borrow::Cow;
 
-use dormouse_engine::{Work, seen_by};
-use dormouse_model::Step;
+use dormouse_engine::tenants_view;
+use dormouse_model::{Step, Tenants, Work};
+use dormouse_units::TenantId;
 
 /// Tells the steps of a run as the scheduler of its parallel jobs saw them.
 #[derive(Clone, Debug)]
 pub struct SeenByJobs {
-    of: Vec<Work>,
-    tenant: usize,
+    tenants: Tenants,
+    jobs: TenantId,
 }
 
 impl SeenByJobs {
     /// View of a run with these tenants, as the scheduler of its jobs sees it.
     #[must_use]
-    pub fn new(of: Vec<Work>) -> Self {
-        let tenant = of.iter().position(|work| *work == Work::Jobs).unwrap_or_default();
-        Self { of, tenant }
+    pub fn new(tenants: Tenants) -> Self {
+        let jobs = tenants.with(Work::Jobs).unwrap_or_default();
+        Self { tenants, jobs }
     }
 
     /// The step as they saw it: itself, where nobody shares the run.
     #[must_use]
     pub fn see<'a>(&self, step: &'a Step) -> Cow<'a, Step> {
-        match self.of.len() {
-            0 | 1 => Cow::Borrowed(step),
-            _ => Cow::Owned(seen_by(step, &self.of, self.tenant)),
+        match self.tenants.are_several() {
+            false => Cow::Borrowed(step),
+            true => Cow::Owned(tenants_view(step, &self.tenants, self.jobs)),
         }
     }
 }

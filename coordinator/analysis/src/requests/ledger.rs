@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_cloud::{Catalogue, Market, Meter, Prices, Terms};
-use dormouse_engine::{Work, is_of, vm_of_request};
-use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, VmEnd};
+use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, Tenants, VmEnd, Work};
 use dormouse_units::{HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
 use super::usage::{Flow, Level};
@@ -89,7 +88,7 @@ impl Ended {
 /// Follows the steps of a run: what is open is held, and of what has ended the sums are.
 #[derive(Debug)]
 pub struct Ledger {
-    of: Vec<Work>,
+    tenants: Tenants,
     catalogue: Catalogue,
     terms: Terms,
     prices: Arc<dyn Prices>,
@@ -140,9 +139,9 @@ struct Granted {
 impl Ledger {
     /// Ledger of a run of this whole setup with these tenants, before its first step.
     #[must_use]
-    pub fn new(setup: &Setup, of: Vec<Work>) -> Self {
+    pub fn new(setup: &Setup, tenants: Tenants) -> Self {
         Self {
-            of,
+            tenants,
             catalogue: setup.catalogue.clone(),
             terms: setup.terms.clone(),
             prices: setup.terms.prices(),
@@ -231,7 +230,7 @@ impl Ledger {
         self.usage().arrival();
         self.figures.tally(&asks.kind, asks.market).requests += 1;
         let open = Open { request, asks: asks.clone(), arrived: now, granted: None };
-        self.open.extend(vm_of_request(request, &self.of).map(|vm| (vm, open)));
+        self.open.extend(self.tenants.vm_of(request).map(|vm| (vm, open)));
     }
 
     /// What a step did; the request that came to its end with it.
@@ -403,10 +402,7 @@ impl Ledger {
             _ if granted.is_outbid => "outbid",
             _ if granted.is_reclaimed => "unavailable",
             None => "interruption",
-            Some(by) => {
-                let whose = self.of.iter().find(|work| is_of(by, &self.of, **work));
-                whose.copied().unwrap_or(Work::Requests).name()
-            }
+            Some(by) => self.tenants.work_on(by).unwrap_or(Work::Requests).name(),
         }
     }
 

@@ -2,8 +2,7 @@
 
 use std::io::{self, Write};
 
-use dormouse_engine::Work;
-use dormouse_model::{Setup, Step};
+use dormouse_model::{Setup, Step, Tenants};
 
 use super::{Figures, Ledger, RequestsCsv};
 use crate::jobs::Refused;
@@ -26,10 +25,13 @@ impl<W: Write> Recorder<W> {
     pub fn begin(
         open: impl FnOnce(&'static str) -> io::Result<W>,
         setup: &Setup,
-        of: Vec<Work>,
+        tenants: Tenants,
     ) -> Result<Self, Refused> {
         let csv = open(REQUESTS).and_then(RequestsCsv::new);
-        Ok(Self { ledger: Ledger::new(setup, of), csv: csv.map_err(Refused::in_file(REQUESTS))? })
+        Ok(Self {
+            ledger: Ledger::new(setup, tenants),
+            csv: csv.map_err(Refused::in_file(REQUESTS))?,
+        })
     }
 
     /// Takes in a step of the run.

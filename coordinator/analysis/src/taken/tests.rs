@@ -91,7 +91,7 @@ fn what_is_lost_is_since_the_last_checkpoint_and_costs_a_vcpus_part() {
         vec![sent(0, 1, OTHER, Some((CheckpointSeq::default(), Ppm::new(250_000))))],
     );
     reported(&mut record, 160, started(0, 1, OTHER));
-    let all = taken(&record, &ALL);
+    let all = taken(&record, &ALL.into());
     let [it] = &all[..] else { panic!("{all:?}") };
     assert_eq!(
         (it.at, it.ending, it.waited()),
@@ -109,7 +109,7 @@ fn what_is_lost_is_since_the_last_checkpoint_and_costs_a_vcpus_part() {
         went_on: went_on.map(|s| (OTHER, at(s))),
     };
     assert_eq!(it.tasks, [behind(0, 250_000, 90, Some(160)), behind(1, 0, 130, None)]);
-    let [bag, customers] = &tolls(&all, &ALL)[..] else { panic!("two tenants") };
+    let [bag, customers] = &tolls(&all, &ALL.into())[..] else { panic!("two tenants") };
     assert_eq!((bag.vms_lost, bag.tasks, bag.from_checkpoints, bag.vms_taken), (1, 2, 1, 0));
     assert_eq!((bag.work_lost, bag.stood), (Span::from_secs(220), Span::from_secs(30)));
     assert_eq!(
@@ -124,7 +124,7 @@ fn nobody_paid_for_what_was_lost_in_an_hour_that_is_free() {
     let mut record = told();
     record.vms.get_mut(&VM).expect("it is there").tariff = TariffName::Hour;
     effects(&mut record, 130, ended(VmEnd::Preempted));
-    let all = taken(&record, &ALL);
+    let all = taken(&record, &ALL.into());
     let [it] = &all[..] else { panic!("{all:?}") };
     assert_eq!((it.lost(), it.charged()), (Span::from_secs(220), Money::ZERO));
 }
@@ -150,7 +150,7 @@ fn one_that_is_given_back_in_its_notice_is_not_said_to_be_killed() {
         );
     }
     effects(&mut record, 110, ended(VmEnd::Terminated));
-    let all = taken(&record, &ALL);
+    let all = taken(&record, &ALL.into());
     assert_eq!(all[0].ending, Ending::Itself(at(110), VmEnd::Terminated));
     assert_eq!(all[0].tasks, [], "they finished in time");
     assert_eq!(all[0].waited(), None, "it is not ready yet");
@@ -163,7 +163,7 @@ fn a_task_that_freezes_with_its_vm_goes_on_where_it_was() {
     record.vms.get_mut(&VM).expect("it is there").displaced[0].action = Action::Hibernate;
     effects(&mut record, 100, vec![Effect::VmHibernated { vm: VM, asked: at(100) }]);
     effects(&mut record, 300, vec![Effect::VmResumed { vm: VM, asked: at(290) }]);
-    let all = taken(&record, &ALL);
+    let all = taken(&record, &ALL.into());
     assert_eq!(all[0].ending, Ending::Hibernated(at(100), Some(at(300))));
     for task in &all[0].tasks {
         assert_eq!(

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 
+use dormouse_engine::Run;
 use dormouse_engine::drive::{Modelled, play};
-use dormouse_engine::{Run, Work};
-use dormouse_model::{Event, Setup, StartReason, Step};
+use dormouse_model::{Event, Setup, StartReason, Step, Work};
 use dormouse_units::{Span, TaskId, Time, TypeName};
 
 use super::{

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_engine::Work;
-use dormouse_model::{Decision, Event, Notice, Promotion, Step};
+use dormouse_model::{Decision, Event, Notice, Promotion, Step, Work};
 use dormouse_units::{Cpus, Seats, Span, TaskId, Tier, Time};
 
 use super::{About, Both, Count, Divergence, Moment, Side, Spread, Standing, TaskRow, Twin};

@@ -1,7 +1,7 @@
 //! A run and its twin, side by side.
 
 use dormouse_cloud::Market;
-use dormouse_engine::Work;
+use dormouse_model::Work;
 use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Serialize, Serializer};
 

@@ -3,11 +3,11 @@
 use dormouse_cloud::{
     Action, Charge, Interruption, InterruptionModel, Market, Preemption, Target, VmState,
 };
-use dormouse_engine::{Run, Work, part_of, seen_by};
+use dormouse_engine::{Run, tenants_part, tenants_view};
 use dormouse_model::{
-    Command, Decision, Effect, Event, Notice, Report, Request, StartReason, VmEnd,
+    Command, Decision, Effect, Event, Notice, Report, Request, StartReason, Tenants, VmEnd, Work,
 };
-use dormouse_units::{Mode, Money, Ppm, RequestId, Seats, Span, TaskId};
+use dormouse_units::{Mode, Money, Ppm, RequestId, Seats, Span, TaskId, TenantId};
 
 use crate::world::{
     BOTH, HOST, Script, begun, created, end, frozen, join, launch, made, s, setup, tell, tick, vm,
@@ -338,7 +338,8 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
     let ready: Vec<_> = requests.iter().filter(|(_, notice)| is_own(notice)).collect();
     assert_eq!(ready, [&(s(160), Notice::VmReady { vm: own })]);
     // The first is not told for whom.
-    let works = [Work::Bag, Work::Requests];
+    let works = Tenants::from([Work::Bag, Work::Requests]);
+    let [of_bag, of_customers] = [0, 1].map(TenantId::new);
     let at_100 = steps.iter().find(|step| step.at == s(100)).expect("it");
     let act = |action, vm| Effect::Interrupted {
         asked: s(100),
@@ -347,14 +348,17 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
         vms: vec![vm],
         left: vec![],
     };
-    assert_eq!(seen_by(at_100, &works, 0).effects, [act(Action::Hibernate, own)]);
+    assert_eq!(tenants_view(at_100, &works, of_bag).effects, [act(Action::Hibernate, own)]);
     let whole = Effect::Displaced { vm: vm(2), by: vm(3), action: Action::Hibernate };
-    assert_eq!(part_of(at_100, &works, 0).effects, [whole]);
+    assert_eq!(tenants_part(at_100, &works, of_bag).effects, [whole]);
     assert!(
-        seen_by(at_100, &works, 1).effects.iter().all(|e| matches!(e, Effect::VmLaunched { .. }))
+        tenants_view(at_100, &works, of_customers)
+            .effects
+            .iter()
+            .all(|e| matches!(e, Effect::VmLaunched { .. }))
     );
     let back = steps.iter().find(|step| step.at == s(300)).expect("it");
-    assert_eq!(seen_by(back, &works, 0).effects, [Effect::GivenBack { vm: own }]);
+    assert_eq!(tenants_view(back, &works, of_bag).effects, [Effect::GivenBack { vm: own }]);
 
     let (bag, requests, steps) = preempts;
     assert_eq!(
@@ -368,6 +372,6 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
     let ready: Vec<_> = requests.iter().filter(|(_, notice)| is_own(notice)).collect();
     assert_eq!(ready, [&(s(280), Notice::VmReady { vm: own })]);
     let at_100 = steps.iter().find(|step| step.at == s(100)).expect("it");
-    assert_eq!(seen_by(at_100, &works, 0).effects, [act(Action::Preempt, own)]);
+    assert_eq!(tenants_view(at_100, &works, of_bag).effects, [act(Action::Preempt, own)]);
     assert!(Span::from_secs(180) == s(280).since(s(100)));
 }

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use dormouse_cloud::{Host, InstanceType, InterruptionModel, Market, Scope, SpotPlaces, Terms};
-use dormouse_engine::Work;
 use dormouse_engine::drive::PlayError;
-use dormouse_model::{Effect, Setup};
+use dormouse_model::{Effect, Setup, Work};
 use dormouse_policies::BagSchedulerName;
 use dormouse_units::{Bytes, Span, Tier, Time, VmId};
 use dormouse_vm::Sharing;

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use dormouse_cloud::{Host, Market, Placement, PlacementRule, Terms};
 use dormouse_engine::drive::{BOUNDLESS, Requested};
-use dormouse_engine::{Run, Work, seen_by};
-use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, VmEnd};
+use dormouse_engine::{Run, tenants_view};
+use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, Tenants, VmEnd, Work};
 use dormouse_policies::requests::Customers;
 use dormouse_policies::{BagSchedulerName, Policy};
-use dormouse_units::{Bytes, RequestId, Span, Stream, Time, VmId};
+use dormouse_units::{Bytes, RequestId, Span, Stream, TenantId, Time, VmId};
 use dormouse_vm::Sharing;
 
 use crate::world::{
@@ -117,7 +117,7 @@ fn a_request_is_served_after_notice_and_boot_and_the_bag_goes_on() {
     assert_eq!(ended, Some(at + NOTICE));
     // The owner is not told for whom.
     let step = steps.iter().find(|step| step.at == at && !step.effects.is_empty());
-    let seen = seen_by(step.expect("it happened"), &ALL, 0);
+    let seen = tenants_view(step.expect("it happened"), &ALL.into(), TenantId::new(0));
     let says = |effect: &Effect| matches!(effect, Effect::Displaced { .. });
     assert!(!seen.effects.is_empty() && !seen.effects.iter().any(says), "{seen:?}");
 }
@@ -150,12 +150,15 @@ fn no_tenant_hears_of_anothers_and_no_two_have_a_number() {
                 _ => {}
             }
         }
+        let tenants = Tenants::from(ALL);
         for (n, heard) in heard.iter().enumerate() {
             let heard = heard.lock().expect("nobody panicked");
             // What is for all stands in a step as often as it is said.
             let own = |it: &Notice| !matches!(it, Notice::Begin | Notice::HostJoined);
             let heard: Vec<_> = heard.iter().filter(|it| own(it)).cloned().collect();
-            let seen = steps.iter().flat_map(|step| seen_by(step, &ALL, n).notices).filter(own);
+            let tenant = tenants.ids().nth(n).expect("one of them");
+            let seen = |step| tenants_view(step, &tenants, tenant).notices;
+            let seen = steps.iter().flat_map(seen).filter(own);
             // Once its work is done it is told nothing.
             let seen: Vec<_> = seen.take(heard.len()).collect();
             assert_eq!(seen, heard, "tenant {n} of {seed}");

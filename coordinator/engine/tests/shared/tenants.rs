@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{Host, Market};
+use dormouse_engine::Run;
 use dormouse_engine::drive::BOUNDLESS;
-use dormouse_engine::{Run, Work};
-use dormouse_model::{Bag, Decision, Effect, Notice, Setup, Step, UsageInformation, VmEnd};
+use dormouse_model::{Bag, Decision, Effect, Notice, Setup, Step, UsageInformation, VmEnd, Work};
 use dormouse_policies::{BagSchedulerName, Policy};
 use dormouse_units::{Bytes, Span, Stream, Time, VmId};
 use dormouse_vm::Sharing;

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use dormouse_cloud::{Catalogue, Host, InstanceType, Limits, Market, Terms};
+use dormouse_engine::Run;
 use dormouse_engine::drive::{Modelled, PlayError, TwoTierLaw, beginning, play};
-use dormouse_engine::{Run, Work};
 use dormouse_model::{
-    Bag, CheckpointConfig, Event, Notice, Setup, Step, Submission, Task, UsageInformation,
+    Bag, CheckpointConfig, Event, Notice, Setup, Step, Submission, Task, UsageInformation, Work,
 };
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet, Policy, build};

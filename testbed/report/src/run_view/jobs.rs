@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dormouse_analysis::Mode;
 use dormouse_analysis::fidelity::Consolidation;
 use dormouse_analysis::jobs::{Figures, Quantity};
-use dormouse_engine::Work;
+use dormouse_model::Work;
 use dormouse_policies::batch::Algorithm;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
 use dormouse_view::{Block, Card, Column, Page, Table, TimeUnit};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use dormouse_analysis::{Record, TaskHistory, VmHistory};
-use dormouse_engine::{Work, is_of};
 use dormouse_log::Head;
+use dormouse_model::Work;
 use dormouse_model::{PlannedTask, PlannedVm, Task};
 use dormouse_policies::Plan;
-use dormouse_units::{Money, Span, TaskId, Time};
+use dormouse_units::{Money, Span, TaskId, Time, VmId};
 use dormouse_view::plot::Gantt;
 use dormouse_view::{Block, Card, Page};
 
@@ -166,22 +166,23 @@ impl OfBag<'_> {
     }
 
     /// Where and when each task was to run, by its number: the plan's VMs are launched in its order,
-    /// so that their numbers are those of the VMs that ran. A bag that shares its run is its first
-    /// tenant, whose numbers are that many apart.
+    /// so that their numbers are those that their tenant gave the VMs that ran.
     fn planned(&self) -> BTreeMap<usize, (usize, PlannedTask)> {
-        let apart = self.of.header.experiment.tenants().len();
-        let of_vm = |(n, vm): (usize, &PlannedVm)| {
+        let tenants = self.of.header.experiment.tenants();
+        let numbers = tenants.numbers(tenants.with_bag().unwrap_or_default());
+        let of_vm = |(own, vm): (u32, &PlannedVm)| {
             let tasks: Vec<_> = vm.vcpus.iter().flatten().copied().collect();
-            tasks.into_iter().map(move |task| (task.task.get() as usize, (n * apart, task)))
+            let number = numbers.vm(VmId::new(own)).get() as usize;
+            tasks.into_iter().map(move |task| (task.task.get() as usize, (number, task)))
         };
         let vms = self.of.plan.iter().flat_map(|plan| &plan.vms);
-        vms.enumerate().flat_map(of_vm).collect()
+        (0..).zip(vms).flat_map(of_vm).collect()
     }
 
     /// What the VMs of the bag cost, of those of all tenants.
     pub(super) fn cost_of_bag(&self) -> Money {
         let of = self.of.header.experiment.tenants();
-        let own = self.record.vms.values().filter(|vm| is_of(vm.id, &of, Work::Bag));
+        let own = self.record.vms.values().filter(|vm| of.owns(Work::Bag, vm.id));
         own.map(VmHistory::cost).sum()
     }
 }

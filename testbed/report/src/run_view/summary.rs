@@ -1,7 +1,7 @@
 //! `summary.json` of a run with a bag: what came out, for programs.
 
-use dormouse_engine::Work;
 use dormouse_host::calibration::SpeedupChoice;
+use dormouse_model::Work;
 use dormouse_units::Time;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The VMs that the provider took for others, on the page, in `taken.csv` and in `summary.json`.
 
 use dormouse_analysis::{LeftBehind, Party, Taken, Toll, taken, tolls};
-use dormouse_engine::Work;
+use dormouse_model::Work;
 use dormouse_units::Span;
 use dormouse_view::{Block, Column, Table};
 use serde_json::{Value, json};

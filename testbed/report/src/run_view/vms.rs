@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::Market;
-use dormouse_engine::{Work, is_of};
+use dormouse_model::Work;
 use dormouse_model::{StartReason, VmEnd};
 use dormouse_units::{Mode, Span, Time, VmId};
 use dormouse_view::plot::{
@@ -35,7 +35,7 @@ pub(super) fn gantt(of: &OfBag<'_>) -> Gantt {
     }
     // The machine of parallel jobs has a lane of its own kind.
     let tenants = experiment.tenants();
-    let own = |vm: &&VmHistory| of.of.jobs.is_none() || is_of(vm.id, &tenants, Work::Bag);
+    let own = |vm: &&VmHistory| of.of.jobs.is_none() || tenants.owns(Work::Bag, vm.id);
     let own: Vec<_> = of.record.vms.values().filter(own).collect();
     let lanes = own.iter().enumerate().map(|(n, vm)| (vm.id, n)).collect();
     let mut all = Lanes { of, gantt: frame(of, &kinds), kinds, lanes };

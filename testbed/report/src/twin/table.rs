@@ -2,7 +2,7 @@
 
 use dormouse_analysis::Mode;
 use dormouse_analysis::twin::{Both, Decided, Spread, TaskRow, Twin, VmSide};
-use dormouse_engine::Work;
+use dormouse_model::Work;
 use dormouse_units::{Money, Span, Time};
 use dormouse_view::Terminal;
 

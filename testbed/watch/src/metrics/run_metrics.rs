@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use dormouse_analysis::requests::Ledger;
-use dormouse_engine::Work;
-use dormouse_model::{Decision, Effect, Event, Setup, Step};
+use dormouse_model::{Decision, Effect, Event, Setup, Step, Tenants};
 use dormouse_units::{HostId, Time};
 
 use super::exposition::{Family, open_metrics};
@@ -54,7 +53,7 @@ pub(super) struct Requests {
 impl RunMetrics {
     /// Metrics of a run of this whole setup that these tenants share, before its first step.
     #[must_use]
-    pub fn new(name: RunName, setup: &Setup, tenants: Vec<Work>) -> Self {
+    pub fn new(name: RunName, setup: &Setup, tenants: Tenants) -> Self {
         let has_deadline = !setup.bag.tasks.is_empty();
         let requests = setup.requests.then(|| Requests {
             ledger: Ledger::new(setup, tenants),

@@ -6,9 +6,9 @@ use std::time::Duration;
 use dormouse_analysis::carried_out;
 use dormouse_analysis::happening::{act, meant, why_started};
 use dormouse_cloud::Action;
-use dormouse_engine::{Work as Share, whose};
 use dormouse_model::{
-    Decision, Effect, Event, Notice, Promotion, Report, Setup, StartReason, Step,
+    Decision, Effect, Event, Notice, Promotion, Report, Setup, StartReason, Step, Tenants,
+    Work as Share,
 };
 use dormouse_units::{Attempt, Credits, Mode, Ppm, Speedup, TaskId, Tier, Time, VmId};
 
@@ -23,7 +23,7 @@ use super::work::{Placement, Tally, Work};
 pub struct Picture {
     changes: Changes,
     setup: Setup,
-    tenants: Vec<Share>,
+    tenants: Tenants,
     speedup: Speedup,
     machines: Machines,
     balances: Balances,
@@ -45,7 +45,7 @@ impl Picture {
     /// The picture of a run of this setup and these tenants, before its first step. A live run's clock
     /// goes `speedup` times as fast as a real one.
     #[must_use]
-    pub fn new(setup: Setup, tenants: Vec<Share>, speedup: Speedup) -> Self {
+    pub fn new(setup: Setup, tenants: Tenants, speedup: Speedup) -> Self {
         Self {
             changes: Changes::default(),
             tenants,
@@ -274,11 +274,11 @@ impl Picture {
             Effect::VmLaunched { vm, kind, market, price, bid, vcpus, host } => {
                 self.machines.launched(now, *vm, (kind, *market, *vcpus), (*price, *bid));
                 let (price, bid) = (price.as_usd_per_hour(), bid.map(|bid| bid.as_usd_per_hour()));
-                let tenant = whose(*vm, &self.tenants).map(|(work, _)| work);
+                let tenant = self.tenants.work_on(*vm);
                 if tenant == Some(Share::Requests) {
                     self.work.granted();
                 }
-                let tenant = tenant.filter(|_| self.tenants.len() > 1).map(Share::name);
+                let tenant = tenant.filter(|_| self.tenants.are_several()).map(Share::name);
                 self.changes.say((
                     "vm",
                     t,
@@ -340,7 +340,7 @@ impl Picture {
                 self.machines.ended(*vm, *cost);
                 let balance = self.balances.ended(now, *vm);
                 self.credits(now, *vm, balance);
-                if let Some((Share::Requests, _)) = whose(*vm, &self.tenants) {
+                if self.tenants.request_of(*vm).is_some() {
                     self.work.served();
                 }
                 self.changes.say(("vm-end", t, vm, why.word()));
@@ -405,7 +405,7 @@ impl Picture {
 
     /// A request whose VM was refused is over: nobody asks again.
     fn refused(&mut self, vm: VmId) {
-        if let Some((Share::Requests, _)) = whose(vm, &self.tenants) {
+        if self.tenants.request_of(vm).is_some() {
             self.work.granted();
             self.work.served();
         }

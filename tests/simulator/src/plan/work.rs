@@ -1,8 +1,9 @@
 //! Drawn work: a bag of a few tasks or a few parallel jobs, and who schedules it.
 
 use dormouse_cloud::{Market, Terms};
-use dormouse_engine::Work;
-use dormouse_model::{Bag, CheckpointConfig, Noise, Setup, Submission, Task, UsageInformation};
+use dormouse_model::{
+    Bag, CheckpointConfig, Noise, Setup, Submission, Task, UsageInformation, Work,
+};
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
 use dormouse_policies::{
     BagSchedulerConfig, BagSchedulerName, Fleet, OnNotice, PlanError, Policy, build,

@@ -10,8 +10,10 @@ use std::time::Duration;
 use dormouse_cloud::{Catalogue, InstanceType, Limits, Terms};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{Chance, LiveRun, Observer, Threads, WallClock, World};
-use dormouse_engine::{Run, Work};
-use dormouse_model::{Bag, CheckpointConfig, CheckpointOn, MetadataSettings, Scheme, Setup, Task};
+use dormouse_engine::Run;
+use dormouse_model::{
+    Bag, CheckpointConfig, CheckpointOn, MetadataSettings, Scheme, Setup, Task, Work,
+};
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Bytes, Ppm, Price, Span, Speedup, Time};
 use tokio_util::sync::CancellationToken;
