@@ -1,10 +1,12 @@
 //! The wire between coordinator and workers: generated code. This crate makes no decisions.
 
 mod deadline;
+mod numbering;
 mod packing;
 mod protocol;
 
 pub use deadline::Deadline;
+pub use numbering::{FalseAck, Gap, Inbox, Outbox};
 pub use packing::{BadChunk, Carrier, PACKED_CHUNKS, Packing, TAKES_PACKED, unpack};
 pub use protocol::{
     CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA,

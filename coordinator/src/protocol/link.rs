@@ -1,9 +1,9 @@
 //! What was said and heard over one worker's session: numbers, acknowledgements, what
 //! to say again after a reconnect. Pure.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
-use dormouse_proto::v1;
+use dormouse_proto::{FalseAck, Gap, Inbox, Outbox, v1};
 use tokio::time::Instant;
 
 /// Most commands in one message, so that none comes near the limit on a message's size.
@@ -12,14 +12,12 @@ const BATCH: usize = 1_000;
 /// Why a peer can't be believed any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Nonsense {
-    #[error("it acknowledged command {ack}, but only {sent} were ever sent")]
-    Ack { ack: u64, sent: u64 },
+    #[error("it acknowledged command {}, but only {} were ever sent", .0.ack, .0.said)]
+    Ack(FalseAck),
     #[error("it acknowledged command {ack} after it had forgotten it: {kept} was acknowledged")]
     Forgot { ack: u64, kept: u64 },
-    #[error("it sent report {first} after report {heard}: those between are missing")]
-    Gap { first: u64, heard: u64 },
-    #[error("it numbers {many} reports from {first} on: so many there can't be")]
-    Numbers { first: u64, many: usize },
+    #[error("it sent report {} after report {}: those between are missing", .0.came, .0.taken)]
+    Gap(Gap),
     #[error("report {number}: {why}")]
     Report { number: u64, why: String },
 }
@@ -44,13 +42,9 @@ impl Owed {
 /// One session's numbering. Commands and reports are each numbered from 1.
 #[derive(Debug, Default)]
 pub(crate) struct Link {
-    /// Commands not acknowledged yet; the first has number `acked + 1`.
-    unacked: VecDeque<Owed>,
-    acked: u64,
-    /// The last command put on the present connection.
-    sent: u64,
-    /// The last report taken, and the last up to which all are durable.
-    heard: u64,
+    commands: Outbox<Owed>,
+    reports: Inbox,
+    /// The last report up to which all are durable.
     durable: u64,
     /// Numbers of the reports that a resumed session's log has and that were not heard again yet.
     in_log: BTreeSet<u64>,
@@ -62,37 +56,31 @@ impl Link {
     /// A session resumed from the log: all commands it was ever owed, and the numbers of the
     /// reports that the log has. Not every report becomes a line of it, nor in their order.
     pub(crate) fn restored(commands: Vec<Owed>, in_log: BTreeSet<u64>) -> Self {
-        Self { unacked: commands.into(), in_log, restored: true, ..Self::default() }
+        let mut link = Self { in_log, restored: true, ..Self::default() };
+        link.push(commands);
+        link
     }
 
     /// Commands to be sent.
     pub(crate) fn push(&mut self, commands: Vec<Owed>) {
-        self.unacked.extend(commands);
+        self.commands.extend(commands);
     }
 
     /// A new connection: all that the worker hasn't taken is sent again.
     pub(crate) fn connected(&mut self, ack: u64) -> Result<(), Nonsense> {
         self.acknowledged(ack)?;
-        if ack < self.acked {
-            return Err(Nonsense::Forgot { ack, kept: self.acked });
+        let kept = self.commands.acknowledged();
+        if ack < kept {
+            return Err(Nonsense::Forgot { ack, kept });
         }
-        self.sent = self.acked;
+        self.commands.rewind();
         // Reports heard but not durable yet come again: they are dropped by number.
         Ok(())
     }
 
     /// The worker has taken all commands up to `ack`.
     pub(crate) fn acknowledged(&mut self, ack: u64) -> Result<(), Nonsense> {
-        let sent = self.acked + self.unacked.len() as u64;
-        if ack > sent {
-            return Err(Nonsense::Ack { ack, sent });
-        }
-        while self.acked < ack {
-            self.unacked.pop_front();
-            self.acked += 1;
-        }
-        self.sent = self.sent.max(self.acked);
-        Ok(())
+        self.commands.take_ack(ack).map_err(Nonsense::Ack)
     }
 
     /// The reports of a message that are new, each with its number.
@@ -100,27 +88,18 @@ impl Link {
         &mut self,
         reports: v1::Reports,
     ) -> Result<Vec<(u64, v1::Report)>, Nonsense> {
-        let (first, many) = (reports.first, reports.reports.len());
-        if first.checked_add(many as u64).is_none_or(|next| next == u64::MAX) {
-            return Err(Nonsense::Numbers { first, many });
-        }
         if std::mem::take(&mut self.restored) {
             // It has forgotten what was acknowledged, and only what is durable was.
-            self.heard = first.saturating_sub(1);
+            self.reports = Inbox::after(reports.first.saturating_sub(1));
         }
-        if first == 0 || first > self.heard + 1 {
-            return Err(Nonsense::Gap { first, heard: self.heard });
-        }
-        let known = usize::try_from(self.heard + 1 - first).unwrap_or(usize::MAX);
-        let numbered = (first..).zip(reports.reports).skip(known);
-        let mut new: Vec<_> = numbered.collect();
-        self.heard += new.len() as u64;
-        new.retain(|(number, _)| !self.in_log.remove(number));
-        Ok(new)
+        let new = self.reports.take(reports.first, reports.reports).map_err(Nonsense::Gap)?;
+        let first = self.reports.taken() + 1 - new.len() as u64;
+        let numbered = (first..).zip(new);
+        Ok(numbered.filter(|(number, _)| !self.in_log.remove(number)).collect())
     }
 
     pub(crate) const fn heard(&self) -> u64 {
-        self.heard
+        self.reports.taken()
     }
 
     /// Reports up to `through` are durable: they may be acknowledged.
@@ -135,20 +114,17 @@ impl Link {
 
     /// The next commands to put on the connection now.
     pub(crate) fn next_batch(&mut self, now: Instant) -> Option<v1::Commands> {
-        let from = usize::try_from(self.sent - self.acked).unwrap_or(usize::MAX);
-        let owed = self.unacked.iter().skip(from).take(BATCH);
-        let commands: Vec<_> = owed.map(|owed| owed.late(now)).collect();
-        if commands.is_empty() {
+        if !self.commands.has_news() {
             return None;
         }
-        let first = self.sent + 1;
-        self.sent += commands.len() as u64;
-        Some(v1::Commands { first, commands })
+        let (first, commands) = self.commands.next(BATCH);
+        Some(v1::Commands { first, commands: commands.map(|owed| owed.late(now)).collect() })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::VecDeque;
     use std::time::Duration;
 
     use proptest::prelude::*;
@@ -188,7 +164,7 @@ mod tests {
         let again = link.next_batch(later).expect("command 3 was not taken");
         let late = v1::Command { real_late_us: 70_000, ..command(3) };
         assert_eq!((again.first, again.commands), (3, vec![late]));
-        assert_eq!(link.acknowledged(9), Err(Nonsense::Ack { ack: 9, sent: 3 }));
+        assert_eq!(link.acknowledged(9), Err(Nonsense::Ack(FalseAck { ack: 9, said: 3 })));
         assert_eq!(link.connected(1), Err(Nonsense::Forgot { ack: 1, kept: 2 }));
     }
 
@@ -201,8 +177,8 @@ mod tests {
         assert_eq!(numbers(1, 3), Ok(vec![1, 2, 3]));
         assert_eq!(numbers(2, 3), Ok(vec![4]));
         assert_eq!(numbers(1, 2), Ok(vec![]));
-        assert_eq!(link.hear(reports(6, 1)), Err(Nonsense::Gap { first: 6, heard: 4 }));
-        assert_eq!(link.hear(reports(0, 1)), Err(Nonsense::Gap { first: 0, heard: 4 }));
+        assert_eq!(link.hear(reports(6, 1)), Err(Nonsense::Gap(Gap { taken: 4, came: 6 })));
+        assert_eq!(link.hear(reports(0, 1)), Err(Nonsense::Gap(Gap { taken: 4, came: 0 })));
         assert_eq!(link.ack(), 0);
         link.made_durable(3);
         assert_eq!(link.ack(), 3);
@@ -216,7 +192,7 @@ mod tests {
         };
         assert_eq!(numbers(3, 3), Ok(vec![3, 4]));
         assert_eq!(numbers(6, 3), Ok(vec![6, 8]));
-        assert_eq!(numbers(10, 1), Err(Nonsense::Gap { first: 10, heard: 8 }));
+        assert_eq!(numbers(10, 1), Err(Nonsense::Gap(Gap { taken: 8, came: 10 })));
     }
 
     #[test]
@@ -225,7 +201,8 @@ mod tests {
             // What a restored session hears first it can't doubt.
             let mut link = Link::restored(Vec::new(), BTreeSet::new());
             let reports = v1::Reports { first, reports: vec![v1::Report::default(); 2] };
-            assert_eq!(link.hear(reports), Err(Nonsense::Numbers { first, many: 2 }));
+            let taken = first - 1;
+            assert_eq!(link.hear(reports), Err(Nonsense::Gap(Gap { taken, came: first })));
         }
     }
 

@@ -4,13 +4,13 @@
 //! Here so that fuzz targets reach what is read of a message before any VM is made.
 
 use dormouse_metadata::{Request, Service, Settings, UnixTime};
+use dormouse_proto::Inbox;
 use dormouse_proto::v1::{Command, ToWorker, Welcome, command, to_worker::Body};
 use dormouse_units::{Speedup, Time};
 
 use super::{
     bounds::{self, Occupancy},
     life::speedup_of,
-    session::Inbox,
     vm::CommandStamp,
 };
 use crate::{

@@ -7,7 +7,7 @@ use dormouse_proto::v1::{
     Command, Commands, FromWorker, Heartbeat, Hello, Report, Reports, ToWorker, Welcome,
     from_worker, to_worker,
 };
-use dormouse_proto::{PROTOCOLS, Protocols};
+use dormouse_proto::{FalseAck, Inbox, Outbox, PROTOCOLS, Protocols};
 use tokio::{
     sync::mpsc,
     time::{Instant, MissedTickBehavior, interval, sleep_until, timeout},
@@ -17,7 +17,6 @@ use tokio_util::sync::CancellationToken;
 use tonic::{Code, Status};
 
 use super::complaints::Complaints;
-use super::numbering::{Inbox, Outbox};
 use super::redial::redial;
 use super::transport::{DialError, Transport};
 use crate::agent::{NEWS, report::explain};
@@ -129,7 +128,7 @@ pub async fn keep<T: Transport>(
 ) {
     let mut session = Session {
         dial,
-        outbox: Outbox::new(),
+        outbox: Outbox::default(),
         inbox: Inbox::default(),
         reports,
         heard,
@@ -303,9 +302,7 @@ impl<T: Transport> Session<T> {
                     (owed, beat_due) = (false, false);
                 }
                 count = self.reports.recv_many(&mut batch, BATCH), if !self.reports.is_closed() => {
-                    for report in batch.drain(..count) {
-                        self.outbox.push(report);
-                    }
+                    self.outbox.extend(batch.drain(..count));
                 }
                 _ = beat.tick() => beat_due = true,
                 // What is under way on this one is said again on that one. No more is heard, or
@@ -328,7 +325,8 @@ impl<T: Transport> Session<T> {
     fn next_message(&mut self) -> FromWorker {
         let ack = self.inbox.taken();
         let body = if self.outbox.has_news() {
-            let (first, reports) = self.outbox.send(BATCH);
+            let (first, reports) = self.outbox.next(BATCH);
+            let reports = reports.cloned().collect();
             from_worker::Body::Reports(Reports { first, reports })
         } else {
             from_worker::Body::Heartbeat(Heartbeat {})
@@ -343,7 +341,9 @@ impl<T: Transport> Session<T> {
         welcome: &mut bool,
     ) -> Result<bool, Parted<T::Connection>> {
         self.last_heard = Instant::now();
-        self.outbox.acknowledged(message.ack);
+        self.outbox.take_ack(message.ack).map_err(|FalseAck { ack, said }| {
+            Parted::Broken(format!("it acknowledged report {ack}, but only {said} were ever sent"))
+        })?;
         match message.body {
             Some(to_worker::Body::Welcome(said)) => {
                 let spoken = Protocols { oldest: said.protocol, newest: said.protocol };
@@ -372,7 +372,7 @@ impl<T: Transport> Session<T> {
                 let news = self
                     .inbox
                     .take(first, commands)
-                    .map_err(|gap| Parted::Broken(gap.to_string()))?;
+                    .map_err(|gap| Parted::Broken(format!("command {gap}")))?;
                 if !news.is_empty() {
                     self.pass_on(Heard::Commands(number, news))?;
                 }
@@ -384,5 +384,86 @@ impl<T: Transport> Session<T> {
 
     fn pass_on(&self, heard: Heard) -> Result<(), Parted<T::Connection>> {
         self.heard.send(heard).map_err(|_| Parted::Stopped)
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::collections::VecDeque;
+    use std::sync::{Arc, Mutex};
+
+    use dormouse_proto::v1::Goodbye;
+
+    use super::*;
+
+    /// A coordinator that says this in one session after another, whatever it hears.
+    #[derive(Clone, Debug)]
+    struct Scripted(Arc<Mutex<VecDeque<Vec<ToWorker>>>>);
+
+    impl Transport for Scripted {
+        type Connection = ();
+        type Inbound = tokio_stream::Iter<std::vec::IntoIter<Result<ToWorker, Status>>>;
+
+        async fn dial(&self) -> Result<(), DialError> {
+            Ok(())
+        }
+
+        async fn join(&self, (): (), _: &str) -> Result<u64, Status> {
+            Ok(1)
+        }
+
+        async fn session(
+            &self,
+            (): (),
+            _: mpsc::Receiver<FromWorker>,
+        ) -> Result<Self::Inbound, Status> {
+            let script = self.0.lock().unwrap().pop_front();
+            let script = script.ok_or_else(|| Status::unavailable("no more of it"))?;
+            let script: Vec<_> = script.into_iter().map(Ok).collect();
+            Ok(tokio_stream::iter(script))
+        }
+    }
+
+    fn says(ack: u64, body: to_worker::Body) -> ToWorker {
+        ToWorker { ack, body: Some(body) }
+    }
+
+    fn welcome() -> to_worker::Body {
+        let protocol = PROTOCOLS.newest;
+        to_worker::Body::Welcome(Welcome { protocol, lost_after_ms: 1_000, ..Welcome::default() })
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_with_a_false_acknowledgement_or_a_gap_is_begun_anew() {
+        let beat = to_worker::Body::Heartbeat(Heartbeat {});
+        let gap = to_worker::Body::Commands(Commands { first: 3, commands: vec![] });
+        let over = to_worker::Body::Goodbye(Goodbye { why: "enough".to_owned(), over: true });
+        let script = Scripted(Arc::new(Mutex::new(
+            [
+                vec![says(0, welcome()), says(1, beat.clone()), says(0, over.clone())],
+                vec![says(0, welcome()), says(0, gap), says(0, over.clone())],
+                vec![says(0, welcome()), says(0, beat), says(0, over)],
+            ]
+            .into(),
+        )));
+        let dial = Dial {
+            transport: script.clone(),
+            hello: Hello::default(),
+            is_known: false,
+            patience: CONNECT,
+            hold: None,
+        };
+        let (_reports, to_say) = mpsc::unbounded_channel();
+        let (heard, mut hears) = mpsc::unbounded_channel();
+        keep(dial, to_say, heard, CancellationToken::new()).await;
+        let said = std::iter::from_fn(|| hears.try_recv().ok()).collect::<Vec<_>>();
+        let [Heard::Welcome(_), Heard::Welcome(_), Heard::Welcome(_), Heard::Goodbye { why, over }] =
+            &said[..]
+        else {
+            panic!("{said:?}")
+        };
+        assert_eq!((why.as_str(), over), ("enough", &true));
+        assert!(script.0.lock().unwrap().is_empty());
     }
 }

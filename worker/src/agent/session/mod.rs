@@ -3,12 +3,9 @@
 mod client;
 mod complaints;
 mod credentials;
-mod numbering;
 mod redial;
 mod transport;
 
 pub use client::{Dial, Heard, keep};
 pub use credentials::Credentials;
 pub use transport::{DialError, Remote, Transport};
-
-pub(crate) use numbering::Inbox;

@@ -1,0 +1,187 @@
+//! The numbers of what goes one way over a session, commands or reports, so that a connection that breaks neither loses
+//! nor repeats any: either side numbers what it says from 1, keeps it until the other has acknowledged it, and says the
+//! rest again over the next connection.
+
+use std::collections::VecDeque;
+
+/// An acknowledgement of something that was never said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it acknowledged {ack}, but only {said} were ever sent")]
+pub struct FalseAck {
+    /// The number that was acknowledged.
+    pub ack: u64,
+    /// The last number there is.
+    pub said: u64,
+}
+
+/// Something is missing between what has come and what came before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{came} came after {taken}: those between are missing")]
+pub struct Gap {
+    /// The last number that was taken.
+    pub taken: u64,
+    /// The first number that has come.
+    pub came: u64,
+}
+
+/// What one side has said and the other has not acknowledged yet.
+#[derive(Debug)]
+pub struct Outbox<T> {
+    /// All up to this number are acknowledged; the first that is kept has the next.
+    acknowledged: u64,
+    kept: VecDeque<T>,
+    /// How many of those kept were put on the present connection.
+    sent: usize,
+}
+
+impl<T> Default for Outbox<T> {
+    fn default() -> Self {
+        Self { acknowledged: 0, kept: VecDeque::new(), sent: 0 }
+    }
+}
+
+impl<T> Extend<T> for Outbox<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
+        self.kept.extend(items);
+    }
+}
+
+impl<T> Outbox<T> {
+    /// The last number that is acknowledged.
+    #[must_use]
+    pub const fn acknowledged(&self) -> u64 {
+        self.acknowledged
+    }
+
+    /// Whether something waits to be put on the present connection.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        self.sent < self.kept.len()
+    }
+
+    /// What is next put on the present connection, at most so many, and the number of the first of them.
+    pub fn next(&mut self, most: usize) -> (u64, impl ExactSizeIterator<Item = &T>) {
+        let from = self.sent;
+        self.sent = from.saturating_add(most).min(self.kept.len());
+        (self.acknowledged + from as u64 + 1, self.kept.range(from..self.sent))
+    }
+
+    /// The other side has taken all up to `ack` for good.
+    ///
+    /// # Errors
+    ///
+    /// There is no such number yet; nothing is forgotten.
+    pub fn take_ack(&mut self, ack: u64) -> Result<(), FalseAck> {
+        let said = self.acknowledged + self.kept.len() as u64;
+        if ack > said {
+            return Err(FalseAck { ack, said });
+        }
+        while self.acknowledged < ack && self.kept.pop_front().is_some() {
+            self.acknowledged += 1;
+            self.sent = self.sent.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    /// There is a new connection: all that is not acknowledged is said again.
+    pub const fn rewind(&mut self) {
+        self.sent = 0;
+    }
+}
+
+/// What one side has taken of the numbers of the other.
+#[derive(Debug, Default)]
+pub struct Inbox {
+    taken: u64,
+}
+
+impl Inbox {
+    /// All up to this number were taken.
+    #[must_use]
+    pub const fn after(taken: u64) -> Self {
+        Self { taken }
+    }
+
+    /// The last number that was taken.
+    #[must_use]
+    pub const fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Those of a batch that were not taken before; the first of the batch has the number `first`.
+    ///
+    /// # Errors
+    ///
+    /// Some before it are missing, or numbers would run over: none is taken.
+    pub fn take<T>(&mut self, first: u64, batch: Vec<T>) -> Result<Vec<T>, Gap> {
+        let gap = Gap { taken: self.taken, came: first };
+        let last = first.checked_add(batch.len() as u64).ok_or(gap)?;
+        let before = first.checked_sub(1).filter(|before| *before <= self.taken);
+        let before = before.filter(|_| last < u64::MAX).ok_or(gap)?;
+        let known = usize::try_from(self.taken - before).unwrap_or(usize::MAX);
+        let new: Vec<T> = batch.into_iter().skip(known).collect();
+        self.taken += new.len() as u64;
+        Ok(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(out: &mut Outbox<char>, most: usize) -> (u64, String) {
+        let (first, batch) = out.next(most);
+        (first, batch.collect())
+    }
+
+    #[test]
+    fn the_unacknowledged_is_said_again_over_the_next_connection() {
+        let mut out = Outbox::default();
+        out.extend("abcd".chars());
+        assert_eq!(next(&mut out, 3), (1, "abc".to_owned()));
+        assert!(out.has_news());
+        assert_eq!(out.take_ack(2), Ok(()));
+        assert_eq!(next(&mut out, 9), (4, "d".to_owned()));
+        assert!(!out.has_news());
+        out.rewind();
+        assert_eq!(next(&mut out, usize::MAX), (3, "cd".to_owned()));
+        assert_eq!((out.take_ack(4), out.acknowledged()), (Ok(()), 4));
+        out.rewind();
+        assert!(!out.has_news());
+        out.extend(['e']);
+        assert_eq!(next(&mut out, 9), (5, "e".to_owned()));
+    }
+
+    #[test]
+    fn what_is_acknowledged_before_it_was_put_on_a_connection_is_not_sent() {
+        let mut out = Outbox::default();
+        out.extend("abc".chars());
+        assert_eq!(out.take_ack(2), Ok(()));
+        assert_eq!(next(&mut out, 9), (3, "c".to_owned()));
+    }
+
+    #[test]
+    fn a_number_that_was_never_said_can_not_be_acknowledged() {
+        let mut out = Outbox::default();
+        out.extend(['a']);
+        assert_eq!(out.take_ack(2), Err(FalseAck { ack: 2, said: 1 }));
+        assert_eq!(next(&mut out, 9), (1, "a".to_owned()), "it is kept");
+        assert_eq!((out.take_ack(1), out.take_ack(0)), (Ok(()), Ok(())), "an older one is no news");
+    }
+
+    #[test]
+    fn duplicates_are_dropped_and_gaps_are_refused() {
+        let mut inbox = Inbox::default();
+        assert_eq!(inbox.take(1, vec!['a', 'b']), Ok(vec!['a', 'b']));
+        assert_eq!(inbox.take(1, vec!['a', 'b']), Ok(vec![]));
+        assert_eq!(inbox.take(2, vec!['b', 'c']), Ok(vec!['c']));
+        assert_eq!(inbox.taken(), 3);
+        for came in [0, 5, u64::MAX - 1, u64::MAX] {
+            assert_eq!(inbox.take(came, vec!['e']), Err(Gap { taken: 3, came }));
+        }
+        assert_eq!(inbox.take(4, Vec::<char>::new()), Ok(vec![]));
+        assert_eq!(inbox.taken(), 3);
+        let mut restored = Inbox::after(u64::MAX - 3);
+        assert!(restored.take(u64::MAX - 2, vec!['a', 'b']).is_err(), "numbers would run over");
+    }
+}
