@@ -11,7 +11,7 @@ use dormouse_model::{
     AttemptEnds, Command, Event, HostLoad, MAX_REPORT_DELAY, Notice, Report, Request, Step,
     Submission,
 };
-use dormouse_units::{Attempt, HostId, Span, TaskId, Time, VmId};
+use dormouse_units::{HostId, Span, TaskId, Time};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -33,20 +33,18 @@ use crate::sessions::lives::Lives;
 use crate::sessions::session::Release;
 use crate::status::progress::{Posted, Progress};
 use crate::status::vitals::Vitals;
-use crate::storage::assignments::Assignments;
 use crate::storage::store::{Forget, Logged, Store};
 use crate::time::clock::DilatedClock;
 use crate::time::outage::{self, Back};
 use crate::{CoordinatorError, SPANS};
 use alarm::{Clock, ClockMsg};
-use answers::Answers;
 pub(crate) use args::{ConductorArgs, RestoredHost};
 use inbox::Inbox;
+use outstanding::Outstanding;
 use returning::Returning;
 use roster::{Roster, Standing};
 
 pub(crate) mod alarm;
-pub(crate) mod answers;
 mod args;
 mod door;
 mod evidence;
@@ -59,6 +57,7 @@ mod interrupt;
 mod jobs;
 mod late;
 mod obey;
+pub(crate) mod outstanding;
 mod progress;
 mod returning;
 pub(crate) mod roster;
@@ -103,17 +102,11 @@ pub(crate) struct ConductorState {
     faults_asked: usize,
     door: Door,
     inbox: Inbox,
-    answers: Answers,
+    outstanding: Outstanding,
     /// Reports whose accounts the log has already.
     parted: BTreeSet<(HostId, u64)>,
     roster: Roster,
     batch: Batch,
-    /// What the batch under way has for each host.
-    outgoing: BTreeMap<HostId, Vec<Owed>>,
-    /// VMs that were ordered and not reported destroyed.
-    vms: BTreeSet<(HostId, VmId)>,
-    /// The host of every VM that was ever ordered.
-    host_of_vm: BTreeMap<VmId, HostId>,
     /// What is reckoned beside what workers say.
     evidence: Evidence,
     ends: AttemptEnds,
@@ -133,7 +126,6 @@ pub(crate) struct ConductorState {
     /// The run, for whoever traces it.
     span: tracing::Span,
     store: Arc<Store>,
-    assignments: Arc<Assignments>,
     warden: ActorCell,
     runtime: Handle,
     lives: Arc<Lives>,
@@ -193,7 +185,6 @@ impl ConductorState {
             return;
         }
         self.last = self.last.max(due);
-        let since = self.clock.instant_of(self.last).unwrap_or_else(Instant::now);
         let deciding = debug_span!(target: SPANS, parent: &self.span, "decide", seq = Empty, decisions = Empty);
         let (step, commands) = deciding.in_scope(|| self.run.handle(self.last, event));
         deciding.record("seq", step.seq).record("decisions", step.decisions.len());
@@ -221,35 +212,15 @@ impl ConductorState {
             }
             None => Vec::new(),
         };
-        for command in announced.into_iter().chain(commands) {
-            let host = command.host();
-            if let Command::CreateVm { vm, .. } = command {
-                self.vms.insert((host, vm));
-                self.host_of_vm.insert(vm, host);
-            }
-            if let Command::StartTask(start) = &command {
-                let record = self.run.tasks().get(start.task);
-                self.assignments.told(start, record.into_iter().flat_map(TaskRecord::checkpoints));
-            }
-            self.told(&command);
-            self.answers.told(&command);
-            let command = self.loads.command(command, Some(self.last));
-            self.outgoing.entry(host).or_default().push(Owed { command, since });
-        }
-        let left = self.run.tasks().left().iter();
-        self.assignments.left(left.map(|task| (*task, self.attempt_of(*task))));
+        let commands = announced.into_iter().chain(commands);
+        self.outstanding.told(commands, self.last, &self.run);
         self.batch.steps.push(step);
     }
 
-    /// The attempt of a task that is on a VM, if one is.
-    fn attempt_of(&self, task: TaskId) -> Option<Attempt> {
-        let record = self.run.tasks().get(task)?;
-        record.vm().map(|_| record.attempt)
-    }
-
-    /// An attempt that has ended, or was given up, stores and fetches nothing any more.
-    fn forget_attempts(&self) {
-        self.assignments.keep(|task, attempt| self.attempt_of(task) == Some(attempt));
+    /// A command as a worker is owed it, decided on at `at`.
+    fn owed(&self, command: Command, at: Time) -> Owed {
+        let since = self.clock.instant_of(at).unwrap_or_else(Instant::now);
+        Owed { command: self.loads.command(command, Some(at)), since }
     }
 
     /// The store keeps what the durable log would have a task go on from.
@@ -288,10 +259,14 @@ impl ConductorState {
         if !batch.steps.is_empty() {
             batch.header = self.header.take().map(|header| self.with_live(header));
         }
-        let idle = self.outgoing.is_empty();
-        let mut outgoing = std::mem::take(&mut self.outgoing);
+        let unsent = self.outstanding.take_unsent();
+        let idle = unsent.is_empty();
+        let owed = |(command, at)| self.owed(command, at);
+        let owed = |commands: Vec<_>| commands.into_iter().map(owed).collect::<Vec<_>>();
+        let unsent = unsent.into_iter().map(|(host, commands)| (host, owed(commands)));
+        let mut unsent: BTreeMap<_, _> = unsent.collect();
         for (host, entry) in self.roster.iter_mut() {
-            let commands = outgoing.remove(&host).unwrap_or_default();
+            let commands = unsent.remove(&host).unwrap_or_default();
             // What was heard as the scheduler failed is not in the log.
             let is_part = entry.standing == Standing::Joined && self.broken.is_none();
             let news = is_part.then(|| entry.numbers.news()).flatten();
@@ -343,7 +318,7 @@ impl ConductorState {
         let all = own.into_iter().chain([self.inbox.first_due(), self.next_fault(), limit]);
         let next = all.flatten().min();
         let mut wanted = next.and_then(|at| self.clock.instant_of(at)).map(|at| at + self.behind());
-        if let Some(since) = self.inbox.under_way_since(Time::ZERO)
+        if let Some(since) = self.outstanding.under_way_since(Time::ZERO)
             && next.is_some_and(|at| at >= since)
         {
             // Whatever is still under way is not waited for any longer then: it is older than the earliest
@@ -395,7 +370,7 @@ impl ConductorState {
 
     /// The run is over: the workers clean up, then the conductor ends.
     fn close(&mut self, myself: &ActorRef<ConductorMsg>) {
-        if self.vms.is_empty() {
+        if self.outstanding.vms() == 0 {
             self.show();
             self.say_own_load();
             myself.stop(None);
@@ -457,17 +432,6 @@ impl Actor for Conductor {
             metadata: args.plan.metadata,
             wall: args.plan.world.wall.clone(),
         };
-        let all = args.run.provider().vms();
-        let host_of_vm = all.map(|(id, vm)| (id, vm.host)).collect();
-        let mut vms = BTreeSet::new();
-        for host in args.hosts.iter().filter(|h| h.lost.is_none()) {
-            vms.extend(
-                args.run
-                    .provider()
-                    .alive()
-                    .filter_map(|(id, vm)| (vm.host == host.host).then_some((host.host, id))),
-            );
-        }
         for task in args.store.held() {
             let kept = args.run.tasks().get(TaskId::new(task)).and_then(TaskRecord::kept);
             args.store.has_logged(task, kept.map(|(number, _)| number.get()));
@@ -490,13 +454,10 @@ impl Actor for Conductor {
             faults_asked: args.faults_asked,
             door: args.door,
             inbox: Inbox::default(),
-            answers: args.answers,
+            outstanding: args.outstanding,
             parted: args.parted,
             roster: Roster::default(),
             batch: Batch::default(),
-            outgoing: BTreeMap::new(),
-            vms,
-            host_of_vm,
             evidence: args.evidence,
             ends: AttemptEnds::default(),
             early_loads: BTreeMap::new(),
@@ -510,7 +471,6 @@ impl Actor for Conductor {
             vitals: args.vitals,
             span: args.span,
             store: args.store,
-            assignments: args.assignments,
             warden: args.warden,
             runtime: args.runtime,
             lives: args.lives,

@@ -39,7 +39,7 @@ mod system;
 mod time;
 pub mod untrusted;
 
-pub use conductor::answers::ANSWER_WITHIN;
+pub use conductor::outstanding::ANSWER_WITHIN;
 pub use contents::Contents;
 pub use error::CoordinatorError;
 pub use identity::{make_identity, renew_token};

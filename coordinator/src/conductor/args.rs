@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
-use dormouse_model::{Command, Request, Submission};
+use dormouse_model::{Request, Submission};
 use dormouse_units::{HostId, Time};
 use ractor::{ActorCell, ActorRef};
 use serde_json::Value;
@@ -17,14 +17,13 @@ use tracing::Span;
 
 use crate::CoordinatorError;
 use crate::admission::Room;
-use crate::conductor::answers::Answers;
+use crate::conductor::outstanding::Outstanding;
 use crate::log::journal::JournalMsg;
 use crate::messages::outside::Door;
 use crate::plan::Plan;
 use crate::sessions::lives::Lives;
 use crate::status::progress::{Posted, Progress};
 use crate::status::vitals::Vitals;
-use crate::storage::assignments::Assignments;
 use crate::storage::store::Store;
 use crate::time::outage::Anchor;
 
@@ -36,8 +35,6 @@ pub(crate) struct RestoredHost {
     pub(crate) incarnation: u64,
     pub(crate) room: Room,
     pub(crate) lost: Option<String>,
-    /// All commands it was ever owed.
-    pub(crate) commands: Vec<Command>,
     /// The numbers of its reports that are durable.
     pub(crate) heard: BTreeSet<u64>,
 }
@@ -71,8 +68,8 @@ pub(crate) struct ConductorArgs {
     pub(crate) requests: Vec<(Time, Request)>,
     /// What has been submitted of them, and from outside.
     pub(crate) door: Door,
-    /// The commands that the hosts have been sent and not answered.
-    pub(crate) answers: Answers,
+    /// What the hosts were told by the log and have not done; all that they were ever told is unsent.
+    pub(crate) outstanding: Outstanding,
     /// Reports that a crash parted from their accounts, which the log has: their hosts and numbers.
     pub(crate) parted: BTreeSet<(HostId, u64)>,
     pub(crate) journal: ActorRef<JournalMsg>,
@@ -80,7 +77,6 @@ pub(crate) struct ConductorArgs {
     /// The run, for whoever traces it.
     pub(crate) span: Span,
     pub(crate) store: Arc<Store>,
-    pub(crate) assignments: Arc<Assignments>,
     pub(crate) warden: ActorCell,
     /// Where all other actors run.
     pub(crate) runtime: Handle,

@@ -17,7 +17,7 @@ use crate::time::outage::micros;
 impl ConductorState {
     /// The host that a VM is on, if that is another one.
     pub(super) fn anothers(&self, host: HostId, vm: VmId) -> Option<HostId> {
-        self.host_of_vm.get(&vm).copied().filter(|other| *other != host)
+        self.outstanding.host_of(vm).filter(|other| *other != host)
     }
 
     /// How long a host has been there, as this coordinator's clock has it; `None`: it was welcomed by one

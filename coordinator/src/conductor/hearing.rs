@@ -23,7 +23,8 @@ impl ConductorState {
     pub(super) fn hear_until(&mut self, until: Time, earliest: Option<Time>) {
         let mut ticked = None;
         while self.broken.is_none() && self.returning.is_none() {
-            let under_way = earliest.and_then(|earliest| self.inbox.under_way_since(earliest));
+            let under_way =
+                earliest.and_then(|earliest| self.outstanding.under_way_since(earliest));
             let just_before = under_way.map(|at| at - Span::from_micros(1));
             let until = just_before.map_or(until, |at| at.min(until));
             let wakes = self.run.next_wakeup();
@@ -80,7 +81,9 @@ impl ConductorState {
             return;
         }
         self.check_answer(&mut report, end.as_deref());
-        self.note(host, &report);
+        if let Report::VmDestroyed { vm } = report {
+            self.outstanding.destroyed(host, vm);
+        }
         self.feed(due, Event::Machine { host, number, report });
         let is_stale =
             self.batch.steps.last().is_some_and(|it| it.effects.contains(&Effect::Stale));

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use dormouse_cloud::Host;
-use dormouse_engine::TaskRecord;
 use dormouse_identity::WorkerLife;
-use dormouse_model::{Command, Event, HostLoad, MAX_REPORT_DELAY, Report};
+use dormouse_model::{Event, HostLoad, MAX_REPORT_DELAY, Report};
 use dormouse_proto::v1;
-use dormouse_units::{Bytes, HostId};
+use dormouse_units::{Bytes, HostId, TaskId};
 use ractor::rpc::CallResult;
 use ractor::{Actor, ActorRef};
 use tokio::time::Instant;
 use tracing::debug_span;
 
 use super::inbox::Arrived;
+use super::outstanding::Window;
 use super::{ConductorMsg, ConductorState, RestoredHost, SAY_CLOCK_EVERY};
 use crate::admission::{self, Request, Room};
 use crate::conductor::roster::{Entry, Numbers, Standing, host_name};
@@ -21,7 +21,7 @@ use crate::limits::unasked::Stale;
 use crate::log::journal::JournalMsg;
 use crate::messages::message::{Connection, NoSession, SessionMsg};
 use crate::protocol::link::{Link, Owed};
-use crate::protocol::wire::Heard;
+use crate::protocol::wire::{Due, Heard};
 use crate::sessions::greeting::Greeting;
 use crate::sessions::session::{Session, SessionArgs};
 use crate::{CoordinatorError, NEWS, SPANS};
@@ -178,10 +178,11 @@ impl ConductorState {
         let now = self.clock.at(came);
         let earliest = self.clock.at(came.checked_sub(MAX_REPORT_DELAY).unwrap_or(came));
         let latest = self.clock.at(came + MAX_REPORT_DELAY);
+        let window = Window { earliest, now, latest };
         for (number, heard) in heard {
             let heard = match heard {
                 Heard::Unsupported { command, what } => {
-                    match self.answers.unsupported(host, command, &what) {
+                    match self.outstanding.unsupported(host, command, &what) {
                         Some(Ok(report)) => {
                             Heard::Report { report, ledger: None, due: None, began: None }
                         }
@@ -210,18 +211,19 @@ impl ConductorState {
                 Heard::Load(load) => {
                     self.hear_load(host, number, told(load));
                 }
-                Heard::Report { report, ledger, due, began } => {
+                Heard::Report { mut report, ledger, due: said, began } => {
                     if let Some(other) = self.anothers(host, report.vm()) {
                         let vm = report.vm();
                         let why = format!("it reports of {vm}, which is on {other}");
                         return self.lose(host, why);
                     }
-                    self.answers.heard(host, &report, began.as_ref());
+                    let due = self.outstanding.date(host, &mut report, said, window);
+                    self.outstanding.heard(host, &report, began.as_ref(), due);
                     if let Some(entry) = self.roster.get_mut(host) {
                         entry.numbers.waits(number);
                     }
-                    let arrived = Arrived { host, number, report, ledger };
-                    self.inbox.put((earliest, now, latest), due, arrived);
+                    let job = job_that_ends(&report, said);
+                    self.inbox.put(due, job, Arrived { host, number, report, ledger });
                 }
             }
         }
@@ -236,12 +238,6 @@ impl ConductorState {
     fn has_no_part(&self, host: HostId) -> Option<String> {
         let is_part = self.roster.get(host)?.standing == Standing::Joined;
         (!is_part).then(|| "it reports of machines before it has any".to_owned())
-    }
-
-    pub(super) fn note(&mut self, host: HostId, report: &Report) {
-        if let Report::VmDestroyed { vm } = *report {
-            self.vms.remove(&(host, vm));
-        }
     }
 
     fn ready(&mut self, host: HostId, repetition_us: Vec<u64>) {
@@ -332,8 +328,7 @@ impl ConductorState {
         if let Some(session) = entry.session.clone() {
             let _ = session.cast(SessionMsg::Dismiss { why: why.clone() });
         }
-        self.vms.retain(|&(on, _)| on != host);
-        self.answers.forget(host);
+        self.outstanding.forget(host);
         if let Some(returning) = &mut self.returning {
             returning.forget(host);
         }
@@ -350,7 +345,7 @@ impl ConductorState {
         if self.run.over().is_some() {
             return;
         }
-        let mut wrong = self.answers.look(SAY_CLOCK_EVERY, self.plan.answer_within);
+        let mut wrong = self.outstanding.look(SAY_CLOCK_EVERY, self.plan.answer_within);
         let flood = |(host, entry): (HostId, &Entry)| Some((host, entry.stale.too_many()?));
         wrong.extend(self.roster.iter().filter_map(flood));
         for (host, why) in wrong {
@@ -364,21 +359,16 @@ impl ConductorState {
         myself: &ActorRef<ConductorMsg>,
         hosts: Vec<RestoredHost>,
     ) {
+        let mut unsent = self.outstanding.take_unsent();
         for restored in hosts {
-            let RestoredHost { host, worker, incarnation, room, lost, commands, heard } = restored;
+            let RestoredHost { host, worker, incarnation, room, lost, heard } = restored;
             let (standing, session) = match lost {
                 Some(why) => (Standing::Lost { why }, None),
                 None => {
                     // The run's clock stood still since they were decided on.
                     let (at, since) = (None, Instant::now());
-                    for command in &commands {
-                        if let Command::StartTask(start) = command {
-                            let record = self.run.tasks().get(start.task);
-                            self.assignments
-                                .told(start, record.into_iter().flat_map(TaskRecord::checkpoints));
-                        }
-                    }
-                    let owed = |c| Owed { command: self.loads.command(c, at), since };
+                    let owed = |(c, _)| Owed { command: self.loads.command(c, at), since };
+                    let commands = unsent.remove(&host).unwrap_or_default();
                     let commands = commands.into_iter().map(owed).collect();
                     let link = Link::restored(commands, heard);
                     (Standing::Joined, self.open_session(myself, (host, &worker), link).await)
@@ -396,7 +386,14 @@ impl ConductorState {
             };
             self.insert(host, entry);
         }
-        self.forget_attempts();
+    }
+}
+
+/// The parallel job whose end a worker reports, which ends by itself and is said ahead.
+const fn job_that_ends(report: &Report, said: Option<Due>) -> Option<TaskId> {
+    match (report, said) {
+        (Report::TaskFinished { task, .. }, Some(Due::Ahead(_))) => Some(*task),
+        _ => None,
     }
 }
 

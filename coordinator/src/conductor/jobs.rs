@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::{Vm, VmState};
+use dormouse_cloud::VmState;
 use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
-use dormouse_model::{Command, Event};
+use dormouse_model::Event;
 use dormouse_units::{Span, Time};
 
 use super::ConductorState;
@@ -104,18 +104,6 @@ impl ConductorState {
             && !waits_for_machine(&self.run)
         {
             self.clock.run();
-        }
-    }
-
-    /// Remembers what the reports of a command are to be heard of with.
-    pub(super) fn told(&mut self, command: &Command) {
-        // Nobody waits until a job has been killed.
-        let run = &self.run;
-        let is_two_tier = |vm: &Vm| run.setup().is_two_tier(&vm.kind);
-        let is_kill = matches!(*command, Command::StopTask { vm, .. }
-            if run.provider().vm(vm).is_some_and(is_two_tier));
-        if !is_kill {
-            self.inbox.decided(command, self.last);
         }
     }
 }

@@ -24,9 +24,9 @@ impl ConductorState {
             ConductorMsg::Cancel { why } => self.cancel(|_| why),
             ConductorMsg::Pause { why } => self.pause(why).await,
             ConductorMsg::Close => {
-                let vms = self.vms.len();
+                let vms = self.outstanding.vms();
                 tracing::warn!(vms, "the workers did not report all VMs gone in time");
-                self.vms.clear();
+                self.outstanding.give_up_vms();
             }
             ConductorMsg::Show => {
                 self.show();

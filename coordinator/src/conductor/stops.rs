@@ -43,7 +43,7 @@ impl ConductorState {
         let steps = std::mem::take(&mut self.batch.steps);
         // What was decided by it is decided again when the run goes on: nobody is told now.
         let _ = self.journal.cast(JournalMsg::Append(Batch { steps, ..Batch::default() }));
-        self.outgoing.clear();
+        drop(self.outstanding.take_unsent());
         match self.journal.call(JournalMsg::Flush, Some(CLEAN_UP)).await {
             Ok(CallResult::Success(())) => {
                 let _ = self.failed.send(CoordinatorError::Paused { why });

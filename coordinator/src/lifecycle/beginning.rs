@@ -9,17 +9,20 @@ use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
 use dormouse_log::LogWriter;
 use dormouse_model::{Request, Submission};
-use dormouse_units::Time;
+use dormouse_tasks::own::{OwnProgram, TaskProgram};
+use dormouse_units::{TaskId, Time};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::conductor::ConductorArgs;
+use crate::conductor::outstanding::Outstanding;
 use crate::lifecycle::live::{LiveRun, Observer, in_order};
 use crate::lifecycle::restore::{Restored, restore};
 use crate::lifecycle::service::Service;
 use crate::messages::outside::Door;
 use crate::plan::Plan;
 use crate::status::vitals::Vitals;
+use crate::storage::assignments::Assignments;
 use crate::storage::image_key::ImageKey;
 use crate::system::world::World;
 use crate::{CoordinatorError, SPANS};
@@ -54,8 +57,10 @@ impl Beginning {
         let span =
             tracing::debug_span!(target: SPANS, parent: None, "run", run = %plan.run, %experiment);
         let beside = (vitals.clone(), span.clone());
+        let assignments = Arc::clone(restored.outstanding.assignments());
         let service =
-            Service::start(out, (&plan, inputs), log_so_far, observer.steps, beside).await?;
+            Service::start(out, (&plan, inputs), assignments, log_so_far, observer.steps, beside)
+                .await?;
         service.lay_out(restored.ends);
         let args = ConductorArgs {
             plan,
@@ -74,13 +79,12 @@ impl Beginning {
             last_number,
             requests,
             door: restored.door,
-            answers: restored.answers,
+            outstanding: restored.outstanding,
             parted: restored.parted,
             journal: service.journal.clone(),
             vitals,
             span,
             store: Arc::clone(&service.store),
-            assignments: Arc::clone(&service.assignments),
             warden: service.warden.get_cell(),
             runtime: Handle::current(),
             lives: Arc::clone(&service.lives),
@@ -114,13 +118,15 @@ fn read_log(mut live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError
     let follow = |job: &&Submission| job.after.is_some();
     let followers: Followers = live.submissions.iter().filter(follow).cloned().collect();
     let door = Door::new(live.open);
+    let outstanding = Outstanding::new(Arc::new(Assignments::new(own_programs(&plan.programs))));
     let restored = if live.resume && dormouse_log::has_header(&path) {
         let own: Vec<Submission> = in_order(&live.submissions).cloned().collect();
         let (arrivals, speedup) = ((&own[..], &live.requests[..]), live.speedup);
-        restore(&path, &live.header, speedup, arrivals, followers, door, (run, announces))?
+        let coming = (followers, door);
+        restore(&path, &live.header, speedup, arrivals, coming, outstanding, (run, announces))?
     } else {
         let (evidence, seed) = (Evidence::new(live.speedup), plan.answer_seed);
-        Restored::nothing((run, evidence, seed), followers, door)
+        Restored::nothing((run, evidence, seed), (followers, door), outstanding)
     };
     // One that never came to have hosts begins anew: nothing was decided.
     let goes_on = !restored.hosts.is_empty() || restored.run.over().is_some();
@@ -136,6 +142,12 @@ fn read_log(mut live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError
     let (submissions, requests, inputs) = (live.submissions, live.requests, live.inputs);
     let beginning = Beginning { plan, writer, header, restored, submissions, requests, inputs };
     Ok((beginning, observer))
+}
+
+/// The programs of the user's own, by their tasks.
+fn own_programs(programs: &[TaskProgram]) -> BTreeMap<TaskId, Arc<OwnProgram>> {
+    let own = (0..).map(TaskId::new).zip(programs);
+    own.filter_map(|(task, program)| Some((task, Arc::clone(program.own()?)))).collect()
 }
 
 /// A name that no other run has: the experiment's, the time, and a random number.

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::CoordinatorError;
 use crate::admission::{self, Room};
 use crate::conductor::RestoredHost;
-use crate::conductor::answers::Answers;
+use crate::conductor::outstanding::Outstanding;
 use crate::conductor::roster::parse_host_name;
 use crate::log::replay::{again, next_step};
 use crate::messages::outside::Door;
@@ -32,8 +32,8 @@ pub(crate) struct Restored {
     pub(crate) ends: Vec<AttemptEnd>,
     pub(crate) answer_seed: u64,
     pub(crate) hosts: Vec<RestoredHost>,
-    /// The commands that the hosts have not answered by the log's end.
-    pub(crate) answers: Answers,
+    /// What the hosts were told by the log's end and have not done.
+    pub(crate) outstanding: Outstanding,
     /// Reports that a crash parted from their accounts, which the log has: their hosts and numbers.
     pub(crate) parted: BTreeSet<(HostId, u64)>,
     pub(crate) begun: bool,
@@ -53,8 +53,8 @@ impl Restored {
     /// The state of a run that has no log.
     pub(crate) fn nothing(
         (run, evidence, answer_seed): (Run, Evidence, u64),
-        followers: Followers,
-        door: Door,
+        (followers, door): (Followers, Door),
+        outstanding: Outstanding,
     ) -> Self {
         Self {
             run_name: String::new(),
@@ -64,7 +64,7 @@ impl Restored {
             ends: Vec::new(),
             answer_seed,
             hosts: Vec::new(),
-            answers: Answers::default(),
+            outstanding,
             parted: BTreeSet::new(),
             begun: false,
             last: Time::ZERO,
@@ -83,8 +83,8 @@ pub(crate) fn restore(
     header: &Value,
     speedup: Speedup,
     (submissions, requests): (&[Submission], &[(Time, Request)]),
-    mut followers: Followers,
-    mut door: Door,
+    (mut followers, mut door): (Followers, Door),
+    mut outstanding: Outstanding,
     (mut run, announces): (Run, bool),
 ) -> Result<Restored, CoordinatorError> {
     let refuse = |why: String| CoordinatorError::Resume { path: path.to_owned(), why };
@@ -111,7 +111,6 @@ pub(crate) fn restore(
     let answer_seed = seed.and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or_default();
     let mut hosts: BTreeMap<HostId, RestoredHost> = BTreeMap::new();
     let (mut begun, mut last, mut anchor) = (false, Time::ZERO, None);
-    let mut answers = Answers::default();
     let mut faults_asked = 0;
     let mut parted = BTreeSet::new();
     while let Some(step) = next_step(&mut log)? {
@@ -171,7 +170,6 @@ pub(crate) fn restore(
                         incarnation,
                         room,
                         lost: None,
-                        commands: Vec::new(),
                         // Its Ready, which this event stands for.
                         heard: [1].into(),
                     },
@@ -181,7 +179,7 @@ pub(crate) fn restore(
                 if let Some(host) = hosts.get_mut(host) {
                     host.lost = Some(why.clone());
                 }
-                answers.forget(*host);
+                outstanding.forget(*host);
             }
             // An account is a line of its own, before the report that it came with.
             Event::Machine {
@@ -192,7 +190,10 @@ pub(crate) fn restore(
             Event::Machine { host, number, report, .. } => {
                 parted.remove(&(*host, *number));
                 // Where an attempt began is not in the log.
-                answers.heard(*host, report, None);
+                outstanding.heard(*host, report, None, step.at);
+                if let Report::VmDestroyed { vm } = report {
+                    outstanding.destroyed(*host, *vm);
+                }
                 if let Some(host) = hosts.get_mut(host) {
                     host.heard.insert(*number);
                 }
@@ -220,12 +221,7 @@ pub(crate) fn restore(
         } else {
             Vec::new()
         };
-        for command in announced.into_iter().chain(commands) {
-            answers.told(&command);
-            if let Some(host) = hosts.get_mut(&command.host()) {
-                host.commands.push(command);
-            }
-        }
+        outstanding.told(announced.into_iter().chain(commands), step.at, &run);
         ends.extend(seen_ends.see(&step));
         facts.see(&step);
         evidence.see(run.setup(), &step);
@@ -234,6 +230,10 @@ pub(crate) fn restore(
     }
     if let Some(why) = run.failure() {
         return Err(CoordinatorError::Scheduler { why: why.to_owned() });
+    }
+    if run.over().is_some() {
+        // Its workers had their time to clean up with the coordinator that saw its end.
+        outstanding.give_up_vms();
     }
     let (hosts, good_bytes) = (hosts.into_values().collect(), log.good_bytes());
     Ok(Restored {
@@ -244,7 +244,7 @@ pub(crate) fn restore(
         ends,
         answer_seed,
         hosts,
-        answers,
+        outstanding,
         parted,
         begun,
         last,

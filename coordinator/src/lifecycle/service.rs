@@ -13,8 +13,7 @@ use dormouse_identity::server_config;
 use dormouse_log::LogWriter;
 use dormouse_model::{AttemptEnd, Step};
 use dormouse_proto::v1;
-use dormouse_tasks::own::{OwnProgram, TaskProgram};
-use dormouse_units::TaskId;
+use dormouse_tasks::own::TaskProgram;
 use ractor::{Actor, ActorRef};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -137,6 +136,7 @@ impl Service {
     pub(crate) async fn start(
         out: &Path,
         (plan, inputs): (&Plan, BTreeMap<String, PathBuf>),
+        assignments: Arc<Assignments>,
         (writer, length): (LogWriter, u64),
         observer: Option<mpsc::UnboundedSender<Step>>,
         (vitals, span): (Vitals, Span),
@@ -184,7 +184,7 @@ impl Service {
             warden,
             journal,
             store: Arc::new(store),
-            assignments: Arc::new(Assignments::new(own_programs(&plan.programs))),
+            assignments,
             vitals,
             span,
             lives: Arc::default(),
@@ -354,12 +354,6 @@ impl Service {
         }
         Ok(*last)
     }
-}
-
-/// The programs of the user's own, by their tasks.
-fn own_programs(programs: &[TaskProgram]) -> BTreeMap<TaskId, Arc<OwnProgram>> {
-    let own = (0..).map(TaskId::new).zip(programs);
-    own.filter_map(|(task, program)| Some((task, Arc::clone(program.own()?)))).collect()
 }
 
 /// Serves until the end of all sessions is announced, and then until every connection has been

@@ -72,11 +72,6 @@ impl Assignments {
         }
     }
 
-    /// Drops the attempts that have ended.
-    pub(crate) fn keep(&self, goes_on: impl Fn(TaskId, Attempt) -> bool) {
-        self.table().retain(|&task, assigned| goes_on(task, assigned.attempt));
-    }
-
     /// Drops the attempts of these tasks, but for the one of each that goes on, if one does.
     pub(crate) fn left(&self, tasks: impl Iterator<Item = (TaskId, Option<Attempt>)>) {
         let mut tasks = tasks.peekable();
@@ -268,11 +263,9 @@ mod tests {
         assert!(all.may_store(two, (task, second)).is_err(), "another one does");
         told(&all, &start(2, 7, second, Some(2)));
         all.left([(task, None)].into_iter());
-        assert!(all.may_store(two, (task, second)).is_err(), "none does");
-        told(&all, &start(2, 7, second, Some(2)));
-        all.keep(|_, attempt| attempt != second);
         assert!(
-            all.may_store(two, (task, second)).is_err() && all.may_fetch(two, task, 2).is_err()
+            all.may_store(two, (task, second)).is_err() && all.may_fetch(two, task, 2).is_err(),
+            "none does"
         );
     }
 

@@ -1,0 +1,97 @@
+//! A command that a worker answers.
+
+use dormouse_model::{Command, Report};
+use dormouse_units::{Attempt, TaskId, VmId};
+
+/// What a worker was told to do with a VM, or with an attempt on it, and answers with a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Order {
+    Create,
+    Freeze,
+    Thaw,
+    Destroy,
+    Start(TaskId, Attempt),
+    Stop(TaskId, Attempt),
+    Promote(TaskId, Attempt),
+    Move(TaskId, Attempt),
+}
+
+impl Order {
+    /// The VM and the order of a command; `None`: nothing is answered to it. A change of mode or supply and a
+    /// checkpoint that can't be taken cost nothing, as the task runs on; of a fault and an announcement a worker
+    /// has nothing to say.
+    pub(super) const fn from_command(command: &Command) -> Option<(VmId, Self)> {
+        match *command {
+            Command::CreateVm { vm, .. } => Some((vm, Self::Create)),
+            Command::FreezeVm { vm, .. } => Some((vm, Self::Freeze)),
+            Command::ThawVm { vm, .. } => Some((vm, Self::Thaw)),
+            Command::DestroyVm { vm, .. } => Some((vm, Self::Destroy)),
+            Command::StartTask(ref start) => {
+                Some((start.seats.vm, Self::Start(start.task, start.attempt)))
+            }
+            Command::StopTask { vm, task, attempt, .. } => Some((vm, Self::Stop(task, attempt))),
+            Command::PromoteTask { vm, task, attempt, .. } => {
+                Some((vm, Self::Promote(task, attempt)))
+            }
+            Command::MoveTask { vm, task, attempt, .. } => Some((vm, Self::Move(task, attempt))),
+            Command::SetMode { .. }
+            | Command::CheckpointNow { .. }
+            | Command::SetSupply { .. }
+            | Command::Fault { .. }
+            | Command::Announce { .. } => None,
+        }
+    }
+
+    /// The order that a report is the answer to; `None`: to none, or to all that its VM or its attempt was told.
+    pub(super) const fn from_report(report: &Report) -> Option<Self> {
+        match *report {
+            Report::VmCreated { .. } => Some(Self::Create),
+            Report::VmFrozen { .. } => Some(Self::Freeze),
+            Report::VmThawed { .. } => Some(Self::Thaw),
+            Report::TaskStarted { task, attempt, .. } => Some(Self::Start(task, attempt)),
+            Report::TaskStopped { task, attempt, .. } => Some(Self::Stop(task, attempt)),
+            Report::TaskPromoted { task, attempt, .. } => Some(Self::Promote(task, attempt)),
+            Report::TaskMoved { task, attempt, .. } => Some(Self::Move(task, attempt)),
+            Report::TaskFinished { .. }
+            | Report::TaskFailed { .. }
+            | Report::VmDestroyed { .. }
+            | Report::VmFailed { .. }
+            | Report::CheckpointTaken { .. }
+            | Report::CheckpointFailed { .. }
+            | Report::Credits { .. }
+            | Report::Share { .. }
+            | Report::JobAccount { .. }
+            | Report::Ledger { .. } => None,
+        }
+    }
+
+    /// The attempt that it is about.
+    pub(super) const fn attempt(self) -> Option<(TaskId, Attempt)> {
+        match self {
+            Self::Start(task, attempt)
+            | Self::Stop(task, attempt)
+            | Self::Promote(task, attempt)
+            | Self::Move(task, attempt) => Some((task, attempt)),
+            Self::Create | Self::Freeze | Self::Thaw | Self::Destroy => None,
+        }
+    }
+
+    /// Whether it waits for as long as its VM is frozen.
+    pub(super) const fn rests(self) -> bool {
+        matches!(self, Self::Start(..) | Self::Stop(..))
+    }
+
+    /// The order in words, for the user whose worker does not obey it.
+    pub(super) fn words(self, vm: VmId) -> String {
+        match self {
+            Self::Create => format!("make {vm}"),
+            Self::Freeze => format!("freeze {vm}"),
+            Self::Thaw => format!("thaw {vm}"),
+            Self::Destroy => format!("destroy {vm}"),
+            Self::Start(task, attempt) => format!("start {task} ({attempt}) on {vm}"),
+            Self::Stop(task, attempt) => format!("stop {task} ({attempt}) on {vm}"),
+            Self::Promote(task, attempt) => format!("promote {task} ({attempt}) on {vm}"),
+            Self::Move(task, attempt) => format!("move {task} ({attempt}) on {vm}"),
+        }
+    }
+}
