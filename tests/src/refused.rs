@@ -17,7 +17,7 @@ pub fn run_in(folder: &Path, args: &[&str]) -> Output {
 
 /// `dormouse` refuses this: errors of a line each with these words and this status; the folder is as it
 /// was.
-pub fn refused(folder: &Path, args: &[&str], status: i32, words: &[&str]) {
+pub fn refused(folder: &Path, args: &[&str], status: i32, words: &[&str]) -> String {
     let before = tree(folder);
     let output = run_in(folder, args);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -32,4 +32,5 @@ pub fn refused(folder: &Path, args: &[&str], status: i32, words: &[&str]) {
     assert!(ours + claps >= 1 && claps <= 1, "no error, or several of the options: {case}");
     assert!(ours == 0 || error.lines().count() == ours, "more than a line for a mistake: {case}");
     assert_eq!(tree(folder), before, "something was left behind by {case}");
+    error
 }

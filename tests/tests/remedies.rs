@@ -2,6 +2,7 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -105,7 +106,69 @@ fn a_paper_of_which_nothing_can_be_judged_is_no_success() {
     assert!(words.iter().all(|word| said.contains(word)), "{said}");
 }
 
-/// Lines that a stranger types, each with words that say what to type in its place.
+/// Lines that a stranger types. What each is answered with, and whether that says what to type in its place, is for a
+/// reader to judge: `tests/tests/snapshots/remedies.txt`, which `SNAPSHOTS=overwrite` writes anew.
+const LINES: &[&str] = &[
+    // Names of experiments.
+    "run j06",
+    "run mine",
+    "run mien.toml",
+    "run j60.toml",
+    "run something",
+    "run runs/j60-burst-hads-s1",
+    "run empty",
+    "show mine.toml",
+    // Keys.
+    "run j60 --set alpha=0.5",
+    "run j60 --set deadline=45m",
+    "sweep j60 --set alpha=0.1,0.5",
+    "compare --schedulers hads,burst-hads --on j60 --set alpha=1",
+    "run j60 --set scheduler.alpha 0.5",
+    "sweep j60 scheduler.alpha=0.1,0.5",
+    "run j60 --set workload.deadline=45",
+    // Options.
+    "run j60 --output out",
+    "run j60 -o out",
+    "run j60 --seeds 3",
+    "run j60 j80",
+    "run --experiment j80",
+    "run --on j60 ./work.sh",
+    "run",
+    "--live j60",
+    "coordinator j60 --live",
+    "worker 127.0.0.1:7380",
+    "compare burst-hads hads --on j60",
+    "compare --schedulers burst-hads hads --on j60",
+    "list schedulers",
+    "runn j60",
+    "reproduce acc/figure-99",
+    "reproduce bursthads",
+    "reproduce acc --data nowhere",
+    // Folders of runs.
+    "explain runs/j60-burst-hads-s1",
+    "explain task1 runs/j60-burst-hads-s1",
+    "explain runs/j60 task1",
+    "explain j60 task1",
+    "explain j80 task1",
+    "explain runs/j60-burst-hads-s1 task99",
+    "check runs",
+    "check notes.txt",
+    "check empty",
+    "twin nowhere",
+    "export nowhere --as svg",
+    "resume nowhere",
+    "resume runs/j60-burst-hads-s1",
+    "watch nowhere",
+    "watch notes.txt",
+    "status nowhere",
+    "events empty",
+    "token runs/j60-burst-hads-s1",
+    "token nowhere",
+    "merge nowhere",
+    "merge runs/j60-burst-hads-s1",
+    "workload stats nowhere",
+];
+
 #[test]
 fn wrong_lines_are_answered_with_right_ones() {
     let folder = tempfile::tempdir().unwrap();
@@ -115,87 +178,20 @@ fn wrong_lines_are_answered_with_right_ones() {
     fs::write(at.join("mine.toml"), BAG).unwrap();
     fs::write(at.join("notes.txt"), "hello\n").unwrap();
     fs::create_dir(at.join("empty")).unwrap();
-    let cases: &[(&str, &[&str])] = &[
-        // Names of experiments.
-        ("run j06", &["did you mean 'j60'?"]),
-        ("run mine", &["did you mean 'mine.toml'?"]),
-        ("run mien.toml", &["No such file", "did you mean 'mine.toml'?"]),
-        ("run j60.toml", &["the built-in experiment is called j60", "dormouse show j60"]),
-        ("run something", &["dormouse list"]),
-        ("run runs/j60-burst-hads-s1", &["the folder of a run", "dormouse check"]),
-        ("run empty", &["it is a folder", "give a TOML file"]),
-        ("show mine.toml", &["show --json"]),
-        // Keys.
-        ("run j60 --set alpha=0.5", &["did you mean 'scheduler.alpha'?"]),
-        ("run j60 --set deadline=45m", &["'workload.deadline'"]),
-        ("sweep j60 --set alpha=0.1,0.5", &["did you mean 'scheduler.alpha'?"]),
-        ("compare --schedulers hads,burst-hads --on j60 --set alpha=1", &["'scheduler.alpha'"]),
-        ("run j60 --set scheduler.alpha 0.5", &["--set scheduler.alpha=0.5"]),
-        ("sweep j60 scheduler.alpha=0.1,0.5", &["--set scheduler.alpha=0.1,0.5"]),
-        ("run j60 --set workload.deadline=45", &["write a text with its unit"]),
-        // Options.
-        ("run j60 --output out", &["results go to --out"]),
-        ("run j60 -o out", &["results go to --out"]),
-        ("run j60 --seeds 3", &["--seed", "dormouse sweep"]),
-        ("run j60 j80", &["dormouse compare --on j60,j80"]),
-        ("run --experiment j80", &["dormouse run j80"]),
-        ("run --on j60 ./work.sh", &["dormouse run --on j60 -- ./work.sh"]),
-        ("run", &["<EXPERIMENT>", "such as: dormouse run"]),
-        ("--live j60", &["dormouse run j60 --live"]),
-        ("coordinator j60 --live", &["leave --live out"]),
-        ("worker 127.0.0.1:7380", &["--coordinator 127.0.0.1:7380"]),
-        ("compare burst-hads hads --on j60", &["--schedulers burst-hads,hads"]),
-        ("compare --schedulers burst-hads hads --on j60", &["commas and no spaces"]),
-        ("list schedulers", &["takes no name"]),
-        ("runn j60", &["'run'"]),
-        ("reproduce acc/figure-99", &["acc/figure-9"]),
-        ("reproduce bursthads", &["burst-hads"]),
-        ("reproduce acc --data nowhere", &["--data nowhere", "no such folder"]),
-        // Folders of runs.
-        ("explain runs/j60-burst-hads-s1", &["such as: dormouse explain"]),
-        (
-            "explain task1 runs/j60-burst-hads-s1",
-            &["dormouse explain runs/j60-burst-hads-s1 task1"],
-        ),
-        ("explain runs/j60 task1", &["No such file", "did you mean runs/j60-burst-hads-s1?"]),
-        (
-            "explain j60 task1",
-            &["that is an experiment, and a run of it is runs/j60-burst-hads-s1"],
-        ),
-        ("explain j80 task1", &["`dormouse run j80` makes a run of it"]),
-        ("explain runs/j60-burst-hads-s1 task99", &["task0 to task59"]),
-        ("check runs", &["it holds 1 run: give it: runs/j60-burst-hads-s1"]),
-        ("check notes.txt", &["it is a file: give the folder of a run"]),
-        ("check empty", &["empty/events.jsonl", "here is runs/j60-burst-hads-s1"]),
-        ("twin nowhere", &["here is runs/j60-burst-hads-s1"]),
-        ("export nowhere --as svg", &["here is runs/j60-burst-hads-s1"]),
-        ("resume nowhere", &["here is runs/j60-burst-hads-s1"]),
-        ("resume runs/j60-burst-hads-s1", &["virtual time", "`dormouse run j60`"]),
-        ("watch nowhere", &["no such folder", "here is runs/j60-burst-hads-s1"]),
-        ("watch notes.txt", &["it is no folder"]),
-        ("status nowhere", &["HOST:PORT", "here is runs/j60-burst-hads-s1"]),
-        ("events empty", &["empty/events.jsonl", "here is runs/j60-burst-hads-s1"]),
-        ("token runs/j60-burst-hads-s1", &["live runs", "dormouse identity DIR"]),
-        ("token nowhere", &["no such folder", "dormouse identity DIR"]),
-        ("merge nowhere", &["no such folder", "--shard I/N"]),
-        ("merge runs/j60-burst-hads-s1", &["it holds one run", "--shard I/N"]),
-        ("workload stats nowhere", &["No such file", "check the path"]),
-    ];
-    for (line, words) in cases {
-        refused(at, &line.split(' ').collect::<Vec<_>>(), 2, words);
-    }
+    let mut answers = String::new();
+    let mut answered = |line: &str, status| {
+        let error = refused(at, &line.split(' ').collect::<Vec<_>>(), status, &[]);
+        writeln!(answers, "$ dormouse {line}\n{error}").unwrap();
+    };
+    LINES.iter().for_each(|line| answered(line, 2));
     // Status 1: the run is right, and nobody serves it.
-    refused(at, &["status", run], 1, &["virtual time", "`dormouse check runs/j60-burst-hads-s1`"]);
+    answered(&format!("status {run}"), 1);
     fs::remove_file(at.join(run).join("summary.json")).unwrap();
     let log = fs::read_to_string(at.join(run).join("events.jsonl")).unwrap();
     let live = log.replacen("\"mode\":\"virtual\"", "\"mode\":\"live\"", 1);
     fs::write(at.join(run).join("events.jsonl"), live).unwrap();
-    refused(
-        at,
-        &["status", run],
-        1,
-        &["it was stopped", "`dormouse resume runs/j60-burst-hads-s1`"],
-    );
+    answered(&format!("status {run}"), 1);
+    snapbox::assert_data_eq!(answers, snapbox::file!["snapshots/remedies.txt"].raw());
 }
 
 /// Clap's own tip for `-o` is wrong here: behind `--` is a program of the user's own.

@@ -22,9 +22,12 @@ mod tasks;
 use std::{env, process::ExitCode};
 
 use harness::{
-    Need::{Cgroup, Criu},
+    Need::{Cgroup, Criu, Quiet},
     Test,
 };
+
+/// Tests that run at a time where they measure no processor time: they mostly wait.
+const AT_A_TIME: usize = 2;
 
 const TESTS: &[Test] = &[
     Test("a_task_runs_and_is_verified", &[Cgroup], tasks::a_task_runs_and_is_verified),
@@ -37,7 +40,7 @@ const TESTS: &[Test] = &[
     Test("checkpoints_are_taken_when_due", &[Cgroup, Criu], tasks::checkpoints_are_taken_when_due),
     Test("a_checkpoint_is_taken_now", &[Cgroup, Criu], tasks::a_checkpoint_is_taken_now),
     Test("an_old_checkpoint_may_stay", &[Cgroup, Criu], tasks::an_old_checkpoint_may_stay),
-    Test("hibernation_stops_and_resumes", &[Cgroup], tasks::hibernation_stops_and_resumes),
+    Test("hibernation_stops_and_resumes", &[Cgroup, Quiet], tasks::hibernation_stops_and_resumes),
     Test("a_stop_on_a_frozen_vm_is_final", &[Cgroup], tasks::a_stop_on_a_frozen_vm_is_final),
     Test("a_task_is_kept_and_goes_on", &[Cgroup, Criu], tasks::a_task_is_kept_and_goes_on),
     Test(
@@ -45,10 +48,10 @@ const TESTS: &[Test] = &[
         &[Cgroup, Criu],
         tasks::a_former_lifes_checkpoint_is_not_used,
     ),
-    Test("the_background_gets_the_rest", &[Cgroup], tasks::the_background_gets_the_rest),
-    Test("a_vcpu_has_what_it_is_left", &[Cgroup], tasks::a_vcpu_has_what_it_is_left),
-    Test("programs_are_measured", &[Cgroup], tasks::programs_are_measured),
-    Test("credits_run_out", &[Cgroup], tasks::credits_run_out),
+    Test("the_background_gets_the_rest", &[Cgroup, Quiet], tasks::the_background_gets_the_rest),
+    Test("a_vcpu_has_what_it_is_left", &[Cgroup, Quiet], tasks::a_vcpu_has_what_it_is_left),
+    Test("programs_are_measured", &[Cgroup, Quiet], tasks::programs_are_measured),
+    Test("credits_run_out", &[Cgroup, Quiet], tasks::credits_run_out),
     Test("a_host_is_proved", &[Cgroup, Criu], proof::a_host_is_proved),
     Test(
         "a_host_without_criu_is_proved_without_checkpoints",
@@ -90,7 +93,7 @@ const TESTS: &[Test] = &[
     Test("freeze_waits_for_no_restore", &[Cgroup, Criu], at_once::freeze_waits_for_no_restore),
     Test(
         "a_restore_uses_credits_as_its_work_would",
-        &[Cgroup, Criu],
+        &[Cgroup, Criu, Quiet],
         at_once::a_restore_uses_credits_as_its_work_would,
     ),
     Test("a_birth_is_frozen", &[Cgroup], at_once::a_birth_is_frozen),
@@ -101,7 +104,7 @@ const TESTS: &[Test] = &[
         parallel::jobs_are_checkpointed_and_go_on_elsewhere,
     ),
     Test("a_job_without_memory_is_told_so", &[Cgroup], parallel::a_job_without_memory_is_told_so),
-    Test("a_job_s_credits_run_out", &[Cgroup], parallel::a_job_s_credits_run_out),
+    Test("a_job_s_credits_run_out", &[Cgroup, Quiet], parallel::a_job_s_credits_run_out),
     Test("a_job_swaps_and_moves", &[Cgroup, Criu], parallel::a_job_swaps_and_moves),
     Test("a_killed_job_starts_again", &[Cgroup], parallel::a_killed_job_starts_again),
     Test("jobs_are_frozen_with_their_vm", &[Cgroup], parallel::jobs_are_frozen_with_their_vm),
@@ -113,14 +116,14 @@ const TESTS: &[Test] = &[
     Test("a_job_that_hangs_is_noticed", &[Cgroup], parallel::a_job_that_hangs_is_noticed),
     Test(
         "a_job_and_a_task_share_a_vm_and_no_vcpu",
-        &[Cgroup],
+        &[Cgroup, Quiet],
         parallel::a_job_and_a_task_share_a_vm_and_no_vcpu,
     ),
     Test("no_job_goes_nowhere", &[Cgroup], parallel::places_that_are_not_there_are_refused),
     Test("kill_9_leaves_no_job", &[Cgroup], parallel::kill_9_leaves_no_job),
     Test("arguments_reach_no_files", &[Cgroup], attacks::arguments_reach_no_files),
     Test("a_worker_has_bounds_of_its_own", &[Cgroup], attacks::a_worker_has_bounds_of_its_own),
-    Test("shares_are_kept", &[Cgroup], bench::shares_are_kept),
+    Test("shares_are_kept", &[Cgroup, Quiet], bench::shares_are_kept),
 ];
 
 fn main() -> ExitCode {
@@ -128,6 +131,6 @@ fn main() -> ExitCode {
     match args.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["agent", address, name, root] => agent::main(address, name, root),
         ["bench", what, rest @ ..] => bench::run(what, rest),
-        args => harness::main(TESTS, args),
+        args => harness::main(TESTS, AT_A_TIME, args),
     }
 }

@@ -1,9 +1,12 @@
-//! Choosing, running and reporting the tests; skipping those the host cannot run.
+//! Choosing, running and reporting the tests; skipping those the host cannot run. Each is a process of its own, and
+//! several may run at a time, but for those that measure processor time: nothing runs beside them.
 
 use std::{
-    env, fs,
+    env, fs, io,
     path::{Path, PathBuf},
-    process::{Command, ExitCode},
+    process::{Command, ExitCode, Output},
+    sync::Mutex,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -19,6 +22,8 @@ pub(crate) enum Need {
     Cgroup,
     /// A CRIU that works.
     Criu,
+    /// No other test beside it: it measures the processor time of real processes.
+    Quiet,
 }
 
 impl Need {
@@ -38,6 +43,8 @@ impl Need {
                 let probe = criu().probe(Duration::from_secs(20));
                 probe.check.err().map(|e| e.to_string())
             }
+            // That is for this program to give.
+            Self::Quiet => None,
         }
     }
 }
@@ -61,7 +68,8 @@ fn workspace_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-pub(crate) fn main(tests: &[Test], args: &[&str]) -> ExitCode {
+/// Runs the tests that are named, one after the other; all of them, where none is, so many at a time.
+pub(crate) fn main(tests: &[Test], at_a_time: usize, args: &[&str]) -> ExitCode {
     if let ["--exact", name] = args {
         let test = tests.iter().find(|t| t.0 == *name).unwrap();
         (test.2)();
@@ -81,20 +89,52 @@ pub(crate) fn main(tests: &[Test], args: &[&str]) -> ExitCode {
         .filter_map(|need| need.missing().map(|why| (need, why)))
         .collect();
     let strict = env::var("CI").is_ok_and(|ci| ci == "true");
-    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
-    for Test(name, needs, _) in chosen {
+    let (mut skipped, mut quiet, mut others) = (0, Vec::new(), Vec::new());
+    for test in chosen {
+        let Test(name, needs, _) = test;
         if let Some((_, why)) = missing.iter().find(|(need, _)| needs.contains(need)) {
             println!("test {name} ... skipped: {why}");
             skipped += 1;
-            continue;
+        } else if needs.contains(&Need::Quiet) {
+            quiet.push(*name);
+        } else {
+            others.push(*name);
         }
-        let began = Instant::now();
-        let status = Command::new(env::current_exe().unwrap()).args(["--exact", name]).status();
-        let fine = status.is_ok_and(|status| status.success());
-        let (word, took) = (if fine { "ok" } else { "FAILED" }, began.elapsed().as_secs_f64());
-        println!("test {name} ... {word} ({took:.1} s)");
-        if fine { passed += 1 } else { failed += 1 }
     }
+    let all = others.len() + quiet.len();
+    let at_a_time = if filters.is_empty() { at_a_time } else { 1 };
+    let passed = run(others, at_a_time) + run(quiet, 1);
+    let failed = all - passed;
     println!("\ntest result: {passed} passed; {failed} failed; {skipped} skipped");
     if failed > 0 || (strict && skipped > 0) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// Runs tests by their names, so many at a time, and says how each ended. The number of those that passed.
+fn run(names: Vec<&str>, at_a_time: usize) -> usize {
+    let (waiting, passed) = (Mutex::new(names.into_iter()), Mutex::new(0));
+    let one_after_the_other = || {
+        while let Some(name) = { waiting.lock().unwrap().next() } {
+            let began = Instant::now();
+            let output = Command::new(env::current_exe().unwrap()).args(["--exact", name]).output();
+            let fine = output.as_ref().is_ok_and(|output| output.status.success());
+            let (word, took) = (if fine { "ok" } else { "FAILED" }, began.elapsed().as_secs_f64());
+            // What it printed stands in one piece, before its end.
+            let mut passed = passed.lock().unwrap();
+            show(&output);
+            println!("test {name} ... {word} ({took:.1} s)");
+            *passed += usize::from(fine);
+        }
+    };
+    thread::scope(|scope| (0..at_a_time).for_each(|_| drop(scope.spawn(one_after_the_other))));
+    passed.into_inner().unwrap()
+}
+
+/// What a test has printed.
+fn show(output: &io::Result<Output>) {
+    match output {
+        Ok(Output { stdout, stderr, .. }) => {
+            print!("{}{}", String::from_utf8_lossy(stdout), String::from_utf8_lossy(stderr));
+        }
+        Err(error) => println!("it can't be started: {error}"),
+    }
 }

@@ -74,6 +74,6 @@ fn main() -> ExitCode {
         ["task", mode, rest @ ..] => task::run(mode, rest),
         ["worker", rest @ ..] => worker::run(rest),
         ["bench", name] => bench::run(name),
-        args => harness::main(TESTS, args),
+        args => harness::main(TESTS, 1, args),
     }
 }
