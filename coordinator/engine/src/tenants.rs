@@ -63,7 +63,7 @@ impl Tenant {
         all.map(tenant).collect()
     }
 
-    /// Its numbers of VMs and wake-ups.
+    /// The numbers of its VMs and wake-ups, and those of the run.
     pub(crate) const fn numbers(&self) -> TenantNumbers {
         self.numbers
     }

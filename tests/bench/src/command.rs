@@ -116,7 +116,8 @@ mod tests {
         assert_eq!(words(&builder.build(&benchmark)), format!("{cargo} --no-run"));
         let run = builder.run(&benchmark, Path::new("/lines"));
         assert_eq!(words(&run), format!("{cargo} -- 8 /clone/target/release/dormouse"));
-        let told = |name: &str| run.get_envs().find(|(it, _)| *it == name).and_then(|(_, value)| value);
+        let told =
+            |name: &str| run.get_envs().find(|(it, _)| *it == name).and_then(|(_, value)| value);
         for (name, value) in [
             (dormouse_samples::FILE, "/lines"),
             ("DORMOUSE", "/clone/target/release/dormouse"),
