@@ -27,9 +27,17 @@ use harness::{
 };
 
 /// Tests that run at a time where they measure no processor time: they mostly wait.
-const AT_A_TIME: usize = 2;
+const AT_A_TIME: usize = 3;
 
 const TESTS: &[Test] = &[
+    // They wait longest, and begin first.
+    Test("a_job_that_hangs_is_noticed", &[Cgroup], parallel::a_job_that_hangs_is_noticed),
+    Test(
+        "a_hang_that_does_not_die_is_reported",
+        &[Cgroup],
+        hangs::a_hang_that_does_not_die_is_reported,
+    ),
+    Test("a_hang_is_noticed", &[Cgroup], hangs::a_hang_is_noticed),
     Test("a_task_runs_and_is_verified", &[Cgroup], tasks::a_task_runs_and_is_verified),
     Test(
         "a_program_that_does_nothing_is_not_verified",
@@ -62,12 +70,6 @@ const TESTS: &[Test] = &[
         "a_program_that_does_nothing_is_no_proof",
         &[Cgroup],
         proof::a_program_that_does_nothing_is_no_proof,
-    ),
-    Test("a_hang_is_noticed", &[Cgroup], hangs::a_hang_is_noticed),
-    Test(
-        "a_hang_that_does_not_die_is_reported",
-        &[Cgroup],
-        hangs::a_hang_that_does_not_die_is_reported,
     ),
     Test("a_task_moves_to_another_worker", &[Cgroup, Criu], life::a_task_moves),
     Test("a_damaged_checkpoint_gives_way", &[Cgroup, Criu], life::a_damaged_checkpoint),
@@ -113,7 +115,6 @@ const TESTS: &[Test] = &[
         &[Cgroup],
         parallel::a_job_that_was_stopped_on_a_frozen_vm_is_over,
     ),
-    Test("a_job_that_hangs_is_noticed", &[Cgroup], parallel::a_job_that_hangs_is_noticed),
     Test(
         "a_job_and_a_task_share_a_vm_and_no_vcpu",
         &[Cgroup, Quiet],
