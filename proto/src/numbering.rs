@@ -30,7 +30,7 @@ pub struct Outbox<T> {
     /// All up to this number are acknowledged; the first that is kept has the next.
     acknowledged: u64,
     kept: VecDeque<T>,
-    /// How many of those kept were put on the present connection.
+    /// Number of those kept that were put on the present connection.
     sent: usize,
 }
 

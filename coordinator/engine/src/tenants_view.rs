@@ -14,8 +14,8 @@ pub fn tenants_view(step: &Step, tenants: &Tenants, tenant: TenantId) -> Step {
     view(step, tenants, tenant, tenants.numbers(tenant))
 }
 
-/// What of a step is of one tenant of a run, with the run's numbers of VMs and wake-ups, for those who know of all
-/// tenants.
+/// The part of a step that is one tenant's, with the run's numbers of VMs and wake-ups: for those who know
+/// of all tenants of a run.
 #[must_use]
 pub fn tenants_part(step: &Step, tenants: &Tenants, tenant: TenantId) -> Step {
     view(step, tenants, tenant, TenantNumbers::SAME)

@@ -7,7 +7,7 @@
 
 use dormouse_units::{RequestId, TenantId, VmId};
 
-/// What of a run's work a tenant has.
+/// The part of a run's work that a tenant has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// The tasks that are there from the beginning.
@@ -22,7 +22,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// How it is called in outputs.
+    /// The word for it in outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
-//! Reports that have come and wait for their turn: the conductor listens a moment behind the clock, so that what is of
-//! one instant ([`Outstanding::date`](super::outstanding::Outstanding::date)) is heard of in the order of the VMs, as in
-//! virtual time.
+//! Reports that have come and wait for their turn. The conductor listens a moment behind the clock, so that
+//! reports of one instant ([`Outstanding::date`](super::outstanding::Outstanding::date)) are heard of in the
+//! order of their VMs, as they are in virtual time.
 
 use std::collections::BTreeMap;
 

@@ -480,3 +480,16 @@ pub fn could_not_restore(vm: u32, task: u32, attempt: u32) -> v1::report::Report
     let failed = v1::TaskFailed { task, could_not_restore: true, ..v1::TaskFailed::default() };
     v1::report::Report::TaskFailed(failed)
 }
+
+/// Starts a coordinator in a runtime of its own, so that it can be killed.
+pub async fn start_apart(live: LiveRun) -> (tokio::runtime::Runtime, Under) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let under = runtime.spawn(Under::start(live)).await.unwrap();
+    (runtime, under)
+}
+
+/// Every task of it stops where it is: what a coordinator's process shares with its workers
+/// is only the connection and the log.
+pub async fn kill(runtime: tokio::runtime::Runtime) {
+    tokio::task::spawn_blocking(move || runtime.shutdown_timeout(PATIENCE)).await.unwrap();
+}

@@ -11,19 +11,6 @@ use dormouse_coordinator::{Awaited, CoordinatorError, LiveRun, Progress, replay}
 use dormouse_proto::v1;
 use dormouse_units::Span;
 
-/// Starts a coordinator in a runtime of its own, so that it can be killed.
-async fn start_apart(live: dormouse_coordinator::LiveRun) -> (tokio::runtime::Runtime, Under) {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let under = runtime.spawn(Under::start(live)).await.unwrap();
-    (runtime, under)
-}
-
-/// Every task of it stops where it is: what a coordinator's process shares with its workers
-/// is only the connection and the log.
-async fn kill(runtime: tokio::runtime::Runtime) {
-    tokio::task::spawn_blocking(move || runtime.shutdown_timeout(PATIENCE)).await.unwrap();
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_coordinator_goes_on_with_what_its_workers_still_run() {
     let dir = tempfile::tempdir().unwrap();

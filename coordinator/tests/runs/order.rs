@@ -141,8 +141,7 @@ async fn requests_that_came_due_without_a_coordinator_are_heard_as_it_goes_on_in
     const OUTAGE: Duration = Duration::from_millis(700);
     let dir = tempfile::tempdir().unwrap();
     let (live, mut steps) = with_customers(WAKES, REQUESTS, dir.path());
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
-    let coordinator = runtime.spawn(Under::start(live)).await.unwrap();
+    let (runtime, coordinator) = start_apart(live).await;
     let address = coordinator.at.address;
     let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.join().await;
@@ -150,7 +149,7 @@ async fn requests_that_came_due_without_a_coordinator_are_heard_as_it_goes_on_in
     worker.report(vm_created(vm)).await;
     let is_first = |step: &Step| matches!(step.event, Event::Requested { .. });
     while !is_first(&within("the first request", steps.recv()).await.unwrap()) {}
-    tokio::task::spawn_blocking(move || runtime.shutdown_timeout(PATIENCE)).await.unwrap();
+    kill(runtime).await;
     worker.disconnect();
     // This is the outage itself: nothing is waited for.
     tokio::time::sleep(OUTAGE).await;

@@ -33,7 +33,7 @@ impl Builder {
         &self.profile
     }
 
-    /// Where a program of this name is once it is built.
+    /// The path of the program of this name once it is built.
     #[must_use]
     pub fn program(&self, name: &str) -> PathBuf {
         // The folders of these two are called otherwise.

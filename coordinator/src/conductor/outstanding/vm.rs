@@ -54,9 +54,9 @@ impl Vm {
         ]
     }
 
-    /// The orders that are done with the beginning of an attempt there: one that was promoted, or moved, before it
-    /// began may have begun where it was to go. One that has begun elsewhere owes it yet; `None`: it does not say
-    /// where.
+    /// The orders that are done with the beginning of an attempt: one that was promoted, or moved, before it
+    /// began may have begun where it was to go, and one that has begun elsewhere owes it yet. `began` is the
+    /// place that its worker says; `None`: the worker says none.
     pub(super) fn done_with_beginning(
         &self,
         (task, attempt): (TaskId, Attempt),
