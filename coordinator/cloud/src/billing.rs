@@ -2,6 +2,7 @@
 
 use dormouse_units::{Money, Price, Span, Time};
 use serde::{Deserialize, Serialize};
+use thin_vec::ThinVec;
 
 use crate::{EndedBy, TariffName};
 
@@ -55,7 +56,7 @@ pub struct Meter {
     billing: Billing,
     running_since: Option<Time>,
     frozen_since: Option<Time>,
-    charges: Vec<Charge>,
+    charges: ThinVec<Charge>,
     ended: EndedBy,
 }
 
@@ -63,7 +64,7 @@ impl Meter {
     /// The meter of a VM that is launched now at this price.
     #[must_use]
     pub fn launched(now: Time, price: Price, billing: Billing) -> Self {
-        let (running_since, charges) = (billing.boot.then_some(now), Vec::new());
+        let (running_since, charges) = (billing.boot.then_some(now), ThinVec::new());
         let (most, frozen_since, ended) = (None, None, EndedBy::User);
         Self { price, most, billing, running_since, frozen_since, charges, ended }
     }
@@ -102,7 +103,8 @@ impl Meter {
     }
 
     /// Price charged now, per hour: the VM's price, or its bid if that is lower.
-    fn charged(&self) -> Price {
+    #[must_use]
+    pub fn charged(&self) -> Price {
         self.most.map_or(self.price, |most| self.price.min(most))
     }
 

@@ -118,9 +118,10 @@ impl Run {
         let Some(offer) = self.setup.catalogue.get(kind) else { return Ok(()) };
         self.counts.vms_launched += 1;
         let (seating, two_tier) = (Seating::new(offer.vcpus), self.setup.is_two_tier(kind));
-        let supply = vec![Ppm::ONE; offer.vcpus as usize];
+        let shares = self.provider.tiers().map_or(0, |_| offer.vcpus as usize);
+        let supply = std::iter::repeat_n(Ppm::ONE, shares).collect();
         let (memory, burstable) = (offer.memory, offer.burstable);
-        let surplus = burstable.and_then(|of| Surplus::launched(now, of));
+        let surplus = burstable.and_then(|of| Surplus::launched(now, of)).map(Box::new);
         self.unlimited.extend(surplus.as_ref().map(|_| vm));
         let made = VmRecord {
             seating,

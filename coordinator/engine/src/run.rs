@@ -10,6 +10,7 @@ use dormouse_policies::{CheckpointPlanning, Checkpointing, Policy};
 use dormouse_units::{
     Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId, Window,
 };
+use thin_vec::ThinVec;
 
 use crate::answers::Answers;
 use crate::refused_launches::RefusedLaunches;
@@ -44,15 +45,15 @@ pub(crate) struct VmRecord {
     /// How VMs of its type earn credits, if they do.
     pub(crate) burstable: Option<Burstable>,
     /// The account of credits of a VM in unlimited mode.
-    pub(crate) surplus: Option<Surplus>,
+    pub(crate) surplus: Option<Box<Surplus>>,
     /// Tasks sent to it between a hibernation's asking and its effect: they start at the resume.
-    pub(crate) frozen_starts: Vec<StartTask>,
+    pub(crate) frozen_starts: ThinVec<StartTask>,
     /// What it was promised and got of the processor.
     pub(crate) usage: VmUse,
     /// The processors that it has been said to have, where spot VMs are in the background.
-    pub(crate) processors: Vec<u32>,
-    /// What each of its vCPUs has of its processor.
-    pub(crate) supply: Vec<Ppm>,
+    pub(crate) processors: ThinVec<u32>,
+    /// What each of its vCPUs has of its processor; nothing, where spot VMs have processors of their own.
+    pub(crate) supply: ThinVec<Ppm>,
 }
 
 /// Memory of steps that are over, to be used again.

@@ -3,12 +3,15 @@
 use std::collections::BTreeSet;
 
 use dormouse_units::{Cpus, Seats, TaskId, Tier, twice};
+use thin_vec::ThinVec;
 
 /// The seats of one VM: of every vCPU one in the foreground, and in the background if it has two
 /// tiers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seating {
-    cpus: Vec<[Option<TaskId>; 2]>,
+    vcpus: u32,
+    /// Who has the seats of each vCPU; none as long as no task ever had one: most of a provider's VMs have none.
+    cpus: ThinVec<[Option<TaskId>; 2]>,
 }
 
 /// Why seats can't be taken, in words that follow the task's name.
@@ -17,7 +20,7 @@ pub(crate) struct Taken(pub(crate) String);
 
 impl Seating {
     pub(crate) fn new(vcpus: u32) -> Self {
-        Self { cpus: vec![[None; 2]; vcpus as usize] }
+        Self { vcpus, cpus: ThinVec::new() }
     }
 
     /// Who has each seat that is taken.
@@ -32,8 +35,13 @@ impl Seating {
 
     /// The first vCPU whose foreground is free.
     pub(crate) fn first_free(&self) -> Option<Cpus> {
-        let free = self.cpus.iter().position(|cpu| cpu[Tier::Foreground as usize].is_none())?;
-        Some([u32::try_from(free).ok()?].into())
+        let is_free = |cpu: &u32| self.has(*cpu, Tier::Foreground).is_none();
+        (0..self.vcpus).find(is_free).map(|cpu| [cpu].into())
+    }
+
+    /// Who has this seat of a vCPU.
+    fn has(&self, cpu: u32, tier: Tier) -> Option<TaskId> {
+        self.cpus.get(cpu as usize).and_then(|slots| slots[tier as usize])
     }
 
     /// Whether a task may have these seats. What `own` has there is free.
@@ -43,14 +51,14 @@ impl Seating {
     /// One of them is another task's, not there, or named twice.
     pub(crate) fn free(&self, tier: Tier, cpus: &[u32], own: TaskId) -> Result<(), Taken> {
         for &cpu in cpus {
-            let Some(slots) = self.cpus.get(cpu as usize) else {
+            if cpu >= self.vcpus {
                 return Err(Taken(format!("vCPU {cpu} is not there")));
-            };
-            if let Some(other) = slots[tier as usize].filter(|other| *other != own) {
+            }
+            if let Some(other) = self.has(cpu, tier).filter(|other| *other != own) {
                 return Err(Taken(format!("vCPU {cpu} is {other}'s")));
             }
         }
-        match twice(cpus, self.cpus.len()) {
+        match twice(cpus, self.vcpus as usize) {
             None => Ok(()),
             Some(cpu) => Err(Taken(format!("vCPU {cpu} is named twice"))),
         }
@@ -58,6 +66,7 @@ impl Seating {
 
     /// A task takes its seats.
     pub(crate) fn take(&mut self, task: TaskId, seats: &Seats) {
+        self.cpus.resize(self.vcpus as usize, [None; 2]);
         self.mark(seats, Some(task));
     }
 
@@ -77,7 +86,7 @@ impl Seating {
     /// The VM is gone: all that had a seat.
     pub(crate) fn clear(&mut self) -> BTreeSet<TaskId> {
         let tasks = self.taken().collect();
-        self.cpus.clear();
+        *self = Self::default();
         tasks
     }
 }

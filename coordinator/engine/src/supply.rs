@@ -16,7 +16,8 @@ impl Run {
         let Some(tiers) = self.provider.tiers() else { return };
         let mut places = Vec::new();
         for (vm, placed) in tiers.all() {
-            if self.vms.get(vm).is_some_and(|record| record.processors != placed.processors) {
+            if self.vms.get(vm).is_some_and(|record| record.processors[..] != placed.processors[..])
+            {
                 places.push((vm, placed.clone()));
             }
         }
@@ -35,7 +36,7 @@ impl Run {
             let (tier, processors) = (placed.tier, placed.processors);
             self.effects.push(Effect::Placed { vm, tier, processors: processors.clone() });
             if let Some(record) = self.vms.get_mut(vm) {
-                record.processors = processors;
+                record.processors = processors.into();
             }
         }
         for (host, vm, vcpu, share) in changes {

@@ -32,7 +32,7 @@ impl Run {
             let share = if task.mode == Mode::Burst { Ppm::ONE } else { baseline };
             // In the background it has what others leave.
             let cpu = task.seats.as_ref().and_then(|seats| seats.cpus.first().copied());
-            let supply = cpu.and_then(|cpu| record.supply.get(cpu as usize)).copied();
+            let supply = cpu.and_then(|cpu| record.supply.get(cpu as usize).copied());
             let share = supply.map_or(share, |supply| share.min(supply));
             (task.state == TaskState::Running(vm)).then_some(u64::from(share.get()))
         };
