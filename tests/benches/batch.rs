@@ -7,16 +7,18 @@
 //! 200,000 and 1,000,000 jobs at load .9.
 
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use dormouse_analysis::Mode;
-use dormouse_analysis::jobs::JobsCsv;
-use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
+use dormouse_analysis::jobs::{JobsCsv, simulate};
+use dormouse_analysis::{Mode, Record};
+use dormouse_engine::jobs::{Simulation, SimulationError};
 use dormouse_experiment::{Loaded, Source, open};
+use dormouse_model::Step;
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_report::output::{Header as RunHeader, Replaces, Staging};
 use dormouse_report::results::virtual_results;
@@ -99,16 +101,6 @@ fn one_case(case: &str, log: &Path, out: &Path) -> Outcome<()> {
     Ok(())
 }
 
-struct Csv(JobsCsv<BufWriter<File>>);
-
-impl Observer for Csv {
-    type Error = Box<dyn std::error::Error>;
-
-    fn ended(&mut self, record: Record) -> Outcome<()> {
-        Ok(self.0.write(&record)?)
-    }
-}
-
 fn scheduled(algorithm: Algorithm, log: &Path, out: &Path) -> Outcome<u64> {
     let trace = Trace::from_file(log, File::open(log), None, OnMalformed::Fail)?;
     let simulation = Simulation::new(Config::new(algorithm, trace.machine()), 1);
@@ -117,11 +109,15 @@ fn scheduled(algorithm: Algorithm, log: &Path, out: &Path) -> Outcome<u64> {
         Some(_) => UsageRule::paper(1),
     };
     let to = BufWriter::with_capacity(1 << 16, File::create(out)?);
-    let mut csv = Csv(JobsCsv::new(to, "bench")?);
+    let (mut csv, mut ended) = (JobsCsv::new(to, "bench")?, 0);
     let jobs = trace.map(|job| Ok(rule.assign(job.map_err(Box::new)?)));
-    let totals = simulate(jobs, &simulation, &mut csv).map_err(|e| e.to_string())?;
-    csv.0.finish()?;
-    Ok(totals.jobs)
+    let see = |record: &Record, _: &Step| {
+        ended += record.closed().jobs.len() as u64;
+        record.closed().jobs.iter().try_for_each(|job| csv.write(job)).map_err(Into::into)
+    };
+    simulate(jobs, &simulation, see).map_err(|e: SimulationError<Box<dyn Error>>| e.to_string())?;
+    csv.finish()?;
+    Ok(ended)
 }
 
 /// The least work there is: words of each line to numbers, processors counted up and

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dormouse_cloud::Host;
 use dormouse_model::{Effect, Event, HostLoad, Notice, Report, Step, VmEnd};
 use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, Span, TaskId, Time, VmId};
 
 pub use jobs::{JobFacts, MoveFact};
+
+use crate::HostHistory;
 
 mod jobs;
 
@@ -19,7 +20,7 @@ pub struct LiveFacts {
     /// CPU time each task is given for all its work, by task, real microseconds.
     pub cpu_us: Vec<u64>,
     /// The hosts that ever joined.
-    pub hosts: Vec<HostFact>,
+    pub hosts: BTreeMap<HostId, HostHistory>,
     /// The time that freezing a VM took, each time.
     pub freezes: Vec<Latency>,
     /// The time that thawing a VM took, each time.
@@ -30,9 +31,6 @@ pub struct LiveFacts {
     pub restores: Vec<Latency>,
     /// What each checkpoint cost.
     pub checkpoints: Vec<CheckpointCost>,
-    /// The time at which each hibernation and resume was asked for, and since when it counts. How long each
-    /// really took is in `freezes` and `thaws`.
-    pub interruptions: Vec<TookEffect>,
     /// The VMs that were taken away, and when they were really gone.
     pub kills: Vec<Kill>,
     /// VMs that their host had made only after they should have booted.
@@ -59,19 +57,6 @@ pub struct LiveFacts {
     pub refusals: u32,
     /// The last attempt that failed, and why.
     pub last_failure: Option<String>,
-}
-
-/// A host of the run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HostFact {
-    /// Id of the host in the run.
-    pub host: HostId,
-    /// The worker's name and incarnation.
-    pub name: String,
-    /// The vCPUs and the memory that it offered to VMs.
-    pub offer: Host,
-    /// The time and the reason of the host's loss, if it was lost.
-    pub lost: Option<(Time, String)>,
 }
 
 /// The time that the worker took to carry out a command.
@@ -104,20 +89,6 @@ pub struct CheckpointCost {
     pub real_criu_us: u64,
 }
 
-/// An injected event: asked for, and since when it counts, both in emulated time. The two are the
-/// same unless the worker's report came later than [`MAX_REPORT_DELAY`](dormouse_model::MAX_REPORT_DELAY).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TookEffect {
-    /// VM that the event acted on.
-    pub vm: VmId,
-    /// A resume, else a hibernation.
-    pub resume: bool,
-    /// The time at which it was asked for.
-    pub asked: Time,
-    /// Since when it counts.
-    pub effect: Time,
-}
-
 /// A VM that the provider took, both in emulated time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kill {
@@ -144,15 +115,13 @@ impl LiveFacts {
     /// Takes in a step.
     pub fn see(&mut self, step: &Step) {
         match &step.event {
-            Event::HostJoined { host, name, offer } => self.hosts.push(HostFact {
-                host: *host,
-                name: name.clone(),
-                offer: *offer,
-                lost: None,
-            }),
+            Event::HostJoined { host, name, offer } => {
+                let (name, offer, joined) = (name.clone(), *offer, step.at);
+                self.hosts.insert(*host, HostHistory { name, offer, joined, lost: None });
+            }
             Event::HostLost { host, why, .. } => {
-                if let Some(fact) = self.hosts.iter_mut().find(|h| h.host == *host) {
-                    fact.lost = Some((step.at, why.clone()));
+                if let Some(history) = self.hosts.get_mut(host) {
+                    history.lost = Some((step.at, why.clone()));
                 }
             }
             Event::Machine { report: Report::VmDestroyed { vm }, .. } => {
@@ -181,36 +150,17 @@ impl LiveFacts {
                 outage: *outage,
                 away_real_us: *away_real_us,
             }),
-            Event::Begin
-            | Event::Tick
-            | Event::Submitted { .. }
-            | Event::Closed
-            | Event::AllSubmitted
-            | Event::Requested { .. }
-            | Event::AllRequested
-            | Event::InstantOver
-            | Event::Interrupt { .. }
-            | Event::Fault { .. }
-            | Event::FaultFelt { .. }
-            | Event::Cancel { .. }
-            | Event::Clock { .. } => {}
+            _ => {}
         }
         self.jobs.see(step);
         for effect in &step.effects {
-            let (vm, asked, resume) = match *effect {
+            match *effect {
                 Effect::VmEnded { vm, why: VmEnd::Preempted, .. } => {
                     self.kills.push(Kill { vm, due: step.at, gone: None });
-                    continue;
                 }
-                Effect::VmEnded { why: VmEnd::HostLost | VmEnd::Failed, .. } => {
-                    self.vms_lost += 1;
-                    continue;
-                }
-                Effect::VmHibernated { vm, asked } => (vm, asked, false),
-                Effect::VmResumed { vm, asked } => (vm, asked, true),
-                _ => continue,
-            };
-            self.interruptions.push(TookEffect { vm, resume, asked, effect: step.at });
+                Effect::VmEnded { why: VmEnd::HostLost | VmEnd::Failed, .. } => self.vms_lost += 1,
+                _ => {}
+            }
         }
         for notice in &step.notices {
             match notice {

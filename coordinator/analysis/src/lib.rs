@@ -17,6 +17,7 @@ pub mod jobs;
 mod metric;
 mod mode;
 mod record;
+mod refused;
 pub mod requests;
 mod sample;
 mod taken;
@@ -26,15 +27,14 @@ mod words;
 pub use batch_service::ServiceTally;
 pub use check::{CapacityChecker, Checker, JobsChecker, RequestsChecker, Violation, check_bag};
 pub use evidence::{EarlyEnd, Evidence, ShortOfCheckpoints};
-pub use facts::{
-    CheckpointCost, HostFact, JobFacts, Latency, LiveFacts, MoveFact, Outage, TookEffect,
-};
+pub use facts::{CheckpointCost, JobFacts, Latency, LiveFacts, MoveFact, Outage};
 pub use metric::{METRICS, Metric};
 pub use mode::Mode;
 pub use record::{
-    AttemptEnd, AttemptHistory, CheckpointMark, Displaced, FallBack, FaultCost, FaultHistory,
-    FaultOnHost, Hibernation, HostHistory, Interrupted, Lanes, Record, TaskHistory, VmHistory,
-    carried_out, cut_short,
+    AttemptEnd, AttemptHistory, Change, CheckpointMark, Closed, Displaced, FallBack, FaultCost,
+    FaultHistory, FaultOnHost, Hibernation, HostHistory, Interrupted, JobHistory, Leaving, Record,
+    RequestHistory, Spell, SpellEnd, TaskHistory, VmHistory, carried_out, cut_short,
 };
-pub use sample::{BagTally, JobsTally, RESAMPLED, RequestsTally, Sample, request_figures, series};
+pub use refused::Refused;
+pub use sample::{RESAMPLED, Sample, Tally, request_figures, series};
 pub use taken::{Ending, LeftBehind, Party, Taken, Toll, taken, tolls};

@@ -5,17 +5,16 @@ use std::convert::Infallible;
 
 use dormouse_cloud::{Action, Market};
 use dormouse_engine::Run;
-use dormouse_engine::jobs::{Observer, Record};
 use dormouse_estimate::{BatchMeans, Estimate, Series};
 use dormouse_model::{Effect, Setup, Step, Tenants, Work};
 use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
-use crate::Record as History;
 use crate::deferred::is_deferred;
 use crate::jobs::Figures;
 use crate::metric::Metric;
 use crate::requests::{self, Ledger};
+use crate::{JobHistory, Record, SpellEnd};
 
 /// The figures of one run, whatever its kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -68,27 +67,35 @@ pub fn series(samples: &[Sample], metric: &str) -> Series {
     Series { is_share, ..Series::of_runs(samples.iter().map(of_run).collect()) }
 }
 
-/// What of a run with a bag of tasks only the steps say.
-#[derive(Clone, Debug)]
-pub struct BagTally {
-    steps: u64,
+/// Gathers the figures of a run of whatever kind, as its steps come.
+#[derive(Debug)]
+pub struct Tally {
+    record: Record,
     hibernation_events: u32,
     resume_events: u32,
-    history: History,
+    jobs: Option<JobsTally>,
+    requests: Option<Ledger>,
 }
 
-impl BagTally {
-    /// Tally of a run that begins.
+impl Tally {
+    /// Tally of a run of this whole setup with these tenants, before its first step; of how many parallel jobs, if that is
+    /// known.
     #[must_use]
-    pub fn new(setup: &Setup) -> Self {
-        let history = History::new(setup);
-        Self { steps: 0, hibernation_events: 0, resume_events: 0, history }
+    pub fn new(setup: &Setup, tenants: Tenants, jobs: Option<usize>) -> Self {
+        let (has_bag, has_jobs) = (!setup.bag.tasks.is_empty(), setup.jobs.is_some());
+        let record = Record::shared(setup, tenants.clone()).undigested();
+        Self {
+            record: if has_bag { record } else { record.forgetting().without_attempts() },
+            hibernation_events: 0,
+            resume_events: 0,
+            jobs: (has_jobs && !has_bag).then(|| JobsTally::new(jobs.unwrap_or_default())),
+            requests: setup.requests.then(|| Ledger::new(setup, tenants)),
+        }
     }
 
-    /// Counts a step in; they come in order.
+    /// Takes in a step of the run, as it is in its log; they come in order.
     pub fn see(&mut self, step: &Step) {
-        self.steps += 1;
-        self.history.see(step);
+        self.record.see(step);
         for effect in &step.effects {
             if let Effect::Interrupted { action, vms, .. } = effect
                 && !vms.is_empty()
@@ -101,11 +108,40 @@ impl BagTally {
                 }
             }
         }
+        if let Some(jobs) = &mut self.jobs {
+            self.record.closed().jobs.iter().for_each(|job| jobs.ended(job));
+        }
+        if let Some(requests) = &mut self.requests {
+            let Ok(()) = requests.see(&self.record, step, |_| Ok::<_, Infallible>(()));
+        }
     }
 
-    /// The figures of the run, which is over.
+    /// The figures of the run, which is over: of its bag, or its parallel jobs, which have so many processors, and of
+    /// its requests.
     #[must_use]
-    pub fn sample(self, run: &Run) -> Sample {
+    pub fn sample(self, run: &Run, machine: u32) -> Sample {
+        let (steps, decisions) = (self.record.steps, run.digest());
+        let requests = self.requests.as_ref().map(Ledger::figures);
+        let mut batches = BTreeMap::new();
+        let mut figures = match (&self.jobs, requests) {
+            (Some(jobs), _) => {
+                batches = jobs.batches();
+                jobs.figures(machine)
+            }
+            (None, Some(_)) if self.record.tasks.is_empty() => run
+                .makespan()
+                .map(|makespan| ("makespan_s".to_owned(), makespan.as_secs_f64()))
+                .into_iter()
+                .collect(),
+            _ => self.of_bag(run),
+        };
+        let of_requests = requests.into_iter().flat_map(request_figures);
+        figures.extend(of_requests.map(|(name, figure)| (name.to_owned(), figure)));
+        Sample { figures, batches, steps, decisions }
+    }
+
+    /// The figures of a bag, in a run that is over.
+    fn of_bag(&self, run: &Run) -> BTreeMap<String, f64> {
         let (setup, over) = (run.setup(), run.over().unwrap_or(Time::ZERO));
         // Of the bag, where parallel jobs share the run.
         let mut tenants = run.tenants(over);
@@ -140,51 +176,56 @@ impl BagTally {
             ("steals", counts.steals.into()),
             ("preemptions", counts.preemptions.into()),
             ("checkpoints", counts.checkpoints.into()),
-            ("work_lost_s", self.history.work_lost().as_secs_f64()),
+            ("work_lost_s", self.record.work_lost().as_secs_f64()),
         ]
         .map(|(name, figure)| (name.to_owned(), figure))
         .into();
-        figures.extend(self.history.service.figures(cost).map(|(name, of)| (name.to_owned(), of)));
+        figures.extend(self.record.service.figures(cost).map(|(name, of)| (name.to_owned(), of)));
         if let Some(makespan) = makespan.map(|end| end.as_secs_f64()) {
             figures.insert("makespan_s".to_owned(), makespan);
             if counts.hibernations > 0 {
                 figures.insert("makespan_after_hibernation_s".to_owned(), makespan);
             }
         }
-        Sample { figures, batches: BTreeMap::new(), steps: self.steps, decisions: run.digest() }
+        figures
     }
 }
 
 /// The figures of parallel jobs as they end.
 #[derive(Debug)]
-pub struct JobsTally {
+struct JobsTally {
     figures: Figures,
     response: BatchMeans,
     slowdown: BatchMeans,
     migrations: BatchMeans,
-    /// Number of steps seen.
-    pub steps: u64,
 }
 
 impl JobsTally {
     /// Tally of a run of so many jobs.
-    #[must_use]
-    pub fn new(jobs: usize) -> Self {
+    fn new(jobs: usize) -> Self {
         let empty = BatchMeans::new(jobs);
         Self {
             figures: Figures::default(),
             response: empty.clone(),
             slowdown: empty.clone(),
             migrations: empty,
-            steps: 0,
         }
     }
 
-    /// The figures of the run, which is over: of a machine of so many processors, with the digest of its
-    /// decisions.
-    #[must_use]
-    pub fn sample(self, machine: u32, decisions: String) -> Sample {
-        let Self { figures, response, slowdown, migrations, steps } = self;
+    fn ended(&mut self, job: &JobHistory) {
+        let (Some(response), Some(slowdown)) = (job.response(), job.bounded_slowdown()) else {
+            return;
+        };
+        let place = job.id.get() as usize;
+        self.response.add(place, response.as_secs_f64());
+        self.slowdown.add(place, slowdown);
+        self.migrations.add(place, job.left_by(SpellEnd::Migrated).into());
+        self.figures.add(job);
+    }
+
+    /// The figures of the run on a machine of so many processors.
+    fn figures(&self, machine: u32) -> BTreeMap<String, f64> {
+        let figures = &self.figures;
         #[expect(clippy::cast_precision_loss, reason = "counts of promotions")]
         let count = |n: u64| n as f64;
         let promotions = figures.swaps + figures.kills + figures.migrations;
@@ -198,76 +239,17 @@ impl JobsTally {
             ("kills", count(figures.kills)),
             ("migrations", count(figures.migrations)),
         ];
+        all.map(|(name, figure)| (name.to_owned(), figure)).into()
+    }
+
+    /// The means of the batches after the warm-up, by figure.
+    fn batches(&self) -> BTreeMap<String, Vec<f64>> {
         let batches = [
-            ("response_s", response),
-            ("bounded_slowdown", slowdown),
-            ("migrations_per_job", migrations),
+            ("response_s", &self.response),
+            ("bounded_slowdown", &self.slowdown),
+            ("migrations_per_job", &self.migrations),
         ];
-        Sample {
-            figures: all.map(|(name, figure)| (name.to_owned(), figure)).into(),
-            batches: batches.map(|(name, of)| (name.to_owned(), of.means())).into(),
-            steps,
-            decisions,
-        }
-    }
-}
-
-impl Observer for JobsTally {
-    type Error = Infallible;
-
-    fn ended(&mut self, record: Record) -> Result<(), Infallible> {
-        let place = record.id.get() as usize;
-        self.response.add(place, record.response().as_secs_f64());
-        self.slowdown.add(place, record.bounded_slowdown());
-        self.migrations.add(place, record.migrations.into());
-        self.figures.add(&record);
-        Ok(())
-    }
-}
-
-/// The figures of the requests for VMs of a run, alone or beside other work.
-#[derive(Debug)]
-pub struct RequestsTally {
-    ledger: Ledger,
-    steps: u64,
-}
-
-impl RequestsTally {
-    /// Tally of a run of this whole setup with these tenants.
-    #[must_use]
-    pub fn new(setup: &Setup, tenants: Tenants) -> Self {
-        Self { ledger: Ledger::new(setup, tenants), steps: 0 }
-    }
-
-    /// Takes in a step of the run, as it is in its log; they come in order.
-    pub fn see(&mut self, step: &Step) {
-        self.steps += 1;
-        match self.ledger.see(step, |_| Ok::<_, Infallible>(())) {
-            Ok(()) => {}
-            Err(never) => match never {},
-        }
-    }
-
-    /// The figures of the run, which is over, by name.
-    fn figures(&self) -> impl Iterator<Item = (&'static str, f64)> {
-        request_figures(self.ledger.figures())
-    }
-
-    /// The figures of a run of requests alone, which is over.
-    #[must_use]
-    pub fn sample(self, run: &Run) -> Sample {
-        let mut figures: BTreeMap<String, f64> =
-            self.figures().map(|(name, figure)| (name.to_owned(), figure)).collect();
-        if let Some(makespan) = run.makespan() {
-            figures.insert("makespan_s".to_owned(), makespan.as_secs_f64());
-        }
-        Sample { figures, batches: BTreeMap::new(), steps: self.steps, decisions: run.digest() }
-    }
-
-    /// Adds them to the figures of what shares the run.
-    pub fn add_to(self, sample: &mut Sample) {
-        let own = self.figures().map(|(name, figure)| (name.to_owned(), figure));
-        sample.figures.extend(own);
+        batches.map(|(name, of)| (name.to_owned(), of.means())).into()
     }
 }
 

@@ -69,7 +69,7 @@ pub(crate) async fn measure(size: Size, window: Duration, folder: &Path) -> Resu
     let at_the_end = *shown.borrow_and_update();
     cancel.cancel();
     let done = conducting.await??;
-    if at_the_end.over || done.facts.hosts.iter().any(|host| host.lost.is_some()) {
+    if at_the_end.over || done.facts.hosts.values().any(|host| host.lost.is_some()) {
         return Err(format!("the run broke before it was measured: {at_the_end:?}").into());
     }
     let mut samples = Vec::new();

@@ -2,8 +2,12 @@
 //! the text, so sizes are rebuilt from what it says of them; processors are numbered from
 //! 0 and taken lowest first, so the paper's P4-5 are 0-1 here, P2-3 are 2-3 and P1 is 4.
 
-use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
-use dormouse_model::{Decision, Promotion, Submission};
+use std::convert::Infallible;
+
+use dormouse_analysis::jobs::simulate;
+use dormouse_analysis::{Record, carried_out};
+use dormouse_engine::jobs::Simulation;
+use dormouse_model::{Decision, Promotion, Step, Submission};
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Ppm, Span, Tier, Time, Usage};
 use dormouse_vm::Sharing;
@@ -12,10 +16,21 @@ use dormouse_vm::Sharing;
 #[derive(Default)]
 struct Log(Vec<String>);
 
-impl Observer for Log {
-    type Error = std::convert::Infallible;
+impl Log {
+    /// Takes in a step that the record has taken in.
+    fn see(&mut self, record: &Record, step: &Step) -> Result<(), Infallible> {
+        for job in &record.closed().jobs {
+            self.0.push(format!("{} J{} ends", step.at, job.job.number));
+        }
+        for decision in carried_out(step) {
+            if let Some(job) = decision.task().and_then(|task| record.jobs.get(task)) {
+                self.decided(step.at, job.job.number, decision);
+            }
+        }
+        Ok(())
+    }
 
-    fn decided(&mut self, now: Time, job: u64, decision: &Decision) -> Result<(), Self::Error> {
+    fn decided(&mut self, now: Time, job: u64, decision: &Decision) {
         let did = match decision {
             Decision::Start { on, .. } => match on.tier {
                 Tier::Foreground => format!("fg {:?}", on.cpus),
@@ -27,12 +42,6 @@ impl Observer for Log {
             other => panic!("no batch scheduler decides that: {other:?}"),
         };
         self.0.push(format!("{now} J{job} {did}"));
-        Ok(())
-    }
-
-    fn ended(&mut self, record: Record) -> Result<(), Self::Error> {
-        self.0.push(format!("{} J{} ends", record.ended, record.number));
-        Ok(())
     }
 }
 
@@ -57,7 +66,8 @@ fn play(algorithm: Algorithm, processors: u32, cost: u64, jobs: &[Submission]) -
     setup.sharing = Sharing::PERFECT;
     setup.migration_cost = Span::from_secs(cost);
     let mut log = Log::default();
-    simulate(jobs.iter().cloned().map(Ok), &setup, &mut log).expect("it plays to the end");
+    let see = |record: &Record, step: &Step| log.see(record, step);
+    simulate(jobs.iter().cloned().map(Ok), &setup, see).expect("it plays to the end");
     log.0
 }
 

@@ -1,8 +1,12 @@
 //! FCFS and EASY against an independent implementation: slow, obvious, second by second
 //! lists and no state but the jobs themselves.
 
-use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
-use dormouse_model::{Decision, Submission};
+use std::convert::Infallible;
+
+use dormouse_analysis::jobs::simulate;
+use dormouse_analysis::{Record, carried_out};
+use dormouse_engine::jobs::Simulation;
+use dormouse_model::{Decision, Step, Submission};
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Span, Stream, Time, Usage};
 use proptest::prelude::*;
@@ -108,18 +112,21 @@ struct Starts {
     held: Vec<(Time, Time, Vec<u32>)>,
 }
 
-impl Observer for Starts {
-    type Error = std::convert::Infallible;
-
-    fn decided(&mut self, _: Time, _: u64, decision: &Decision) -> Result<(), Self::Error> {
-        assert!(matches!(decision, Decision::Start { .. }), "one tier only starts: {decision:?}");
-        Ok(())
-    }
-
-    fn ended(&mut self, record: Record) -> Result<(), Self::Error> {
-        self.at.push((record.number, record.started.as_micros() / 1_000_000));
-        assert_eq!(record.on.len(), record.processes as usize);
-        self.held.push((record.started, record.ended, record.on.to_vec()));
+impl Starts {
+    /// Takes in a step that the record has taken in.
+    fn see(&mut self, record: &Record, step: &Step) -> Result<(), Infallible> {
+        for decision in carried_out(step).into_iter().filter(|it| it.task().is_some()) {
+            assert!(
+                matches!(decision, Decision::Start { .. }),
+                "one tier only starts: {decision:?}"
+            );
+        }
+        for job in &record.closed().jobs {
+            let (started, ended) = (job.started().expect("it ran"), job.ended.expect("it ended"));
+            self.at.push((job.job.number, started.as_micros() / 1_000_000));
+            assert_eq!(job.on().len(), job.job.processes as usize);
+            self.held.push((started, ended, job.on().to_vec()));
+        }
         Ok(())
     }
 }
@@ -140,7 +147,8 @@ fn ours(machine: u32, jobs: &[Plain], algorithm: Algorithm) -> Starts {
     });
     let mut starts = Starts::default();
     let setup = Simulation::new(Config::new(algorithm, machine), 1);
-    simulate(submissions, &setup, &mut starts).expect("it plays to the end");
+    let see = |record: &Record, step: &Step| starts.see(record, step);
+    simulate(submissions, &setup, see).expect("it plays to the end");
     starts.at.sort_unstable();
     starts
 }

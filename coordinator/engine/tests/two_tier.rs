@@ -1,10 +1,12 @@
 //! Rules that no schedule on two tiers may break, on random workloads.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
-use dormouse_engine::drive::Modelled;
-use dormouse_engine::jobs::{Observer, Record, Simulation, Told, simulate, simulate_on};
-use dormouse_model::{Decision, Event, Promotion, Submission, UsageInformation};
+use dormouse_analysis::jobs::simulate;
+use dormouse_analysis::{JobHistory, Record, SpellEnd, carried_out};
+use dormouse_engine::jobs::Simulation;
+use dormouse_model::{Decision, Event, Promotion, Step, Submission, UsageInformation};
 use dormouse_policies::Policy;
 use dormouse_policies::batch::{Algorithm, BatchPolicy, BatchScheduler, Config, Noted};
 use dormouse_units::{Bytes, Ppm, Seats, Span, Stream, TaskId, Tier, Time, Usage};
@@ -16,7 +18,7 @@ type Vm = (u32, Tier);
 struct Rules {
     algorithm: Option<Algorithm>,
     vms: BTreeMap<Vm, TaskId>,
-    records: Vec<Record>,
+    jobs: Vec<JobHistory>,
 }
 
 impl Rules {
@@ -34,10 +36,16 @@ impl Rules {
     }
 }
 
-impl Observer for Rules {
-    type Error = std::convert::Infallible;
+impl Rules {
+    /// Takes in a step that the record has taken in.
+    fn see(&mut self, record: &Record, step: &Step) -> Result<(), Infallible> {
+        record.closed().jobs.iter().for_each(|job| self.ended(job));
+        let decided = carried_out(step).into_iter().filter(|it| it.task().is_some());
+        decided.for_each(|decision| self.decided(decision));
+        Ok(())
+    }
 
-    fn decided(&mut self, _: Time, _: u64, decision: &Decision) -> Result<(), Self::Error> {
+    fn decided(&mut self, decision: &Decision) {
         match decision {
             Decision::Start { task, on: Seats { tier, cpus, .. }, .. } => {
                 self.sit(*task, *tier, cpus);
@@ -56,15 +64,14 @@ impl Observer for Rules {
             }
             other => panic!("no batch scheduler decides that: {other:?}"),
         }
-        Ok(())
     }
 
-    fn ended(&mut self, record: Record) -> Result<(), Self::Error> {
-        assert_eq!(self.stand(record.id).len(), record.processes as usize);
-        assert!(record.submitted <= record.started);
-        assert!(record.ended.since(record.started) >= record.runtime, "faster than alone");
-        self.records.push(record);
-        Ok(())
+    fn ended(&mut self, job: &JobHistory) {
+        assert_eq!(self.stand(job.id).len(), job.job.processes as usize);
+        let (started, ended) = (job.started().expect("it ran"), job.ended.expect("it ended"));
+        assert!(job.job.submitted <= started);
+        assert!(ended.since(started) >= job.job.runtime, "faster than alone");
+        self.jobs.push(job.clone());
     }
 }
 
@@ -100,8 +107,9 @@ fn play(seed: u64, jobs: &[Submission], mut setup: Simulation) -> Rules {
     setup.seed = seed;
     let algorithm = Some(setup.config.algorithm);
     let mut rules = Rules { algorithm, ..Rules::default() };
-    let totals = simulate(jobs.iter().cloned().map(Ok), &setup, &mut rules).expect("to the end");
-    assert_eq!(totals.jobs as usize, jobs.len());
+    let see = |record: &Record, step: &Step| rules.see(record, step);
+    let record = simulate(jobs.iter().cloned().map(Ok), &setup, see).expect("to the end");
+    assert_eq!((rules.jobs.len(), record.jobs_heard), (jobs.len(), 0));
     assert!(rules.vms.is_empty());
     rules
 }
@@ -118,10 +126,10 @@ fn no_vm_is_taken_twice_and_every_job_ends() {
             {
                 let mut setup = Simulation::new(Config::new(algorithm, machine), 1);
                 setup.information = information;
-                for record in play(seed, &jobs, setup).records {
-                    swaps += record.swaps;
-                    kills += record.kills;
-                    migrations += record.migrations;
+                for job in play(seed, &jobs, setup).jobs {
+                    swaps += job.left_by(SpellEnd::Swapped);
+                    kills += job.left_by(SpellEnd::Killed);
+                    migrations += job.left_by(SpellEnd::Migrated);
                 }
             }
         }
@@ -133,26 +141,25 @@ fn no_vm_is_taken_twice_and_every_job_ends() {
 fn the_same_seed_gives_the_same_records_and_another_does_not() {
     let jobs = workload(7, 200, 16);
     let setup = Simulation::new(Config::new(Algorithm::Measy, 16), 1);
-    let records = play(7, &jobs, setup.clone()).records;
-    assert_eq!(records, play(7, &jobs, setup.clone()).records);
-    assert_ne!(records, play(8, &jobs, setup).records);
+    let played = |seed| format!("{:?}", play(seed, &jobs, setup.clone()).jobs);
+    assert_eq!(played(7), played(7));
+    assert_ne!(played(7), played(8));
 }
 
 #[test]
 fn watching_a_job_says_what_it_waits_for_and_changes_nothing() {
     let jobs = workload(3, 200, 8);
     let setup = Simulation::new(Config::new(Algorithm::Easy, 8), 1);
-    let (mut told, mut rules) = (Told::default(), Rules::default());
-    let mut instants = Vec::new();
-    simulate_on(&mut Modelled::new(setup.law()), jobs.iter().cloned().map(Ok), &setup, |step| {
+    let (mut rules, mut instants) = (Rules::default(), Vec::new());
+    simulate(jobs.iter().cloned().map(Ok), &setup, |record, step| {
         if step.event == Event::InstantOver {
             instants.push((step.at, step.notices.clone(), step.decisions.clone()));
         }
-        told.see(step, &mut rules)
+        rules.see(record, step)
     })
     .expect("to the end");
-    let waited = |r: &&Record| r.started.since(r.submitted);
-    let most = rules.records.iter().max_by_key(waited).expect("there are jobs").id;
+    let waited = |job: &&JobHistory| job.started().map(|at| at.since(job.job.submitted));
+    let most = rules.jobs.iter().max_by_key(waited).expect("there are jobs").id;
     let mut watching = BatchScheduler::new(setup.config, "processors".into());
     watching.watch(most);
     for (at, notices, decisions) in instants {
@@ -172,7 +179,8 @@ fn what_can_not_be_is_refused_with_the_job_named() {
         change(&mut jobs);
         let setup = Simulation::new(Config::new(Algorithm::Measy, 4), 1);
         let mut rules = Rules { algorithm: Some(Algorithm::Measy), ..Rules::default() };
-        let error = simulate(jobs.into_iter().map(Ok), &setup, &mut rules).expect_err("refused");
+        let see = |record: &Record, step: &Step| rules.see(record, step);
+        let error = simulate(jobs.into_iter().map(Ok), &setup, see).expect_err("refused");
         error.to_string()
     };
     let large = refused(|jobs| jobs[3].processes = 5);

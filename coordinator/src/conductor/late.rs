@@ -11,7 +11,7 @@ impl ConductorState {
     pub(super) fn join_late(&mut self, host: HostId) {
         let Some(entry) = self.roster.get(host) else { return };
         let Standing::Ready { repetition_us } = &entry.standing else { return };
-        let there = self.facts.hosts.iter().filter(|host| host.lost.is_none());
+        let there = self.facts.hosts.values().filter(|host| host.lost.is_none());
         let admitted = Late {
             place: self.plan.demand.vacant(there.map(|host| &host.offer)),
             room: &entry.room,

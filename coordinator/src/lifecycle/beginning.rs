@@ -125,7 +125,7 @@ fn read_log(mut live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError
         let coming = (followers, door);
         restore(&path, &live.header, speedup, arrivals, coming, outstanding, (run, announces))?
     } else {
-        let (evidence, seed) = (Evidence::new(live.speedup), plan.answer_seed);
+        let (evidence, seed) = (Evidence::new(run.setup(), live.speedup), plan.answer_seed);
         Restored::nothing((run, evidence, seed), (followers, door), outstanding)
     };
     // One that never came to have hosts begins anew: nothing was decided.

@@ -104,7 +104,7 @@ pub(crate) fn restore(
     }
     let mut facts = LiveFacts { share: Ppm::new(share), ..LiveFacts::default() };
     facts.cpu_us = admission::cpu_times(run.setup(), facts.share, speedup);
-    let mut evidence = Evidence::new(speedup);
+    let mut evidence = Evidence::new(run.setup(), speedup);
     let (mut seen_ends, mut ends) = (AttemptEnds::default(), Vec::new());
     let seed = live.get("answer_seed").and_then(Value::as_str);
     // The log of an older version has none: its tasks had no nonce.

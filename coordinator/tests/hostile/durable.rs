@@ -154,7 +154,7 @@ async fn a_worker_that_does_not_come_back_is_lost_as_of_when_the_coordinator_wen
     other.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
-    let (lost, why) = done.facts.hosts[0].lost.clone().unwrap();
+    let (lost, why) = done.facts.hosts[&dormouse_units::HostId::new(0)].lost.clone().unwrap();
     assert!(why.contains("not connected"), "{why}");
     // Nobody knows of more: no time passed, and the VM is charged up to there.
     let [outage] = &done.facts.outages[..] else { panic!("{:?}", done.facts.outages) };

@@ -192,7 +192,10 @@ async fn a_silent_worker_is_lost_and_its_tasks_run_elsewhere() {
     assert!(matches!(end, Said::Goodbye(v1::Goodbye { over: true, .. })), "{end:?}");
     let done = coordinator.outcome().await.unwrap();
     assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
-    assert!(done.facts.hosts[0].lost.is_some() && done.facts.hosts[1].lost.is_none());
+    assert!(
+        done.facts.hosts[&dormouse_units::HostId::new(0)].lost.is_some()
+            && done.facts.hosts[&dormouse_units::HostId::new(1)].lost.is_none()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -72,7 +72,7 @@ async fn a_late_worker_that_does_not_suit_the_run_is_sent_away_for_good_with_the
     first.report(vm_created(vm)).await;
     first.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    let names: Vec<_> = done.facts.hosts.iter().map(|host| &host.name[..4]).collect();
+    let names: Vec<_> = done.facts.hosts.values().map(|host| &host.name[..4]).collect();
     assert_eq!((done.run.unfinished(), &names[..]), (0, &["firs", "fit@"][..]));
     assert_eq!(done.run.counts().hosts_lost, 0);
 }

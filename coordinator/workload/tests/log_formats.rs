@@ -6,7 +6,9 @@ use std::convert::Infallible;
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
+use dormouse_analysis::JobHistory;
+use dormouse_analysis::jobs::simulate;
+use dormouse_engine::jobs::Simulation;
 use dormouse_model::Submission;
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Span, Time};
@@ -65,18 +67,10 @@ fn wanted(workload: &BatchWorkload) -> Wanted<'_> {
     Wanted { workload, usage: false, memory: None, seed: 1, open }
 }
 
-#[derive(Default)]
-struct Ends(Vec<(u64, u64, u64, bool)>);
-
-impl Observer for Ends {
-    type Error = Infallible;
-
-    fn ended(&mut self, record: Record) -> Result<(), Infallible> {
-        let second = |time: Time| time.as_micros() / 1_000_000;
-        let Record { number, started, ended, is_cut, .. } = record;
-        self.0.push((number, second(started), second(ended), is_cut));
-        Ok(())
-    }
+/// Number, start, end (in seconds) of a job that has ended, and whether it was cut.
+fn end_of(job: &JobHistory) -> (u64, u64, u64, bool) {
+    let second = |time: Option<Time>| time.expect("it ended").as_micros() / 1_000_000;
+    (job.job.number, second(job.started()), second(job.ended), job.job.is_cut)
 }
 
 /// Number, start, end (in seconds) of each job under EASY, and whether it was cut; in order of number.
@@ -90,11 +84,15 @@ fn easy(log: &[u8], processors: u32, rules: LogRules) -> Vec<(u64, u64, u64, boo
     let listed = Jobs::listed(&wanted(&workload), &name, &listed).expect("it is read");
     let [one, other] = [streamed, listed].map(|jobs| {
         let simulation = Simulation::new(Config::new(Algorithm::Easy, processors), 1);
-        let mut ends = Ends::default();
+        let mut ends = Vec::new();
         let jobs = jobs.map(|job| Ok::<_, Infallible>(job.expect("a job")));
-        simulate(jobs, &simulation, &mut ends).expect("it ends");
-        ends.0.sort_unstable();
-        ends.0
+        simulate(jobs, &simulation, |record, _| {
+            ends.extend(record.closed().jobs.iter().map(end_of));
+            Ok(())
+        })
+        .expect("it ends");
+        ends.sort_unstable();
+        ends
     });
     assert_eq!(one, other, "a list of jobs is the same as a stream of them");
     one

@@ -18,6 +18,7 @@ mod recorder;
 pub mod replay;
 pub mod results;
 pub mod run_view;
+mod tables;
 pub mod twin;
 pub mod verdict;
 pub mod virtual_run;

@@ -5,25 +5,24 @@ mod behind;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dormouse_analysis::jobs::{History, is_of_jobs};
-use dormouse_analysis::requests::{Figures, Recorder};
+use dormouse_analysis::jobs::{JobsOfWindow, is_of_jobs};
+use dormouse_analysis::requests::Figures;
 use dormouse_engine::DecisionDigest;
-use dormouse_log::{HashedFile, Head};
+use dormouse_log::Head;
 use dormouse_model::Step;
 
 pub(crate) use self::behind::Behind;
-use crate::jobs::{JobsError, JobsOutcome, JobsRecording, refused};
-use crate::output::{Header, RunLogWriter, TableFiles};
+use crate::jobs::{JobsError, JobsOutcome};
+use crate::output::{Header, RunLogWriter};
+use crate::tables::{Tables, WrittenTables};
 
 /// Writes what is written of a run while it goes.
 #[derive(Debug)]
 pub(crate) struct RunRecorder<'a> {
     folder: PathBuf,
     log: RunLogWriter,
-    jobs: Option<JobsRecording<'a>>,
-    requests: Option<Recorder<HashedFile>>,
+    tables: Tables<'a>,
     digest: DecisionDigest,
-    files: TableFiles,
 }
 
 /// What was written of a run.
@@ -52,11 +51,9 @@ impl<'a> RunRecorder<'a> {
         header: &'a Header,
         log: RunLogWriter,
     ) -> Result<Self, JobsError> {
-        let mut files = TableFiles::new(folder);
-        let jobs = JobsRecording::begin_in(&mut files, header, History::default())?;
-        let requests = requests_of(&mut files, header)?;
+        let tables = Tables::begin(folder, header, JobsOfWindow::default())?;
         let (folder, digest) = (folder.to_owned(), DecisionDigest::default());
-        Ok(Self { folder, log, jobs, requests, digest, files })
+        Ok(Self { folder, log, tables, digest })
     }
 
     /// The folder that it writes into.
@@ -66,12 +63,12 @@ impl<'a> RunRecorder<'a> {
 
     /// Whether anything but the log is written of the run.
     pub(crate) const fn has_tables(&self) -> bool {
-        self.jobs.is_some() || self.requests.is_some()
+        self.tables.are_any()
     }
 
     /// Whether it takes in every step, and not only those that [`Self::heeds`] names.
     const fn wants_all(&self) -> bool {
-        self.log.takes_steps() || self.requests.is_some()
+        self.log.takes_steps() || self.tables.want_all()
     }
 
     /// Whether something is written of a step though not every step is wanted.
@@ -87,13 +84,7 @@ impl<'a> RunRecorder<'a> {
     pub(crate) fn see(&mut self, step: &Step) -> Result<(), JobsError> {
         self.log.step(step)?;
         step.decisions.iter().for_each(|decision| self.digest.add(step.at, decision));
-        if let Some(jobs) = &mut self.jobs {
-            jobs.see(step)?;
-        }
-        if let Some(requests) = &mut self.requests {
-            requests.see(step).map_err(refused(&self.folder))?;
-        }
-        Ok(())
+        self.tables.see(step)
     }
 
     /// Writes out the log of a run that broke off and can be gone on with.
@@ -112,26 +103,10 @@ impl<'a> RunRecorder<'a> {
     ///
     /// The system refuses.
     pub(crate) fn finish(self) -> Result<RunRecorded<'a>, JobsError> {
-        let Self { folder, log, jobs, requests, digest, files } = self;
-        let (head, digest) = (log.finish()?, digest.hex());
-        let jobs = jobs.map(|jobs| jobs.finish(digest.clone())).transpose()?;
-        let requests = requests.map(Recorder::finish).transpose().map_err(refused(&folder))?;
-        Ok(RunRecorded { head, digest, jobs, requests, hashes: files.hashes() })
+        let (head, digest) = (self.log.finish()?, self.digest.hex());
+        let WrittenTables { jobs, requests, hashes } = self.tables.finish(digest.clone())?;
+        Ok(RunRecorded { head, digest, jobs, requests, hashes })
     }
-}
-
-/// Begins `requests.csv` of a run that has requests.
-pub(crate) fn requests_of(
-    files: &mut TableFiles,
-    header: &Header,
-) -> Result<Option<Recorder<HashedFile>>, JobsError> {
-    let experiment = &header.experiment;
-    if experiment.requests.is_none() {
-        return Ok(None);
-    }
-    let open = |name| files.create(name);
-    let begun = Recorder::begin(open, &experiment.whole_setup(), experiment.tenants());
-    Ok(Some(begun.map_err(refused(files.folder()))?))
 }
 
 #[cfg(test)]

@@ -7,15 +7,15 @@ use dormouse_engine::{Counts, Run};
 use dormouse_model::{Step, Work};
 use dormouse_units::Time;
 
-use crate::jobs::{JobsError, JobsOutcome, JobsRecording, ReadAhead, refused, refused_io};
-use crate::output::{Header, OutputError, RunLog, RunLogWriter, TableFiles};
-use crate::recorder::{Behind, RunRecorded, RunRecorder, requests_of};
+use crate::jobs::{JobsError, JobsOutcome, ReadAhead, refused_io};
+use crate::output::{Header, OutputError, RunLog, RunLogWriter};
+use crate::recorder::{Behind, RunRecorded, RunRecorder};
 use crate::replay::{ReplayError, play};
 use crate::run_view::{RequestsOutcome, Results};
+use crate::tables::{Tables, WrittenTables};
 use crate::virtual_run::{model, play_requests};
 use dormouse_analysis::Record;
-use dormouse_analysis::jobs::History;
-use dormouse_analysis::requests::Recorder;
+use dormouse_analysis::jobs::JobsOfWindow;
 use dormouse_experiment::{Experiment, Planned, Start};
 use dormouse_workload::{Jobs, RequestStream};
 
@@ -190,22 +190,6 @@ fn ended(played: Result<(), PlayError<JobsError>>) -> Result<(), JobsError> {
     }
 }
 
-/// What came of the requests of a live run, if it has any, whose steps `all` shows; `requests.csv` is in
-/// its folder then.
-pub fn requests_outcome(
-    folder: &Path,
-    header: &Header,
-    record: &Record,
-    all: impl FnOnce(&mut dyn FnMut(&Step) -> Result<(), JobsError>) -> Result<(), JobsError>,
-) -> Result<Option<RequestsOutcome>, JobsError> {
-    let mut files = TableFiles::new(folder);
-    let Some(mut recorder) = requests_of(&mut files, header)? else { return Ok(None) };
-    all(&mut |step| recorder.see(step).map_err(refused(folder)))?;
-    let figures = recorder.finish().map_err(refused(folder))?;
-    let (counts, decisions_sha256) = (record.counts, record.digest());
-    Ok(Some(RequestsOutcome { figures, counts, decisions_sha256, read: None }))
-}
-
 /// What a record says of VMs that nobody of the provider's customers requested: of those there may be
 /// millions, and `requests.csv` has them.
 pub fn own(mut record: Record, experiment: &Experiment) -> Record {
@@ -230,31 +214,25 @@ pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<Results<'_>,
         let folder = std::env::temp_dir();
         ReplayError::Jobs(OutputError::io("make a folder in", &folder, error).into())
     })?;
-    let history = History::within(window);
-    let mut recording = JobsRecording::begin_within(scratch.path(), header, history)?;
-    let mut requests = requests_of(&mut TableFiles::new(scratch.path()), header)?;
+    let mut tables = Tables::begin(scratch.path(), header, JobsOfWindow::within(window))?;
     let mut record = header.experiment.scheduler.as_ref().map(|_| header.record());
     let mut failed = Ok(());
     play(log, |step| {
         if let Some(record) = &mut record {
             record.see(step);
         }
-        if let (Some(jobs), Ok(())) = (&mut recording, &failed) {
-            failed = jobs.see(step);
-        }
-        if let (Some(requests), Ok(())) = (&mut requests, &failed) {
-            failed = requests.see(step).map_err(refused(scratch.path()));
+        if failed.is_ok() {
+            failed = tables.see(step);
         }
     })?;
     failed?;
     let (_, plan) = header.experiment.planned()?;
     let digest = record.as_ref().map(Record::digest).unwrap_or_default();
-    let requests = requests.map(Recorder::finish).transpose();
-    let requests = requests.map_err(refused(scratch.path()))?.map(|figures| {
-        let (counts, decisions_sha256) = (Counts::default(), digest.clone());
+    let WrittenTables { jobs, requests, .. } = tables.finish(digest.clone())?;
+    let requests = requests.map(|figures| {
+        let (counts, decisions_sha256) = (Counts::default(), digest);
         RequestsOutcome { figures, counts, decisions_sha256, read: None }
     });
-    let jobs = recording.map(|jobs| jobs.finish(digest)).transpose()?;
     let record = record.map(|record| own(record, &header.experiment));
     Ok(Results { record, plan, jobs, requests, ..Results::new(header) })
 }

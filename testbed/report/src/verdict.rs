@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use dormouse_analysis::fidelity::{
-    self, Consolidation, Fidelity, Kept, Pace, Submitted, expected, jobs_in, notes, promises,
-    troubles, utilisations,
+    self, Consolidation, Fidelity, Kept, Pace, Promise, Submitted, expected, jobs_in, notes,
+    promises, troubles, utilisations,
 };
-use dormouse_analysis::jobs::SeenByJobs;
+use dormouse_analysis::jobs::{JobsOfWindow, SeenByJobs};
 use dormouse_analysis::{Evidence, JobFacts, LiveFacts, Record};
 use dormouse_engine::drive::credit_spec;
 use dormouse_experiment::Experiment;
@@ -18,10 +18,11 @@ use dormouse_units::{Bytes, Ppm, Span, TaskId};
 use dormouse_vm::ideal::Machine;
 use dormouse_workload::RequestStream;
 
-use crate::jobs::{JobsError, JobsOutcome, JobsRecording};
+use crate::jobs::{JobsError, JobsOutcome};
 use crate::output::{Header, LiveHeader};
-use crate::results::{own, requests_outcome};
-use crate::run_view::Results;
+use crate::results::own;
+use crate::run_view::{RequestsOutcome, Results};
+use crate::tables::{Tables, WrittenTables};
 use crate::twin::distance_of;
 
 /// What came of the live run whose steps these are, and what was measured in it; what is written of its jobs and requests goes into
@@ -40,7 +41,7 @@ pub fn live_results<'a>(
     let setup = experiment.whole_setup();
     let mut record = header.record();
     let mut facts = LiveFacts { share: Ppm::new(live.share_ppm), ..LiveFacts::default() };
-    let mut evidence = Evidence::new(experiment.live.speedup);
+    let mut evidence = Evidence::new(&setup, experiment.live.speedup);
     for step in steps {
         record.see(step);
         facts.see(step);
@@ -53,10 +54,15 @@ pub fn live_results<'a>(
     let mut submissions = experiment.submissions()?;
     let all = submissions.iter_mut().flatten().collect::<Result<Vec<_>, _>>()?;
     let skipped = submissions.and_then(|jobs| jobs.skipped());
-    let jobs = JobsRecording::begin(folder, header)?;
-    let jobs =
-        jobs.map(|jobs| judge_jobs(header, jobs, (steps, &all), (&record, &facts), &reckoned));
-    let jobs = jobs.transpose()?.map(|outcome| JobsOutcome { skipped, ..outcome });
+    let mut tables = Tables::begin(folder, header, JobsOfWindow::default())?;
+    let judged = experiment.jobs.as_ref().map(|_| JudgedJobs::new(header, steps, &facts));
+    tables.promise(judged.iter().flat_map(JudgedJobs::promised));
+    steps.iter().try_for_each(|step| tables.see(step))?;
+    let WrittenTables { jobs, requests, .. } = tables.finish(record.digest())?;
+    let jobs = jobs.zip(judged).map(|(outcome, judged)| {
+        let outcome = JobsOutcome { skipped, ..outcome };
+        judged.outcome(header, outcome, &all, (&record, &reckoned))
+    });
     let theirs = jobs.as_ref().and_then(|jobs| jobs.fidelity.clone());
     let fidelity = match (of_bag, theirs) {
         (Some(of_bag), Some(theirs)) => of_bag.and(theirs),
@@ -72,8 +78,10 @@ pub fn live_results<'a>(
     let mut customers = experiment.requests()?;
     customers.iter_mut().flatten().try_for_each(|request| request.map(drop))?;
     let read = customers.as_ref().and_then(RequestStream::read).cloned();
-    let requests = requests_outcome(folder, header, &record, |see| steps.iter().try_for_each(see))?;
-    let requests = requests.map(|of| crate::run_view::RequestsOutcome { read, ..of });
+    let requests = requests.map(|figures| {
+        let (counts, decisions_sha256) = (record.counts, record.digest());
+        RequestsOutcome { figures, counts, decisions_sha256, read }
+    });
     let record = own(record, experiment);
     let (record, of_hosts) = if has_bag { (Some(record), None) } else { (None, Some(record)) };
     let (_, plan) = experiment.planned().map_err(|error| JobsError::Schedule(error.to_string()))?;
@@ -109,57 +117,74 @@ fn other_load(facts: &LiveFacts) -> Option<f64> {
     fidelity::other_load(loads, (&machine, cpu))
 }
 
-/// What came of the parallel jobs of a run, and how true it was to them.
-fn judge_jobs<'a>(
-    header: &Header,
-    mut recording: JobsRecording<'a>,
-    (steps, submissions): (&[Step], &[Submission]),
-    (record, facts): (&Record, &LiveFacts),
-    reckoned: &[String],
-) -> Result<JobsOutcome<'a>, JobsError> {
-    let experiment = &header.experiment;
-    let live = &experiment.live;
-    let by_jobs = SeenByJobs::new(experiment.tenants());
-    let own: Vec<Step> = steps.iter().map(|step| by_jobs.see(step).into_owned()).collect();
-    // The facts of a run count tasks of its bag with its jobs.
-    let mut of_jobs_alone = JobFacts::default();
-    own.iter().for_each(|step| of_jobs_alone.see(step));
-    let facts = &LiveFacts { jobs: of_jobs_alone, ..facts.clone() };
-    let pace = Pace::at(live.speedup);
-    let first = experiment.setup.bag.tasks.len();
-    let first = TaskId::new(u32::try_from(first).unwrap_or(u32::MAX));
-    let all = jobs_in(&own);
-    let submitted = Submitted::after(first, &all);
-    let setup = experiment.whole_setup();
-    let credits = setup.credits_of_jobs().map(credit_spec);
-    let hold = setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(Bytes::ZERO));
-    let machine = Machine::with_credits(credits, live.speedup);
-    let promises = promises(&own, submitted, &facts.jobs, pace, machine);
-    recording.promise(promises.iter().map(|promise| (promise.job, promise.promised)));
-    for step in steps {
-        recording.see(step)?;
+/// How true a run was to its parallel jobs.
+struct JudgedJobs {
+    /// The steps as their scheduler saw them.
+    own: Vec<Step>,
+    facts: LiveFacts,
+    promises: Vec<Promise>,
+    consolidation: Consolidation,
+}
+
+impl JudgedJobs {
+    /// Judges the jobs of the run whose steps these are, and in which this was measured.
+    fn new(header: &Header, steps: &[Step], facts: &LiveFacts) -> Self {
+        let experiment = &header.experiment;
+        let live = &experiment.live;
+        let by_jobs = SeenByJobs::new(experiment.tenants());
+        let own: Vec<Step> = steps.iter().map(|step| by_jobs.see(step).into_owned()).collect();
+        // The facts of a run count tasks of its bag with its jobs.
+        let mut of_jobs_alone = JobFacts::default();
+        own.iter().for_each(|step| of_jobs_alone.see(step));
+        let facts = LiveFacts { jobs: of_jobs_alone, ..facts.clone() };
+        let pace = Pace::at(live.speedup);
+        let first = experiment.setup.bag.tasks.len();
+        let first = TaskId::new(u32::try_from(first).unwrap_or(u32::MAX));
+        let all = jobs_in(&own);
+        let submitted = Submitted::after(first, &all);
+        let setup = experiment.whole_setup();
+        let credits = setup.credits_of_jobs().map(credit_spec);
+        let hold = setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(Bytes::ZERO));
+        let machine = Machine::with_credits(credits, live.speedup);
+        let promises = promises(&own, submitted, &facts.jobs, pace, machine);
+        let utilisations = utilisations(&own, submitted, &facts, live.speedup);
+        let kept = Kept::from_promises(&promises, &facts, &live.allowed(), hold);
+        let consolidation = Consolidation::from_facts(&facts, utilisations, kept);
+        Self { own, facts, promises, consolidation }
     }
-    let utilisations = utilisations(&own, submitted, facts, live.speedup);
-    let kept = Kept::from_promises(&promises, facts, &live.allowed(), hold);
-    let consolidation = Consolidation::from_facts(facts, utilisations, kept);
-    let cancelled = record.cancelled.clone();
-    let noticed = match experiment.scheduler {
-        None => {
-            let mut noticed = troubles(cancelled.as_deref(), &record.counts, facts);
-            noticed.extend_from_slice(reckoned);
-            noticed
+
+    /// What each job was promised, from its first start to its end.
+    fn promised(&self) -> impl Iterator<Item = (TaskId, Span)> {
+        self.promises.iter().map(|promise| (promise.job, promise.promised))
+    }
+
+    /// What came of these submissions, with the verdict.
+    fn outcome<'a>(
+        self,
+        header: &Header,
+        outcome: JobsOutcome<'a>,
+        submissions: &[Submission],
+        (record, reckoned): (&Record, &[String]),
+    ) -> JobsOutcome<'a> {
+        let Self { own, facts, consolidation, .. } = self;
+        let cancelled = record.cancelled.clone();
+        let noticed = match header.experiment.scheduler {
+            None => {
+                let mut noticed = troubles(cancelled.as_deref(), &record.counts, &facts);
+                noticed.extend_from_slice(reckoned);
+                noticed
+            }
+            // It is said of the whole run.
+            Some(_) => Vec::new(),
+        };
+        JobsOutcome {
+            verified: facts.jobs.verified.saturating_sub(facts.jobs.reported),
+            reported: facts.jobs.reported,
+            failed: expected(&own, submissions).saturating_sub(outcome.figures.jobs()),
+            cancelled,
+            fidelity: Some(consolidation.fidelity(&facts, noticed, other_load(&facts))),
+            consolidation: Some(consolidation),
+            ..outcome
         }
-        // It is said of the whole run.
-        Some(_) => Vec::new(),
-    };
-    let outcome = recording.finish(record.digest())?;
-    Ok(JobsOutcome {
-        verified: facts.jobs.verified.saturating_sub(facts.jobs.reported),
-        reported: facts.jobs.reported,
-        failed: expected(&own, submissions).saturating_sub(outcome.figures.jobs()),
-        cancelled,
-        fidelity: Some(consolidation.fidelity(facts, noticed, other_load(facts))),
-        consolidation: Some(consolidation),
-        ..outcome
-    })
+    }
 }

@@ -138,11 +138,10 @@ impl Followed {
     /// Takes in the next step, which is a line of so many bytes in the log, if it is there.
     pub(crate) fn see(&self, step: &Step, bytes: Option<u64>) {
         let mut state = self.state();
-        if let Some(picture) = &mut state.picture {
-            picture.see(step);
-        }
-        if let Some(metrics) = &mut state.metrics {
+        let State { picture, metrics, .. } = &mut *state;
+        if let (Some(picture), Some(metrics)) = (picture, metrics) {
             metrics.see(step);
+            picture.see(metrics.record(), step);
         }
         if let Some(bytes) = bytes {
             let at = state.read;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::AttemptEnd;
+use dormouse_analysis::{AttemptEnd, Record};
 use dormouse_experiment::Experiment;
 use dormouse_model::Step;
 use dormouse_units::Speedup;
@@ -13,7 +13,11 @@ use super::runs::{played, record_of, with};
 
 fn changes(experiment: &Experiment, steps: &[Step]) -> Vec<Value> {
     let mut picture = Picture::new(experiment.whole_setup(), experiment.tenants(), Speedup::ONE);
-    steps.iter().for_each(|step| picture.see(step));
+    let mut record = Record::shared(&experiment.whole_setup(), experiment.tenants()).forgetting();
+    for step in steps {
+        record.see(step);
+        picture.see(&record, step);
+    }
     assert!(picture.is_over());
     let (all, next) = picture.changes().batch(0, usize::MAX);
     assert_eq!(next, picture.changes().len());

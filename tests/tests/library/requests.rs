@@ -2,8 +2,8 @@
 //! rules, which notice what is wrong.
 
 use dormouse_analysis::explain::RequestStory;
-use dormouse_analysis::requests::{Figures, Flow, Level, Recorder};
-use dormouse_analysis::{RequestsChecker, Violation};
+use dormouse_analysis::requests::{Figures, Flow, Level, RequestsTables};
+use dormouse_analysis::{Record, RequestsChecker, Violation};
 use dormouse_cloud::{Market, TariffName};
 use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Event, Notice, Request, Step, VmEnd};
@@ -68,9 +68,14 @@ fn of_text(text: &str) -> Experiment {
 fn recorded(experiment: &Experiment, steps: &[Step]) -> (Figures, String) {
     let mut csv = Vec::new();
     let setup = experiment.whole_setup();
-    let mut recorder = Recorder::begin(|_| Ok(&mut csv), &setup, experiment.tenants()).unwrap();
-    steps.iter().for_each(|step| recorder.see(step).unwrap());
-    let figures = recorder.finish().unwrap();
+    let tenants = experiment.tenants();
+    let mut record = Record::shared(&setup, tenants.clone()).forgetting();
+    let mut tables = RequestsTables::begin(|_| Ok(&mut csv), &setup, tenants).unwrap();
+    for step in steps {
+        record.see(step);
+        tables.see(&record, step).unwrap();
+    }
+    let figures = tables.finish().unwrap();
     (figures, String::from_utf8(csv).unwrap())
 }
 

@@ -4,29 +4,31 @@ use dormouse_model::{Setup, Step};
 use dormouse_units::Speedup;
 
 use super::checkpoints::DueCheckpoints;
-use super::early::EarlyEnds;
+use super::early::early_end;
 use super::{EarlyEnd, ShortOfCheckpoints};
+use crate::{Change, Record};
 
 /// What the coordinator reckons of a live run from its own log.
 #[derive(Clone, Debug)]
 pub struct Evidence {
-    ends: EarlyEnds,
+    speedup: Speedup,
+    record: Record,
     checkpoints: DueCheckpoints,
     early: Vec<(u64, EarlyEnd)>,
 }
 
 impl Evidence {
-    /// Nothing seen yet of a live run at this speed-up.
+    /// Nothing seen yet of a live run of this setup at this speed-up.
     #[must_use]
-    pub fn new(speedup: Speedup) -> Self {
-        let (ends, checkpoints) = (EarlyEnds::new(speedup), DueCheckpoints::new(speedup));
-        Self { ends, checkpoints, early: Vec::new() }
+    pub fn new(setup: &Setup, speedup: Speedup) -> Self {
+        let (record, checkpoints) = (Record::new(setup).forgetting(), DueCheckpoints::default());
+        Self { speedup, record, checkpoints, early: Vec::new() }
     }
 
     /// Takes in all steps of a run of this setup.
     #[must_use]
     pub fn from_steps(setup: &Setup, speedup: Speedup, steps: &[Step]) -> Self {
-        let mut evidence = Self::new(speedup);
+        let mut evidence = Self::new(setup, speedup);
         for step in steps {
             evidence.see(setup, step);
         }
@@ -35,10 +37,20 @@ impl Evidence {
 
     /// Takes in the next step of a run of this setup; the end that came too early in it, if one did.
     pub fn see(&mut self, setup: &Setup, step: &Step) -> Option<&EarlyEnd> {
-        self.checkpoints.see(setup, step);
-        let early = self.ends.see(setup, step)?;
-        self.early.push((step.seq, early));
-        self.early.last().map(|(_, early)| early)
+        let Self { speedup, record, checkpoints, early } = self;
+        record.see(step);
+        checkpoints.see(step);
+        let known = early.len();
+        for change in record.changes() {
+            if let Change::Left(task, number, _) = *change
+                && let Some(attempt) = record.task(task).and_then(|task| task.attempt(number))
+            {
+                let of = (task, attempt);
+                checkpoints.over(setup, record, *speedup, of);
+                early.extend(early_end(setup, record, *speedup, of).map(|it| (step.seq, it)));
+            }
+        }
+        self.early.get(known).map(|(_, early)| early)
     }
 
     /// The ends that came too early, each with the number of its step.

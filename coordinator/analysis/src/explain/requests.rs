@@ -1,34 +1,31 @@
 //! The fate of a request for a VM, and why: who had to leave for it and what that cost, or for whom it
 //! had to leave.
 
-use std::collections::BTreeMap;
-
-use dormouse_cloud::{Action, CostName, Market, Meter};
+use dormouse_cloud::{Action, CostName, Market};
 use dormouse_model::{Effect, Event, Notice, Setup, Step, Tenants};
-use dormouse_units::{RequestId, Span, Time, TypeName, VmId};
+use dormouse_units::{RequestId, Span, Time, VmId};
 
 use super::explanation::{Explanation, seconds};
+use crate::Record;
 use crate::requests::{Ended, Ledger, RequestEnd};
 
 /// Tells of one request as its run is played.
 #[derive(Debug)]
-pub struct RequestStory<'a> {
-    setup: &'a Setup,
+pub struct RequestStory {
     tenants: Tenants,
     request: RequestId,
     vm: VmId,
     cost: CostName,
+    record: Record,
     ledger: Ledger,
-    /// Every VM that is alive: what it is, and what it is charged for.
-    alive: BTreeMap<VmId, (TypeName, Market, Meter)>,
     told: Option<Explanation>,
 }
 
-impl<'a> RequestStory<'a> {
+impl RequestStory {
     /// Story of the request that is called `request7`, or whose VM is called `vm7`, in a run with
     /// this whole setup and these tenants; `None` if `what` names no request.
     #[must_use]
-    pub fn find(setup: &'a Setup, tenants: Tenants, what: &str) -> Option<Self> {
+    pub fn find(setup: &Setup, tenants: Tenants, what: &str) -> Option<Self> {
         let number = |prefix: &str| what.strip_prefix(prefix)?.trim_start().parse::<u32>().ok();
         let request = match (number("request"), number("vm").map(VmId::new)) {
             (Some(request), _) => RequestId::new(request),
@@ -37,12 +34,14 @@ impl<'a> RequestStory<'a> {
         };
         let vm = tenants.vm_of(request)?;
         let cost = setup.terms.placement.rule().cost;
+        let record = Record::shared(setup, tenants.clone()).forgetting().without_attempts();
         let ledger = Ledger::new(setup, tenants.clone());
-        Some(Self { setup, tenants, request, vm, cost, ledger, alive: BTreeMap::new(), told: None })
+        Some(Self { tenants, request, vm, cost, record, ledger, told: None })
     }
 
     /// Takes in a step of the run, as it is in its log.
     pub fn see(&mut self, step: &Step) {
+        self.record.see(step);
         if let Event::Requested { request, asks } = &step.event
             && *request == self.request
             && !step.effects.contains(&Effect::Stale)
@@ -68,7 +67,7 @@ impl<'a> RequestStory<'a> {
             told.say(step.at, format!("refused: {why}"));
         }
         let (request, mut ended) = (self.request, None);
-        let seen = self.ledger.see(step, |it| {
+        let seen = self.ledger.see(&self.record, step, |it| {
             if it.request == request {
                 ended = Some(it.clone());
             }
@@ -102,38 +101,25 @@ impl<'a> RequestStory<'a> {
             (None, Some(work)) => format!("of the {}", work.name()),
             (None, None) => "of the run".to_owned(),
         };
-        let what = self.alive.get(&vm).map(|(kind, market, _)| format!(", {market} {kind}"));
+        let what = self.record.vm(vm).map(|vm| format!(", {} {}", vm.market, vm.kind));
         format!("{vm} ({whose}{})", what.unwrap_or_default())
     }
 
     fn effect(&mut self, step: &Step, effect: &Effect) {
         let at = step.at;
         match effect {
-            Effect::VmLaunched { vm, kind, market, price, bid, host, .. } => {
-                let meter = Meter::launched(at, *price, self.setup.terms.billing).at_most(*bid);
-                self.alive.insert(*vm, (kind.clone(), *market, meter));
-                if *vm == self.vm {
-                    self.say(at, format!("granted {vm} on {host}, at {price}"));
-                    self.victims(step);
-                }
+            Effect::VmLaunched { vm, price, host, .. } if *vm == self.vm => {
+                self.say(at, format!("granted {vm} on {host}, at {price}"));
+                self.victims(step);
             }
-            Effect::VmReady { vm } => {
-                self.charged(*vm, |meter| meter.start(at));
-                if *vm == self.vm {
-                    self.say(at, "ready; charged from here".to_owned());
-                }
+            Effect::VmReady { vm } if *vm == self.vm => {
+                self.say(at, "ready; charged from here".to_owned());
             }
-            Effect::VmHibernated { vm, .. } => {
-                self.charged(*vm, |meter| meter.freeze(at));
-                if *vm == self.vm {
-                    self.say(at, "hibernated".to_owned());
-                }
+            Effect::VmHibernated { vm, .. } if *vm == self.vm => {
+                self.say(at, "hibernated".to_owned());
             }
-            Effect::VmResumed { vm, .. } => {
-                self.charged(*vm, |meter| meter.start(at));
-                if *vm == self.vm {
-                    self.say(at, "resumed".to_owned());
-                }
+            Effect::VmResumed { vm, .. } if *vm == self.vm => {
+                self.say(at, "resumed".to_owned());
             }
             Effect::Displaced { vm, by, action } if *vm == self.vm => {
                 let by = self.name(*by);
@@ -161,22 +147,13 @@ impl<'a> RequestStory<'a> {
             Effect::Interrupted { vms, .. } if vms.contains(&self.vm) => {
                 self.say(at, "interrupted by the provider".to_owned());
             }
-            Effect::VmEnded { vm, .. } => {
-                self.alive.remove(vm);
-            }
             _ => {}
-        }
-    }
-
-    fn charged(&mut self, vm: VmId, change: impl FnOnce(&mut Meter)) {
-        if let Some((_, _, meter)) = self.alive.get_mut(&vm) {
-            change(meter);
         }
     }
 
     /// What the provider's rule says that the end of a VM costs now.
     fn cost_of(&self, vm: VmId, now: Time) -> String {
-        let since = self.alive.get(&vm).and_then(|(_, _, meter)| meter.runs_since());
+        let since = self.record.vm(vm).and_then(|vm| vm.charged_since(now));
         let cost = self.cost.amount(since, now);
         let time = || seconds(Span::from_micros(cost));
         match self.cost {

@@ -61,9 +61,9 @@ fn unbelieved(facts: &LiveFacts) -> Vec<String> {
         disbelieved.map(|(host, why)| format!("{host} is not believed: {why}")).collect();
     let is_silent =
         |host: &HostId| !facts.loads.contains_key(host) && !facts.disbelieved.contains_key(host);
-    let hosts = facts.hosts.iter().filter(|host| host.lost.is_none());
+    let hosts = facts.hosts.iter().filter(|(_, host)| host.lost.is_none());
     let silent: Vec<_> =
-        hosts.filter(|it| is_silent(&it.host)).map(|it| it.name.as_str()).collect();
+        hosts.filter(|(host, _)| is_silent(host)).map(|(_, it)| it.name.as_str()).collect();
     if !silent.is_empty() {
         let names = silent.join(", ");
         notes.push(format!("what else their hosts did, these workers did not say: {names}"));

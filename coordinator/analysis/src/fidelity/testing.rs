@@ -1,12 +1,20 @@
 //! Steps of runs of parallel jobs, for tests.
 
-use dormouse_model::{Decision, Event, Notice, StartReason, Step};
+use std::sync::Arc;
+
+use dormouse_model::{Decision, Event, Notice, StartReason, Step, Submission};
 use dormouse_units::{Mode, Seats, TaskId, Tier, Time, VmId};
 
 /// What the scheduler heard and decided at an instant, in seconds.
 pub(super) fn instant(at: u64, notices: Vec<Notice>, decisions: Vec<Decision>) -> Step {
     let (at, event) = (Time::from_secs(at), Event::InstantOver);
     Step { at, event, notices, decisions, ..Step::blank() }
+}
+
+/// A job is submitted at the beginning.
+pub(super) fn submitted(job: u32, submission: &Submission) -> Step {
+    let (task, job) = (TaskId::new(job), Arc::new(submission.clone()));
+    Step { event: Event::Submitted { task, key: None, job }, ..Step::blank() }
 }
 
 /// A job is started on these processors.

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dormouse_estimate::{Estimate, normal};
-use dormouse_model::{Decision, Event, Notice, Promotion, Step};
-use dormouse_units::{Cpus, Seats, Speedup, TaskId, Tier, Time};
+use dormouse_model::{Event, Step};
+use dormouse_units::{Speedup, TaskId, Tier, Time};
 use dormouse_vm::Sharing;
 
 use super::Consolidation;
 use super::submitted::Submitted;
-use crate::{LiveFacts, carried_out};
+use crate::{LiveFacts, Record, SpellEnd};
 
 /// A job that was below others for less emulated time than this says nothing: it takes some
 /// phases until its progress does not hang on how the first of them fell.
@@ -73,57 +73,36 @@ fn stays(steps: &[Step], submissions: Submitted<'_>) -> BTreeMap<TaskId, Vec<Sta
         submissions.get(job).map_or(1.0, |s| s.usage.of_process(n).as_f64())
     };
     let mut stays = BTreeMap::<TaskId, Vec<Stay>>::new();
-    let mut places = BTreeMap::<TaskId, (Tier, Cpus)>::new();
-    let mut last = Time::ZERO;
-    for step in steps.iter().filter(|step| step.event == Event::InstantOver) {
+    let (mut record, mut last) = (Record::default().forgetting().without_attempts(), Time::ZERO);
+    for step in steps {
+        if step.event != Event::InstantOver {
+            record.see(step);
+            continue;
+        }
         let seconds = step.at.since(last).as_secs_f64();
         last = step.at;
+        let there = || {
+            let spells = record.jobs.iter().filter_map(|(id, job)| Some((id, job.spells.last()?)));
+            spells.filter(|(_, spell)| spell.until.is_none())
+        };
         let mut above = BTreeMap::<u32, f64>::new();
-        for (job, (_, on)) in places.iter().filter(|(_, (tier, _))| *tier == Tier::Foreground) {
-            above.extend(on.iter().enumerate().map(|(n, p)| (*p, usage(*job, n))));
+        for (job, spell) in there().filter(|(_, spell)| spell.tier == Tier::Foreground) {
+            above.extend(spell.on.iter().enumerate().map(|(n, p)| (*p, usage(job, n))));
         }
-        for (job, (_, on)) in places.iter().filter(|(_, (tier, _))| *tier == Tier::Background) {
-            let rooms = on.iter().enumerate().filter_map(|(n, p)| {
-                above.get(p).map(|foreground| (1.0 - foreground) / usage(*job, n))
+        for (job, spell) in there().filter(|(_, spell)| spell.tier == Tier::Background) {
+            let rooms = spell.on.iter().enumerate().filter_map(|(n, p)| {
+                above.get(p).map(|foreground| (1.0 - foreground) / usage(job, n))
             });
             let room = rooms.fold(f64::INFINITY, f64::min);
-            stays.entry(*job).or_default().push(Stay { seconds, room });
+            stays.entry(job).or_default().push(Stay { seconds, room });
         }
-        for notice in &step.notices {
-            match notice {
-                Notice::TaskFinished { task, .. } => {
-                    places.remove(task);
-                }
-                // What it had is not known: it says nothing.
-                Notice::TaskFailed { task, .. } => {
-                    places.remove(task);
-                    stays.remove(task);
-                }
-                // There is one machine.
-                Notice::VmLost { .. } => {
-                    for (task, _) in std::mem::take(&mut places) {
-                        stays.remove(&task);
-                    }
-                }
-                _ => {}
+        record.see(step);
+        // What one that failed had is not known: it says nothing.
+        let failed = Some((step.at, SpellEnd::Failed));
+        for (job, history) in record.jobs.iter() {
+            if history.spells.iter().any(|spell| spell.until == failed) {
+                stays.remove(&job);
             }
-        }
-        for decision in carried_out(step) {
-            let (job, place) = match decision {
-                Decision::Start { task, on: Seats { tier, cpus, .. }, .. } => {
-                    (task, (*tier, cpus.clone()))
-                }
-                Decision::Promote { task, by, .. } => {
-                    let Some((_, here)) = places.remove(task) else { continue };
-                    let on = match by {
-                        Promotion::Swap => here,
-                        Promotion::Kill { on } | Promotion::Migrate { on } => on.clone(),
-                    };
-                    (task, (Tier::Foreground, on))
-                }
-                _ => continue,
-            };
-            places.insert(*job, place);
         }
     }
     stays
@@ -153,10 +132,10 @@ pub fn measured_sharing(of: &[&Consolidation]) -> Sharing {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_model::ProcessUse;
+    use dormouse_model::{Notice, ProcessUse};
     use dormouse_units::{Bytes, Ppm, Span, Usage, VmId};
 
-    use super::super::testing::{instant, start};
+    use super::super::testing::{instant, start, submitted};
     use super::*;
     use dormouse_model::Submission;
 
@@ -181,6 +160,8 @@ mod tests {
         let (task, vm) = (TaskId::new(0), VmId::new(0));
         let starts = vec![start(0, Tier::Foreground, &[0, 1]), start(1, Tier::Background, &[1, 2])];
         let steps = [
+            submitted(0, &submissions[0]),
+            submitted(1, &submissions[1]),
             instant(0, vec![], starts),
             instant(200, vec![Notice::TaskFinished { task, vm }], vec![]),
             instant(300, vec![], vec![]),
@@ -211,7 +192,7 @@ mod tests {
             [(2, 1.0)]
         );
         assert_eq!(
-            utilisations(&steps[..1], Submitted::alone(&submissions), &facts, Speedup::times(10)),
+            utilisations(&steps[..3], Submitted::alone(&submissions), &facts, Speedup::times(10)),
             []
         );
     }

@@ -4,13 +4,12 @@
 
 use std::io::{self, Write};
 
-use dormouse_engine::jobs::Record;
-use dormouse_model::Calendar;
+use dormouse_model::{Calendar, Submission};
 use dormouse_units::{Span, Tier, Time};
 use dormouse_workload::Lines;
 use dormouse_workload::decimal::{millionths, seconds, whole};
 
-use super::{JobHistory, SpellEnd};
+use crate::{JobHistory, SpellEnd};
 
 /// Columns, in Batsim's order; times in seconds.
 const COLUMNS: &str = "job_id,workload_name,profile,submission_time,\
@@ -80,38 +79,37 @@ impl<W: Write> JobsCsv<W> {
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write(&mut self, record: &Record) -> io::Result<()> {
-        self.write_promised(record, None)
+    pub fn write(&mut self, job: &JobHistory) -> io::Result<()> {
+        self.write_promised(job, None)
     }
 
-    /// Writes a job that was promised so much, if that is known.
+    /// Writes a job that was promised so much, if that is known; nothing of one that never started.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write_promised(&mut self, record: &Record, promised: Option<Span>) -> io::Result<()> {
+    pub fn write_promised(&mut self, job: &JobHistory, promised: Option<Span>) -> io::Result<()> {
         let Self { lines, workload, calendar, has_promises } = self;
-        let executed = record.ended.since(record.started);
+        let (Some(started), Some(ended)) = (job.started(), job.ended) else { return Ok(()) };
+        let moves = [
+            (&b"swaps="[..], job.left_by(SpellEnd::Swapped)),
+            (b";kills=", job.left_by(SpellEnd::Killed)),
+            (b";migrations=", job.left_by(SpellEnd::Migrated)),
+        ];
         lines.add(|line| {
             row(
                 line,
                 (workload, *calendar),
                 &Row {
-                    number: record.number,
-                    submitted: record.submitted,
-                    processes: record.processes,
-                    estimate: record.estimate,
-                    state: if record.is_cut { AT_THE_LIMIT } else { b"1,COMPLETED_SUCCESSFULLY" },
-                    during: (record.started, record.ended),
-                    on: &record.on,
+                    job: &job.job,
+                    submitted: job.job.submitted,
+                    state: if job.job.is_cut { AT_THE_LIMIT } else { b"1,COMPLETED_SUCCESSFULLY" },
+                    during: (started, ended),
+                    on: job.on(),
                 },
             );
-            if record.swaps + record.kills + record.migrations > 0 {
-                for (name, n) in [
-                    (&b"swaps="[..], record.swaps),
-                    (b";kills=", record.kills),
-                    (b";migrations=", record.migrations),
-                ] {
+            if moves.iter().any(|(_, n)| *n > 0) {
+                for (name, n) in moves {
                     line.extend_from_slice(name);
                     whole(line, u64::from(n));
                 }
@@ -122,7 +120,7 @@ impl<W: Write> JobsCsv<W> {
                     seconds(line, promised);
                 }
                 line.push(b',');
-                seconds(line, executed);
+                seconds(line, ended.since(started));
             }
         })
     }
@@ -177,7 +175,7 @@ impl<W: Write> AllocationsCsv<W> {
         for spell in &job.spells {
             let Some((until, end)) = spell.until else { continue };
             let (state, end): (&[u8], &[u8]) = match end {
-                SpellEnd::Done if job.is_cut => (AT_THE_LIMIT, b"end=done"),
+                SpellEnd::Done if job.job.is_cut => (AT_THE_LIMIT, b"end=done"),
                 SpellEnd::Done => (b"1,COMPLETED_SUCCESSFULLY", b"end=done"),
                 SpellEnd::Swapped => (b"1,COMPLETED_SUCCESSFULLY", b"end=swapped"),
                 SpellEnd::Migrated => (b"1,COMPLETED_SUCCESSFULLY", b"end=migrated"),
@@ -193,10 +191,8 @@ impl<W: Write> AllocationsCsv<W> {
                     line,
                     (workload, *calendar),
                     &Row {
-                        number: job.number,
-                        submitted: job.submitted,
-                        processes: job.processes,
-                        estimate: job.estimate,
+                        job: &job.job,
+                        submitted: job.heard.unwrap_or(job.job.submitted),
                         state,
                         during: (spell.from, until),
                         on: &spell.on,
@@ -221,10 +217,8 @@ impl<W: Write> AllocationsCsv<W> {
 
 /// What both files say of a job, or of an allocation.
 struct Row<'a> {
-    number: u64,
+    job: &'a Submission,
     submitted: Time,
-    processes: u32,
-    estimate: Span,
     /// Success and final state.
     state: &'a [u8],
     during: (Time, Time),
@@ -239,19 +233,20 @@ fn plain(workload: &str) -> String {
 /// The columns up to the metadata, with times of the log.
 fn row(line: &mut Vec<u8>, (workload, calendar): (&str, Calendar), of: &Row<'_>) {
     let (started, ended) = of.during;
+    let Submission { number, processes, estimate, .. } = *of.job;
     let (executed, turnaround) = (ended.since(started), ended.since(of.submitted));
     let in_log = |at: Time| calendar.in_log(at).since(Time::ZERO);
-    whole(line, of.number);
+    whole(line, number);
     line.push(b',');
     line.extend_from_slice(workload.as_bytes());
     line.push(b',');
-    whole(line, of.number);
+    whole(line, number);
     line.push(b',');
     seconds(line, in_log(of.submitted));
     line.push(b',');
-    whole(line, u64::from(of.processes));
+    whole(line, u64::from(processes));
     line.push(b',');
-    seconds(line, of.estimate);
+    seconds(line, estimate);
     line.push(b',');
     line.extend_from_slice(of.state);
     line.push(b',');
@@ -325,32 +320,50 @@ fn intervals(line: &mut Vec<u8>, on: &[u32]) {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_units::TaskId;
+    use std::sync::Arc;
+
+    use dormouse_units::{Bytes, TaskId, Usage};
 
     use super::*;
+    use crate::Spell;
 
-    #[test]
-    fn a_job_is_a_line_that_batsims_tools_read() {
-        let record = Record {
-            id: TaskId::new(0),
+    /// A job that waited in the background for 9.5 s and moved from there, or that was cut.
+    fn example(is_cut: bool) -> JobHistory {
+        let job = Submission {
             number: 15,
             submitted: Time::from_secs(100),
             processes: 5,
             runtime: Span::from_secs(40),
             estimate: Span::from_secs(60),
-            started: Time::from_micros(120_500_000),
-            foreground: Some(Time::from_secs(130)),
-            ended: Time::from_secs(161),
-            on: [7, 0, 2, 1, 9].into(),
-            swaps: 0,
-            kills: 0,
-            migrations: 1,
-            is_cut: false,
+            usage: Usage::FULL,
+            memory: Bytes::ZERO,
+            after: None,
+            is_cut,
         };
+        let spell = |tier, from, until, end| Spell {
+            tier,
+            on: [7, 0, 2, 1, 9].into(),
+            from: Time::from_micros(from),
+            until: Some((Time::from_secs(until), end)),
+        };
+        let (moved, done) = (SpellEnd::Migrated, SpellEnd::Done);
+        let spells = match is_cut {
+            true => vec![spell(Tier::Foreground, 120_500_000, 161, done)],
+            false => vec![
+                spell(Tier::Background, 120_500_000, 130, moved),
+                spell(Tier::Foreground, 130_000_000, 161, done),
+            ],
+        };
+        let ended = Some(Time::from_secs(161));
+        JobHistory { spells, ended, ..JobHistory::new(TaskId::new(0), Arc::new(job)) }
+    }
+
+    #[test]
+    fn a_job_is_a_line_that_batsims_tools_read() {
+        let (job, cut) = (example(false), example(true));
         let mut bytes = Vec::new();
         let mut csv = JobsCsv::new(&mut bytes, "a,b").expect("to memory");
-        csv.write(&record).expect("to memory");
-        let cut = Record { is_cut: true, migrations: 0, ..record };
+        csv.write(&job).expect("to memory");
         csv.write(&cut).expect("to memory");
         csv.finish().expect("to memory");
         let text = String::from_utf8(bytes).expect("text");

@@ -3,11 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use dormouse_engine::jobs::Record;
 use dormouse_units::{Span, Time};
 use dormouse_workload::Moments;
 
 use super::series::Series;
+use crate::{JobHistory, SpellEnd};
 
 /// So many of the jobs that waited longest are kept.
 const LONGEST: usize = 12;
@@ -54,26 +54,28 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Counts a job in.
-    pub fn add(&mut self, record: &Record) {
-        let wait = record.started.since(record.submitted);
-        self.response.add(record.response().as_secs_f64());
-        self.slowdown.add(record.bounded_slowdown());
+    /// Counts in a job that has ended; one that never started is left out.
+    pub fn add(&mut self, history: &JobHistory) {
+        let (Some(started), Some(ended)) = (history.started(), history.ended) else { return };
+        let job = &history.job;
+        let (wait, response) = (started.since(job.submitted), ended.since(job.submitted));
+        self.response.add(response.as_secs_f64());
+        self.slowdown.add(history.bounded_slowdown().unwrap_or(1.0));
         self.wait.add(wait.as_secs_f64());
-        self.swaps += u64::from(record.swaps);
-        self.kills += u64::from(record.kills);
-        self.migrations += u64::from(record.migrations);
-        self.background_only += u64::from(record.foreground.is_none());
-        self.work_s += f64::from(record.processes) * record.runtime.as_secs_f64();
-        self.first = self.first.min(Some(record.submitted)).or(Some(record.submitted));
-        self.end = self.end.max(record.ended);
-        self.series.add(record);
+        self.swaps += u64::from(history.left_by(SpellEnd::Swapped));
+        self.kills += u64::from(history.left_by(SpellEnd::Killed));
+        self.migrations += u64::from(history.left_by(SpellEnd::Migrated));
+        self.background_only += u64::from(history.foreground().is_none());
+        self.work_s += f64::from(job.processes) * job.runtime.as_secs_f64();
+        self.first = self.first.min(Some(job.submitted)).or(Some(job.submitted));
+        self.end = self.end.max(ended);
+        self.series.add(history, (started, ended));
         self.waited(Waited {
             wait,
-            number: Reverse(record.number),
-            processes: record.processes,
-            estimate: record.estimate,
-            response: record.response(),
+            number: Reverse(job.number),
+            processes: job.processes,
+            estimate: job.estimate,
+            response,
         });
     }
 

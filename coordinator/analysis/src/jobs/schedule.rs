@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
-use dormouse_engine::jobs::Record;
-use dormouse_model::Calendar;
+use dormouse_model::{Calendar, Submission};
 use dormouse_units::{Span, TaskId, Time, Window};
 use dormouse_workload::{Header, SwfJob, SwfWriter};
+
+use crate::JobHistory;
 
 /// Jobs come as they end, and are held until all before them have: as many as are submitted
 /// while the longest is in the system.
@@ -46,12 +47,12 @@ impl<W: Write> Schedule<W> {
     /// # Errors
     ///
     /// Writing failed.
-    pub fn add(&mut self, record: &Record) -> io::Result<()> {
+    pub fn add(&mut self, job: &JobHistory) -> io::Result<()> {
         // Every job ends once, and none before it was written.
-        if record.id < self.next {
+        let (Some(ended), false) = (job.ended, job.id < self.next || job.spells.is_empty()) else {
             return Ok(());
-        }
-        self.early.insert(record.id, Scheduled::from_record(record, self.calendar));
+        };
+        self.early.insert(job.id, Scheduled::new(&job.job, ended, self.calendar));
         while let Some(job) = self.early.remove(self.next) {
             self.to.write(&job.line())?;
             self.next = TaskId::new(self.next.get().saturating_add(1));
@@ -89,21 +90,21 @@ struct Scheduled {
 }
 
 impl Scheduled {
-    fn from_record(record: &Record, calendar: Calendar) -> Self {
+    fn new(job: &Submission, ended: Time, calendar: Calendar) -> Self {
         let seconds = |span: Span| {
             i64::try_from(span.as_micros().saturating_add(500_000) / 1_000_000).unwrap_or(i64::MAX)
         };
         // One of no time would not be read back.
-        let run_time = seconds(record.runtime).max(1);
-        let response = seconds(record.ended.since(record.submitted));
+        let run_time = seconds(job.runtime).max(1);
+        let response = seconds(ended.since(job.submitted));
         Self {
-            number: i64::try_from(record.number).unwrap_or(-1),
-            submitted: seconds(calendar.in_log(record.submitted).since(Time::ZERO)),
+            number: i64::try_from(job.number).unwrap_or(-1),
+            submitted: seconds(calendar.in_log(job.submitted).since(Time::ZERO)),
             wait: (response - run_time).max(0),
             run_time,
-            requested_time: seconds(record.estimate).max(run_time),
-            processes: record.processes,
-            is_cut: record.is_cut,
+            requested_time: seconds(job.estimate).max(run_time),
+            processes: job.processes,
+            is_cut: job.is_cut,
         }
     }
 
@@ -127,25 +128,31 @@ impl Scheduled {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::sync::Arc;
 
-    fn record(id: u32, is_cut: bool) -> Record {
-        Record {
-            id: TaskId::new(id),
+    use dormouse_units::{Bytes, Tier, Usage};
+
+    use super::*;
+    use crate::{Spell, SpellEnd};
+
+    /// A job of three seconds, or of as long as there is time, that ended then.
+    fn job(id: u32, runtime: Span, is_cut: bool) -> JobHistory {
+        let submission = Submission {
             number: u64::from(id) + 1,
             submitted: Time::ZERO,
             processes: 3,
-            runtime: Span::from_secs(3),
-            estimate: Span::from_secs(3),
-            started: Time::ZERO,
-            foreground: Some(Time::ZERO),
-            ended: Time::from_secs(3),
-            on: [0, 1, 2].into(),
-            swaps: 0,
-            kills: 0,
-            migrations: 0,
+            runtime,
+            estimate: runtime,
+            usage: Usage::FULL,
+            memory: Bytes::ZERO,
+            after: None,
             is_cut,
-        }
+        };
+        let (tier, on, ended) = (Tier::Foreground, [0, 1, 2].into(), Time::from_secs(3));
+        let until = Some((ended, SpellEnd::Done));
+        let spells = vec![Spell { tier, on, from: Time::ZERO, until }];
+        let job = JobHistory::new(TaskId::new(id), Arc::new(submission));
+        JobHistory { spells, ended: Some(ended), ..job }
     }
 
     /// Columns of the log's lines: the number, and another.
@@ -161,9 +168,9 @@ mod tests {
         let mut bytes = Vec::new();
         let mut schedule = Schedule::new(&mut bytes, 3, "x").expect("to memory");
         let endless = Span::from_micros(u64::MAX);
-        let last = Record { runtime: endless, estimate: endless, ..record(u32::MAX, false) };
-        for record in [last, record(0, false)] {
-            schedule.add(&record).expect("to memory");
+        let short = Span::from_secs(3);
+        for job in [job(u32::MAX, endless, false), job(0, short, false)] {
+            schedule.add(&job).expect("to memory");
         }
         schedule.finish().expect("to memory");
         let run_time = (u64::MAX / 1_000_000).to_string();
@@ -176,7 +183,7 @@ mod tests {
         let mut bytes = Vec::new();
         let mut schedule = Schedule::new(&mut bytes, 3, "x").expect("to memory");
         for (id, is_cut) in [(0, true), (1, false)] {
-            schedule.add(&record(id, is_cut)).expect("to memory");
+            schedule.add(&job(id, Span::from_secs(3), is_cut)).expect("to memory");
         }
         schedule.finish().expect("to memory");
         let expected =

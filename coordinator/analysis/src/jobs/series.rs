@@ -1,7 +1,8 @@
 //! Quantities over time in a bounded number of bins, whatever the length of the run.
 
-use dormouse_engine::jobs::Record;
 use dormouse_units::Time;
+
+use crate::JobHistory;
 
 /// Bins at most; their width doubles when there would be more.
 const MAX_BINS: usize = 512;
@@ -38,13 +39,13 @@ impl Default for Series {
 }
 
 impl Series {
-    /// Counts a job in. One that was promoted was in the background until then.
-    pub fn add(&mut self, record: &Record) {
-        let processes = f64::from(record.processes);
-        let promoted = record.foreground.unwrap_or(record.ended);
-        self.over(Quantity::Waiting, 1.0, record.submitted, record.started);
-        self.over(Quantity::Background, processes, record.started, promoted);
-        self.over(Quantity::Foreground, processes, promoted, record.ended);
+    /// Counts in a job that started and ended then. One that was promoted was in the background until that.
+    pub fn add(&mut self, job: &JobHistory, (started, ended): (Time, Time)) {
+        let processes = f64::from(job.job.processes);
+        let promoted = job.foreground().unwrap_or(ended);
+        self.over(Quantity::Waiting, 1.0, job.job.submitted, started);
+        self.over(Quantity::Background, processes, started, promoted);
+        self.over(Quantity::Foreground, processes, promoted, ended);
     }
 
     fn over(&mut self, of: Quantity, amount: f64, from: Time, until: Time) {

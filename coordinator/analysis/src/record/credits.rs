@@ -21,7 +21,7 @@ impl Record {
         let Some(vm) = self.vms.get(&vm) else { return Vec::new() };
         let end = vm.end_or(self.end());
         let burstable = catalogue.types.get(&vm.kind).and_then(|kind| kind.burstable);
-        let Some(burstable) = burstable else { return vm.credits.clone() };
+        let Some(burstable) = burstable else { return vm.credits.to_vec() };
         let begun = (vm.launched, burstable.initial.min(burstable.cap));
         // A VM has no task before its first report, which comes with the first task.
         let before = vm.credits.first().map_or(Vec::new(), |&(first, _)| {

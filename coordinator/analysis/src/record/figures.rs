@@ -41,10 +41,10 @@ impl Record {
         self.tasks.iter().filter(|task| task.finished.is_some() && task.reported).count()
     }
 
-    /// The digest of all decisions, in hexadecimal.
+    /// The digest of all decisions, in hexadecimal; empty, where it has none.
     #[must_use]
     pub fn digest(&self) -> String {
-        self.digest.hex()
+        self.digest.as_ref().map(dormouse_engine::DecisionDigest::hex).unwrap_or_default()
     }
 
     /// The time at which everything is drawn to end.

@@ -1,45 +1,48 @@
 //! The tasks on the vCPUs of a VM.
 
-use std::collections::BTreeMap;
-
 use dormouse_units::TaskId;
+use thin_vec::ThinVec;
 
 /// A lane for each vCPU of a VM, and for each task beyond these. Only lanes with a task take room: a log names any number
 /// of vCPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Lanes {
+pub(super) struct Lanes {
     /// The number of lanes.
     count: usize,
-    taken: BTreeMap<usize, TaskId>,
+    /// Lanes with a task, in order.
+    taken: ThinVec<(usize, TaskId)>,
 }
 
 impl Lanes {
     /// Lanes of so many vCPUs, all of them free.
     #[must_use]
-    pub fn new(vcpus: u32) -> Self {
-        Self { count: vcpus as usize, taken: BTreeMap::new() }
+    pub(super) fn new(vcpus: u32) -> Self {
+        Self { count: vcpus as usize, taken: ThinVec::new() }
     }
 
     /// Seats a task on a vCPU that is known, or on the first that is free; the lane.
-    pub fn take(&mut self, task: TaskId, vcpu: Option<u32>) -> usize {
+    pub(super) fn take(&mut self, task: TaskId, vcpu: Option<u32>) -> usize {
         let known = vcpu.map(|vcpu| vcpu as usize).filter(|lane| *lane < self.count);
         let lane = known.unwrap_or_else(|| {
-            let is_taken = |(lane, (taken, _)): &(usize, (&usize, &TaskId))| lane == *taken;
+            let is_taken = |(lane, (taken, _)): &(usize, &(usize, TaskId))| lane == taken;
             (0..).zip(&self.taken).take_while(is_taken).count()
         });
         self.count = self.count.max(lane + 1);
-        self.taken.insert(lane, task);
+        match self.taken.binary_search_by_key(&lane, |(taken, _)| *taken) {
+            Ok(place) => self.taken[place].1 = task,
+            Err(place) => self.taken.insert(place, (lane, task)),
+        }
         lane
     }
 
     /// A task leaves its lanes.
-    pub fn leave(&mut self, task: TaskId) {
-        self.taken.retain(|_, it| *it != task);
+    pub(super) fn leave(&mut self, task: TaskId) {
+        self.taken.retain(|(_, it)| *it != task);
     }
 
     /// The tasks, in the order of their lanes.
-    pub fn into_tasks(self) -> impl Iterator<Item = TaskId> {
-        self.taken.into_values()
+    pub(super) fn into_tasks(self) -> impl Iterator<Item = TaskId> {
+        self.taken.into_iter().map(|(_, task)| task)
     }
 }
 

@@ -1,21 +1,31 @@
-//! The fate of every VM and task of a run, from its event log.
+//! The fate of everything in a run, from its event log: the one fold from its steps to the histories of its hosts, VMs,
+//! tasks, jobs and requests.
 
+mod attempts;
+mod change;
 mod credits;
+mod customers;
 mod faults;
 mod figures;
 mod holds;
+mod job;
 mod lanes;
 mod losses;
 mod reasons;
+#[expect(clippy::module_inception, reason = "the room is named by what it makes")]
+mod record;
+mod request;
 mod task;
-mod timeline;
 mod vm;
+mod vm_life;
 
+pub use change::{Change, Closed};
 pub use faults::{FaultCost, FaultHistory, FaultOnHost};
-pub use lanes::Lanes;
+pub use job::{JobHistory, Spell, SpellEnd};
+pub use record::{HostHistory, Interrupted, Record};
+pub use request::RequestHistory;
 pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, FallBack, TaskHistory};
-pub use timeline::{HostHistory, Interrupted, Record};
-pub use vm::{Displaced, Hibernation, VmHistory};
+pub use vm::{Displaced, Hibernation, Leaving, VmHistory};
 
 pub use holds::cut_short;
-pub use timeline::carried_out;
+pub use record::carried_out;

@@ -6,6 +6,8 @@ use dormouse_model::{Ledger, OwnEnd, StartReason, VmEnd};
 use dormouse_units::Mode;
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Ppm, Span, Time, VmId};
 
+use thin_vec::ThinVec;
+
 use super::VmHistory;
 
 /// One task: every attempt at it.
@@ -32,22 +34,28 @@ pub struct AttemptHistory {
     pub lane: usize,
     /// The scheduler's reason for this VM.
     pub reason: StartReason,
-    /// From which checkpoint, holding what of the work.
+    /// The checkpoint that it was sent with, holding what of the work.
+    pub sent_with: Option<(CheckpointSeq, Ppm)>,
+    /// The checkpoint that it began with.
     pub from: Option<(CheckpointSeq, Ppm)>,
+    /// What of its work its worker said that it began with.
+    pub said_to_have: Option<Ppm>,
     /// Checkpoints that could not be restored by it, or before the next attempt.
-    pub fell_back: Vec<FallBack>,
+    pub fell_back: ThinVec<FallBack>,
     /// The time at which it was sent to the VM.
     pub sent: Time,
     /// From when it ran: the moment from which its VM owes it time. What passed until its first
     /// instruction, live, is owed to it too.
     pub started: Option<Time>,
     /// How it ran on a burstable VM, from when.
-    pub modes: Vec<(Time, Mode)>,
+    pub modes: ThinVec<(Time, Mode)>,
     /// The time at which it was to be checkpointed while it ran, and whether its scheduler decided that then; else
     /// its checkpointing scheme had.
-    pub asked: Vec<(Time, bool)>,
+    pub asked: ThinVec<(Time, bool)>,
     /// Complete checkpoints of the attempt.
-    pub checkpoints: Vec<CheckpointMark>,
+    pub checkpoints: ThinVec<CheckpointMark>,
+    /// How many reports there were of a checkpoint that was taken or failed.
+    pub checkpoint_reports: u32,
     /// The time and the way of its end.
     pub ended: Option<(Time, AttemptEnd)>,
     /// CPU time it used, real microseconds; zero in virtual time.
@@ -164,6 +172,12 @@ impl TaskHistory {
     #[must_use]
     pub fn is_own_program(&self) -> bool {
         self.attempts.iter().any(|attempt| attempt.own.is_some())
+    }
+
+    /// The attempt of this number.
+    #[must_use]
+    pub fn attempt(&self, number: Attempt) -> Option<&AttemptHistory> {
+        self.attempts.iter().rev().find(|a| a.attempt == number)
     }
 
     pub(super) fn current(&mut self, attempt: Attempt) -> Option<&mut AttemptHistory> {

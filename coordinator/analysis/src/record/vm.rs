@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use dormouse_cloud::{Action, Charge, Market, Meter, TariffName};
 use dormouse_model::VmEnd;
 use dormouse_units::{Credits, HostId, Money, Ppm, Price, Span, Time, TypeName, VmId};
+use thin_vec::ThinVec;
 
 use super::lanes::Lanes;
 
@@ -30,25 +31,42 @@ pub struct VmHistory {
     /// The time and the reason of its end, and what the engine says it cost.
     pub ended: Option<(Time, VmEnd, Money)>,
     /// Hibernations of the VM, in order.
-    pub hibernations: Vec<Hibernation>,
+    pub hibernations: ThinVec<Hibernation>,
     /// The time at which others got its room, in order.
-    pub displaced: Vec<Displaced>,
+    pub displaced: ThinVec<Displaced>,
     /// The VMs whose room it waited for when it was launched.
-    pub waited_for: Vec<VmId>,
+    pub waited_for: ThinVec<VmId>,
+    /// Why it is about to leave, if the provider has said so for a reason of its own.
+    pub leaving: Option<Leaving>,
+    /// Whether it was given notice of its end.
+    pub has_notice: bool,
+    /// What it was told to do, hibernate or resume, while it has not.
+    pub told: Option<Action>,
     /// Credit balance of the VM, whenever it was reported.
-    pub credits: Vec<(Time, Credits)>,
+    pub credits: ThinVec<(Time, Credits)>,
     /// CPU time promised and received, real microseconds, as last reported.
     pub share: Option<(u64, u64)>,
     /// Whether it is in the background of other VMs' processors.
     pub is_background: bool,
     /// From when on which of its vCPUs had what share of its processor, in order; all of it before.
-    pub supplies: Vec<(Time, u32, Ppm)>,
+    pub supplies: ThinVec<(Time, u32, Ppm)>,
     /// What was charged for credits that it spent beyond what it had earned.
     pub surcharge: Money,
     pub(super) meter: Meter,
     pub(crate) tariff: TariffName,
     /// The attempt on each vCPU, by task.
     pub(super) lanes: Lanes,
+}
+
+/// Why a spot VM is about to leave: to end, or to hibernate for another's sake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaving {
+    /// It costs more than its bid.
+    Outbid,
+    /// Fewer of its type can be had than there are.
+    Reclaimed,
+    /// Another VM has its room.
+    For(VmId),
 }
 
 /// One hibernation of a VM.
@@ -76,6 +94,32 @@ pub struct Displaced {
 }
 
 impl VmHistory {
+    /// Whether it runs: it has booted, and is neither hibernated nor gone.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        let is_frozen = self.hibernations.last().is_some_and(|last| last.resumed.is_none());
+        self.ready.is_some() && self.ended.is_none() && !is_frozen
+    }
+
+    /// The meter of what it is charged.
+    #[must_use]
+    pub const fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// Since when it is charged without a break, also where it ends now; `None`: it is not charged.
+    #[must_use]
+    pub fn charged_since(&self, now: Time) -> Option<Time> {
+        let ends_now = || self.charges().last().filter(|charge| charge.until == now);
+        self.meter.runs_since().or_else(|| ends_now().map(|charge| charge.from))
+    }
+
+    /// The time for which it ran until `now`: from when it was ready, without that in which it was hibernated.
+    #[must_use]
+    pub fn ran(&self, now: Time) -> Span {
+        self.ready.map_or(Span::ZERO, |ready| self.awake(ready, self.end_or(now)))
+    }
+
     /// What was charged, in order.
     #[must_use]
     pub fn charges(&self) -> &[Charge] {
@@ -86,6 +130,12 @@ impl VmHistory {
     #[must_use]
     pub fn cost(&self) -> Money {
         self.meter.settled(self.tariff) + self.surcharge
+    }
+
+    /// What it cost and owes up to `now`; one that is still charged counts as ended by its user at `now`.
+    #[must_use]
+    pub fn owed(&self, now: Time) -> Money {
+        self.meter.owed(now, self.tariff) + self.surcharge
     }
 
     /// Whether it was frozen at `at`; not at the very moment it froze or thawed.

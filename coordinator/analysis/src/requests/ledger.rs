@@ -1,14 +1,15 @@
-//! The requests of a run as its steps tell of them: those that are open, and their figures.
+//! What the requests of a run come to, as they come to their ends.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_cloud::{Catalogue, Market, Meter, Prices, Terms};
-use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, Tenants, VmEnd, Work};
+use dormouse_cloud::{Catalogue, Market, Prices, Terms};
+use dormouse_model::{Effect, Event, Request, Setup, Step, Tenants, VmEnd, Work};
 use dormouse_units::{HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
 use super::usage::{Flow, Level};
 use super::{Figures, Usage};
+use crate::record::Leaving;
+use crate::{Change, Record, RequestHistory, VmHistory};
 
 /// How a request came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,55 +86,14 @@ impl Ended {
     }
 }
 
-/// Follows the steps of a run: what is open is held, and of what has ended the sums are.
+/// Adds up what the requests in a record come to.
 #[derive(Debug)]
 pub struct Ledger {
     tenants: Tenants,
     catalogue: Catalogue,
     terms: Terms,
     prices: Arc<dyn Prices>,
-    hosts: BTreeMap<HostId, (u64, u64)>,
-    /// Every VM of the run that is alive, whoever has it.
-    vms: BTreeMap<VmId, Machine>,
-    /// Requests whose VM has not ended, by their VM.
-    open: BTreeMap<VmId, Open>,
     figures: Figures,
-}
-
-/// A VM that is alive.
-#[derive(Clone, Copy, Debug)]
-struct Machine {
-    market: Market,
-    vcpus: u32,
-    memory: u64,
-    /// Since when it runs; `None`: it does not.
-    runs_since: Option<Time>,
-}
-
-/// A request that is not over.
-#[derive(Clone, Debug)]
-struct Open {
-    request: RequestId,
-    asks: Request,
-    arrived: Time,
-    /// The request's VM, once it is granted.
-    granted: Option<Granted>,
-}
-
-#[derive(Clone, Debug)]
-struct Granted {
-    host: HostId,
-    meter: Meter,
-    ready: Option<Time>,
-    ran: Span,
-    /// Others have to leave before it can boot.
-    waits: bool,
-    waited: Span,
-    displaced_by: Option<VmId>,
-    /// For whom it is about to end, or to hibernate.
-    leaves_for: Option<VmId>,
-    is_outbid: bool,
-    is_reclaimed: bool,
 }
 
 impl Ledger {
@@ -145,9 +105,6 @@ impl Ledger {
             catalogue: setup.catalogue.clone(),
             terms: setup.terms.clone(),
             prices: setup.terms.prices(),
-            hosts: BTreeMap::new(),
-            vms: BTreeMap::new(),
-            open: BTreeMap::new(),
             figures: Figures::default(),
         }
     }
@@ -164,43 +121,44 @@ impl Ledger {
         self.figures
     }
 
-    /// Takes in a step of the run, as it is in its log; `ended` is shown every request that ends with it.
+    /// Takes in a step that the record has taken in; `ended` is shown every request that ends with it.
     ///
     /// # Errors
     ///
     /// Those of `ended`.
     pub fn see<E>(
         &mut self,
+        record: &Record,
         step: &Step,
         mut ended: impl FnMut(&Ended) -> Result<(), E>,
     ) -> Result<(), E> {
         self.usage().pass(step.at);
         match &step.event {
-            Event::HostJoined { host, offer, .. } => {
-                self.host_joined(*host, (offer.vcpus, offer.memory.get()));
-            }
-            Event::HostLost { host, .. } => self.host_left(*host),
+            Event::HostJoined { offer, .. } if offer.vcpus == u32::MAX => self.usage().boundless(),
+            Event::HostJoined { host, .. } => self.host(record, *host, Usage::more),
+            Event::HostLost { host, .. } => self.host(record, *host, Usage::less),
             Event::Cancel { why } => {
                 self.figures.cancelled.get_or_insert_with(|| why.clone());
             }
-            Event::Requested { request, asks } if !step.effects.contains(&Effect::Stale) => {
-                self.requested(step.at, *request, asks);
-            }
             _ => {}
         }
+        for change in record.changes() {
+            self.change(record, *change);
+        }
         for effect in &step.effects {
-            if let Some(it) = self.effect(step.at, effect) {
-                self.over(&it);
-                ended(&it)?;
+            if let Effect::VmHibernated { vm, .. } = effect
+                && let Some(request) = record.request(*vm)
+            {
+                self.figures.tally(&request.asks.kind, request.asks.market).hibernations += 1;
             }
         }
-        for notice in &step.notices {
-            if let Notice::LaunchRefused { vm, .. } = notice
-                && let Some(it) = self.refused(step.at, *vm)
-            {
-                self.over(&it);
-                ended(&it)?;
-            }
+        for request in &record.closed().requests {
+            let it = match record.vm(request.vm).filter(|_| request.is_granted) {
+                Some(vm) => self.served(step.at, request, vm),
+                None => self.refused(step.at, request),
+            };
+            self.over(&it);
+            ended(&it)?;
         }
         Ok(())
     }
@@ -209,216 +167,127 @@ impl Ledger {
         &mut self.figures.usage
     }
 
-    fn host_joined(&mut self, host: HostId, (vcpus, memory): (u32, u64)) {
-        if vcpus == u32::MAX {
-            return self.usage().boundless();
-        }
-        let vcpus = u64::from(vcpus);
-        self.hosts.insert(host, (vcpus, memory));
-        self.usage().more(Level::HostVcpus, vcpus);
-        self.usage().more(Level::HostMemory, memory);
-    }
-
-    fn host_left(&mut self, host: HostId) {
-        if let Some((vcpus, memory)) = self.hosts.remove(&host) {
-            self.usage().less(Level::HostVcpus, vcpus);
-            self.usage().less(Level::HostMemory, memory);
+    /// The room of a host is there, or is not any more.
+    fn host(&mut self, record: &Record, host: HostId, change: fn(&mut Usage, Level, u64)) {
+        let offer = record.hosts.get(&host).map(|host| host.offer);
+        if let Some(offer) = offer.filter(|offer| offer.vcpus < u32::MAX) {
+            change(self.usage(), Level::HostVcpus, offer.vcpus.into());
+            change(self.usage(), Level::HostMemory, offer.memory.get());
         }
     }
 
-    fn requested(&mut self, now: Time, request: RequestId, asks: &Request) {
-        self.usage().arrival();
-        self.figures.tally(&asks.kind, asks.market).requests += 1;
-        let open = Open { request, asks: asks.clone(), arrived: now, granted: None };
-        self.open.extend(self.tenants.vm_of(request).map(|vm| (vm, open)));
-    }
-
-    /// What a step did; the request that came to its end with it.
-    fn effect(&mut self, now: Time, effect: &Effect) -> Option<Ended> {
-        match effect {
-            Effect::VmLaunched { vm, kind, market, price, bid, vcpus, host, .. } => {
-                let memory = self.catalogue.get(kind).map_or(0, |kind| kind.memory.get());
-                let (market, vcpus) = (*market, *vcpus);
-                self.vms.insert(*vm, Machine { market, vcpus, memory, runs_since: None });
-                let meter = Meter::launched(now, *price, self.terms.billing).at_most(*bid);
-                self.granted(*vm, *host, meter);
-            }
-            Effect::VmReady { vm } => {
-                self.runs(now, *vm);
-                self.ready(now, *vm);
-            }
-            Effect::VmHibernated { vm, .. } => {
-                self.stands(now, *vm);
-                if let Some(open) = self.open.get_mut(vm) {
-                    if let Some(granted) = &mut open.granted {
-                        granted.meter.freeze(now);
-                        // It has left: what ends it now is something else.
-                        granted.leaves_for = None;
-                    }
-                    let (kind, market) = (open.asks.kind.clone(), open.asks.market);
-                    self.figures.tally(&kind, market).hibernations += 1;
+    fn change(&mut self, record: &Record, change: Change) {
+        match change {
+            Change::Requested(vm) => {
+                self.usage().arrival();
+                if let Some(RequestHistory { asks, .. }) = record.request(vm) {
+                    self.figures.tally(&asks.kind, asks.market).requests += 1;
                 }
             }
-            Effect::VmResumed { vm, .. } => {
-                self.runs(now, *vm);
-                if let Some(granted) = self.granted_mut(*vm) {
-                    granted.meter.start(now);
+            Change::Granted(vm) => {
+                if let Some(RequestHistory { asks, .. }) = record.request(vm) {
+                    self.figures.tally(&asks.kind, asks.market).granted += 1;
                 }
             }
-            Effect::PriceChanged { kind, price } => {
-                let alike = self
-                    .open
-                    .values_mut()
-                    .filter(|open| open.asks.kind == *kind && open.asks.market == Market::Spot);
-                for granted in alike.filter_map(|open| open.granted.as_mut()) {
-                    granted.meter.reprice(now, *price);
+            Change::Runs(vm) => {
+                self.used(record, vm, Usage::more);
+                if let Some(vm) = record.vm(vm)
+                    && vm.hibernations.is_empty()
+                {
+                    self.ready(record, vm);
                 }
             }
-            Effect::Outbid { vm } => {
-                if let Some(granted) = self.granted_mut(*vm) {
-                    granted.is_outbid = true;
-                }
-            }
-            Effect::Reclaimed { vm } => {
-                if let Some(granted) = self.granted_mut(*vm) {
-                    granted.is_reclaimed = true;
-                }
-            }
-            Effect::Displaced { vm, by, .. } => {
-                if let Some(granted) = self.granted_mut(*vm) {
-                    (granted.displaced_by, granted.leaves_for) = (Some(*by), Some(*by));
-                }
-                if let Some(granted) = self.granted_mut(*by) {
-                    granted.waits = true;
-                }
-            }
-            Effect::VmEnded { vm, why, cost } => {
-                self.stands(now, *vm);
-                self.vms.remove(vm);
-                return self.ended(now, *vm, *why, *cost);
-            }
+            Change::Stands(vm) => self.used(record, vm, Usage::less),
             _ => {}
         }
-        None
     }
 
-    fn granted_mut(&mut self, vm: VmId) -> Option<&mut Granted> {
-        self.open.get_mut(&vm)?.granted.as_mut()
+    /// A VM uses its vCPUs and its memory, or does not any more, whoever has it.
+    fn used(&mut self, record: &Record, vm: VmId, change: fn(&mut Usage, Level, u64)) {
+        let Some(vm) = record.vm(vm) else { return };
+        let [vcpus, memory] = levels(vm.market);
+        let bytes = self.catalogue.get(&vm.kind).map_or(0, |kind| kind.memory.get());
+        change(self.usage(), vcpus, vm.vcpus.into());
+        change(self.usage(), memory, bytes);
     }
 
-    fn granted(&mut self, vm: VmId, host: HostId, meter: Meter) {
-        let Some(open) = self.open.get_mut(&vm) else { return };
-        open.granted = Some(Granted {
-            host,
-            meter,
-            ready: None,
-            ran: Span::ZERO,
-            waits: false,
-            waited: Span::ZERO,
-            displaced_by: None,
-            leaves_for: None,
-            is_outbid: false,
-            is_reclaimed: false,
-        });
-        let (kind, market) = (open.asks.kind.clone(), open.asks.market);
-        self.figures.tally(&kind, market).granted += 1;
-    }
-
-    fn ready(&mut self, now: Time, vm: VmId) {
-        let boot = self.catalogue.boot;
-        let Some(open) = self.open.get_mut(&vm) else { return };
-        let Some(granted) = &mut open.granted else { return };
-        granted.meter.start(now);
-        granted.ready = Some(now);
-        let latency = now.since(open.arrived);
-        if granted.waits {
-            granted.waited = latency.saturating_sub(boot);
-            self.figures.waits.add(granted.waited);
+    /// The VM of a request can be used.
+    fn ready(&mut self, record: &Record, vm: &VmHistory) {
+        let (Some(request), Some(ready)) = (record.request(vm.id), vm.ready) else { return };
+        if !vm.waited_for.is_empty() {
+            let waited = self.waited(request, vm);
+            self.figures.waits.add(waited);
         }
-        match open.asks.market {
+        let latency = ready.since(request.arrived);
+        match request.asks.market {
             Market::OnDemand => self.figures.normal_latency.add(latency),
             Market::Spot => self.figures.preemptible_latency.add(latency),
         }
     }
 
-    /// A VM runs from now on.
-    fn runs(&mut self, now: Time, vm: VmId) {
-        let Some(machine) = self.vms.get_mut(&vm) else { return };
-        if machine.runs_since.replace(now).is_none() {
-            let [vcpus, memory] = levels(machine.market);
-            let (of_vcpus, of_memory) = (machine.vcpus.into(), machine.memory);
-            self.usage().more(vcpus, of_vcpus);
-            self.usage().more(memory, of_memory);
+    /// The time for which a request waited for the room of others; none where it never got it.
+    fn waited(&self, request: &RequestHistory, vm: &VmHistory) -> Span {
+        match (vm.waited_for.is_empty(), vm.ready) {
+            (false, Some(ready)) => {
+                ready.since(request.arrived).saturating_sub(self.catalogue.boot)
+            }
+            _ => Span::ZERO,
         }
     }
 
-    /// The VM does not stand still from now on.
-    fn stands(&mut self, now: Time, vm: VmId) {
-        let Some(machine) = self.vms.get_mut(&vm) else { return };
-        let Some(since) = machine.runs_since.take() else { return };
-        let [vcpus, memory] = levels(machine.market);
-        let (of_vcpus, of_memory) = (machine.vcpus.into(), machine.memory);
-        self.usage().less(vcpus, of_vcpus);
-        self.usage().less(memory, of_memory);
-        if let Some(granted) = self.granted_mut(vm) {
-            granted.ran += now.since(since);
-        }
-    }
-
-    fn ended(&mut self, now: Time, vm: VmId, why: VmEnd, cost: Money) -> Option<Ended> {
-        let Open { request, asks, arrived, granted } = self.open.remove(&vm)?;
-        let mut granted = granted?;
-        granted.meter.end(now, why.by());
+    /// A request whose VM is gone.
+    fn served(&self, now: Time, request: &RequestHistory, vm: &VmHistory) -> Ended {
+        let (why, cost) =
+            vm.ended.map_or((VmEnd::RunOver, Money::ZERO), |(_, why, cost)| (why, cost));
         let end = match why {
             VmEnd::Terminated => RequestEnd::Completed,
-            VmEnd::Preempted => RequestEnd::Terminated(self.preempted_for(&granted)),
+            VmEnd::Preempted => RequestEnd::Terminated(self.preempted_for(vm)),
             VmEnd::HostLost | VmEnd::Failed => RequestEnd::Terminated(why.word()),
             VmEnd::WorkDone | VmEnd::RunOver => RequestEnd::RunOver,
         };
-        let Request { kind, market, duration } = asks;
-        Some(Ended {
-            request,
-            vcpus: self.catalogue.get(&kind).map_or(0, |kind| kind.vcpus),
-            kind,
-            market,
-            arrived,
-            duration,
-            price: granted.meter.price(),
-            vm: Some((vm, granted.host)),
-            ready: granted.ready,
+        let Request { kind, market, duration } = &request.asks;
+        Ended {
+            request: request.request,
+            vcpus: self.catalogue.get(kind).map_or(0, |kind| kind.vcpus),
+            kind: kind.clone(),
+            market: *market,
+            arrived: request.arrived,
+            duration: *duration,
+            price: vm.meter().price(),
+            vm: Some((vm.id, vm.host)),
+            ready: vm.ready,
             at: now,
             end,
-            ran: granted.ran,
-            waited: granted.waited,
-            displaced_by: granted.displaced_by,
+            ran: vm.ran(now),
+            waited: self.waited(request, vm),
+            displaced_by: vm.displaced.last().map(|how| how.by),
             cost,
-            forgone: granted.meter.forgone(self.terms.tariff),
-        })
-    }
-
-    /// Why the provider ended a VM.
-    fn preempted_for(&self, granted: &Granted) -> &'static str {
-        match granted.leaves_for {
-            _ if granted.is_outbid => "outbid",
-            _ if granted.is_reclaimed => "unavailable",
-            None => "interruption",
-            Some(by) => self.tenants.work_on(by).unwrap_or(Work::Requests).name(),
+            forgone: vm.meter().forgone(self.terms.tariff),
         }
     }
 
-    fn refused(&mut self, now: Time, vm: VmId) -> Option<Ended> {
-        let Open { request, asks, arrived, .. } = self.open.remove(&vm)?;
-        let Request { kind, market, duration } = asks;
-        let offer = self.catalogue.get(&kind);
-        let listed = offer.and_then(|offer| self.prices.at(offer, market, now));
-        Some(Ended {
-            request,
+    /// Why the provider ended a VM.
+    fn preempted_for(&self, vm: &VmHistory) -> &'static str {
+        match vm.leaving {
+            Some(Leaving::Outbid) => "outbid",
+            Some(Leaving::Reclaimed) => "unavailable",
+            None => "interruption",
+            Some(Leaving::For(by)) => self.tenants.work_on(by).unwrap_or(Work::Requests).name(),
+        }
+    }
+
+    fn refused(&self, now: Time, request: &RequestHistory) -> Ended {
+        let Request { kind, market, duration } = &request.asks;
+        let offer = self.catalogue.get(kind);
+        let listed = offer.and_then(|offer| self.prices.at(offer, *market, now));
+        Ended {
+            request: request.request,
             vcpus: offer.map_or(0, |kind| kind.vcpus),
             price: listed.unwrap_or_default(),
-            kind,
-            market,
-            arrived,
-            duration,
+            kind: kind.clone(),
+            market: *market,
+            arrived: request.arrived,
+            duration: *duration,
             vm: None,
             ready: None,
             at: now,
@@ -428,7 +297,7 @@ impl Ledger {
             displaced_by: None,
             cost: Money::ZERO,
             forgone: Money::ZERO,
-        })
+        }
     }
 
     /// A request has come to its end.

@@ -5,12 +5,12 @@ mod csv;
 mod figures;
 mod ledger;
 mod quantiles;
-mod recorder;
+mod tables;
 mod usage;
 
 pub use csv::RequestsCsv;
 pub use figures::{Figures, Lost, Tally};
 pub use ledger::{Ended, Ledger, RequestEnd};
 pub use quantiles::Quantiles;
-pub use recorder::Recorder;
+pub use tables::RequestsTables;
 pub use usage::{Bin, Flow, Level, Usage};

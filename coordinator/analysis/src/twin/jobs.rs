@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use dormouse_model::{Decision, Event, Notice, Promotion, Step, Work};
-use dormouse_units::{Cpus, Seats, Span, TaskId, Tier, Time};
+use dormouse_units::{Cpus, Seats, Span, TaskId, Tier};
 
 use super::{About, Both, Count, Divergence, Moment, Side, Spread, Standing, TaskRow, Twin};
-use crate::carried_out;
 use crate::words::why;
+use crate::{JobHistory, Record, Spell, SpellEnd, carried_out};
 
 /// Whether anything was heard of a job in these steps.
 #[must_use]
@@ -28,103 +28,50 @@ const fn is_of_a_job(notice: &Notice) -> bool {
     )
 }
 
-/// The fate of a job.
-#[derive(Clone, Debug)]
-struct Fate {
-    number: u64,
-    processes: u32,
-    submitted: Time,
-    attempts: usize,
-    started: Option<Time>,
-    finished: Option<Time>,
-    /// The tiers that it was in, in order.
-    tiers: Vec<Tier>,
-    swaps: u64,
-    kills: u64,
-    migrations: u64,
+type Jobs = BTreeMap<TaskId, JobHistory>;
+
+/// The fate of every job of these steps of which its scheduler heard.
+fn fates(steps: &[Step]) -> Jobs {
+    let (mut record, mut jobs) = (Record::default().forgetting().without_attempts(), Jobs::new());
+    for step in steps {
+        record.see(step);
+        jobs.extend(record.closed().jobs.iter().map(|job| (job.id, job.clone())));
+    }
+    let left = record.jobs.iter().filter(|(_, job)| job.heard.is_some());
+    jobs.extend(left.map(|(id, job)| (id, job.clone())));
+    jobs
 }
 
-impl Fate {
-    fn side(&self) -> Side {
-        let place = match self.tiers.last() {
-            None => "",
-            Some(Tier::Foreground) => "foreground",
-            Some(Tier::Background) => "background",
-        };
-        let Self { attempts, started, finished, .. } = *self;
-        Side { place: place.to_owned(), attempts, started, finished, measured: None }
-    }
-
-    /// The tier that it was in from its start to its end, or what disturbed it.
-    fn tier(&self) -> Result<Tier, String> {
-        let disturbed = match (self.tiers.as_slice(), self.finished) {
-            ([], _) => "never started",
-            (_, None) => "not finished",
-            ([tier], _) => return Ok(*tier),
-            _ if self.kills > 0 => "killed and started again",
-            _ if self.attempts > 1 => "started again",
-            _ if self.migrations > 0 => "migrated",
-            _ => "swapped",
-        };
-        Err(disturbed.to_owned())
-    }
+/// How often a job was started.
+fn starts(job: &JobHistory) -> usize {
+    let ends_it =
+        |spell: &&Spell| matches!(spell.until, Some((_, SpellEnd::Failed | SpellEnd::Killed)));
+    let before_another = job.spells.split_last().map_or(&[][..], |(_, before)| before);
+    usize::from(!job.spells.is_empty()) + before_another.iter().filter(ends_it).count()
 }
 
-/// The fate of every job of these steps.
-fn fates(steps: &[Step]) -> BTreeMap<TaskId, Fate> {
-    let mut fates = BTreeMap::<TaskId, Fate>::new();
-    for step in instants(steps) {
-        for notice in &step.notices {
-            match notice {
-                Notice::Submitted { job } => {
-                    let fate = Fate {
-                        number: job.number,
-                        processes: job.processes,
-                        submitted: step.at,
-                        attempts: 0,
-                        started: None,
-                        finished: None,
-                        tiers: Vec::new(),
-                        swaps: 0,
-                        kills: 0,
-                        migrations: 0,
-                    };
-                    fates.insert(job.id, fate);
-                }
-                Notice::TaskFinished { task, .. } => {
-                    if let Some(fate) = fates.get_mut(task) {
-                        fate.finished = Some(step.at);
-                    }
-                }
-                _ => {}
-            }
-        }
-        for decision in carried_out(step) {
-            let Some(fate) = decision.task().and_then(|task| fates.get_mut(&task)) else {
-                continue;
-            };
-            match decision {
-                Decision::Start { on, .. } => {
-                    fate.attempts += 1;
-                    fate.started.get_or_insert(step.at);
-                    fate.tiers.push(on.tier);
-                }
-                Decision::Promote { by, .. } => {
-                    fate.tiers.push(Tier::Foreground);
-                    match by {
-                        Promotion::Swap => fate.swaps += 1,
-                        Promotion::Kill { .. } => {
-                            fate.kills += 1;
-                            fate.attempts += 1;
-                        }
-                        Promotion::Migrate { .. } => fate.migrations += 1,
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    fates
+fn side(job: &JobHistory) -> Side {
+    let place = match job.spells.last().map(|spell| spell.tier) {
+        None => "",
+        Some(Tier::Foreground) => "foreground",
+        Some(Tier::Background) => "background",
+    };
+    let (started, finished) = (job.started(), job.ended);
+    Side { place: place.to_owned(), attempts: starts(job), started, finished, measured: None }
+}
+
+/// The tier that a job was in from its start to its end, or what disturbed it.
+fn tier(job: &JobHistory) -> Result<Tier, String> {
+    let disturbed = match (job.spells.as_slice(), job.ended) {
+        ([], _) => "never started",
+        (_, None) => "not finished",
+        ([only], _) => return Ok(only.tier),
+        _ if job.left_by(SpellEnd::Killed) > 0 => "killed and started again",
+        _ if starts(job) > 1 => "started again",
+        _ if job.left_by(SpellEnd::Migrated) > 0 => "migrated",
+        _ => "swapped",
+    };
+    Err(disturbed.to_owned())
 }
 
 /// Compares a run of parallel jobs with its twin; what a migration took in it, it says itself.
@@ -132,16 +79,15 @@ fn fates(steps: &[Step]) -> BTreeMap<TaskId, Fate> {
 pub fn twin_of_jobs(about: About, steps: &Both<Vec<Step>>, migration: Option<Span>) -> Twin {
     let (live, twin) = (fates(&steps.live), fates(&steps.twin));
     // The same submissions in the same order: the same ids. One may not have come to all of them.
-    let tasks: Vec<_> =
-        twin.iter().map(|(id, other)| row(live.get(id).cloned(), other.clone())).collect();
-    let early = |of: &BTreeMap<TaskId, Fate>| {
-        let done = of.values().filter(|fate| fate.finished.is_some()).count();
+    let tasks: Vec<_> = twin.iter().map(|(id, other)| row(live.get(id).cloned(), other)).collect();
+    let early = |of: &Jobs| {
+        let done = of.values().filter(|job| job.ended.is_some()).count();
         (done < tasks.len()).then(|| format!("{done} of {} jobs ended", tasks.len()))
     };
     let ended_early = Both { live: early(&live), twin: early(&twin) };
-    let makespan = |of: &BTreeMap<TaskId, Fate>, early: &Option<String>| {
-        let first = of.values().map(|fate| fate.submitted).min()?;
-        let last = of.values().filter_map(|fate| fate.finished).max()?;
+    let makespan = |of: &Jobs, early: &Option<String>| {
+        let first = of.values().filter_map(|job| job.heard).min()?;
+        let last = of.values().filter_map(|job| job.ended).max()?;
         early.is_none().then(|| last.since(first))
     };
     Twin {
@@ -165,37 +111,32 @@ pub fn twin_of_jobs(about: About, steps: &Both<Vec<Step>>, migration: Option<Spa
     }
 }
 
-fn row(live: Option<Fate>, twin: Fate) -> TaskRow {
+fn row(live: Option<JobHistory>, twin: &JobHistory) -> TaskRow {
     // One that the live run ended before.
-    let live = live.unwrap_or_else(|| Fate {
-        attempts: 0,
-        started: None,
-        finished: None,
-        tiers: Vec::new(),
-        ..twin.clone()
-    });
+    let live = live.unwrap_or_else(|| JobHistory::new(twin.id, twin.job.clone()));
     let same = |tier| match tier {
         Tier::Foreground => Standing::Undisturbed,
         Tier::Background => Standing::Background,
     };
-    let tiers = Both { live: live.tier(), twin: twin.tier() };
-    let standing = Standing::compare(tiers, same, "in another tier");
-    let sides = Both { live: live.side(), twin: twin.side() };
-    TaskRow::new(twin.number, format!("{} processes", twin.processes), sides, standing)
+    let standing =
+        Standing::compare(Both { live: tier(&live), twin: tier(twin) }, same, "in another tier");
+    let sides = Both { live: side(&live), twin: side(twin) };
+    TaskRow::new(twin.job.number, format!("{} processes", twin.job.processes), sides, standing)
 }
 
 /// The counts of `summary.json`.
-fn counts(live: &BTreeMap<TaskId, Fate>, twin: &BTreeMap<TaskId, Fate>) -> Vec<Count> {
-    let count = |name: &str, what: fn(&Fate) -> u64| {
-        let sum = |of: &BTreeMap<TaskId, Fate>| of.values().map(what).sum();
+fn counts(live: &Jobs, twin: &Jobs) -> Vec<Count> {
+    let count = |name: &str, what: fn(&JobHistory) -> u64| {
+        let sum = |of: &Jobs| of.values().map(what).sum();
         Count { name: name.to_owned(), sides: Both { live: sum(live), twin: sum(twin) } }
     };
     vec![
-        count("migrations", |fate| fate.migrations),
-        count("kills", |fate| fate.kills),
-        count("swaps", |fate| fate.swaps),
-        count("background_only", |fate| {
-            u64::from(fate.finished.is_some() && !fate.tiers.contains(&Tier::Foreground))
+        count("migrations", |job| job.left_by(SpellEnd::Migrated).into()),
+        count("kills", |job| job.left_by(SpellEnd::Killed).into()),
+        count("swaps", |job| job.left_by(SpellEnd::Swapped).into()),
+        count("background_only", |job| {
+            let is_below = |spell: &Spell| spell.tier == Tier::Background;
+            u64::from(job.ended.is_some() && job.spells.iter().all(is_below))
         }),
     ]
 }

@@ -14,8 +14,6 @@ use dormouse_policies::batch::{Algorithm, BatchPolicy, Config};
 use dormouse_units::{Bytes, Span, TaskId, Time};
 use dormouse_vm::Sharing;
 
-use super::observer::{Observer, Told};
-use super::record::Totals;
 use crate::Run;
 use crate::drive::{
     BOUNDLESS, Followers, Modelled, PlayError, TwoTierLaw, World, beginning, play_following,
@@ -214,26 +212,23 @@ impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Submissions<I> {
     }
 }
 
-/// Plays all submissions, in order of submission, to the end on a modelled machine.
+/// Plays all submissions, in order of submission, to the end on a modelled machine; `see` is shown every step.
+/// Gives the run at its end, which has no digest of its decisions.
 ///
 /// # Errors
 ///
-/// Whatever the stream or the observer reports, a job that can't be taken, submissions
+/// Whatever the stream or `see` reports, a job that can't be taken, submissions
 /// out of order, or a schedule that never ends.
-pub fn simulate<E, O: Observer<Error = E>>(
+pub fn simulate<E>(
     submissions: impl IntoIterator<Item = Result<Submission, E>>,
     simulation: &Simulation,
-    observer: &mut O,
-) -> Result<Totals, SimulationError<E>> {
-    let mut told = Told::default();
+    see: impl FnMut(&Step) -> Result<(), E>,
+) -> Result<Run, SimulationError<E>> {
     let mut world = Modelled::new(simulation.law());
-    let run = simulation.run().undigested();
-    play_jobs(run, &mut world, submissions, simulation, |step| told.see(step, observer))?;
-    Ok(told.totals())
+    play_jobs(simulation.run().undigested(), &mut world, submissions, simulation, see)
 }
 
-/// The same on machines of another kind: how they share and their chance are their own. Every step
-/// is shown to `see`. Gives the run at its end.
+/// The same on machines of another kind: how they share and their chance are their own. The run has a digest.
 ///
 /// # Errors
 ///

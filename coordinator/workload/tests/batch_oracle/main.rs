@@ -13,11 +13,15 @@ mod machine;
 mod pass;
 mod swf;
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{Cursor, Read as _};
 use std::path::{Path, PathBuf};
 
-use dormouse_engine::jobs::{Observer, Record, Simulation, simulate};
+use dormouse_analysis::SpellEnd;
+use dormouse_analysis::jobs::simulate;
+use dormouse_engine::jobs::Simulation;
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_workload::{OnMalformed, Trace, UsageRule};
 
@@ -31,19 +35,6 @@ const PROCESSORS: u32 = 100;
 /// Seed of all chance.
 const SEED: u64 = 7;
 
-/// The end of each job in microseconds, by its number in the system.
-#[derive(Default)]
-struct Ends(Vec<(u32, u64)>);
-
-impl Observer for Ends {
-    type Error = std::convert::Infallible;
-
-    fn ended(&mut self, record: Record) -> Result<(), Self::Error> {
-        self.0.push((record.id.get(), record.ended.as_micros()));
-        Ok(())
-    }
-}
-
 /// Outcome of a log's jobs under the crate's own schedulers.
 fn ours(algorithm: Algorithm, text: &str) -> Outcome {
     let file = Ok(Cursor::new(text.to_owned().into_bytes()));
@@ -51,16 +42,21 @@ fn ours(algorithm: Algorithm, text: &str) -> Outcome {
     let usage = UsageRule::paper(SEED);
     let jobs = trace.expect("it opens").take(JOBS).map(|job| job.map(|job| usage.assign(job)));
     let jobs: Vec<_> = jobs.collect::<Result<_, _>>().expect("well-formed");
-    let mut ends = Ends::default();
+    let (mut ends, mut moves) = (BTreeMap::new(), [0; 3]);
     let simulation = Simulation::new(Config::new(algorithm, PROCESSORS), SEED);
-    let totals = simulate(jobs.into_iter().map(Ok), &simulation, &mut ends).expect("it ends");
-    ends.0.sort_unstable();
-    Outcome {
-        ends: ends.0.into_iter().map(|(_, end)| end).collect(),
-        swaps: totals.swaps,
-        kills: totals.kills,
-        migrations: totals.migrations,
-    }
+    let all = [SpellEnd::Swapped, SpellEnd::Killed, SpellEnd::Migrated];
+    simulate(jobs.into_iter().map(Ok::<_, Infallible>), &simulation, |record, step| {
+        for job in &record.closed().jobs {
+            ends.insert(job.id, step.at.as_micros());
+            for (sum, how) in moves.iter_mut().zip(all) {
+                *sum += u64::from(job.left_by(how));
+            }
+        }
+        Ok(())
+    })
+    .expect("it ends");
+    let [swaps, kills, migrations] = moves;
+    Outcome { ends: ends.into_values().collect(), swaps, kills, migrations }
 }
 
 /// The mean response time in whole microseconds.

@@ -3,11 +3,8 @@
 mod error;
 mod outcome;
 mod read_ahead;
-mod recording;
 
 pub use error::JobsError;
 pub(crate) use error::refused_io;
 pub use outcome::JobsOutcome;
 pub(crate) use read_ahead::ReadAhead;
-pub use recording::JobsRecording;
-pub(crate) use recording::refused;

@@ -1,7 +1,7 @@
 //! What came of the parallel jobs of a run.
 
 use dormouse_analysis::fidelity::{Consolidation, Fidelity};
-use dormouse_analysis::jobs::{Figures, History};
+use dormouse_analysis::jobs::{Figures, JobsOfWindow};
 use dormouse_workload::Skipped;
 
 use crate::output::Header;
@@ -17,7 +17,7 @@ pub struct JobsOutcome<'a> {
     /// What it came to.
     pub figures: Figures,
     /// Where its jobs ran.
-    pub history: History,
+    pub drawn: JobsOfWindow,
     /// The digest of all decisions.
     pub decisions_sha256: String,
     /// Most jobs in the system at once.

@@ -19,11 +19,6 @@ impl TableFiles {
         Self { folder: folder.to_owned(), hashes: BTreeMap::new() }
     }
 
-    /// The folder that they are in.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// Creates one in place of whatever was there.
     ///
     /// # Errors

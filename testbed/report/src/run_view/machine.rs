@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use dormouse_analysis::jobs::{JobHistory, Spell, SpellEnd};
+use dormouse_analysis::{JobHistory, Spell, SpellEnd};
 use dormouse_units::{Tier, Time};
 use dormouse_view::TimeUnit;
 use dormouse_view::plot::{Bar, COLOURS, Fill, Gantt, Lane, Link, Mark, MarkKind, Place};
@@ -16,7 +16,7 @@ const MOST_ROWS: u32 = 1_024;
 /// Adds the machine and its jobs below what is there.
 pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
     let rows = jobs.machine().min(MOST_ROWS);
-    let (from, until) = jobs.history.window();
+    let (from, until) = jobs.drawn.window();
     let is_alone = gantt.lanes.is_empty();
     if is_alone {
         let experiment = &jobs.header.experiment;
@@ -49,8 +49,8 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
         measure: None,
     });
     let end = gantt.window.1;
-    for job in jobs.history.jobs() {
-        let number = usize::try_from(job.number).unwrap_or(0);
+    for job in jobs.drawn.jobs() {
+        let number = usize::try_from(job.job.number).unwrap_or(0);
         let colour = first + number % (COLOURS - first);
         for spell in job.spells.iter().filter(|spell| spell.from < end) {
             bars(gantt, (lane, rows), job, spell, Fill::Work(colour));
@@ -64,9 +64,9 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
 
 /// The jobs and processors that are drawn, in words; `None` where all of them are.
 pub(super) fn left_out(jobs: &JobsOutcome<'_>) -> Option<String> {
-    let drawn = jobs.history.jobs().count();
+    let drawn = jobs.drawn.jobs().count();
     let of_jobs = jobs
-        .history
+        .drawn
         .cut_from()
         .map(|all| format!("the first {drawn} of {all} jobs, until the next is submitted"));
     let machine = jobs.machine();
@@ -92,7 +92,7 @@ fn bars(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, spell: &Spell, fi
         return;
     }
     let is_lost = matches!(spell.until, Some((_, SpellEnd::Killed | SpellEnd::Failed)));
-    let (label, title) = (job.number.to_string(), title(job, spell, until, gantt.unit));
+    let (label, title) = (job.job.number.to_string(), title(job, spell, until, gantt.unit));
     let bar = Bar { place, from, until, fill, label, title };
     let lost = is_lost.then(|| Bar { fill: Fill::Lost, label: String::new(), ..bar.clone() });
     gantt.bars.extend([bar].into_iter().chain(lost));
@@ -111,7 +111,7 @@ fn promotion(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, was: &Spell,
         SpellEnd::Migrated => "it migrated",
         SpellEnd::Done | SpellEnd::Failed => return,
     };
-    let title = format!("job {} at {}: {what}", job.number, times::at(gantt.unit)(when));
+    let title = format!("job {} at {}: {what}", job.job.number, times::at(gantt.unit)(when));
     if why == SpellEnd::Swapped {
         gantt.marks.push(Mark { place: to, at: when, kind: MarkKind::Swapped, title });
     } else {
@@ -135,10 +135,10 @@ fn title(job: &JobHistory, spell: &Spell, until: Time, unit: TimeUnit) -> String
     let at = times::at(unit);
     format!(
         "job {} ({} processes, estimated {}, submitted {}) in the {tier}: {} to {}{end}",
-        job.number,
-        job.processes,
-        times::round(unit, job.estimate),
-        at(job.submitted),
+        job.job.number,
+        job.job.processes,
+        times::round(unit, job.job.estimate),
+        at(job.heard.unwrap_or(job.job.submitted)),
         at(spell.from),
         at(until)
     )

@@ -5,10 +5,8 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use dormouse_analysis::jobs::SeenByJobs;
-use dormouse_analysis::{BagTally, JobsTally, Mode, Record, RequestsTally, Sample};
+use dormouse_analysis::{Mode, Record, Sample, Tally};
 use dormouse_engine::drive::PlayError;
-use dormouse_engine::jobs::Told;
 use dormouse_model::Step;
 use dormouse_workload::Jobs;
 use serde::Serialize;
@@ -113,17 +111,9 @@ impl Cell {
         {
             return self.run_jobs(&experiment, batch, shared);
         }
-        let mut requests = requests_of(&experiment);
-        let mut tally = BagTally::new(&experiment.setup);
-        let see = |step: &Step| {
-            tally.see(step);
-            requests.iter_mut().for_each(|requests| requests.see(step));
-        };
-        let run = virtual_run(&experiment, experiment.scheduler()?, see)?;
-        Ok(match requests {
-            Some(requests) if experiment.scheduler.is_none() => requests.sample(&run),
-            requests => with(tally.sample(&run), requests),
-        })
+        let mut tally = Tally::new(&experiment.whole_setup(), experiment.tenants(), None);
+        let run = virtual_run(&experiment, experiment.scheduler()?, |step| tally.see(step))?;
+        Ok(tally.sample(&run, 0))
     }
 
     fn run_jobs(
@@ -134,13 +124,11 @@ impl Cell {
     ) -> Result<Sample, RunError> {
         let jobs = self.jobs(batch, experiment.setup.seed, shared)?;
         let mut run = experiment.start(None, Start::VIRTUAL).map_err(JobsError::from)?;
-        let listed = jobs.known().unwrap_or_default();
-        let (mut told, mut tally) = (Told::default(), JobsTally::new(listed));
-        let (seen, mut requests) = (SeenByJobs::new(experiment.tenants()), requests_of(experiment));
+        let setup = experiment.whole_setup();
+        let mut tally = Tally::new(&setup, experiment.tenants(), jobs.known());
         let see = |step: &Step| {
-            tally.steps += 1;
-            requests.iter_mut().for_each(|requests| requests.see(step));
-            told.see(&seen.see(step), &mut tally).map_err(|never| match never {})
+            tally.see(step);
+            Ok(())
         };
         let played = play_out(experiment, &mut run, &mut model(experiment), Some(jobs), see);
         played.map_err(|error| match error {
@@ -148,7 +136,7 @@ impl Cell {
             PlayError::Scheduler(why) => JobsError::Scheduler(why),
             stuck => JobsError::Schedule(stuck.to_string()),
         })?;
-        Ok(with(tally.sample(batch.workload.processors, run.digest()), requests))
+        Ok(tally.sample(&run, batch.workload.processors))
     }
 
     /// The Gantt chart of a bag's run under one seed, an SVG document.
@@ -203,19 +191,6 @@ impl Sampled for Cell {
     fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError> {
         self.sample(seed, shared).map_err(SweepError::of_run(&self.case, seed))
     }
-}
-
-fn requests_of(experiment: &Experiment) -> Option<RequestsTally> {
-    let of = || RequestsTally::new(&experiment.whole_setup(), experiment.tenants());
-    experiment.requests.as_ref().map(|_| of())
-}
-
-/// The figures of a run, with those of the requests that share it.
-fn with(mut sample: Sample, requests: Option<RequestsTally>) -> Sample {
-    if let Some(requests) = requests {
-        requests.add_to(&mut sample);
-    }
-    sample
 }
 
 /// A digest of what is run, and of this program.

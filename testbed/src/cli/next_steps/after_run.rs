@@ -51,8 +51,8 @@ fn last(results: &Results<'_>) -> Option<(String, &'static str)> {
         return Some(("request0".to_owned(), "what became of the first request"));
     }
     let jobs = results.jobs.as_ref()?;
-    let job = jobs.history.jobs().max_by_key(|job| job.submitted)?;
-    Some((job.number.to_string(), "what became of the last job"))
+    let job = jobs.drawn.jobs().max_by_key(|job| job.heard)?;
+    Some((job.job.number.to_string(), "what became of the last job"))
 }
 
 /// A comparison of the run's scheduler with another one, if there is one that takes its experiment.

@@ -5,8 +5,8 @@ use dormouse_coordinator::Vitals;
 use dormouse_units::Time;
 
 use super::exposition::{Family, Labels, Samples};
-use super::fleet::MARKETS;
 use super::fleet::market_word;
+use super::fleet::{Fleet, MARKETS};
 use super::histogram::{Counted, Histogram};
 use super::run_metrics::RunMetrics;
 
@@ -125,7 +125,7 @@ fn run(of: &RunMetrics, now: Time) -> Vec<Family> {
         },
         gauge("clock", "What the clock of the run shows, in emulated time.", now.as_secs_f64())
             .in_unit("seconds"),
-        counter("events", "Events of the log, each a line of it.", of.steps),
+        counter("events", "Events of the log, each a line of it.", of.record.steps),
         gauge("run_over", "Whether the run is over.", flag(of.over.is_some())),
         gauge(
             "run_complete",
@@ -194,8 +194,8 @@ fn work(of: &RunMetrics) -> Vec<Family> {
 
 #[expect(clippy::cast_precision_loss, reason = "counts; Prometheus knows floats alone")]
 fn vms(of: &RunMetrics, now: Time) -> Vec<Family> {
-    let fleet = &of.fleet;
-    let states = fleet.by_state().into_iter().map(|((market, stage), n)| {
+    let (fleet, record) = (&of.fleet, &of.record);
+    let states = Fleet::by_state(record).into_iter().map(|((market, stage), n)| {
         (labels([("market", market), ("state", stage.word())]), n as f64)
     });
     let launched = MARKETS.map(market_word).map(|market| {
@@ -204,24 +204,24 @@ fn vms(of: &RunMetrics, now: Time) -> Vec<Family> {
     });
     let ended = fleet.ended.iter().map(|(why, n)| (labels([("why", why)]), *n));
     let of_type = |kind: &str, value: f64| (labels([("type", kind)]), value);
-    let credits = fleet.credits();
+    let credits = fleet.credits(record);
     vec![
         by("vms", "VMs that are there, by market and state.", states),
         counters("vms_launched", "VMs that were granted.", launched),
         counters("vms_ended", "VMs that are gone, by why.", ended),
-        counter("launches_refused", "Launches that were refused.", fleet.launches_refused),
+        counter("launches_refused", "Launches that were refused.", record.counts.launches_refused.into()),
         gauge("hosts", "Hosts that are part of the run.", of.hosts.len() as f64),
-        counter("hosts_lost", "Hosts that were lost.", of.hosts_lost),
+        counter("hosts_lost", "Hosts that were lost.", record.counts.hosts_lost.into()),
         gauge(
             "cost",
             "What is owed for all VMs up to now; it falls where a tariff forgoes a part of an hour.",
-            fleet.cost(now).as_usd(),
+            fleet.cost(record, now).as_usd(),
         )
         .in_unit("usd"),
         gauge(
             "cost_rate_usd_per_hour",
             "What an emulated hour of the VMs costs that are charged now.",
-            fleet.rate(),
+            fleet.rate(record),
         ),
         by(
             "spot_price_usd_per_hour",
@@ -243,12 +243,12 @@ fn vms(of: &RunMetrics, now: Time) -> Vec<Family> {
 }
 
 fn acts(of: &RunMetrics) -> Vec<Family> {
-    let (fleet, work) = (&of.fleet, &of.work);
+    let (fleet, work, counts) = (&of.fleet, &of.work, &of.record.counts);
     let decisions = of.decisions.iter().map(|(kind, n)| (labels([("decision", kind)]), *n));
     vec![
-        counter("hibernations", "VMs that the provider froze.", fleet.hibernations),
-        counter("resumes", "VMs that the provider thawed.", fleet.resumes),
-        counter("preemptions", "VMs that the provider took for good.", fleet.preemptions),
+        counter("hibernations", "VMs that the provider froze.", counts.hibernations.into()),
+        counter("resumes", "VMs that the provider thawed.", counts.resumes.into()),
+        counter("preemptions", "VMs that the provider took for good.", counts.preemptions.into()),
         counter("rebalances", "Recommendations of the provider to replace a VM.", fleet.rebalances),
         counter(
             "migrations",
@@ -267,7 +267,7 @@ fn acts(of: &RunMetrics) -> Vec<Family> {
         counter(
             "decisions_rejected",
             "Decisions that asked for something impossible: bugs of a scheduler.",
-            of.rejected,
+            counts.rejected.into(),
         ),
         counter(
             "decisions_moot",

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use dormouse_analysis::requests::Ledger;
+use dormouse_analysis::{Change, Record};
 use dormouse_model::{Decision, Effect, Event, Setup, Step, Tenants};
 use dormouse_units::{HostId, Time};
 
@@ -21,7 +22,7 @@ pub struct RunMetrics {
     pub(super) name: RunName,
     /// Deadline of the bag, if the run has one.
     pub(super) deadline: Option<Time>,
-    pub(super) steps: u64,
+    pub(super) record: Record,
     /// The last time that the clock showed.
     pub(super) now: Time,
     pub(super) fleet: Fleet,
@@ -30,9 +31,7 @@ pub struct RunMetrics {
     pub(super) requests: Option<Requests>,
     /// The hosts that are there.
     pub(super) hosts: BTreeMap<HostId, String>,
-    pub(super) hosts_lost: u64,
     pub(super) decisions: BTreeMap<&'static str, u64>,
-    pub(super) rejected: u64,
     pub(super) moot: u64,
     pub(super) stale: u64,
     pub(super) coordinator_resumes: u64,
@@ -55,6 +54,7 @@ impl RunMetrics {
     #[must_use]
     pub fn new(name: RunName, setup: &Setup, tenants: Tenants) -> Self {
         let has_deadline = !setup.bag.tasks.is_empty();
+        let record = Record::shared(setup, tenants.clone()).forgetting();
         let requests = setup.requests.then(|| Requests {
             ledger: Ledger::new(setup, tenants),
             requested: 0,
@@ -63,16 +63,14 @@ impl RunMetrics {
         Self {
             name,
             deadline: has_deadline.then_some(Time::ZERO + setup.bag.deadline),
-            steps: 0,
+            record,
             now: Time::ZERO,
             fleet: Fleet::new(setup),
             work: WorkState::new(setup),
             measured: Measured::new(),
             requests,
             hosts: BTreeMap::new(),
-            hosts_lost: 0,
             decisions: BTreeMap::new(),
-            rejected: 0,
             moot: 0,
             stale: 0,
             coordinator_resumes: 0,
@@ -83,7 +81,7 @@ impl RunMetrics {
 
     /// Takes in a step of the run, as it is in its log; they come in order.
     pub fn see(&mut self, step: &Step) {
-        self.steps += 1;
+        self.record.see(step);
         self.now = self.now.max(step.at);
         let is_stale = step.effects.contains(&Effect::Stale);
         self.stale += u64::from(is_stale);
@@ -93,7 +91,6 @@ impl RunMetrics {
             }
             Event::HostLost { host, .. } => {
                 self.hosts.remove(host);
-                self.hosts_lost += 1;
             }
             Event::Clock { shows, .. } => self.now = self.now.max(*shows),
             Event::Resumed { away_real_us, .. } => {
@@ -107,18 +104,22 @@ impl RunMetrics {
         }
         for effect in &step.effects {
             match effect {
-                Effect::Rejected { .. } => self.rejected += 1,
                 Effect::Moot { .. } => self.moot += 1,
                 Effect::Over { complete } => self.over = Some(*complete),
                 _ => {}
             }
         }
-        let began = self.work.see(step, is_stale);
+        let began = self.work.see(&self.record, step);
         self.measured.see(step, is_stale, began);
-        self.fleet.see(step, is_stale);
+        self.fleet.see(step);
         if let Some(requests) = &mut self.requests {
-            requests.see(step, is_stale);
+            requests.see(&self.record, step);
         }
+    }
+
+    /// The record of the run, as far as its steps have been taken in.
+    pub(crate) const fn record(&self) -> &Record {
+        &self.record
     }
 
     /// The exposition of all metrics now, with what is known beside the log.
@@ -143,17 +144,14 @@ fn written(families: Vec<Family>, format: Format) -> String {
 }
 
 impl Requests {
-    fn see(&mut self, step: &Step, is_stale: bool) {
-        self.requested += u64::from(matches!(step.event, Event::Requested { .. }) && !is_stale);
+    fn see(&mut self, record: &Record, step: &Step) {
+        let is_one = |change: &&Change| matches!(change, Change::Requested(_));
+        self.requested += record.changes().iter().filter(is_one).count() as u64;
         let Self { ledger, ended, .. } = self;
-        let seen = ledger.see(step, |it| {
+        let Ok(()) = ledger.see(record, step, |it| {
             *ended.entry(it.end.word()).or_default() += 1;
             Ok::<_, Infallible>(())
         });
-        match seen {
-            Ok(()) => {}
-            Err(never) => match never {},
-        }
     }
 
     /// Requests that have not come to their ends.

@@ -1,13 +1,8 @@
-//! Tasks and parallel jobs of a run: which wait, which are on a VM, which are done. Memory grows with
-//! those that are not done.
+//! Tasks and parallel jobs of a run: how many wait, are on a VM, and are done.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use dormouse_analysis::carried_out;
-use dormouse_model::{
-    Decision, Effect, Event, Notice, Promotion, Report, Setup, StartReason, Step,
-};
-use dormouse_units::{TaskId, VmId};
+use dormouse_analysis::{AttemptEnd, Change, Record, carried_out};
+use dormouse_model::{Decision, Effect, Event, Promotion, Setup, StartReason, Step};
+use dormouse_units::{Attempt, TaskId};
 
 /// Whether it is a task of the bag or a parallel job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,14 +30,6 @@ pub(super) struct Tally {
     pub(super) failed: u64,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Entry {
-    vm: Option<VmId>,
-    /// The attempt was sent with a checkpoint.
-    from_checkpoint: bool,
-    has_started: bool,
-}
-
 /// An attempt began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Began {
@@ -54,9 +41,6 @@ pub(super) struct WorkState {
     /// Tasks of the bag are numbered below this.
     bag: u32,
     has_jobs: bool,
-    /// The work that is not done.
-    left: BTreeMap<TaskId, Entry>,
-    on_vm: BTreeMap<VmId, BTreeSet<TaskId>>,
     tasks: Tally,
     jobs: Tally,
     pub(super) migrations: u64,
@@ -72,8 +56,6 @@ impl WorkState {
         Self {
             bag,
             has_jobs: setup.jobs.is_some(),
-            left: (0..bag).map(|task| (TaskId::new(task), Entry::default())).collect(),
-            on_vm: BTreeMap::new(),
             tasks: Tally { waiting: bag.into(), ..Tally::default() },
             jobs: Tally::default(),
             migrations: 0,
@@ -90,26 +72,23 @@ impl WorkState {
         tasks.into_iter().chain(self.has_jobs.then_some((Kind::Job, self.jobs)))
     }
 
-    /// Takes in a step; `is_stale` says that its report is of no concern any more. Says whether an
-    /// attempt began with it.
-    pub(super) fn see(&mut self, step: &Step, is_stale: bool) -> Option<Began> {
+    /// Takes in a step that the record has taken in. Says whether an attempt began with it.
+    pub(super) fn see(&mut self, record: &Record, step: &Step) -> Option<Began> {
+        if let Event::Submitted { task, .. } = &step.event
+            && !step.effects.contains(&Effect::Stale)
+        {
+            self.tally(*task).waiting += 1;
+        }
         let mut began = None;
-        match &step.event {
-            Event::Submitted { task, .. } if !is_stale => {
-                self.left.insert(*task, Entry::default());
-                self.tally(*task).waiting += 1;
+        for change in record.changes() {
+            match *change {
+                Change::Sent(task, number, _) => self.sent(record, task, number),
+                Change::Left(task, number, _) => self.left(record, task, number),
+                Change::Began(task, number) => began = self.began(record, task, number),
+                _ => {}
             }
-            Event::Machine { report, .. } if !is_stale => began = self.report(report),
-            _ => {}
         }
-        let done = carried_out(step);
-        let (before, after) = self.split_stops(&done, &step.notices);
-        before.into_iter().for_each(|(task, vm)| self.waits(task, vm));
-        for effect in &step.effects {
-            self.effect(effect);
-        }
-        after.into_iter().for_each(|(task, vm)| self.waits(task, vm));
-        for decision in done {
+        for decision in carried_out(step) {
             match decision {
                 Decision::Promote { by: Promotion::Swap, .. } => self.swaps += 1,
                 Decision::Promote { by: Promotion::Migrate { .. }, .. } => self.migrations += 1,
@@ -120,118 +99,44 @@ impl WorkState {
         began
     }
 
-    /// The stops of one step: attempts that were there before this step, and its own.
-    fn split_stops(&self, done: &[&Decision], heard: &[Notice]) -> (Vec<Stop>, Vec<Stop>) {
-        let stops = done.iter().filter_map(|decision| match **decision {
-            Decision::Stop { task, vm, keep: false } => Some((task, vm)),
-            _ => None,
-        });
-        // A frozen one that is to be kept was kept before: it is stopped at once, too.
-        let kept = heard.iter().filter_map(|notice| match *notice {
-            Notice::TaskStopped { task, vm, .. } => Some((task, vm)),
-            _ => None,
-        });
-        let is_there =
-            |&(task, vm): &Stop| self.left.get(&task).is_some_and(|of| of.vm == Some(vm));
-        stops.chain(kept).partition(is_there)
-    }
-
-    fn report(&mut self, report: &Report) -> Option<Began> {
-        match *report {
-            Report::TaskStarted { task, .. } => {
-                let entry = self.left.get_mut(&task)?;
-                let is_first = !std::mem::replace(&mut entry.has_started, true);
-                let began = Began { from_checkpoint: entry.from_checkpoint };
-                self.restores += u64::from(is_first && began.from_checkpoint);
-                return is_first.then_some(began);
-            }
-            Report::TaskFinished { task, vm, verified: true, .. } => self.finishes(task, vm),
-            Report::TaskFinished { task, vm, program_failed: true, .. } => {
-                self.tally(task).failed += 1;
-                self.finishes(task, vm);
-            }
-            Report::TaskFinished { task, vm, verified: false, .. }
-            | Report::TaskFailed { task, vm, .. } => {
-                self.tally(task).failed += 1;
-                self.waits(task, vm);
-            }
-            Report::TaskStopped { task, vm, .. } => self.waits(task, vm),
+    fn sent(&mut self, record: &Record, task: TaskId, number: Attempt) {
+        let attempt = record.task(task).and_then(|task| task.attempt(number));
+        match attempt.map(|attempt| attempt.reason) {
+            Some(StartReason::Migrated) => self.migrations += 1,
+            Some(StartReason::Stolen) => self.steals += 1,
             _ => {}
         }
-        None
-    }
-
-    fn effect(&mut self, effect: &Effect) {
-        match *effect {
-            Effect::TaskSent { task, vm, reason, from, .. } => {
-                match reason {
-                    StartReason::Migrated => self.migrations += 1,
-                    StartReason::Stolen => self.steals += 1,
-                    _ => {}
-                }
-                let Some(entry) = self.left.get_mut(&task) else { return };
-                let former = entry.vm.replace(vm);
-                (entry.from_checkpoint, entry.has_started) = (from.is_some(), false);
-                match former {
-                    Some(former) => self.leaves(task, former),
-                    None => {
-                        let tally = self.tally(task);
-                        tally.waiting -= 1;
-                        tally.running += 1;
-                    }
-                }
-                self.on_vm.entry(vm).or_default().insert(task);
-                self.tally(task).started += 1;
-            }
-            Effect::RestoreFellBack { task, to, .. } => {
-                if let Some(entry) = self.left.get_mut(&task) {
-                    // What it was to begin with decides, not what it began with.
-                    entry.from_checkpoint |= to.is_some();
-                }
-            }
-            Effect::VmEnded { vm, .. } => {
-                for task in self.on_vm.remove(&vm).into_iter().flatten() {
-                    self.waits(task, vm);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn finishes(&mut self, task: TaskId, vm: VmId) {
-        if self.left.remove(&task).is_some_and(|entry| entry.vm.is_some()) {
-            self.leaves(task, vm);
-            let tally = self.tally(task);
-            tally.running -= 1;
-            tally.done += 1;
-        }
-    }
-
-    /// A task is on this VM no more, and not done.
-    fn waits(&mut self, task: TaskId, vm: VmId) {
-        let Some(entry) = self.left.get_mut(&task).filter(|entry| entry.vm == Some(vm)) else {
-            return;
-        };
-        entry.vm = None;
-        self.leaves(task, vm);
         let tally = self.tally(task);
-        tally.running -= 1;
-        tally.waiting += 1;
+        tally.waiting = tally.waiting.saturating_sub(1);
+        tally.running += 1;
+        tally.started += 1;
     }
 
-    fn leaves(&mut self, task: TaskId, vm: VmId) {
-        if let Some(tasks) = self.on_vm.get_mut(&vm) {
-            tasks.remove(&task);
-            if tasks.is_empty() {
-                self.on_vm.remove(&vm);
-            }
-        }
+    fn left(&mut self, record: &Record, task: TaskId, number: Attempt) {
+        let history = record.task(task);
+        let end = history.and_then(|task| task.attempt(number)?.ended.as_ref());
+        let has_failed = matches!(end, Some((_, AttemptEnd::Failed(_))));
+        let is_done = match end {
+            Some((_, AttemptEnd::Finished)) => true,
+            Some((_, AttemptEnd::Failed(_))) => history.is_some_and(|task| task.program_failed),
+            _ => false,
+        };
+        let tally = self.tally(task);
+        tally.failed += u64::from(has_failed);
+        tally.running = tally.running.saturating_sub(1);
+        *(if is_done { &mut tally.done } else { &mut tally.waiting }) += 1;
+    }
+
+    fn began(&mut self, record: &Record, task: TaskId, number: Attempt) -> Option<Began> {
+        let attempt = record.task(task)?.attempt(number)?;
+        // What it was to begin with decides, not what it began with.
+        let fell_back = attempt.fell_back.iter().any(|it| it.to.is_some());
+        let from_checkpoint = attempt.sent_with.is_some() || fell_back;
+        self.restores += u64::from(from_checkpoint);
+        Some(Began { from_checkpoint })
     }
 
     fn tally(&mut self, task: TaskId) -> &mut Tally {
         if task.get() < self.bag { &mut self.tasks } else { &mut self.jobs }
     }
 }
-
-/// A task, and the VM that it was on.
-type Stop = (TaskId, VmId);

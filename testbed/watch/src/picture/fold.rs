@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use dormouse_analysis::carried_out;
 use dormouse_analysis::happening::{act, meant, why_started};
+use dormouse_analysis::{AttemptEnd, AttemptHistory, Change, Record, TaskHistory, carried_out};
 use dormouse_cloud::Action;
 use dormouse_model::{
     Decision, Effect, Event, Notice, Promotion, Report, Setup, StartReason, Step, Tenants,
@@ -15,7 +15,7 @@ use dormouse_units::{Attempt, Credits, Mode, Ppm, Speedup, TaskId, Tier, Time, V
 use super::balances::Balances;
 use super::changes::{Changes, seconds};
 use super::machines::Machines;
-use super::work::{Placement, Tally, Work};
+use super::work::{Tally, Work};
 
 /// A run as it can be drawn, as far as its steps have been seen. The same steps give the same changes, so
 /// that an index into these means the same to whoever made them.
@@ -35,9 +35,6 @@ pub struct Picture {
     /// sums.
     shares: BTreeMap<VmId, (u64, u64)>,
     all_shares: (u64, u64),
-    /// The account of each task's last attempt, which comes before the report of its end: what it was
-    /// promised and took, emulated seconds.
-    accounts: BTreeMap<TaskId, (f64, f64)>,
     is_over: bool,
 }
 
@@ -50,14 +47,13 @@ impl Picture {
             changes: Changes::default(),
             tenants,
             speedup,
-            machines: Machines::new(&setup),
+            machines: Machines::default(),
             balances: Balances::new(&setup.catalogue),
             work: Work::new(&setup),
             now: Time::ZERO,
             sampled: None,
             shares: BTreeMap::new(),
             all_shares: (0, 0),
-            accounts: BTreeMap::new(),
             is_over: false,
             setup,
         }
@@ -88,8 +84,8 @@ impl Picture {
         (promised > 0).then(|| 1.0 - received as f64 / promised as f64)
     }
 
-    /// Takes in the next step.
-    pub fn see(&mut self, step: &Step) {
+    /// Takes in the next step, which the record has taken in.
+    pub fn see(&mut self, record: &Record, step: &Step) {
         self.now = step.at;
         let t = seconds(step.at);
         while let Some((at, task)) = self.work.next_by(step.at) {
@@ -99,8 +95,9 @@ impl Picture {
         }
         self.bends(step.at);
         let is_stale = step.effects.contains(&Effect::Stale);
+        self.stops(record, is_of_before);
         match &step.event {
-            Event::Machine { report, .. } if !is_stale => self.report(step.at, report, step),
+            Event::Machine { report, .. } if !is_stale => self.report(record, report, step),
             Event::HostJoined { host, name, offer } => {
                 self.changes.say(("host", t, host, name, offer.vcpus, offer.memory));
             }
@@ -114,9 +111,10 @@ impl Picture {
             _ => {}
         }
         let done = carried_out(step);
-        done.iter().for_each(|decision| self.decided_before(t, decision));
-        step.effects.iter().for_each(|effect| self.effect(step.at, effect, step));
-        done.iter().for_each(|decision| self.decided(t, decision));
+        done.iter().for_each(|decision| self.promoted(record, decision));
+        step.effects.iter().for_each(|effect| self.effect(record, effect, step));
+        self.stops(record, |changes, place| !is_of_before(changes, place));
+        done.iter().for_each(|decision| self.decided(record, t, decision));
         for notice in &step.notices {
             match notice {
                 // A VM in unlimited mode has another balance than its machine.
@@ -128,7 +126,7 @@ impl Picture {
                 _ => {}
             }
         }
-        self.sample(step.at);
+        self.sample(record, step.at);
         if let Some(Effect::Over { complete }) =
             step.effects.iter().find(|effect| matches!(effect, Effect::Over { .. }))
         {
@@ -142,9 +140,9 @@ impl Picture {
     }
 
     /// Says how much waits, runs and is done, and what it cost, where that has changed.
-    fn sample(&mut self, now: Time) {
+    fn sample(&mut self, record: &Record, now: Time) {
         let (tally, was) = (self.work.tally(), self.sampled);
-        let fleet = self.machines.fleet(now);
+        let fleet = self.machines.fleet(record, now);
         let is = (tally, fleet.spot, fleet.on_demand);
         if was == Some(is) {
             return;
@@ -156,8 +154,8 @@ impl Picture {
         self.changes.say(("sample", t, waiting, running, done, spot, on_demand, cost, rate));
     }
 
-    fn report(&mut self, now: Time, report: &Report, step: &Step) {
-        let t = seconds(now);
+    fn report(&mut self, record: &Record, report: &Report, step: &Step) {
+        let (now, t) = (step.at, seconds(step.at));
         match report {
             Report::Share { vm, real_promised_us, real_received_us } => {
                 let is = (*real_promised_us, *real_received_us);
@@ -166,20 +164,17 @@ impl Picture {
                 *promised = *promised + is.0 - was.0.min(*promised);
                 *received = *received + is.1 - was.1.min(*received);
             }
-            Report::TaskFinished { task, attempt, verified, .. } => {
-                let how = if *verified { "done" } else { "failed" };
-                self.stop(t, (*task, *attempt), how);
+            Report::TaskFinished { task, attempt, verified: true, .. } => {
                 // What was stopped or failed took what it was given: it says nothing of the emulation.
-                if let Some((promised_s, took_s)) = self.accounts.remove(task)
-                    && *verified
-                {
+                let attempt = record.task(*task).and_then(|task| task.attempt(*attempt));
+                if let Some(ledger) = attempt.and_then(|attempt| attempt.ledger) {
+                    let emulated = |real_us| {
+                        self.speedup.emulated(Duration::from_micros(real_us)).as_secs_f64()
+                    };
+                    let promised_s = emulated(ledger.real_promised_us);
+                    let took_s = emulated(ledger.real_took_us);
                     self.changes.say(("fidelity", t, task, promised_s, took_s));
                 }
-            }
-            Report::TaskFailed { task, attempt, .. } => self.stop(t, (*task, *attempt), "failed"),
-            Report::TaskStopped { task, attempt, kept, .. } => {
-                let how = if kept.is_some() { "stopped" } else { "dropped" };
-                self.stop(t, (*task, *attempt), how);
             }
             Report::CheckpointTaken { vm, task, bytes, real_held_us, done, .. } => {
                 let held_s = *real_held_us as f64 / 1e6;
@@ -192,64 +187,60 @@ impl Picture {
                 self.balances.told(now, *vm, *balance);
                 self.credits(now, *vm, Some(*balance));
             }
-            Report::TaskStarted { task, attempt, .. } => {
-                let place = self.work.place(*task).filter(|place| place.attempt == *attempt);
-                if let Some(vm) = place.map(|place| place.vm) {
-                    self.balances.computes(now, vm, *task);
+            Report::TaskStarted { vm, task, .. } => {
+                let began = |change: &Change| matches!(change, Change::Began(it, _) if it == task);
+                if record.changes().iter().any(began) {
+                    self.balances.computes(now, *vm, *task);
                 }
-            }
-            Report::Ledger { task, ledger, .. } => {
-                let emulated =
-                    |real_us| self.speedup.emulated(Duration::from_micros(real_us)).as_secs_f64();
-                let account = (emulated(ledger.real_promised_us), emulated(ledger.real_took_us));
-                self.accounts.insert(*task, account);
             }
             _ => {}
         }
     }
 
-    /// An attempt has ended.
-    fn stop(&mut self, t: f64, (task, attempt): (TaskId, Attempt), how: &str) {
-        if self.work.place(task).is_none_or(|place| place.attempt != attempt) {
-            return;
-        }
-        if let Some(place) = self.work.leaves(task, how == "done") {
-            self.machines.leave(place.vm, task);
-            self.balances.left(self.now, place.vm, task);
-            self.changes.say(("stop", t, task, attempt, how));
-        }
-    }
-
-    /// Applies what a decision ends or moves, before the effects of others of its step take the place.
-    fn decided_before(&mut self, t: f64, decision: &Decision) {
-        match decision {
-            Decision::Stop { task, vm, keep: false } => {
-                let place = self.work.place(*task).filter(|place| place.vm == *vm);
-                if let Some(attempt) = place.map(|place| place.attempt) {
-                    self.stop(t, (*task, attempt), "dropped");
-                }
-            }
-            Decision::Promote { task, by, reason, .. } => {
-                let Some(place) = self.work.place(*task).cloned() else { return };
-                self.changes.say(("stop", t, task, place.attempt, "moved"));
-                let cpus = match by {
-                    Promotion::Swap => place.cpus.clone(),
-                    Promotion::Kill { on } | Promotion::Migrate { on } => {
-                        on.iter().copied().collect()
-                    }
-                };
-                let place = Placement { cpus, ..place };
-                self.work.starts(*task, place.clone());
-                self.start(t, *task, &place, (Tier::Foreground, *reason, None, Mode::default()));
-            }
-            _ => {}
+    /// Says which attempts have left their VMs by the last step, of those that are meant, but for those
+    /// whose VMs are gone.
+    fn stops(&mut self, record: &Record, is_meant: impl Fn(&[Change], usize) -> bool) {
+        let changes = record.changes();
+        for (_, change) in changes.iter().enumerate().filter(|(n, _)| is_meant(changes, *n)) {
+            let Change::Left(task, number, vm) = *change else { continue };
+            let attempt = record.task(task).and_then(|task| task.attempt(number));
+            let how = match attempt.and_then(|attempt| attempt.ended.as_ref()) {
+                Some((_, AttemptEnd::Finished)) => "done",
+                Some((_, AttemptEnd::Failed(_))) => "failed",
+                Some((_, AttemptEnd::Stopped(_))) => "stopped",
+                Some((_, AttemptEnd::Dropped)) | None => "dropped",
+                Some((_, AttemptEnd::VmGone(_))) => continue,
+            };
+            self.stop(task, (number, vm), how);
         }
     }
 
-    fn decided(&mut self, t: f64, decision: &Decision) {
+    /// An attempt has left its VM.
+    fn stop(&mut self, task: TaskId, (attempt, vm): (Attempt, VmId), how: &str) {
+        if self.work.leaves(task, how == "done") {
+            self.balances.left(self.now, vm, task);
+            self.changes.say(("stop", seconds(self.now), task, attempt, how));
+        }
+    }
+
+    /// A parallel job comes to the foreground: of where it is, or of where it moves. One that is killed is sent anew.
+    fn promoted(&mut self, record: &Record, decision: &Decision) {
+        let Decision::Promote { task, by, reason, .. } = decision else { return };
+        let Some(attempt) = record.task(*task).and_then(TaskHistory::last) else { return };
+        let cpus = match (by, self.work.cpus(*task)) {
+            (_, None) | (Promotion::Kill { .. }, _) => return,
+            (Promotion::Swap, Some(cpus)) => cpus.to_vec(),
+            (Promotion::Migrate { on }, _) => on.to_vec(),
+        };
+        self.changes.say(("stop", seconds(self.now), task, attempt.attempt, "moved"));
+        self.start(*task, attempt, cpus, (Tier::Foreground, *reason));
+    }
+
+    fn decided(&mut self, record: &Record, t: f64, decision: &Decision) {
         if let Decision::SetMode { task, mode, .. } = decision {
-            if let Some(place) = self.work.place(*task) {
-                self.balances.has_mode(self.now, place.vm, *task, *mode);
+            let attempt = record.task(*task).and_then(TaskHistory::last);
+            if let Some(attempt) = attempt.filter(|attempt| attempt.ended.is_none()) {
+                self.balances.has_mode(self.now, attempt.vm, *task, *mode);
             }
             self.changes.say(("mode", t, task, mode_name(*mode)));
         }
@@ -257,22 +248,24 @@ impl Picture {
 
     fn start(
         &mut self,
-        t: f64,
         task: TaskId,
-        Placement { vm, attempt, cpus }: &Placement,
-        (tier, reason, from, mode): (Tier, StartReason, Option<Ppm>, Mode),
+        attempt: &AttemptHistory,
+        cpus: Vec<u32>,
+        (tier, reason): (Tier, StartReason),
     ) {
         let tier = if tier.is_foreground() { "fg" } else { "bg" };
-        let (why, mode) = (why_started(reason), mode_name(mode));
-        let from = from.map(part);
-        self.changes.say(("start", t, task, attempt, vm, cpus, tier, why, from, mode));
+        let (why, mode) = (why_started(reason), mode_name(attempt.first_mode()));
+        let from = attempt.sent_with.map(|(_, done)| part(done));
+        let (t, number, vm) = (seconds(self.now), attempt.attempt, attempt.vm);
+        self.changes.say(("start", t, task, number, vm, &cpus, tier, why, from, mode));
+        self.work.starts(task, cpus);
     }
 
-    fn effect(&mut self, now: Time, effect: &Effect, step: &Step) {
-        let t = seconds(now);
+    fn effect(&mut self, record: &Record, effect: &Effect, step: &Step) {
+        let (now, t) = (step.at, seconds(step.at));
         match effect {
             Effect::VmLaunched { vm, kind, market, price, bid, vcpus, host } => {
-                self.machines.launched(now, *vm, (kind, *market, *vcpus), (*price, *bid));
+                self.machines.changed(record, *vm);
                 let (price, bid) = (price.as_usd_per_hour(), bid.map(|bid| bid.as_usd_per_hour()));
                 let tenant = self.tenants.work_on(*vm);
                 if tenant == Some(Share::Requests) {
@@ -295,17 +288,17 @@ impl Picture {
                 self.credits(now, *vm, begun);
             }
             Effect::VmReady { vm } => {
-                self.machines.runs(now, *vm);
+                self.machines.changed(record, *vm);
                 self.state(t, *vm, "running");
             }
             Effect::VmResumed { vm, .. } => {
-                self.machines.runs(now, *vm);
+                self.machines.changed(record, *vm);
                 self.state(t, *vm, "running");
                 let balance = self.balances.freezes(now, *vm, false);
                 self.credits(now, *vm, balance);
             }
             Effect::VmHibernated { vm, .. } => {
-                self.machines.froze(now, *vm);
+                self.machines.changed(record, *vm);
                 self.state(t, *vm, "hibernated");
                 let balance = self.balances.freezes(now, *vm, true);
                 self.credits(now, *vm, balance);
@@ -332,10 +325,10 @@ impl Picture {
                 self.act(t, Action::Resume, &vm.to_string(), &[*vm], by);
             }
             Effect::VmEnded { vm, why, cost } => {
-                for task in self.work.on(*vm) {
-                    if let Some(place) = self.work.leaves(task, false) {
-                        self.changes.say(("stop", t, task, place.attempt, "vm-gone"));
-                    }
+                let mut left: Vec<_> = record.changes().iter().filter_map(left_on(*vm)).collect();
+                left.sort_unstable();
+                for (task, attempt) in left {
+                    self.stop(task, (attempt, *vm), "vm-gone");
                 }
                 self.machines.ended(*vm, *cost);
                 let balance = self.balances.ended(now, *vm);
@@ -346,20 +339,14 @@ impl Picture {
                 self.changes.say(("vm-end", t, vm, why.word()));
             }
             Effect::PriceChanged { kind, price } => {
-                self.machines.repriced(now, kind, *price);
+                self.machines.repriced(record, kind);
                 self.changes.say(("price", t, kind, price.as_usd_per_hour()));
             }
             Effect::AvailabilityChanged { kind, vms } => {
                 self.changes.say(("available", t, kind, vms));
             }
-            Effect::TaskSent { task, attempt, vm, reason, from, vcpu } => {
-                self.sent(
-                    t,
-                    (*task, *attempt, *vm),
-                    *vcpu,
-                    (*reason, from.map(|(_, done)| done)),
-                    step,
-                );
+            Effect::TaskSent { task, attempt, vcpu, .. } => {
+                self.sent(record, (*task, *attempt), *vcpu, step);
             }
             Effect::SurplusCharged { .. }
             | Effect::Placed { .. }
@@ -377,30 +364,28 @@ impl Picture {
     /// free.
     fn sent(
         &mut self,
-        t: f64,
-        (task, attempt, vm): (TaskId, Attempt, VmId),
+        record: &Record,
+        (task, number): (TaskId, Attempt),
         vcpu: Option<u32>,
-        (reason, from): (StartReason, Option<Ppm>),
         step: &Step,
     ) {
+        let attempt = record.task(task).and_then(|task| task.attempt(number));
+        let Some(attempt) = attempt else { return };
         let seats = step.decisions.iter().find_map(|decision| match decision {
-            Decision::Start { task: it, on, mode, .. } if *it == task => Some((on, *mode)),
+            Decision::Start { task: it, on, .. } if *it == task => {
+                Some((on.tier, on.cpus.to_vec()))
+            }
             _ => None,
         });
-        let (tier, mode) =
-            seats.map_or((Tier::Foreground, Mode::default()), |(on, mode)| (on.tier, mode));
-        let mut cpus: Vec<u32> =
-            seats.map(|(on, _)| on.cpus.iter().copied().collect()).unwrap_or_default();
-        if let Some(before) = self.work.place(task).cloned() {
-            self.stop(t, (task, before.attempt), "dropped");
-        }
+        let spell = || record.jobs.get(task)?.spells.last();
+        let seats = seats.or_else(|| spell().map(|spell| (spell.tier, spell.on.to_vec())));
+        let (tier, mut cpus) = seats.unwrap_or((Tier::Foreground, Vec::new()));
         if cpus.is_empty() {
-            cpus.push(vcpu.unwrap_or_else(|| self.machines.lane(vm, task)));
+            let lane = u32::try_from(attempt.lane).unwrap_or(u32::MAX);
+            cpus.push(vcpu.unwrap_or(lane));
         }
-        let place = Placement { vm, attempt, cpus };
-        self.work.starts(task, place.clone());
-        self.balances.sent(self.now, vm, task, mode);
-        self.start(t, task, &place, (tier, reason, from, mode));
+        self.balances.sent(self.now, attempt.vm, task, attempt.first_mode());
+        self.start(task, attempt, cpus, (tier, attempt.reason));
     }
 
     /// A request whose VM was refused is over: nobody asks again.
@@ -445,6 +430,22 @@ impl Picture {
         for vm in vms {
             self.state(t, *vm, state);
         }
+    }
+}
+
+/// Whether the change at this place is of an attempt that was there before its step.
+fn is_of_before(changes: &[Change], place: usize) -> bool {
+    let Some(Change::Left(task, number, _)) = changes.get(place) else { return false };
+    let is_sent =
+        |change: &Change| matches!(change, Change::Sent(t, n, _) if (t, n) == (task, number));
+    !changes[..place].iter().any(is_sent)
+}
+
+/// An attempt that left this VM, and its task.
+fn left_on(on: VmId) -> impl Fn(&Change) -> Option<(TaskId, Attempt)> {
+    move |change| match *change {
+        Change::Left(task, number, vm) if vm == on => Some((task, number)),
+        _ => None,
     }
 }
 

@@ -2,17 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::Lanes;
-use dormouse_cloud::{Billing, Market, Meter, TariffName};
-use dormouse_model::Setup;
-use dormouse_units::{Money, Price, TaskId, Time, TypeName, VmId};
+use dormouse_analysis::{Record, VmHistory};
+use dormouse_cloud::Market;
+use dormouse_units::{Money, Price, Time, TypeName, VmId};
 
 /// The VMs that a run has at a moment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Machines {
-    tariff: TariffName,
-    billing: Billing,
-    alive: BTreeMap<VmId, Machine>,
+    /// The part that each VM that is alive adds to the fleet.
+    parts: BTreeMap<VmId, Part>,
     /// The cost of the VMs that have ended.
     ended: Money,
     /// The sum of what all VMs that are alive add to the fleet.
@@ -21,34 +19,6 @@ pub(super) struct Machines {
     reckoned: (Time, Money),
     /// The number of times that the cost was asked for since then.
     asked: usize,
-}
-
-/// One of the VMs that a run has.
-#[derive(Debug)]
-struct Machine {
-    kind: TypeName,
-    market: Market,
-    bid: Option<Price>,
-    runs: bool,
-    meter: Meter,
-    /// The part that the VM adds to the fleet.
-    part: Part,
-    /// The task on each vCPU, where nobody says which vCPUs a task has.
-    lanes: Lanes,
-}
-
-impl Machine {
-    /// The part that the VM adds to the fleet by now.
-    fn counted(&self) -> Part {
-        let is = |market| u32::from(self.runs && self.market == market);
-        let price = self.bid.map_or(self.meter.price(), |bid| bid.min(self.meter.price()));
-        let charged = self.meter.runs_since().is_some();
-        Part {
-            spot: is(Market::Spot),
-            on_demand: is(Market::OnDemand),
-            nanos_per_hour: if charged { price.as_nanos_per_hour() } else { 0 },
-        }
-    }
 }
 
 /// VMs that run, by market, and what is charged for them.
@@ -68,84 +38,52 @@ pub(super) struct Fleet {
     pub(super) usd_per_hour: f64,
 }
 
-impl Machines {
-    /// An empty fleet, of a run of this setup.
-    pub(super) fn new(setup: &Setup) -> Self {
+impl Part {
+    /// The part that a VM adds to the fleet as it is.
+    fn of(vm: &VmHistory) -> Self {
+        let is = |market| u32::from(vm.is_running() && vm.market == market);
+        let charged = vm.meter().runs_since().is_some();
         Self {
-            tariff: setup.terms.tariff,
-            billing: setup.terms.billing,
-            alive: BTreeMap::new(),
-            ended: Money::ZERO,
-            total: Part::default(),
-            reckoned: (Time::ZERO, Money::ZERO),
-            asked: 0,
+            spot: is(Market::Spot),
+            on_demand: is(Market::OnDemand),
+            nanos_per_hour: if charged { vm.meter().charged().as_nanos_per_hour() } else { 0 },
+        }
+    }
+}
+
+impl Machines {
+    /// Something has changed with a VM.
+    pub(super) fn changed(&mut self, record: &Record, vm: VmId) {
+        if let Some(history) = record.vms.get(&vm) {
+            let is = Part::of(history);
+            let was = self.parts.insert(vm, is).unwrap_or_default();
+            self.count(was, is);
         }
     }
 
-    pub(super) fn launched(
-        &mut self,
-        now: Time,
-        vm: VmId,
-        (kind, market, vcpus): (&TypeName, Market, u32),
-        (price, bid): (Price, Option<Price>),
-    ) {
-        let meter = Meter::launched(now, price, self.billing).at_most(bid);
-        let (kind, lanes) = (kind.clone(), Lanes::new(vcpus));
-        let part = Part::default();
-        self.alive.insert(vm, Machine { kind, market, bid, runs: false, meter, part, lanes });
-        self.on(vm, |_| {});
-    }
-
-    /// The VM runs: it has booted, or resumed.
-    pub(super) fn runs(&mut self, now: Time, vm: VmId) {
-        self.on(vm, |it| {
-            it.runs = true;
-            it.meter.start(now);
-        });
-    }
-
-    pub(super) fn froze(&mut self, now: Time, vm: VmId) {
-        self.on(vm, |it| {
-            it.runs = false;
-            it.meter.freeze(now);
-        });
-    }
-
-    /// The VM is gone. What it cost is what the engine says.
+    /// A VM is gone. What it cost is what the engine says.
     pub(super) fn ended(&mut self, vm: VmId, cost: Money) {
-        let Some(it) = self.alive.remove(&vm) else { return };
+        let Some(was) = self.parts.remove(&vm) else { return };
         self.ended += cost;
-        self.count(it.part, Part::default());
+        self.count(was, Part::default());
         // The cost that was added up before has what the VM owed then, not what it cost.
         self.asked = usize::MAX;
     }
 
-    pub(super) fn repriced(&mut self, now: Time, kind: &TypeName, price: Price) {
-        let alike = |it: &Machine| it.market == Market::Spot && it.kind == *kind;
-        let alike = self.alive.iter().filter(|(_, it)| alike(it)).map(|(vm, _)| *vm);
-        for vm in alike.collect::<Vec<_>>() {
-            self.on(vm, |it| it.meter.reprice(now, price));
+    /// Spot VMs of a type have another price.
+    pub(super) fn repriced(&mut self, record: &Record, kind: &TypeName) {
+        let alike = |vm: &&VmHistory| vm.market == Market::Spot && vm.kind == *kind;
+        for vm in record.vms.values().filter(alike) {
+            self.changed(record, vm.id);
         }
-    }
-
-    /// A vCPU for a task of which nobody says where it is: the first that is free.
-    pub(super) fn lane(&mut self, vm: VmId, task: TaskId) -> u32 {
-        let Some(it) = self.alive.get_mut(&vm) else { return 0 };
-        u32::try_from(it.lanes.take(task, None)).unwrap_or(u32::MAX)
-    }
-
-    /// The task leaves its vCPU.
-    pub(super) fn leave(&mut self, vm: VmId, task: TaskId) {
-        let Some(it) = self.alive.get_mut(&vm) else { return };
-        it.lanes.leave(task);
     }
 
     /// The VMs that run now and the cost of all. Where there are many VMs, not all meters are read each time:
     /// in between the cost grows by what is charged an hour.
-    pub(super) fn fleet(&mut self, now: Time) -> Fleet {
+    pub(super) fn fleet(&mut self, record: &Record, now: Time) -> Fleet {
         self.asked = self.asked.saturating_add(1);
-        if self.asked > self.alive.len() / 64 {
-            let owed = self.alive.values().map(|it| it.meter.owed(now, self.tariff));
+        if self.asked > record.vms.len() / 64 {
+            let owed = record.vms.values().map(|vm| vm.owed(now));
             self.reckoned = (now, self.ended + owed.sum::<Money>());
             self.asked = 0;
         }
@@ -155,15 +93,6 @@ impl Machines {
         let since_h = now.since(at).as_secs_f64() / 3_600.0;
         let cost_usd = cost.as_usd() + usd_per_hour * since_h;
         Fleet { spot, on_demand, cost_usd, usd_per_hour }
-    }
-
-    /// Changes a VM, and what it adds to the fleet.
-    fn on(&mut self, vm: VmId, change: impl FnOnce(&mut Machine)) {
-        let Some(it) = self.alive.get_mut(&vm) else { return };
-        change(it);
-        let (was, is) = (it.part, it.counted());
-        it.part = is;
-        self.count(was, is);
     }
 
     const fn count(&mut self, was: Part, is: Part) {

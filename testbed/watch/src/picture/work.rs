@@ -3,25 +3,17 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use dormouse_model::Setup;
-use dormouse_units::{Attempt, TaskId, Time, VmId};
+use dormouse_units::{TaskId, Time};
 
 /// The tasks of a run, with its parallel jobs, and the VMs that were requested, at a moment.
 #[derive(Debug, Default)]
 pub(super) struct Work {
     /// Tasks of the bag that are yet to be submitted, in order of time.
     to_come: VecDeque<(Time, TaskId)>,
-    /// Those that are on a VM.
-    running: BTreeMap<TaskId, Placement>,
+    /// Tasks that are on a VM, and the vCPUs that each has.
+    running: BTreeMap<TaskId, Vec<u32>>,
     waiting: u64,
     done: u64,
-}
-
-/// The VM and the vCPUs that an attempt at a task has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Placement {
-    pub(super) vm: VmId,
-    pub(super) attempt: Attempt,
-    pub(super) cpus: Vec<u32>,
 }
 
 /// The numbers of tasks that wait, run and are done.
@@ -64,31 +56,25 @@ impl Work {
         self.done += 1;
     }
 
-    /// A task goes to a VM; where it was before.
-    pub(super) fn starts(&mut self, task: TaskId, place: Placement) -> Option<Placement> {
-        let before = self.running.insert(task, place);
-        if before.is_none() {
+    /// A task goes to these vCPUs of a VM.
+    pub(super) fn starts(&mut self, task: TaskId, cpus: Vec<u32>) {
+        if self.running.insert(task, cpus).is_none() {
             self.waiting = self.waiting.saturating_sub(1);
         }
-        before
     }
 
-    /// The place of a task, while it is on a VM.
-    pub(super) fn place(&self, task: TaskId) -> Option<&Placement> {
-        self.running.get(&task)
+    /// The vCPUs of a task, while it is on a VM.
+    pub(super) fn cpus(&self, task: TaskId) -> Option<&[u32]> {
+        self.running.get(&task).map(Vec::as_slice)
     }
 
-    /// A task leaves its VM, done or not.
-    pub(super) fn leaves(&mut self, task: TaskId, is_done: bool) -> Option<Placement> {
-        let place = self.running.remove(&task)?;
-        *(if is_done { &mut self.done } else { &mut self.waiting }) += 1;
-        Some(place)
-    }
-
-    /// The tasks that are on a VM.
-    pub(super) fn on(&self, vm: VmId) -> Vec<TaskId> {
-        let there = self.running.iter().filter(|(_, place)| place.vm == vm);
-        there.map(|(task, _)| *task).collect()
+    /// A task leaves its VM, done or not. Whether it was on one.
+    pub(super) fn leaves(&mut self, task: TaskId, is_done: bool) -> bool {
+        let was_there = self.running.remove(&task).is_some();
+        if was_there {
+            *(if is_done { &mut self.done } else { &mut self.waiting }) += 1;
+        }
+        was_there
     }
 
     pub(super) fn tally(&self) -> Tally {

@@ -1,0 +1,173 @@
+//! The tables of parallel jobs while a run goes: every job is written as it ends, and what reports are made of is
+//! gathered. Memory grows with the jobs in the system, and not with the trace.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use dormouse_model::{Calendar, Decision, Effect, Event, Report, Step, Tenants, Work};
+use dormouse_units::{Ppm, Span, TaskId, VmId};
+
+use super::{AllocationsCsv, Figures, JobsCsv, JobsOfWindow, Schedule};
+use crate::{Record, Refused};
+
+const JOBS: &str = "jobs.csv";
+const ALLOCATIONS: &str = "allocations.csv";
+const SCHEDULE: &str = "schedule.swf";
+
+/// What came of the parallel jobs of a run.
+#[derive(Debug)]
+pub struct RecordedJobs {
+    /// What it came to.
+    pub figures: Figures,
+    /// Where its jobs ran.
+    pub drawn: JobsOfWindow,
+    /// Most jobs in the system at once.
+    pub most_in_system: usize,
+    /// Jobs that were left in it at the end.
+    pub left: usize,
+    /// Checkpoints of jobs that were kept.
+    pub checkpoints: u32,
+    /// How often a job began with one.
+    pub restores: u32,
+    /// Number of decisions of their scheduler that were rejected.
+    pub rejected: u32,
+}
+
+/// Whether a step says something of parallel jobs that [`JobsTables`] take in, whoever shares the run: most steps
+/// are the reports of machines that jobs have ended, of which they hear with the instant.
+#[must_use]
+pub fn is_of_jobs(step: &Step) -> bool {
+    match &step.event {
+        Event::Submitted { .. } | Event::InstantOver => true,
+        Event::Machine {
+            report: Report::CheckpointTaken { .. } | Report::TaskStarted { .. },
+            ..
+        } => true,
+        _ => step.effects.iter().any(|effect| matches!(effect, Effect::Rejected { .. })),
+    }
+}
+
+/// Writes `jobs.csv`, `allocations.csv` and `schedule.swf` of the parallel jobs of a run.
+#[derive(Debug)]
+pub struct JobsTables<W: Write> {
+    tenants: Tenants,
+    csv: JobsCsv<W>,
+    allocations: AllocationsCsv<W>,
+    swf: Schedule<W>,
+    figures: Figures,
+    drawn: JobsOfWindow,
+    /// What each job of a live run was promised.
+    promises: BTreeMap<TaskId, Span>,
+    checkpoints: u32,
+    restores: u32,
+    rejected: u32,
+}
+
+impl<W: Write> JobsTables<W> {
+    /// Begins the files of a run of this name on so many processors, each as `open` gives it by its
+    /// name; `drawn` has no job yet. Times in the files are those of the jobs' log, as `calendar` has
+    /// them.
+    ///
+    /// # Errors
+    ///
+    /// A file can't be opened or written.
+    pub fn begin(
+        mut open: impl FnMut(&'static str) -> io::Result<W>,
+        (name, machine): (&str, u32),
+        has_promises: bool,
+        (tenants, drawn, calendar): (Tenants, JobsOfWindow, Calendar),
+    ) -> Result<Self, Refused> {
+        let mut open = |file| open(file).map_err(Refused::in_file(file));
+        let jobs = open(JOBS)?;
+        let csv = if has_promises {
+            JobsCsv::with_promises(jobs, name)
+        } else {
+            JobsCsv::new(jobs, name)
+        };
+        Ok(Self {
+            tenants,
+            csv: csv.map_err(Refused::in_file(JOBS))?.on(calendar),
+            allocations: AllocationsCsv::new(open(ALLOCATIONS)?, name)
+                .map_err(Refused::in_file(ALLOCATIONS))?
+                .on(calendar),
+            swf: Schedule::new(open(SCHEDULE)?, machine, name)
+                .map_err(Refused::in_file(SCHEDULE))?
+                .on(calendar),
+            figures: Figures::default(),
+            drawn,
+            promises: BTreeMap::new(),
+            checkpoints: 0,
+            restores: 0,
+            rejected: 0,
+        })
+    }
+
+    /// What jobs are promised, from their first start to their end; for those that end from now on.
+    pub fn promise(&mut self, promises: impl Iterator<Item = (TaskId, Span)>) {
+        self.promises = promises.collect();
+    }
+
+    /// Takes in a step that the record has taken in.
+    ///
+    /// # Errors
+    ///
+    /// A file can't be written.
+    pub fn see(&mut self, record: &Record, step: &Step) -> Result<(), Refused> {
+        self.count(step);
+        self.drawn.see(record);
+        for job in &record.closed().jobs {
+            self.figures.add(job);
+            let promised = self.promises.get(&job.id).copied();
+            self.csv.write_promised(job, promised).map_err(Refused::in_file(JOBS))?;
+            self.swf.add(job).map_err(Refused::in_file(SCHEDULE))?;
+            self.allocations.write(job).map_err(Refused::in_file(ALLOCATIONS))?;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, step: &Step) {
+        let is_theirs = |vm: VmId| self.tenants.owns(Work::Jobs, vm);
+        if let Event::Machine { report, .. } = &step.event
+            && is_theirs(report.vm())
+            && !step.effects.contains(&Effect::Stale)
+        {
+            match report {
+                Report::CheckpointTaken { .. } => self.checkpoints += 1,
+                Report::TaskStarted { done, .. } if *done > Ppm::ZERO => self.restores += 1,
+                _ => {}
+            }
+        }
+        for effect in &step.effects {
+            if let Effect::Rejected { index, .. } = effect
+                && step.decisions.get(*index).is_some_and(|it| decided_for_jobs(&self.tenants, it))
+            {
+                self.rejected = self.rejected.saturating_add(1);
+            }
+        }
+    }
+
+    /// Ends the files of a run with this record.
+    ///
+    /// # Errors
+    ///
+    /// A file can't be written.
+    pub fn finish(self, record: &Record) -> Result<RecordedJobs, Refused> {
+        let Self { csv, allocations, swf, figures, drawn, checkpoints, restores, rejected, .. } =
+            self;
+        csv.finish().map_err(Refused::in_file(JOBS))?;
+        allocations.finish().map_err(Refused::in_file(ALLOCATIONS))?;
+        swf.finish().map_err(Refused::in_file(SCHEDULE))?;
+        let (most_in_system, left) = (record.most_jobs, record.jobs_heard);
+        let drawn = drawn.with_the_rest(record);
+        Ok(RecordedJobs { figures, drawn, most_in_system, left, checkpoints, restores, rejected })
+    }
+}
+
+/// Whether the scheduler of parallel jobs decided this.
+fn decided_for_jobs(tenants: &Tenants, decision: &Decision) -> bool {
+    let by = match decision {
+        Decision::Wake { token, .. } => Some(tenants.sleeper(*token)),
+        other => other.clone().vm_mut().map(|vm| tenants.owner(*vm)),
+    };
+    by.is_some_and(|tenant| tenants.work_of(tenant).is_none_or(Work::has_jobs))
+}

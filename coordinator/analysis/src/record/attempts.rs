@@ -1,0 +1,316 @@
+//! The attempts at tasks of a bag and at parallel jobs in a record.
+
+use dormouse_model::{Decision, Effect, Notice, Report, StartReason, Step, VmEnd, Work};
+use dormouse_units::{Attempt, Mode, Ppm, TaskId, Time, VmId};
+use thin_vec::{ThinVec, thin_vec};
+
+use super::reasons::reason;
+use super::{AttemptEnd, AttemptHistory, Change, CheckpointMark, FallBack, Record, TaskHistory};
+
+impl Record {
+    fn task_mut(&mut self, id: TaskId) -> Option<&mut TaskHistory> {
+        match self.tasks.get_mut(id.get() as usize) {
+            Some(task) => Some(task),
+            None => self.jobs.get_mut(id).map(|job| &mut job.task),
+        }
+    }
+
+    /// Whether it is a task of the bag, and no parallel job.
+    fn is_of_bag(&self, id: TaskId) -> bool {
+        (id.get() as usize) < self.tasks.len()
+    }
+
+    /// Which stops of a step are of attempts that were there before, by their places; the others are of its own.
+    pub(super) fn stops_of_before(&self, done: &[&Decision]) -> Vec<bool> {
+        let is_stop = |decision: &&&Decision| matches!(decision, Decision::Stop { .. });
+        let stops = done.iter().filter(is_stop);
+        stops.map(|stop| self.stopped(stop).is_some()).collect()
+    }
+
+    /// The attempt that a decision stops.
+    fn stopped(&self, decision: &Decision) -> Option<&AttemptHistory> {
+        let Decision::Stop { task, vm, .. } = *decision else { return None };
+        self.task(task)?.last().filter(|a| a.ended.is_none() && a.vm == vm)
+    }
+
+    /// Carries out the stops of a step that are of attempts of before, or the others. One that is to be kept is over
+    /// when its checkpoint is reported, but where its scheduler hears of the stop at once: it was frozen.
+    pub(super) fn stop(
+        &mut self,
+        step: &Step,
+        done: &[&Decision],
+        of_before: &[bool],
+        are_of_before: bool,
+    ) {
+        let is_heard = |task: TaskId, vm: VmId| {
+            let is_it = |it: &Notice| matches!(it, Notice::TaskStopped { task: t, vm: v, .. } if (*t, *v) == (task, vm));
+            step.notices.iter().any(is_it)
+        };
+        let stops = done.iter().filter(|decision| matches!(decision, Decision::Stop { .. }));
+        for (stop, is_of_before) in stops.zip(of_before) {
+            if *is_of_before == are_of_before
+                && let Decision::Stop { task, vm, keep } = **stop
+                && (!keep || is_heard(task, vm))
+                && self.stopped(stop).is_some()
+            {
+                self.end_attempt(step.at, task, AttemptEnd::Dropped);
+            }
+        }
+    }
+
+    pub(super) fn has_mode(&mut self, now: Time, task: TaskId, mode: Mode) {
+        if let Some(attempt) = self.task_mut(task).and_then(TaskHistory::open) {
+            attempt.modes.push((now, mode));
+        }
+    }
+
+    pub(super) fn end_attempt(&mut self, now: Time, task: TaskId, end: AttemptEnd) {
+        let Some(attempt) = self.task_mut(task).and_then(TaskHistory::open) else { return };
+        attempt.ended = Some((now, end));
+        let (vm, number) = (attempt.vm, attempt.attempt);
+        self.changes.push(Change::Left(task, number, vm));
+        self.on_vm(vm, |vm| vm.lanes.leave(task));
+    }
+
+    /// A machine with parallel jobs is gone.
+    pub(super) fn end_jobs_on(&mut self, now: Time, vm: VmId, why: VmEnd) {
+        if !self.tenants.owns(Work::Jobs, vm) {
+            return;
+        }
+        let there =
+            |task: &TaskHistory| task.last().is_some_and(|a| a.ended.is_none() && a.vm == vm);
+        let on_it = self.jobs.iter().filter(|(_, job)| there(&job.task));
+        let on_it: Vec<_> = on_it.map(|(id, _)| id).collect();
+        for id in on_it {
+            self.end_attempt(now, id, AttemptEnd::VmGone(why));
+        }
+    }
+
+    /// An effect on an attempt, in a step in which these decisions were carried out.
+    pub(super) fn attempt_effect(&mut self, now: Time, effect: &Effect, done: &[&Decision]) {
+        match effect {
+            Effect::TaskSent { task, attempt, vm, reason, from, vcpu } => {
+                let mode = done.iter().rev().find_map(|decision| match decision {
+                    Decision::Start { task: of, mode, .. } if of == task => Some(*mode),
+                    _ => None,
+                });
+                let mode = mode.unwrap_or_default();
+                self.counts_start(*reason, *vm, mode);
+                // A parallel job that is killed is started again at once.
+                if !self.is_of_bag(*task) {
+                    self.end_attempt(now, *task, AttemptEnd::Dropped);
+                }
+                let lane = match self.is_of_bag(*task) {
+                    true => self.vms.get_mut(vm).map_or(0, |vm| vm.lanes.take(*task, *vcpu)),
+                    false => 0,
+                };
+                let history = AttemptHistory {
+                    attempt: *attempt,
+                    vm: *vm,
+                    lane,
+                    reason: *reason,
+                    sent_with: *from,
+                    from: *from,
+                    said_to_have: None,
+                    fell_back: ThinVec::new(),
+                    sent: now,
+                    started: None,
+                    modes: thin_vec![(now, mode)],
+                    asked: ThinVec::new(),
+                    checkpoints: ThinVec::new(),
+                    checkpoint_reports: 0,
+                    ended: None,
+                    real_cpu_us: 0,
+                    real_start_us: 0,
+                    ledger: None,
+                    own: None,
+                };
+                if let Some(of) = self.task_mut(*task) {
+                    of.attempts.push(history);
+                    self.changes.push(Change::Sent(*task, *attempt, *vm));
+                }
+            }
+            &Effect::CheckpointAsked { task, .. } => {
+                let is_it =
+                    |d: &&Decision| matches!(d, Decision::Checkpoint { task: t, .. } if *t == task);
+                let decided = done.iter().any(is_it);
+                if let Some(attempt) = self.task_mut(task).and_then(TaskHistory::open) {
+                    attempt.asked.push((now, decided));
+                }
+            }
+            &Effect::RestoreFellBack { task, from, to, not_on, .. } => {
+                if let Some(attempt) = self.task_mut(task).and_then(|t| t.attempts.last_mut()) {
+                    attempt.fell_back.push(FallBack { at: now, from, to, not_on });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn counts_start(&mut self, reason: StartReason, vm: VmId, mode: Mode) {
+        match reason {
+            StartReason::Migrated => {
+                self.counts.migrations += 1;
+                let kind = self.vms.get(&vm).map(|vm| &vm.kind);
+                let is_burstable = kind.is_some_and(|kind| self.burstable.contains(kind));
+                self.counts.burst_starts += u32::from(mode == Mode::Burst && is_burstable);
+            }
+            StartReason::Stolen => self.counts.steals += 1,
+            _ => {}
+        }
+    }
+
+    /// A machine reports, in a step with these effects.
+    pub(super) fn machine_reports(&mut self, now: Time, report: &Report, effects: &[Effect]) {
+        match *report {
+            Report::Ledger { task, attempt, ref ledger, ref own, .. } => {
+                return self.on_attempt(task, attempt, |attempt| {
+                    attempt.ledger = Some(**ledger);
+                    attempt.own.clone_from(own);
+                });
+            }
+            Report::Share { vm, real_promised_us, real_received_us } => {
+                let share = Some((real_promised_us, real_received_us));
+                return self.on_vm(vm, |vm| vm.share = share);
+            }
+            // An attempt begins with another checkpoint than it was sent with, if the effects say so.
+            Report::TaskStarted { task: id, .. } => {
+                for effect in effects {
+                    if let Effect::RestoreFellBack { task, to, .. } = *effect
+                        && task == id
+                        && let Some(attempt) = self.task_mut(task).and_then(TaskHistory::open)
+                    {
+                        attempt.from = to;
+                    }
+                }
+            }
+            // Also of a former life.
+            Report::CheckpointTaken { task, attempt, .. }
+            | Report::CheckpointFailed { task, attempt, .. } => {
+                self.on_attempt(task, attempt, |attempt| attempt.checkpoint_reports += 1);
+            }
+            // CPU time of a former life was spent all the same.
+            Report::TaskFinished { task, attempt, real_cpu_us, .. }
+            | Report::TaskFailed { task, attempt, real_cpu_us, .. }
+            | Report::TaskStopped { task, attempt, real_cpu_us, .. } => {
+                self.on_attempt(task, attempt, |attempt| attempt.real_cpu_us = real_cpu_us);
+            }
+            _ => {}
+        }
+        if effects.contains(&Effect::Stale) {
+            self.stale += 1;
+        } else {
+            self.present(now, report);
+        }
+    }
+
+    fn on_attempt(
+        &mut self,
+        task: TaskId,
+        attempt: Attempt,
+        change: impl FnOnce(&mut AttemptHistory),
+    ) {
+        if let Some(attempt) = self.task_mut(task).and_then(|task| task.current(attempt)) {
+            change(attempt);
+        }
+    }
+
+    /// A report that is of no former life.
+    fn present(&mut self, now: Time, report: &Report) {
+        match report {
+            Report::Credits { vm, balance, .. } => {
+                let forgets = self.forgets;
+                if let Some(vm) = self.vms.get_mut(vm) {
+                    if forgets {
+                        vm.credits.clear();
+                    }
+                    let burstable = self.unlimited.get(&vm.kind);
+                    let balance = burstable.map_or(*balance, |of| of.of_vm(*balance));
+                    vm.credits.push((now, balance));
+                }
+            }
+            Report::TaskStarted { task, attempt, done, real_took_us, .. } => {
+                self.began(*task, *attempt, (*done, *real_took_us));
+            }
+            Report::TaskFinished { task, verified: true, reported, .. } => {
+                self.end_attempt(now, *task, AttemptEnd::Finished);
+                self.finishes(now, *task, |task| task.reported = *reported);
+            }
+            Report::TaskFinished { task, program_failed: true, .. } => {
+                self.counts.attempts_failed += 1;
+                let own = self.task_mut(*task).and_then(|it| it.open()?.own.clone());
+                let how = own.map_or_else(|| "came to nothing".to_owned(), |own| own.in_words());
+                self.end_attempt(now, *task, AttemptEnd::Failed(format!("its program {how}")));
+                self.finishes(now, *task, |task| task.program_failed = true);
+            }
+            Report::TaskFinished { task, verified: false, .. } => {
+                self.counts.attempts_failed += 1;
+                self.end_attempt(now, *task, AttemptEnd::Failed("its answer is wrong".into()));
+            }
+            Report::TaskFailed { task, why, .. } => {
+                self.counts.attempts_failed += 1;
+                self.end_attempt(now, *task, AttemptEnd::Failed(why.clone()));
+            }
+            Report::TaskStopped { task, kept, .. } => {
+                let end = kept.map_or(AttemptEnd::Dropped, |(_, done)| AttemptEnd::Stopped(done));
+                self.end_attempt(now, *task, end);
+            }
+            Report::CheckpointTaken {
+                task,
+                attempt,
+                checkpoint,
+                done,
+                bytes,
+                real_held_us,
+                real_owed_us,
+                ..
+            } => {
+                self.counts.checkpoints += 1;
+                let mark = CheckpointMark {
+                    at: now,
+                    seq: *checkpoint,
+                    done: *done,
+                    bytes: *bytes,
+                    real_held_us: *real_held_us,
+                    real_owed_us: *real_owed_us,
+                };
+                self.on_attempt(*task, *attempt, |attempt| attempt.checkpoints.push(mark));
+            }
+            Report::CheckpointFailed { why, .. } => {
+                self.counts.checkpoints_failed += 1;
+                *self.checkpoint_failures.entry(reason(why)).or_default() += 1;
+            }
+            _ => {}
+        }
+    }
+
+    fn began(&mut self, id: TaskId, number: Attempt, (done, real_took_us): (Ppm, u64)) {
+        let is_of_bag = self.is_of_bag(id);
+        let vm = self.task(id).and_then(|task| task.attempt(number)).map(|attempt| attempt.vm);
+        let Some(vm) = vm else { return };
+        // One sent to a VM that froze meanwhile began with its resume.
+        let resumes = self.vms.get(&vm).into_iter().flat_map(|vm| &vm.hibernations);
+        let resumed = resumes.filter_map(|h| h.resumed.map(|(_, at)| at)).max();
+        let (mut is_first, mut is_restored) = (false, false);
+        self.on_attempt(id, number, |attempt| {
+            (is_first, is_restored) = (attempt.started.is_none(), attempt.from.is_some());
+            let from = resumed.map_or(attempt.sent, |at| at.max(attempt.sent));
+            attempt.started.get_or_insert(from);
+            attempt.said_to_have = Some(done);
+            attempt.real_start_us = real_took_us;
+        });
+        if is_first {
+            self.counts.restores += u32::from(is_restored && is_of_bag);
+            self.changes.push(Change::Began(id, number));
+        }
+    }
+
+    /// A task has been done, well or not.
+    fn finishes(&mut self, now: Time, id: TaskId, how: impl FnOnce(&mut TaskHistory)) {
+        let is_of_bag = self.is_of_bag(id);
+        let Some(task) = self.task_mut(id) else { return };
+        how(task);
+        let is_first = task.finished.replace(now).is_none();
+        self.finished += usize::from(is_first && is_of_bag);
+    }
+}

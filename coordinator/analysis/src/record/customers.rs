@@ -1,0 +1,87 @@
+//! The parallel jobs and the requests of a record: what is in the system.
+
+use std::sync::Arc;
+
+use dormouse_model::{Event, Notice, Request, Step, Submission, Work};
+use dormouse_units::{RequestId, TaskId, Time, VmId};
+
+use super::{AttemptEnd, Change, JobHistory, Record, RequestHistory, SpellEnd};
+
+impl Record {
+    /// A parallel job is submitted.
+    pub(super) fn submitted(&mut self, task: TaskId, job: &Arc<Submission>) {
+        // Jobs come one after the other: a log in which they don't is damaged.
+        if self.jobs.end().is_none_or(|end| task <= end) {
+            self.jobs.insert(task, JobHistory::new(task, job.clone()));
+        }
+    }
+
+    /// An instant is over: what the scheduler of parallel jobs heard of it, and what it decided.
+    pub(super) fn instant(&mut self, step: &Step) {
+        debug_assert_eq!(step.event, Event::InstantOver);
+        let (now, mut came) = (step.at, 0);
+        for notice in &step.notices {
+            match notice {
+                Notice::Submitted { job } => {
+                    if let Some(history) = self.jobs.get_mut(job.id) {
+                        history.heard = Some(now);
+                        came += 1;
+                        self.changes.push(Change::JobHeard(job.id));
+                    }
+                }
+                Notice::TaskFinished { task, .. } => self.job_ends(now, *task),
+                Notice::TaskFailed { task, .. } => {
+                    if let Some(job) = self.jobs.get_mut(*task) {
+                        job.leaves(now, SpellEnd::Failed);
+                    }
+                }
+                // All jobs are on one machine.
+                Notice::VmLost { vm } if self.tenants.owns(Work::Jobs, *vm) => {
+                    self.jobs.values_mut().for_each(|job| job.loses_its_machine(now));
+                }
+                _ => {}
+            }
+        }
+        self.jobs_heard += came;
+        self.most_jobs = self.most_jobs.max(self.jobs_heard);
+        for (n, decision) in step.decisions.iter().enumerate() {
+            if let Some(task) = decision.task()
+                && let Some(job) = self.jobs.get_mut(task)
+                && !step.effects.iter().any(|effect| effect.refuses(n))
+            {
+                job.decided(now, decision);
+            }
+        }
+    }
+
+    fn job_ends(&mut self, now: Time, id: TaskId) {
+        // Where only what concerns jobs is seen, the report of its end is not.
+        self.end_attempt(now, id, AttemptEnd::Finished);
+        let Some(mut job) = self.jobs.remove(id) else { return };
+        self.jobs_heard = self.jobs_heard.saturating_sub(1);
+        job.leaves(now, SpellEnd::Done);
+        job.ended = Some(now);
+        self.closed.jobs.push(job);
+    }
+
+    /// A customer requests a VM.
+    pub(super) fn requested(&mut self, now: Time, request: RequestId, asks: &Request) {
+        let Some(vm) = self.tenants.vm_of(request) else { return };
+        let (asks, arrived) = (asks.clone(), now);
+        let history = RequestHistory { request, asks, arrived, vm, is_granted: false };
+        self.requests.insert(vm, history);
+        self.changes.push(Change::Requested(vm));
+    }
+
+    pub(super) fn request_is_granted(&mut self, vm: VmId) {
+        if let Some(request) = self.requests.get_mut(&vm) {
+            request.is_granted = true;
+            self.changes.push(Change::Granted(vm));
+        }
+    }
+
+    /// A request whose VM is gone, or was refused, is over.
+    pub(super) fn request_is_over(&mut self, vm: VmId) {
+        self.closed.requests.extend(self.requests.remove(&vm));
+    }
+}

@@ -1,0 +1,20 @@
+//! The fate of a request for a VM.
+
+use dormouse_model::Request;
+use dormouse_units::{RequestId, Time, VmId};
+
+/// A request of a customer of the provider, from its coming to its end. What became of its VM, the VM's own history
+/// says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestHistory {
+    /// Number of the request.
+    pub request: RequestId,
+    /// What was asked for.
+    pub asks: Request,
+    /// The time at which it came.
+    pub arrived: Time,
+    /// Its VM, or the one that it would have had.
+    pub vm: VmId,
+    /// Whether it got its VM.
+    pub is_granted: bool,
+}

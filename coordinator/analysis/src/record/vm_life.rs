@@ -1,0 +1,196 @@
+//! The lives of VMs in a record: what their provider does to them, and what they cost.
+
+use dormouse_cloud::{Action, Market, Meter, Target};
+use dormouse_model::{Effect, Event, Step, VmEnd};
+use dormouse_units::{Money, Tier, Time, VmId};
+use thin_vec::ThinVec;
+
+use super::lanes::Lanes;
+use super::vm::Leaving;
+use super::{AttemptEnd, Change, Displaced, Hibernation, Interrupted, Record, VmHistory};
+
+impl Record {
+    /// Something happens to a VM.
+    pub(super) fn vm_effect(&mut self, now: Time, effect: &Effect) {
+        match effect {
+            Effect::VmLaunched { vm, kind, market, price, bid, vcpus, host } => {
+                self.counts.vms_launched += 1;
+                let history = VmHistory {
+                    id: *vm,
+                    kind: kind.clone(),
+                    market: *market,
+                    price: *price,
+                    vcpus: *vcpus,
+                    host: *host,
+                    launched: now,
+                    ready: None,
+                    ended: None,
+                    hibernations: ThinVec::new(),
+                    displaced: ThinVec::new(),
+                    waited_for: ThinVec::new(),
+                    leaving: None,
+                    has_notice: false,
+                    told: None,
+                    credits: ThinVec::new(),
+                    share: None,
+                    is_background: false,
+                    supplies: ThinVec::new(),
+                    meter: Meter::launched(now, *price, self.billing).at_most(*bid),
+                    surcharge: Money::ZERO,
+                    tariff: self.tariff,
+                    lanes: Lanes::new(*vcpus),
+                };
+                self.vms.insert(*vm, history);
+                self.request_is_granted(*vm);
+            }
+            Effect::VmReady { vm } => self.runs(now, *vm, |vm| vm.ready = Some(now)),
+            Effect::VmResumed { vm, asked } => {
+                self.counts.resumes += 1;
+                self.runs(now, *vm, |vm| {
+                    if let Some(last) = vm.hibernations.last_mut() {
+                        last.resumed = Some((*asked, now));
+                    }
+                });
+            }
+            Effect::VmHibernated { vm, asked } => {
+                self.counts.hibernations += 1;
+                self.stands(*vm);
+                self.on_vm(*vm, |vm| {
+                    vm.hibernations.push(Hibernation { asked: *asked, frozen: now, resumed: None });
+                    vm.meter.freeze(now);
+                    vm.told = None;
+                    // It has left: what ends it now is something else.
+                    vm.leaving = vm.leaving.filter(|why| !matches!(why, Leaving::For(_)));
+                });
+            }
+            Effect::VmEnded { vm, why, cost } => self.vm_ended(now, *vm, *why, *cost),
+            Effect::PriceChanged { kind, price } => {
+                let alike = |vm: &&mut VmHistory| vm.market == Market::Spot && vm.kind == *kind;
+                for vm in self.vms.values_mut().filter(|vm| vm.ended.is_none()).filter(alike) {
+                    vm.meter.reprice(now, *price);
+                }
+            }
+            Effect::SurplusCharged { vm, cost, .. } => self.on_vm(*vm, |vm| vm.surcharge = *cost),
+            Effect::Placed { vm, tier, .. } => {
+                self.on_vm(*vm, |vm| vm.is_background = *tier == Tier::Background);
+            }
+            Effect::Supplied { vm, vcpu, share } => {
+                self.on_vm(*vm, |vm| vm.supplies.push((now, *vcpu, *share)));
+            }
+            _ => {}
+        }
+    }
+
+    /// The provider does something to spot VMs.
+    pub(super) fn provider_acts(&mut self, step: &Step, effect: &Effect) {
+        let now = step.at;
+        match effect {
+            Effect::Outbid { vm } => {
+                self.acted_on(now, *vm, Action::Preempt);
+                self.on_vm(*vm, |vm| vm.leaving = Some(Leaving::Outbid));
+            }
+            Effect::Reclaimed { vm } => {
+                self.acted_on(now, *vm, Action::Preempt);
+                self.on_vm(*vm, |vm| {
+                    if vm.leaving != Some(Leaving::Outbid) {
+                        vm.leaving = Some(Leaving::Reclaimed);
+                    }
+                });
+            }
+            &Effect::Displaced { vm, by, action } => {
+                self.acted_on(now, vm, action);
+                let displaced = Displaced { at: now, by, action, given_back: None };
+                self.on_vm(vm, |vm| {
+                    vm.displaced.push(displaced);
+                    if matches!(vm.leaving, None | Some(Leaving::For(_))) {
+                        vm.leaving = Some(Leaving::For(by));
+                    }
+                });
+                self.on_vm(by, |by| by.waited_for.push(vm));
+            }
+            Effect::GivenBack { vm } => {
+                self.acted_on(now, *vm, Action::Resume);
+                self.on_vm(*vm, |vm| {
+                    if let Some(last) = vm.displaced.last_mut() {
+                        last.given_back = Some(now);
+                    }
+                });
+            }
+            Effect::Interrupted { asked, action, target, vms, .. } => {
+                vms.iter().for_each(|vm| self.told(*vm, *action));
+                if self.forgets {
+                    return;
+                }
+                let (asked, action, target, vms) = (*asked, *action, target.clone(), vms.clone());
+                let asked_by = match &step.event {
+                    Event::Interrupt { why, .. } => Some(why.clone()),
+                    _ => None,
+                };
+                let at = now;
+                self.interruptions.push(Interrupted { asked, at, action, target, vms, asked_by });
+            }
+            _ => {}
+        }
+    }
+
+    /// The provider did this to one VM.
+    fn acted_on(&mut self, now: Time, vm: VmId, action: Action) {
+        self.told(vm, action);
+        if !self.forgets {
+            let (target, vms) = (Target::Vm(vm), vec![vm]);
+            let (asked, at, asked_by) = (now, now, None);
+            self.interruptions.push(Interrupted { asked, at, action, target, vms, asked_by });
+        }
+    }
+
+    fn told(&mut self, vm: VmId, action: Action) {
+        self.on_vm(vm, |vm| match action {
+            Action::Hibernate | Action::Resume => vm.told = Some(action),
+            Action::Preempt => vm.has_notice = true,
+            Action::Rebalance => {}
+        });
+    }
+
+    pub(super) fn on_vm(&mut self, vm: VmId, change: impl FnOnce(&mut VmHistory)) {
+        if let Some(vm) = self.vms.get_mut(&vm) {
+            change(vm);
+        }
+    }
+
+    /// A VM runs from now on.
+    fn runs(&mut self, now: Time, id: VmId, note: impl FnOnce(&mut VmHistory)) {
+        let Some(vm) = self.vms.get_mut(&id) else { return };
+        if !vm.is_running() {
+            self.changes.push(Change::Runs(id));
+        }
+        note(vm);
+        vm.told = None;
+        vm.meter.start(now);
+    }
+
+    /// A VM does not run any more.
+    fn stands(&mut self, id: VmId) {
+        if self.vms.get(&id).is_some_and(VmHistory::is_running) {
+            self.changes.push(Change::Stands(id));
+        }
+    }
+
+    fn vm_ended(&mut self, now: Time, id: VmId, why: VmEnd, cost: Money) {
+        if why == VmEnd::Preempted {
+            self.counts.preemptions += 1;
+        }
+        self.stands(id);
+        if let Some(vm) = self.vms.get_mut(&id) {
+            vm.meter.end(now, why.by());
+            vm.ended = Some((now, why, cost));
+            for task in std::mem::take(&mut vm.lanes).into_tasks() {
+                self.end_attempt(now, task, AttemptEnd::VmGone(why));
+            }
+            self.end_jobs_on(now, id, why);
+        }
+        self.request_is_over(id);
+        if self.forgets {
+            self.closed.vms.extend(self.vms.remove(&id));
+        }
+    }
+}

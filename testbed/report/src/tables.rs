@@ -1,0 +1,158 @@
+//! The tables of a run in its folder, written as its steps come: of its parallel jobs, and of its requests.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use dormouse_analysis::jobs::{JobsOfWindow, JobsTables, RecordedJobs};
+use dormouse_analysis::requests::{Figures, RequestsTables};
+use dormouse_analysis::{Mode, Record, Refused};
+use dormouse_experiment::Batch;
+use dormouse_log::HashedFile;
+use dormouse_model::Step;
+use dormouse_units::{Span, TaskId};
+
+use crate::jobs::{JobsError, JobsOutcome};
+use crate::output::{Header, OutputError, TableFiles};
+
+/// Writes `jobs.csv`, `allocations.csv` and `schedule.swf` of a run with parallel jobs, and `requests.csv` of one with
+/// requests.
+#[derive(Debug)]
+pub(crate) struct Tables<'a> {
+    header: &'a Header,
+    folder: PathBuf,
+    files: TableFiles,
+    record: Record,
+    jobs: Option<(&'a Batch, JobsTables<HashedFile>)>,
+    requests: Option<RequestsTables<HashedFile>>,
+}
+
+/// What came of the tables of a run.
+#[derive(Debug)]
+pub(crate) struct WrittenTables<'a> {
+    /// What came of its jobs, if it has any.
+    pub(crate) jobs: Option<JobsOutcome<'a>>,
+    /// What came of its requests, if it has any.
+    pub(crate) requests: Option<Figures>,
+    /// The BLAKE3 of each table, by the name of its file.
+    pub(crate) hashes: BTreeMap<&'static str, String>,
+}
+
+impl<'a> Tables<'a> {
+    /// Begins the tables in `folder`; `drawn` has no job yet.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub(crate) fn begin(
+        folder: &Path,
+        header: &'a Header,
+        drawn: JobsOfWindow,
+    ) -> Result<Self, JobsError> {
+        let experiment = &header.experiment;
+        let (setup, tenants) = (experiment.whole_setup(), experiment.tenants());
+        let mut files = TableFiles::new(folder);
+        let jobs = experiment.jobs.as_deref().map(|batch| {
+            let tables = JobsTables::begin(
+                |name| files.create(name),
+                (&experiment.name, batch.workload.processors),
+                header.mode == Mode::Live,
+                (tenants.clone(), drawn, header.calendar),
+            );
+            tables.map(|tables| (batch, tables)).map_err(refused(folder))
+        });
+        let jobs = jobs.transpose()?;
+        let requests = experiment.requests.as_ref().map(|_| {
+            let open = |name| files.create(name);
+            RequestsTables::begin(open, &setup, tenants.clone()).map_err(refused(folder))
+        });
+        let requests = requests.transpose()?;
+        let record = Record::shared(&setup, tenants).forgetting().without_attempts();
+        Ok(Self { header, folder: folder.to_owned(), files, record, jobs, requests })
+    }
+
+    /// Whether there are any.
+    pub(crate) const fn are_any(&self) -> bool {
+        self.jobs.is_some() || self.requests.is_some()
+    }
+
+    /// Whether every step is wanted, and not only those that say something of parallel jobs.
+    pub(crate) const fn want_all(&self) -> bool {
+        self.requests.is_some()
+    }
+
+    /// What jobs are promised, from their first start to their end; for those that end from now on.
+    pub(crate) fn promise(&mut self, promises: impl Iterator<Item = (TaskId, Span)>) {
+        if let Some((_, jobs)) = &mut self.jobs {
+            jobs.promise(promises);
+        }
+    }
+
+    /// Takes in a step of the run.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub(crate) fn see(&mut self, step: &Step) -> Result<(), JobsError> {
+        if !self.are_any() {
+            return Ok(());
+        }
+        self.record.see(step);
+        if let Some((_, jobs)) = &mut self.jobs {
+            jobs.see(&self.record, step).map_err(refused(&self.folder))?;
+        }
+        if let Some(requests) = &mut self.requests {
+            requests.see(&self.record, step).map_err(refused(&self.folder))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the files. What came of the jobs is that of a run in virtual time with this digest of
+    /// its decisions ([`Run::digest`](dormouse_engine::Run::digest)); what else is known is set
+    /// afterwards.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub(crate) fn finish(self, decisions_sha256: String) -> Result<WrittenTables<'a>, JobsError> {
+        let Self { header, folder, files, record, jobs, requests } = self;
+        let jobs = jobs.map(|(batch, tables)| {
+            let recorded = tables.finish(&record).map_err(refused(&folder))?;
+            Ok::<_, JobsError>(outcome(header, batch, recorded, decisions_sha256))
+        });
+        let requests =
+            requests.map(RequestsTables::finish).transpose().map_err(refused(&folder))?;
+        Ok(WrittenTables { jobs: jobs.transpose()?, requests, hashes: files.hashes() })
+    }
+}
+
+fn outcome<'a>(
+    header: &'a Header,
+    batch: &'a Batch,
+    recorded: RecordedJobs,
+    decisions_sha256: String,
+) -> JobsOutcome<'a> {
+    let RecordedJobs { figures, drawn, most_in_system, left, checkpoints, restores, rejected } =
+        recorded;
+    JobsOutcome {
+        header,
+        batch,
+        figures,
+        drawn,
+        decisions_sha256,
+        most_in_system,
+        skipped: None,
+        verified: 0,
+        reported: 0,
+        failed: left as u64,
+        cancelled: None,
+        checkpoints,
+        restores,
+        rejected,
+        fidelity: None,
+        consolidation: None,
+    }
+}
+
+fn refused(folder: &Path) -> impl FnOnce(Refused) -> JobsError {
+    |Refused { file, source }| OutputError::io("write", &folder.join(file), source).into()
+}
