@@ -8,9 +8,9 @@ use dormouse_analysis::fidelity::{Fidelity, span_of};
 use dormouse_analysis::{Latency, LiveFacts, Mode, Record};
 use dormouse_coordinator::CoordinatorError::Admission;
 use dormouse_coordinator::Progress;
+use dormouse_folders::{HeldFolder, remove_abandoned};
 use dormouse_host::calibration::{CalibrationError, Came, Cell, Samples, folder_of};
 use dormouse_units::{TaskId, Time};
-use dormouse_worker::workspace::{Roots, remove_abandoned};
 
 use super::{CalibrateError, CellPlan};
 use crate::live::{Conduct, LiveError, Rehearsal, conduct, rehearse};
@@ -28,7 +28,7 @@ const PREFIX: &str = ".calibration-";
 /// A host being measured, and a folder for the runs.
 #[derive(Debug)]
 pub(crate) struct Bench {
-    folder: Roots,
+    folder: HeldFolder,
     /// The number of times that each cell is run, each time under another seed.
     repeat: u32,
 }
@@ -51,7 +51,7 @@ impl Bench {
             .map_err(CalibrationError::io("find", file, "--out"))?;
         // What can't be listed can't be written into either, as is said next.
         let _ = remove_abandoned(&place, PREFIX);
-        let folder = Roots::create(&place, PREFIX).map_err(|error| refused(error.into()))?;
+        let folder = HeldFolder::create(&place, PREFIX).map_err(|error| refused(error.into()))?;
         Ok(Self { folder, repeat })
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use dormouse_worker::workspace::{Roots, remove_abandoned};
+use dormouse_folders::{HeldFolder, remove_abandoned};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -31,7 +31,7 @@ const ROOM: u64 = 4 << 30;
 pub struct LocalWorkers {
     workers: Vec<Worker>,
     /// Their directories; removed with them.
-    _roots: Roots,
+    folder: HeldFolder,
 }
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ const OFTEN: u32 = 3;
 /// # Errors
 ///
 /// The system refuses.
-pub fn folder() -> io::Result<Roots> {
+pub fn folder() -> io::Result<HeldFolder> {
     let (memory, disk) = (Path::new("/dev/shm"), std::env::temp_dir());
     for place in [memory, &disk] {
         // What can't be listed, or is not there, holds nothing that could be removed.
@@ -65,10 +65,10 @@ pub fn folder() -> io::Result<Roots> {
     }
     let roomy = nix::sys::statvfs::statvfs(memory)
         .is_ok_and(|fs| fs.blocks_available().saturating_mul(fs.fragment_size()) >= ROOM);
-    if roomy && let Ok(folder) = Roots::create(memory, PREFIX) {
+    if roomy && let Ok(folder) = HeldFolder::create(memory, PREFIX) {
         return Ok(folder);
     }
-    Ok(Roots::create(&disk, PREFIX)?)
+    Ok(HeldFolder::create(&disk, PREFIX)?)
 }
 
 impl LocalWorkers {
@@ -85,8 +85,8 @@ impl LocalWorkers {
         logs: &Path,
     ) -> io::Result<Self> {
         let program = std::env::current_exe()?;
-        let roots = folder()?;
-        let mut all = Self { workers: Vec::new(), _roots: roots };
+        let folder = folder()?;
+        let mut all = Self { workers: Vec::new(), folder };
         for n in 0..count {
             let name = format!("local-{n}");
             let log = logs.join(format!("worker-{n}.log"));
@@ -97,7 +97,7 @@ impl LocalWorkers {
             command
                 .arg("worker")
                 .args(["--coordinator", &coordinator.to_string(), "--name", &name, "--root"])
-                .arg(all._roots.path().join(&name))
+                .arg(all.folder.path().join(&name))
                 .args(["--of", &count.to_string()])
                 // It listens by now.
                 .args(["--wait", "30s"])

@@ -61,7 +61,7 @@ mod watch;
 
 pub use config::{Config, available_millicores, find_criu};
 pub use error::{AgentError, Result};
-pub use prepare::{Prepared, lower_priority, prepare_process, raise_priority};
+pub use prepare::{Prepared, prepare_process, raise_priority};
 pub use run::{Ended, run};
 pub use secret::{read_token, read_token_within};
 

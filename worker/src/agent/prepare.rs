@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use rustix::process::setpriority_process;
+
 use super::{AgentError, Config, Result, report::explain};
 use crate::{
     cgroup::{CpuQuota, Hierarchy, InstanceName, Tree, own_low_weight},
@@ -27,9 +29,7 @@ const PERIOD_US: u64 = CpuQuota::DEFAULT_PERIOD_US;
 /// How much nicer to itself than others the worker is: it has next to nothing to do, but its
 /// heartbeats and its timing must not depend on what else runs on the host. Tasks inherit it,
 /// to whom it means nothing, since each is alone in its control group.
-const NICE: libc::c_int = -10;
-/// The niceness of threads that nobody waits for.
-const LOW: libc::c_int = 10;
+const NICE: i32 = -10;
 
 /// A process made ready to be a worker.
 #[derive(Debug)]
@@ -154,25 +154,8 @@ fn warn_of_low_weight(hierarchy: &Hierarchy) {
 /// Raises the priority of this thread, and of those that it starts, where it may: for who must be
 /// on time and has next to nothing to do, as a worker or a coordinator beside busy VMs.
 pub fn raise_priority() {
-    if let Err(error) = set_priority(NICE) {
+    if let Err(error) = setpriority_process(None, NICE) {
         tracing::warn!(%error, "it runs at ordinary priority: timing may suffer under load");
-    }
-}
-
-/// Lowers the priority of this thread, and of those that it starts: for what nobody waits for beside a
-/// run, as the page of those who look on.
-pub fn lower_priority() {
-    if let Err(error) = set_priority(LOW) {
-        tracing::warn!(%error, "who looks on runs at ordinary priority: timing may suffer under load");
-    }
-}
-
-#[expect(unsafe_code, reason = "nix has no setpriority")]
-fn set_priority(nice: i32) -> std::io::Result<()> {
-    // SAFETY: the call takes numbers only.
-    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } {
-        0.. => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{io, path::PathBuf};
 
+use dormouse_folders::FolderError;
+
 /// The result of an operation on a worker's directory.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -39,6 +41,9 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A directory could not be locked.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// A worker beside this one uses the directory.
     #[error("another worker uses the directory {}; give each worker its own", path.display())]
     InUse {
@@ -85,6 +90,7 @@ impl From<Error> for io::Error {
             Error::Mount { source, .. }
             | Error::ReadOnly { source, .. }
             | Error::File { source, .. } => source,
+            Error::Folder(error) => error.into(),
             other => Self::other(other),
         }
     }

@@ -15,16 +15,13 @@
 //! but only on a tmpfs; without it every call takes about 25 ms more.
 
 mod error;
-mod lock;
 mod mounts;
 mod name;
-mod roots;
 mod site;
 mod writable;
 
 pub use error::{Error, Result};
 pub use mounts::private_run_tmpfs;
 pub use name::TaskName;
-pub use roots::{Roots, remove_abandoned};
 pub use site::{ROOT, Workspace};
 pub use writable::make_kernel_files_writable;

@@ -1,21 +1,16 @@
 //! A worker's directory, under its canonical path.
 
 use std::{
-    fs::{self, DirBuilder, OpenOptions},
+    fs::{self, DirBuilder},
     io,
-    os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown},
+    os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown},
     path::{Path, PathBuf},
 };
 
-use super::{
-    Error, Result, TaskName,
-    lock::{Lock, Tried, try_lock},
-    mounts,
-};
-use crate::jail::{Layout, Users};
+use dormouse_folders::{LOCK, Lock, Tried, try_lock_in};
 
-/// The file in a worker's directory on which it holds a lock.
-pub(super) const LOCK: &str = "lock";
+use super::{Error, Result, TaskName, mounts};
+use crate::jail::{Layout, Users};
 
 /// For its owner alone.
 const OWN: u32 = 0o700;
@@ -244,21 +239,13 @@ impl Workspace {
 
 /// Makes the directory, if need be, this process's.
 fn lock(directory: &Path) -> Result<Lock> {
-    let path = directory.join(LOCK);
-    let fail = |source| Error::File { action: "lock", path: path.clone(), source };
     loop {
         create(directory)?;
         make_own(directory)?;
-        let mut options = OpenOptions::new();
-        options.create(true).append(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-        match options.open(&path) {
-            // It has just been removed as an abandoned one.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
-            made => made.map_err(fail)?,
-        };
-        match try_lock(&path).map_err(fail)? {
+        match try_lock_in(directory)? {
             Tried::Ours(lock) => return Ok(lock),
             Tried::SomebodyElses => return Err(Error::InUse { path: directory.to_owned() }),
+            // It has just been removed as an abandoned one.
             Tried::Nothing => {}
         }
     }

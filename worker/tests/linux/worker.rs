@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use dormouse_folders::remove_abandoned;
 use dormouse_worker::{
     cgroup::{CpuQuota, Hierarchy, InstanceName, Slot, Tree, Vm},
     checkpointer::Checkpointer,
@@ -17,7 +18,7 @@ use dormouse_worker::{
     jail::{Demand, Jail, Request},
     process::{Identity, Program, Task, pid_namespace, resume},
     store::{Expected, ImageKey, Progress, Store},
-    workspace::{TaskName, Workspace, make_kernel_files_writable, remove_abandoned},
+    workspace::{TaskName, Workspace, make_kernel_files_writable},
 };
 
 use crate::{harness, task::HELD};

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dormouse_folders::{HeldFolder, remove_abandoned};
 use dormouse_log::{Input, LogError};
-use dormouse_worker::workspace::{Roots, remove_abandoned};
 
 use dormouse_analysis::Mode;
 
@@ -57,7 +57,7 @@ pub struct Staging {
     path: PathBuf,
     target: PathBuf,
     /// What `path` is in, if it is beside the target; else what the former run of it waits in.
-    aside: Option<Roots>,
+    aside: Option<HeldFolder>,
     /// What was in a live run's folder and stays there.
     others: Vec<OsString>,
     /// Folders that were made for it, the outermost first.
@@ -231,13 +231,13 @@ impl Drop for Staging {
 }
 
 /// Leaves a folder where it is, at least until another run into the same target.
-fn leave(folder: Option<Roots>) {
+fn leave(folder: Option<HeldFolder>) {
     std::mem::forget(folder);
 }
 
 /// A folder in `parent` that nobody else's start removes.
-fn held(parent: &Path, prefix: &str) -> Result<Roots, OutputError> {
-    Roots::create(parent, prefix)
+fn held(parent: &Path, prefix: &str) -> Result<HeldFolder, OutputError> {
+    HeldFolder::create(parent, prefix)
         .map_err(|error| OutputError::io("make a folder in", parent, error.into()))
 }
 
@@ -345,7 +345,7 @@ mod tests {
         let target = folder.path().join("out");
         for what in ["part", "former"] {
             let prefix = format!(".out.{what}-{NOBODY}-");
-            let elsewhere = Roots::create(folder.path(), &prefix).unwrap();
+            let elsewhere = HeldFolder::create(folder.path(), &prefix).unwrap();
             let dead = folder.path().join(format!(".out.{what}-{}-9", std::process::id()));
             fs::create_dir_all(dead.join(INSIDE)).unwrap();
             let begin = if what == "part" { Staging::begin } else { Staging::begin_in_place };

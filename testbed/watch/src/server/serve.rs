@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use dormouse_coordinator::Vitals;
 use dormouse_identity::Token;
+use rustix::process::setpriority_process;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +22,8 @@ use crate::{Followed, source};
 const ADDRESS_FILE: &str = "http";
 /// Time for which the last of a run is given to pages that are there.
 const LAST: Duration = Duration::from_secs(1);
+/// The niceness of a thread that nobody waits for.
+const LOW: i32 = 10;
 
 /// The run to look at, and where.
 #[derive(Debug)]
@@ -139,8 +142,7 @@ pub fn serve(watch: Watch) -> Result<Serving, ServeError> {
     let thread = std::thread::Builder::new()
         .name("page".to_owned())
         .spawn(move || {
-            // A run is on time whoever looks on.
-            dormouse_worker::agent::lower_priority();
+            lower_priority();
             let followed = Arc::new(Followed::new(folder, vitals));
             let site = Site::new(Arc::clone(&followed), Access::new(tokens), playback);
             runtime.block_on(until_end(listener, site, followed, until));
@@ -148,6 +150,13 @@ pub fn serve(watch: Watch) -> Result<Serving, ServeError> {
         })
         .map_err(ServeError::Thread)?;
     Ok(Serving { address, file: None, end, thread: Some(thread) })
+}
+
+/// Lowers the priority of this thread, and of those that it starts: a run is on time whoever looks on.
+fn lower_priority() {
+    if let Err(error) = setpriority_process(None, LOW) {
+        tracing::warn!(%error, "who looks on runs at ordinary priority: timing may suffer under load");
+    }
 }
 
 async fn until_end(

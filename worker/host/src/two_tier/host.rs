@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dormouse_folders::HeldFolder;
 use dormouse_tasks::result::TaskResult;
 use dormouse_worker::cgroup::{CpuQuota, Hierarchy, InstanceName, Slot, Tree, Vm, sweep_stale};
 use dormouse_worker::guardian::Guardian;
 use dormouse_worker::process::{Identity, pid_namespace};
-use dormouse_worker::workspace::{Roots, make_kernel_files_writable};
+use dormouse_worker::workspace::make_kernel_files_writable;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 
@@ -29,7 +30,7 @@ const VCPUS: u32 = 2;
 pub struct Host {
     tree: Tree,
     vm: Vm,
-    folder: Roots,
+    folder: HeldFolder,
     program: PathBuf,
     cores: Vec<usize>,
     _guardian: Guardian,

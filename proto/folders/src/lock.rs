@@ -13,21 +13,23 @@ use std::{
 
 /// The lock on a file or a directory; dropping it gives it up.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub struct Lock {
     _file: File,
 }
 
 /// The outcome of trying to lock something.
 #[derive(Debug)]
-pub(super) enum Tried {
+pub enum Tried {
+    /// The lock is this process's from now on.
     Ours(Lock),
+    /// The lock is held already, by another process or by this one.
     SomebodyElses,
     /// There is nothing of that name, or not any more.
     Nothing,
 }
 
 /// Tries to lock what is at `path`. A link is not followed.
-pub(super) fn try_lock(path: &Path) -> io::Result<Tried> {
+pub(crate) fn try_lock(path: &Path) -> io::Result<Tried> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path);
     let file = match opened {
         Ok(file) => file,

@@ -1,76 +1,23 @@
-//! A folder for the roots of several workers, and what is left of those of dead processes.
+//! The folders that dead processes left.
 
 use std::{
-    fs::{self, DirBuilder},
-    io,
-    os::unix::fs::DirBuilderExt,
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use super::{
-    Error, Result,
-    lock::{Lock, Tried, try_lock},
-    site,
+use crate::{
+    FolderError,
+    lock::{Tried, try_lock},
+    lock_file::LOCK,
 };
 
-/// A folder for the roots of workers, locked by the process that made it. Dropping it removes it
-/// with all that is in it.
-#[derive(Debug)]
-pub struct Roots {
-    path: PathBuf,
-    _lock: Lock,
-}
-
-impl Roots {
-    /// Makes one in `place`, whose name begins with `prefix`.
-    ///
-    /// # Errors
-    /// Where nothing can be made or locked there.
-    pub fn create(place: &Path, prefix: &str) -> Result<Self> {
-        let mut number = 0_u64;
-        loop {
-            // The same process id may be in use in another namespace: what counts is the number.
-            let path = place.join(format!("{prefix}{}-{number}", std::process::id()));
-            number += 1;
-            match DirBuilder::new().mode(0o700).create(&path) {
-                Ok(()) => {}
-                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
-                Err(source) => {
-                    return Err(Error::File { action: "create the directory", path, source });
-                }
-            }
-            match try_lock(&path) {
-                Ok(Tried::Ours(lock)) => return Ok(Self { path, _lock: lock }),
-                // Somebody has just taken it for an abandoned one.
-                Ok(Tried::SomebodyElses | Tried::Nothing) => {}
-                Err(source) => return Err(Error::File { action: "lock", path, source }),
-            }
-        }
-    }
-
-    /// The directory's path.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for Roots {
-    fn drop(&mut self) {
-        if let Err(error) = fs::remove_dir_all(&self.path) {
-            // Whoever removes the abandoned ones next removes it, too.
-            tracing::warn!(%error, folder = %self.path.display(), "a folder of workers is left");
-        }
-    }
-}
-
-/// Removes the folders in `place` that are named `prefix` and a number and that nobody alive uses:
-/// neither who made one nor any worker whose root is in it holds its lock. Says which.
+/// Removes the folders in `place` that are named `prefix` and a number and that nobody alive holds: the
+/// lock of such a folder is free, and so is that of the file [`LOCK`] in each folder in it. Says which.
 ///
 /// # Errors
 /// Where `place` can't be listed. A folder that can't be removed is left, with a warning.
-pub fn remove_abandoned(place: &Path, prefix: &str) -> Result<Vec<PathBuf>> {
-    let fail = |source| Error::File { action: "list", path: place.to_owned(), source };
+pub fn remove_abandoned(place: &Path, prefix: &str) -> Result<Vec<PathBuf>, FolderError> {
+    let fail = |source| FolderError { action: "list", path: place.to_owned(), source };
     let mut removed = Vec::new();
     for entry in fs::read_dir(place).map_err(fail)? {
         let entry = entry.map_err(fail)?;
@@ -96,13 +43,13 @@ fn remove_if_abandoned(folder: &Path) -> io::Result<bool> {
     // Held until all is gone.
     let Tried::Ours(lock) = try_lock(folder)? else { return Ok(false) };
     let mut locks = vec![lock];
-    // Workers outlive who started them for as long as they wait for their coordinator.
-    for root in fs::read_dir(folder)? {
-        match try_lock(&root?.path().join(site::LOCK)) {
+    // Who holds a folder in it may outlive who made it, as workers do that wait for their coordinator.
+    for inner in fs::read_dir(folder)? {
+        match try_lock(&inner?.path().join(LOCK)) {
             Ok(Tried::Ours(lock)) => locks.push(lock),
             Ok(Tried::SomebodyElses) => return Ok(false),
             Ok(Tried::Nothing) => {}
-            // A file among the roots is none.
+            // A file among the folders is none.
             Err(e) if e.kind() == io::ErrorKind::NotADirectory => {}
             Err(e) => return Err(e),
         }
@@ -115,12 +62,19 @@ fn remove_if_abandoned(folder: &Path) -> io::Result<bool> {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use crate::workspace::Workspace;
+    use crate::{lock::Lock, try_lock_in};
 
     const PREFIX: &str = "dormouse-run-";
 
     /// A number that no process has: the kernel's are smaller.
     const NOBODY: u32 = 1 << 30;
+
+    /// A folder as a worker has it for its own.
+    fn held(folder: &Path) -> Lock {
+        fs::create_dir_all(folder).unwrap();
+        let Tried::Ours(lock) = try_lock_in(folder).unwrap() else { panic!("it is held") };
+        lock
+    }
 
     #[test]
     fn only_what_nobody_holds_is_removed_whatever_its_name_says() {
@@ -132,11 +86,11 @@ mod tests {
         let Tried::Ours(owner) = try_lock(&elsewhere).unwrap() else { panic!("it is held") };
         // Of a run that was killed, and whose worker still lives.
         let orphaned = at(format!("{PREFIX}{NOBODY}-1"));
-        let worker = Workspace::in_place(&orphaned.join("local-0")).unwrap();
+        let worker = held(&orphaned.join("local-0"));
         fs::write(orphaned.join("log"), "").unwrap();
         // Of one that was killed with its workers; its id is somebody else's by now.
         let dead = at(format!("{PREFIX}{}-7", std::process::id()));
-        drop(Workspace::in_place(&dead.join("local-0")).unwrap());
+        drop(held(&dead.join("local-0")));
         // A user's own.
         let other = at(format!("{PREFIX}notes"));
         fs::create_dir(&other).unwrap();
@@ -147,19 +101,6 @@ mod tests {
         drop((owner, worker));
         assert_eq!(remove_abandoned(place.path(), PREFIX).unwrap().len(), 2);
         assert!(other.exists());
-    }
-
-    #[test]
-    fn a_folder_of_roots_is_held_and_goes_with_its_owner() {
-        let place = tempfile::tempdir().unwrap();
-        let (one, two) = (Roots::create(place.path(), PREFIX), Roots::create(place.path(), PREFIX));
-        let (one, two) = (one.unwrap(), two.unwrap());
-        assert_ne!(one.path(), two.path());
-        fs::create_dir(one.path().join("local-0")).unwrap();
-        assert!(remove_abandoned(place.path(), PREFIX).unwrap().is_empty());
-        let gone = one.path().to_owned();
-        drop(one);
-        assert!(!gone.exists() && two.path().exists());
     }
 
     #[test]

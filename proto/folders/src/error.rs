@@ -1,0 +1,22 @@
+//! What goes wrong with a folder that is held.
+
+use std::{io, path::PathBuf};
+
+/// An operation on a folder that is held, or on what is in it, that failed.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {action} {}", path.display())]
+pub struct FolderError {
+    /// What was tried, as it stands after "cannot".
+    pub(crate) action: &'static str,
+    /// The file or directory.
+    pub(crate) path: PathBuf,
+    /// What the kernel said.
+    pub(crate) source: io::Error,
+}
+
+impl From<FolderError> for io::Error {
+    /// What the kernel said, for who says in their own words what was tried.
+    fn from(error: FolderError) -> Self {
+        error.source
+    }
+}

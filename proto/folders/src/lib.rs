@@ -1,0 +1,18 @@
+//! Folders that a process holds by a lock while it uses them, and that are removed once nobody alive
+//! holds them.
+//!
+//! A [`HeldFolder`] is locked by who made it. Folders in it may be held as well, each by a process of
+//! its own, through the file [`LOCK`] in them. [`remove_abandoned`] takes away what a process that was
+//! killed left, and nothing that anybody still holds.
+
+mod abandoned;
+mod error;
+mod held;
+mod lock;
+mod lock_file;
+
+pub use abandoned::remove_abandoned;
+pub use error::FolderError;
+pub use held::HeldFolder;
+pub use lock::{Lock, Tried};
+pub use lock_file::{LOCK, try_lock_in};
