@@ -133,6 +133,7 @@ const HARMLESS: &[&str] = &[
     "statrs",
     "strsim",
     "syn",
+    "thin-vec",
     "thiserror",
     "thiserror-impl",
     "toml",

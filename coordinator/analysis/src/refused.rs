@@ -7,7 +7,7 @@ use std::io;
 pub struct Refused {
     /// Name of the file.
     pub file: &'static str,
-    /// What stood in the way.
+    /// The words of the system.
     pub source: io::Error,
 }
 

@@ -52,7 +52,7 @@ pub(crate) struct VmRecord {
     pub(crate) usage: VmUse,
     /// The processors that it has been said to have, where spot VMs are in the background.
     pub(crate) processors: ThinVec<u32>,
-    /// What each of its vCPUs has of its processor; nothing, where spot VMs have processors of their own.
+    /// The share of its processor that each vCPU has; none, where spot VMs have processors of their own.
     pub(crate) supply: ThinVec<Ppm>,
 }
 

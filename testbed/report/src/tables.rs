@@ -29,9 +29,9 @@ pub(crate) struct Tables<'a> {
 /// What came of the tables of a run.
 #[derive(Debug)]
 pub(crate) struct WrittenTables<'a> {
-    /// What came of its jobs, if it has any.
+    /// The outcome of its jobs, if it has any.
     pub(crate) jobs: Option<JobsOutcome<'a>>,
-    /// What came of its requests, if it has any.
+    /// The figures of its requests, if it has any.
     pub(crate) requests: Option<Figures>,
     /// The BLAKE3 of each table, by the name of its file.
     pub(crate) hashes: BTreeMap<&'static str, String>,
@@ -80,7 +80,7 @@ impl<'a> Tables<'a> {
         self.requests.is_some()
     }
 
-    /// What jobs are promised, from their first start to their end; for those that end from now on.
+    /// The promises to jobs, from their first start to their end; for those that end from now on.
     pub(crate) fn promise(&mut self, promises: impl Iterator<Item = (TaskId, Span)>) {
         if let Some((_, jobs)) = &mut self.jobs {
             jobs.promise(promises);

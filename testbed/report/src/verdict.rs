@@ -117,7 +117,7 @@ fn other_load(facts: &LiveFacts) -> Option<f64> {
     fidelity::other_load(loads, (&machine, cpu))
 }
 
-/// How true a run was to its parallel jobs.
+/// The judgement of a run's parallel jobs.
 struct JudgedJobs {
     /// The steps as their scheduler saw them.
     own: Vec<Step>,
@@ -153,12 +153,12 @@ impl JudgedJobs {
         Self { own, facts, promises, consolidation }
     }
 
-    /// What each job was promised, from its first start to its end.
+    /// The time that each job was promised, from its first start to its end.
     fn promised(&self) -> impl Iterator<Item = (TaskId, Span)> {
         self.promises.iter().map(|promise| (promise.job, promise.promised))
     }
 
-    /// What came of these submissions, with the verdict.
+    /// The outcome of these submissions, with the verdict.
     fn outcome<'a>(
         self,
         header: &Header,

@@ -71,7 +71,7 @@ impl DueCheckpoints {
     }
 }
 
-/// How many were due well before the end; of those that were asked for beside planned ones it is not
+/// The number of checkpoints that were due well before the end; of those that were asked for beside planned ones it is not
 /// known whether one that was being taken stood for them.
 fn due(
     setup: &Setup,
@@ -90,7 +90,7 @@ fn due(
     u32::try_from(in_time.count()).unwrap_or(u32::MAX)
 }
 
-/// How many points of its work an attempt is told to be checkpointed at, without those near its end.
+/// The number of points of its work at which an attempt is told to be checkpointed, without those near its end.
 fn planned(
     setup: &Setup,
     record: &Record,

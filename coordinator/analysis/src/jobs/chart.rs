@@ -6,7 +6,7 @@ use dormouse_units::{TaskId, Time};
 
 use crate::{Change, JobHistory, Record};
 
-/// So many jobs are kept at most for the chart: a page with more is too large to be looked at.
+/// The most jobs that a chart keeps: a page with more is too large to be looked at.
 pub const MOST_DRAWN: usize = 2_000;
 
 /// The jobs that are in the system at some time of a window.
@@ -16,9 +16,9 @@ pub struct JobsOfWindow {
     jobs: BTreeMap<TaskId, JobHistory>,
     /// The window that was asked for.
     wanted: (Time, Time),
-    /// When the first was submitted.
+    /// The time at which the first was submitted.
     first: Option<Time>,
-    /// How many were submitted in the window.
+    /// The number of jobs that were submitted in the window.
     seen: usize,
     /// The first that is one too many, and when it was submitted.
     cut: Option<(TaskId, Time)>,
@@ -108,7 +108,7 @@ impl JobsOfWindow {
         (from.max(self.first.unwrap_or(Time::ZERO)), until)
     }
 
-    /// How many jobs the window that was asked for has, if these are not all of them.
+    /// The number of jobs in the window that was asked for, if these are not all of them.
     #[must_use]
     pub const fn cut_from(&self) -> Option<usize> {
         if self.cut.is_some() { Some(self.seen) } else { None }

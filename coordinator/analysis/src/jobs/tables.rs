@@ -17,9 +17,9 @@ const SCHEDULE: &str = "schedule.swf";
 /// What came of the parallel jobs of a run.
 #[derive(Debug)]
 pub struct RecordedJobs {
-    /// What it came to.
+    /// The figures of the jobs.
     pub figures: Figures,
-    /// Where its jobs ran.
+    /// The jobs that a chart shows.
     pub drawn: JobsOfWindow,
     /// Most jobs in the system at once.
     pub most_in_system: usize,
@@ -27,7 +27,7 @@ pub struct RecordedJobs {
     pub left: usize,
     /// Checkpoints of jobs that were kept.
     pub checkpoints: u32,
-    /// How often a job began with one.
+    /// The number of times that a job began with one.
     pub restores: u32,
     /// Number of decisions of their scheduler that were rejected.
     pub rejected: u32,
@@ -56,7 +56,7 @@ pub struct JobsTables<W: Write> {
     swf: Schedule<W>,
     figures: Figures,
     drawn: JobsOfWindow,
-    /// What each job of a live run was promised.
+    /// The time that each job of a live run was promised.
     promises: BTreeMap<TaskId, Span>,
     checkpoints: u32,
     restores: u32,
@@ -102,7 +102,7 @@ impl<W: Write> JobsTables<W> {
         })
     }
 
-    /// What jobs are promised, from their first start to their end; for those that end from now on.
+    /// The promises to jobs, from their first start to their end; for those that end from now on.
     pub fn promise(&mut self, promises: impl Iterator<Item = (TaskId, Span)>) {
         self.promises = promises.collect();
     }

@@ -20,7 +20,7 @@ impl Record {
         (id.get() as usize) < self.tasks.len()
     }
 
-    /// Which stops of a step are of attempts that were there before, by their places; the others are of its own.
+    /// Whether each stop of a step is of an attempt that was there before; the others are of attempts of this very step.
     pub(super) fn stops_of_before(&self, done: &[&Decision]) -> Vec<bool> {
         let is_stop = |decision: &&&Decision| matches!(decision, Decision::Stop { .. });
         let stops = done.iter().filter(is_stop);

@@ -1,4 +1,4 @@
-//! What a step changed in a record, for those who follow a run as it goes.
+//! Changes of a record in a step, for those who follow a run as it goes.
 
 use dormouse_units::{Attempt, TaskId, VmId};
 
@@ -26,7 +26,7 @@ pub enum Change {
     Granted(VmId),
 }
 
-/// What came to its end in a step.
+/// All that came to its end in a step.
 #[derive(Clone, Debug, Default)]
 pub struct Closed {
     /// The parallel jobs that have ended, in the order in which their scheduler heard of it.

@@ -14,11 +14,11 @@ pub enum SpellEnd {
     Done,
     /// The tiers of its processors were swapped.
     Swapped,
-    /// It was killed: what it had done is lost.
+    /// The job was killed: what it had done is lost.
     Killed,
-    /// It moved on.
+    /// The job moved on.
     Migrated,
-    /// It came to nothing, or its machine was lost: it waits again.
+    /// The attempt came to nothing, or its machine was lost: the job waits again.
     Failed,
 }
 
@@ -40,11 +40,11 @@ pub struct Spell {
 pub struct JobHistory {
     /// The job's id; ids follow the order of submission.
     pub id: TaskId,
-    /// What was submitted.
+    /// The job as it was submitted.
     pub job: Arc<Submission>,
     /// The time at which its scheduler heard of it.
     pub heard: Option<Time>,
-    /// Where it was, in order.
+    /// The spells that it had on processors, in order.
     pub spells: Vec<Spell>,
     /// The attempts at it.
     pub task: TaskHistory,
@@ -80,7 +80,7 @@ impl JobHistory {
         self.spells.last().map_or(&[], |spell| &spell.on)
     }
 
-    /// How many of its spells ended like this.
+    /// The number of its spells that ended like this.
     #[must_use]
     pub fn left_by(&self, end: SpellEnd) -> u32 {
         let alike = |spell: &&Spell| spell.until.is_some_and(|(_, how)| how == end);
@@ -100,21 +100,21 @@ impl JobHistory {
         Some((self.response()?.as_secs_f64() / runtime.as_secs_f64()).max(1.0))
     }
 
-    /// It leaves its processors, where it has some.
+    /// The job leaves its processors, where it has some.
     pub(super) fn leaves(&mut self, now: Time, why: SpellEnd) {
         if let Some(spell) = self.spells.last_mut() {
             spell.until = Some((now, why));
         }
     }
 
-    /// Its machine is lost, and what it had computed there.
+    /// The job's machine is lost, and what it had computed there.
     pub(super) fn loses_its_machine(&mut self, now: Time) {
         if self.spells.last().is_some_and(|spell| spell.until.is_none()) {
             self.leaves(now, SpellEnd::Failed);
         }
     }
 
-    /// Its scheduler decided this about it.
+    /// The scheduler decided this about the job.
     pub(super) fn decided(&mut self, now: Time, decision: &Decision) {
         let (tier, on) = match decision {
             Decision::Start { on, .. } => (on.tier, on.cpus.clone()),

@@ -31,7 +31,7 @@ pub struct Record {
     pub jobs: Window<JobHistory>,
     /// The requests that are not over, by the VM of each.
     pub requests: BTreeMap<VmId, RequestHistory>,
-    /// What the provider did to spot VMs, also where it hit none; nothing, where it forgets.
+    /// Acts of the provider on spot VMs, also those that hit none; none, where the record forgets.
     pub interruptions: Vec<Interrupted>,
     /// The faults that the experiment asked for, as far as their hosts were told of them.
     pub faults: Vec<FaultHistory>,
@@ -55,16 +55,16 @@ pub struct Record {
     pub now: Time,
     /// The speed at which a live run's clock goes; `None` in virtual time.
     pub speedup: Option<Speedup>,
-    /// What the batch service made of it.
+    /// The account of the batch service.
     pub service: ServiceTally,
     /// The most parallel jobs that were in the system at once.
     pub most_jobs: usize,
-    /// How many parallel jobs are in the system, as their scheduler knows.
+    /// The number of parallel jobs in the system, as their scheduler knows.
     pub jobs_heard: usize,
     pub(super) tenants: Tenants,
-    /// What has ended is not kept.
+    /// Whether what has ended is not kept.
     pub(super) forgets: bool,
-    /// Attempts are of no interest.
+    /// Whether attempts are of no interest.
     pub(super) skips_attempts: bool,
     pub(super) tariff: TariffName,
     /// The burstable types, in whatever mode.
@@ -80,10 +80,10 @@ pub struct Record {
     pub(super) closed: Closed,
 }
 
-/// One host, from when it joined.
+/// A host of a run, from when it joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostHistory {
-    /// What people call it.
+    /// The name that people have for it.
     pub name: String,
     /// The vCPUs and the memory that it has for VMs.
     pub offer: Host,
@@ -93,14 +93,14 @@ pub struct HostHistory {
     pub lost: Option<(Time, String)>,
 }
 
-/// One act of the provider.
+/// An act of the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interrupted {
     /// The time at which it was asked for.
     pub asked: Time,
     /// The time at which the engine acted on it.
     pub at: Time,
-    /// What the provider did.
+    /// The act of the provider.
     pub action: Action,
     /// The VM or VMs that it did it to.
     pub target: Target,
@@ -177,13 +177,13 @@ impl Record {
         Self { speedup: Some(speedup), ..self }
     }
 
-    /// What the last step changed, in order.
+    /// The changes of the last step, in order.
     #[must_use]
     pub fn changes(&self) -> &[Change] {
         &self.changes
     }
 
-    /// What came to its end in the last step.
+    /// All that came to its end in the last step.
     #[must_use]
     pub const fn closed(&self) -> &Closed {
         &self.closed

@@ -9,11 +9,11 @@ use dormouse_units::{RequestId, Time, VmId};
 pub struct RequestHistory {
     /// Number of the request.
     pub request: RequestId,
-    /// What was asked for.
+    /// The VM that was asked for, and for how long.
     pub asks: Request,
     /// The time at which it came.
     pub arrived: Time,
-    /// Its VM, or the one that it would have had.
+    /// The VM that it got, or would have got.
     pub vm: VmId,
     /// Whether it got its VM.
     pub is_granted: bool,

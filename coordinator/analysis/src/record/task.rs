@@ -38,7 +38,7 @@ pub struct AttemptHistory {
     pub sent_with: Option<(CheckpointSeq, Ppm)>,
     /// The checkpoint that it began with.
     pub from: Option<(CheckpointSeq, Ppm)>,
-    /// What of its work its worker said that it began with.
+    /// The part of its work that it began with, as its worker said.
     pub said_to_have: Option<Ppm>,
     /// Checkpoints that could not be restored by it, or before the next attempt.
     pub fell_back: ThinVec<FallBack>,
@@ -54,7 +54,7 @@ pub struct AttemptHistory {
     pub asked: ThinVec<(Time, bool)>,
     /// Complete checkpoints of the attempt.
     pub checkpoints: ThinVec<CheckpointMark>,
-    /// How many reports there were of a checkpoint that was taken or failed.
+    /// The number of reports of a checkpoint that was taken or failed.
     pub checkpoint_reports: u32,
     /// The time and the way of its end.
     pub ended: Option<(Time, AttemptEnd)>,

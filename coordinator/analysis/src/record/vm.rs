@@ -40,7 +40,7 @@ pub struct VmHistory {
     pub leaving: Option<Leaving>,
     /// Whether it was given notice of its end.
     pub has_notice: bool,
-    /// What it was told to do, hibernate or resume, while it has not.
+    /// The act, a hibernation or a resume, that it was told and has not carried out.
     pub told: Option<Action>,
     /// Credit balance of the VM, whenever it was reported.
     pub credits: ThinVec<(Time, Credits)>,
@@ -61,11 +61,11 @@ pub struct VmHistory {
 /// Why a spot VM is about to leave: to end, or to hibernate for another's sake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leaving {
-    /// It costs more than its bid.
+    /// The VM costs more than its bid.
     Outbid,
     /// Fewer of its type can be had than there are.
     Reclaimed,
-    /// Another VM has its room.
+    /// The room of the VM goes to another.
     For(VmId),
 }
 
@@ -132,7 +132,7 @@ impl VmHistory {
         self.meter.settled(self.tariff) + self.surcharge
     }
 
-    /// What it cost and owes up to `now`; one that is still charged counts as ended by its user at `now`.
+    /// The cost of the VM up to `now`; one that is still charged counts as ended by its user at `now`.
     #[must_use]
     pub fn owed(&self, now: Time) -> Money {
         self.meter.owed(now, self.tariff) + self.surcharge

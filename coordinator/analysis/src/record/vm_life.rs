@@ -10,7 +10,7 @@ use super::vm::Leaving;
 use super::{AttemptEnd, Change, Displaced, Hibernation, Interrupted, Record, VmHistory};
 
 impl Record {
-    /// Something happens to a VM.
+    /// A VM begins, changes or ends.
     pub(super) fn vm_effect(&mut self, now: Time, effect: &Effect) {
         match effect {
             Effect::VmLaunched { vm, kind, market, price, bid, vcpus, host } => {
@@ -81,7 +81,7 @@ impl Record {
         }
     }
 
-    /// The provider does something to spot VMs.
+    /// The provider acts on spot VMs.
     pub(super) fn provider_acts(&mut self, step: &Step, effect: &Effect) {
         let now = step.at;
         match effect {

@@ -1,4 +1,4 @@
-//! What the requests of a run come to, as they come to their ends.
+//! The sums of a run's requests, as they come to their ends.
 
 use std::sync::Arc;
 

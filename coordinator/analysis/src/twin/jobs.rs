@@ -42,7 +42,7 @@ fn fates(steps: &[Step]) -> Jobs {
     jobs
 }
 
-/// How often a job was started.
+/// The number of times that a job was started.
 fn starts(job: &JobHistory) -> usize {
     let ends_it =
         |spell: &&Spell| matches!(spell.until, Some((_, SpellEnd::Failed | SpellEnd::Killed)));

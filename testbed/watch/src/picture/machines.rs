@@ -52,7 +52,7 @@ impl Part {
 }
 
 impl Machines {
-    /// Something has changed with a VM.
+    /// A VM has changed.
     pub(super) fn changed(&mut self, record: &Record, vm: VmId) {
         if let Some(history) = record.vms.get(&vm) {
             let is = Part::of(history);
