@@ -467,4 +467,23 @@ mod tests {
             }
         }
     }
+
+    /// A cell that can't be loaded ends the whole reproduction. Those of data that is not ours to ship are left out.
+    #[test]
+    fn every_cell_of_an_experiment_can_be_loaded() {
+        for (name, _) in PAPERS {
+            let (paper, _) = named(name).expect("it is right");
+            let of_experiments = paper.parts.iter().filter(|part| part.own.is_none());
+            for case in of_experiments.flat_map(|part| paper.cells_of(part)) {
+                let wanted = |word: &str| paper.settings.get(word).into_iter().flatten();
+                if case.split('/').flat_map(wanted).any(|set| set.contains("$DATA")) {
+                    continue;
+                }
+                if let Err(error) = paper.cell(&case, &[]) {
+                    let error = error.to_string();
+                    assert!(error.contains("and it is not here"), "{name}: {case}: {error}");
+                }
+            }
+        }
+    }
 }
