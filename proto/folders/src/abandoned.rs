@@ -15,7 +15,7 @@ use crate::{
 /// lock of such a folder is free, and so is that of the file [`LOCK`] in each folder in it. Says which.
 ///
 /// # Errors
-/// Where `place` can't be listed. A folder that can't be removed is left, with a warning.
+/// The folder `place` can't be listed. A folder that can't be removed is left, with a warning.
 pub fn remove_abandoned(place: &Path, prefix: &str) -> Result<Vec<PathBuf>, FolderError> {
     let fail = |source| FolderError { action: "list", path: place.to_owned(), source };
     let mut removed = Vec::new();

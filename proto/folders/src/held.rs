@@ -23,7 +23,7 @@ impl HeldFolder {
     /// Makes one in `place`, whose name begins with `prefix`.
     ///
     /// # Errors
-    /// Where nothing can be made or locked there.
+    /// Nothing can be made or locked there.
     pub fn create(place: &Path, prefix: &str) -> Result<Self, FolderError> {
         let mut number = 0_u64;
         loop {

@@ -1,5 +1,4 @@
-//! Folders that a process holds by a lock while it uses them, and that are removed once nobody alive
-//! holds them.
+//! Folders that a process holds by a lock while it uses them, and that are removed after its death.
 //!
 //! A [`HeldFolder`] is locked by who made it. Folders in it may be held as well, each by a process of
 //! its own, through the file [`LOCK`] in them. [`remove_abandoned`] takes away what a process that was

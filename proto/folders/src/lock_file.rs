@@ -14,7 +14,7 @@ pub const LOCK: &str = "lock";
 /// its place is not followed.
 ///
 /// # Errors
-/// Where the file can't be made or locked.
+/// The file can't be made or locked.
 pub fn try_lock_in(folder: &Path) -> Result<Tried, FolderError> {
     let path = folder.join(LOCK);
     let mut options = OpenOptions::new();

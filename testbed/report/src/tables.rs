@@ -14,8 +14,8 @@ use dormouse_units::{Span, TaskId};
 use crate::jobs::{JobsError, JobsOutcome};
 use crate::output::{Header, OutputError, TableFiles};
 
-/// Writes `jobs.csv`, `allocations.csv` and `schedule.swf` of a run with parallel jobs, and `requests.csv` of one with
-/// requests.
+/// Writes `jobs.csv`, `allocations.csv` and `schedule.swf` of a run with parallel jobs, and
+/// `requests.csv` of a run with requests for VMs.
 #[derive(Debug)]
 pub(crate) struct Tables<'a> {
     header: &'a Header,

@@ -65,8 +65,7 @@ pub struct JobsTables<W: Write> {
 
 impl<W: Write> JobsTables<W> {
     /// Begins the files of a run of this name on so many processors, each as `open` gives it by its
-    /// name; `drawn` has no job yet. Times in the files are those of the jobs' log, as `calendar` has
-    /// them.
+    /// name; `drawn` has no job yet. The `calendar` turns times of the run into those of the jobs' log.
     ///
     /// # Errors
     ///

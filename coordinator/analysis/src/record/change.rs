@@ -4,8 +4,9 @@ use dormouse_units::{Attempt, TaskId, VmId};
 
 use super::{JobHistory, RequestHistory, VmHistory};
 
-/// A change in the life of a VM, a task, a parallel job or a request. What else is known of it, the
-/// record has.
+/// A change in the life of a VM, a task, a parallel job or a request.
+///
+/// The record has what else is known of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The VM runs from now on: it has booted, or is resumed.

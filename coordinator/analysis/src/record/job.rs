@@ -7,7 +7,7 @@ use dormouse_units::{Cpus, Span, TaskId, Tier, Time};
 
 use super::TaskHistory;
 
-/// How a spell ended.
+/// The reason why a job left its processors at the end of a spell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpellEnd {
     /// The job was done.

@@ -1,5 +1,4 @@
-//! The one fold from the steps of a run to what became of everything in it: for virtual, live and replayed runs
-//! alike.
+//! The one fold from the steps of a run, virtual, live or replayed, to what became of everything in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -3,8 +3,9 @@
 use dormouse_model::Request;
 use dormouse_units::{RequestId, Time, VmId};
 
-/// A request of a customer of the provider, from its coming to its end. What became of its VM, the VM's own history
-/// says.
+/// A request of a customer of the provider, from its coming to its end.
+///
+/// The history of its VM says what became of that VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHistory {
     /// Number of the request.
