@@ -14,11 +14,19 @@ pub struct Wire {
     shared: Arc<Shared>,
 }
 
+/// What has passed over a connection in one direction.
+#[derive(Debug, Default)]
+struct Passed {
+    bytes: Vec<u8>,
+    /// The times of its first and its last bytes.
+    between: Option<(Instant, Instant)>,
+}
+
 #[derive(Debug)]
 struct Shared {
     to: SocketAddr,
     /// What has passed, by connection and direction.
-    seen: Mutex<Vec<Vec<u8>>>,
+    seen: Mutex<Vec<Passed>>,
     /// Connections that were made before then carry nothing any more.
     silent_before: Mutex<Instant>,
 }
@@ -59,7 +67,24 @@ impl Wire {
     /// All bytes that have passed: those of each connection, in either direction apart.
     #[must_use]
     pub fn seen(&self) -> Vec<Vec<u8>> {
-        locked(&self.shared.seen).clone()
+        locked(&self.shared.seen).iter().map(|passed| passed.bytes.clone()).collect()
+    }
+
+    /// The number of directions that there are by now: two of each connection that was made.
+    #[must_use]
+    pub fn directions(&self) -> usize {
+        locked(&self.shared.seen).len()
+    }
+
+    /// The number of directions, of those that were there later than the first `after`, in which bytes have passed for at
+    /// least so long.
+    #[must_use]
+    pub fn in_use(&self, after: usize, least: Duration) -> usize {
+        let seen = locked(&self.shared.seen);
+        let lasted = |passed: &&Passed| {
+            passed.between.is_some_and(|(first, last)| last.duration_since(first) >= least)
+        };
+        seen.iter().skip(after).filter(lasted).count()
     }
 }
 
@@ -82,14 +107,18 @@ fn pass(shared: &Shared, since: Instant, mut from: TcpStream, mut to: TcpStream)
     let mut bytes = vec![0; 64 << 10];
     let own = {
         let mut all = locked(&shared.seen);
-        all.push(Vec::new());
+        all.push(Passed::default());
         all.len() - 1
     };
     while let Ok(count @ 1..) = from.read(&mut bytes) {
         if since < *locked(&shared.silent_before) {
             continue;
         }
-        locked(&shared.seen)[own].extend_from_slice(&bytes[..count]);
+        if let Some(passed) = locked(&shared.seen).get_mut(own) {
+            let now = Instant::now();
+            passed.bytes.extend_from_slice(&bytes[..count]);
+            passed.between = Some((passed.between.map_or(now, |(first, _)| first), now));
+        }
         if to.write_all(&bytes[..count]).is_err() {
             break;
         }

@@ -289,6 +289,10 @@ fn who_takes_a_dead_coordinators_port_learns_nothing_and_its_workers_dial_on() {
 /// Time for which nothing passes, of the 2 s after which a worker counts as lost.
 const PARTITION: Duration = Duration::from_millis(1200);
 
+/// A connection over which bytes have passed for so long carries a session: its worker was welcomed and beats every 250 ms.
+/// Who shakes hands, or waits for the welcome, is done or silent sooner.
+const SESSION: Duration = Duration::from_millis(700);
+
 /// A link that is cut for less than a worker may be silent costs no worker, though what was lost on
 /// it is not sent again in time.
 #[test]
@@ -300,12 +304,18 @@ fn a_partition_shorter_than_lost_after_costs_no_worker() {
     let mut workers = attacked.workers(wire.address);
     wait_for_report(&attacked.out, "task-started", 0);
     for _ in 0..3 {
-        let before = wire.seen().len();
+        let before = wire.directions();
         wire.partition(PARTITION);
-        // Nothing passes until it is over, and then over a new connection of each worker, in both directions.
-        wait_for("new connections", Duration::from_secs(20), || {
-            let passed = wire.seen()[before..].iter().filter(|bytes| !bytes.is_empty()).count();
-            if passed >= 4 { Ok(()) } else { Err(format!("bytes passed in {passed} directions")) }
+        // Nothing passes until it is over, and then each worker has a new session. A cut that came before its welcome would
+        // make one silence of two.
+        wait_for("new sessions", Duration::from_secs(20), || {
+            let directions = wire.in_use(before, SESSION);
+            let said = || WORKERS.map(|name| fs::read_to_string(attacked.says(name)));
+            if directions >= 4 {
+                Ok(())
+            } else {
+                Err(format!("{directions} directions: {:?}", said()))
+            }
         });
     }
     let ended = coordinator.ended();

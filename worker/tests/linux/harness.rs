@@ -68,7 +68,9 @@ fn workspace_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// Runs the tests that are named, one after the other; all of them, where none is, so many at a time.
+/// Runs the tests that are named, one after the other; all of them, where none is, so many at a time. With `--second-try`
+/// each that fails is run once more, alone, and is a failure only where it fails again: for a machine that is emulated, whose
+/// processors stand still whenever the host has other things to do.
 pub(crate) fn main(tests: &[Test], at_a_time: usize, args: &[&str]) -> ExitCode {
     if let ["--exact", name] = args {
         let test = tests.iter().find(|t| t.0 == *name).unwrap();
@@ -103,15 +105,24 @@ pub(crate) fn main(tests: &[Test], at_a_time: usize, args: &[&str]) -> ExitCode 
     }
     let all = others.len() + quiet.len();
     let at_a_time = if filters.is_empty() { at_a_time } else { 1 };
-    let passed = run(others, at_a_time) + run(quiet, 1);
-    let failed = all - passed;
+    let mut failed = run(others, at_a_time);
+    failed.extend(run(quiet, 1));
+    if args.contains(&"--second-try") && !failed.is_empty() {
+        println!("second try, alone: {}", failed.join(", "));
+        let again = run(failed.clone(), 1);
+        for name in failed.iter().filter(|name| !again.contains(name)) {
+            println!("passed at the second try: {name}");
+        }
+        failed = again;
+    }
+    let (passed, failed) = (all - failed.len(), failed.len());
     println!("\ntest result: {passed} passed; {failed} failed; {skipped} skipped");
     if failed > 0 || (strict && skipped > 0) { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// Runs tests by their names, so many at a time, and says how each ended. The number of those that passed.
-fn run(names: Vec<&str>, at_a_time: usize) -> usize {
-    let (waiting, passed) = (Mutex::new(names.into_iter()), Mutex::new(0));
+/// Runs tests by their names, so many at a time, and says how each ended. The names of those that failed.
+fn run(names: Vec<&'static str>, at_a_time: usize) -> Vec<&'static str> {
+    let (waiting, failed) = (Mutex::new(names.into_iter()), Mutex::new(Vec::new()));
     let one_after_the_other = || {
         while let Some(name) = { waiting.lock().unwrap().next() } {
             let began = Instant::now();
@@ -119,14 +130,16 @@ fn run(names: Vec<&str>, at_a_time: usize) -> usize {
             let fine = output.as_ref().is_ok_and(|output| output.status.success());
             let (word, took) = (if fine { "ok" } else { "FAILED" }, began.elapsed().as_secs_f64());
             // What it printed stands in one piece, before its end.
-            let mut passed = passed.lock().unwrap();
+            let mut failed = failed.lock().unwrap();
             show(&output);
             println!("test {name} ... {word} ({took:.1} s)");
-            *passed += usize::from(fine);
+            if !fine {
+                failed.push(name);
+            }
         }
     };
     thread::scope(|scope| (0..at_a_time).for_each(|_| drop(scope.spawn(one_after_the_other))));
-    passed.into_inner().unwrap()
+    failed.into_inner().unwrap()
 }
 
 /// What a test has printed.
