@@ -55,6 +55,11 @@ const LARGEST_MESSAGE: usize = 4 << 20;
 /// Calls that may be under way at once on one connection: a worker has its session, or the
 /// checkpoints that it sends and fetches.
 const STREAMS: u32 = 128;
+/// Bytes of one call that a peer may send before the coordinator has read them.
+const STREAM_WINDOW: u32 = 1 << 20;
+/// Bytes of all calls of one connection that a peer may send before the coordinator has read them: as many as the
+/// checkpoints that a worker sends at a time may take together, so that none waits until another is written to disk.
+const CONNECTION_WINDOW: u32 = 8 * STREAM_WINDOW;
 /// How long the last writes, and the last goodbyes, may take each.
 const ENDING: Duration = Duration::from_secs(10);
 
@@ -374,6 +379,8 @@ async fn serve(
         .http2_keepalive_interval(Some(lost_after / 2))
         .http2_keepalive_timeout(Some(lost_after))
         .max_concurrent_streams(STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
         .add_service(service)
         .add_service(contents)
         .add_service(observe)

@@ -38,7 +38,7 @@ enum Event {
 #[derive(Default)]
 struct Shared {
     checkpoints: Mutex<BTreeMap<(u32, u32), Vec<CheckpointChunk>>>,
-    /// Checkpoints are asked for and not given while this is so.
+    /// Checkpoints are asked for and not given, or sent and not acknowledged, while this is so.
     withheld: watch::Sender<bool>,
     /// How often a checkpoint was asked for.
     asked: AtomicUsize,
@@ -129,6 +129,7 @@ impl Coordinator for Service {
         let bytes_of = |c: &CheckpointChunk| (c.data.len() as u64).max(c.unpacked.into());
         let bytes = chunks.iter().map(bytes_of).sum();
         self.0.checkpoints.lock().unwrap().insert((which.task, which.checkpoint), chunks);
+        let _ = self.0.withheld.subscribe().wait_for(|withheld| !withheld).await;
         Ok(Response::new(CheckpointReceipt { bytes }))
     }
 
@@ -212,7 +213,7 @@ impl Fake {
         }
     }
 
-    /// From now on checkpoints are given, or are not and nothing is said.
+    /// From now on checkpoints are given and acknowledged, or are not and nothing is said.
     pub(crate) fn withhold(&self, withheld: bool) {
         self.shared.withheld.send_replace(withheld);
     }

@@ -46,6 +46,11 @@ const TESTS: &[Test] = &[
     ),
     Test("a_wrong_task_fails_in_its_own_words", &[Cgroup], tasks::a_wrong_task_fails),
     Test("checkpoints_are_taken_when_due", &[Cgroup, Criu], tasks::checkpoints_are_taken_when_due),
+    Test(
+        "a_checkpoint_that_is_not_stored_by_the_end_is_said_to_be_missed",
+        &[Cgroup, Criu],
+        tasks::a_checkpoint_that_is_not_stored_by_the_end_is_said_to_be_missed,
+    ),
     Test("a_checkpoint_is_taken_now", &[Cgroup, Criu], tasks::a_checkpoint_is_taken_now),
     Test("an_old_checkpoint_may_stay", &[Cgroup, Criu], tasks::an_old_checkpoint_may_stay),
     Test("hibernation_stops_and_resumes", &[Cgroup, Quiet], tasks::hibernation_stops_and_resumes),

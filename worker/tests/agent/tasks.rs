@@ -189,6 +189,26 @@ pub(crate) fn checkpoints_are_taken_when_due() {
     over(agent, &seat);
 }
 
+/// Nothing was said of such a checkpoint, and the coordinator blamed the worker for it.
+pub(crate) fn a_checkpoint_that_is_not_stored_by_the_end_is_said_to_be_missed() {
+    let fake = Fake::start();
+    let (agent, mut seat) = with_vm(&fake);
+    fake.withhold(true);
+    let order = StartTask {
+        checkpoints_ppm: vec![500_000],
+        emulated_checkpoint_cost_us: 3_000_000,
+        ..vector(1, 7, 1, 30)
+    };
+    seat.command(Command::StartTask(order));
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    assert_eq!(finished.ledger.unwrap().missed_checkpoints, 1);
+    assert_eq!(fake.checkpoints(), [(7, 1)], "it was sent");
+    fake.withhold(false);
+    over(agent, &seat);
+    let is_taken = |r: &Report| matches!(r, Report::CheckpointTaken(_));
+    assert!(!seat.heard().iter().any(is_taken), "{:?}", seat.heard());
+}
+
 pub(crate) fn a_checkpoint_is_taken_now() {
     let fake = Fake::start();
     let (agent, mut seat) = with_vm(&fake);

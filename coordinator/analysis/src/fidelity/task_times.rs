@@ -280,7 +280,7 @@ impl TaskTimes {
         }
         if self.checkpoints_missed > 0 {
             notes.push(format!(
-                "{} checkpoints were not taken, because CRIU's turn came after the task's end",
+                "{} checkpoints came after their task's end: CRIU's turn, or the store's word that they are kept",
                 self.checkpoints_missed
             ));
         }

@@ -69,7 +69,9 @@ impl Owner {
             real_ahead_us: of.ledger.most_ahead() / 1000,
             real_behind_us: of.ledger.most_behind() / 1000,
             real_stood_us: micros(attempt.stood + stood),
-            missed_checkpoints: attempt.missed_checkpoints,
+            // One that is on its way comes too late as well: nothing is said of it after the end.
+            missed_checkpoints: attempt.missed_checkpoints
+                + u32::from(finished && attempt.pending.is_some()),
             real_whole_work_us: of.ledger.whole() / 1000,
             real_slice_us: micros(self.slice_of(attempt)),
         }
