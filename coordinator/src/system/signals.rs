@@ -4,6 +4,7 @@ use std::future::pending;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
@@ -12,6 +13,10 @@ use tokio::sync::watch;
 /// How many have come. There is one who listens, for as long as the process lives: were there one
 /// for each run, nobody's would be those that come between two runs.
 static HEARD: Mutex<Option<watch::Receiver<u32>>> = Mutex::new(None);
+
+/// Signals that come within so long of the one before are the same wish: `timeout` and some supervisors send one to a process and
+/// to its group. Whoever means a second one takes longer.
+const ECHO: Duration = Duration::from_millis(250);
 
 /// SIGINT and SIGTERM, one after the other, from the first that came since anybody asked for them:
 /// a process that was told to end before a run begins is told in that run, too.
@@ -62,14 +67,38 @@ fn listen() -> io::Result<watch::Receiver<u32>> {
     };
     let (tell, heard) = watch::channel(0_u32);
     let listens = async move {
+        let mut before = None;
         loop {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
-            tell.send_modify(|heard| *heard = heard.saturating_add(1));
+            let now = Instant::now();
+            if !is_echo(before.replace(now), now) {
+                tell.send_modify(|heard| *heard = heard.saturating_add(1));
+            }
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listens))?;
     Ok(heard)
+}
+
+/// Whether a signal that comes now says again what the one before has said.
+fn is_echo(before: Option<Instant>, now: Instant) -> bool {
+    before.is_some_and(|before| now.saturating_duration_since(before) < ECHO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `timeout` ended a run for good where it was to be paused, whenever its two signals came apart.
+    #[test]
+    fn a_signal_and_its_echo_are_one() {
+        let begun = Instant::now();
+        assert!(!is_echo(None, begun));
+        assert!(is_echo(Some(begun), begun));
+        assert!(is_echo(Some(begun), begun + Duration::from_millis(20)));
+        assert!(!is_echo(Some(begun), begun + Duration::from_millis(400)));
+    }
 }

@@ -72,12 +72,14 @@ async fn supervised(
             _ = look.tick() => {
                 let now = *seen.borrow();
                 show(&now);
-                if now.begun && !now.over
+                // The signal that stops a run may have reached its workers as well: they are to end.
+                let goes_on = !now.over && !pause.is_cancelled();
+                if now.begun && goes_on
                     && let Some(workers) = &mut workers
                 {
                     workers.revive();
                 }
-                if !now.over && deserted.is_none()
+                if goes_on && deserted.is_none()
                     && let Some(why) = workers.as_mut().and_then(LocalWorkers::all_gone)
                 {
                     deserted = Some(why);
