@@ -195,9 +195,9 @@ pub(crate) fn a_checkpoint_that_is_not_stored_by_the_end_is_said_to_be_missed() 
     let (agent, mut seat) = with_vm(&fake);
     fake.withhold(true);
     let order = StartTask {
-        checkpoints_ppm: vec![500_000],
+        checkpoints_ppm: vec![250_000],
         emulated_checkpoint_cost_us: 3_000_000,
-        ..vector(1, 7, 1, 30)
+        ..vector(1, 7, 1, 60)
     };
     seat.command(Command::StartTask(order));
     let finished: TaskFinished = await_report!(seat, TaskFinished);

@@ -8,8 +8,20 @@ use super::Promise;
 use crate::agent::{
     report::{micros, report},
     verdict::CpuTime,
-    vm::{attempt::Attempt, owner::Owner},
+    vm::{
+        attempt::{Attempt, Pending},
+        owner::Owner,
+    },
 };
+
+/// The time for which a checkpoint may be on its way to the coordinator when its task ends, and nothing need be said of it: as
+/// the coordinator has it for those that are due so shortly before the end.
+const UNSAID: Duration = Duration::from_secs(1);
+
+/// Whether a checkpoint has been on its way for so long that it should be stored by now.
+fn is_overdue(pending: &Pending) -> bool {
+    pending.stopped_at.elapsed() >= UNSAID
+}
 
 /// CPU time, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,9 +81,9 @@ impl Owner {
             real_ahead_us: of.ledger.most_ahead() / 1000,
             real_behind_us: of.ledger.most_behind() / 1000,
             real_stood_us: micros(attempt.stood + stood),
-            // One that is on its way comes too late as well: nothing is said of it after the end.
+            // One that is still on its way comes too late as well: nothing is said of it after the end.
             missed_checkpoints: attempt.missed_checkpoints
-                + u32::from(finished && attempt.pending.is_some()),
+                + u32::from(finished && attempt.pending.as_ref().is_some_and(is_overdue)),
             real_whole_work_us: of.ledger.whole() / 1000,
             real_slice_us: micros(self.slice_of(attempt)),
         }
