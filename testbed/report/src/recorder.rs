@@ -2,17 +2,15 @@
 
 mod behind;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dormouse_analysis::jobs::{JobsOfWindow, is_of_jobs};
-use dormouse_analysis::requests::Figures;
 use dormouse_engine::DecisionDigest;
 use dormouse_log::Head;
 use dormouse_model::Step;
 
 pub(crate) use self::behind::Behind;
-use crate::jobs::{JobsError, JobsOutcome};
+use crate::jobs::JobsError;
 use crate::output::{Header, RunLogWriter};
 use crate::tables::{Tables, WrittenTables};
 
@@ -32,12 +30,8 @@ pub(crate) struct RunRecorded<'a> {
     pub(crate) head: Head,
     /// The digest of all of its decisions.
     pub(crate) digest: String,
-    /// What came of its jobs, if it has any.
-    pub(crate) jobs: Option<JobsOutcome<'a>>,
-    /// What came of its requests, if it has any.
-    pub(crate) requests: Option<Figures>,
-    /// The BLAKE3 of each table, by the name of its file.
-    pub(crate) hashes: BTreeMap<&'static str, String>,
+    /// What came of its tables.
+    pub(crate) tables: WrittenTables<'a>,
 }
 
 impl<'a> RunRecorder<'a> {
@@ -104,8 +98,8 @@ impl<'a> RunRecorder<'a> {
     /// The system refuses.
     pub(crate) fn finish(self) -> Result<RunRecorded<'a>, JobsError> {
         let (head, digest) = (self.log.finish()?, self.digest.hex());
-        let WrittenTables { jobs, requests, hashes } = self.tables.finish(digest.clone())?;
-        Ok(RunRecorded { head, digest, jobs, requests, hashes })
+        let tables = self.tables.finish(digest.clone())?;
+        Ok(RunRecorded { head, digest, tables })
     }
 }
 

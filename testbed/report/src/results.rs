@@ -109,7 +109,8 @@ fn results_of<'a>(
     };
     let outside = (&mut jobs, &mut customers);
     let recorded = record_all(experiment, &mut run, outside, recorder, &mut see)?;
-    let RunRecorded { head, digest, jobs: outcome, requests, hashes } = recorded;
+    let RunRecorded { head, digest, tables } = recorded;
+    let WrittenTables { jobs: outcome, requests, hashes } = tables;
     let jobs = outcome.map(|outcome| JobsOutcome {
         skipped: jobs.as_ref().and_then(Jobs::skipped),
         cancelled: run.cancelled().map(str::to_owned),

@@ -74,10 +74,10 @@ fn what_is_recorded_behind_a_run_is_what_would_be_recorded_within_it() {
             });
             assert_eq!(content(here.path()), content(behind.path()), "{name} {set:?}");
             let all = |of: RunRecorded<'_>| {
-                let counts = of.jobs.map(|jobs| {
+                let counts = of.tables.jobs.map(|jobs| {
                     (jobs.figures.jobs(), jobs.most_in_system, jobs.checkpoints, jobs.failed)
                 });
-                (of.digest, of.hashes, of.head, counts)
+                (of.digest, of.tables.hashes, of.head, counts)
             };
             let (digest, hashes, head, counts) = all(within);
             for (file, hash) in &hashes {
