@@ -57,8 +57,8 @@ const LARGEST_MESSAGE: usize = 4 << 20;
 const STREAMS: u32 = 128;
 /// Bytes of one call that a peer may send before the coordinator has read them.
 const STREAM_WINDOW: u32 = 1 << 20;
-/// Bytes of all calls of one connection that a peer may send before the coordinator has read them: as many as the
-/// checkpoints that a worker sends at a time may take together, so that none waits until another is written to disk.
+/// Bytes of all calls of one connection that a peer may send before the coordinator has read them: those of the
+/// eight checkpoints that a worker sends at a time, so that none waits until another is written to disk.
 const CONNECTION_WINDOW: u32 = 8 * STREAM_WINDOW;
 /// How long the last writes, and the last goodbyes, may take each.
 const ENDING: Duration = Duration::from_secs(10);

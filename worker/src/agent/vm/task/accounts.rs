@@ -14,8 +14,8 @@ use crate::agent::{
     },
 };
 
-/// The time for which a checkpoint may be on its way to the coordinator when its task ends, and nothing need be said of it: as
-/// the coordinator has it for those that are due so shortly before the end.
+/// The time for which a checkpoint may be on its way when its task ends without counting as missed. It is the one before the
+/// end in which the coordinator counts none as due (`TOO_LATE` in `coordinator/analysis/src/evidence/checkpoints.rs`).
 const UNSAID: Duration = Duration::from_secs(1);
 
 /// Whether a checkpoint has been on its way for so long that it should be stored by now.
