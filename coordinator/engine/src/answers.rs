@@ -3,10 +3,8 @@
 
 use std::collections::VecDeque;
 
-use dormouse_model::{Command, Decision, Notice, Step};
-use dormouse_units::{TaskId, Time};
-
-use crate::run::Run;
+use dormouse_model::{Decision, Notice, Step};
+use dormouse_units::Time;
 
 /// Most refusals at one instant that a program may answer with decisions. One that answers each with
 /// a decision that is refused would be told of them for ever.
@@ -59,8 +57,72 @@ impl Known {
 }
 
 impl Answers {
-    pub(crate) fn has_failed(&self) -> bool {
+    /// Whether programs can't be asked any more.
+    pub(crate) const fn has_failed(&self) -> bool {
         self.failed.is_some()
+    }
+
+    /// Why the run can't go on, as far as it is by what its programs were told or answered.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failed.as_deref()
+    }
+
+    /// Makes these steps come out again, in order, before programs are asked anything new.
+    pub(crate) fn follow(&mut self, steps: Vec<Step>) {
+        self.followed = steps.into();
+    }
+
+    /// Takes the answers of the step that begins from one that was recorded.
+    pub(crate) fn know(&mut self, recorded: &Step) {
+        self.known = Some(Known::from_step(recorded));
+    }
+
+    /// What is to come out of the step that begins, if steps are followed.
+    pub(crate) fn begin_followed(&mut self, step: &Step) -> Option<Step> {
+        let followed = self.followed.pop_front()?;
+        if (followed.at, &followed.event) != (step.at, &step.event) {
+            self.failed = Some(came_out_otherwise(&followed));
+        }
+        self.know(&followed);
+        Some(followed)
+    }
+
+    /// Notes that a step that was followed came out otherwise.
+    pub(crate) fn came_out_otherwise(&mut self, followed: &Step) {
+        self.failed = Some(came_out_otherwise(followed));
+    }
+
+    /// The recorded decisions of the next answer, where this number of them had been made in the step before;
+    /// `None`: the program is to be asked.
+    pub(crate) fn next_known(&mut self, made: usize) -> Option<&[Decision]> {
+        self.known.as_mut().map(|known| known.next(made))
+    }
+
+    /// Records an answer of this number of decisions, and fails where a program decides without end at one instant. What
+    /// was decided before the run was broken off holds, however much it was.
+    pub(crate) fn given(&mut self, now: Time, heard: &[Notice], decided: usize) {
+        self.given.push(u32::try_from(decided).unwrap_or(u32::MAX));
+        let is_refusal =
+            |it: &&Notice| matches!(it, Notice::Rejected { .. } | Notice::LaunchRefused { .. });
+        let new = heard.iter().filter(is_refusal).count() as u64;
+        if self.instant.at != now {
+            self.instant = Instant { at: now, ..Instant::default() };
+        }
+        self.instant.refusals += new;
+        self.instant.decisions += decided as u64;
+        let why = match self.instant {
+            _ if self.known.is_some() || decided == 0 => return,
+            Instant { refusals, .. } if new > 0 && refusals > MOST_REFUSALS => format!(
+                "the scheduler was refused more than {MOST_REFUSALS} decisions at {now}, and answered a \
+                 refusal with another decision; it has to stop at some time, or to ask for a wake-up"
+            ),
+            Instant { decisions, .. } if decisions > MOST_DECISIONS => format!(
+                "the scheduler decided more than {MOST_DECISIONS} times at {now}; no time passes as it \
+                 goes on so: it has to stop, or to ask for a wake-up"
+            ),
+            _ => return,
+        };
+        self.failed.get_or_insert(why);
     }
 
     /// Takes what the step under way has of answers; those without a decision after the last with
@@ -72,124 +134,6 @@ impl Answers {
         let length = self.given.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
         into.extend(self.given.drain(..).take(length));
         self.known = None;
-    }
-}
-
-impl Run {
-    /// The step that the event of a recorded step makes: programs are not asked for their answers,
-    /// which are in it. A run without programs decides as in [`Run::handle`].
-    pub fn handle_again(&mut self, recorded: &Step) -> (Step, Vec<Command>) {
-        self.answers.known = self.has_programs().then(|| Known::from_step(recorded));
-        self.handle(recorded.at, recorded.event.clone())
-    }
-
-    /// From now on makes these steps again, in order, before its programs are asked anything new:
-    /// they are told what they heard and decided. That a step comes out otherwise is a failure.
-    pub fn follow(&mut self, steps: Vec<Step>) {
-        self.answers.followed = steps.into();
-    }
-
-    /// Why the run can't go on: a program that it needs has failed, or a step that it follows came
-    /// out otherwise. The last step is not to be kept then, and the run is of no more use.
-    #[must_use]
-    pub fn failure(&self) -> Option<&str> {
-        let mut programs = self.tenants.iter().filter(|tenant| tenant.is_outside());
-        let of_program = || programs.find_map(|program| program.failure());
-        self.answers.failed.as_deref().or_else(of_program)
-    }
-
-    /// Whether schedulers of this run are programs of their own.
-    #[must_use]
-    pub fn has_programs(&self) -> bool {
-        self.tenants.iter().any(|tenant| tenant.is_outside())
-    }
-
-    /// What is to come out of the step that begins, if the run follows one.
-    pub(crate) fn begin_followed(&mut self, step: &Step) -> Option<Step> {
-        let followed = self.answers.followed.pop_front()?;
-        if (followed.at, &followed.event) != (step.at, &step.event) {
-            self.answers.failed = Some(came_out_otherwise(&followed));
-        }
-        self.answers.known = Some(Known::from_step(&followed));
-        Some(followed)
-    }
-
-    /// Compares the step that is over with the one that it was to be.
-    pub(crate) fn end_followed(&mut self, followed: &Step, step: &Step) {
-        // What a program says against its former answers is known better.
-        if followed != step && self.failure().is_none() {
-            self.answers.failed = Some(came_out_otherwise(followed));
-        }
-    }
-
-    /// Why a program may not decide this: it is about a task, or the machine, of another tenant. The
-    /// policies that are part of this program know of no others.
-    pub(crate) fn is_anothers(&self, tenant: usize, decision: &Decision) -> Option<String> {
-        let (work, asks) = (self.tenants[tenant].work(), &self.tenants[tenant]);
-        let is_of_bag = |task: TaskId| (task.get() as usize) < self.setup.bag.tasks.len();
-        let has = |task| if is_of_bag(task) { work.has_bag() } else { work.has_jobs() };
-        match (decision.task().filter(|task| !has(*task)), decision) {
-            _ if !asks.is_outside() => None,
-            (Some(task), _) => Some(format!("there is no {task} in this scheduler's work")),
-            (None, Decision::Launch { kind, .. })
-                if self.setup.is_two_tier(kind) && !work.has_jobs() =>
-            {
-                Some(format!("{kind} is the machine of another scheduler's jobs"))
-            }
-            _ => None,
-        }
-    }
-
-    /// Asks a tenant's policy, where this number of decisions was made in the step before.
-    pub(crate) fn ask(
-        &mut self,
-        now: Time,
-        tenant: usize,
-        heard: &[Notice],
-        made: usize,
-        wanted: &mut Vec<Decision>,
-    ) {
-        let asked = &mut self.tenants[tenant];
-        if !asked.is_outside() {
-            return asked.tell(now, heard, wanted);
-        }
-        let is_known = self.answers.known.is_some();
-        match &mut self.answers.known {
-            Some(known) => {
-                wanted.extend_from_slice(known.next(made));
-                asked.tell_again(now, heard, wanted);
-            }
-            None => asked.tell(now, heard, wanted),
-        }
-        self.answers.given.push(u32::try_from(wanted.len()).unwrap_or(u32::MAX));
-        self.count(now, heard, wanted.len(), is_known);
-    }
-
-    /// Ends a run whose program decides without end at one instant. What was decided before the run
-    /// was broken off holds, however much it was.
-    fn count(&mut self, now: Time, heard: &[Notice], decided: usize, is_known: bool) {
-        let is_refusal =
-            |it: &&Notice| matches!(it, Notice::Rejected { .. } | Notice::LaunchRefused { .. });
-        let new = heard.iter().filter(is_refusal).count() as u64;
-        let instant = &mut self.answers.instant;
-        if instant.at != now {
-            *instant = Instant { at: now, ..Instant::default() };
-        }
-        instant.refusals += new;
-        instant.decisions += decided as u64;
-        let why = match *instant {
-            _ if is_known || decided == 0 => return,
-            Instant { refusals, .. } if new > 0 && refusals > MOST_REFUSALS => format!(
-                "the scheduler was refused more than {MOST_REFUSALS} decisions at {now}, and answered a \
-                 refusal with another decision; it has to stop at some time, or to ask for a wake-up"
-            ),
-            Instant { decisions, .. } if decisions > MOST_DECISIONS => format!(
-                "the scheduler decided more than {MOST_DECISIONS} times at {now}; no time passes as it \
-                 goes on so: it has to stop, or to ask for a wake-up"
-            ),
-            _ => return,
-        };
-        self.answers.failed.get_or_insert(why);
     }
 }
 

@@ -6,30 +6,28 @@
 //! time, live actors and replay differ only in where the events come from.
 
 mod answers;
-mod carry_out;
-mod checkpoints;
+mod checkpoint_state;
 mod counts;
 mod digest;
 pub mod drive;
-mod hear;
 mod images;
 pub mod jobs;
 mod refused_launches;
 mod requests;
 mod run;
 mod seating;
-mod stuck;
-mod supply;
-mod surplus;
+mod supplies;
+mod surpluses;
 mod tasks;
-mod telling;
 mod tenants;
 mod tenants_view;
 mod timers;
+mod vm_record;
 mod workflow;
 
 pub use counts::Counts;
 pub use digest::DecisionDigest;
-pub use run::{Run, TenantView, VmUse};
+pub use run::{Run, TenantView};
 pub use tasks::{TaskRecord, TaskState, Tasks};
 pub use tenants_view::{tenants_part, tenants_view};
+pub use vm_record::VmUse;

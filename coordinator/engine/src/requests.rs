@@ -3,10 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_model::Work;
-use dormouse_units::{RequestId, Time, VmId};
-
-use crate::run::Run;
+use dormouse_units::{RequestId, VmId};
 
 /// The requests of a run. What is held of them is what is open.
 #[derive(Clone, Debug)]
@@ -79,48 +76,5 @@ impl Requests {
     /// Whether all have come, and to their ends.
     pub(crate) fn are_over(&self) -> bool {
         self.is_all && self.open() == 0
-    }
-}
-
-impl Run {
-    /// The id of the next VM that is requested.
-    #[must_use]
-    pub const fn next_request(&self) -> RequestId {
-        self.requests.next()
-    }
-
-    /// Whether nothing more will be requested.
-    #[must_use]
-    pub const fn all_requested(&self) -> bool {
-        self.requests.is_all()
-    }
-
-    /// Whether a VM is one that a customer of the provider requested.
-    pub(crate) fn is_requested(&self, vm: VmId) -> bool {
-        self.sharing.work_on(vm) == Some(Work::Requests)
-    }
-
-    /// The request for which a VM is launched; `None`: it is another tenant's VM.
-    pub(crate) fn request_of(&self, vm: VmId) -> Option<RequestId> {
-        self.sharing.request_of(vm)
-    }
-
-    /// Forgets the VMs of requests that are over: there may be millions of them.
-    pub(crate) fn forget_requests(&mut self) {
-        for vm in self.requests.gone() {
-            self.vms.remove(vm);
-            let settled = self.provider.forget(vm);
-            self.owner_mut(vm).settled += settled;
-        }
-    }
-
-    /// A request has come to its end: its VM is gone, or was refused.
-    pub(crate) fn request_is_over(&mut self, now: Time, vm: VmId) {
-        if !self.is_requested(vm) {
-            return;
-        }
-        self.requests.over(vm);
-        let tenant = self.owner_mut(vm);
-        tenant.last_finish = tenant.last_finish.max(now);
     }
 }

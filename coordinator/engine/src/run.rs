@@ -1,114 +1,86 @@
 //! The state machine itself: events in, steps and commands out.
 
-use std::collections::{BTreeSet, VecDeque};
+mod carry_out;
+mod checkpoints;
+mod ends;
+mod followers;
+mod hear;
+mod interruptions;
+mod programs;
+mod reports;
+mod requested;
+mod seats;
+mod stuck;
+mod supply;
+mod surplus;
+mod telling;
+mod views;
 
-use dormouse_cloud::{Burstable, Interruptions, Market, Provider, Surplus};
-use dormouse_model::{
-    Command, Decision, Effect, Event, Notice, Setup, StartTask, Step, Tenants, VmEnd, Work,
-};
+use std::collections::VecDeque;
+
+use dormouse_cloud::{Interruptions, Market, Provider};
+use dormouse_model::{Command, Decision, Effect, Event, Notice, Setup, Step, Tenants, Work};
 use dormouse_policies::{CheckpointPlanning, Checkpointing, Policy};
-use dormouse_units::{
-    Bytes, Cpus, HostId, Money, Ppm, Seats, TaskId, Tier, Time, TypeName, VmId, Window,
-};
-use thin_vec::ThinVec;
+use dormouse_units::{HostId, Time, TypeName, VmId, Window};
 
 use crate::answers::Answers;
 use crate::refused_launches::RefusedLaunches;
 use crate::requests::Requests;
-use crate::seating::Seating;
-use crate::tasks::{TaskRecord, TaskState, Tasks};
+use crate::supplies::Supplies;
+use crate::surpluses::Surpluses;
+use crate::tasks::Tasks;
 use crate::tenants::Tenant;
 use crate::timers::{Due, Timers};
+use crate::vm_record::VmRecord;
 use crate::workflow::Workflow;
 use crate::{Counts, DecisionDigest};
 
-/// What the engine remembers of a VM beside what the provider does.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct VmRecord {
-    /// The host has made it.
-    pub(crate) created: bool,
-    /// The VM's boot time is over.
-    pub(crate) boot_over: bool,
-    /// When its current hibernation or resume was asked for.
-    pub(crate) asked: Time,
-    /// Whether the provider hibernated the VM while it booted, so that it hibernates as soon as
-    /// it has booted.
-    pub(crate) hibernates_once_booted: bool,
-    /// It is told to freeze once the checkpoints are taken that it was told to take.
-    pub(crate) freezes: bool,
-    /// The tasks sent to it that haven't ended.
-    pub(crate) seating: Seating,
-    /// The VM's vCPUs have a background seat, too, and it runs parallel jobs.
-    pub(crate) two_tier: bool,
-    /// Memory of its type.
-    pub(crate) memory: Bytes,
-    /// How VMs of its type earn credits, if they do.
-    pub(crate) burstable: Option<Burstable>,
-    /// The account of credits of a VM in unlimited mode.
-    pub(crate) surplus: Option<Box<Surplus>>,
-    /// Tasks sent to it between a hibernation's asking and its effect: they start at the resume.
-    pub(crate) frozen_starts: ThinVec<StartTask>,
-    /// What it was promised and got of the processor.
-    pub(crate) usage: VmUse,
-    /// The processors that it has been said to have, where spot VMs are in the background.
-    pub(crate) processors: ThinVec<u32>,
-    /// The share of its processor that each vCPU has; none, where spot VMs have processors of their own.
-    pub(crate) supply: ThinVec<Ppm>,
-}
+pub use views::TenantView;
 
 /// Memory of steps that are over, to be used again.
 #[derive(Debug, Default)]
-pub(crate) struct Spare {
+struct Spare {
     notices: VecDeque<Notice>,
-    pub(crate) wanted: Vec<Decision>,
-    pub(crate) unheard: Vec<Notice>,
-}
-
-/// CPU time a VM was promised and got, real microseconds; zeros in virtual time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct VmUse {
-    /// CPU time that it should have had.
-    pub real_promised_us: u64,
-    /// CPU time that it has had.
-    pub real_received_us: u64,
+    wanted: Vec<Decision>,
+    unheard: Vec<Notice>,
 }
 
 /// One run: provider, tenants, tasks, timers.
 #[derive(Debug)]
 pub struct Run {
-    pub(crate) setup: Setup,
-    pub(crate) provider: Provider,
+    setup: Setup,
+    provider: Provider,
     /// Who shares it.
-    pub(crate) sharing: Tenants,
-    pub(crate) tenants: Vec<Tenant>,
+    sharing: Tenants,
+    tenants: Vec<Tenant>,
     /// When parallel jobs are checkpointed, if they are.
-    pub(crate) job_checkpointing: Option<Box<dyn Checkpointing>>,
-    pub(crate) interruptions: Interruptions,
-    pub(crate) timers: Timers,
-    pub(crate) tasks: Tasks,
-    pub(crate) workflow: Workflow,
+    job_checkpointing: Option<Box<dyn Checkpointing>>,
+    interruptions: Interruptions,
+    timers: Timers,
+    tasks: Tasks,
+    workflow: Workflow,
     /// Boxed, as a VM that stays for long keeps a place for each that came after it.
-    pub(crate) vms: Window<Box<VmRecord>, VmId>,
-    /// The living VMs that are in unlimited mode.
-    pub(crate) unlimited: BTreeSet<VmId>,
-    pub(crate) refused: RefusedLaunches,
+    vms: Window<Box<VmRecord>, VmId>,
+    surpluses: Surpluses,
+    supplies: Supplies,
+    refused: RefusedLaunches,
     /// Nothing more will be submitted.
-    pub(crate) all_submitted: bool,
-    pub(crate) requests: Requests,
-    pub(crate) counts: Counts,
+    all_submitted: bool,
+    requests: Requests,
+    counts: Counts,
     /// Effects and commands of the step under way.
-    pub(crate) effects: Vec<Effect>,
-    pub(crate) commands: Vec<Command>,
-    pub(crate) spare: Spare,
+    effects: Vec<Effect>,
+    commands: Vec<Command>,
+    spare: Spare,
     /// Answers of schedulers that are programs of their own.
-    pub(crate) answers: Answers,
+    answers: Answers,
     /// Digest of all decisions; `None` after `undigested()`.
-    pub(crate) digest: Option<DecisionDigest>,
+    digest: Option<DecisionDigest>,
     next_seq: u64,
     /// What is yet to be told of hosts that were lost while nobody conducted the run.
-    pub(crate) unheard: VecDeque<Notice>,
-    pub(crate) begun: bool,
-    pub(crate) over: Option<Time>,
+    unheard: VecDeque<Notice>,
+    begun: bool,
+    over: Option<Time>,
     cancelled: Option<String>,
 }
 
@@ -150,7 +122,8 @@ impl Run {
             setup,
             timers: Timers::default(),
             vms: Window::default(),
-            unlimited: BTreeSet::new(),
+            surpluses: Surpluses::default(),
+            supplies: Supplies::default(),
             refused: RefusedLaunches::default(),
             counts: Counts::default(),
             effects: Vec::new(),
@@ -201,7 +174,7 @@ impl Run {
         self.next_seq += 1;
         self.tasks.begin_step();
         commands.clear();
-        let followed = self.begin_followed(step);
+        let followed = self.answers.begin_followed(step);
         let Step { event, notices: heard, decisions, .. } = step;
 
         let mut notices = std::mem::take(&mut self.spare.notices);
@@ -253,7 +226,7 @@ impl Run {
             self.give_back(now);
             self.supply();
         }
-        if !self.unlimited.is_empty() {
+        if !self.surpluses.is_empty() {
             self.note_use(now);
         }
         self.forget_requests();
@@ -263,95 +236,6 @@ impl Run {
         if let Some(followed) = followed {
             self.end_followed(&followed, step);
         }
-    }
-
-    /// Ends the run if all work is done, or it was cancelled. Where others go on, a tenant whose work
-    /// is done gives its VMs back: nobody is charged for what others do.
-    fn end_what_is_done(&mut self, now: Time) {
-        if self.over.is_some() {
-            return;
-        }
-        // What has happened is heard of before the end.
-        let done = |run: &Self, t: &Tenant| {
-            run.begun && t.instant().is_none() && run.is_all_done(t.work())
-        };
-        let tenants = self.tenants.len();
-        let is_waited_for = |t: &&Tenant| t.work() != Work::Requests || tenants == 1;
-        let complete = self.tenants.iter().filter(is_waited_for).all(|tenant| done(self, tenant));
-        if complete || self.cancelled.is_some() {
-            self.end_vms(now, VmEnd::RunOver, |_| true);
-            self.over = Some(now);
-            self.effects.push(Effect::Over { complete });
-            return;
-        }
-        for tenant in (0..tenants).filter(|_| tenants > 1) {
-            if !self.tenants[tenant].is_done && done(self, &self.tenants[tenant]) {
-                self.tenants[tenant].is_done = true;
-                let numbers = self.tenants[tenant].numbers();
-                self.end_vms(now, VmEnd::WorkDone, |vm| numbers.owns(vm));
-            }
-        }
-    }
-
-    /// Whether all of this work is there and has finished.
-    fn is_all_done(&self, work: Work) -> bool {
-        match work {
-            Work::Requests => self.requests.are_over(),
-            _ => (!work.has_jobs() || self.all_submitted) && self.unfinished_of(work) == 0,
-        }
-    }
-
-    fn end_vms(&mut self, now: Time, why: VmEnd, of: impl Fn(VmId) -> bool) {
-        let alive = self.provider.alive().filter(|(id, _)| of(*id));
-        let alive: Vec<_> = alive.map(|(id, vm)| (id, vm.host)).collect();
-        for (vm, host) in alive {
-            self.end_vm(now, vm, why);
-            self.commands.push(Command::DestroyVm { host, vm });
-        }
-    }
-
-    /// A VM is gone: charging ends, and the tasks on it are nowhere.
-    pub(crate) fn end_vm(&mut self, now: Time, vm: VmId, why: VmEnd) {
-        self.charge_surplus(now, vm);
-        self.provider.terminated(now, vm, why.by());
-        self.vm_ended(now, vm, why);
-    }
-
-    /// As [`Run::end_vm`] for a VM the provider already counts as terminated.
-    pub(crate) fn vm_ended(&mut self, now: Time, vm: VmId, why: VmEnd) {
-        self.interruptions.vm_ended(vm);
-        self.unlimited.remove(&vm);
-        self.there_is_room();
-        let sharing = &self.sharing;
-        if sharing.are_several() {
-            self.refused.vm_ended(|refused| sharing.owner(*refused) != sharing.owner(vm));
-        }
-        self.place_came_free(vm);
-        if let Some(record) = self.vms.get_mut(vm) {
-            record.frozen_starts.clear();
-        }
-        let left = self.vms.get_mut(vm).map(|record| record.seating.clear()).unwrap_or_default();
-        for task in left {
-            self.set_state(task, TaskState::Waiting);
-        }
-        self.request_is_over(now, vm);
-        let cost = self.provider.vm(vm).map_or(Money::ZERO, |v| v.owed(now));
-        self.effects.push(Effect::VmEnded { vm, why, cost });
-    }
-
-    /// A VM has left its place, for good or for now: where its type is scarce, whoever was refused one
-    /// hears that there is one more.
-    pub(crate) fn place_came_free(&mut self, vm: VmId) {
-        let spot = self.provider.vm(vm).filter(|vm| vm.market == Market::Spot);
-        let kind = spot.map(|vm| &vm.kind).filter(|kind| self.provider.is_scarce(kind));
-        if let Some(kind) = kind {
-            self.refused.place_came_free(kind);
-        }
-    }
-
-    /// There is more room on a host than there was: who asked for a machine in vain may get it.
-    pub(crate) fn there_is_room(&mut self) {
-        self.tenants.iter_mut().for_each(|tenant| tenant.waits_for_machine = false);
     }
 
     /// The next time a [`Event::Tick`] is due; `None` once the run is over.
@@ -377,7 +261,7 @@ impl Run {
 
     /// Pops what is due first by `now`: prices, what can be had, a timer, or an interruption to be carried
     /// out. What happens when a price changes costs the new one.
-    pub(crate) fn next_due(&mut self, now: Time) -> Option<Due> {
+    fn next_due(&mut self, now: Time) -> Option<Due> {
         let (timer, interruption) = (self.timers.next_at(), self.interruptions.next_at());
         let first = Time::sooner(timer, interruption).unwrap_or(now);
         if self.provider.next_price_change().is_some_and(|at| at <= now.min(first)) {
@@ -395,186 +279,12 @@ impl Run {
         }
     }
 
-    /// When the run was over.
-    #[must_use]
-    pub const fn over(&self) -> Option<Time> {
-        self.over
-    }
-
-    /// Why it was ended before its time, if it was.
-    #[must_use]
-    pub fn cancelled(&self) -> Option<&str> {
-        self.cancelled.as_deref()
-    }
-
-    /// When the last task finished, if all have.
-    #[must_use]
-    pub fn makespan(&self) -> Option<Time> {
-        if let [alone] = self.tenants.as_slice()
-            && alone.work() == Work::Requests
-        {
-            return Some(alone.last_finish).filter(|_| self.requests.are_over());
-        }
-        let with_work = self.tenants.iter().filter(|tenant| tenant.work() != Work::Requests);
-        let last = with_work.map(|tenant| tenant.last_finish).max();
-        last.filter(|_| self.is_all_done(Work::All))
-    }
-
-    /// Who shares it, each with its work.
-    #[must_use]
-    pub const fn sharing(&self) -> &Tenants {
-        &self.sharing
-    }
-
     /// The tenant that a VM is of.
-    pub(crate) fn owner_mut(&mut self, vm: VmId) -> &mut Tenant {
+    fn owner_mut(&mut self, vm: VmId) -> &mut Tenant {
         &mut self.tenants[self.sharing.owner(vm).get() as usize]
     }
 
-    /// What became of the work of each tenant by now, in their order.
-    pub fn tenants(&self, now: Time) -> impl Iterator<Item = TenantView> + '_ {
-        self.tenants.iter().zip(self.sharing.ids()).map(move |(tenant, id)| {
-            let own = move |(vm, _): &(VmId, _)| self.sharing.owner(*vm) == id;
-            let vms = self.provider.vms().filter(own);
-            let (work, until) = (tenant.work(), self.over.unwrap_or(now));
-            TenantView {
-                work,
-                makespan: self.is_all_done(work).then_some(tenant.last_finish),
-                unfinished: self.unfinished_of(work),
-                owed: tenant.settled + vms.map(|(_, vm)| vm.owed(until)).sum(),
-            }
-        })
-    }
-
-    /// What is owed so far.
-    #[must_use]
-    pub fn owed(&self, now: Time) -> Money {
-        self.provider.owed(self.over.unwrap_or(now))
-    }
-
-    /// What the run is made of.
-    #[must_use]
-    pub const fn setup(&self) -> &Setup {
-        &self.setup
-    }
-
-    /// The provider, to look at.
-    #[must_use]
-    pub const fn provider(&self) -> &Provider {
-        &self.provider
-    }
-
-    /// The tasks, by id.
-    #[must_use]
-    pub const fn tasks(&self) -> &Tasks {
-        &self.tasks
-    }
-
-    /// The id of the next job that is submitted.
-    #[must_use]
-    pub fn next_task(&self) -> TaskId {
-        self.tasks.next_id()
-    }
-
-    /// Whether nothing more will be submitted.
-    #[must_use]
-    pub const fn all_submitted(&self) -> bool {
-        self.all_submitted
-    }
-
-    /// How many tasks are not finished.
-    #[must_use]
-    pub fn unfinished(&self) -> usize {
-        self.tasks.unfinished()
-    }
-
-    fn unfinished_of(&self, work: Work) -> usize {
-        match work {
-            Work::Bag => self.tasks.bag_unfinished(),
-            Work::Jobs => self.tasks.jobs_unfinished(),
-            Work::Requests => self.requests.open(),
-            Work::All => self.tasks.unfinished(),
-        }
-    }
-
-    /// A task has finished.
-    pub(crate) fn note_finish(&mut self, now: Time, task: TaskId) {
-        let of_bag = self.tasks.is_of_bag(task);
-        let is_its = |tenant: &&mut Tenant| match of_bag {
-            true => tenant.work().has_bag(),
-            false => tenant.work().has_jobs(),
-        };
-        if let Some(tenant) = self.tenants.iter_mut().find(is_its) {
-            tenant.last_finish = tenant.last_finish.max(now);
-        }
-    }
-
-    /// How often what happened.
-    #[must_use]
-    pub const fn counts(&self) -> &Counts {
-        &self.counts
-    }
-
-    /// The digest of all decisions so far; empty of a run that is [`Self::undigested`].
-    #[must_use]
-    pub fn digest(&self) -> String {
-        self.digest.as_ref().map(DecisionDigest::hex).unwrap_or_default()
-    }
-
-    /// What each VM was promised and got of the processor.
-    pub fn usage(&self) -> impl Iterator<Item = (VmId, VmUse)> + '_ {
-        self.vms.iter().map(|(id, vm)| (id, vm.usage))
-    }
-
-    /// Puts a task in a state; one that leaves its VM leaves its seats.
-    pub(crate) fn set_state(&mut self, id: TaskId, state: TaskState) {
-        let Some(left) = self.tasks.set_state(id, state) else { return };
-        if let Some(vm) = self.vms.get_mut(left.vm) {
-            vm.seating.leave(&left);
-        }
-    }
-
-    /// Sends a waiting task to seats that are free.
-    pub(crate) fn seat(&mut self, id: TaskId, seats: Seats) {
-        self.tasks.set_state(id, TaskState::Sent(seats.vm));
-        if let Some(vm) = self.vms.get_mut(seats.vm) {
-            vm.seating.take(id, &seats);
-        }
-        if let Some(record) = self.tasks.get_mut(id) {
-            record.seats = Some(seats);
-        }
-    }
-
-    /// A task changes its seats on its VM.
-    pub(crate) fn reseat(&mut self, id: TaskId, tier: Tier, cpus: Cpus) {
-        let Some(record) = self.tasks.get_mut(id) else { return };
-        let Some(old) = record.seats.take() else { return };
-        let new = Seats { vm: old.vm, tier, cpus };
-        if let Some(vm) = self.vms.get_mut(old.vm) {
-            vm.seating.leave(&old);
-            vm.seating.take(id, &new);
-        }
-        record.seats = Some(new);
-    }
-
-    pub(crate) fn task(&mut self, id: TaskId) -> Option<&mut TaskRecord> {
-        self.tasks.get_mut(id)
-    }
-
-    pub(crate) fn host_of(&self, vm: VmId) -> Option<HostId> {
+    fn host_of(&self, vm: VmId) -> Option<HostId> {
         self.provider.vm(vm).filter(|v| v.is_alive()).map(|v| v.host)
     }
-}
-
-/// What became of a tenant's work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TenantView {
-    /// What of the run's work it has.
-    pub work: Work,
-    /// When the last of its tasks finished, if all have.
-    pub makespan: Option<Time>,
-    /// Number of the tenant's tasks that have not finished.
-    pub unfinished: usize,
-    /// What is owed for its VMs.
-    pub owed: Money,
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dormouse_model::Submission;
 use dormouse_units::{Attempt, CheckpointSeq, Mode, Ppm, Seats, Span, TaskId, Tier, Time, VmId};
 
-use crate::checkpoints::CheckpointState;
+use crate::checkpoint_state::CheckpointState;
 use crate::images::{Image, Images};
 
 /// Where a task is.

@@ -19,18 +19,18 @@ pub(crate) struct Tenant {
     /// Instant whose notices `unheard` buffers.
     instant: Option<Time>,
     /// When tasks of its bag are checkpointed.
-    pub(crate) checkpointing: Box<dyn Checkpointing>,
+    checkpointing: Box<dyn Checkpointing>,
     work: Work,
     numbers: TenantNumbers,
     /// When the last of its tasks finished.
-    pub(crate) last_finish: Time,
+    last_finish: Time,
     /// The tenant's only machine, for parallel jobs, was refused, it will ask again, and there is
     /// no more room than there was.
-    pub(crate) waits_for_machine: bool,
+    waits_for_machine: bool,
     /// What was owed for VMs that are forgotten.
-    pub(crate) settled: Money,
+    settled: Money,
     /// All its work was done, and its VMs were given back.
-    pub(crate) is_done: bool,
+    is_done: bool,
 }
 
 impl Tenant {
@@ -86,6 +86,56 @@ impl Tenant {
     /// Whether it is a program of its own, whose answers are recorded.
     pub(crate) fn is_outside(&self) -> bool {
         self.is_outside
+    }
+
+    /// The scheme of the tasks of its bag.
+    pub(crate) fn checkpointing(&mut self) -> &mut dyn Checkpointing {
+        self.checkpointing.as_mut()
+    }
+
+    /// Gives the tasks of its bag another scheme.
+    pub(crate) fn use_checkpointing(&mut self, scheme: Box<dyn Checkpointing>) {
+        self.checkpointing = scheme;
+    }
+
+    /// Notes that one of its tasks, or requests, has come to its end.
+    pub(crate) fn finished(&mut self, now: Time) {
+        self.last_finish = self.last_finish.max(now);
+    }
+
+    /// When the last of its tasks finished.
+    pub(crate) const fn last_finish(&self) -> Time {
+        self.last_finish
+    }
+
+    /// Whether its only machine was refused, and there is no more room than there was.
+    pub(crate) const fn waits_for_machine(&self) -> bool {
+        self.waits_for_machine
+    }
+
+    /// Notes that there is more room than there was: its machine may find some.
+    pub(crate) const fn may_find_room(&mut self) {
+        self.waits_for_machine = false;
+    }
+
+    /// Adds what was owed for a VM that is forgotten.
+    pub(crate) fn settle(&mut self, owed: Money) {
+        self.settled += owed;
+    }
+
+    /// What was owed for VMs that are forgotten.
+    pub(crate) const fn settled(&self) -> Money {
+        self.settled
+    }
+
+    /// Whether all its work was done, and its VMs were given back.
+    pub(crate) const fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Notes that all its work is done.
+    pub(crate) const fn end(&mut self) {
+        self.is_done = true;
     }
 
     /// Why it can't decide any more.

@@ -4,7 +4,7 @@ use dormouse_cloud::Market;
 
 use dormouse_policies::GivenUp;
 
-use crate::run::Run;
+use super::Run;
 use crate::tenants::Tenant;
 use crate::timers::Timer;
 
@@ -47,7 +47,7 @@ impl Run {
     fn only_asks_again(&self) -> bool {
         let waits = |token: u64| {
             let tenant = self.tenants.get(self.sharing.sleeper(token).get() as usize);
-            tenant.is_some_and(|tenant| tenant.waits_for_machine)
+            tenant.is_some_and(|tenant| tenant.waits_for_machine())
         };
         let mut timers = self.timers.all();
         let asks = |timer| matches!(timer, Timer::Wake(token) if waits(token));
@@ -77,7 +77,7 @@ impl Run {
     /// Why nothing will ever happen again, in words that follow that.
     #[must_use]
     pub fn why_stuck(&self) -> &'static str {
-        if self.tenants.iter().any(|tenant| tenant.waits_for_machine) {
+        if self.tenants.iter().any(|tenant| tenant.waits_for_machine()) {
             ": the machine for parallel jobs finds no room on any host beside the VMs that are there; \
              give it more or larger hosts"
         } else if self.has_programs() {

@@ -7,42 +7,36 @@
 use dormouse_model::{Command, Effect};
 use dormouse_units::{HostId, Mode, Ppm, VmId};
 
-use crate::run::Run;
+use super::Run;
 
 impl Run {
     /// Says where VMs are, and tells those in the background what they have of their processors,
     /// where either has changed.
-    pub(crate) fn supply(&mut self) {
+    pub(super) fn supply(&mut self) {
         let Some(tiers) = self.provider.tiers() else { return };
         let mut places = Vec::new();
         for (vm, placed) in tiers.all() {
-            if self.vms.get(vm).is_some_and(|record| record.processors[..] != placed.processors[..])
-            {
+            if self.supplies.are_others(vm, &placed.processors) {
                 places.push((vm, placed.clone()));
             }
         }
         let mut changes: Vec<(HostId, VmId, u32, Ppm)> = Vec::new();
         for (vm, placed) in tiers.background() {
-            let Some(record) = self.vms.get(vm) else { continue };
             for (vcpu, processor) in (0..).zip(&placed.processors) {
                 let before = tiers.foreground(placed.host, *processor);
                 let share = before.map_or(Ppm::ONE, |(vm, vcpu)| self.used(vm, vcpu).rest());
-                if record.supply.get(vcpu as usize).is_some_and(|had| *had != share) {
+                if self.supplies.share(vm, vcpu).is_some_and(|had| had != share) {
                     changes.push((placed.host, vm, vcpu, share));
                 }
             }
         }
         for (vm, placed) in places {
             let (tier, processors) = (placed.tier, placed.processors);
-            self.effects.push(Effect::Placed { vm, tier, processors: processors.clone() });
-            if let Some(record) = self.vms.get_mut(vm) {
-                record.processors = processors.into();
-            }
+            self.supplies.placed(vm, &processors);
+            self.effects.push(Effect::Placed { vm, tier, processors });
         }
         for (host, vm, vcpu, share) in changes {
-            if let Some(had) = self.vms.get_mut(vm).and_then(|r| r.supply.get_mut(vcpu as usize)) {
-                *had = share;
-            }
+            self.supplies.supply(vm, vcpu, share);
             self.effects.push(Effect::Supplied { vm, vcpu, share });
             self.commands.push(Command::SetSupply { host, vm, vcpu, share });
         }
@@ -55,7 +49,7 @@ impl Run {
             let kind = &self.provider.vm(vm)?.kind;
             Some(self.setup.catalogue.get(kind)?.burstable?.baseline)
         };
-        let uses = record.seating.on(vcpu).map(|task| {
+        let uses = record.seating().on(vcpu).map(|task| {
             let task = self.tasks.get(task)?;
             match (&task.job, task.mode) {
                 (Some(job), _) => {

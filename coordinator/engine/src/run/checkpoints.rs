@@ -5,25 +5,11 @@ use dormouse_model::{Command, Effect};
 use dormouse_policies::{Checkpointing, Moment, Quote, TaskView, When};
 use dormouse_units::{Attempt, Bytes, Ppm, Span, TaskId, Time, TypeName, VmId};
 
-use crate::carry_out::Refused::{self, Moot, Wrong};
-use crate::run::Run;
+use super::Run;
+use super::carry_out::Refused::{self, Moot, Wrong};
+use crate::checkpoint_state::CheckpointState;
 use crate::tasks::{TaskRecord, TaskState};
 use crate::timers::Timer;
-
-/// State of the checkpoints of the present attempt at a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct CheckpointState {
-    /// The scheme's answers so far: those before the last count no more.
-    turn: u32,
-    /// The scheme's latest answer covers all checkpoint positions of the attempt.
-    all_known: bool,
-    /// One is wanted as soon as the task runs.
-    due: bool,
-    /// When the last one was kept, or could not be; else when it began.
-    since: Time,
-    /// A machine was told to take one and has not said what became of it.
-    told: bool,
-}
 
 impl Run {
     /// The same run with another scheme for the tasks of its bag than the setup's. What a checkpoint
@@ -31,24 +17,24 @@ impl Run {
     #[must_use]
     pub fn with_checkpointing(mut self, scheme: Box<dyn Checkpointing>) -> Self {
         if let Some(tenant) = self.tenants.iter_mut().find(|tenant| tenant.work().has_bag()) {
-            tenant.checkpointing = scheme;
+            tenant.use_checkpointing(scheme);
         }
         self
     }
 
     /// An attempt begins on a VM: the points of its work at which it is checkpointed there.
-    pub(crate) fn checkpoints_of_attempt(&mut self, now: Time, task: TaskId, vm: VmId) -> Vec<Ppm> {
+    pub(super) fn checkpoints_of_attempt(&mut self, now: Time, task: TaskId, vm: VmId) -> Vec<Ppm> {
         let Some(record) = self.tasks.get_mut(task) else { return Vec::new() };
         if record.job.is_some() && self.job_checkpointing.is_none() {
             return Vec::new();
         }
-        record.asked = CheckpointState { since: now, ..CheckpointState::default() };
+        record.asked = CheckpointState::begun(now);
         self.ask_scheme(now, task, vm, Moment::Begins)
     }
 
     /// How long a task with this memory stands still for a checkpoint; a parallel job has none of
     /// its own. Zero where nobody asks for one.
-    pub(crate) fn checkpoint_cost(&self, is_job: bool, memory: Bytes) -> Span {
+    pub(super) fn checkpoint_cost(&self, is_job: bool, memory: Bytes) -> Span {
         match is_job {
             false => self.setup.checkpoint.cost(memory),
             true => self.setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(memory)),
@@ -56,10 +42,10 @@ impl Run {
     }
 
     /// A checkpoint of a task on a VM was kept, or could not be: its scheme says what is next.
-    pub(crate) fn after_checkpoint(&mut self, now: Time, task: TaskId, vm: VmId, how: Moment) {
+    pub(super) fn after_checkpoint(&mut self, now: Time, task: TaskId, vm: VmId, how: Moment) {
         let Some(record) = self.task(task) else { return };
-        (record.asked.told, record.asked.since) = (false, now);
-        if !record.asked.all_known {
+        record.asked.over(now);
+        if !record.asked.are_all_known() {
             self.ask_scheme(now, task, vm, how);
         }
     }
@@ -68,23 +54,22 @@ impl Run {
     fn ask_scheme(&mut self, now: Time, task: TaskId, vm: VmId, moment: Moment) -> Vec<Ppm> {
         let answer = self.answer_of_scheme(now, task, vm, moment);
         let Some(record) = self.tasks.get_mut(task) else { return Vec::new() };
-        let asked = &mut record.asked;
-        asked.turn += 1;
+        let (attempt, turn) = (record.attempt, record.asked.answered());
         match answer {
             Some(When::At(at)) if at > now => {
-                let (attempt, turn) = (record.attempt, asked.turn);
                 self.timers.set(at, Timer::Checkpoint { task, attempt, turn });
             }
             // Of one that was taken at this instant there would be no end.
             Some(When::At(_)) => {
-                asked.due |= matches!(moment, Moment::Begins | Moment::Price | Moment::Look);
+                if matches!(moment, Moment::Begins | Moment::Price | Moment::Look) {
+                    record.asked.want();
+                }
             }
             Some(When::Look(at)) if at > now => {
-                let (attempt, turn) = (record.attempt, asked.turn);
                 self.timers.set(at, Timer::Look { task, attempt, turn });
             }
             Some(When::Points(points)) if moment == Moment::Begins => {
-                asked.all_known = true;
+                record.asked.all_are_known();
                 return points;
             }
             Some(When::Look(_) | When::Points(_)) | None => {}
@@ -114,7 +99,7 @@ impl Run {
             runtime: record.runtime,
             kept: record.kept().map(|(_, done)| done).unwrap_or_default(),
             begun: record.sent,
-            since: record.asked.since,
+            since: record.asked.since(),
             cost: self.checkpoint_cost(is_job, memory),
         };
         let quote = Quote {
@@ -131,19 +116,19 @@ impl Run {
             return self.job_checkpointing.as_mut()?.next(now, &view, &quote);
         }
         let tenant = self.tenants.iter_mut().find(|tenant| tenant.work().has_bag())?;
-        tenant.checkpointing.next(now, &view, &quote)
+        tenant.checkpointing().next(now, &view, &quote)
     }
 
     /// The price of a type is another: tasks on spot VMs of it may be checkpointed at other times.
-    pub(crate) fn ask_at_price(&mut self, now: Time, kind: &TypeName) {
+    pub(super) fn ask_at_price(&mut self, now: Time, kind: &TypeName) {
         let spot =
             self.provider.alive().filter(|(_, vm)| vm.kind == *kind && vm.market == Market::Spot);
-        let on = |vm: VmId| self.vms.get(vm).into_iter().flat_map(|it| it.seating.taken());
+        let on = |vm: VmId| self.vms.get(vm).into_iter().flat_map(|it| it.seating().taken());
         let tasks = spot.flat_map(|(vm, _)| on(vm).map(move |task| (task, vm)));
         let tasks: Vec<_> = tasks.collect();
         for (task, vm) in tasks {
             let is_open = |record: &TaskRecord| {
-                !record.asked.all_known
+                !record.asked.are_all_known()
                     && matches!(record.state, TaskState::Sent(_) | TaskState::Running(_))
             };
             if self.tasks.get(task).is_some_and(is_open) {
@@ -154,16 +139,16 @@ impl Run {
     }
 
     /// The time has come that a scheme had named.
-    pub(crate) fn checkpoint_is_due(&mut self, task: TaskId, attempt: Attempt, turn: u32) {
+    pub(super) fn checkpoint_is_due(&mut self, task: TaskId, attempt: Attempt, turn: u32) {
         let is_open = self.asks_still(task, attempt, turn).is_some();
         if let Some(record) = self.task(task).filter(|_| is_open) {
-            record.asked.due = true;
+            record.asked.want();
             self.take_if_due(task);
         }
     }
 
     /// The time has come at which a scheme wanted to look again.
-    pub(crate) fn scheme_looks(&mut self, now: Time, task: TaskId, attempt: Attempt, turn: u32) {
+    pub(super) fn scheme_looks(&mut self, now: Time, task: TaskId, attempt: Attempt, turn: u32) {
         if let Some(vm) = self.asks_still(task, attempt, turn) {
             self.ask_scheme(now, task, vm, Moment::Look);
             self.take_if_due(task);
@@ -173,22 +158,22 @@ impl Run {
     /// The VM of this attempt at a task, if that is still under way and this is its scheme's last answer.
     fn asks_still(&self, task: TaskId, attempt: Attempt, turn: u32) -> Option<VmId> {
         let record = self.tasks.get(task)?;
-        let is_last = record.attempt == attempt && record.asked.turn == turn;
+        let is_last = record.attempt == attempt && record.asked.is_last_answer(turn);
         record.vm().filter(|_| is_last)
     }
 
     /// Tells the machine to take what is due of a task that runs.
-    pub(crate) fn take_if_due(&mut self, task: TaskId) {
-        let Some(record) = self.tasks.get(task).filter(|record| record.asked.due) else { return };
+    pub(super) fn take_if_due(&mut self, task: TaskId) {
+        let Some(record) = self.tasks.get(task).filter(|record| record.asked.is_wanted()) else {
+            return;
+        };
         let TaskState::Running(vm) = record.state else { return };
         let attempt = record.attempt;
-        let freezes = self.vms.get(vm).is_some_and(|record| record.freezes);
+        let freezes = self.vms.get(vm).is_some_and(|record| record.freezes_once_kept());
         let is_awake = freezes || self.provider.vm(vm).is_some_and(|v| v.state == VmState::Running);
         let Some(host) = self.host_of(vm).filter(|_| is_awake) else { return };
         let Some(record) = self.tasks.get_mut(task) else { return };
-        record.asked.due = false;
-        // The one that is being taken will do.
-        if std::mem::replace(&mut record.asked.told, true) {
+        if !record.asked.tell() {
             return;
         }
         self.effects.push(Effect::CheckpointAsked { task, attempt, vm });
@@ -196,9 +181,9 @@ impl Run {
     }
 
     /// A VM runs again: what became due meanwhile is taken.
-    pub(crate) fn take_what_is_due_on(&mut self, vm: VmId) {
+    pub(super) fn take_what_is_due_on(&mut self, vm: VmId) {
         let Some(record) = self.vms.get(vm) else { return };
-        let tasks: Vec<_> = record.seating.taken().collect();
+        let tasks: Vec<_> = record.seating().taken().collect();
         for task in tasks {
             self.take_if_due(task);
         }
@@ -206,58 +191,57 @@ impl Run {
 
     /// A VM hibernates: it takes a checkpoint of each task of a bag that runs there, where that is
     /// wanted, and then freezes.
-    pub(crate) fn freeze(&mut self, vm: VmId) {
+    pub(super) fn freeze(&mut self, vm: VmId) {
         let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(vm)) else { return };
         if !self.setup.checkpoint.at_hibernation {
             return self.commands.push(Command::FreezeVm { host, vm });
         }
-        record.freezes = true;
+        record.freeze_once_kept(true);
         self.checkpoint_all_on(vm);
         self.freeze_once_kept(vm);
     }
 
     /// Whether a task is one of a bag, and no parallel job.
-    pub(crate) fn is_of_bag(&self, task: TaskId) -> bool {
+    pub(super) fn is_of_bag(&self, task: TaskId) -> bool {
         self.tasks.get(task).is_some_and(|record| record.job.is_none())
     }
 
     /// A VM takes a checkpoint of each task that runs there.
-    pub(crate) fn checkpoint_all_on(&mut self, vm: VmId) {
+    pub(super) fn checkpoint_all_on(&mut self, vm: VmId) {
         let Some(record) = self.vms.get(vm) else { return };
         let runs = |record: &&mut TaskRecord| matches!(record.state, TaskState::Running(_));
-        for task in record.seating.taken().collect::<Vec<_>>() {
+        for task in record.seating().taken().collect::<Vec<_>>() {
             if let Some(record) = self.tasks.get_mut(task).filter(runs) {
-                record.asked.due = true;
+                record.asked.want();
                 self.take_if_due(task);
             }
         }
     }
 
     /// Tells a VM that is to freeze to do so if it takes no checkpoint that it was told to take.
-    pub(crate) fn freeze_once_kept(&mut self, vm: VmId) {
+    pub(super) fn freeze_once_kept(&mut self, vm: VmId) {
         if !self.setup.checkpoint.at_hibernation {
             return;
         }
-        let Some(record) = self.vms.get(vm).filter(|record| record.freezes) else { return };
-        let is_told = |task| self.tasks.get(task).is_some_and(|record| record.asked.told);
-        if record.seating.taken().any(is_told) {
+        let Some(record) = self.vms.get(vm).filter(|record| record.freezes_once_kept()) else {
+            return;
+        };
+        let is_told = |task| self.tasks.get(task).is_some_and(|record| record.asked.is_told());
+        if record.seating().taken().any(is_told) {
             return;
         }
         if let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(vm)) {
-            record.freezes = false;
+            record.freeze_once_kept(false);
             self.commands.push(Command::FreezeVm { host, vm });
         }
     }
 
     /// A run goes on after its coordinator was away: machines may not have heard what they were
     /// told, or it of the answer.
-    pub(crate) fn ask_again(&mut self) {
+    pub(super) fn ask_again(&mut self) {
         let ids: Vec<_> = self.tasks.ids().collect();
         for id in ids {
-            if let Some(record) = self.tasks.get_mut(id)
-                && std::mem::take(&mut record.asked.told)
-            {
-                record.asked.due = true;
+            if self.tasks.get_mut(id).is_some_and(|record| record.asked.want_again()) {
                 self.take_if_due(id);
             }
         }
@@ -268,7 +252,7 @@ impl Run {
     /// # Errors
     ///
     /// It is a parallel job and these have none, it is not there, or its VM does not run.
-    pub(crate) fn checkpoint_now(&mut self, task: TaskId, vm: VmId) -> Result<(), Refused> {
+    pub(super) fn checkpoint_now(&mut self, task: TaskId, vm: VmId) -> Result<(), Refused> {
         self.alive(vm)?;
         let has_none = self.job_checkpointing.is_none();
         if self.on_vm(task, vm)?.job.is_some() && has_none {
@@ -287,7 +271,7 @@ impl Run {
             None => return Err(Wrong(format!("there is no {vm}"))),
         }
         if let Some(record) = self.task(task) {
-            record.asked.due = true;
+            record.asked.want();
         }
         self.take_if_due(task);
         Ok(())

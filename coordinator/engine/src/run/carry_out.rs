@@ -2,19 +2,20 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Burstable, LaunchError, LaunchRequest, Market, Surplus, Vm, VmState};
+use dormouse_cloud::{Burstable, LaunchError, LaunchRequest, Market, Vm, VmState};
 use dormouse_model::{
     Command, Decision, Effect, Notice, Promotion, StartReason, StartTask, Submission, VmEnd,
 };
 use dormouse_units::{
-    Attempt, Bytes, HostId, Mode, Ppm, Price, Seats, Span, TaskId, Tier, Time, TypeName, VmId,
+    Attempt, Bytes, HostId, Mode, Price, Seats, Span, TaskId, Tier, Time, TypeName, VmId,
 };
 
+use super::Run;
 use crate::images::Image;
-use crate::run::{Run, VmRecord};
-use crate::seating::{Seating, Taken};
+use crate::seating::Taken;
 use crate::tasks::TaskState;
 use crate::timers::Timer;
+use crate::vm_record::VmRecord;
 
 use Refused::{Moot, Wrong};
 
@@ -44,7 +45,7 @@ impl Run {
     /// # Errors
     ///
     /// Why it is not done. Nothing has changed then.
-    pub(crate) fn carry_out(
+    pub(super) fn carry_out(
         &mut self,
         now: Time,
         decision: &Decision,
@@ -117,22 +118,12 @@ impl Run {
         // The provider has just granted it, so the type is there.
         let Some(offer) = self.setup.catalogue.get(kind) else { return Ok(()) };
         self.counts.vms_launched += 1;
-        let (seating, two_tier) = (Seating::new(offer.vcpus), self.setup.is_two_tier(kind));
-        let shares = self.provider.tiers().map_or(0, |_| offer.vcpus as usize);
-        let supply = std::iter::repeat_n(Ppm::ONE, shares).collect();
-        let (memory, burstable) = (offer.memory, offer.burstable);
-        let surplus = burstable.and_then(|of| Surplus::launched(now, of)).map(Box::new);
-        self.unlimited.extend(surplus.as_ref().map(|_| vm));
-        let made = VmRecord {
-            seating,
-            two_tier,
-            supply,
-            memory,
-            burstable,
-            surplus,
-            ..VmRecord::default()
-        };
-        self.vms.insert(vm, Box::new(made));
+        let record = VmRecord::launched(offer, self.setup.is_two_tier(kind));
+        self.vms.insert(vm, Box::new(record));
+        self.surpluses.launched(now, vm, offer.burstable);
+        if self.provider.tiers().is_some() {
+            self.supplies.launched(vm, offer.vcpus);
+        }
         self.effects.push(Effect::VmLaunched {
             vm,
             kind: kind.clone(),
@@ -152,7 +143,7 @@ impl Run {
     }
 
     /// Makes a VM that has its room.
-    pub(crate) fn boot(&mut self, now: Time, vm: VmId) {
+    pub(super) fn boot(&mut self, now: Time, vm: VmId) {
         let Some(granted) = self.provider.vm(vm) else { return };
         let (host, kind, market) = (granted.host, granted.kind.clone(), granted.market);
         let Some(offer) = self.setup.catalogue.get(&kind) else { return };
@@ -170,7 +161,7 @@ impl Run {
     }
 
     /// The host of a VM that is alive.
-    pub(crate) fn alive(&self, vm: VmId) -> Result<HostId, Refused> {
+    pub(super) fn alive(&self, vm: VmId) -> Result<HostId, Refused> {
         self.living(vm).map(|living| living.host)
     }
 
@@ -224,7 +215,7 @@ impl Run {
         let (room, burstable) = match &record.job {
             // Where no memory is spoken of, none has to be counted.
             Some(job) if job.memory == Bytes::ZERO => (Bytes::ZERO, None),
-            _ => (self.room(there), there.burstable),
+            _ => (self.room(there), there.burstable()),
         };
         if needs.memory > room {
             return Err(Wrong(format!("{task} needs {}, {vm} has {room} free", needs.memory)));
@@ -272,7 +263,7 @@ impl Run {
         };
         let freezing = if freezing { self.vms.get_mut(vm) } else { None };
         match freezing {
-            Some(record) => record.frozen_starts.push(start),
+            Some(record) => record.hold(start),
             None => self.commands.push(Command::StartTask(start)),
         }
         Ok(())
@@ -324,7 +315,7 @@ impl Run {
             let (got, wanted) = (on.len(), cpus.len());
             return Err(Wrong(format!("{task} has {wanted} processes and is given {got} vCPUs")));
         }
-        let free = self.vms.get(vm).map(|r| r.seating.free(Tier::Foreground, &on, task));
+        let free = self.vms.get(vm).map(|r| r.seating().free(Tier::Foreground, &on, task));
         if let Some(Err(Taken(why))) = free {
             return Err(Wrong(format!("{task} can't come to the foreground of {vm}: {why}")));
         }
@@ -356,8 +347,8 @@ impl Run {
             Some(Some(job)) => job.memory,
             _ => self.setup.bag.tasks.get(task.get() as usize).map_or(Bytes::ZERO, |t| t.memory),
         };
-        let taken = there.seating.taken().map(of_process).sum();
-        there.memory.saturating_sub(taken)
+        let taken = there.seating().taken().map(of_process).sum();
+        there.memory().saturating_sub(taken)
     }
 
     fn stop(
@@ -379,19 +370,14 @@ impl Run {
             let done = kept.map(|(_, done)| done).unwrap_or_default();
             notices.push_back(Notice::TaskStopped { task, vm, done });
         }
-        let frozen_starts = self.vms.get_mut(vm).map(|record| &mut record.frozen_starts);
-        if let Some(starts) = frozen_starts
-            && let Some(place) = starts.iter().position(|s| s.task == task)
-        {
-            starts.remove(place);
-        } else {
+        if !self.vms.get_mut(vm).is_some_and(|record| record.withdraw(task)) {
             self.commands.push(Command::StopTask { host, vm, task, attempt, keep: checkpoint });
         }
         Ok(())
     }
 
     /// A task that was sent to a VM and has not ended there.
-    pub(crate) fn on_vm(
+    pub(super) fn on_vm(
         &mut self,
         task: TaskId,
         vm: VmId,
@@ -410,12 +396,12 @@ impl Run {
 /// The seats that a decision names, if they are free.
 fn seats(there: &VmRecord, task: TaskId, on: &Seats, needs: &Needs) -> Result<Seats, Refused> {
     let Seats { vm, tier, ref cpus } = *on;
-    let VmRecord { seating, two_tier, .. } = there;
-    if needs.is_job != *two_tier {
-        let whose = if *two_tier { "parallel jobs" } else { "tasks of a bag" };
+    let (seating, two_tier) = (there.seating(), there.is_two_tier());
+    if needs.is_job != two_tier {
+        let whose = if two_tier { "parallel jobs" } else { "tasks of a bag" };
         return Err(Wrong(format!("{vm} is for {whose}, and {task} is none")));
     }
-    if tier == Tier::Background && !*two_tier {
+    if tier == Tier::Background && !two_tier {
         return Err(Wrong(format!("{vm} has no background: only the machine for jobs has")));
     }
     let cpus = match cpus.is_empty() && needs.processes == 1 {

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use dormouse_model::{Decision, Effect, Notice};
 use dormouse_units::Time;
 
-use crate::carry_out::Refused;
-use crate::run::Run;
+use super::Run;
+use super::carry_out::Refused;
 use crate::tenants::addressee;
 
 impl Run {
     /// Tells whom it concerns one thing after the other: what comes of it is told next. Tenants that
     /// hear of whole instants are told at their end.
-    pub(crate) fn tell(
+    pub(super) fn tell(
         &mut self,
         now: Time,
         notices: &mut VecDeque<Notice>,
@@ -48,7 +48,7 @@ impl Run {
     }
 
     /// Tells a tenant all that happened at an instant.
-    pub(crate) fn tell_instant(
+    pub(super) fn tell_instant(
         &mut self,
         now: Time,
         tenant: usize,
@@ -103,7 +103,7 @@ impl Run {
     fn is_going_on(&self, tenant: usize) -> bool {
         self.over.is_none()
             && self.cancelled().is_none()
-            && !self.tenants[tenant].is_done
+            && !self.tenants[tenant].is_done()
             && !self.answers.has_failed()
     }
 

@@ -1,0 +1,110 @@
+//! The ends of a run, of its VMs and of its tasks.
+
+use dormouse_cloud::Market;
+use dormouse_model::{Command, Effect, VmEnd, Work};
+use dormouse_units::{Money, TaskId, Time, VmId};
+
+use super::Run;
+use crate::tasks::TaskState;
+use crate::tenants::Tenant;
+
+impl Run {
+    /// Ends the run if all work is done, or it was cancelled. Where others go on, a tenant whose work
+    /// is done gives its VMs back: nobody is charged for what others do.
+    pub(super) fn end_what_is_done(&mut self, now: Time) {
+        if self.over.is_some() {
+            return;
+        }
+        // What has happened is heard of before the end.
+        let done = |run: &Self, t: &Tenant| {
+            run.begun && t.instant().is_none() && run.is_all_done(t.work())
+        };
+        let tenants = self.tenants.len();
+        let is_waited_for = |t: &&Tenant| t.work() != Work::Requests || tenants == 1;
+        let complete = self.tenants.iter().filter(is_waited_for).all(|tenant| done(self, tenant));
+        if complete || self.cancelled.is_some() {
+            self.end_vms(now, VmEnd::RunOver, |_| true);
+            self.over = Some(now);
+            self.effects.push(Effect::Over { complete });
+            return;
+        }
+        for tenant in (0..tenants).filter(|_| tenants > 1) {
+            if !self.tenants[tenant].is_done() && done(self, &self.tenants[tenant]) {
+                self.tenants[tenant].end();
+                let numbers = self.tenants[tenant].numbers();
+                self.end_vms(now, VmEnd::WorkDone, |vm| numbers.owns(vm));
+            }
+        }
+    }
+
+    /// Whether all of this work is there and has finished.
+    pub(super) fn is_all_done(&self, work: Work) -> bool {
+        match work {
+            Work::Requests => self.requests.are_over(),
+            _ => (!work.has_jobs() || self.all_submitted) && self.unfinished_of(work) == 0,
+        }
+    }
+
+    pub(super) fn end_vms(&mut self, now: Time, why: VmEnd, of: impl Fn(VmId) -> bool) {
+        let alive = self.provider.alive().filter(|(id, _)| of(*id));
+        let alive: Vec<_> = alive.map(|(id, vm)| (id, vm.host)).collect();
+        for (vm, host) in alive {
+            self.end_vm(now, vm, why);
+            self.commands.push(Command::DestroyVm { host, vm });
+        }
+    }
+
+    /// A VM is gone: charging ends, and the tasks on it are nowhere.
+    pub(super) fn end_vm(&mut self, now: Time, vm: VmId, why: VmEnd) {
+        self.charge_surplus(now, vm);
+        self.provider.terminated(now, vm, why.by());
+        self.vm_ended(now, vm, why);
+    }
+
+    /// As [`Run::end_vm`] for a VM the provider already counts as terminated.
+    pub(super) fn vm_ended(&mut self, now: Time, vm: VmId, why: VmEnd) {
+        self.interruptions.vm_ended(vm);
+        self.surpluses.ended(vm);
+        self.supplies.ended(vm);
+        self.there_is_room();
+        let sharing = &self.sharing;
+        if sharing.are_several() {
+            self.refused.vm_ended(|refused| sharing.owner(*refused) != sharing.owner(vm));
+        }
+        self.place_came_free(vm);
+        let left = self.vms.get_mut(vm).map(|record| record.end()).unwrap_or_default();
+        for task in left {
+            self.set_state(task, TaskState::Waiting);
+        }
+        self.request_is_over(now, vm);
+        let cost = self.provider.vm(vm).map_or(Money::ZERO, |v| v.owed(now));
+        self.effects.push(Effect::VmEnded { vm, why, cost });
+    }
+
+    /// A VM has left its place, for good or for now: where its type is scarce, whoever was refused one
+    /// hears that there is one more.
+    pub(super) fn place_came_free(&mut self, vm: VmId) {
+        let spot = self.provider.vm(vm).filter(|vm| vm.market == Market::Spot);
+        let kind = spot.map(|vm| &vm.kind).filter(|kind| self.provider.is_scarce(kind));
+        if let Some(kind) = kind {
+            self.refused.place_came_free(kind);
+        }
+    }
+
+    /// There is more room on a host than there was: who asked for a machine in vain may get it.
+    pub(super) fn there_is_room(&mut self) {
+        self.tenants.iter_mut().for_each(Tenant::may_find_room);
+    }
+
+    /// A task has finished.
+    pub(super) fn note_finish(&mut self, now: Time, task: TaskId) {
+        let of_bag = self.tasks.is_of_bag(task);
+        let is_its = |tenant: &&mut Tenant| match of_bag {
+            true => tenant.work().has_bag(),
+            false => tenant.work().has_jobs(),
+        };
+        if let Some(tenant) = self.tenants.iter_mut().find(is_its) {
+            tenant.finished(now);
+        }
+    }
+}

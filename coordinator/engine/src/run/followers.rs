@@ -1,0 +1,56 @@
+//! When tasks that follow others come due, and who hears of it.
+
+use std::collections::VecDeque;
+
+use dormouse_model::Notice;
+use dormouse_units::{TaskId, Time};
+
+use super::Run;
+use crate::tasks::TaskState;
+use crate::timers::Timer;
+
+impl Run {
+    /// The run begins: in a workflow, tasks that are submitted later and follow none come due then.
+    pub(super) fn begin_workflow(&mut self, notices: &mut VecDeque<Notice>) {
+        let first = self.workflow.first();
+        let later: Vec<TaskId> =
+            first.filter(|&task| self.setup.submitted(task) > Time::ZERO).collect();
+        for task in later {
+            self.due_once_submitted(Time::ZERO, task, notices);
+        }
+    }
+
+    /// A task is done: those that follow it and nothing else that is not done are due.
+    pub(super) fn followers_are_due(
+        &mut self,
+        now: Time,
+        task: TaskId,
+        notices: &mut VecDeque<Notice>,
+    ) {
+        for follower in self.workflow.finished(task) {
+            self.due_once_submitted(now, follower, notices);
+        }
+    }
+
+    fn due_once_submitted(&mut self, now: Time, task: TaskId, notices: &mut VecDeque<Notice>) {
+        let submitted = self.setup.submitted(task);
+        match submitted > now {
+            true => self.timers.set(submitted, Timer::Due(task)),
+            false => notices.push_back(Notice::TaskDue { task }),
+        }
+    }
+
+    /// Why a task of the bag can't start yet, in words; `None`: it can.
+    pub(super) fn why_not_due(&self, now: Time, task: TaskId) -> Option<String> {
+        let submitted = self.setup.submitted(task);
+        if now < submitted {
+            return Some(format!("{task} is submitted at {submitted}, now it is {now}"));
+        }
+        let after = &self.setup.bag.tasks.get(task.get() as usize)?.after;
+        let is_open = |before: &&TaskId| {
+            self.tasks.get(**before).is_none_or(|record| record.state != TaskState::Finished)
+        };
+        let before = after.iter().find(is_open)?;
+        Some(format!("{task} follows {before}, which is not done"))
+    }
+}

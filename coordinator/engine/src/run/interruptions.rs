@@ -1,0 +1,147 @@
+//! What the provider does to VMs, and what is known of them then: it interrupts them, changes prices and what can be
+//! had, takes VMs back and gives them back.
+
+use std::collections::VecDeque;
+
+use dormouse_cloud::{Action, AvailabilityChange, Interruption, PriceChange, Vm, VmState};
+use dormouse_model::{Command, Effect, Notice, VmEnd};
+use dormouse_units::{Time, VmId};
+
+use super::Run;
+use crate::timers::Timer;
+
+impl Run {
+    pub(super) fn interrupt(
+        &mut self,
+        now: Time,
+        act: Interruption,
+        notices: &mut VecDeque<Notice>,
+    ) {
+        let mut hit = self.provider.hit_by(now, &act);
+        hit.retain(|&vm| match act.action {
+            Action::Hibernate => self.provider.hibernate(vm),
+            Action::Resume => self.provider.resume(vm),
+            Action::Preempt | Action::Rebalance => true,
+        });
+        let left = self.provider.left_by(&act, &hit);
+        if matches!(act.action, Action::Hibernate | Action::Resume) {
+            // A VM can't freeze before it runs, but its capacity is gone all the same, until it is back.
+            for vm in self.provider.booting(&act.target) {
+                if let Some(record) = self.vms.get_mut(vm) {
+                    record.hibernate_once_booted(act.action == Action::Hibernate);
+                }
+            }
+        }
+        let Interruption { at: asked, target, action } = act;
+        // It comes before what comes of it: a VM that still boots ends at once.
+        let vms = hit.clone();
+        self.effects.push(Effect::Interrupted { asked, action, target, vms, left });
+        for vm in hit {
+            let Some(host) = self.host_of(vm) else { continue };
+            if let Some(record) = self.vms.get_mut(vm) {
+                record.ask(asked);
+            }
+            match action {
+                // It hears of all that are hit before it decides what becomes of one's tasks.
+                Action::Hibernate => {
+                    self.freeze(vm);
+                    notices.push_back(Notice::VmHibernating { vm });
+                }
+                Action::Resume => self.commands.push(Command::ThawVm { host, vm }),
+                Action::Preempt => self.preempt(now, vm, notices),
+                Action::Rebalance => notices.push_back(Notice::VmRebalance { vm }),
+            }
+        }
+    }
+
+    /// A VM is given notice, and killed once that has run out; one that still boots has nothing to
+    /// save, and is killed at once.
+    pub(super) fn preempt(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
+        if self.provider.vm(vm).is_some_and(|v| v.state == VmState::Booting) {
+            return self.kill(now, vm, notices);
+        }
+        self.provider.given_notice(vm);
+        let at = now + self.setup.preemption_notice;
+        self.timers.set(at, Timer::Kill(vm));
+        if self.setup.checkpoint.at_notice {
+            self.checkpoint_all_on(vm);
+        }
+        notices.push_back(Notice::VmPreempting { vm, at });
+    }
+
+    /// A VM leaves its room to another, as its provider has it: it is given notice, or it hibernates.
+    pub(super) fn displace(
+        &mut self,
+        now: Time,
+        vm: VmId,
+        by: VmId,
+        notices: &mut VecDeque<Notice>,
+    ) {
+        let hibernates = self.provider.vm(vm).is_some_and(Vm::is_displaced);
+        let action = if hibernates { Action::Hibernate } else { Action::Preempt };
+        self.effects.push(Effect::Displaced { vm, by, action });
+        if !hibernates {
+            return self.preempt(now, vm, notices);
+        }
+        if let Some(record) = self.vms.get_mut(vm) {
+            record.ask(now);
+        }
+        self.freeze(vm);
+        notices.push_back(Notice::VmHibernating { vm });
+    }
+
+    /// VMs that hibernated to make room, and have theirs again, resume.
+    pub(super) fn give_back(&mut self, now: Time) {
+        for vm in self.provider.give_back(now) {
+            let Some(host) = self.host_of(vm) else { continue };
+            if let Some(record) = self.vms.get_mut(vm) {
+                record.ask(now);
+            }
+            self.effects.push(Effect::GivenBack { vm });
+            self.commands.push(Command::ThawVm { host, vm });
+        }
+    }
+
+    /// The provider takes a VM.
+    pub(super) fn kill(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
+        let Some(host) = self.host_of(vm) else { return };
+        self.counts.preemptions += 1;
+        self.end_vm(now, vm, VmEnd::Preempted);
+        self.commands.push(Command::DestroyVm { host, vm });
+        notices.push_back(Notice::VmLost { vm });
+    }
+
+    pub(super) fn change_prices(&mut self, now: Time, notices: &mut VecDeque<Notice>) {
+        for PriceChange { kind, price, outbid } in self.provider.change_prices(now) {
+            self.effects.push(Effect::PriceChanged { kind: kind.clone(), price });
+            if self.provider.is_watched(&kind) {
+                notices.push_back(Notice::Price { kind: kind.clone(), price });
+            }
+            for vm in outbid {
+                self.effects.push(Effect::Outbid { vm });
+                self.preempt(now, vm, notices);
+            }
+            self.ask_at_price(now, &kind);
+        }
+    }
+
+    pub(super) fn change_availability(&mut self, now: Time, notices: &mut VecDeque<Notice>) {
+        for change in self.provider.change_availability(now) {
+            let AvailabilityChange { kind, vms, before, reclaimed } = change;
+            self.effects.push(Effect::AvailabilityChanged { kind: kind.clone(), vms });
+            self.reclaimed(now, reclaimed, notices);
+            if vms > before && !self.refused.is_empty() {
+                self.there_is_room();
+                notices.push_back(Notice::Available { kind });
+            }
+        }
+    }
+
+    /// The provider takes VMs back, of which there are more than can be had.
+    pub(super) fn reclaimed(&mut self, now: Time, vms: Vec<VmId>, notices: &mut VecDeque<Notice>) {
+        for vm in vms {
+            self.effects.push(Effect::Reclaimed { vm });
+            self.preempt(now, vm, notices);
+        }
+    }
+}

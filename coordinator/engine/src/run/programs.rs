@@ -1,0 +1,87 @@
+//! Schedulers of a run that are programs of their own: asked, or answered for from a record.
+
+use dormouse_model::{Command, Decision, Notice, Step};
+use dormouse_units::{TaskId, Time};
+
+use super::Run;
+
+impl Run {
+    /// The step that the event of a recorded step makes: programs are not asked for their answers,
+    /// which are in it. A run without programs decides as in [`Run::handle`].
+    pub fn handle_again(&mut self, recorded: &Step) -> (Step, Vec<Command>) {
+        if self.has_programs() {
+            self.answers.know(recorded);
+        }
+        self.handle(recorded.at, recorded.event.clone())
+    }
+
+    /// From now on makes these steps again, in order, before its programs are asked anything new:
+    /// they are told what they heard and decided. That a step comes out otherwise is a failure.
+    pub fn follow(&mut self, steps: Vec<Step>) {
+        self.answers.follow(steps);
+    }
+
+    /// Why the run can't go on: a program that it needs has failed, or a step that it follows came
+    /// out otherwise. The last step is not to be kept then, and the run is of no more use.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        let mut programs = self.tenants.iter().filter(|tenant| tenant.is_outside());
+        let of_program = || programs.find_map(|program| program.failure());
+        self.answers.failure().or_else(of_program)
+    }
+
+    /// Whether schedulers of this run are programs of their own.
+    #[must_use]
+    pub fn has_programs(&self) -> bool {
+        self.tenants.iter().any(|tenant| tenant.is_outside())
+    }
+
+    /// Compares the step that is over with the one that it was to be.
+    pub(super) fn end_followed(&mut self, followed: &Step, step: &Step) {
+        // What a program says against its former answers is known better.
+        if followed != step && self.failure().is_none() {
+            self.answers.came_out_otherwise(followed);
+        }
+    }
+
+    /// Why a program may not decide this: it is about a task, or the machine, of another tenant. The
+    /// policies that are part of this program know of no others.
+    pub(super) fn is_anothers(&self, tenant: usize, decision: &Decision) -> Option<String> {
+        let (work, asks) = (self.tenants[tenant].work(), &self.tenants[tenant]);
+        let is_of_bag = |task: TaskId| (task.get() as usize) < self.setup.bag.tasks.len();
+        let has = |task| if is_of_bag(task) { work.has_bag() } else { work.has_jobs() };
+        match (decision.task().filter(|task| !has(*task)), decision) {
+            _ if !asks.is_outside() => None,
+            (Some(task), _) => Some(format!("there is no {task} in this scheduler's work")),
+            (None, Decision::Launch { kind, .. })
+                if self.setup.is_two_tier(kind) && !work.has_jobs() =>
+            {
+                Some(format!("{kind} is the machine of another scheduler's jobs"))
+            }
+            _ => None,
+        }
+    }
+
+    /// Asks a tenant's policy, where this number of decisions was made in the step before.
+    pub(super) fn ask(
+        &mut self,
+        now: Time,
+        tenant: usize,
+        heard: &[Notice],
+        made: usize,
+        wanted: &mut Vec<Decision>,
+    ) {
+        let asked = &mut self.tenants[tenant];
+        if !asked.is_outside() {
+            return asked.tell(now, heard, wanted);
+        }
+        match self.answers.next_known(made) {
+            Some(known) => {
+                wanted.extend_from_slice(known);
+                asked.tell_again(now, heard, wanted);
+            }
+            None => asked.tell(now, heard, wanted),
+        }
+        self.answers.given(now, heard, wanted.len());
+    }
+}

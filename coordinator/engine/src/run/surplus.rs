@@ -1,0 +1,48 @@
+//! What VMs in unlimited mode use, and when their surplus is charged.
+
+use dormouse_cloud::VmState;
+use dormouse_model::Effect;
+use dormouse_units::{Mode, Money, Ppm, TaskId, Time, VmId};
+
+use super::Run;
+use crate::tasks::TaskState;
+
+impl Run {
+    /// Notes what VMs in unlimited mode use from the end of this step on.
+    pub(super) fn note_use(&mut self, now: Time) {
+        for vm in self.surpluses.vms().collect::<Vec<_>>() {
+            let used = self.used_by(vm);
+            self.surpluses.uses(now, vm, used);
+        }
+    }
+
+    /// What the tasks that run on a VM use of its vCPUs, a sum of millionths; `None`: it does not run.
+    fn used_by(&self, vm: VmId) -> Option<u64> {
+        let state = self.provider.vm(vm)?.state;
+        let record = self.vms.get(vm)?;
+        let is_made = record.is_made() && matches!(state, VmState::Booting | VmState::Running);
+        if !is_made && state != VmState::Hibernating {
+            return None;
+        }
+        let baseline = record.burstable().map_or(Ppm::ONE, |burstable| burstable.baseline);
+        let used = |task: TaskId| {
+            let task = self.tasks.get(task)?;
+            let share = if task.mode == Mode::Burst { Ppm::ONE } else { baseline };
+            // In the background it has what others leave.
+            let cpu = task.seats.as_ref().and_then(|seats| seats.cpus.first().copied());
+            let supply = cpu.and_then(|cpu| self.supplies.share(vm, cpu));
+            let share = supply.map_or(share, |supply| share.min(supply));
+            (task.state == TaskState::Running(vm)).then_some(u64::from(share.get()))
+        };
+        Some(record.seating().taken().filter_map(used).sum())
+    }
+
+    /// A VM stops, for good or for now: its surplus is charged.
+    pub(super) fn charge_surplus(&mut self, now: Time, vm: VmId) {
+        let Some((credits, cost)) = self.surpluses.stop(now, vm) else { return };
+        if cost > Money::ZERO {
+            self.provider.surcharge(vm, cost);
+            self.effects.push(Effect::SurplusCharged { vm, credits, cost });
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The accounts of VMs in unlimited mode: what they spend beyond what they have earned.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{Burstable, Surplus};
+use dormouse_units::{Credits, Money, Time, VmId};
+
+/// The accounts of the living VMs that are in unlimited mode.
+#[derive(Debug, Default)]
+pub(crate) struct Surpluses {
+    accounts: BTreeMap<VmId, Surplus>,
+}
+
+impl Surpluses {
+    /// A VM is launched, with an account if its type is in unlimited mode.
+    pub(crate) fn launched(&mut self, now: Time, vm: VmId, of: Option<Burstable>) {
+        let account = of.and_then(|of| Surplus::launched(now, of));
+        self.accounts.extend(account.map(|account| (vm, account)));
+    }
+
+    /// A VM is gone.
+    pub(crate) fn ended(&mut self, vm: VmId) {
+        self.accounts.remove(&vm);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.accounts.is_empty()
+    }
+
+    /// The VMs that have an account, in order.
+    pub(crate) fn vms(&self) -> impl Iterator<Item = VmId> {
+        self.accounts.keys().copied()
+    }
+
+    /// What a VM uses of its vCPUs from now on, a sum of millionths; `None`: it does not run.
+    pub(crate) fn uses(&mut self, now: Time, vm: VmId, used: Option<u64>) {
+        if let Some(account) = self.accounts.get_mut(&vm) {
+            account.uses(now, used);
+        }
+    }
+
+    /// The machine of a VM says what credits it has; returns those of the VM.
+    pub(crate) fn said(&mut self, now: Time, vm: VmId, machine: Credits) -> Credits {
+        let Some(account) = self.accounts.get_mut(&vm) else { return machine };
+        account.said(now, machine);
+        account.credits()
+    }
+
+    /// A VM stops, for good or for now: what it drew beyond what it had, and the price of that.
+    pub(crate) fn stop(&mut self, now: Time, vm: VmId) -> Option<(Credits, Money)> {
+        self.accounts.get_mut(&vm).map(|account| account.stop(now))
+    }
+}
