@@ -8,7 +8,8 @@ use tokio::task::AbortHandle;
 
 use super::{
     clock::CommandStamp,
-    owner::{Ask, Message, Owner},
+    message::{Ask, Message},
+    owner::Owner,
     resources::VmResources,
 };
 use crate::agent::{
@@ -73,7 +74,7 @@ impl Actor for Vm {
                     test_fault::panics_at_freeze();
                 }
                 owner.hear(message).await;
-                if owner.lives.is_over() {
+                if owner.is_over() {
                     myself.stop(None);
                 } else {
                     state.alarm.set(owner.next_wake(), &myself);

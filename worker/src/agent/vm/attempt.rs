@@ -10,7 +10,7 @@ use dormouse_tasks::progress::{Progress, ProgressReader};
 use dormouse_units::{Ppm, Time};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{job::Job, last_saves::LastSave, launches::Born, liveness::Liveness, task::Promise};
+use super::{born::Born, job::Job, last_save::LastSave, liveness::Liveness, task::Promise};
 use crate::{
     agent::{gate::Pass, own::OwnMeter, report::Key, snapshot::Snapshot},
     cgroup::{self, LiftedQuota},

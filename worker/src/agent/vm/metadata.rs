@@ -1,4 +1,4 @@
-//! What the programs of a VM are told of it.
+//! The metadata of a VM, which its programs read.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use dormouse_metadata::{Announcement, Key, Service, Settings, Tokens};
 use dormouse_proto::v1::{Announce, CreateVm, Metadata};
 use tokio::task::spawn_blocking;
 
-use super::{clock::CommandStamp, owner::Owner};
+use super::clock::CommandStamp;
 use crate::{
     agent::{host::Host, report::explain},
     cgroup,
@@ -16,7 +16,7 @@ use crate::{
 /// The metadata of a VM: its endpoint, and the clock of the times there.
 #[derive(Debug)]
 pub(crate) struct VmMetadata {
-    pub(crate) endpoint: Endpoint,
+    endpoint: Endpoint,
     clock: Clock,
 }
 
@@ -38,6 +38,28 @@ impl VmMetadata {
                 None
             }
         }
+    }
+
+    /// Has the endpoint say what the provider announces; the notice for its programs, where that is one of an interruption.
+    pub(super) fn announce(&self, said: &Announce, asked: &CommandStamp) -> Option<String> {
+        let what = announcement(said, self.clock, moment(asked))?;
+        self.endpoint.announce(what);
+        matches!(what, Announcement::Interruption(_)).then(|| self.endpoint.notice())?
+    }
+
+    /// Ends the connections of its programs, one of which is about to be dumped.
+    pub(super) fn hang_up(&self) {
+        self.endpoint.hang_up();
+    }
+
+    /// The VM is in use again: what was announced before is over.
+    pub(super) fn resumed(&self) {
+        self.endpoint.announce(Announcement::Resumed);
+    }
+
+    /// What programs on the VM have in their environment, so that they find its metadata.
+    pub(super) fn own_env(&self) -> Vec<(String, String)> {
+        self.endpoint.own_env()
     }
 }
 
@@ -66,36 +88,4 @@ async fn open(
 /// The time at which a command was decided on.
 fn moment(asked: &CommandStamp) -> Moment {
     Moment::ago(asked.decided().elapsed(), asked.at)
-}
-
-impl Owner {
-    /// The provider announces something to the VM.
-    pub(super) fn announced(&mut self, said: &Announce, asked: &CommandStamp) {
-        let Some(metadata) = &self.metadata else { return };
-        let Some(what) = announcement(said, metadata.clock, moment(asked)) else { return };
-        metadata.endpoint.announce(what);
-        if let (Announcement::Interruption(_), Some(notice)) = (what, metadata.endpoint.notice()) {
-            self.await_saves(said, asked);
-            self.tell_programs(&notice);
-        }
-    }
-
-    /// A program on the VM is about to be dumped.
-    pub(crate) fn hang_up(&self) {
-        if let Some(metadata) = &self.metadata {
-            metadata.endpoint.hang_up();
-        }
-    }
-
-    /// The VM is in use again: what was announced before is over.
-    pub(super) fn resumed(&self) {
-        if let Some(metadata) = &self.metadata {
-            metadata.endpoint.announce(Announcement::Resumed);
-        }
-    }
-
-    /// What programs on the VM have in their environment, so that they find its metadata.
-    pub(crate) fn own_env(&self) -> Vec<(String, String)> {
-        self.metadata.as_ref().map_or_else(Vec::new, |metadata| metadata.endpoint.own_env())
-    }
 }

@@ -5,31 +5,25 @@
 //! parallel [`job`] to what [`dormouse_vm::ideal`] makes of the plan of their phases. All else is
 //! the same for both: how they are started, stopped and frozen, and how they end.
 
+mod account;
 mod actor;
 mod attempt;
-mod checkpoints;
+mod born;
 mod clock;
 mod effect_queue;
-mod effects;
-mod ends;
-mod hangs;
-mod hibernation;
 mod job;
 mod lane;
-mod last_saves;
-mod launches;
+mod last_save;
 mod liveness;
+mod message;
 mod metadata;
-mod notices;
 mod owner;
 mod resources;
-mod starts;
-mod stops;
 mod task;
 
 pub(crate) use actor::{Vm, VmArgs};
 pub use clock::{CommandStamp, VmClock};
 pub use job::{Due, Pace};
-pub use owner::Ask;
-pub(crate) use owner::Message;
+pub use message::Ask;
+pub(crate) use message::Message;
 pub(crate) use resources::VmResources;

@@ -1,134 +1,94 @@
 //! The owner of a VM: takes what comes one after the other.
 
+mod checkpoints;
+mod effects;
+mod ends;
+mod hangs;
+mod hibernation;
+mod jobs;
+mod last_saves;
+mod launches;
+mod metadata;
+mod notices;
+mod quotas;
+mod starts;
+mod stops;
+mod tasks;
+
 use std::{
     collections::VecDeque,
     sync::Arc,
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{
-    Announce, CreateVm, MoveTask, SetMode, SetSupply, StartTask, StopTask, TaskRef,
-};
+use dormouse_proto::v1::CreateVm;
 use dormouse_units::{Bytes, Credits, Ppm, Time};
 use dormouse_vm::{
     CreditSpec, MachineSpec, Model,
-    life::{AttemptTable, Event, LaunchError, Limits, Seat},
+    life::{AttemptTable, Event, Limits, Seat},
 };
 use ractor::ActorRef;
-use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
+use tokio::task::spawn_blocking;
 
 use super::{
+    account::Share,
     attempt::Attempt,
     clock::{CommandStamp, VmClock},
     effect_queue::EffectQueue,
-    job::{self, Leaving, Pace},
+    job::{self, Pace},
     lane::Lane,
-    launches::Born,
+    message::{Ask, Message},
     metadata::VmMetadata,
     resources::VmResources,
-    task::Share,
 };
 use crate::{
     agent::{
         gate::Gate,
         host::{Host, limit},
-        own::Kept,
         report::{Key, explain, vm_failed},
-        snapshot::{Snapshot, SnapshotError},
     },
     cgroup,
 };
 
-/// What a VM is asked to do.
-#[derive(Debug)]
-pub enum Ask {
-    /// Stand still, as in a hibernation.
-    Freeze,
-    /// Go on after a hibernation.
-    Thaw,
-    /// End, with all that runs there.
-    Destroy,
-    /// Run an attempt at a task.
-    Start(Box<StartTask>),
-    /// Stop an attempt.
-    Stop(StopTask),
-    /// Run an attempt in another mode.
-    SetMode(SetMode),
-    /// Give a vCPU another share of a core.
-    SetSupply(SetSupply),
-    /// Bring an attempt to the foreground.
-    Promote(TaskRef),
-    /// Move a parallel job to other vCPUs.
-    Move(MoveTask),
-    /// Take a checkpoint of an attempt, whatever was planned.
-    CheckpointNow(TaskRef),
-    /// Hear what is going to become of the VM.
-    Announce(Announce),
-}
-
-/// What comes to an owner: commands, what its threads have done, and its own alarm.
-#[derive(Debug)]
-pub(crate) enum Message {
-    /// Make the VM: the first.
-    Create(Box<CreateVm>, CommandStamp),
-    Ask(Ask, CommandStamp),
-    Launched(Key, Result<Born, LaunchError>),
-    /// The process has ended.
-    Ended(Key),
-    /// What a program of the user's own left is kept, as far as it can be.
-    OwnKept(Key, Kept),
-    /// The turn at CRIU is this attempt's.
-    DumpTurn(Key, OwnedSemaphorePermit),
-    Dumped(Key, Result<Snapshot, SnapshotError>),
-    /// The coordinator has the checkpoint of this number (its size), or has not.
-    Stored(Key, u32, Result<u64, String>),
-    /// A job is to go on elsewhere.
-    Left(Key, Leaving),
-    /// Something is due by itself.
-    Due,
-    /// The alarm, queued again behind the messages that had already come.
-    Wake,
-}
-
 /// The state of the owner of one VM.
 #[derive(Debug)]
 pub(crate) struct Owner {
-    pub(crate) host: Arc<Host>,
-    pub(crate) id: u32,
+    host: Arc<Host>,
+    id: u32,
     /// Every vCPU has a background beside its foreground.
-    pub(crate) two_tier: bool,
+    two_tier: bool,
     /// The share of a host core that a vCPU is, where jobs may run.
-    pub(crate) core_ppm: Option<u32>,
+    core_ppm: Option<u32>,
     /// What should be of tasks of one process: who sits where, and how far each should be by now.
-    pub(crate) model: Model,
+    model: Model,
     /// What should be of jobs.
-    pub(crate) pace: Pace,
-    pub(crate) clock: VmClock,
+    pace: Pace,
+    clock: VmClock,
     /// All there is of it, whatever becomes of its owner.
-    pub(crate) remains: Arc<VmResources>,
-    pub(crate) groups: Arc<cgroup::Vm>,
-    pub(crate) lanes: Vec<Lane>,
+    remains: Arc<VmResources>,
+    groups: Arc<cgroup::Vm>,
+    lanes: Vec<Lane>,
     /// The stages of the attempts' lives, and who really is where.
-    pub(crate) lives: AttemptTable,
+    lives: AttemptTable,
     /// The time at which it was made.
-    pub(crate) made: Instant,
+    made: Instant,
     /// What the lives want done.
-    pub(crate) effects: EffectQueue,
+    effects: EffectQueue,
     /// In the order they came.
-    pub(crate) attempts: Vec<Attempt>,
+    attempts: Vec<Attempt>,
     /// The gate of the threads at work on the VM.
-    pub(crate) gate: Arc<Gate>,
+    gate: Arc<Gate>,
     /// What was asked after a freeze that waits for CRIU to let a task go.
     queue: VecDeque<(Ask, CommandStamp)>,
     /// The time at which what is obeyed was asked.
-    pub(crate) commanded: CommandStamp,
+    commanded: CommandStamp,
     /// The owner's own actor, for messages to itself.
-    pub(crate) tell: ActorRef<Message>,
+    tell: ActorRef<Message>,
     /// The CPU time, promised and received, of the attempts that are over.
-    pub(crate) share: Share,
-    pub(crate) frozen_at: Option<Instant>,
+    share: Share,
+    frozen_at: Option<Instant>,
     /// What its programs read of it, where it has an endpoint for that.
-    pub(crate) metadata: Option<VmMetadata>,
+    metadata: Option<VmMetadata>,
     failed: bool,
     is_destroyed: bool,
 }
@@ -226,6 +186,11 @@ impl Owner {
             Message::Create(..) | Message::Due => {}
         }
         self.work_off().await;
+    }
+
+    /// Whether nothing is left of the VM.
+    pub(crate) fn is_over(&self) -> bool {
+        self.lives.is_over()
     }
 
     pub(crate) fn is_frozen(&self) -> bool {

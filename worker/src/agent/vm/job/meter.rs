@@ -10,7 +10,10 @@ use dormouse_units::Tier;
 use dormouse_vm::life::Seat;
 
 use super::ranks::{Ran, Rank};
-use crate::{agent::report::micros, cgroup::CpuQuota};
+use crate::{
+    agent::report::micros,
+    cgroup::{self, CpuQuota},
+};
 
 /// A rank, its vCPU, its tier, whether the other slot was taken, and how fast the vCPU was, in ppm
 /// of its full speed.
@@ -99,6 +102,12 @@ impl Meter {
         };
         self.uses.iter().map(of).collect()
     }
+}
+
+/// What the counters of these slots show, in all. One that can't be read shows nothing: what its
+/// processes are charged beside their work is told and not judged.
+pub(crate) fn charged_ns(groups: &cgroup::Vm, seats: &[Seat]) -> u64 {
+    seats.iter().filter_map(|seat| groups.slot_cpu_ns(seat.vcpu, seat.slot).ok()).sum()
 }
 
 #[cfg(test)]

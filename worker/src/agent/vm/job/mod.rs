@@ -5,18 +5,19 @@
 //! is, its [`ledger`]'s business; and [`pace`] makes the one follow the other.
 
 mod birth;
-mod checkpoints;
+mod dump;
 mod ledger;
-mod life;
 mod meter;
-mod moves;
+mod moving;
 mod pace;
-mod paying;
 mod ranks;
-mod signals;
+pub(crate) mod signals;
+mod state;
 
 pub(crate) use birth::{Birth, Order, launch};
-pub(crate) use life::{Job, create_groups};
-pub(crate) use moves::Leaving;
+pub(crate) use dump::{Dump, dump_and_leave};
+pub(crate) use meter::charged_ns;
+pub(crate) use moving::{Leaving, Move};
 pub use pace::{Due, Pace};
-pub(crate) use paying::charged_ns;
+pub(crate) use pace::{Owed, PERIOD_US, Quotas};
+pub(crate) use state::{Job, create_groups};

@@ -8,7 +8,7 @@ use std::{
 use dormouse_proto::v1::report;
 use dormouse_vm::life::Event;
 
-use super::owner::Owner;
+use super::Owner;
 use crate::agent::{
     host::limit,
     report::{report, took},

@@ -6,11 +6,12 @@ use dormouse_proto::v1::{TaskPromoted, report};
 use dormouse_vm::life::{Effect, Event, Slot};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::owner::{Message, Owner};
+use super::Owner;
 use crate::agent::{
     host::limit,
     report::{Key, micros, report, task, vm_destroyed},
     threads::urgent,
+    vm::{attempt::Attempt, message::Message},
 };
 
 /// Whether it may take its time, in which others need this thread.
@@ -95,7 +96,7 @@ impl Owner {
             Effect::Kill(key) => self.kill(key),
             Effect::Vacate { key, seats } => {
                 self.vacate(key, &seats);
-                if let Some(cpu) = self.seen(key).map(super::attempt::Attempt::cpu) {
+                if let Some(cpu) = self.seen(key).map(Attempt::cpu) {
                     self.refresh(cpu);
                 }
                 self.turn_meters();

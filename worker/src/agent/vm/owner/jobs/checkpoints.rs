@@ -6,29 +6,22 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_tasks::progress::ProgressReader;
 use dormouse_units::{Ppm, Span, Tier};
-use dormouse_vm::{
-    ideal::Change,
-    life::{Event, Seat},
-};
+use dormouse_vm::{ideal::Change, life::Event};
 use tokio::task::spawn_blocking;
 
-use super::{paying::charged_ns, ranks::Rank, signals};
 use crate::{
     agent::{
-        gate::Gate,
-        host::{Host, limit},
         report::{Key, explain, micros},
-        snapshot::{Snapshot, SnapshotError},
         test_fault,
-        vm::{CommandStamp, attempt::Attempt, checkpoints::told_of, owner::Owner},
+        vm::{
+            CommandStamp,
+            attempt::Attempt,
+            job::{Dump, signals},
+            owner::{Owner, checkpoints::told_of},
+        },
     },
-    cgroup,
     criu::AfterDump,
-    process::{Identity, Task},
-    store::Progress,
-    workspace::TaskName,
 };
 
 impl Owner {
@@ -173,69 +166,5 @@ impl Owner {
         if any {
             self.turn_meters();
         }
-    }
-}
-
-/// A dump of a job after which it goes on.
-struct Dump<'a> {
-    host: &'a Host,
-    groups: &'a cgroup::Vm,
-    gate: &'a Arc<Gate>,
-    seats: &'a [Seat],
-    name: &'a TaskName,
-}
-
-impl Dump<'_> {
-    /// Stops the processes and dumps the tree, which stands still then. Where that fails they go
-    /// on, unless they may be damaged.
-    fn take(
-        &self,
-        key: Key,
-        (process, ranks): (&Task, &[Rank]),
-        (page, due): (Option<&ProgressReader>, Option<Ppm>),
-        after: AfterDump,
-    ) -> Result<Snapshot, SnapshotError> {
-        let stopped_at = Instant::now();
-        let Some(checkpointer) = &self.host.checkpointer else {
-            return Err(SnapshotError::new("this worker has no CRIU that works"));
-        };
-        // Until CRIU is through: its code in a frozen process would not answer.
-        let Some(_inside) = self.gate.dump() else {
-            return Err(SnapshotError { overtaken: true, ..SnapshotError::new("its VM freezes") });
-        };
-        // In the background, CRIU's code inside the ranks would wait for the foreground.
-        for seat in self.seats {
-            if let Err(error) = self.groups.boost(seat.vcpu, seat.slot) {
-                tracing::warn!(why = explain(&error), job = %self.name, "its dump may be slow");
-            }
-        }
-        let failed = |why: String, damaging: bool| {
-            if !damaging {
-                // Those that have ended need it no more.
-                let _ = signals::go_on(ranks);
-            }
-            let ended =
-                !Identity::of_process(process.pid()).is_ok_and(|process| process.is_alive());
-            SnapshotError { damaging, ended, ..SnapshotError::new(why) }
-        };
-        let before = charged_ns(self.groups, self.seats);
-        signals::stop(ranks, limit::KILL).map_err(|e| failed(explain(&e), false))?;
-        let mut dump = Duration::ZERO;
-        let progress = || {
-            dump = stopped_at.elapsed();
-            let done = page.and_then(|page| page.read().ok()).unwrap_or_default().ppm;
-            let done = Ppm::new(u32::try_from(done).unwrap_or(0));
-            // What it will hold beyond what was due is its wait for CRIU's turn.
-            let progress_ppm = due.map_or(done, |due| due.min(done)).get();
-            Progress { attempt: key.1.get(), progress_ppm, cpu_ns: 0 }
-        };
-        let on: Vec<_> = self.seats.iter().map(|seat| (seat.vcpu, seat.slot)).collect();
-        let place = (self.groups, &on[..]);
-        let taken = checkpointer
-            .take_tree(self.name, process.pid(), place, after, limit::DUMP, progress)
-            .map_err(|e| failed(explain(&e), e.may_have_damaged()))?;
-        let foreign_ns = charged_ns(self.groups, self.seats).saturating_sub(before);
-        let ppm = taken.checkpoint.manifest().progress.progress_ppm;
-        Ok(Snapshot { checkpoint: taken.checkpoint, ppm, stopped_at, dump, foreign_ns })
     }
 }

@@ -7,49 +7,22 @@ use std::{
 
 use dormouse_proto::v1::MoveTask;
 use dormouse_vm::ideal::Change;
-use dormouse_vm::life::{Event, Left, Seat};
+use dormouse_vm::life::{Event, Left};
 use tokio::task::spawn_blocking;
 
-use super::{ranks::Rank, signals};
 use crate::{
     agent::{
-        host::{Host, limit},
         launch::turn_at_criu,
         report::{Key, explain, key},
         vm::{
             CommandStamp,
-            owner::{Message, Owner},
+            job::{Leaving, Move, dump_and_leave},
+            message::Message,
+            owner::Owner,
         },
     },
-    cgroup,
-    criu::AfterDump,
-    process::{Ended, Task},
     store::Progress,
-    workspace::TaskName,
 };
-
-/// A move under way.
-#[derive(Clone, Debug)]
-pub(crate) struct Move {
-    pub(crate) asked: Instant,
-    pub(crate) dump: Duration,
-    pub(crate) bytes: u64,
-    /// Why it could not be kept.
-    pub(crate) lost: Option<String>,
-}
-
-/// How a job left its places. All its processes are gone, unless it did not leave.
-#[derive(Debug)]
-pub(crate) enum Leaving {
-    /// The job is to go on from this checkpoint.
-    Dumped { took: Duration, bytes: u64 },
-    /// Nothing of it is left, for this reason.
-    Lost { why: String },
-    /// The job came to its own end first.
-    Ended(Ended),
-    /// The job's VM freezes: nothing was done to the job.
-    Overtaken,
-}
 
 impl Owner {
     pub(crate) fn obey_move(&mut self, to: MoveTask, asked: &CommandStamp) {
@@ -106,7 +79,7 @@ impl Owner {
                         // Until CRIU is through: its code in a frozen process would not answer.
                         let Some(inside) = gate.dump() else { return Leaving::Overtaken };
                         let of = (&*process, &ranks[..]);
-                        let left = dump(&host, (&groups, &seats), &name, of, progress);
+                        let left = dump_and_leave(&host, (&groups, &seats), &name, of, progress);
                         drop((permit, inside));
                         left
                     });
@@ -170,46 +143,5 @@ impl Owner {
         if let Some(attempt) = self.attempt(key) {
             (attempt.order.from, attempt.from_ppm) = (None, 0);
         }
-    }
-}
-
-/// Stops the processes, dumps the tree and sees it gone; else kills it.
-fn dump(
-    host: &Host,
-    (groups, seats): (&cgroup::Vm, &[Seat]),
-    name: &TaskName,
-    (process, ranks): (&Task, &[Rank]),
-    progress: Progress,
-) -> Leaving {
-    // In the background, CRIU's code inside the ranks would wait for the foreground.
-    for seat in seats {
-        if let Err(error) = groups.boost(seat.vcpu, seat.slot) {
-            tracing::warn!(why = explain(&error), job = %name, "its dump may be slow");
-        }
-    }
-    let stopped = signals::stop(ranks, limit::KILL);
-    let on: Vec<_> = seats.iter().map(|seat| (seat.vcpu, seat.slot)).collect();
-    let taken = match (&host.checkpointer, stopped) {
-        (_, Err(error)) => Err(explain(&error)),
-        (Some(checkpointer), Ok(())) => checkpointer
-            .take_tree(name, process.pid(), (groups, &on), AfterDump::Kill, limit::DUMP, || {
-                progress
-            })
-            .map_err(|e| explain(&e)),
-        (None, Ok(())) => Err("this worker has no CRIU that works".to_owned()),
-    };
-    let gone = process.kill().and_then(|()| process.wait(limit::KILL));
-    match (gone, taken) {
-        (Ok(Some(ended @ Ended::Exited(_))), _) => Leaving::Ended(ended),
-        (Ok(Some(Ended::Killed(_))), Ok(taken)) => {
-            let bytes = taken.checkpoint.manifest().bytes();
-            Leaving::Dumped { took: taken.took, bytes }
-        }
-        (Ok(Some(Ended::Killed(_))), Err(why)) => Leaving::Lost { why },
-        (Ok(None), _) => {
-            let why = format!("it is still there {} ms after its death", limit::KILL.as_millis());
-            Leaving::Lost { why }
-        }
-        (Err(error), _) => Leaving::Lost { why: explain(&error) },
     }
 }

@@ -3,17 +3,17 @@
 use std::time::{Duration, Instant};
 
 use dormouse_units::Tier;
-use dormouse_vm::life::{Seat, Slot};
+use dormouse_vm::life::Slot;
 
-use super::{
-    Job,
-    pace::{Owed, Quotas},
-};
 use crate::{
     agent::{
         report::Key,
         test_fault,
-        vm::{attempt::Attempt, owner::Owner},
+        vm::{
+            attempt::Attempt,
+            job::{Job, Owed, Quotas},
+            owner::Owner,
+        },
     },
     cgroup,
 };
@@ -24,12 +24,6 @@ const COUNT_EVERY: Duration = Duration::from_millis(250);
 
 /// Time between two comparisons of every job with what it should have done.
 const PAY_EVERY: Duration = Duration::from_millis(25);
-
-/// What the counters of these slots show, in all. One that can't be read shows nothing: what its
-/// processes are charged beside their work is told and not judged.
-pub(crate) fn charged_ns(groups: &cgroup::Vm, seats: &[Seat]) -> u64 {
-    seats.iter().filter_map(|seat| groups.slot_cpu_ns(seat.vcpu, seat.slot).ok()).sum()
-}
 
 impl Owner {
     /// The time at which jobs are to be looked at, if there are any.

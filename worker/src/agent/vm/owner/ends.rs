@@ -2,19 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use dormouse_proto::v1::{
-    JobAccount, Ledger, TaskFailed, TaskFinished, report, task_finished::Due,
-};
+use dormouse_proto::v1::{TaskFailed, TaskFinished, report, task_finished::Due};
 use dormouse_units::Tier;
 use dormouse_vm::ideal::Change;
 use dormouse_vm::life::{End, Event, Seat};
 
-use super::{
-    attempt::{Attempt, Nature},
-    clock::CommandStamp,
-    job,
-    owner::Owner,
-};
+use super::Owner;
 use crate::{
     agent::{
         host::limit,
@@ -22,19 +15,15 @@ use crate::{
         life::refused,
         report::{Key, explain, report, task},
         verdict::verdict,
+        vm::{
+            account::Account,
+            attempt::{Attempt, Nature},
+            clock::CommandStamp,
+            job,
+        },
     },
     process::Ended,
 };
-
-/// What an attempt was promised and got, in the words of the wire.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Account {
-    pub(crate) cpu_us: u64,
-    /// The ledger of a task of one process.
-    pub(crate) ledger: Option<Ledger>,
-    /// The account of a parallel job.
-    pub(crate) job: Option<JobAccount>,
-}
 
 impl Owner {
     /// Sees whether a killed process is gone. How it died is known; this reaps it.

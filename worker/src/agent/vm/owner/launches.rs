@@ -7,45 +7,17 @@ use dormouse_units::{Ppm, Tier};
 use dormouse_vm::life::{Came, Event, LaunchError, Seat};
 use ractor::ActorRef;
 
-use super::{
-    attempt::Nature,
-    job,
-    owner::{Message, Owner},
-    resources::VmResources,
-};
+use super::Owner;
 use crate::{
     agent::{
         launch::{self, Birth, Place},
         report::{Key, micros, report, task},
         threads::outcome,
+        vm::{attempt::Nature, born::Born, job, message::Message, resources::VmResources},
         watch::watch,
     },
-    process::{Ended, Task},
+    process::Task,
 };
-
-/// What has come to life.
-#[derive(Debug)]
-pub(crate) enum Born {
-    Task(Birth),
-    Job(job::Birth),
-}
-
-impl Born {
-    pub(crate) const fn process(&self) -> &Arc<Task> {
-        match self {
-            Self::Task(birth) => &birth.process,
-            Self::Job(birth) => &birth.process,
-        }
-    }
-
-    /// How it ended, if that was at once.
-    const fn ended(&self) -> Option<Ended> {
-        match self {
-            Self::Task(birth) => birth.ended,
-            Self::Job(_) => None,
-        }
-    }
-}
 
 impl Owner {
     /// Begins a launch.

@@ -8,7 +8,7 @@ use crate::{
     agent::{
         own::{Kept, end_of, failure, keep},
         report::{Key, micros},
-        vm::owner::{Message, Owner},
+        vm::{message::Message, owner::Owner},
     },
     process::{self, Ended},
 };

@@ -10,18 +10,18 @@ use dormouse_vm::{
     life::{Event, Kind, Slot, Start},
 };
 
-use super::{
-    attempt::{Attempt, Nature},
-    clock::CommandStamp,
-    job::Job,
-    liveness::Liveness,
-    owner::Owner,
-    task::{Charges, Promise},
-};
+use super::Owner;
 use crate::agent::{
     life::refused,
     own,
     report::{Key, explain, key},
+    vm::{
+        attempt::{Attempt, Nature},
+        clock::CommandStamp,
+        job::Job,
+        liveness::Liveness,
+        task::{Charges, Promise},
+    },
 };
 
 impl Owner {

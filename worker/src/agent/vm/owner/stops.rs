@@ -7,13 +7,11 @@ use dormouse_units::{Ppm, Tier};
 use dormouse_vm::ideal::Change;
 use dormouse_vm::life::{Event, Kept};
 
-use super::{
-    attempt::Attempt, clock::CommandStamp, ends::Account, last_saves::Request, owner::Owner,
-    starts::mode,
-};
+use super::{Owner, starts::mode};
 use crate::agent::{
     own,
     report::{Key, explain, key, report, task},
+    vm::{account::Account, attempt::Attempt, clock::CommandStamp, last_save::Request},
 };
 
 impl Owner {

@@ -3,32 +3,20 @@
 
 use std::time::Instant;
 
-use dormouse_proto::v1::{Announce, StopTask, TaskRef, announce::What};
+use dormouse_proto::v1::{Announce, announce::What};
 use dormouse_units::{Ppm, Time};
 
-use super::{clock::CommandStamp, notices::at_notice, owner::Owner};
-use crate::agent::report::Key;
+use super::{Owner, notices::at_notice};
+use crate::agent::{
+    report::Key,
+    vm::{
+        clock::CommandStamp,
+        last_save::{LastSave, Request},
+    },
+};
 
 /// The part of its notice that a program has to save its work; in the rest its directory goes to the coordinator.
 const TO_SAVE: (u32, u32) = (3, 4);
-
-/// What is asked of a program that saves its work.
-#[derive(Debug)]
-pub(super) enum Request {
-    Checkpoint(TaskRef),
-    Stop(StopTask, CommandStamp),
-}
-
-/// The save that a program makes at a notice.
-#[derive(Debug)]
-pub(crate) struct LastSave {
-    /// The time at which it is taken for done.
-    until: Instant,
-    /// What of its work was done at the notice: what comes later may not be saved.
-    pub(super) done: Ppm,
-    /// What is asked meanwhile.
-    put_off: Option<Request>,
-}
 
 impl Owner {
     /// Notes that the programs of the VM that save their work at a notice do so from now on, if what is said is one.
@@ -43,35 +31,29 @@ impl Owner {
             self.meter_own(key);
             if let Some(attempt) = self.attempt(key) {
                 let done = Ppm::new(attempt.done_ppm());
-                attempt.last_save = Some(LastSave { until, done, put_off: None });
+                attempt.last_save = Some(LastSave::new(until, done));
             }
         }
     }
 
     /// Puts off what is asked of an attempt that is still saving its work; gives it back if it is not.
     pub(super) fn put_off(&mut self, key: Key, request: Request) -> Option<Request> {
-        let save = self.attempt(key).and_then(|attempt| attempt.last_save.as_mut());
-        let Some(save) = save.filter(|save| Instant::now() < save.until) else {
-            return Some(request);
-        };
-        // A program that is stopped is kept thereby.
-        if !matches!(save.put_off, Some(Request::Stop(..))) {
-            save.put_off = Some(request);
+        match self.attempt(key).and_then(|attempt| attempt.last_save.as_mut()) {
+            Some(save) => save.put_off(Instant::now(), request),
+            None => Some(request),
         }
-        None
     }
 
     /// The time at which the first of the requests that are put off is due.
     pub(super) fn put_off_until(&self) -> Option<Instant> {
         let saves = self.attempts.iter().filter_map(|it| it.last_save.as_ref());
-        saves.filter(|save| save.put_off.is_some()).map(|save| save.until).min()
+        saves.filter_map(LastSave::put_off_until).min()
     }
 
     /// Does what was put off and is due by now.
     pub(super) fn do_put_off(&mut self, now: Instant) {
         let saves = self.attempts.iter_mut().filter_map(|it| it.last_save.as_mut());
-        let due = saves.filter(|save| save.until <= now);
-        let due: Vec<Request> = due.filter_map(|save| save.put_off.take()).collect();
+        let due: Vec<Request> = saves.filter_map(|save| save.take_due(now)).collect();
         for request in due {
             match request {
                 Request::Checkpoint(of) => self.checkpoint_now(of),

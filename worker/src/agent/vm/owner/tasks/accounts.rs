@@ -4,13 +4,14 @@ use std::time::{Duration, Instant};
 
 use dormouse_proto::v1::{Ledger, VmShare, report};
 
-use super::Promise;
 use crate::agent::{
     report::{micros, report},
     verdict::CpuTime,
     vm::{
+        account::Share,
         attempt::{Attempt, Pending},
         owner::Owner,
+        task::Promise,
     },
 };
 
@@ -21,13 +22,6 @@ const UNSAID: Duration = Duration::from_secs(1);
 /// Whether a checkpoint has been on its way for so long that it should be stored by now.
 fn is_overdue(pending: &Pending) -> bool {
     pending.stopped_at.elapsed() >= UNSAID
-}
-
-/// CPU time, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Share {
-    pub(crate) promised: u64,
-    pub(crate) received: u64,
 }
 
 impl Owner {

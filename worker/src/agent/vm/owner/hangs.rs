@@ -5,8 +5,11 @@ use std::time::Instant;
 use dormouse_tasks::progress::Progress;
 use dormouse_vm::life::Event;
 
-use super::{attempt::Nature, job, liveness::Hang, owner::Owner};
-use crate::agent::report::Key;
+use super::Owner;
+use crate::agent::{
+    report::Key,
+    vm::{attempt::Nature, job, liveness::Hang},
+};
 
 impl Owner {
     /// Whether a task gets on whose process is there, by what it says of itself.

@@ -11,6 +11,7 @@ use dormouse_vm::life::{Dumped, Event, Phase};
 use ractor::ActorRef;
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::Owner;
 use crate::{
     agent::{
         launch::Place,
@@ -20,8 +21,8 @@ use crate::{
         threads::outcome,
         vm::{
             attempt::{Attempt, Pending},
-            last_saves::Request,
-            owner::{Message, Owner},
+            last_save::Request,
+            message::Message,
         },
     },
     criu::AfterDump,
@@ -116,7 +117,7 @@ impl Owner {
         // What it will hold beyond what was due is its wait for CRIU's turn: restored, the task
         // stands still for that. One that is stopped keeps all it has.
         let due = match &attempt.last_save {
-            Some(save) => Some(save.done),
+            Some(save) => Some(save.done()),
             None => attempt.due.filter(|_| !stopping),
         };
         let now = self.pass();

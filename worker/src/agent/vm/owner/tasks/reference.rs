@@ -7,12 +7,12 @@ use dormouse_proto::v1::{CreditBalance, report};
 use dormouse_units::{Credits, Span, Time};
 use dormouse_vm::{WorkEvent, life::Event};
 
-use super::Promise;
 use crate::agent::{
     report::{Key, report},
     vm::{
         attempt::{Attempt, Nature},
         owner::Owner,
+        task::Promise,
     },
 };
 

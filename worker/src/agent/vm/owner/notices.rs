@@ -10,7 +10,7 @@ use nix::{
     unistd::Pid,
 };
 
-use super::owner::Owner;
+use super::Owner;
 use crate::{agent::report::explain, metadata::leave_notice};
 
 /// How the program of an order hears of a notice, if it saves its work then.

@@ -1,0 +1,28 @@
+//! A parallel job that leaves its vCPUs for others.
+
+use std::time::{Duration, Instant};
+
+use crate::process::Ended;
+
+/// A move under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Move {
+    pub(crate) asked: Instant,
+    pub(crate) dump: Duration,
+    pub(crate) bytes: u64,
+    /// Why it could not be kept.
+    pub(crate) lost: Option<String>,
+}
+
+/// How a job left its places. All its processes are gone, unless it did not leave.
+#[derive(Debug)]
+pub(crate) enum Leaving {
+    /// The job is to go on from this checkpoint.
+    Dumped { took: Duration, bytes: u64 },
+    /// Nothing of it is left, for this reason.
+    Lost { why: String },
+    /// The job came to its own end first.
+    Ended(Ended),
+    /// The job's VM freezes: nothing was done to the job.
+    Overtaken,
+}
