@@ -77,6 +77,7 @@ impl Owner {
             look: None,
             liveness: Liveness::default(),
             due: None,
+            wanted_at: None,
             pending: None,
             permit: None,
             born: None,

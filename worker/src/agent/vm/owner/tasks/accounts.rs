@@ -15,13 +15,13 @@ use crate::agent::{
     },
 };
 
-/// The time for which a checkpoint may be on its way when its task ends without counting as missed. It is the one before the
+/// The time for which a checkpoint may be wanted when its task ends without counting as missed. It is the one before the
 /// end in which the coordinator counts none as due (`TOO_LATE` in `coordinator/analysis/src/evidence/checkpoints.rs`).
 const UNSAID: Duration = Duration::from_secs(1);
 
-/// Whether a checkpoint has been on its way for so long that it should be stored by now.
+/// Whether a checkpoint was wanted so long ago that it should be stored by now.
 fn is_overdue(pending: &Pending) -> bool {
-    pending.stopped_at.elapsed() >= UNSAID
+    pending.wanted_at.elapsed() >= UNSAID
 }
 
 impl Owner {
@@ -113,5 +113,36 @@ impl Owner {
             real_promised_us: sum.promised / 1000,
             real_received_us: sum.received / 1000,
         })));
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_is_overdue_by_when_it_was_wanted_whenever_its_task_stood_still() {
+        let now = Instant::now();
+        let wanted = |before_ms| {
+            let wanted_at = now.checked_sub(Duration::from_millis(before_ms)).unwrap();
+            let (dump, criu) = (Duration::ZERO, Duration::ZERO);
+            let (number, ppm, held_at, owed, held) = (1, 250_000, None, None, None);
+            let stored = Err("it is on its way".to_owned());
+            Pending {
+                number,
+                ppm,
+                wanted_at,
+                stopped_at: now,
+                held_at,
+                dump,
+                criu,
+                owed,
+                held,
+                stored,
+            }
+        };
+        assert!(!is_overdue(&wanted(0)), "the coordinator counts it neither");
+        assert!(is_overdue(&wanted(1_000)) && is_overdue(&wanted(5_000)));
     }
 }
