@@ -224,9 +224,9 @@ pub(crate) fn freeze_waits_for_no_dump() {
     run_on(&mut seat);
     criu.hold();
     let order = StartTask {
-        checkpoints_ppm: vec![500_000],
+        checkpoints_ppm: vec![250_000],
         emulated_checkpoint_cost_us: 3_000_000,
-        ..vector(1, 7, 1, 60)
+        ..vector(1, 7, 1, 120)
     };
     seat.command(Command::StartTask(order));
     criu.await_held(&mut seat);
