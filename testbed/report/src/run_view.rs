@@ -12,10 +12,12 @@ mod prices;
 mod requests;
 mod sections;
 mod summary;
+mod summary_parts;
 mod tables;
 mod taken;
 mod times;
 mod vms;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -15,6 +15,7 @@ mod line;
 mod machines;
 mod plan;
 mod process;
+mod shared;
 mod uplink;
 mod vm;
 
@@ -23,5 +24,6 @@ mod tests;
 
 pub use honesty::Honesty;
 pub use plan::{Rates, WorkerPlan};
-pub use process::{Leftovers, SimulatedWorker};
+pub use process::SimulatedWorker;
+pub use shared::Leftovers;
 pub use uplink::Uplink;

@@ -10,15 +10,6 @@ use crate::tree::{crates_below, files_below, is_of_tests};
 /// The most files of one folder that may use each other in a circle.
 const LONGEST: usize = 3;
 
-/// The circles that are longer: the crate, the file that comes first by name, and the number of files. This list may
-/// only get shorter: a new circle is taken apart.
-const KNOWN: [(&str, &str, usize); 4] = [
-    ("coordinator/policies", "dynamic/foresight", 5),
-    ("testbed/report", "run_view/bag", 14),
-    ("tests/simulator", "worker/host", 5),
-    ("tests/simulator", "worker/vm/attempt", 5),
-];
-
 /// A module by its names from the crate's root on.
 type Module = Vec<String>;
 
@@ -30,29 +21,19 @@ fn no_file_uses_another_in_a_long_circle() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut crates = Vec::new();
     crates_below(root, &mut crates);
-    let (mut refused, mut known) = (Vec::new(), BTreeSet::new());
+    let mut refused = Vec::new();
     for src in &crates {
         let name = src.parent().unwrap().strip_prefix(root).unwrap().display().to_string();
         let uses = uses(&modules_of(src));
         for circle in circles(&uses) {
-            let first = circle[0].join("/");
             let folders: BTreeSet<_> =
                 circle.iter().map(|file| file.split_last().unwrap().1).collect();
-            let is_known = |(of, file, most): &&(&str, &str, usize)| {
-                *of == name && *file == first && circle.len() <= *most
-            };
-            match KNOWN.iter().find(is_known) {
-                _ if folders.len() == 1 && circle.len() <= LONGEST => {}
-                Some(entry) if folders.len() == 1 => {
-                    known.insert(entry);
-                }
-                _ => refused.push(format!("{name}: {}", said(&circle))),
+            if folders.len() > 1 || circle.len() > LONGEST {
+                refused.push(format!("{name}: {}", said(&circle)));
             }
         }
     }
     assert!(refused.is_empty(), "files use each other in a circle:\n{}", refused.join("\n"));
-    let gone: Vec<_> = KNOWN.iter().filter(|entry| !known.contains(entry)).collect();
-    assert!(gone.is_empty(), "these circles are no more: take them off the list: {gone:?}");
 }
 
 /// The test above must be able to fail.

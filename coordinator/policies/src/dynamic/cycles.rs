@@ -3,8 +3,8 @@
 use dormouse_units::{Span, Time, VmId};
 
 use super::floor::Turn;
+use super::lateness::is_busy_spot;
 use super::machine::{Machine, Phase};
-use super::postponement::is_busy_spot;
 use super::scheduler::BagScheduler;
 use super::token::Purpose;
 use crate::StealMoment;

@@ -8,10 +8,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use dormouse_cloud::Market;
-use dormouse_units::{Ppm, Span, TaskId, Time};
+use dormouse_units::{Ppm, Span, TaskId, Time, VmId};
 
 use super::floor::Floor;
-use super::postponement::{ends, is_busy_spot, is_hibernated, late_among};
+use super::lateness::{ends, is_busy_spot, is_hibernated, late_among};
 use super::rescue::{Order, Placed, Rescue, UNABLE, is_gone};
 use super::rescuers::{Counted, Rescuers};
 use super::sites::{Class, Site};
@@ -359,6 +359,30 @@ impl<'a> Foresight<'a> {
     }
 }
 
+/// Whether every task could still be saved if all spot VMs hibernated, whenever they do.
+pub(crate) fn survivable(floor: &Floor, now: Time) -> bool {
+    Foresight::new(floor, now).survivable(now)
+}
+
+/// Whether a task may move from the queue of an on-demand VM to a spot VM: all tasks can still be
+/// saved then.
+pub(crate) fn survives_theft(
+    floor: &Floor,
+    now: Time,
+    (victim, thief): (VmId, VmId),
+    task: TaskId,
+) -> bool {
+    let mut after = floor.clone();
+    let queued = after.machines.get_mut(&victim).and_then(|machine| {
+        let at = machine.queue.iter().position(|q| q.task == task)?;
+        machine.queue.remove(at)
+    });
+    if let Some((machine, queued)) = after.machines.get_mut(&thief).zip(queued) {
+        machine.queue.push_back(queued);
+    }
+    survivable(&after, now)
+}
+
 fn work_from(tasks: &[Burden]) -> Vec<(Time, [Work; 2])> {
     let of = |b: &Burden| {
         let most = if b.slowest == UNABLE { 0 } else { u128::from(b.slowest.as_micros()) };
@@ -449,7 +473,7 @@ impl Foresight<'_> {
     fn fit_plainly(&self, at: Time, sites: &[Site], whose: Whose) -> bool {
         let left = self.tasks.iter().filter(|b| b.is_left(at, whose));
         let mut tasks: Vec<_> = left.map(|b| (b.task, b.start < at)).collect();
-        super::postponement::WAYS[1..].iter().any(|&way| {
+        super::sites::WAYS[1..].iter().any(|&way| {
             let mut sites: Vec<_> = sites.iter().map(|s| later(self.floor, s, at)).collect();
             self.floor.sort_affected(&mut tasks, way);
             tasks.iter().all(|&(task, _)| {

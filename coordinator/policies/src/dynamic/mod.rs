@@ -3,6 +3,7 @@
 mod cycles;
 mod floor;
 mod foresight;
+mod lateness;
 mod machine;
 mod migration;
 mod one_for_one;

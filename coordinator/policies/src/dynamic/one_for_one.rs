@@ -5,9 +5,10 @@ use dormouse_cloud::Market;
 use dormouse_units::{Span, Time, VmId};
 
 use super::floor::{Floor, Turn};
+use super::lateness::{is_hibernated, late_tasks};
 use super::machine::{Machine, Queued};
 use super::migration::Affected;
-use super::postponement::{GRAIN, is_hibernated, late_tasks};
+use super::postponement::GRAIN;
 use super::scheduler::BagScheduler;
 use super::token::Purpose;
 use crate::problem::KindId;

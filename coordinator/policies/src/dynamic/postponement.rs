@@ -4,25 +4,19 @@ use std::collections::BTreeSet;
 
 use dormouse_cloud::Market;
 use dormouse_model::Decision;
-use dormouse_units::{Span, TaskId, Time, VmId};
+use dormouse_units::{Span, Time, VmId};
 
 use super::floor::{Floor, Turn};
-use super::foresight::Foresight;
-use super::machine::{Machine, Phase};
+use super::foresight::{Foresight, survivable};
+use super::lateness::{ends, is_busy_spot, is_hibernated, late_tasks};
+use super::machine::Machine;
 use super::migration::Affected;
 use super::scheduler::BagScheduler;
-use super::sites::{Attempts, Choice};
+use super::sites::{Attempts, Choice, WAYS};
 use super::token::Purpose;
 
 /// Precision of the last moment to migrate.
 pub(super) const GRAIN: Span = Span::from_secs(1);
-
-/// Ways to place migrated tasks, in the order in which they are tried.
-pub(crate) const WAYS: [Attempts; 3] = [
-    Attempts { burst: false, spot: true, soonest: false, arrival: None },
-    Attempts { burst: false, spot: false, soonest: false, arrival: None },
-    Attempts { burst: false, spot: false, soonest: true, arrival: None },
-];
 
 impl BagScheduler {
     /// Migrates the tasks that can't wait, or asks to be woken at the last moment to migrate.
@@ -125,58 +119,6 @@ fn in_time(floor: &Floor, now: Time) -> bool {
     stay.all(|m| ends(floor, now, m).iter().all(|&(task, end, _)| end <= floor.limit(task)))
 }
 
-/// Whether every task could still be saved if all spot VMs hibernated, whenever they do.
-fn survivable(floor: &Floor, now: Time) -> bool {
-    Foresight::new(floor, now).survivable(now)
-}
-
-/// Whether a task may move from the queue of an on-demand VM to a spot VM: all tasks can still be
-/// saved then.
-pub(crate) fn survives_theft(
-    floor: &Floor,
-    now: Time,
-    (victim, thief): (VmId, VmId),
-    task: TaskId,
-) -> bool {
-    let mut after = floor.clone();
-    let queued = after.machines.get_mut(&victim).and_then(|machine| {
-        let at = machine.queue.iter().position(|q| q.task == task)?;
-        machine.queue.remove(at)
-    });
-    if let Some((machine, queued)) = after.machines.get_mut(&thief).zip(queued) {
-        machine.queue.push_back(queued);
-    }
-    survivable(&after, now)
-}
-
-pub(crate) fn is_hibernated(machine: &Machine) -> bool {
-    matches!(machine.phase, Phase::Hibernated { .. })
-}
-
-pub(crate) fn is_busy_spot(machine: &Machine) -> bool {
-    machine.market == Market::Spot && machine.takes_work() && machine.has_work()
-}
-
-/// The tasks of a running spot VM that end too late for it to be safe (see [`Floor::safe`]).
-pub(crate) fn late_tasks(floor: &Floor, now: Time, machine: &Machine) -> Vec<TaskId> {
-    if !is_busy_spot(machine) {
-        return Vec::new();
-    }
-    late_among(floor, machine, &ends(floor, now, machine))
-}
-
-/// The tasks of a running spot VM that end too late, of all its tasks as [`ends`] has them.
-pub(crate) fn late_among(
-    floor: &Floor,
-    machine: &Machine,
-    ends: &[(TaskId, Time, Time)],
-) -> Vec<TaskId> {
-    let longest = machine.tasks().map(|t| floor.problem.longest(t)).max().unwrap_or(Span::ZERO);
-    let is_late = |task, end| end > floor.limit(task) - (longest + floor.problem.takeover_boot);
-    let late = ends.iter().filter(|&&(task, end, _)| is_late(task, end));
-    late.map(|&(task, ..)| task).collect()
-}
-
 fn is_waiting(floor: &Floor, now: Time, machine: &Machine) -> bool {
     (is_hibernated(machine) && machine.has_work()) || !late_tasks(floor, now, machine).is_empty()
 }
@@ -208,18 +150,4 @@ fn bisect(mut good: Time, mut bad: Time, holds: impl Fn(Time) -> bool) -> Time {
         if holds(middle) { good = middle } else { bad = middle }
     }
     good
-}
-
-/// The tasks of a VM, each with its end and its start; the start of a running task is zero.
-pub(crate) fn ends(floor: &Floor, now: Time, machine: &Machine) -> Vec<(TaskId, Time, Time)> {
-    let mut packing = floor.running_only(now, machine);
-    let running = machine.running.iter().map(|r| (r.task, r.ends, Time::ZERO));
-    let mut tasks: Vec<_> = running.collect();
-    for q in &machine.queue {
-        if let Some(length) = floor.remaining(q.task, machine.offer(), q.mode) {
-            let slot = packing.push(length, floor.problem.memory(q.task));
-            tasks.push((q.task, slot.end, slot.start));
-        }
-    }
-    tasks
 }

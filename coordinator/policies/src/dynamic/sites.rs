@@ -42,6 +42,13 @@ pub(crate) struct Attempts {
     pub(crate) arrival: Option<Market>,
 }
 
+/// Ways to place migrated tasks, in the order in which they are tried.
+pub(crate) const WAYS: [Attempts; 3] = [
+    Attempts { burst: false, spot: true, soonest: false, arrival: None },
+    Attempts { burst: false, spot: false, soonest: false, arrival: None },
+    Attempts { burst: false, spot: false, soonest: true, arrival: None },
+];
+
 impl Attempts {
     /// The attempts for a task that comes due during the run, to which VMs of this market are launched.
     pub(crate) fn of_arrival(market: Market) -> Self {

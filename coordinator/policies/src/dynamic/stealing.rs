@@ -7,8 +7,8 @@ use dormouse_model::StartReason;
 use dormouse_units::{TaskId, Time, VmId};
 
 use super::floor::Turn;
+use super::foresight::survives_theft;
 use super::machine::{Machine, Queued};
-use super::postponement::survives_theft;
 use super::scheduler::BagScheduler;
 use super::sites::Site;
 use crate::packing::Packing;

@@ -6,7 +6,7 @@ use dormouse_view::{Block, Card, Column, Table, Tone};
 
 use super::Line;
 use super::outcome::OfBag;
-use super::summary::by_count;
+use super::summary_parts::by_count;
 use crate::calibration;
 use crate::output::Header;
 use dormouse_analysis::fidelity::{Fidelity, task_times};

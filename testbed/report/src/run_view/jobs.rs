@@ -13,7 +13,7 @@ use dormouse_workload::Skipped;
 use serde_json::{Value, json};
 
 use super::outcome::Results;
-use super::summary::{checkpoint_failures, leave_out};
+use super::summary_parts::{checkpoint_failures, leave_out};
 use super::{Line, RunView};
 use super::{dates, emulation, faults, machine, requests};
 use crate::jobs::JobsOutcome;

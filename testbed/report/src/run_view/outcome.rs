@@ -11,7 +11,7 @@ use dormouse_units::{Money, Span, TaskId, Time, VmId};
 use dormouse_view::plot::Gantt;
 use dormouse_view::{Block, Card, Page};
 
-use super::{RequestsOutcome, RunView, bag, dates, jobs, machine, requests};
+use super::{RequestsOutcome, dates, machine};
 use crate::jobs::JobsOutcome;
 use crate::output::Header;
 use dormouse_analysis::fidelity::Fidelity;
@@ -78,30 +78,6 @@ impl<'a> Results<'a> {
         let of_jobs = self.jobs.as_ref().and_then(|jobs| jobs.cancelled.as_deref());
         let of_requests = || self.requests.as_ref()?.figures.cancelled.as_deref();
         of_bag.or(of_jobs).or_else(of_requests)
-    }
-
-    /// The view of the run.
-    #[must_use]
-    pub fn view(&self) -> RunView {
-        let mut view = self.undated();
-        dates::add(&mut view, self.header.calendar);
-        if let (Some(head), Some(summary)) = (&self.log, view.summary.as_object_mut()) {
-            summary.insert("log".to_owned(), serde_json::json!(head));
-        }
-        view.hashes.clone_from(&self.hashes);
-        view
-    }
-
-    fn undated(&self) -> RunView {
-        match (&self.record, &self.jobs, &self.requests) {
-            // Live, requests alone have a record of all VMs.
-            (_, None, Some(own)) if self.header.experiment.scheduler.is_none() => {
-                requests::view(self, own)
-            }
-            (Some(record), ..) => bag::view(&OfBag { of: self, record }),
-            (None, Some(of_jobs), _) => jobs::view(self, of_jobs),
-            (None, None, _) => bag::view(&OfBag { of: self, record: &self.header.record() }),
-        }
     }
 
     /// The beginning of a page: what the run is and how it was run, and its figures.

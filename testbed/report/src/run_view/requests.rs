@@ -13,7 +13,7 @@ use dormouse_workload::RequestsRead;
 use serde_json::{Map, Value, json};
 
 use super::outcome::Results;
-use super::summary::leave_out;
+use super::summary_parts::leave_out;
 use super::{Line, RunView, dates, emulation, prices};
 
 /// What came of the requests of a run.

@@ -6,9 +6,9 @@ use dormouse_units::Time;
 use serde_json::{Value, json};
 
 use super::outcome::OfBag;
+use super::summary_parts::{checkpoint_failures, leave_out};
 use super::{faults, jobs, prices, requests, taken};
 use dormouse_analysis::Mode;
-use dormouse_analysis::Record;
 use dormouse_analysis::fidelity::Background;
 
 /// The summary of a run with a bag, as JSON.
@@ -84,34 +84,12 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
     summary
 }
 
-/// Leaves out those of these keys that the run has nothing for.
-pub(super) fn leave_out(summary: &mut Value, keys: &[&str]) {
-    if let Some(summary) = summary.as_object_mut() {
-        summary.retain(|key, value| !value.is_null() || !keys.contains(&key.as_str()));
-    }
-}
-
 /// The figures of the batch service, if that ran the bag.
 fn service(of: &OfBag<'_>) -> Option<Value> {
     let figures = of.record.service.figures(of.cost_of_bag());
     let figures: serde_json::Map<_, _> =
         figures.map(|(name, figure)| (name.to_owned(), json!(figure))).collect();
     (!figures.is_empty()).then_some(Value::Object(figures))
-}
-
-/// Why checkpoints failed, the most frequent reason first; `None` where none did.
-pub(super) fn checkpoint_failures(record: &Record) -> Option<Value> {
-    let failures = by_count(record).into_iter();
-    let values = failures.map(|(why, count)| json!({"why": why, "count": count}));
-    (!record.checkpoint_failures.is_empty()).then(|| values.collect())
-}
-
-/// The reasons for which checkpoints failed, the most frequent first.
-pub(super) fn by_count(record: &Record) -> Vec<(&str, u32)> {
-    let reasons = record.checkpoint_failures.iter();
-    let mut reasons: Vec<_> = reasons.map(|(why, count)| (why.as_str(), *count)).collect();
-    reasons.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    reasons
 }
 
 /// What a bag that shares the run came to.

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    honesty::Liar, images::Images, line::Line, plan::WorkerPlan, process::Shared, uplink::Uplink,
+    honesty::Liar, images::Images, line::Line, plan::WorkerPlan, shared::Shared, uplink::Uplink,
 };
 use crate::witness::Witness;
 

@@ -17,7 +17,7 @@ use super::{
     chance::Chance,
     image::{decode, encode},
     line::Line,
-    process::Shared,
+    shared::Shared,
     uplink::Uplink,
 };
 use crate::witness::Image;

@@ -7,7 +7,7 @@ use dormouse_worker::agent::in_process::{DialError, Transport};
 use tokio::sync::mpsc;
 use tonic::Status;
 
-use super::{fence::Fence, honesty::Liar, process::Shared, uplink::Uplink};
+use super::{fence::Fence, honesty::Liar, shared::Shared, uplink::Uplink};
 
 /// An uplink with the certificates that were got over it.
 #[derive(Clone, Debug)]

@@ -1,9 +1,8 @@
 //! One operating-system process of a worker, from its start to its end.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     future::pending,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -11,7 +10,6 @@ use dormouse_identity::WorkerLife;
 use dormouse_proto::{
     CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, PROTOCOLS, SUPPLY, TIERS, v1::Hello,
 };
-use dormouse_units::{Attempt, TaskId};
 use dormouse_worker::agent::{
     AgentError,
     in_process::{Absences, Dial, End, Heard, go_on, keep, welcomed},
@@ -23,7 +21,12 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    fence::Fence, honesty::Liar, host::Host, line::Line, machines::InMemory, plan::WorkerPlan,
+    honesty::Liar,
+    host::Host,
+    line::Line,
+    machines::InMemory,
+    plan::WorkerPlan,
+    shared::{Leftovers, Shared},
     uplink::Uplink,
 };
 use crate::witness::Witness;
@@ -35,37 +38,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// One process of a worker. What its VMs are is gone with it.
 #[derive(Clone, Debug)]
 pub struct SimulatedWorker(Arc<Shared>);
-
-/// The things that a worker has on its host: none once it has ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Leftovers {
-    /// The worker's VMs.
-    pub vms: usize,
-    /// Processes of tasks.
-    pub processes: usize,
-    /// Checkpoints in its own store.
-    pub checkpoints: usize,
-}
-
-/// The state that all tasks of a process share.
-#[derive(Debug)]
-pub(super) struct Shared {
-    fence: Fence,
-    witness: Witness,
-    state: Mutex<State>,
-    /// Ends it from outside, by SIGTERM.
-    terminated: CancellationToken,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    life: Option<WorkerLife>,
-    /// How it ended by itself, and what was on its host then.
-    ended: Option<(WorkerEnd, Leftovers)>,
-    vms: BTreeSet<u32>,
-    processes: BTreeSet<(TaskId, Attempt)>,
-    images: BTreeMap<TaskId, usize>,
-}
 
 impl SimulatedWorker {
     /// Starts a process of a worker, which may show the certificate of its former life. Its tasks run on the
@@ -79,16 +51,11 @@ impl SimulatedWorker {
     ) -> Self {
         // A process of another former life draws otherwise.
         let number = former.as_ref().map_or(0, |life| life.incarnation);
-        let shared = Arc::new(Shared {
-            fence: Fence::default(),
-            witness,
-            state: Mutex::new(State { life: former, ..State::default() }),
-            terminated: CancellationToken::new(),
-        });
+        let shared = Arc::new(Shared::new(witness, former));
         let liar = Liar::new(plan.honesty, plan.chance("honesty", number));
         let line = Line { uplink, shared: Arc::clone(&shared), liar: Arc::new(Mutex::new(liar)) };
         let (plan, own) = (Arc::new(plan.clone()), Arc::clone(&shared));
-        tokio::spawn(shared.fence.around(async move {
+        tokio::spawn(shared.fence().around(async move {
             let ended = lives(&plan, &line).await;
             own.ends(ended);
         }));
@@ -108,20 +75,20 @@ impl SimulatedWorker {
 
     /// Asks the process to end (SIGTERM).
     pub fn terminate(&self) {
-        self.0.terminated.cancel();
+        self.0.terminate();
     }
 
     /// Whether the process has ended, by itself or killed.
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.0.fence.is_killed() || self.0.state().ended.is_some()
+        self.0.is_over()
     }
 
     /// How the process ended by itself, and what was on its host when it said that it was done: a guardian takes that
     /// away a moment later.
     #[must_use]
     pub fn ended(&self) -> Option<(WorkerEnd, Leftovers)> {
-        self.0.state().ended.clone()
+        self.0.ended()
     }
 
     /// The life that the process has joined the run as, or the former one that it shows.
@@ -133,106 +100,7 @@ impl SimulatedWorker {
     /// The things that the worker has on its host.
     #[must_use]
     pub fn left(&self) -> Leftovers {
-        self.0.state().left()
-    }
-}
-
-impl State {
-    fn left(&self) -> Leftovers {
-        Leftovers {
-            vms: self.vms.len(),
-            processes: self.processes.len(),
-            checkpoints: self.images.values().sum(),
-        }
-    }
-}
-
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) const fn fence(&self) -> &Fence {
-        &self.fence
-    }
-
-    pub(super) const fn witness(&self) -> &Witness {
-        &self.witness
-    }
-
-    pub(super) fn life(&self) -> Option<WorkerLife> {
-        self.state().life.clone()
-    }
-
-    pub(super) fn joined(&self, life: WorkerLife) {
-        self.state().life = Some(life);
-    }
-
-    /// Runs a task of the process beside the others.
-    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
-        tokio::spawn(self.fence.around(task));
-    }
-
-    pub(super) fn kill(&self) {
-        self.fence.kill();
-        self.clear();
-    }
-
-    pub(super) fn pause(&self, lasts: Duration) {
-        self.fence.stop();
-        let fence = self.fence.clone();
-        tokio::spawn(async move {
-            sleep(lasts).await;
-            fence.go_on();
-        });
-    }
-
-    fn ends(&self, how: WorkerEnd) {
-        let left = self.state().left();
-        self.clear();
-        self.state().ended = Some((how, left));
-    }
-
-    /// Whatever there was on the host is gone: a guardian takes it away where the worker can't.
-    fn clear(&self) {
-        let processes = {
-            let mut state = self.state();
-            (state.vms, state.images) = Default::default();
-            std::mem::take(&mut state.processes)
-        };
-        for (task, attempt) in processes {
-            self.witness.gone(task, attempt);
-        }
-    }
-
-    pub(super) fn has_vm(&self, vm: u32, is_there: bool) {
-        let mut state = self.state();
-        if is_there {
-            state.vms.insert(vm);
-        } else {
-            state.vms.remove(&vm);
-        }
-    }
-
-    pub(super) fn has_images(&self, task: TaskId, count: usize) {
-        let mut state = self.state();
-        if count == 0 {
-            state.images.remove(&task);
-        } else {
-            state.images.insert(task, count);
-        }
-    }
-
-    /// A process of a task runs from now on.
-    pub(super) fn process_began(&self, of: (TaskId, Attempt)) {
-        self.state().processes.insert(of);
-    }
-
-    /// The process of an attempt does nothing more.
-    pub(super) fn process_is_gone(&self, of: (TaskId, Attempt)) {
-        if self.state().processes.remove(&of) {
-            self.witness.gone(of.0, of.1);
-        }
+        self.0.left()
     }
 }
 
@@ -271,8 +139,8 @@ async fn one_life<U: Uplink>(
     };
     let stop = CancellationToken::new();
     let session = keep(dial, reports, hear, stop.clone());
-    let session = tokio::spawn(line.shared.fence.around(session));
-    let terminated = line.shared.terminated.clone();
+    let session = tokio::spawn(line.shared.fence().around(session));
+    let terminated = line.shared.terminated().clone();
     let end = tokio::select! {
         biased;
         () = terminated.cancelled() => Ok(End::Terminated),
@@ -310,7 +178,7 @@ async fn pass_on(
     while let Some(heard) = heard.recv().await {
         if let Heard::Commands(first, commands) = &heard {
             for (number, command) in (*first..).zip(commands) {
-                shared.witness.obeyed((worker, incarnation), number, command);
+                shared.witness().obeyed((worker, incarnation), number, command);
             }
         }
         // Nobody listens only where the life has ended.

@@ -8,6 +8,7 @@ mod effects;
 mod ends;
 mod hibernation;
 mod job;
+mod jobs;
 mod launches;
 mod owner;
 mod reference;

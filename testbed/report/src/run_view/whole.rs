@@ -1,0 +1,30 @@
+//! The view of a whole run, whatever work it has.
+
+use super::outcome::{OfBag, Results};
+use super::{RunView, bag, dates, jobs, requests};
+
+impl Results<'_> {
+    /// The view of the run.
+    #[must_use]
+    pub fn view(&self) -> RunView {
+        let mut view = self.undated();
+        dates::add(&mut view, self.header.calendar);
+        if let (Some(head), Some(summary)) = (&self.log, view.summary.as_object_mut()) {
+            summary.insert("log".to_owned(), serde_json::json!(head));
+        }
+        view.hashes.clone_from(&self.hashes);
+        view
+    }
+
+    fn undated(&self) -> RunView {
+        match (&self.record, &self.jobs, &self.requests) {
+            // Live, requests alone have a record of all VMs.
+            (_, None, Some(own)) if self.header.experiment.scheduler.is_none() => {
+                requests::view(self, own)
+            }
+            (Some(record), ..) => bag::view(&OfBag { of: self, record }),
+            (None, Some(of_jobs), _) => jobs::view(self, of_jobs),
+            (None, None, _) => bag::view(&OfBag { of: self, record: &self.header.record() }),
+        }
+    }
+}

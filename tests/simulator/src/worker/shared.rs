@@ -1,0 +1,180 @@
+//! The state that all tasks of a worker's process share.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use dormouse_identity::WorkerLife;
+use dormouse_units::{Attempt, TaskId};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::fence::Fence;
+use crate::witness::Witness;
+use crate::worker_end::WorkerEnd;
+
+/// The things that a worker has on its host: none once it has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leftovers {
+    /// The worker's VMs.
+    pub vms: usize,
+    /// Processes of tasks.
+    pub processes: usize,
+    /// Checkpoints in its own store.
+    pub checkpoints: usize,
+}
+
+/// The state that all tasks of a process share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    fence: Fence,
+    witness: Witness,
+    state: Mutex<State>,
+    /// Ends it from outside, by SIGTERM.
+    terminated: CancellationToken,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    life: Option<WorkerLife>,
+    /// How it ended by itself, and what was on its host then.
+    ended: Option<(WorkerEnd, Leftovers)>,
+    vms: BTreeSet<u32>,
+    processes: BTreeSet<(TaskId, Attempt)>,
+    images: BTreeMap<TaskId, usize>,
+}
+
+impl State {
+    fn left(&self) -> Leftovers {
+        Leftovers {
+            vms: self.vms.len(),
+            processes: self.processes.len(),
+            checkpoints: self.images.values().sum(),
+        }
+    }
+}
+
+impl Shared {
+    /// The state of a process that begins, and may show the certificate of its former life.
+    pub(super) fn new(witness: Witness, former: Option<WorkerLife>) -> Self {
+        Self {
+            fence: Fence::default(),
+            witness,
+            state: Mutex::new(State { life: former, ..State::default() }),
+            terminated: CancellationToken::new(),
+        }
+    }
+
+    /// Ends the process from outside, by SIGTERM.
+    pub(super) fn terminate(&self) {
+        self.terminated.cancel();
+    }
+
+    pub(super) const fn terminated(&self) -> &CancellationToken {
+        &self.terminated
+    }
+
+    /// Whether the process has ended, by itself or killed.
+    pub(super) fn is_over(&self) -> bool {
+        self.fence.is_killed() || self.state().ended.is_some()
+    }
+
+    /// How it ended by itself, and what was on its host then.
+    pub(super) fn ended(&self) -> Option<(WorkerEnd, Leftovers)> {
+        self.state().ended.clone()
+    }
+
+    /// What the worker has on its host.
+    pub(super) fn left(&self) -> Leftovers {
+        self.state().left()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) const fn fence(&self) -> &Fence {
+        &self.fence
+    }
+
+    pub(super) const fn witness(&self) -> &Witness {
+        &self.witness
+    }
+
+    pub(super) fn life(&self) -> Option<WorkerLife> {
+        self.state().life.clone()
+    }
+
+    pub(super) fn joined(&self, life: WorkerLife) {
+        self.state().life = Some(life);
+    }
+
+    /// Runs a task of the process beside the others.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        tokio::spawn(self.fence.around(task));
+    }
+
+    pub(super) fn kill(&self) {
+        self.fence.kill();
+        self.clear();
+    }
+
+    pub(super) fn pause(&self, lasts: Duration) {
+        self.fence.stop();
+        let fence = self.fence.clone();
+        tokio::spawn(async move {
+            sleep(lasts).await;
+            fence.go_on();
+        });
+    }
+
+    pub(super) fn ends(&self, how: WorkerEnd) {
+        let left = self.left();
+        self.clear();
+        self.state().ended = Some((how, left));
+    }
+
+    /// Whatever there was on the host is gone: a guardian takes it away where the worker can't.
+    fn clear(&self) {
+        let processes = {
+            let mut state = self.state();
+            (state.vms, state.images) = Default::default();
+            std::mem::take(&mut state.processes)
+        };
+        for (task, attempt) in processes {
+            self.witness.gone(task, attempt);
+        }
+    }
+
+    pub(super) fn has_vm(&self, vm: u32, is_there: bool) {
+        let mut state = self.state();
+        if is_there {
+            state.vms.insert(vm);
+        } else {
+            state.vms.remove(&vm);
+        }
+    }
+
+    pub(super) fn has_images(&self, task: TaskId, count: usize) {
+        let mut state = self.state();
+        if count == 0 {
+            state.images.remove(&task);
+        } else {
+            state.images.insert(task, count);
+        }
+    }
+
+    /// A process of a task runs from now on.
+    pub(super) fn process_began(&self, of: (TaskId, Attempt)) {
+        self.state().processes.insert(of);
+    }
+
+    /// The process of an attempt does nothing more.
+    pub(super) fn process_is_gone(&self, of: (TaskId, Attempt)) {
+        if self.state().processes.remove(&of) {
+            self.witness.gone(of.0, of.1);
+        }
+    }
+}
