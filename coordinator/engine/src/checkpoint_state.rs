@@ -11,7 +11,7 @@ pub(crate) struct CheckpointState {
     all_known: bool,
     /// One is wanted as soon as the task runs.
     due: bool,
-    /// When the last one was kept, or could not be; else when it began.
+    /// The time at which the last one was kept, or could not be; else that at which the attempt began.
     since: Time,
     /// A machine was told to take one and has not said what became of it.
     told: bool,
@@ -23,7 +23,7 @@ impl CheckpointState {
         Self { since: now, ..Self::default() }
     }
 
-    /// When the last checkpoint was kept, or could not be; else when the attempt began.
+    /// The time at which the last checkpoint was kept, or could not be; else that at which the attempt began.
     pub(crate) const fn since(&self) -> Time {
         self.since
     }

@@ -14,7 +14,7 @@ use crate::seating::Seating;
 pub(crate) struct VmRecord {
     is_made: bool,
     boot_is_over: bool,
-    /// When its current hibernation or resume was asked for.
+    /// The time at which the VM's current hibernation or resume was asked for.
     asked: Time,
     hibernates_once_booted: bool,
     freezes_once_kept: bool,
@@ -84,7 +84,7 @@ impl VmRecord {
         self.asked = now;
     }
 
-    /// When its current hibernation or resume was asked for.
+    /// The time at which the VM's current hibernation or resume was asked for.
     pub(crate) const fn asked(&self) -> Time {
         self.asked
     }

@@ -1,4 +1,4 @@
-//! When tasks that follow others come due, and who hears of it.
+//! Tasks that follow others: the times at which they come due, and who hears of it.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! Where tasks are: their states, and the seats that they take and leave.
+//! The states of tasks, and the seats that they take and leave.
 
 use dormouse_units::{Cpus, Seats, TaskId, Tier};
 

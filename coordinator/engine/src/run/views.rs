@@ -10,7 +10,7 @@ use crate::vm_record::VmUse;
 use crate::{Counts, DecisionDigest};
 
 impl Run {
-    /// When the run was over.
+    /// The time at which the run was over, if it is.
     #[must_use]
     pub const fn over(&self) -> Option<Time> {
         self.over
@@ -22,7 +22,7 @@ impl Run {
         self.cancelled.as_deref()
     }
 
-    /// When the last task finished, if all have.
+    /// The time at which the last task finished, if all have.
     #[must_use]
     pub fn makespan(&self) -> Option<Time> {
         if let [alone] = self.tenants.as_slice()

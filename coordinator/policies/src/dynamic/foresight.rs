@@ -364,8 +364,8 @@ pub(crate) fn survivable(floor: &Floor, now: Time) -> bool {
     Foresight::new(floor, now).survivable(now)
 }
 
-/// Whether a task may move from the queue of an on-demand VM to a spot VM: all tasks can still be
-/// saved then.
+/// Whether all tasks can still be saved once a task has moved from the queue of an on-demand VM to a
+/// spot VM.
 pub(crate) fn survives_theft(
     floor: &Floor,
     now: Time,

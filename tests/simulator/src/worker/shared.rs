@@ -39,7 +39,7 @@ pub(super) struct Shared {
 #[derive(Debug, Default)]
 struct State {
     life: Option<WorkerLife>,
-    /// How it ended by itself, and what was on its host then.
+    /// The way in which the process ended by itself, and what was on the host then.
     ended: Option<(WorkerEnd, Leftovers)>,
     vms: BTreeSet<u32>,
     processes: BTreeSet<(TaskId, Attempt)>,
@@ -81,7 +81,7 @@ impl Shared {
         self.fence.is_killed() || self.state().ended.is_some()
     }
 
-    /// How it ended by itself, and what was on its host then.
+    /// The way in which the process ended by itself, and what was on the host then.
     pub(super) fn ended(&self) -> Option<(WorkerEnd, Leftovers)> {
         self.state().ended.clone()
     }

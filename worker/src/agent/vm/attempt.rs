@@ -10,7 +10,9 @@ use dormouse_tasks::progress::{Progress, ProgressReader};
 use dormouse_units::{Ppm, Time};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{born::Born, job::Job, last_save::LastSave, liveness::Liveness, task::Promise};
+use super::{
+    birth::AttemptBirth, job::Job, last_save::LastSave, liveness::Liveness, task::Promise,
+};
 use crate::{
     agent::{gate::Pass, own::OwnMeter, report::Key, snapshot::Snapshot},
     cgroup::{self, LiftedQuota},
@@ -85,7 +87,7 @@ pub(crate) struct Attempt {
     /// The permit of the semaphore `criu` to have CRIU at work on this attempt.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
     /// What its launch brought to life, until its life begins.
-    pub(crate) born: Option<Born>,
+    pub(crate) born: Option<AttemptBirth>,
     /// What its dump gave, until that is seen to.
     pub(crate) snapshot: Option<Snapshot>,
     /// Whether its answer is right, and its result, if its program gives one.

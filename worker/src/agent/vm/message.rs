@@ -6,7 +6,7 @@ use dormouse_proto::v1::{
 use dormouse_vm::life::LaunchError;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{born::Born, clock::CommandStamp, job::Leaving};
+use super::{birth::AttemptBirth, clock::CommandStamp, job::Leaving};
 use crate::agent::{
     own::Kept,
     report::Key,
@@ -46,7 +46,7 @@ pub(crate) enum Message {
     /// Make the VM: the first.
     Create(Box<CreateVm>, CommandStamp),
     Ask(Ask, CommandStamp),
-    Launched(Key, Result<Born, LaunchError>),
+    Launched(Key, Result<AttemptBirth, LaunchError>),
     /// The process has ended.
     Ended(Key),
     /// What a program of the user's own left is kept, as far as it can be.

@@ -8,7 +8,7 @@
 mod account;
 mod actor;
 mod attempt;
-mod born;
+mod birth;
 mod clock;
 mod effect_queue;
 mod job;

@@ -13,7 +13,7 @@ use crate::{
         launch::{self, Birth, Place},
         report::{Key, micros, report, task},
         threads::outcome,
-        vm::{attempt::Nature, born::Born, job, message::Message, resources::VmResources},
+        vm::{attempt::Nature, birth::AttemptBirth, job, message::Message, resources::VmResources},
         watch::watch,
     },
     process::Task,
@@ -47,7 +47,7 @@ impl Owner {
                 let place = Place { groups, gate, cpu, slot: promise.slot };
                 let launching = launch::launch(host, place, pass, name, order);
                 tokio::spawn(async move {
-                    let born = outcome(launching).await.map(Born::Task);
+                    let born = outcome(launching).await.map(AttemptBirth::Task);
                     come(&remains, &tell, key, born);
                 });
             }
@@ -58,7 +58,7 @@ impl Owner {
                     job::Order { key, name, start, groups, lane, seats, moving, killed_before };
                 let launching = job::launch(host, pass, order);
                 tokio::spawn(async move {
-                    let born = outcome(launching).await.map(Born::Job);
+                    let born = outcome(launching).await.map(AttemptBirth::Job);
                     come(&remains, &tell, key, born);
                 });
             }
@@ -69,7 +69,7 @@ impl Owner {
     }
 
     /// A launch has come to its end.
-    pub(crate) fn hear_launched(&mut self, key: Key, result: Result<Born, LaunchError>) {
+    pub(crate) fn hear_launched(&mut self, key: Key, result: Result<AttemptBirth, LaunchError>) {
         let came = match result {
             Ok(born) => {
                 let over = born.ended().and_then(|ended| self.came_of(key, ended));
@@ -99,8 +99,8 @@ impl Owner {
     /// The attempt has come to life.
     pub(crate) fn began(&mut self, key: Key) {
         match self.attempt(key).and_then(|attempt| attempt.born.take()) {
-            Some(Born::Task(birth)) => self.task_lives(key, birth),
-            Some(Born::Job(birth)) => self.job_lives(key, birth),
+            Some(AttemptBirth::Task(birth)) => self.task_lives(key, birth),
+            Some(AttemptBirth::Job(birth)) => self.job_lives(key, birth),
             None => {}
         }
     }
@@ -175,7 +175,7 @@ fn come(
     remains: &VmResources,
     tell: &ActorRef<Message>,
     key: Key,
-    result: Result<Born, LaunchError>,
+    result: Result<AttemptBirth, LaunchError>,
 ) {
     if let Ok(born) = &result {
         remains.born(key, born.process());

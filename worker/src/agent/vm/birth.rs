@@ -1,4 +1,4 @@
-//! What a launch brought to life.
+//! The birth of an attempt: what its launch brought to life.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use crate::{
     process::{Ended, Task},
 };
 
-/// What has come to life.
+/// The birth of an attempt, of a task of one process or of a parallel job.
 #[derive(Debug)]
-pub(crate) enum Born {
+pub(crate) enum AttemptBirth {
     Task(Birth),
     Job(job::Birth),
 }
 
-impl Born {
+impl AttemptBirth {
     pub(crate) const fn process(&self) -> &Arc<Task> {
         match self {
             Self::Task(birth) => &birth.process,
