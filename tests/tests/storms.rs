@@ -32,18 +32,18 @@ struct Kind {
     within: f64,
 }
 
-/// Checkpoints at 20 s and 40 s of the work, hibernation for good at 45 s, and tasks that go on
-/// elsewhere. Five seconds of real time.
+/// Checkpoints at 20 s and 40 s of the work, hibernation for good at 50 s, and tasks that go on
+/// elsewhere. Nine seconds of real time.
 const A_BAG: &str = r#"name = "storm-bag"
 [cloud]
 catalogue = "ec2-2020"
 boot = "15s"
 [[interruption]]
 model = "schedule"
-acts = [{ at = "45s", action = "hibernate", type = "c3.large" }]
+acts = [{ at = "50s", action = "hibernate", type = "c3.large" }]
 [workload]
 kind = "bag"
-deadline = "10m"
+deadline = "4m"
 [[workload.task]]
 name = "small"
 count = 6
