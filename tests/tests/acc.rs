@@ -9,8 +9,8 @@ use std::fs;
 use std::path::Path;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but,
-    shared_live_turn, summary, traces,
+    checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but, shared_live_turn,
+    summary, traces,
 };
 use serde_json::Value;
 

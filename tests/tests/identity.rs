@@ -14,8 +14,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dormouse_tests::{
-    UnderWay, Wire, checks_and_replays, dormouse, events, shared_live_turn, summary,
-    text, wait_for, wait_for_event, wait_for_report,
+    UnderWay, Wire, checks_and_replays, dormouse, events, shared_live_turn, summary, text,
+    wait_for, wait_for_event, wait_for_report,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;

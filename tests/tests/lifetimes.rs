@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but, refused,
-    run_in, shared_live_turn, summary, text, traces,
+    checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but, refused, run_in,
+    shared_live_turn, summary, text, traces,
 };
 use serde_json::Value;
 

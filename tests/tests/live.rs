@@ -13,9 +13,9 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dormouse_tests::{
-    Job, UnderWay, checks_and_replays, dormouse, dormouse_says, events, jobs_experiment, live_turn,
-    nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for, wait_for_event,
-    wait_for_report, workers_of,
+    Job, UnderWay, checks_and_replays, dormouse, dormouse_says, events, is_faithful,
+    jobs_experiment, nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for,
+    wait_for_event, wait_for_report, workers_of,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -327,7 +327,7 @@ const CONSOLIDATES: [Job; 8] = [
 
 #[test]
 fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let text = jobs_experiment("consolidates", "measy", &CONSOLIDATES);
@@ -358,15 +358,18 @@ fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
 }
 
 /// Every job within 5 % of its promise and the mean within 1 %: jobs of two seconds of real time
-/// are 20 ms off then. The verdict must say the same, with its own bounds.
+/// are 20 ms off then. The verdict must say the same, with its own bounds, but for what others do on this host.
 fn jobs_took_what_they_were_promised(out: &Path, summary: &Value) {
     let kept = &summary["consolidation"]["kept"];
     assert_eq!((&kept["jobs"], &kept["past"]), (&8.into(), &Value::Array(Vec::new())), "{kept}");
     let error = |what: &str| kept[what].as_f64().unwrap();
     assert!(error("worst_error").abs() <= 0.05 && error("mean_error").abs() <= 0.01, "{kept}");
     let fidelity = &summary["fidelity"];
-    let is_biased = error("mean_error").abs() > 0.005;
-    assert_eq!(fidelity["faithful"], !is_biased, "{fidelity}");
+    if error("mean_error").abs() > 0.005 {
+        assert_eq!(fidelity["faithful"], false, "{fidelity}");
+    } else {
+        is_faithful(summary);
+    }
     let csv = fs::read_to_string(out.join("jobs.csv")).unwrap();
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let columns = lines.next().unwrap();

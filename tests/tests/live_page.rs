@@ -10,8 +10,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use dormouse_tests::{
-    Browser, UnderWay, Watch, checks_and_replays, dormouse_says, events, shared_live_turn, summary, text,
-    wait_for,
+    Browser, UnderWay, Watch, checks_and_replays, dormouse_says, events, shared_live_turn, summary,
+    text, wait_for,
 };
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};

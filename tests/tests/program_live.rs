@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dormouse_tests::{
-    UnderWay, checks_and_replays, dormouse_says, events, is_faithful,
-    nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for,
+    UnderWay, checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but,
+    shared_live_turn, summary, text, traces, wait_for,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;

@@ -8,8 +8,8 @@
 use std::fs;
 
 use dormouse_tests::{
-    UnderWay, checks_and_replays, dormouse_says, events, is_faithful,
-    nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for_report,
+    UnderWay, checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but,
+    shared_live_turn, summary, text, traces, wait_for_report,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;

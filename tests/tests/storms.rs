@@ -129,6 +129,8 @@ struct Storm {
     begun: Instant,
     killed: Vec<Killed>,
     coordinators: Vec<u32>,
+    /// What others had left on this host before.
+    before: Vec<String>,
 }
 
 /// A process of the run; it is killed with its test, however that ends.
@@ -185,6 +187,7 @@ impl Storm {
             begun: Instant::now(),
             killed: Vec::new(),
             coordinators: Vec::new(),
+            before: orphans(folder, &[]),
         }
     }
 
@@ -262,7 +265,7 @@ impl Storm {
         checks_and_replays(&self.out);
         let left = |but: &dyn Fn(&String) -> bool| {
             let mut left = orphans(&self.out, &self.coordinators);
-            left.retain(|orphan| !but(orphan));
+            left.retain(|orphan| !but(orphan) && !self.before.contains(orphan));
             if left.is_empty() { Ok(()) } else { Err(format!("left: {left:#?}")) }
         };
         // A worker whose coordinator was killed waits for it for some seconds, and one that has never

@@ -60,7 +60,10 @@ mean-error = 0.015  # its four jobs take 2.4 to 9.6 s of real time, of which a p
 
 /// The same in 26 s of real time, of whose jobs the shortest takes 1.5 s of it.
 fn faster(text: &str) -> String {
-    text.replace("speedup = 25\nmean-error = 0.015", "speedup = 40\nshare = 0.1\nmean-error = 0.025")
+    text.replace(
+        "speedup = 25\nmean-error = 0.015",
+        "speedup = 40\nshare = 0.1\nmean-error = 0.025",
+    )
 }
 
 /// Notice and boot, emulated seconds.
