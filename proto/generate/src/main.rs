@@ -17,14 +17,27 @@ struct ProtoPackage {
     generated: &'static str,
     /// The place of the Rust file in the repository.
     rust: &'static str,
+    /// Whether the comments of the .proto files are those of the Rust types.
+    comments: bool,
 }
 
-const PACKAGES: [ProtoPackage; 1] = [ProtoPackage {
-    folder: "proto",
-    files: &["dormouse/v1/dormouse.proto", "dormouse/v1/observe.proto"],
-    generated: "dormouse.v1.rs",
-    rust: "proto/src/v1.rs",
-}];
+const PACKAGES: [ProtoPackage; 2] = [
+    ProtoPackage {
+        folder: "proto",
+        files: &["dormouse/v1/dormouse.proto", "dormouse/v1/observe.proto"],
+        generated: "dormouse.v1.rs",
+        rust: "proto/src/v1.rs",
+        comments: true,
+    },
+    // It names no package.
+    ProtoPackage {
+        folder: "worker/src/criu",
+        files: &["rpc.proto"],
+        generated: "_.rs",
+        rust: "worker/src/criu/rpc.rs",
+        comments: false,
+    },
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<_> = env::args_os().skip(1).map(PathBuf::from).collect();
@@ -53,7 +66,12 @@ fn generate(
     fs::create_dir_all(&beside)?;
 
     let descriptors = protox::compile(package.files, [root.join(package.folder)])?;
-    tonic_prost_build::configure().out_dir(&beside).bytes(".").compile_fds(descriptors)?;
+    let mut types = tonic_prost_build::Config::new();
+    if !package.comments {
+        types.disable_comments(["."]);
+    }
+    let builder = tonic_prost_build::configure().out_dir(&beside).bytes(".");
+    builder.compile_fds_with_config(descriptors, types)?;
 
     let sources: Vec<_> =
         package.files.iter().map(|file| format!("{}/{file}", package.folder)).collect();
