@@ -10,8 +10,8 @@ use dormouse_tests::{
     shared_live_turn, traces,
 };
 
-/// Pages that show how exactly time is kept, or that change the network of this host.
-const ALONE: [&str; 3] = ["concepts/fidelity.md", "doctor.md", "tutorials/hosts.md"];
+/// Pages that show how exactly time is kept.
+const ALONE: [&str; 2] = ["concepts/fidelity.md", "doctor.md"];
 
 /// Plays a page of `docs`.
 fn play(name: &str) {

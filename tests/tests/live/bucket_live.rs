@@ -16,19 +16,19 @@ use tokio::runtime::Runtime;
 #[path = "../../../testbed/bucket/src/tests/s3/mod.rs"]
 mod s3;
 
-/// Tasks of 30 s of real time, each with checkpoints. They are small: the server is built without optimisation.
+/// Tasks of 20 s of real time, each with four checkpoints. They are small: the server is built without optimisation.
 const BAG: &str = r#"name = "bucket"
 [cloud]
 catalogue = "ec2-2020"
 boot = "60s"
 [workload]
 kind = "bag"
-deadline = "35m"
+deadline = "25m"
 [[workload.task]]
 name = "small"
 count = 4
 memory = "1 MB"
-runtime = { "c3.large" = "900s", "t3.large" = "900s" }
+runtime = { "c3.large" = "600s", "t3.large" = "600s" }
 [scheduler]
 name = "burst-hads"
 alpha = 0.1

@@ -7,26 +7,27 @@ use std::fs;
 use std::path::Path;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse_says, events, is_faithful, live_turn, nothing_is_left_but,
+    checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but, shared_live_turn,
     summary, traces,
 };
 use serde_json::Value;
 
-/// Three tasks of 400 s on one spot type, whose VMs have booted at 180 s; each checkpoint stands
-/// still for 10 s.
+/// Two tasks of 400 s on one spot type, whose VMs have booted at 60 s; each checkpoint stands
+/// still for 10 s. Some 20 seconds of real time.
 const EXPERIMENT: &str = r#"name = "checkpointing"
 seed = 1
 [cloud]
 catalogue = "ec2-2020"
+boot = "60s"
 [[interruption]]
 model = "schedule"
-acts = [{ at = "400s", action = "ACTION", type = "c3.large" }]
+acts = [{ at = "280s", action = "ACTION", type = "c3.large" }]
 [workload]
 kind = "bag"
-deadline = "45m"
+deadline = "20m"
 [[workload.task]]
 name = "small"
-count = 3
+count = 2
 memory = "10 MB"
 runtime = { "c3.large" = "400s" }
 [scheduler]
@@ -39,6 +40,7 @@ per-megabyte = "0s"
 SCHEME
 [live]
 speedup = 30
+share = 0.1
 "#;
 
 /// What a checkpoint may be late for CRIU, emulated s: a third of a real second a task.
@@ -58,9 +60,9 @@ fn both(out: &Path, action: &str, on_notice: &str, scheme: &str) -> [Vec<Value>;
         args.extend(live);
         let _ = dormouse_says(&args);
         let summary = summary(&out);
-        assert_eq!(summary["tasks"]["completed"], 3, "{summary:#}");
+        assert_eq!(summary["tasks"]["completed"], 2, "{summary:#}");
         // Nothing is verified in virtual time.
-        let verified = if live.is_some() { 3 } else { 0 };
+        let verified = if live.is_some() { 2 } else { 0 };
         assert_eq!(summary["tasks"]["verified"], verified, "{summary:#}");
         assert_eq!(summary["counts"]["rejected"], 0, "{summary:#}");
         assert!(summary["counts"]["restores"].as_u64().unwrap() > 0, "{summary:#}");
@@ -105,26 +107,26 @@ fn agree(of_virtual: &[Value], of_live: &[Value], tolerance_ppm: u64) {
 
 #[test]
 fn checkpoints_at_listed_points_are_taken_there_and_restored() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let (before, folder) = (traces(), tempfile::tempdir().unwrap());
     let scheme = "policy = \"points\"\npoints = [0.1, 0.3, 0.9]";
     let [of_virtual, of_live] = both(folder.path(), "hibernate", "", scheme);
-    // At 40 s and at 120 s of the work: 230 s and 320 s.
+    // At 40 s and at 120 s of the work: 110 s and 200 s.
     let in_virtual: Vec<_> = kept(&of_virtual).iter().map(|(_, at, done)| (*at, *done)).collect();
-    assert_eq!(in_virtual, [(230.0, 100_000), (320.0, 300_000)].repeat(3));
+    assert_eq!(in_virtual, [(110.0, 100_000), (200.0, 300_000)].repeat(2));
     agree(&of_virtual, &of_live, 0);
-    assert_eq!(restarted_from(&of_live), [300_000; 3]);
+    assert_eq!(restarted_from(&of_live), [300_000; 2]);
     nothing_is_left_but(&before);
 }
 
 #[test]
 fn checkpoints_every_so_often_are_asked_for_in_time() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let (before, folder) = (traces(), tempfile::tempdir().unwrap());
     let scheme = "policy = \"every\"\nperiod = \"150s\"";
     let [of_virtual, of_live] = both(folder.path(), "hibernate", "", scheme);
     let in_virtual: Vec<_> = kept(&of_virtual).iter().map(|(_, at, done)| (*at, *done)).collect();
-    assert_eq!(in_virtual, [(340.0, 375_000); 3]);
+    assert_eq!(in_virtual, [(220.0, 375_000); 2]);
     // What a task has done when it is asked hangs on when it began: 1 % of its work is 4 s.
     agree(&of_virtual, &of_live, 10_000);
     assert!(restarted_from(&of_live).iter().all(|from| *from > 360_000));
@@ -133,15 +135,15 @@ fn checkpoints_every_so_often_are_asked_for_in_time() {
 
 #[test]
 fn tasks_of_a_vm_with_notice_run_on_and_are_checkpointed_before_its_end() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let (before, folder) = (traces(), tempfile::tempdir().unwrap());
     let on_notice = "on-notice = \"checkpoint\"";
     let [of_virtual, of_live] = both(folder.path(), "preempt", on_notice, "policy = \"none\"");
-    // Notice at 400 s, the end at 520 s: asked for at 500 s, after 320 s of 400 s of the work.
+    // Notice at 280 s, the end at 400 s: asked for at 380 s, after 320 s of 400 s of the work.
     let in_virtual: Vec<_> = kept(&of_virtual).iter().map(|(_, at, done)| (*at, *done)).collect();
-    assert_eq!(in_virtual, [(510.0, 800_000); 3]);
+    assert_eq!(in_virtual, [(390.0, 800_000); 2]);
     agree(&of_virtual, &of_live, 10_000);
-    assert_eq!(restarted_from(&of_virtual), [800_000; 3]);
+    assert_eq!(restarted_from(&of_virtual), [800_000; 2]);
     assert!(restarted_from(&of_live).iter().all(|from| *from > 780_000));
     nothing_is_left_but(&before);
 }

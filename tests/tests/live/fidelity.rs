@@ -10,8 +10,8 @@ use std::process::{Child, Command};
 use dormouse_tests::{dormouse, jobs_experiment, live_turn, shared_live_turn};
 use serde_json::Value;
 
-/// Tasks of three lengths with checkpoints, on VMs of which some hibernate at 160 s and are
-/// resumed at 220 s: about a quarter of a minute of real time.
+/// Tasks of two lengths with checkpoints, on VMs of which one hibernates at 160 s and is resumed at 220 s, when its tasks go
+/// on elsewhere already: 11 seconds of real time.
 const TASKS: &str = r#"name = "promised"
 seed = 1
 [cloud]
@@ -25,15 +25,15 @@ acts = [
 ]
 [workload]
 kind = "bag"
-deadline = "30m"
+deadline = "15m"
 [[workload.task]]
 name = "short"
-count = 4
+count = 3
 memory = "10 MB"
 runtime = { "c3.large" = "150s", "c4.large" = "140s" }
 [[workload.task]]
 name = "long"
-count = 4
+count = 3
 memory = "20 MB"
 runtime = { "c3.large" = "300s", "c4.large" = "280s" }
 [scheduler]
@@ -46,7 +46,7 @@ share = 0.08
 /// Runs the experiment of tasks live, with a fault of the worker if one is named; its summary.
 fn run(out: &Path, fault: Option<&str>) -> Value {
     let summary = summary_of(TASKS, out, fault);
-    assert_eq!(summary["tasks"]["verified"], 8, "{summary:#}");
+    assert_eq!(summary["tasks"]["verified"], 6, "{summary:#}");
     assert!(summary["counts"]["checkpoints"].as_u64().unwrap() >= 8, "{summary:#}");
     summary
 }
@@ -76,7 +76,7 @@ fn assert_denied(summary: &Value, words: &str) {
     assert!(notes(summary).contains(words), "no word of '{words}': {fidelity:#}");
 }
 
-/// Every task within a twentieth of its twin, their mean, makespan and cost within a two-hundredth.
+/// Every task within a twentieth of its twin, their mean within a two-hundredth, makespan and cost within a hundredth.
 /// (On a quiet host they are the same; a test shares its host with whatever else runs there, and
 /// has a second turn where that was too much.)
 #[test]
@@ -94,7 +94,7 @@ fn a_run_is_its_twin_task_by_task_and_is_called_faithful() {
     let figure = |key: &str| fidelity[key].as_f64().unwrap();
     assert!(figure("worst_task_error").abs() <= 0.05, "{fidelity:#}");
     assert!(figure("mean_task_error").abs() <= 0.005, "{fidelity:#}");
-    assert!(figure("tasks_judged") >= 8.0, "{fidelity:#}");
+    assert!(figure("tasks_judged") >= 6.0, "{fidelity:#}");
     // All of the CPU time that was charged is accounted for: work, births, CRIU, a little else.
     assert!(figure("rest_s") < figure("worked_s") * 0.05, "{fidelity:#}");
     assert!(figure("births_s") > 0.0 && figure("criu_s") > 0.0, "{fidelity:#}");
@@ -106,8 +106,8 @@ fn a_run_is_its_twin_task_by_task_and_is_called_faithful() {
         let of = |who: &str| twin[key][who].as_f64().unwrap();
         of("live") / of("twin") - 1.0
     };
-    assert!(relative("makespan_s").abs() < 0.005, "{twin:#}");
-    assert!(relative("cost_usd").abs() < 0.005, "{twin:#}");
+    assert!(relative("makespan_s").abs() < 0.01, "{twin:#}");
+    assert!(relative("cost_usd").abs() < 0.01, "{twin:#}");
     let undisturbed = &twin["undisturbed"];
     assert!(undisturbed["past_5_percent"].as_u64() == Some(0), "{undisturbed:#}");
     assert!(undisturbed["mean"].as_f64().unwrap().abs() < 0.005, "{undisturbed:#}");
@@ -145,7 +145,7 @@ fn a_busy_host_is_named_and_its_run_is_not_faithful() {
 
 #[test]
 fn a_quota_lifted_once_is_found() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let summary = run(&folder.path().join("out"), Some("lift-200ms"));
     assert_denied(&summary, "ahead of its promise");

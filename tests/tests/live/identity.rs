@@ -12,13 +12,13 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dormouse_tests::{
-    UnderWay, Wire, checks_and_replays, dormouse, events, live_turn, shared_live_turn, summary,
-    text, wait_for, wait_for_event, wait_for_report,
+    UnderWay, Wire, checks_and_replays, dormouse, events, shared_live_turn, summary, text,
+    wait_for, wait_for_event, wait_for_report,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Tasks of 300 s, which are checkpointed at a third of their work: about twenty seconds of real time.
+/// Tasks of 300 s, which are checkpointed at a third of their work: twelve seconds of real time.
 const TASKS: &str = r#"name = "attacked"
 seed = 1
 [cloud]
@@ -26,7 +26,7 @@ catalogue = "ec2-2020"
 boot = "30s"
 [workload]
 kind = "bag"
-deadline = "20m"
+deadline = "15m"
 [[workload.task]]
 name = "small"
 count = 8
@@ -37,7 +37,7 @@ name = "burst-hads"
 alpha = 0.1
 [live]
 speedup = 30
-share = 0.15
+share = 0.08 # all of them have room at one worker, on half of this host
 "#;
 
 /// The names of its two workers.
@@ -295,8 +295,11 @@ const SESSION: Duration = Duration::from_millis(700);
 /// it is not sent again in time.
 #[test]
 fn a_partition_shorter_than_lost_after_costs_no_worker() {
-    let Some(_turn) = live_turn() else { return };
-    let attacked = Attacked::prepare(&["--set", "live.lost-after=2s", "--set", "live.patience=2s"]);
+    let Some(_turn) = shared_live_turn() else { return };
+    // With a later deadline it lasts longer than all three cuts.
+    let limits = ["live.lost-after=2s", "live.patience=2s", "workload.deadline=\"20m\""];
+    let options: Vec<_> = limits.iter().flat_map(|limit| ["--set", limit]).collect();
+    let attacked = Attacked::prepare(&options);
     let wire = Wire::before(attacked.port);
     let coordinator = attacked.coordinator();
     let mut workers = attacked.workers(wire.address);

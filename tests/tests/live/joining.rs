@@ -174,7 +174,7 @@ fn a_worker_without_a_coordinator_says_so_ever_more_seldom_and_then_gives_up() {
     let begun = Instant::now();
     let output = Command::new(dormouse())
         // Nobody listens there.
-        .args(["worker", "--coordinator", "127.0.0.1:1", "--wait", "30s", "--secret-file"])
+        .args(["worker", "--coordinator", "127.0.0.1:1", "--wait", "15s", "--secret-file"])
         .arg(&secret)
         .arg("--root")
         .arg(folder.path().join("root"))
@@ -182,9 +182,9 @@ fn a_worker_without_a_coordinator_says_so_ever_more_seldom_and_then_gives_up() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(begun.elapsed().as_secs() >= 25, "it gave up early: {said}");
+    assert!(begun.elapsed().as_secs() >= 12, "it gave up early: {said}");
     let lines: Vec<_> = said.lines().collect();
-    // At once, after 2, 6 and 14 s, and at the end.
+    // At once, after 2, 6 and 14 s, and at the end: in time of its own, the last two may be one.
     assert!((3..=6).contains(&lines.len()), "{} lines: {said}", lines.len());
     assert!(lines[0].contains("no coordinator there yet"), "{said}");
     assert!(lines.last().unwrap().contains("not heard of for"), "{said}");

@@ -8,22 +8,23 @@ use std::path::Path;
 use std::time::Duration;
 
 use dormouse_tests::{
-    Browser, UnderWay, Watch, checks_and_replays, dormouse_says, events, live_turn, summary, text,
-    wait_for,
+    Browser, UnderWay, Watch, checks_and_replays, dormouse_says, events, shared_live_turn, summary,
+    text, wait_for,
 };
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 const LOOKS: &str = include_str!("live_page/looks.js");
 
-/// Six tasks of 600 s on spot VMs, about a minute of real time; nothing interrupts them but the page.
+/// Six tasks of 600 s on spot VMs, 24 seconds of real time and what the page adds; nothing interrupts them but the page.
 const EXPERIMENT: &str = r#"name = "looked-at"
 seed = 1
 [cloud]
 catalogue = "ec2-2020"
+boot = "60s"
 [workload]
 kind = "bag"
-deadline = "45m"
+deadline = "28m"
 [[workload.task]]
 name = "small"
 count = 6
@@ -34,6 +35,7 @@ name = "burst-hads"
 alpha = 0.1
 [live]
 speedup = 30
+share = 0.1
 "#;
 
 /// The address of a run's page, which its folder has once it is served.
@@ -66,7 +68,7 @@ look();
 #[test]
 fn the_page_goes_through_a_run_that_is_interrupted_killed_and_gone_on_with() {
     const WHY: &str = "a reader of the page wants to see it";
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let Some(page) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("experiment.toml"), folder.path().join("out"));

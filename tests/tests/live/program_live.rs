@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dormouse_tests::{
-    UnderWay, checks_and_replays, dormouse_says, events, is_faithful, live_turn,
-    nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for,
+    UnderWay, checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but,
+    shared_live_turn, summary, text, traces, wait_for,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-/// Tasks of 300 s on spot VMs of one type, which hibernate for good at 250 s: about half a minute of
+/// Tasks of 300 s on spot VMs of one type, which hibernate for good at 250 s: 24 seconds of
 /// real time.
 const HIBERNATES: &str = r#"name = "hibernates"
 seed = 1
@@ -26,7 +26,7 @@ model = "schedule"
 acts = [{ at = "250s", action = "hibernate", type = "c3.large" }]
 [workload]
 kind = "bag"
-deadline = "45m"
+deadline = "20m"
 [[workload.task]]
 name = "small"
 count = 8
@@ -40,6 +40,7 @@ name = "program"
 command = ["./mine.py"]
 [live]
 speedup = 30
+share = 0.1
 "#;
 
 /// The experiment in a folder, and its scheduler from these files, the first of which is run.
@@ -55,7 +56,7 @@ fn experiment(folder: &Path, programs: &[(&str, &str)]) -> PathBuf {
 
 #[test]
 fn a_live_run_under_a_program_decides_as_in_virtual_time_and_is_faithful() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let file = experiment(folder.path(), &[("mine.py", "examples/schedulers/plain.py")]);

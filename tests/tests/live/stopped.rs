@@ -15,7 +15,7 @@ use dormouse_tests::{
 };
 use nix::sys::signal::Signal;
 
-/// Tasks of 20 s of real time, each with checkpoints of which some fall into the time without a coordinator.
+/// Tasks of 16 s of real time, each with checkpoints of which some fall into the time without a coordinator.
 const BAG: &str = r#"name = "stopped"
 [cloud]
 catalogue = "ec2-2020"
@@ -27,7 +27,7 @@ deadline = "25m"
 name = "small"
 count = 4
 memory = "10 MB"
-runtime = { "c3.large" = "600s", "t3.large" = "600s" }
+runtime = { "c3.large" = "500s", "t3.large" = "500s" }
 [scheduler]
 name = "burst-hads"
 alpha = 0.1
@@ -37,10 +37,11 @@ on = "all"
 [live]
 speedup = 30
 share = 0.1
+lost-after = "2.5s"
 "#;
 
-/// How long it is stopped: three times as long as a worker is given without a word.
-const STOPPED: Duration = Duration::from_secs(15);
+/// How long it is stopped: more than three times as long as a worker is given without a word.
+const STOPPED: Duration = Duration::from_secs(8);
 
 fn worker(address: &str, secret: &Path, name: &str, root: &Path) -> Child {
     Command::new(dormouse())

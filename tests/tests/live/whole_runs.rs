@@ -11,26 +11,27 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use dormouse_tests::{
-    Job, UnderWay, checks_and_replays, dormouse, dormouse_says, events, jobs_experiment, live_turn,
-    nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for, wait_for_event,
-    wait_for_report, workers_of,
+    Job, UnderWay, checks_and_replays, dormouse, dormouse_says, events, is_faithful,
+    jobs_experiment, nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for,
+    wait_for_event, wait_for_report, workers_of,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-/// Tasks of 300 s on one spot type, which hibernates for good at 400 s, after the first
-/// checkpoints (boot 180 s, due at a third of the work): about half a minute of real time.
+/// Tasks of 300 s on one spot type, which hibernates for good at 300 s, after the first
+/// checkpoints (due at a third of the work): 22 seconds of real time, by the makespan in virtual time.
 const HIBERNATES: &str = r#"name = "hibernates"
 seed = 1
 [cloud]
 catalogue = "ec2-2020"
+boot = "60s"
 [[interruption]]
 model = "schedule"
-acts = [{ at = "400s", action = "hibernate", type = "c3.large" }]
+acts = [{ at = "5m", action = "hibernate", type = "c3.large" }]
 [workload]
 kind = "bag"
-deadline = "45m"
+deadline = "16m"
 [[workload.task]]
 name = "small"
 count = 8
@@ -41,6 +42,7 @@ name = "burst-hads"
 alpha = 0.1
 [live]
 speedup = 30
+share = 0.12
 "#;
 
 fn experiment(folder: &Path, text: &str) -> PathBuf {
@@ -139,12 +141,12 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
 
 #[test]
 fn a_coordinator_that_stood_still_finds_its_workers_again() {
-    /// Four times as long as a worker is given without a word, unless the run says otherwise.
-    const STOPPED: Duration = Duration::from_secs(20);
+    /// Twice as long as a worker is given without a word, unless the run says otherwise.
+    const STOPPED: Duration = Duration::from_secs(10);
     let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
-    let text_of = format!("{}lost-after = \"60s\"\n", HIBERNATES.replace("400s", "44m"));
+    let text_of = format!("{}lost-after = \"30s\"\n", HIBERNATES.replace("\"5m\"", "\"44m\""));
     let (file, out) = (experiment(folder.path(), &text_of), folder.path().join("out"));
     let run = UnderWay::live(&out, &file, &["--speedup", "30"]);
     wait_for_report(&out, "task-started", 0);
@@ -183,9 +185,10 @@ fn tasks_of_a_lost_worker_go_on_at_another_from_their_checkpoints() {
     let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
-    // Without the hibernation: all that goes wrong is the loss. The share of a core leaves room at
-    // the other worker.
-    let text_of = format!("{}share = 0.15\n", HIBERNATES.replace("400s", "44m"));
+    // Without the hibernation: all that goes wrong is the loss. Three VMs of this share of a core have room at the other
+    // worker; with a nearer deadline there are more.
+    let text_of = HIBERNATES.replace("\"5m\"", "\"44m\"").replace("\"16m\"", "\"20m\"");
+    let text_of = text_of.replace("share = 0.12", "share = 0.15");
     let (file, out) = (experiment(folder.path(), &text_of), folder.path().join("out"));
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.0.0.1:{port}");
@@ -322,7 +325,7 @@ const CONSOLIDATES: [Job; 8] = [
 
 #[test]
 fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let text = jobs_experiment("consolidates", "measy", &CONSOLIDATES);
@@ -353,15 +356,18 @@ fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
 }
 
 /// Every job within 5 % of its promise and the mean within 1 %: jobs of two seconds of real time
-/// are 20 ms off then. The verdict must say the same, with its own bounds.
+/// are 20 ms off then. The verdict must say the same, with its own bounds, but for what others do on this host.
 fn jobs_took_what_they_were_promised(out: &Path, summary: &Value) {
     let kept = &summary["consolidation"]["kept"];
     assert_eq!((&kept["jobs"], &kept["past"]), (&8.into(), &Value::Array(Vec::new())), "{kept}");
     let error = |what: &str| kept[what].as_f64().unwrap();
     assert!(error("worst_error").abs() <= 0.05 && error("mean_error").abs() <= 0.01, "{kept}");
     let fidelity = &summary["fidelity"];
-    let is_biased = error("mean_error").abs() > 0.005;
-    assert_eq!(fidelity["faithful"], !is_biased, "{fidelity}");
+    if error("mean_error").abs() > 0.005 {
+        assert_eq!(fidelity["faithful"], false, "{fidelity}");
+    } else {
+        is_faithful(summary);
+    }
     let csv = fs::read_to_string(out.join("jobs.csv")).unwrap();
     let mut lines = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
     let columns = lines.next().unwrap();
@@ -394,7 +400,7 @@ speedup = 60
 /// Only builds with debug assertions know this fault.
 #[test]
 fn a_quota_that_is_lifted_for_200_ms_is_not_faithful() {
-    let Some(_turn) = live_turn() else { return };
+    let Some(_turn) = shared_live_turn() else { return };
     if !cfg!(debug_assertions) {
         return println!("skipped: a build for use has no faults");
     }
