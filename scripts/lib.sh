@@ -93,3 +93,6 @@ need_docker() {
 
 # The time that files are given which have to be the same whenever they are made: that of the last commit.
 source_date() { echo "${SOURCE_DATE_EPOCH:-$(git -C "$ROOT" log -1 --format=%ct 2>/dev/null || echo 0)}"; }
+
+# The newest version of the C library that has all of which these programs need a symbol, as 2.34.
+needed_glibc() { objdump -T "$@" | grep -oE 'GLIBC_[0-9]+\.[0-9]+' | sort -Vu | tail -n 1 | cut -d_ -f2; }
