@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use dormouse_tests::{
     Job, UnderWay, checks_and_replays, dormouse, dormouse_says, events, is_faithful,
-    jobs_experiment, nothing_is_left_but, shared_live_turn, summary, text, timed_live_turn, traces,
-    wait_for, wait_for_event, wait_for_report, workers_of,
+    jobs_experiment, live_turn, nothing_is_left_but, shared_live_turn, summary, text,
+    timed_live_turn, traces, wait_for, wait_for_event, wait_for_report, workers_of,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -400,7 +400,8 @@ speedup = 60
 /// Only builds with debug assertions know this fault.
 #[test]
 fn a_quota_that_is_lifted_for_200_ms_is_not_faithful() {
-    let Some(_turn) = timed_live_turn() else { return };
+    // What it may use meanwhile has to be there.
+    let Some(_turn) = live_turn() else { return };
     if !cfg!(debug_assertions) {
         return println!("skipped: a build for use has no faults");
     }
