@@ -43,8 +43,8 @@ pub(crate) struct ExportArgs {
 enum Format {
     /// trace.json, which ui.perfetto.dev and chrome://tracing open
     Perfetto,
-    /// Each table as Apache Parquet: tasks, vms; of parallel jobs, jobs and allocations; requests. Packages and the image
-    /// have it; from a clone it is the feature `parquet`
+    /// Each table as Apache Parquet: tasks, vms; of parallel jobs, jobs and allocations; requests; where it is built
+    /// in, as in packages and the image
     Parquet,
     /// gantt.svg; of a window of time, in the run's folder, one of its own, such as gantt-2h-3h.svg
     Svg,
