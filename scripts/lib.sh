@@ -60,26 +60,12 @@ need_criu() {
     "$ROOT/scripts/get-criu"
 }
 
-# The names of all test targets of the workspace, as cargo knows them, without those of a feature that
-# is not built by default.
-test_targets() {
-    cargo metadata --locked --no-deps --format-version 1 --manifest-path "$ROOT/Cargo.toml" |
-        grep -oE '"kind":\["test"\],"crate_types":\["bin"\],"name":"[^"]+"[^}]*' |
-        grep -v '"required-features"' |
-        sed -E 's/.*"name":"([^"]+)".*/\1/' | sort -u
-}
-
 # Builds what scripts/test-v2 runs, and prints what cargo says of that. As `scripts/test` builds, whose builds are used again:
 # whatever chooses other targets builds the dependencies once more, with other features. `task_program` is the test whose
 # package has the two programs.
 build_for_v2() {
     cargo test --locked --quiet --workspace --test task_program --test linux --test agent --no-run \
         --message-format json-render-diagnostics
-}
-
-# Those of them that run live: whatever takes a live turn.
-live_targets() {
-    grep -l 'live_turn()' "$ROOT"/tests/tests/*.rs | xargs -n 1 basename -s .rs
 }
 
 # Whether a Docker engine answers; $why_no_docker says why not, and what to do.
