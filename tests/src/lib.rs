@@ -23,7 +23,7 @@ pub use browser::Browser;
 pub use experiments::BAG;
 pub use jobs::{JOBS, Job, jobs_experiment};
 pub use line_schema::LineSchema;
-pub use live::{live_turn, shared_live_turn};
+pub use live::{live_turn, shared_live_turn, timed_live_turn};
 pub use outcome::{
     checks_and_replays, dormouse_says, events, is_faithful, summary, text, wait_for_event,
     wait_for_report,

@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but, shared_live_turn,
-    summary, traces,
+    checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but, summary,
+    timed_live_turn, traces,
 };
 use serde_json::Value;
 
@@ -56,7 +56,7 @@ fn near(got: &[f64], expected: &[f64]) {
 
 #[test]
 fn a_vm_is_ended_as_its_hour_ends_above_the_bid_and_launched_again() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let (before, folder) = (traces(), tempfile::tempdir().unwrap());
     let [(of_virtual, in_virtual), (of_live, live)] = both(folder.path(), "acc-live", 2);
     // It is charged for from 60 s on; its hour's looks are 9 and 4 minutes before 3,660 s.
@@ -124,7 +124,7 @@ speedup = 240
 
 #[test]
 fn a_vm_whose_price_passes_its_bid_is_taken() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let (before, folder) = (traces(), tempfile::tempdir().unwrap());
     let file = folder.path().join("outbid.toml");
     fs::write(&file, OUTBID).unwrap();

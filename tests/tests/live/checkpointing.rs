@@ -7,8 +7,8 @@ use std::fs;
 use std::path::Path;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but, shared_live_turn,
-    summary, traces,
+    checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but, summary,
+    timed_live_turn, traces,
 };
 use serde_json::Value;
 
@@ -107,7 +107,7 @@ fn agree(of_virtual: &[Value], of_live: &[Value], tolerance_ppm: u64) {
 
 #[test]
 fn checkpoints_at_listed_points_are_taken_there_and_restored() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let (before, folder) = (traces(), tempfile::tempdir().unwrap());
     let scheme = "policy = \"points\"\npoints = [0.1, 0.3, 0.9]";
     let [of_virtual, of_live] = both(folder.path(), "hibernate", "", scheme);
@@ -121,7 +121,7 @@ fn checkpoints_at_listed_points_are_taken_there_and_restored() {
 
 #[test]
 fn checkpoints_every_so_often_are_asked_for_in_time() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let (before, folder) = (traces(), tempfile::tempdir().unwrap());
     let scheme = "policy = \"every\"\nperiod = \"150s\"";
     let [of_virtual, of_live] = both(folder.path(), "hibernate", "", scheme);
@@ -135,7 +135,7 @@ fn checkpoints_every_so_often_are_asked_for_in_time() {
 
 #[test]
 fn tasks_of_a_vm_with_notice_run_on_and_are_checkpointed_before_its_end() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let (before, folder) = (traces(), tempfile::tempdir().unwrap());
     let on_notice = "on-notice = \"checkpoint\"";
     let [of_virtual, of_live] = both(folder.path(), "preempt", on_notice, "policy = \"none\"");

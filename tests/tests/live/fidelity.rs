@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};
 
-use dormouse_tests::{dormouse, jobs_experiment, live_turn, shared_live_turn};
+use dormouse_tests::{dormouse, jobs_experiment, live_turn, shared_live_turn, timed_live_turn};
 use serde_json::Value;
 
 /// Tasks of two lengths with checkpoints, on VMs of which one hibernates at 160 s and is resumed at 220 s, when its tasks go
@@ -145,7 +145,7 @@ fn a_busy_host_is_named_and_its_run_is_not_faithful() {
 
 #[test]
 fn a_quota_lifted_once_is_found() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let summary = run(&folder.path().join("out"), Some("lift-200ms"));
     assert_denied(&summary, "ahead of its promise");

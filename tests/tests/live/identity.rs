@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use dormouse_tests::{
     UnderWay, Wire, checks_and_replays, dormouse, events, shared_live_turn, summary, text,
-    wait_for, wait_for_event, wait_for_report,
+    timed_live_turn, wait_for, wait_for_event, wait_for_report,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -295,7 +295,7 @@ const SESSION: Duration = Duration::from_millis(700);
 /// it is not sent again in time.
 #[test]
 fn a_partition_shorter_than_lost_after_costs_no_worker() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     // With a later deadline it lasts longer than all three cuts.
     let limits = ["live.lost-after=2s", "live.patience=2s", "workload.deadline=\"20m\""];
     let options: Vec<_> = limits.iter().flat_map(|limit| ["--set", limit]).collect();

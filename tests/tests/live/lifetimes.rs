@@ -9,7 +9,7 @@ use std::path::Path;
 
 use dormouse_tests::{
     checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but, refused, run_in,
-    shared_live_turn, summary, text, traces,
+    summary, text, timed_live_turn, traces,
 };
 use serde_json::Value;
 
@@ -99,7 +99,7 @@ fn sent(events: &[Value]) -> BTreeMap<(u64, u64), Option<u64>> {
 
 #[test]
 fn vms_are_preempted_at_their_ages_and_checkpoints_are_kept_where_the_plan_has_them() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let (before, folder) = (traces(), tempfile::tempdir().unwrap());
     let (of_virtual, expected) = run(&folder.path().join("virtual"), &[]);
     let (of_live, got) = run(&folder.path().join("live"), &["--live"]);
@@ -184,7 +184,7 @@ fn the_service_tries_again_beside_others_as_alone() {
 
 #[test]
 fn a_live_service_reuses_its_vms_as_in_virtual_time() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let (before, folder) = (traces(), tempfile::tempdir().unwrap());
     let run = |live: &[&str]| {
         let out = folder.path().join(if live.is_empty() { "virtual" } else { "live" });

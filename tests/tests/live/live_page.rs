@@ -8,8 +8,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use dormouse_tests::{
-    Browser, UnderWay, Watch, checks_and_replays, dormouse_says, events, shared_live_turn, summary,
-    text, wait_for,
+    Browser, UnderWay, Watch, checks_and_replays, dormouse_says, events, summary, text,
+    timed_live_turn, wait_for,
 };
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ look();
 #[test]
 fn the_page_goes_through_a_run_that_is_interrupted_killed_and_gone_on_with() {
     const WHY: &str = "a reader of the page wants to see it";
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let Some(page) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("experiment.toml"), folder.path().join("out"));

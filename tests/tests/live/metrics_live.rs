@@ -25,7 +25,7 @@ model = "schedule"
 acts = [{ at = "250s", action = "hibernate", type = "c3.large" }]
 [workload]
 kind = "bag"
-deadline = "20m"
+deadline = "15m"
 [[workload.task]]
 name = "small"
 count = 8
@@ -36,6 +36,7 @@ name = "burst-hads"
 alpha = 0.1
 [live]
 speedup = 30
+share = 0.1
 "#;
 
 /// The folder of `prometheus` and `promtool`, or `None`, having said so, where there are none.

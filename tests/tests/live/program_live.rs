@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use dormouse_tests::{
     UnderWay, checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but,
-    shared_live_turn, summary, text, traces, wait_for,
+    shared_live_turn, summary, text, timed_live_turn, traces, wait_for,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -40,7 +40,7 @@ name = "program"
 command = ["./mine.py"]
 [live]
 speedup = 30
-share = 0.1
+share = 0.05
 "#;
 
 /// The experiment in a folder, and its scheduler from these files, the first of which is run.
@@ -56,7 +56,7 @@ fn experiment(folder: &Path, programs: &[(&str, &str)]) -> PathBuf {
 
 #[test]
 fn a_live_run_under_a_program_decides_as_in_virtual_time_and_is_faithful() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let file = experiment(folder.path(), &[("mine.py", "examples/schedulers/plain.py")]);

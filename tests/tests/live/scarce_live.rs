@@ -6,8 +6,8 @@
 use std::fs;
 
 use dormouse_tests::{
-    UnderWay, checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but,
-    shared_live_turn, summary, text, traces, wait_for_report,
+    UnderWay, checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but, summary,
+    text, timed_live_turn, traces, wait_for_report,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -28,7 +28,7 @@ fn seconds(log: &[Value], key: &str, kind: &str) -> Vec<(u64, f64)> {
 
 #[test]
 fn jobs_that_follow_others_come_after_them_and_a_killed_coordinator_forgets_none() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("experiment.toml");
@@ -105,7 +105,7 @@ share = 0.1
 
 #[test]
 fn a_scarce_type_is_taken_back_and_had_again_and_surplus_credits_are_charged() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, live) = (folder.path().join("experiment.toml"), folder.path().join("live"));

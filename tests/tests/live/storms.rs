@@ -55,6 +55,7 @@ overhead = 0.2
 on = "all"
 [live]
 speedup = 20
+share = 0.1
 "#;
 
 /// The same, while nothing passes between the workers and their coordinator for a while, then late, then with

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use dormouse_tests::{
     UnderWay, checks_and_replays, dormouse, dormouse_says, events, is_faithful,
-    nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for_event,
+    nothing_is_left_but, shared_live_turn, summary, text, timed_live_turn, traces, wait_for_event,
 };
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -60,7 +60,7 @@ mean-error = 0.015  # its four jobs take 2.4 to 9.6 s of real time, of which a p
 fn faster(text: &str) -> String {
     text.replace(
         "speedup = 25\nmean-error = 0.015",
-        "speedup = 40\nshare = 0.1\nmean-error = 0.025",
+        "speedup = 40\nshare = 0.04\nmean-error = 0.025",
     )
 }
 
@@ -151,7 +151,7 @@ fn requests_take_the_bags_spot_vms_in_virtual_time() {
 
 #[test]
 fn requests_take_real_vms_away_and_their_tasks_go_on_elsewhere() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (file_in(folder.path(), &faster(TAKEN)), folder.path().join("out"));

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use dormouse_tests::{
     Job, UnderWay, checks_and_replays, dormouse, dormouse_says, events, is_faithful,
-    jobs_experiment, nothing_is_left_but, shared_live_turn, summary, text, traces, wait_for,
-    wait_for_event, wait_for_report, workers_of,
+    jobs_experiment, nothing_is_left_but, shared_live_turn, summary, text, timed_live_turn, traces,
+    wait_for, wait_for_event, wait_for_report, workers_of,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -325,7 +325,7 @@ const CONSOLIDATES: [Job; 8] = [
 
 #[test]
 fn parallel_jobs_move_and_swap_and_come_to_the_right_answers() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().unwrap();
     let text = jobs_experiment("consolidates", "measy", &CONSOLIDATES);
@@ -400,7 +400,7 @@ speedup = 60
 /// Only builds with debug assertions know this fault.
 #[test]
 fn a_quota_that_is_lifted_for_200_ms_is_not_faithful() {
-    let Some(_turn) = shared_live_turn() else { return };
+    let Some(_turn) = timed_live_turn() else { return };
     if !cfg!(debug_assertions) {
         return println!("skipped: a build for use has no faults");
     }
