@@ -77,6 +77,33 @@ need_docker() {
     docker version --format '{{.Server.Version}}' >/dev/null 2>&1
 }
 
+# Whether a Docker engine answers, or could be had: where there is none root gets one, installed and running. Whoever calls
+# this calls end_docker at its end.
+docker_engine=''
+start_docker() {
+    if [ "$(id -u)" -eq 0 ] && ! need_docker; then
+        need_packages dockerd=docker.io iptables=iptables
+        # Where it is a package of its own.
+        need_packages docker=docker-cli
+        say "starting a Docker engine"
+        mkdir -p "$DORMOUSE_HOME"
+        dockerd >"$DORMOUSE_HOME/dockerd.log" 2>&1 &
+        docker_engine=$!
+        for _ in {1..600}; do
+            if need_docker || ! kill -0 "$docker_engine" 2>/dev/null; then break; fi
+            sleep 0.1
+        done
+        need_docker || tail -n 3 "$DORMOUSE_HOME/dockerd.log" >&2
+    fi
+    need_docker
+}
+# Waits for its end, so that another one can begin.
+end_docker() {
+    [ -n "$docker_engine" ] || return 0
+    kill "$docker_engine" 2>/dev/null || true
+    wait "$docker_engine" 2>/dev/null || true
+}
+
 # The time that files are given which have to be the same whenever they are made: that of the last commit.
 source_date() { echo "${SOURCE_DATE_EPOCH:-$(git -C "$ROOT" log -1 --format=%ct 2>/dev/null || echo 0)}"; }
 
