@@ -17,7 +17,8 @@ use super::conduct::{Rehearsed, conduct_live, go_on_live};
 use super::failure::Failure;
 use super::own_args::OwnArgs;
 use super::print::{print, show};
-use super::share::fitted;
+use super::progress::counted;
+use super::share::{paced_elsewhere, paced_here};
 use super::speedup::settle;
 use super::{experiment_keys, next_steps, preflight, terminal};
 use crate::live::Page;
@@ -126,7 +127,7 @@ fn virtually(asked: &RunRequest<'_>, loaded: Loaded) -> Result<(), Failure> {
     }
     let staging = Staging::begin(&folder, replaces)?;
     let count = header.experiment.setup.bag.tasks.len();
-    let mut progress = say.progress(count, "tasks");
+    let mut progress = say.progress(count, counted(&header.experiment));
     let show = |finished| progress.show(finished as u64, count as u64, "", None);
     let results = virtual_results(&header, planned, staging.path(), show);
     drop(progress);
@@ -161,7 +162,7 @@ fn resumable<'a>(
 ) -> Result<(), Failure> {
     let began = Instant::now();
     let count = header.experiment.setup.bag.tasks.len();
-    let mut progress = say.progress(count, "tasks");
+    let mut progress = say.progress(count, counted(&header.experiment));
     let mut show = |finished| progress.show(finished as u64, count as u64, "", None);
     let made = make(staging.path(), &mut show);
     drop(progress);

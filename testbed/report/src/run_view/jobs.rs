@@ -48,6 +48,11 @@ fn done(jobs: &JobsOutcome<'_>) -> u64 {
     }
 }
 
+/// What a machine did on average. Two jobs that share a processor can do more than one alone would.
+fn work_rate(rate: f64, machine: u32) -> String {
+    format!("the work of {rate:.1} processors with one job each, on {machine}")
+}
+
 /// All that were submitted have ended well.
 pub(super) fn is_complete(jobs: &JobsOutcome<'_>) -> bool {
     done(jobs) == jobs.total()
@@ -171,7 +176,7 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
     let (done, total, completed) = (done(jobs), jobs.total(), header.mode.completed());
     let (machine, makespan) = (jobs.machine(), figures.makespan().as_secs_f64());
     let completed = completed_as(completed, jobs.reported);
-    let rate = format!("{:.1} processors' worth of work on {machine}", figures.work_rate());
+    let rate = work_rate(figures.work_rate(), machine);
     let promotions = format!(
         "{swaps} swaps, {kills} kills, {migrations} migrations; {background_only} jobs ended in the \
          background"
@@ -216,7 +221,8 @@ fn cards(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> Vec<Card> {
     let wait = format!("of which {} waiting", time(f.wait.mean()));
     let completed = jobs.header.mode.completed();
     let background = format!("{} jobs ended in the background", f.background_only);
-    let on = format!("processors' worth on average, of {}", jobs.machine());
+    let machine = jobs.machine();
+    let on = format!("processors' work on average, one job at a time on each; it has {machine}");
     let mut cards = vec![
         Card::new("Mean response", time(f.response.mean()), wait),
         Card::new(
