@@ -42,8 +42,13 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
         || "not all tasks finished".to_owned(),
         |end| format!("{:.1} s of {:.0} s", end.as_secs_f64(), of.deadline().as_secs_f64()),
     );
-    let planned = of.of.plan.as_ref().map(|plan| {
-        format!("(planned {:.1} s, ${:.4})", plan.makespan.as_secs_f64(), plan.cost.as_usd())
+    let planned = of.planned_figures().map(|plan| {
+        let of_some = match plan.is_whole() {
+            true => String::new(),
+            false => format!(" for the first {} of {} tasks", plan.tasks, plan.of),
+        };
+        let (makespan, bill) = (plan.makespan.as_secs_f64(), plan.bill.as_usd());
+        format!("(planned{of_some} {makespan:.1} s, ${bill:.4})")
     });
     let met = if is_met { "deadline met" } else { "DEADLINE MISSED" };
     let failed = record.programs_failed();

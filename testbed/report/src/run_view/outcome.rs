@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_analysis::{Record, TaskHistory, VmHistory};
+use dormouse_experiment::PlannedFigures;
 use dormouse_log::Head;
 use dormouse_model::Work;
 use dormouse_model::{PlannedTask, PlannedVm, Task};
@@ -155,16 +156,25 @@ impl OfBag<'_> {
         (0..).zip(vms).flat_map(of_vm).collect()
     }
 
-    /// What the VMs of the bag cost, of those of all tenants.
-    pub(super) fn cost_of_bag(&self) -> Money {
+    /// The VMs of the bag, of those of all tenants.
+    pub(super) fn vms_of_bag(&self) -> impl Iterator<Item = &VmHistory> {
         let of = self.of.header.experiment.tenants();
-        let own = self.record.vms.values().filter(|vm| of.owns(Work::Bag, vm.id));
-        own.map(VmHistory::cost).sum()
+        self.record.vms.values().filter(move |vm| of.owns(Work::Bag, vm.id))
+    }
+
+    /// What these cost.
+    pub(super) fn cost_of_bag(&self) -> Money {
+        self.vms_of_bag().map(VmHistory::cost).sum()
     }
 }
 
 impl TaskOf<'_> {
     pub(super) fn id(&self) -> TaskId {
+    /// What its scheduler had planned came to, if it plans.
+    pub(super) fn planned_figures(&self) -> Option<PlannedFigures> {
+        self.of.header.experiment.planned_figures(self.of.plan.as_ref()?)
+    }
+
         TaskId::new(u32::try_from(self.n).unwrap_or(u32::MAX))
     }
 

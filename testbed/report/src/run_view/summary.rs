@@ -12,8 +12,9 @@ use dormouse_analysis::Mode;
 use dormouse_analysis::fidelity::Background;
 
 /// The summary of a run with a bag, as JSON.
-pub(super) fn summary(of: &OfBag<'_>) -> Value {
-    let (header, record, plan) = (of.of.header, of.record, of.of.plan.as_ref());
+pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
+    let (header, record) = (of.of.header, of.record);
+    let plan = of.of.plan.as_ref().zip(of.planned_figures());
     let experiment = &header.experiment;
     let vms = record.vms.values().map(|vm| {
         json!({
@@ -43,9 +44,10 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "counts": record.counts,
         "checkpoint_failures": checkpoint_failures(record),
         "work_lost_s": record.work_lost().as_secs_f64(),
-        "plan": plan.map(|plan| json!({
-            "makespan_s": plan.makespan.as_secs_f64(),
-            "cost_usd": plan.cost.as_usd(),
+        "plan": plan.map(|(plan, planned)| json!({
+            "makespan_s": planned.makespan.as_secs_f64(),
+            "cost_usd": planned.bill.as_usd(),
+            "tasks": planned.tasks,
             "spot_limit_s": plan.spot_limit.as_secs_f64(),
             "evaluations": plan.evaluations,
         })),
