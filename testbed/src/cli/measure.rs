@@ -76,6 +76,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     for (n, (task, alone)) in alone.iter().enumerate() {
         let (share, measure) = one(&experiment, (*task, alone), &sources)?;
         measures.share = share;
+    measures.pace = Some(experiment.live.speedup);
         measures.measures.push(measure);
         progress.show(n as u64 + 1, measures.measures.len() as u64, "", None);
     }
@@ -186,7 +187,6 @@ fn write(path: &Path, measures: &Measures) -> Result<(), Failure> {
 fn text(measures: &Measures, experiment: &Experiment, out: &Path) -> String {
     let seconds = |us: u64| std::time::Duration::from_micros(us).as_secs_f64();
     let speedup = experiment.live.speedup;
-    let share = experiment.live.share.unwrap_or(measures.share);
     let exit = |it: &&Measure| match (it.measured.exit_status, it.measured.signal) {
         (Some(status), _) => status.to_string(),
         (None, signal) => format!("signal {}", signal.unwrap_or_default()),
@@ -197,7 +197,7 @@ fn text(measures: &Measures, experiment: &Experiment, out: &Path) -> String {
         .column(Column::number("CPU time, s"), |it| seconds(it.measured.cpu_us))
         .column(Column::number("waited, s"), |it| seconds(it.measured.waited_us))
         .column(Column::number("took, s"), |it| seconds(it.measured.wall_us))
-        .column(Column::text("runtime"), |it| it.measured.runtime(share, speedup).to_string())
+        .column(Column::text("runtime"), |it| it.measured.runtime(speedup).to_string())
         .column(Column::text("memory"), |it| it.measured.memory.to_string())
         .column(Column::text("directory"), |it| it.measured.directory.to_string())
         .into();

@@ -41,6 +41,7 @@ pub(crate) fn answer(header: &Header, run: &str) -> Value {
         "seed": setup.seed,
         "mode": if header.mode == Mode::Live { "live" } else { "virtual" },
         "speedup": header.live_speedup(),
+        "share": header.live_speedup().and_then(|_| Some(experiment.live.share?.as_f64())),
         "calendar_unix_s": header.calendar.began,
         "tasks": tasks,
         "task_noun": noun,
@@ -52,7 +53,7 @@ pub(crate) fn answer(header: &Header, run: &str) -> Value {
     })
 }
 
-/// The plan that the scheduler makes at the beginning, if it plans; made again, as the log has none.
+/// The plan that the scheduler makes at the beginning, if it plans all tasks; made again, as the log has none.
 fn planned(experiment: &Experiment) -> Value {
     let plan = experiment.plan().ok().flatten();
     let figures = plan.and_then(|plan| experiment.planned_figures(&plan));

@@ -56,7 +56,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
     let (completed, c) = (header.mode.completed(), &record.counts);
     let completed = jobs::completed_as(completed, record.reported() as u64);
     let mut lines = vec![
-        Line::plain("experiment", header.in_words()),
+        Line::plain("experiment", of.of.in_words()),
         Line::plain("makespan", makespan).and(Tone::verdict(is_met), met),
         Line::plain("cost", format!("${:.4}", record.cost().as_usd()))
             .and(Tone::Dim, planned.unwrap_or_default()),

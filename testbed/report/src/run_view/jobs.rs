@@ -32,7 +32,7 @@ pub(super) fn view(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> RunView {
     }
     let mut page = page(run, jobs, &gantt);
     page.section("Faults", faults::section(run, &faulted));
-    let mut lines = lines(jobs);
+    let mut lines = lines(run, jobs);
     lines.extend(faults::lines(run, &faulted));
     lines.extend(run.requests.iter().flat_map(requests::lines));
     let summary = summary(run, jobs);
@@ -170,7 +170,7 @@ pub(super) fn completed_as(completed: &str, reported: u64) -> String {
     }
 }
 
-fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
+fn lines(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Line> {
     let (header, figures) = (jobs.header, &jobs.figures);
     let Figures { swaps, kills, migrations, background_only, .. } = figures;
     let (done, total, completed) = (done(jobs), jobs.total(), header.mode.completed());
@@ -182,7 +182,7 @@ fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
          background"
     );
     let mut lines = vec![
-        Line::plain("experiment", header.in_words()),
+        Line::plain("experiment", run.in_words()),
         Line::verdict(
             "jobs",
             is_complete(jobs),
