@@ -17,7 +17,7 @@ use crate::files;
 pub struct Measures {
     /// The version of Dormouse that measured.
     pub dormouse: String,
-    /// What of a core the reference vCPU was.
+    /// What of a core a vCPU of the reference speed was meanwhile.
     pub share: Ppm,
     /// Emulated seconds for which a second of a core counts, in every run that reads this; `None`: a version
     /// measured that did not say, and it is the run's `live.speedup`.
@@ -62,6 +62,10 @@ pub struct Measured {
     pub memory: Bytes,
     /// What its directory held in the end.
     pub directory: Bytes,
+    /// The time from the command to start it to its first instruction, microseconds: its inputs came, and its
+    /// directory was made. It is no part of its run time.
+    #[serde(default)]
+    pub began_after_us: u64,
     /// The outputs by their paths: BLAKE3 in hexadecimal.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,
@@ -139,11 +143,13 @@ mod tests {
             waited_us: 500_000,
             memory: Bytes::new(10 << 20),
             directory: Bytes::ZERO,
+            began_after_us: 0,
             outputs: BTreeMap::new(),
             not_dumped: None,
         }
     }
 
+    /// It computed for a second and waited for half of one, on a quarter of a core.
     #[test]
     fn the_time_of_a_program_is_one_number_whatever_share_it_was_measured_at() {
         assert_eq!(measured().runtime(Speedup::ONE), Span::from_micros(1_500_000));

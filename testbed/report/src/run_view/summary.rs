@@ -2,12 +2,13 @@
 
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_model::Work;
-use dormouse_units::Time;
+use dormouse_units::{Span, Time};
 use serde_json::{Value, json};
 
+use super::beside::RunsBeside;
 use super::outcome::OfBag;
 use super::summary_parts::{checkpoint_failures, leave_out};
-use super::{faults, jobs, prices, requests, taken};
+use super::{beginnings, faults, jobs, prices, requests, taken};
 use dormouse_analysis::Mode;
 use dormouse_analysis::fidelity::Background;
 
@@ -67,9 +68,17 @@ pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
         "command": header.command,
         "wall_s": of.of.wall_s,
     });
+    let longest = beginnings::longest(of).map(Span::as_secs_f64);
+    summary["longest_until_inputs_came_s"] = json!(longest);
+    for (key, said) in beside.summary() {
+        summary[key] = said;
+    }
     leave_out(
         &mut summary,
         &[
+            "longest_until_inputs_came_s",
+            "on_demand_alone",
+            "without_interruptions",
             "checkpoint_failures",
             "fidelity",
             "tenants",
