@@ -58,8 +58,8 @@ pub struct Loaded {
     pub notes: Vec<String>,
     /// The contents of the files that its tasks begin with.
     pub sources: Sources,
-    /// Emulated seconds for which a second of a core counts, if programs of the user's own compute in it: at a
-    /// part of a core a live run goes at this part of it. `None`: there are none.
+    /// Emulated seconds for which a second of a core counts, if run times of programs of the user's own were
+    /// measured: at a part of a core a live run goes at this part of it. `None`: none was.
     pub pace: Option<Speedup>,
     scheduler: Place,
 }
@@ -224,8 +224,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     let text = |key| root.text(key).unwrap_or_default().to_owned();
     let (name, description) = (text("name"), text("description"));
     let live = live?;
-    let has_own = !own.programs.is_empty();
-    let pace = has_own.then(|| own.pace.unwrap_or(live.speedup));
+    let pace = own.tasks.has_measured().then(|| own.pace.unwrap_or(live.speedup));
     let faults = fault::faults(root, &live, &setup.catalogue.types, found);
     let mut experiment = Experiment {
         name,

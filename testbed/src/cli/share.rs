@@ -1,5 +1,5 @@
-//! What of a core a vCPU is in a live run of programs of the user's own, and how fast that run goes: at a part of
-//! a core they take longer in real time, and the run goes slower, so that their emulated time stays what it is.
+//! What of a core a vCPU is in a live run of programs whose run times were measured, and how fast that run goes: at a
+//! part of a core they take longer in real time, and the run goes slower, so that their emulated time is what it was.
 
 use dormouse_coordinator::admission::{Request, Room};
 use dormouse_experiment::Loaded;
@@ -24,13 +24,14 @@ pub(super) fn paced_here(loaded: Loaded, say: Say) -> Result<Loaded, Failure> {
 }
 
 /// The same on workers that come from elsewhere: of what they hold nothing is known yet, so that it is at the share
-/// that was said, or where run times were measured at the one that the speed-up needs.
+/// that was said, or at the one that the speed-up needs.
 pub(super) fn paced_elsewhere(loaded: Loaded, say: Say) -> Loaded {
     let live = &loaded.experiment.live;
-    let is_measured = loaded.experiment.own_tasks.has_measured();
-    let needed = loaded.pace.map(|pace| share_of(live.speedup, pace)).filter(|_| is_measured);
-    match loaded.pace.zip(live.share.or(needed)) {
-        Some(how) => at(loaded, how, say),
+    match loaded.pace {
+        Some(pace) => {
+            let share = live.share.unwrap_or_else(|| share_of(live.speedup, pace));
+            at(loaded, (pace, share), say)
+        }
         None => loaded,
     }
 }

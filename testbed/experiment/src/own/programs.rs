@@ -70,7 +70,7 @@ impl OwnTasks {
     }
 
     /// Whether the runtime of any was measured.
-    pub fn has_measured(&self) -> bool {
+    pub(crate) fn has_measured(&self) -> bool {
         self.tasks.values().any(|task| task.runtime == RuntimeSaid::Measured)
     }
 

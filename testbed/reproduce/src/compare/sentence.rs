@@ -122,7 +122,8 @@ mod tests {
     fn a_comparison_says_what_is_better_by_how_much_and_what_may_be_chance() {
         let cheaper = [0.9, 1.1, 1.0, 0.95, 1.05, 1.02];
         let runs: Vec<_> = (0..6)
-            .map(|n| [(100.0 + f64::from(n), 1.0), (110.0 + f64::from(n), cheaper[n as usize])])
+            .zip(cheaper)
+            .map(|(n, cost)| [(100.0 + f64::from(n), 1.0), (110.0 + f64::from(n), cost)])
             .collect();
         assert_eq!(
             said(&runs),
