@@ -69,6 +69,14 @@ test_targets() {
         sed -E 's/.*"name":"([^"]+)".*/\1/' | sort -u
 }
 
+# Builds what scripts/test-v2 runs, and prints what cargo says of that. As `scripts/test` builds, whose builds are used again:
+# whatever chooses other targets builds the dependencies once more, with other features. `task_program` is the test whose
+# package has the two programs.
+build_for_v2() {
+    cargo test --locked --quiet --workspace --test task_program --test linux --test agent --no-run \
+        --message-format json-render-diagnostics
+}
+
 # Those of them that run live: whatever takes a live turn.
 live_targets() {
     grep -l 'live_turn()' "$ROOT"/tests/tests/*.rs | xargs -n 1 basename -s .rs
@@ -85,3 +93,6 @@ need_docker() {
 
 # The time that files are given which have to be the same whenever they are made: that of the last commit.
 source_date() { echo "${SOURCE_DATE_EPOCH:-$(git -C "$ROOT" log -1 --format=%ct 2>/dev/null || echo 0)}"; }
+
+# The newest version of the C library that has all of which these programs need a symbol, as 2.34.
+needed_glibc() { objdump -T "$@" | grep -oE 'GLIBC_[0-9]+\.[0-9]+' | sort -Vu | tail -n 1 | cut -d_ -f2; }

@@ -4,7 +4,7 @@
 //!
 //!     cargo bench -p dormouse-coordinator --bench dispatch [-- TASKS VCPUS REPEATS [DORMOUSE]]
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/service/common/mod.rs"]
 mod common;
 #[path = "floor/grpc.rs"]
 mod floor;

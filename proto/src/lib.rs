@@ -25,6 +25,4 @@ pub use protocol::{
     unreachable_pub,
     reason = "generated code"
 )]
-pub mod v1 {
-    tonic::include_proto!("dormouse.v1");
-}
+pub mod v1;

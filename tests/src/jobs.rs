@@ -16,7 +16,7 @@ pub const JOBS: [Job; 5] = [
     (90, 1, 60, 120, 1.0),
 ];
 
-/// The text of an experiment: these jobs on four processors, sixty times as fast as real time.
+/// The text of an experiment: these jobs on four processors, a fifth of a core each, sixty times as fast as real time.
 #[must_use]
 pub fn jobs_experiment(name: &str, scheduler: &str, jobs: &[Job]) -> String {
     let mut lines = String::new();
@@ -39,6 +39,7 @@ job = [
 name = "{scheduler}"
 [live]
 speedup = 60
+share = 0.2
 "#
     )
 }

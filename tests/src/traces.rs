@@ -4,28 +4,64 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getsid};
 
 use crate::wait_for;
 
-/// What this project leaves on a host while it runs: tasks, control groups, folders in memory.
+/// Beginning of the names of the folders of runs' workers.
+const RUN: &str = "dormouse-run-";
+
+/// What runs leave on a host while they are under way: tasks, control groups, folders in memory. Those of a run that
+/// somebody else has under way are none of it, nor is what other programs keep in memory.
 #[must_use]
 pub fn traces() -> Vec<String> {
     let mut found = Vec::new();
     for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
         let line = fs::read_to_string(process.path().join("cmdline")).unwrap_or_default();
         if line.split('\0').next().is_some_and(|p| p.contains("dormouse-task")) {
-            found.push(format!("process {}: {line}", process.file_name().display()));
+            // Its group is that of its worker.
+            let groups = fs::read_to_string(process.path().join("cgroup")).unwrap_or_default();
+            if !groups.split(['/', '\n']).any(is_of_others) {
+                found.push(format!("process {}: {line}", process.file_name().display()));
+            }
         }
     }
-    for place in ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/freezer", "/dev/shm"] {
+    let groups = ["/sys/fs/cgroup", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/freezer"];
+    let groups = groups.map(|place| (place, "dormouse-"));
+    for (place, prefix) in groups.into_iter().chain([("/dev/shm", RUN)]) {
         for entry in fs::read_dir(place).into_iter().flatten().flatten() {
-            if entry.file_name().to_string_lossy().starts_with("dormouse-") {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(prefix) && !is_of_others(&name) {
                 found.push(entry.path().display().to_string());
             }
         }
     }
     found
+}
+
+/// Whether whoever made what has this name is there and of another session than this test: `scripts/run-tests` begins one
+/// for each program, and by hand each terminal is one.
+fn is_of_others(name: &str) -> bool {
+    let Some(owner) = owner(name) else { return false };
+    let line = fs::read_to_string(format!("/proc/{owner}/cmdline")).unwrap_or_default();
+    // Another process has the number where this one was of another namespace.
+    line.contains("dormouse") && getsid(Some(owner)).is_ok_and(|of| getsid(None) != Ok(of))
+}
+
+/// The process that made what has this name: the coordinator of `dormouse-run-PID-NUMBER`, or, of this PID namespace, the
+/// worker of `dormouse-NAMESPACE-PID-START`.
+fn owner(name: &str) -> Option<Pid> {
+    let pid = if let Some(rest) = name.strip_prefix(RUN) {
+        rest.split('-').next()?
+    } else {
+        let mut numbers = name.strip_prefix("dormouse-")?.split('-');
+        let here = fs::read_link("/proc/self/ns/pid").ok()?;
+        if here.to_string_lossy() != format!("pid:[{}]", numbers.next()?) {
+            return None;
+        }
+        numbers.next()?
+    };
+    pid.parse().ok().map(Pid::from_raw)
 }
 
 /// Waits until nothing is left but what was there `before`.
@@ -60,7 +96,7 @@ pub fn orphans(mark: &Path, coordinators: &[u32]) -> Vec<String> {
     for place in [Path::new("/dev/shm"), &std::env::temp_dir()] {
         for entry in fs::read_dir(place).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
-            if coordinators.iter().any(|pid| name.starts_with(&format!("dormouse-run-{pid}-"))) {
+            if coordinators.iter().any(|pid| name.starts_with(&format!("{RUN}{pid}-"))) {
                 found.push(entry.path().display().to_string());
             }
         }
@@ -81,7 +117,7 @@ pub fn orphans(mark: &Path, coordinators: &[u32]) -> Vec<String> {
     }
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let of_them = |point: &str| {
-        let of_one = |pid: &u32| point.contains(&format!("/dormouse-run-{pid}-"));
+        let of_one = |pid: &u32| point.contains(&format!("/{RUN}{pid}-"));
         point.split('/').any(is_dead) || coordinators.iter().any(of_one)
     };
     let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
@@ -102,4 +138,60 @@ pub fn workers_of(pid: u32) -> Vec<Pid> {
     let all: Vec<i32> =
         children.flat_map(|c| c.split(' ').flat_map(str::parse).collect::<Vec<_>>()).collect();
     all.into_iter().filter(is_worker).map(Pid::from_raw).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// A process that waits for the end of its input, by this command; to others it is one of dormouse's.
+    fn waits(program: &str, first: &[&str]) -> Child {
+        let mut command = Command::new(program);
+        command.args(first).args(["-c", "read dormouse"]).stdin(Stdio::piped());
+        command.spawn().expect("a process")
+    }
+
+    fn ends(mut process: Child) {
+        process.kill().expect("it is there");
+        process.wait().expect("it ends");
+    }
+
+    #[test]
+    fn a_run_of_another_session_leaves_no_trace_of_this_one() {
+        let (own, other) = (waits("sh", &[]), waits("setsid", &["sh"]));
+        wait_for("a session of its own", Duration::from_secs(20), || {
+            let session = getsid(Some(Pid::from_raw(other.id().cast_signed())));
+            if session == getsid(None) { Err(format!("{session:?}")) } else { Ok(()) }
+        });
+        let [own_folder, other_folder, simulated] = [
+            format!("/dev/shm/{RUN}{}-7", own.id()),
+            format!("/dev/shm/{RUN}{}-7", other.id()),
+            format!("/dev/shm/dormouse-simulator-{}", own.id()),
+        ];
+        let folders = [&own_folder, &other_folder, &simulated];
+        folders.iter().for_each(|folder| fs::create_dir(folder).expect("a folder in memory"));
+        let seen = traces();
+        // A run that begins removes what nobody holds.
+        folders.iter().for_each(|folder| _ = fs::remove_dir(folder));
+        assert!(seen.contains(&own_folder), "{seen:#?}");
+        assert!(!seen.contains(&other_folder) && !seen.contains(&simulated), "{seen:#?}");
+        // What the dead have left may be of anybody.
+        ends(own);
+        assert!(!is_of_others(own_folder.trim_start_matches("/dev/shm/")));
+        ends(other);
+        assert!(!is_of_others(other_folder.trim_start_matches("/dev/shm/")));
+    }
+
+    #[test]
+    fn who_made_a_group_is_known_by_its_name_within_a_namespace() {
+        let here = fs::read_link("/proc/self/ns/pid").expect("a namespace");
+        let here = here.to_string_lossy().replace("pid:[", "").replace(']', "");
+        assert_eq!(owner(&format!("dormouse-{here}-17-991")), Some(Pid::from_raw(17)));
+        assert_eq!(owner("dormouse-1-17-991"), None);
+        assert_eq!(owner("dormouse-run-17-0"), Some(Pid::from_raw(17)));
+        assert_eq!(owner("dormouse-simulator-x"), None);
+        assert_eq!(owner("user.slice"), None);
+    }
 }

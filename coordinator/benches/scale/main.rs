@@ -9,7 +9,7 @@
 //! counted for the one is nothing of the other. A task lasts TASK_SECONDS of real time on average; what is
 //! measured is measured for WINDOW_SECONDS, once all tasks run that can. JSON is the file for the rows.
 
-#[path = "../../tests/common/mod.rs"]
+#[path = "../../tests/service/common/mod.rs"]
 mod common;
 mod experiment;
 mod measured;

@@ -35,6 +35,8 @@ mod schedulers;
 pub mod service;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use checkpointing::{
     Begun, CheckpointPlan, CheckpointPlanner, CheckpointPlanning, Checkpointing, Due, Moment,

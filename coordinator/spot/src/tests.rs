@@ -2,6 +2,8 @@
 //! other schemes.
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
+mod oracle;
+
 use dormouse_cloud::{Charge, EndedBy, PriceTrace, TariffName};
 use dormouse_model::Knows;
 use dormouse_units::{Price, Span, Time};

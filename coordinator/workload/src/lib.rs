@@ -26,6 +26,8 @@ mod requests;
 mod sampling;
 mod statistics;
 mod stream;
+#[cfg(test)]
+mod tests;
 mod usage;
 mod workflow;
 

@@ -7,7 +7,7 @@ use dormouse::schedulers::{
 };
 
 #[derive(Debug)]
-pub struct OneVm {
+pub(crate) struct OneVm {
     kind: TypeName,
     vcpus: usize,
     waiting: VecDeque<TaskId>,
@@ -16,7 +16,7 @@ pub struct OneVm {
 }
 
 impl OneVm {
-    pub fn new(hello: &Hello) -> Self {
+    pub(crate) fn new(hello: &Hello) -> Self {
         let tasks = hello.bag.as_ref().map_or(0, |bag| bag.tasks.len());
         let sold = hello.catalogue.types.values().filter(|kind| kind.on_demand.is_some());
         let cheapest = sold.min_by_key(|kind| kind.on_demand).expect("something is sold on demand");

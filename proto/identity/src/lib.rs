@@ -8,6 +8,8 @@ mod error;
 mod life;
 mod private;
 mod role;
+#[cfg(test)]
+mod tests;
 mod tls;
 mod token;
 mod worker;

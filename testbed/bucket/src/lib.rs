@@ -7,5 +7,7 @@ mod bucket;
 mod failure;
 mod object;
 mod settings;
+#[cfg(test)]
+mod tests;
 
 pub use bucket::Bucket;

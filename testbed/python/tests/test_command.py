@@ -11,6 +11,7 @@ from unittest import mock
 
 import dormouse
 from dormouse import CommandError, DormouseError, ProtocolError
+from dormouse.command import find_command
 from dormouse.episode import Ask, Episode
 from dormouse.results import StrPath
 
@@ -118,6 +119,27 @@ class Commands(unittest.TestCase):
     def test_a_command_that_is_not_there_is_said(self) -> None:
         with self.assertRaisesRegex(DormouseError, "the command /nowhere/dormouse is not there"):
             dormouse.run("j60", command="/nowhere/dormouse")
+
+    def test_the_command_of_the_wheel_is_found_where_it_was_installed(self) -> None:
+        site, own = self.folder / "lib" / "site", self.folder / "bin" / "dormouse"
+        information = site / "dormouse-0.1.0.dist-info"
+        for folder in (information, own.parent):
+            folder.mkdir(parents=True)
+        (information / "METADATA").write_text("Metadata-Version: 2.1\nName: dormouse\nVersion: 0.1.0\n")
+        (information / "RECORD").write_text("dormouse/__init__.py,,\n../../bin/dormouse,,\n")
+        other = self.folder / "other"
+        other.mkdir()
+        for program in (own, other / "dormouse"):
+            program.symlink_to(FAKE)
+        with mock.patch.dict(os.environ, {"PATH": str(other)}), mock.patch("sys.path", [str(site)]):
+            self.assertEqual(find_command(), str(FAKE))
+            del os.environ["DORMOUSE"]
+            self.assertTrue(os.path.samefile(os.path.dirname(find_command()), own.parent))
+            own.unlink()
+            self.assertEqual(find_command(), str(other / "dormouse"))
+        with mock.patch.dict(os.environ, {"PATH": str(other)}), mock.patch("sys.path", []):
+            del os.environ["DORMOUSE"]
+            self.assertEqual(find_command(), str(other / "dormouse"))
 
     def test_a_scheduler_is_played_and_its_answers_come_back(self) -> None:
         program = self.scheduler(

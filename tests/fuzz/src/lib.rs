@@ -1,5 +1,5 @@
 //! The fuzz targets, a function each, which is given the input. The suite replays the committed corpora through the
-//! same functions (`tests/tests/corpora.rs`, which takes this file in as a module).
+//! same functions (`tests/tests/library/corpora.rs`, which takes this file in as a module).
 
 mod artifact;
 mod decisions;

@@ -9,10 +9,12 @@ use serde_json::Value;
 
 use super::{drawn, programs::Programs};
 
-/// The storms of a round: one on each kind of run that `tests/storms.rs` has.
+/// The storms of a round: one on each kind of run that its tests have.
 const STORMS: u64 = 3;
-/// The program of the tests of peers that lie, flood, hang and come without a right to: those of the coordinator.
-const HOSTILE: &str = "tests/hostile";
+/// The tests of storms: a program, and which of its tests.
+const STORM_TESTS: [&str; 2] = ["tests/live", "live::storms::"];
+/// The tests of peers that lie, flood, hang and come without a right to: those of the coordinator.
+const HOSTILE_TESTS: [&str; 2] = ["tests/service", "service::hostile::"];
 
 /// A kind of round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +71,9 @@ impl Kind {
     /// The first program that it needs and that is not there.
     pub(super) fn lacks(self, programs: &Programs) -> Option<String> {
         let needed = match self {
-            Self::Storms => vec!["dormouse".to_owned(), "tests/storms".to_owned()],
+            Self::Storms => vec!["dormouse".to_owned(), STORM_TESTS[0].to_owned()],
             Self::Faults => vec!["dormouse".to_owned()],
-            Self::Lies => vec![HOSTILE.to_owned()],
+            Self::Lies => vec![HOSTILE_TESTS[0].to_owned()],
             Self::Fuzz => vec!["fuzz".to_owned()],
             Self::Simulated => vec!["simulate".to_owned()],
         };
@@ -91,9 +93,14 @@ impl Kind {
     ) -> std::io::Result<Vec<Command>> {
         let scratch = folder.join("tmp");
         let command = |program: &str| programs.command(program, &scratch);
+        let tests = |[program, named]: [&str; 2]| {
+            let mut tests = command(program);
+            tests.arg(named);
+            tests
+        };
         Ok(match self {
             Self::Storms => {
-                let mut storms = command("tests/storms");
+                let mut storms = tests(STORM_TESTS);
                 storms.arg("--nocapture");
                 storms.env("STORMS", STORMS.to_string()).env("STORM_SEED", seed.to_string());
                 vec![storms]
@@ -110,7 +117,7 @@ impl Kind {
                     dormouse(&["replay", &out]),
                 ]
             }
-            Self::Lies => vec![command(HOSTILE)],
+            Self::Lies => vec![tests(HOSTILE_TESTS)],
             Self::Fuzz => {
                 let mut fuzz = command("fuzz");
                 fuzz.arg("60");

@@ -9,7 +9,7 @@ use dormouse_policies::{Hearing, Policy};
 use dormouse_report::virtual_run::{model, play_out};
 use dormouse_units::Time;
 
-use crate::runs::with;
+use super::runs::with;
 
 /// A policy that is treated as a program is.
 #[derive(Debug)]

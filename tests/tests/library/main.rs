@@ -4,28 +4,36 @@
 #![cfg(test)]
 #![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
-mod answers;
-mod background;
-mod calibration;
-mod checked;
-mod credits;
-mod invariants;
-mod job_checkpoints;
-mod job_credits;
-mod job_followers;
-mod job_memory;
-mod market;
-mod mutations;
-mod papers;
-mod pictured;
-mod random_runs;
-mod requests;
-mod restarts;
-mod runs;
-mod scarcity;
-mod stored_plans;
-mod task_times;
-mod twin;
-mod twin_exact;
-mod twin_jobs;
-mod unlimited;
+// The name of each test begins with that of its program: `cargo test library::twin`.
+#[path = ""]
+mod library {
+    mod answers;
+    mod background;
+    mod calibration;
+    mod checked;
+    mod corpora;
+    mod credits;
+    mod invariants;
+    mod job_checkpoints;
+    mod job_credits;
+    mod job_followers;
+    mod job_memory;
+    mod market;
+    mod measured_figures;
+    mod mutations;
+    mod paper_pages;
+    mod papers;
+    mod pictured;
+    mod random_runs;
+    mod requests;
+    mod restarts;
+    mod runs;
+    mod scarcity;
+    mod scheduler_page;
+    mod stored_plans;
+    mod task_times;
+    mod twin;
+    mod twin_exact;
+    mod twin_jobs;
+    mod unlimited;
+}

@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Duration};
 
-use cgroups_rs::fs::cpu::CpuController;
+use cgroups_rs::cpu::CpuController;
 
 use super::{Error, Result, file};
 
@@ -63,7 +63,7 @@ pub struct Throttling {
 
 /// Sets the quota of the group at `path`; `None` lifts it.
 pub(crate) fn set_quota(path: &Path, v2: bool, quota: Option<CpuQuota>) -> Result<()> {
-    let controller = CpuController::new(path.to_owned(), path.to_owned(), v2);
+    let controller = CpuController::new(path.to_owned(), v2);
     let result = match quota {
         None => controller.set_cfs_quota(-1),
         Some(q) if v2 => {

@@ -37,7 +37,7 @@ pub enum Error {
         /// The value refused.
         value: String,
         /// What cgroups-rs said.
-        source: Box<cgroups_rs::fs::error::Error>,
+        source: Box<cgroups_rs::error::Error>,
     },
     /// A thread could not be given its host cores.
     #[error("cannot bind thread {thread} of {} to host cores", path.display())]
@@ -54,8 +54,8 @@ pub enum Error {
     Create {
         /// The path of the group.
         path: PathBuf,
-        /// What cgroups-rs said.
-        source: Box<cgroups_rs::fs::error::Error>,
+        /// What the kernel said.
+        source: io::Error,
     },
     /// The owner of a tree of groups could not be settled.
     #[error("cannot lock the control group {}", path.display())]

@@ -1,10 +1,11 @@
 //! Reading and writing the files of a group by hand; errors always name path and value.
 //!
-//! Limits and quotas are set by cgroups-rs. What goes by hand, and why (cgroups-rs 0.5.1):
+//! Limits and quotas are set by cgroups-rs. What goes by hand, and why (cgroups-rs 0.3.4):
 //!
 //! - counters (`cpuacct.usage`, `cpu.stat`, `memory.current`, `memory.events` and their like of
 //!   version 1): it reads up to a dozen files for one of them, and what can't be read is 0 to it. A
 //!   task would seem to have used nothing;
+//! - the creation of a group: it tells nobody that one could not be made;
 //! - the freezer: of version 2 it tells the wish (`cgroup.freeze`), not the fact (`cgroup.events`);
 //! - `cpu.idle`: it does not know it, and it takes shares of version 1 for weights of version 2;
 //! - processes: its `kill` knows version 2 only, its lists leave out the groups below;

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::atomic::Ordering};
 
-use cgroups_rs::fs::memory::MemController;
+use cgroups_rs::memory::MemController;
 
 use super::{Controller, Error, Result, Vm, file};
 
@@ -55,7 +55,7 @@ impl Vm {
 /// no VM type has.
 pub(super) fn set_limit(path: &Path, v2: bool, bytes: u64) -> Result<()> {
     let limit = i64::try_from(bytes).unwrap_or(i64::MAX);
-    let controller = MemController::new(path.to_owned(), path.to_owned(), v2);
+    let controller = MemController::new(path.to_owned(), v2);
     let fail = |setting| {
         move |source| Error::Setting {
             path: path.to_owned(),

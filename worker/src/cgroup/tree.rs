@@ -1,12 +1,11 @@
 //! One worker's tree of groups.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
 };
-
-use cgroups_rs::fs::{Controller as _, cpu::CpuController};
 
 use super::{
     Controller, Error, Hierarchy, InstanceName, Result, Vm, claim::Claim, cpu, delegate, freezer,
@@ -127,10 +126,25 @@ pub(crate) fn create_groups(
     relative: &Path,
 ) -> Result<()> {
     for path in hierarchy.groups(controllers, relative) {
-        // Creation is the same for every controller that needs no hook after it.
-        CpuController::new(path.clone(), path.clone(), hierarchy.is_v2())
-            .create()
-            .map_err(|source| Error::Create { path, source: Box::new(source) })?;
+        fs::create_dir_all(&path).map_err(|source| Error::Create { path, source })?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_cannot_be_made_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("cgroup");
+        let hierarchy = Hierarchy::V2(root.clone());
+        create_groups(&hierarchy, &ALL, Path::new("a/vm1")).unwrap();
+        assert!(root.join("a/vm1").is_dir());
+        fs::write(root.join("file"), "").unwrap();
+        let error = create_groups(&hierarchy, &ALL, Path::new("file/vm1")).unwrap_err();
+        assert!(matches!(&error, Error::Create { path, .. } if *path == root.join("file/vm1")));
+    }
 }

@@ -20,15 +20,13 @@ use nix::{
     },
     unistd::{Pid, getpgid},
 };
-use protobuf::{EnumOrUnknown, MessageField};
-use rust_criu::rust_criu_protobuf::rpc::{
-    Criu_cg_mode, Criu_features, Criu_network_lock_method, Criu_opts, Criu_req, Criu_req_type,
-    Criu_resp,
-};
 
 use super::{
     Error, Probe, Result, Version,
     error::{LogTail, told},
+    rpc::{
+        CriuCgMode, CriuFeatures, CriuNetworkLockMethod, CriuOpts, CriuReq, CriuReqType, CriuResp,
+    },
     scratch::Scratch,
     session::Session,
 };
@@ -88,7 +86,7 @@ impl Criu {
             Err(e) => (None, Err(e)),
             Ok(version) => (Some(version), unless_late(deadline, |deadline| self.check(deadline))),
         };
-        let has = |get: fn(&Criu_features) -> Option<bool>| {
+        let has = |get: fn(&CriuFeatures) -> Option<bool>| {
             features.as_ref().and_then(get).unwrap_or(false)
         };
         Probe {
@@ -107,13 +105,13 @@ impl Criu {
     /// See [`Error`].
     pub fn version(&self, deadline: Duration) -> Result<Version> {
         let call = "version";
-        let response = self.ask(call, request(Criu_req_type::VERSION), PathBuf::new(), deadline)?;
-        let number = |n: Option<i32>| n.and_then(|n| u32::try_from(n).ok()).unwrap_or(0);
-        match response.version.into_option() {
+        let response = self.ask(call, request(CriuReqType::Version), PathBuf::new(), deadline)?;
+        let number = |n: i32| u32::try_from(n).unwrap_or(0);
+        match response.version {
             Some(v) => Ok(Version {
                 major: number(v.major_number),
                 minor: number(v.minor_number),
-                sublevel: number(v.sublevel),
+                sublevel: number(v.sublevel()),
             }),
             None => Err(Error::Protocol { call, what: "no version".to_owned() }),
         }
@@ -127,12 +125,12 @@ impl Criu {
         // It reads its options even for this, and insists on a directory for its log.
         let scratch = Scratch::create(&std::env::temp_dir())
             .map_err(|(path, source)| Error::Directory { path, source })?;
-        let mut request = request(Criu_req_type::CHECK);
-        request.opts = MessageField::some(Criu_opts {
-            images_dir_fd: Some(scratch.directory().as_raw_fd()),
+        let mut request = request(CriuReqType::Check);
+        request.opts = Some(CriuOpts {
+            images_dir_fd: scratch.directory().as_raw_fd(),
             log_file: Some("check.log".to_owned()),
             log_level: Some(LOG_LEVEL),
-            ..Criu_opts::default()
+            ..CriuOpts::default()
         });
         let log = scratch.path().join("check.log");
         self.ask("check", request, log, deadline).map(drop)
@@ -147,18 +145,13 @@ impl Criu {
         self.features_in(Some(Inmate { cell, user: None }), deadline).map(drop)
     }
 
-    fn features(&self, deadline: Duration) -> Result<Criu_features> {
+    fn features(&self, deadline: Duration) -> Result<CriuFeatures> {
         self.features_in(None, deadline)
     }
 
-    fn features_in(&self, inmate: Option<Inmate<'_>>, deadline: Duration) -> Result<Criu_features> {
-        let mut request = request(Criu_req_type::FEATURE_CHECK);
-        request.features = MessageField::some(Criu_features {
-            mem_track: Some(true),
-            lazy_pages: Some(true),
-            pidfd_store: Some(true),
-            ..Criu_features::default()
-        });
+    fn features_in(&self, inmate: Option<Inmate<'_>>, deadline: Duration) -> Result<CriuFeatures> {
+        let mut request = request(CriuReqType::FeatureCheck);
+        request.features = Some(asked_features());
         let call = "feature check";
         let response = self.ask_in(call, inmate, request, PathBuf::new(), deadline)?;
         Ok(response.features.unwrap_or_default())
@@ -168,10 +161,10 @@ impl Criu {
     fn ask(
         &self,
         call: &'static str,
-        request: Criu_req,
+        request: CriuReq,
         log: PathBuf,
         deadline: Duration,
-    ) -> Result<Criu_resp> {
+    ) -> Result<CriuResp> {
         self.ask_in(call, None, request, log, deadline)
     }
 
@@ -179,10 +172,10 @@ impl Criu {
         &self,
         call: &'static str,
         inmate: Option<Inmate<'_>>,
-        request: Criu_req,
+        request: CriuReq,
         log: PathBuf,
         deadline: Duration,
-    ) -> Result<Criu_resp> {
+    ) -> Result<CriuResp> {
         let mut session = Session::start(&self.program, call, None, inmate, log, deadline)?;
         session.send(&request)?;
         let response = session.receive()?;
@@ -229,8 +222,8 @@ impl Criu {
         let call = "dump";
         let log = "dump.log";
         let (images, work_dir) = (directory(images)?, directory(work)?);
-        let mut request = request(Criu_req_type::DUMP);
-        request.opts = MessageField::some(Criu_opts {
+        let mut request = request(CriuReqType::Dump);
+        request.opts = Some(CriuOpts {
             pid: Some(pid),
             // CRIU kills and then detaches, which fails where the task is quick to die.
             leave_running: Some(true),
@@ -343,8 +336,8 @@ impl Criu {
         let call = "restore";
         let log = "restore.log";
         let (images, work_dir) = (directory(images)?, directory(work)?);
-        let mut request = request(Criu_req_type::RESTORE);
-        request.opts = MessageField::some(Criu_opts {
+        let mut request = request(CriuReqType::Restore);
+        request.opts = Some(CriuOpts {
             rst_sibling: Some(true),
             ..options(&images, &work_dir, log, deadline)
         });
@@ -360,21 +353,26 @@ impl Criu {
         session.finish();
         let pid = result?
             .restore
-            .as_ref()
-            .and_then(|r| r.pid)
+            .map(|restored| restored.pid)
+            .filter(|pid| *pid > 0)
             .ok_or(Error::Protocol { call, what: "no restored process".to_owned() })?;
         Task::adopt(pid).map_err(|source| Error::Process { call, source: Box::new(source) })
     }
 }
 
-fn request(kind: Criu_req_type) -> Criu_req {
-    Criu_req { type_: Some(EnumOrUnknown::new(kind)), ..Criu_req::default() }
+fn request(kind: CriuReqType) -> CriuReq {
+    CriuReq { r#type: kind.into(), ..CriuReq::default() }
+}
+
+/// The features that are asked for.
+fn asked_features() -> CriuFeatures {
+    CriuFeatures { mem_track: Some(true), lazy_pages: Some(true), pidfd_store: Some(true) }
 }
 
 /// What dumps and restores share.
-fn options(images: &File, work: &File, log: &str, deadline: Duration) -> Criu_opts {
-    Criu_opts {
-        images_dir_fd: Some(images.as_raw_fd()),
+fn options(images: &File, work: &File, log: &str, deadline: Duration) -> CriuOpts {
+    CriuOpts {
+        images_dir_fd: images.as_raw_fd(),
         work_dir_fd: Some(work.as_raw_fd()),
         log_file: Some(log.to_owned()),
         log_level: Some(LOG_LEVEL),
@@ -382,18 +380,18 @@ fn options(images: &File, work: &File, log: &str, deadline: Duration) -> Criu_op
         file_locks: Some(true),
         // Groups are the worker's business: a restore is usually into another VM's.
         manage_cgroups: Some(true),
-        manage_cgroups_mode: Some(EnumOrUnknown::new(Criu_cg_mode::IGNORE)),
+        manage_cgroups_mode: Some(CriuCgMode::Ignore.into()),
         // A task's own connections have both their ends in it, and both stand still; without this CRIU
         // sets up a packet filter.
         tcp_established: Some(true),
-        network_lock: Some(EnumOrUnknown::new(Criu_network_lock_method::SKIP)),
+        network_lock: Some(CriuNetworkLockMethod::Skip.into()),
         // Files that a program has open and that have no name any more are part of its images; how large those
         // may be is looked at when they are stored.
         ghost_limit: Some(LARGEST_GHOST),
         link_remap: Some(true),
         // Its own limit for stopping the tasks.
         timeout: Some(u32::try_from(deadline.as_secs()).unwrap_or(u32::MAX).max(1)),
-        ..Criu_opts::default()
+        ..CriuOpts::default()
     }
 }
 
@@ -403,16 +401,16 @@ fn converse(
     session: &mut Session,
     frozen: &dyn Fn() -> bool,
     mut notified: impl FnMut(&str) -> Step,
-) -> Result<(Criu_resp, Option<BoxError>)> {
+) -> Result<(CriuResp, Option<BoxError>)> {
     let mut given_up = None;
     loop {
         let response = session.receive_unless(frozen)?;
-        if response.type_.map(|t| t.enum_value()) != Some(Ok(Criu_req_type::NOTIFY)) {
+        if response.r#type != i32::from(CriuReqType::Notify) {
             return Ok((response, given_up));
         }
         let notify = response.notify.unwrap_or_default();
         let outcome = notified(notify.script());
-        let mut answer = request(Criu_req_type::NOTIFY);
+        let mut answer = request(CriuReqType::Notify);
         answer.notify_success = Some(outcome.is_ok());
         if let Err(reason) = outcome {
             given_up.get_or_insert(reason);
@@ -423,9 +421,9 @@ fn converse(
 
 fn conclude(
     call: &'static str,
-    response: Result<(Criu_resp, Option<BoxError>)>,
+    response: Result<(CriuResp, Option<BoxError>)>,
     log: impl FnOnce() -> LogTail,
-) -> Result<Criu_resp> {
+) -> Result<CriuResp> {
     match response? {
         (_, Some(source)) => Err(Error::GivenUp { call, source }),
         (response, None) => accepted(call, response, log),
@@ -434,10 +432,10 @@ fn conclude(
 
 fn accepted(
     call: &'static str,
-    response: Criu_resp,
+    response: CriuResp,
     log: impl FnOnce() -> LogTail,
-) -> Result<Criu_resp> {
-    if response.success() {
+) -> Result<CriuResp> {
+    if response.success {
         return Ok(response);
     }
     let errno = response.cr_errno.filter(|errno| *errno != 0);
@@ -506,6 +504,8 @@ fn unless_late<T>(deadline: Duration, ask: impl Fn(Duration) -> Result<T>) -> Re
 mod tests {
     use std::{cell::RefCell, process::Command};
 
+    use prost::Message as _;
+
     use super::*;
 
     /// What a CRIU does that asks whether it may begin with the task, in shell; a message is one
@@ -530,6 +530,34 @@ mod tests {
         Criu::new(program)
             .dump(i32::MAX, None, at, at, AfterDump::Continue, brief, &mut begin, stopped)
             .unwrap_err()
+    }
+
+    /// What rust-protobuf makes of the same requests.
+    #[test]
+    fn requests_are_what_criu_reads() {
+        let hex = |request: &CriuReq| {
+            let bytes = request.encode_to_vec();
+            bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        };
+        assert_eq!(hex(&request(CriuReqType::Version)), "080a");
+        let features =
+            CriuReq { features: Some(asked_features()), ..request(CriuReqType::FeatureCheck) };
+        assert_eq!(hex(&features), "08092a06080110011801");
+        let refusal = CriuReq { notify_success: Some(false), ..request(CriuReqType::Notify) };
+        assert_eq!(hex(&refusal), "08061800");
+        let folder = File::open("/").unwrap();
+        let opts = CriuOpts {
+            pid: Some(300),
+            leave_running: Some(true),
+            images_dir_fd: 7,
+            work_dir_fd: Some(8),
+            ..options(&folder, &folder, "dump.log", Duration::from_secs(30))
+        };
+        assert_eq!(
+            hex(&CriuReq { opts: Some(opts), ..request(CriuReqType::Dump) }),
+            "08011232080710ac021801280140014802520864756d702e6c6f676001880108900101c0010190020098028080\
+             808004e8021e800403"
+        );
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! CRIU: our own client of `criu swrk`, on the message types rust-criu generated.
+//! CRIU: our own client of `criu swrk`.
+//!
+//! `rpc.proto` is that of CRIU 4.2.1, under the licence in `LICENSE`; `rpc.rs` is generated from it.
 //!
 //! Each call starts one `criu swrk` on a socket pair, so nothing is shared between calls.
 //! Every call has a deadline, at which CRIU and what it made is killed and reaped.
@@ -10,6 +12,17 @@
 mod client;
 mod error;
 mod probe;
+#[allow(
+    clippy::allow_attributes,
+    clippy::allow_attributes_without_reason,
+    clippy::enum_variant_names,
+    clippy::use_self,
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    reason = "generated code, of which a client needs a part"
+)]
+mod rpc;
 mod scratch;
 mod session;
 

@@ -15,10 +15,13 @@ use nix::{
     },
     unistd::Pid,
 };
-use protobuf::Message as _;
-use rust_criu::rust_criu_protobuf::rpc::{Criu_req, Criu_resp};
+use prost::Message as _;
 
-use super::{Error, Result, error::LogTail};
+use super::{
+    Error, Result,
+    error::LogTail,
+    rpc::{CriuReq, CriuResp},
+};
 use crate::process::{Ended, Entry, Inmate, Task, cpu_ns, helper, reap_later};
 
 /// CRIU's answers are small; its own limit for a request is far below this too.
@@ -77,10 +80,8 @@ impl Session {
         self.criu.as_ref().map(|criu| Pid::from_raw(criu.pid()))
     }
 
-    pub(crate) fn send(&self, request: &Criu_req) -> Result<()> {
-        let bytes = request
-            .write_to_bytes()
-            .map_err(|e| Error::Protocol { call: self.call, what: e.to_string() })?;
+    pub(crate) fn send(&self, request: &CriuReq) -> Result<()> {
+        let bytes = request.encode_to_vec();
         // A vanished CRIU is an error to report and not a signal.
         match send(self.socket.as_raw_fd(), &bytes, MsgFlags::MSG_NOSIGNAL) {
             Ok(_) => Ok(()),
@@ -91,12 +92,12 @@ impl Session {
     }
 
     /// The next message, or an error at the deadline or when CRIU has ended.
-    pub(crate) fn receive(&mut self) -> Result<Criu_resp> {
+    pub(crate) fn receive(&mut self) -> Result<CriuResp> {
         self.receive_unless(&|| false)
     }
 
     /// The same, where the deadline is put off for as long as CRIU is `frozen`.
-    pub(crate) fn receive_unless(&mut self, frozen: &dyn Fn() -> bool) -> Result<Criu_resp> {
+    pub(crate) fn receive_unless(&mut self, frozen: &dyn Fn() -> bool) -> Result<CriuResp> {
         let fail = |call, e: nix::Error| Error::Socket { call, source: e.into() };
         loop {
             let Some(left) = self.deadline.checked_sub(self.started.elapsed()) else {
@@ -123,8 +124,7 @@ impl Session {
             return Err(self.silent());
         }
         buffer.truncate(length);
-        Criu_resp::parse_from_bytes(&buffer)
-            .map_err(|e| Error::Protocol { call: self.call, what: e.to_string() })
+        read_reply(&buffer).map_err(|what| Error::Protocol { call: self.call, what })
     }
 
     /// The end of CRIU's log so far.
@@ -181,6 +181,24 @@ impl Session {
     }
 }
 
+/// What every reply has. The type of a whole reply does not tell a field that is missing from one that is zero.
+#[derive(Clone, PartialEq, prost::Message)]
+struct ReplyHead {
+    #[prost(int32, optional, tag = "1")]
+    kind: Option<i32>,
+    #[prost(bool, optional, tag = "2")]
+    success: Option<bool>,
+}
+
+/// Reads a reply of CRIU, or says what is wrong with it.
+fn read_reply(bytes: &[u8]) -> std::result::Result<CriuResp, String> {
+    let head = ReplyHead::decode(bytes).map_err(|e| e.to_string())?;
+    if head.kind.is_none() || head.success.is_none() {
+        return Err("a reply without its type or without its success".to_owned());
+    }
+    CriuResp::decode(bytes).map_err(|e| e.to_string())
+}
+
 /// The shell that runs this program, where it is a script of one.
 fn shell_of(program: &Path) -> Option<PathBuf> {
     let mut head = [0; 64];
@@ -196,5 +214,50 @@ impl Drop for Session {
     /// On every way out, error or panic: no CRIU and no zombie stays.
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+    use crate::criu::rpc::{CriuReqType, CriuRestoreResp, CriuVersion};
+
+    #[test]
+    fn replies_are_read() {
+        let restored = read_reply(b"\x08\x02\x10\x01\x22\x03\x08\xe1\x21").unwrap();
+        assert_eq!(restored.r#type, i32::from(CriuReqType::Restore));
+        assert!(restored.success);
+        assert_eq!(restored.restore, Some(CriuRestoreResp { pid: 4321 }));
+
+        let version =
+            read_reply(b"\x08\x0a\x10\x01\x52\x09\x08\x04\x10\x02\x1a\x010\x20\x01").unwrap();
+        let of = CriuVersion {
+            major_number: 4,
+            minor_number: 2,
+            gitid: Some("0".to_owned()),
+            sublevel: Some(1),
+            ..CriuVersion::default()
+        };
+        assert_eq!(version.version, Some(of));
+
+        let refused = read_reply(b"\x08\x00\x10\x00\x38\x16\x4a\x02no").unwrap();
+        assert!(!refused.success);
+        assert_eq!((refused.cr_errno, refused.cr_errmsg.as_deref()), (Some(22), Some("no")));
+        // Of a field that a later CRIU has.
+        assert!(read_reply(b"\x08\x01\x10\x01\xf8\x07\x01").unwrap().success);
+    }
+
+    #[test]
+    fn what_is_no_reply_is_none() {
+        for (bytes, said) in [
+            (&b"\x10\x01"[..], "without its type"),
+            (b"\x08\x01", "without its success"),
+            (b"nonsense", "wire type"),
+            (b"\x08\x01\x10\x01\x2a\x7f", "buffer"),
+        ] {
+            let error = read_reply(bytes).unwrap_err();
+            assert!(error.contains(said), "{bytes:?}: {error}");
+        }
     }
 }

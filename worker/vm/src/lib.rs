@@ -17,6 +17,8 @@ mod restores;
 mod running;
 pub mod shares;
 mod sharing;
+#[cfg(test)]
+mod tests;
 mod work;
 
 pub use allowance::Allowance;

@@ -1,5 +1,5 @@
 //! Tests of the algorithms by hand, against the authors' plans, and of how computation grows. The
-//! effects of decisions are tested on the engine's runs (`coordinator/engine/tests/policies`).
+//! effects of decisions are tested on the engine's runs (`coordinator/engine/tests/engine/policies`).
 #![allow(clippy::unwrap_used, reason = "a panic is how these fail")]
 #![allow(
     clippy::disallowed_methods,

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import weakref
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Mapping, Sequence, TypeVar
 
@@ -39,8 +40,9 @@ def run(
     paths. The results go into the folder `out`, which `force` lets take another run's place; without
     `out` into a temporary folder, which is deleted together with the object that is returned.
     `arguments` are handed to the command as they stand. `command` is the path of the command:
-    otherwise that in the environment variable DORMOUSE, or else `dormouse` on the PATH. A scheduler
-    that begins with `#!/usr/bin/env python3` is run by the interpreter that calls this.
+    otherwise that in the environment variable DORMOUSE, or the one that was installed together with
+    this package, or else `dormouse` on the PATH. A scheduler that begins with `#!/usr/bin/env python3`
+    is run by the interpreter that calls this.
     """
     call = ["run", os.fspath(experiment), "--quiet"]
     call += ["--live"] if live else []
@@ -106,8 +108,10 @@ def environment() -> dict[str, str]:
 
 
 def find_command(command: StrPath | None = None) -> str:
-    """The path of the command: the one given, that in DORMOUSE, or `dormouse` on the PATH."""
-    wanted = os.fspath(command) if command is not None else os.environ.get("DORMOUSE", "dormouse")
+    """The path of the command: the one given, that in DORMOUSE, this package's, or `dormouse` on the PATH."""
+    wanted = os.fspath(command) if command is not None else os.environ.get("DORMOUSE")
+    if wanted is None:
+        wanted = _installed_command() or "dormouse"
     found = shutil.which(wanted)
     if found is None:
         raise DormouseError(
@@ -115,6 +119,16 @@ def find_command(command: StrPath | None = None) -> str:
             "environment variable DORMOUSE, or give it as `command`"
         )
     return found
+
+
+def _installed_command() -> str | None:
+    """The path of the command that the wheel of this package had with it; a pure one has none."""
+    try:
+        files = metadata.files("dormouse") or []
+    except metadata.PackageNotFoundError:
+        return None
+    commands = (str(file.locate()) for file in files if file.name == "dormouse")
+    return next(filter(os.path.isfile, commands), None)
 
 
 def _into(

@@ -1,0 +1,122 @@
+//! Whole runs of a bag in virtual time.
+
+use std::convert::Infallible;
+
+use dormouse_cloud::{Catalogue, Host, InterruptionModel, Market, Terms};
+use dormouse_engine::drive::{PlayError, beginning, play};
+use dormouse_engine::{Counts, Run};
+use dormouse_model::{Bag, CheckpointConfig, Effect, Event, Setup, Step};
+use dormouse_policies::Policy;
+use dormouse_units::{Bytes, HostId, Money, Span, Time};
+
+use super::rules::Rules;
+use super::trouble::{Trouble, Troubled};
+
+/// More steps than any of these runs has, even one whose scheme wants a checkpoint every 10 ms.
+const STEPS: usize = 2_000_000;
+
+/// What came of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// When the last task finished that did.
+    pub(crate) makespan: Time,
+    /// What it cost.
+    pub(crate) cost: Money,
+    /// Tasks that finished.
+    pub(crate) finished: usize,
+    /// How often what happened.
+    pub(crate) counts: Counts,
+    /// VMs that were launched on demand.
+    pub(crate) on_demand_launched: usize,
+    /// The digest of its decisions.
+    pub(crate) digest: String,
+}
+
+/// A setup of a bag on three hosts' cloud, as the paper's are.
+pub(crate) fn setup(
+    bag: &Bag,
+    catalogue: &Catalogue,
+    checkpoint: &CheckpointConfig,
+    models: &[InterruptionModel],
+    seed: u64,
+) -> Setup {
+    Setup {
+        seed,
+        catalogue: catalogue.clone(),
+        bag: bag.clone(),
+        noise: None,
+        jobs: None,
+        requests: false,
+        checkpoint: checkpoint.clone(),
+        interruptions: models.to_vec(),
+        preemption_notice: Span::from_secs(120),
+        terms: Terms::default(),
+    }
+}
+
+/// Plays a run to its end, and looks after the rules.
+///
+/// # Panics
+///
+/// A rule is broken, or it does not end.
+pub(crate) fn played(
+    setup: Setup,
+    policy: Box<dyn Policy>,
+    trouble: &Trouble,
+    is_careless: bool,
+    see: impl FnMut(&Step),
+) -> Outcome {
+    play_out(Run::new(setup, policy), trouble, is_careless, see)
+}
+
+/// As [`played`], for a run that is made.
+///
+/// # Panics
+///
+/// As [`played`].
+pub(crate) fn play_out(
+    mut run: Run,
+    trouble: &Trouble,
+    is_careless: bool,
+    mut see: impl FnMut(&Step),
+) -> Outcome {
+    let setup = run.setup();
+    let (seed, tasks) = (setup.seed, setup.bag.tasks.len());
+    // A task that has not finished by then never will.
+    let limit = Time::ZERO + setup.bag.deadline.times(20);
+    let vcpus = if trouble.host_vcpus == 0 { 1 << 20 } else { trouble.host_vcpus };
+    let mut outside = beginning(&[Host::new(vcpus, Bytes::new(1 << 60)); 3]);
+    for &(lost, at) in &trouble.lost_hosts {
+        let (host, why) = (HostId::new(lost), "drawn".to_owned());
+        outside.push((at, Event::HostLost { host, why, unheard: false }));
+        let (host, name) = (HostId::new(lost + 100), format!("after-{lost}"));
+        let offer = Host::new(trouble.host_vcpus.max(64), Bytes::new(1 << 60));
+        outside.push((at, Event::HostJoined { host, name, offer }));
+    }
+    outside.sort_by_key(|(at, _)| *at);
+    let mut rules = Rules { is_careless, ..Rules::default() };
+    let mut world = Troubled::new(trouble, seed);
+    let (mut steps, mut on_demand_launched, mut last) = (0, 0, Time::ZERO);
+    let outside = outside.into_iter().map(Ok::<_, Infallible>);
+    let ended = play(&mut run, &mut world, outside, limit, |step| {
+        steps += 1;
+        assert!(steps < STEPS, "no end in sight at {}", step.at);
+        rules.see(step);
+        see(step);
+        let on_demand = |effect: &&Effect| {
+            matches!(effect, Effect::VmLaunched { market: Market::OnDemand, .. })
+        };
+        on_demand_launched += step.effects.iter().filter(on_demand).count();
+        last = step.at;
+        Ok(())
+    });
+    assert!(!matches!(ended, Err(PlayError::Outside(_))), "nothing comes from outside");
+    Outcome {
+        makespan: run.makespan().unwrap_or(last),
+        cost: run.owed(last),
+        finished: tasks - run.unfinished(),
+        counts: *run.counts(),
+        on_demand_launched,
+        digest: run.digest(),
+    }
+}

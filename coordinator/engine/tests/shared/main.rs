@@ -1,9 +1,0 @@
-//! Runs that a bag of tasks and parallel jobs share, in virtual time.
-#![cfg(test)]
-#![expect(clippy::expect_used, reason = "a panic is how these fail")]
-#![expect(clippy::cast_possible_truncation, reason = "draws below small numbers")]
-
-mod background;
-mod customers;
-mod tenants;
-mod world;

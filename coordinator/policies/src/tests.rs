@@ -1,0 +1,3 @@
+//! Schedulers as whoever uses the crate has them.
+
+mod ils_bound;

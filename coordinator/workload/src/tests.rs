@@ -1,0 +1,11 @@
+//! The crate as whoever uses it has it: whole logs, models, files and streams.
+
+mod batch_oracle;
+mod log_formats;
+mod logs;
+mod malformed;
+mod models;
+mod request_files;
+mod request_traces;
+mod requests;
+mod workflows;

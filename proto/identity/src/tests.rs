@@ -1,0 +1,3 @@
+//! The crate as both ends of a connection use it.
+
+mod handshake;

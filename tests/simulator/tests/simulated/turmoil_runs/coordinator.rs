@@ -1,0 +1,175 @@
+//! The coordinator's host: one process after the other, which go on with the log of the one before.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use dormouse_cloud::{Catalogue, InstanceType, Limits, Terms};
+use dormouse_coordinator::admission::Demand;
+use dormouse_coordinator::{Chance, LiveRun, Observer, Threads, WallClock, World};
+use dormouse_engine::Run;
+use dormouse_model::{
+    Bag, CheckpointConfig, CheckpointOn, MetadataSettings, Scheme, Setup, Task, Work,
+};
+use dormouse_tasks::own::TaskProgram;
+use dormouse_units::{Bytes, Ppm, Price, Span, Speedup, Time};
+use tokio_util::sync::CancellationToken;
+
+use super::network::Listening;
+use super::scenario::Scenario;
+use super::spread::{KIND, Spread};
+use super::witness::Witness;
+
+/// How long a worker may be silent before it is lost.
+const LOST_AFTER: Duration = Duration::from_secs(2);
+/// How long a worker holds its VMs without a coordinator.
+pub(crate) const HOLD: Duration = Duration::from_secs(20);
+const FAR: u64 = 1_000_000;
+
+/// A program whose answer nobody can check, since nobody has published one for its input: workers without machines
+/// have none.
+fn unchecked() -> TaskProgram {
+    TaskProgram::Kernel("ed --class S --id 100".split(' ').map(str::to_owned).collect())
+}
+
+/// What all coordinators of a run have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Coordinators {
+    scenario: Scenario,
+    pub(crate) out: PathBuf,
+    /// How many there were.
+    pub(crate) lives: Arc<AtomicU64>,
+    /// The wall clock, in microseconds since 1970.
+    pub(crate) wall: Arc<AtomicU64>,
+    witness: Witness,
+}
+
+impl Coordinators {
+    pub(crate) fn new(scenario: &Scenario, out: &Path, witness: &Witness) -> Self {
+        Self {
+            scenario: scenario.clone(),
+            out: out.to_owned(),
+            lives: Arc::default(),
+            wall: Arc::new(AtomicU64::new(1_700_000_000_000_000)),
+            witness: witness.clone(),
+        }
+    }
+
+    /// One process, to its end.
+    pub(crate) async fn process(self) -> turmoil::Result {
+        let life = self.lives.fetch_add(1, Ordering::Relaxed);
+        let listener = Listening::begin().await?;
+        let bound = self.live(life).bind_on(Box::new(listener)).await?;
+        let done = bound.conduct().await?;
+        self.witness.is_over(done);
+        Ok(())
+    }
+
+    fn setup(&self) -> Setup {
+        let kind = InstanceType {
+            name: KIND.into(),
+            vcpus: 1,
+            memory: Bytes::new(1 << 30),
+            disk: Bytes::ZERO,
+            mflops: 1,
+            on_demand: Some(Price::from_nanos_per_hour(1_000_000)),
+            spot: None,
+            limits: Limits { spot: 0, on_demand: 8 },
+            burstable: None,
+        };
+        let task = Task {
+            name: "t".to_owned(),
+            memory: Bytes::new(1 << 20),
+            runtime: BTreeMap::from([(KIND.into(), Span::from_secs(100))]),
+            submitted: Span::ZERO,
+            after: Vec::new(),
+        };
+        Setup {
+            seed: self.scenario.seed,
+            catalogue: Catalogue {
+                types: BTreeMap::from([(KIND.into(), kind)]),
+                boot: Span::ZERO,
+                hibernation: Span::ZERO,
+            },
+            bag: Bag {
+                tasks: vec![task; self.scenario.tasks].into(),
+                deadline: Span::from_secs(FAR),
+            },
+            checkpoint: CheckpointConfig {
+                scheme: Scheme::Budget(Ppm::ZERO),
+                fixed: Span::ZERO,
+                per_megabyte: Span::ZERO,
+                on: CheckpointOn::All,
+                at_hibernation: false,
+                at_notice: false,
+                never: false,
+            },
+            interruptions: Vec::new(),
+            preemption_notice: Span::ZERO,
+            terms: Terms::default(),
+            noise: None,
+            jobs: None,
+            requests: false,
+        }
+    }
+
+    fn policy(&self) -> Box<Spread> {
+        Box::new(Spread::new(self.scenario.tasks, self.scenario.workers))
+    }
+
+    /// The run as it was before anything happened.
+    pub(crate) fn run_again(&self) -> Run {
+        Run::new(self.setup(), self.policy())
+    }
+
+    fn live(&self, life: u64) -> LiveRun {
+        let Scenario { seed, tasks, workers, disk_us, .. } = self.scenario;
+        LiveRun {
+            setup: self.setup(),
+            policies: vec![(Work::All, self.policy())],
+            submissions: Vec::new(),
+            requests: Vec::new(),
+            open: false,
+            phase: Duration::from_millis(100),
+            experiment: "turmoil".to_owned(),
+            header: serde_json::json!({"format": dormouse_log::FORMAT, "experiment": "turmoil"}),
+            listen: SocketAddr::from(([0, 0, 0, 0], 0)),
+            workers: u32::try_from(workers).unwrap(),
+            speedup: Speedup::times(30),
+            demand: Demand {
+                vms: vec![1; workers],
+                kinds: [KIND.into()].into(),
+                hosts: Vec::new(),
+            },
+            reserve: Ppm::new(250_000),
+            share: None,
+            inputs: BTreeMap::new(),
+            programs: vec![unchecked(); tasks],
+            metadata: MetadataSettings::default(),
+            needs_criu: false,
+            hold_checkpoints: false,
+            noop: true,
+            faults: Vec::new(),
+            out: self.out.clone(),
+            lost_after: LOST_AFTER,
+            hold: HOLD,
+            workers_stay: false,
+            answer_within: dormouse_coordinator::ANSWER_WITHIN,
+            limit: Time::from_secs(FAR),
+            observer: Observer::default(),
+            cancel: CancellationToken::new(),
+            pause: CancellationToken::new(),
+            resume: life > 0,
+            world: World {
+                wall: WallClock::Shown(Arc::clone(&self.wall)),
+                threads: Threads::InPlace(Arc::new(AtomicU64::new(disk_us))),
+                // No life draws what another has drawn.
+                chance: Chance::stream(seed.wrapping_mul(1_000) + life),
+                ..World::default()
+            },
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A worker's host: its session over TLS, its reading of commands, and no machines: tasks are done as
+//! soon as they are begun.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use dormouse_identity::{Role, Token};
+use dormouse_proto::v1::{CreateVm, Fault, Hello, HostLoad, Program, Report};
+use dormouse_proto::{PROTOCOLS, TIERS};
+use dormouse_worker::agent::in_process::{
+    Absences, Ask, CommandStamp, Credentials, Dial, End, Heard, Machines, Network, Remote, go_on,
+    keep, welcomed,
+};
+use dormouse_worker::agent::{AgentError, Result};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tonic::transport::Endpoint;
+
+use super::coordinator::HOLD;
+use super::network::{Dialled, PORT};
+use super::witness::Witness;
+
+/// How long a worker that ended is not there until it is started again.
+const STARTED_AGAIN: Duration = Duration::from_millis(500);
+/// How often it is looked for the token of the run.
+const LOOKS: Duration = Duration::from_millis(20);
+
+/// A worker of this name, which keeps its certificates in a folder.
+#[derive(Clone, Debug)]
+pub(crate) struct Worker {
+    pub(crate) name: String,
+    pub(crate) root: PathBuf,
+    /// The folder of the run.
+    pub(crate) out: PathBuf,
+    pub(crate) witness: Witness,
+}
+
+impl Worker {
+    /// One life after the other, until the run is over.
+    pub(crate) async fn process(self) -> turmoil::Result {
+        std::fs::create_dir_all(&self.root)?;
+        let mut absences = Absences::default();
+        let mut is_known = false;
+        loop {
+            let born = Instant::now();
+            let end = self.life(is_known).await?;
+            self.witness.ended(&self.name, &end);
+            match end {
+                End::Over { .. } | End::Terminated => return Ok(()),
+                End::Rejoin { .. } => {
+                    is_known = true;
+                    sleep(absences.next_pause(born.elapsed())).await;
+                }
+                // Its process ends, and whoever started it starts another.
+                End::Lost { .. } | End::Refused { .. } => {
+                    is_known = false;
+                    sleep(STARTED_AGAIN).await;
+                }
+            }
+        }
+    }
+
+    async fn token(&self) -> Token {
+        let file = self.out.join(Role::Worker.file());
+        loop {
+            // A coordinator may be about to write it.
+            if let Ok(Ok(token)) = std::fs::read_to_string(&file).map(|text| text.parse()) {
+                return token;
+            }
+            sleep(LOOKS).await;
+        }
+    }
+
+    async fn life(&self, is_known: bool) -> Result<End> {
+        let endpoint = Endpoint::from_shared(format!("http://coordinator:{PORT}")).unwrap();
+        let endpoint = endpoint
+            .connect_timeout(Duration::from_secs(5))
+            .http2_keep_alive_interval(Duration::from_secs(5))
+            .keep_alive_timeout(Duration::from_secs(10))
+            .keep_alive_while_idle(true);
+        let credentials = Credentials::new(self.token().await, Path::new(&self.root));
+        let transport = Remote { endpoint, network: Network::over(Dialled), credentials };
+        let dial = Dial { transport, hello: self.hello(), is_known, patience: HOLD, hold: None };
+        let (report, reports) = mpsc::unbounded_channel();
+        let (hear, mut said) = mpsc::unbounded_channel();
+        let (pass, mut heard) = mpsc::unbounded_channel();
+        let stop = CancellationToken::new();
+        let _stops = stop.clone().drop_guard();
+        tokio::spawn(keep(dial, reports, hear, stop));
+        let (witness, mut host) = (self.witness.clone(), None);
+        tokio::spawn(async move {
+            while let Some(said) = said.recv().await {
+                match &said {
+                    Heard::Welcome(welcome) => witness.welcomed(welcome.host, &mut host),
+                    Heard::Commands(first, all) => witness.commands(host, *first, all),
+                    _ => {}
+                }
+                if pass.send(said).is_err() {
+                    return;
+                }
+            }
+        });
+        match welcomed(&mut heard).await {
+            Ok(welcome) => {
+                go_on(welcome, NoMachines { report }, &mut heard, std::future::pending()).await
+            }
+            Err(end) => Ok(end),
+        }
+    }
+
+    fn hello(&self) -> Hello {
+        Hello {
+            worker: self.name.clone(),
+            incarnation: 0,
+            millicores: 2_000,
+            memory_bytes: 1 << 40,
+            newest_protocol: PROTOCOLS.newest,
+            oldest_protocol: PROTOCOLS.oldest,
+            capabilities: vec![TIERS.to_owned()],
+        }
+    }
+}
+
+/// The machines of a run without processes: none.
+struct NoMachines {
+    report: mpsc::UnboundedSender<Report>,
+}
+
+fn no_machine() -> AgentError {
+    AgentError::Bug { what: "a machine is asked for in a run without processes".to_owned() }
+}
+
+impl Machines for NoMachines {
+    fn measure(&self, _: Vec<Program>) -> impl Future<Output = Result<Vec<u64>>> + Send + 'static {
+        std::future::ready(Err(no_machine()))
+    }
+
+    fn load(&self) -> Option<HostLoad> {
+        None
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn report(&self, report: Report) {
+        // Nobody hears it once the session has ended.
+        let _ = self.report.send(report);
+    }
+
+    fn create(&mut self, _: Box<CreateVm>, _: CommandStamp) -> Result<()> {
+        Err(no_machine())
+    }
+
+    fn ask(&mut self, _: u32, _: Ask, _: CommandStamp) -> Result<()> {
+        Err(no_machine())
+    }
+
+    fn fault(&mut self, _: Fault) {}
+
+    async fn abandoned(&mut self) {
+        std::future::pending::<()>().await;
+    }
+
+    async fn clean_up(&mut self) {}
+}

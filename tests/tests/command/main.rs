@@ -1,0 +1,42 @@
+//! The `dormouse` command as its user has it, without live runs: what it prints, writes and refuses, and its pages in a browser;
+//! and what holds for the tree of sources.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+// The name of each test begins with that of its program: `cargo test command::remedies`.
+#[path = ""]
+mod command {
+    mod advise;
+    mod batch;
+    mod book;
+    mod command_line;
+    mod compared;
+    mod data_files;
+    mod dates;
+    mod engines;
+    mod examples;
+    mod experiment_files;
+    mod fit;
+    mod inspect;
+    mod linked_scheduler;
+    mod nonsense;
+    mod outputs;
+    mod page_looks;
+    mod page_modules;
+    mod page_units;
+    mod price_files;
+    mod private;
+    mod program_schedulers;
+    mod purity;
+    mod recorded_prices;
+    mod remedies;
+    mod reproduced;
+    mod request_streams;
+    mod requested;
+    mod rooms;
+    mod scheduler_schema;
+    mod shown;
+    mod traced;
+    mod words;
+    mod wrong_schedulers;
+}

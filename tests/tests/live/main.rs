@@ -1,0 +1,32 @@
+//! Whole runs with real processes: whatever takes a live turn, and what belongs to it.
+#![cfg(test)]
+#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+// The name of each test begins with that of its program: `cargo test live::tenants`.
+#[path = ""]
+mod live {
+    mod acc;
+    mod book_live;
+    mod bound;
+    mod bucket_live;
+    mod calibrate;
+    mod checkpointing;
+    mod faults_live;
+    mod fidelity;
+    mod identity;
+    mod jobs_live;
+    mod joining;
+    mod lifetimes;
+    mod live_page;
+    mod metrics_live;
+    mod own_programs;
+    mod own_saves;
+    mod program_live;
+    mod scarce_live;
+    mod stopped;
+    mod storms;
+    mod taken;
+    mod tenants;
+    mod two_tier;
+    mod whole_runs;
+}

@@ -1,0 +1,158 @@
+//! Programs of others as tasks of live runs: their VMs are taken away, they go on from their checkpoints on others, and
+//! leave what they leave undisturbed.
+//!
+//! They need what the other live tests need (`whole_runs.rs`), and the programs themselves, which `scripts/test`
+//! installs: Python with numpy and SQLite, minisat, xz.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use dormouse_tests::{
+    checks_and_replays, dormouse_says, nothing_is_left_but, shared_live_turn, summary, traces,
+};
+
+/// Three VMs on two hosts, which are all taken away in the middle of the work; what is launched in their place
+/// goes on with the checkpoints of their tasks.
+const CLOUD: &str = r#"name = "own-programs"
+seed = 1
+[cloud]
+catalogue = "ec2-2020"
+boot = "20s"
+preemption-notice = "20s"
+[[interruption]]
+model = "schedule"
+acts = [{ at = "60s", action = "preempt", type = "c3.large" }]
+[scheduler]
+name = "fifo"
+fleet = [{ type = "c3.large", market = "spot", count = 3 }]
+[checkpoint]
+policy = "every"
+period = "20s"
+fixed = "2s"
+per-megabyte = "0s"
+[live]
+speedup = 20
+workers = 2
+[workload]
+kind = "bag"
+deadline = "45m"
+"#;
+
+/// A program, what it is given, and the outputs that are the same whenever it runs.
+struct Kind {
+    name: &'static str,
+    command: &'static [&'static str],
+    inputs: &'static [&'static str],
+    output: &'static str,
+}
+
+const KINDS: [Kind; 6] = [
+    // A training loop, whose data are in a large file without a name.
+    Kind {
+        name: "numpy",
+        command: &["/usr/bin/python3", "numpy_loop.py", "60000"],
+        inputs: &["numpy_loop.py"],
+        output: "weights.txt",
+    },
+    // A pool of processes, fed over pipes.
+    Kind {
+        name: "pool",
+        command: &["/usr/bin/python3", "pool.py", "120"],
+        inputs: &["pool.py"],
+        output: "factors.txt",
+    },
+    // Two threads that talk over TCP.
+    Kind {
+        name: "tcp",
+        command: &["/usr/bin/python3", "talk.py", "4000"],
+        inputs: &["talk.py"],
+        output: "digest.txt",
+    },
+    // A load of SQLite.
+    Kind {
+        name: "sql",
+        command: &["/usr/bin/python3", "sql.py", "400000"],
+        inputs: &["sql.py"],
+        output: "sums.csv",
+    },
+    // A SAT solver, which says with status 20 that there is no solution.
+    Kind {
+        name: "sat",
+        command: &["sh", "-c", "minisat pigeons.cnf answer.txt; test $? = 20"],
+        inputs: &["pigeons.cnf"],
+        output: "answer.txt",
+    },
+    // A packer with two threads.
+    Kind {
+        name: "xz",
+        command: &["sh", "-c", "xz --threads=2 --keep -3 --stdout words.txt > words.xz"],
+        inputs: &["words.txt"],
+        output: "words.xz",
+    },
+];
+
+/// The programs and what they are given, in a folder of their own.
+fn provide(folder: &Path) {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/own");
+    for entry in fs::read_dir(&fixtures).unwrap() {
+        let from = entry.unwrap().path();
+        fs::copy(&from, folder.join(from.file_name().unwrap())).unwrap();
+    }
+    let pigeons = Command::new("/usr/bin/python3")
+        .args([fixtures.join("pigeons.py").as_os_str(), "10".as_ref()])
+        .output()
+        .unwrap();
+    fs::write(folder.join("pigeons.cnf"), pigeons.stdout).unwrap();
+    let words = (0_u64..100_000).map(|n| format!("{:x}\n", n.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
+    fs::write(folder.join("words.txt"), words.collect::<String>()).unwrap();
+}
+
+/// What a program leaves that nobody disturbs.
+fn undisturbed(kind: &Kind, folder: &Path) -> Vec<u8> {
+    let alone = tempfile::tempdir().unwrap();
+    for input in kind.inputs {
+        fs::copy(folder.join(input), alone.path().join(input)).unwrap();
+    }
+    let [program, arguments @ ..] = kind.command else { unreachable!("each has a program") };
+    let ended = Command::new(program).args(arguments).current_dir(alone.path()).output().unwrap();
+    assert!(ended.status.success(), "{}: {ended:?}", kind.name);
+    fs::read(alone.path().join(kind.output)).unwrap()
+}
+
+fn task_of(kind: &Kind) -> String {
+    let (name, command, inputs, output) = (kind.name, kind.command, kind.inputs, kind.output);
+    format!(
+        "[[workload.task]]\nname = {name:?}\ncommand = {command:?}\ninputs = {inputs:?}\n\
+         outputs = [{output:?}]\nruntime = {{ \"c3.large\" = \"300s\" }}\nmemory = \"200 MB\"\n\
+         directory = \"64 MiB\"\n"
+    )
+}
+
+#[test]
+fn programs_of_others_go_on_on_other_vms_and_leave_what_they_leave_undisturbed() {
+    let Some(_turn) = shared_live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    provide(folder.path());
+    let file = folder.path().join("experiment.toml");
+    let tasks: String = KINDS.iter().map(task_of).collect();
+    fs::write(&file, format!("{CLOUD}{tasks}")).unwrap();
+    let out = folder.path().join("out");
+    let words = ["run", file.to_str().unwrap(), "--live", "--out", out.to_str().unwrap()];
+    let _ = dormouse_says(&words);
+    let of_run = summary(&out);
+    assert_eq!(of_run["tasks"]["completed"], 6, "{of_run:#}");
+    // Nothing checks them here but this test.
+    assert_eq!(of_run["tasks"]["reported"], 6, "{of_run:#}");
+    // One whose checkpoint is not there in time begins anew.
+    assert!(of_run["counts"]["restores"].as_u64().unwrap() >= 3, "{of_run:#}");
+    checks_and_replays(&out);
+    for (n, kind) in KINDS.iter().enumerate() {
+        let task: PathBuf = out.join(format!("tasks/{n}"));
+        let left = fs::read(task.join("outputs").join(kind.output));
+        let left = left.unwrap_or_else(|error| panic!("{}: {error}: {of_run:#}", kind.name));
+        assert_eq!(left, undisturbed(kind, folder.path()), "{}", kind.name);
+    }
+    nothing_is_left_but(&before);
+}

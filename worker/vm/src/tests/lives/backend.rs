@@ -1,0 +1,591 @@
+//! A backend in memory: it carries out what the lives on a VM want done, late, in any order and
+//! with any outcome, and notes what must never be.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+use dormouse_units::{Attempt, TaskId, Tier};
+
+use crate::life::{
+    AttemptTable, Came, Dumped, Effect, End, Event, Kept, Key, Kind, LaunchError, Left, Limits,
+    Phase, Seat, Slot, Start,
+};
+
+pub(crate) const VCPUS: u32 = 2;
+const KILL: Duration = Duration::from_secs(10);
+
+/// What comes of something in this backend.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum How {
+    Well,
+    Badly,
+    Worse,
+}
+
+/// What is under way, and will be heard of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Work {
+    Launch {
+        key: Key,
+        moving: bool,
+    },
+    Turn(Key),
+    /// `held`: CRIU has taken hold of it.
+    Dump {
+        key: Key,
+        kill: bool,
+        held: bool,
+    },
+    Leave {
+        key: Key,
+        held: bool,
+    },
+    Store {
+        key: Key,
+        number: u32,
+    },
+    Death(Key),
+    Ended(Key),
+    Time(Key),
+    Freeze,
+    Thaw,
+}
+
+/// A process, as the kernel has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Process {
+    Alive,
+    /// The process stands still since its dump.
+    Still,
+    Exited {
+        ok: bool,
+    },
+    Killed,
+}
+
+#[derive(Debug, Default)]
+struct Of {
+    is_job: bool,
+    process: Option<Process>,
+    /// The process will be dead as soon as it can be.
+    killed: bool,
+    seats: Vec<(u32, Slot)>,
+    permit: bool,
+    number: u32,
+    stored: BTreeSet<u32>,
+    begun: u32,
+    ends: u32,
+    forgotten: bool,
+    /// A checkpoint was wanted of it, and none has begun since.
+    wished: u32,
+}
+
+/// The backend, and the lives that it serves.
+#[derive(Debug)]
+pub(crate) struct Backend {
+    lives: AttemptTable,
+    now: Duration,
+    all: BTreeMap<Key, Of>,
+    under_way: Vec<Work>,
+    queue: VecDeque<Event>,
+    shut: bool,
+    frozen: bool,
+    destroyed: bool,
+    removed: bool,
+    checkpoints: bool,
+}
+
+pub(crate) fn key(n: u32) -> Key {
+    (TaskId::new(n), Attempt::new(1))
+}
+
+impl Backend {
+    pub(crate) fn new(checkpoints: bool) -> Self {
+        Self {
+            lives: AttemptTable::new(VCPUS, Limits { kill: KILL, checkpoints }),
+            now: Duration::ZERO,
+            all: BTreeMap::new(),
+            under_way: Vec::new(),
+            queue: VecDeque::new(),
+            shut: false,
+            frozen: false,
+            destroyed: false,
+            removed: false,
+            checkpoints,
+        }
+    }
+
+    /// A command comes, as soon as one may.
+    pub(crate) fn command(&mut self, event: Event) {
+        if self.destroyed {
+            return;
+        }
+        self.queue.push_back(event);
+        self.work_off();
+    }
+
+    fn work_off(&mut self) {
+        while self.lives.is_ready()
+            && !self.destroyed
+            && let Some(event) = self.queue.pop_front()
+        {
+            self.obey(event);
+        }
+    }
+
+    /// What no command can be, is not passed on.
+    fn obey(&mut self, event: Event) {
+        match &event {
+            Event::Start(Start { key, kind, on, tier }) => {
+                let (alone, is_job) = (on.len() == 1, *kind == Kind::Job);
+                if self.frozen || self.all.contains_key(key) || !(is_job || alone) {
+                    return;
+                }
+                assert!(matches!(tier, Tier::Foreground | Tier::Background));
+                self.all.insert(*key, Of { is_job, ..Of::default() });
+                self.happen(event);
+            }
+            Event::Stop { key, keep } => {
+                let (key, keep) = (*key, *keep);
+                if !self.all.contains_key(&key) {
+                    return;
+                }
+                let was = self.lives.phase(key);
+                self.happen(event);
+                let at_once = was == Some(Phase::Running) && (!keep || self.frozen);
+                assert!(!at_once || self.all[&key].killed, "{key:?} is not killed at once");
+                let heard = !self.frozen || self.all[&key].ends == 1;
+                // CRIU, and the coordinator, answer all the same.
+                let is_sent =
+                    |work: &Work| matches!(work, Work::Store { key: of, .. } if *of == key);
+                let is_awaited = self.under_way.iter().any(is_sent);
+                let is_busy = was == Some(Phase::Dumping) || is_awaited || !self.is_alive(key);
+                assert!(heard || is_busy, "nothing is heard of {key:?}");
+            }
+            Event::Freeze => {
+                let was_frozen = self.frozen;
+                self.happen(event);
+                let at_once = self.under_way.contains(&Work::Freeze) || was_frozen;
+                assert!(at_once || self.is_held(), "it does not freeze at once");
+            }
+            Event::Move { key, on } => {
+                // Only jobs are moved.
+                if self.all.get(key).is_some_and(|of| of.is_job) && on.len() == 1 {
+                    self.happen(event);
+                }
+            }
+            Event::CheckpointDue(key) => {
+                let key = *key;
+                let is_there = self.all.contains_key(&key);
+                let can = is_there
+                    && matches!(self.lives.phase(key), Some(Phase::Running | Phase::Dumping));
+                if can && self.checkpoints && !self.lives.is_stopped(key) {
+                    self.entry(key).wished += 1;
+                    self.happen(event);
+                }
+            }
+            _ => self.happen(event),
+        }
+    }
+
+    pub(crate) fn destroy(&mut self) {
+        if !self.destroyed {
+            self.happen(Event::Destroy);
+            assert!(self.destroyed, "it is not killed at once");
+        }
+    }
+
+    pub(crate) fn pass(&mut self, span: Duration) {
+        self.now += span;
+        if self.lives.next_at().is_some_and(|at| at <= self.now) {
+            self.happen(Event::Tick);
+        }
+        self.work_off();
+    }
+
+    fn entry(&mut self, key: Key) -> &mut Of {
+        self.all.get_mut(&key).expect("it was started")
+    }
+
+    fn is_held(&self) -> bool {
+        let held = |work: &Work| {
+            matches!(work, Work::Dump { held: true, .. } | Work::Leave { held: true, .. })
+        };
+        self.under_way.iter().any(held)
+    }
+
+    fn happen(&mut self, event: Event) {
+        for effect in self.lives.handle(self.now, event) {
+            // What one effect leads to is done before what was to follow it.
+            if let Some(event) = self.carry_out(effect) {
+                self.happen(event);
+            }
+        }
+        assert!(!self.frozen || self.lives.next_at().is_none(), "a frozen VM has no time");
+    }
+
+    /// Nothing is begun on a VM that is frozen, or is about to be.
+    fn may_begin(&self, effect: &Effect) {
+        assert!(!self.frozen && !self.shut, "{effect:?} on a frozen VM");
+    }
+
+    fn carry_out(&mut self, effect: Effect) -> Option<Event> {
+        let of_the_end = matches!(effect, Effect::KillAll | Effect::Forget(_) | Effect::Remove);
+        assert_eq!(self.destroyed && effect != Effect::KillAll, of_the_end && self.destroyed);
+        match effect.clone() {
+            Effect::Launch { key, seats, moving } => {
+                self.may_begin(&effect);
+                self.seat(key, &seats);
+                let of = self.entry(key);
+                assert!(of.process.is_none() && of.ends == 0, "two lives of {key:?}");
+                self.under_way.push(Work::Launch { key, moving });
+            }
+            Effect::Began(key) => {
+                assert!(!self.frozen, "{key:?} begins on a frozen VM");
+                assert_eq!(self.entry(key).ends, 0);
+                self.entry(key).begun += 1;
+            }
+            Effect::Bury(key) => assert_eq!(self.entry(key).ends, 1),
+            Effect::Queue(key) => self.under_way.push(Work::Turn(key)),
+            Effect::GiveBack(key) => {
+                if let Some(of) = self.all.get_mut(&key) {
+                    of.permit = false;
+                }
+            }
+            Effect::Dump { key, kill } => {
+                self.may_begin(&effect);
+                let of = self.entry(key);
+                assert!(std::mem::take(&mut of.permit), "it was not its turn");
+                assert!(of.process.is_some() && !of.killed);
+                of.wished = 0;
+                self.under_way.push(Work::Dump { key, kill, held: false });
+            }
+            Effect::Leave(key) => {
+                self.may_begin(&effect);
+                assert!(self.entry(key).process.is_some() && !self.entry(key).killed);
+                self.under_way.push(Work::Leave { key, held: false });
+            }
+            Effect::Store(key) => {
+                let number = self.entry(key).number;
+                self.under_way.push(Work::Store { key, number });
+            }
+            Effect::Continue(key) => {
+                assert!(!self.frozen && self.entry(key).ends == 0, "{key:?} goes on");
+            }
+            Effect::Settled { key, stored } => {
+                let of = self.entry(key);
+                assert_eq!((of.ends, of.stored.contains(&of.number)), (0, stored));
+            }
+            Effect::Missed(key) => {
+                let of = self.entry(key);
+                of.wished = of.wished.saturating_sub(1);
+            }
+            Effect::GoneFrom { key, .. } => {
+                assert!(!self.is_alive(key));
+                self.entry(key).process = None;
+            }
+            Effect::Kill(key) => {
+                let of = self.entry(key);
+                assert!(of.process.is_some(), "there is nothing to kill");
+                (of.killed, of.wished) = (true, 0);
+                self.under_way.push(Work::Death(key));
+            }
+            Effect::Vacate { key, seats } => {
+                assert!(!self.is_alive(key));
+                self.unseat(key, &seats);
+            }
+            Effect::Reap(key) => return (!self.is_alive(key)).then_some(Event::Gone(key)),
+            Effect::Judge(key) => return self.judge(key),
+            Effect::AwaitTime(key) => self.under_way.push(Work::Time(key)),
+            Effect::End { key, seats, end } => self.end(key, &seats, &end),
+            Effect::Report { key, end } => self.report(key, &end),
+            Effect::Shut => {
+                self.shut = true;
+                return (!self.is_held()).then_some(Event::LetGo);
+            }
+            Effect::Freeze => {
+                assert!(!self.is_held(), "CRIU's code in a frozen task would not answer");
+                self.under_way.push(Work::Freeze);
+            }
+            Effect::Thaw => self.under_way.push(Work::Thaw),
+            Effect::KillAll => {
+                self.destroyed = true;
+                for of in self.all.values_mut() {
+                    of.process = of.process.map(|_| Process::Killed);
+                }
+            }
+            Effect::Forget(key) => {
+                assert!(!self.is_worked_on(key), "something is still being done to {key:?}");
+                assert!(!std::mem::replace(&mut self.entry(key).forgotten, true));
+            }
+            Effect::Remove => assert!(!std::mem::replace(&mut self.removed, true)),
+            Effect::Anew { key, .. } => self.entry(key).seats.clear(),
+            Effect::Revoke(_)
+            | Effect::Release(_)
+            | Effect::NotKept { .. }
+            | Effect::StaysAWhile(_)
+            | Effect::Redirect { .. }
+            | Effect::Turn { .. }
+            | Effect::NotTurned { .. }
+            | Effect::Hurry(_)
+            | Effect::Unknown(_)
+            | Effect::IsFrozen => {}
+        }
+        None
+    }
+
+    fn judge(&mut self, key: Key) -> Option<Event> {
+        let result = match self.entry(key).process? {
+            Process::Exited { ok: true } => Ok(()),
+            Process::Exited { ok: false } => Err("its answer is none".to_owned()),
+            Process::Killed => Err("it was killed".to_owned()),
+            Process::Alive | Process::Still => return None,
+        };
+        Some(Event::Exited(key, result))
+    }
+
+    /// One is wanted of it, and it does not wait for somebody else's place.
+    fn is_owed_a_checkpoint(&self, key: Key) -> bool {
+        self.all[&key].wished > 0 && !matches!(self.lives.phase(key), Some(Phase::Waiting { .. }))
+    }
+
+    fn is_alive(&self, key: Key) -> bool {
+        matches!(self.all[&key].process, Some(Process::Alive | Process::Still))
+    }
+
+    fn is_worked_on(&self, key: Key) -> bool {
+        self.under_way.iter().any(|work| match work {
+            Work::Launch { key: of, .. }
+            | Work::Dump { key: of, .. }
+            | Work::Leave { key: of, .. } => *of == key,
+            _ => false,
+        })
+    }
+
+    fn seat(&mut self, key: Key, seats: &[Seat]) {
+        let seats: Vec<_> = seats.iter().map(|seat| (seat.vcpu, seat.slot)).collect();
+        let taken = |of: &Of| of.seats.iter().any(|seat| seats.contains(seat));
+        assert!(!self.all.values().any(taken), "two in one slot");
+        self.entry(key).seats = seats;
+    }
+
+    fn unseat(&mut self, key: Key, seats: &[Seat]) {
+        let given: BTreeSet<_> = seats.iter().map(|seat| (seat.vcpu, seat.slot)).collect();
+        let of = self.entry(key);
+        assert_eq!(given, of.seats.iter().copied().collect(), "the slots of {key:?}");
+        of.seats.clear();
+    }
+
+    fn report(&mut self, key: Key, end: &End) {
+        let of = self.entry(key);
+        of.ends += 1;
+        of.wished = 0;
+        assert_eq!(of.ends, 1, "{key:?} ends again: {end:?}");
+        if let End::Stopped(Kept::Checkpoint(number)) = end {
+            assert!(of.stored.contains(number), "the coordinator has no such checkpoint");
+        }
+    }
+
+    fn end(&mut self, key: Key, seats: &[Seat], end: &End) {
+        if *end == End::Silent {
+            assert_eq!(self.entry(key).ends, 1);
+        } else {
+            self.report(key, end);
+        }
+        assert!(!self.is_alive(key), "{key:?} lives on");
+        assert!(!self.is_worked_on(key), "something is still being done to {key:?}");
+        if *end == End::Finished {
+            assert_eq!(self.entry(key).process, Some(Process::Exited { ok: true }));
+        }
+        self.unseat(key, seats);
+    }
+
+    /// Something that is under way comes to its end, or a step nearer.
+    pub(crate) fn advance(&mut self, which: usize, how: How) {
+        if self.under_way.is_empty() {
+            return;
+        }
+        let place = which % self.under_way.len();
+        let open = !self.shut && !self.frozen && !self.destroyed;
+        match &mut self.under_way[place] {
+            Work::Dump { held, .. } | Work::Leave { held, .. } if !*held && open => {
+                *held = true;
+                return;
+            }
+            // Nothing comes to life while its VM is frozen.
+            Work::Launch { .. } if self.frozen && !self.destroyed => return,
+            _ => {}
+        }
+        if let Work::Death(key) = self.under_way[place]
+            && self.frozen
+            && self.is_alive(key)
+        {
+            // And nobody dies.
+            return;
+        }
+        let event = match self.under_way.remove(place) {
+            Work::Launch { key, moving } => {
+                Some(Event::Launched(key, self.launched(key, moving, how)))
+            }
+            Work::Turn(key) => {
+                self.entry(key).permit = true;
+                Some(Event::Turn(key))
+            }
+            Work::Dump { key, kill, held } => {
+                Some(Event::Dumped(key, self.dumped(key, kill, held, how)))
+            }
+            Work::Leave { key, held } => Some(Event::Left(key, self.left(key, held, how))),
+            Work::Store { key, number } => {
+                let ok = matches!(how, How::Well);
+                if ok {
+                    self.entry(key).stored.insert(number);
+                }
+                Some(Event::Stored { key, number, ok })
+            }
+            Work::Death(key) => {
+                if self.is_alive(key) {
+                    self.entry(key).process = Some(Process::Killed);
+                }
+                Some(Event::ProcessEnded(key))
+            }
+            Work::Ended(key) => Some(Event::ProcessEnded(key)),
+            Work::Time(key) => Some(Event::TimeHasCome(key)),
+            Work::Freeze if !self.destroyed => match how {
+                How::Well | How::Badly => {
+                    self.frozen = true;
+                    Some(Event::Frozen)
+                }
+                How::Worse => {
+                    self.shut = false;
+                    Some(Event::NotFrozen)
+                }
+            },
+            Work::Thaw if !self.destroyed => match how {
+                How::Well | How::Badly => {
+                    (self.frozen, self.shut) = (false, false);
+                    Some(Event::Thawed)
+                }
+                How::Worse => Some(Event::NotThawed),
+            },
+            Work::Freeze | Work::Thaw => None,
+        };
+        if let Some(event) = event {
+            self.happen(event);
+        }
+        self.work_off();
+    }
+
+    fn launched(&mut self, key: Key, moving: bool, how: How) -> Result<Came, LaunchError> {
+        let destroyed = self.destroyed;
+        let of = self.entry(key);
+        let why = "it did not come to life".to_owned();
+        match how {
+            _ if destroyed => Err(why.into()),
+            How::Well => {
+                of.process = Some(Process::Alive);
+                Ok(Came::Alive)
+            }
+            How::Badly => Err(LaunchError { why, image: !moving }),
+            How::Worse => {
+                of.process = Some(Process::Exited { ok: true });
+                Ok(Came::Over(Ok(())))
+            }
+        }
+    }
+
+    fn dumped(&mut self, key: Key, kill: bool, held: bool, how: How) -> Dumped {
+        let of = self.entry(key);
+        let ended = !matches!(of.process, Some(Process::Alive));
+        let why = "CRIU fails".to_owned();
+        if !held {
+            return Dumped::Overtaken;
+        }
+        match how {
+            _ if ended => Dumped::Failed { why, damaged: false, ended: true },
+            How::Well => {
+                of.number += 1;
+                of.process = Some(if kill { Process::Killed } else { Process::Still });
+                Dumped::Kept { number: of.number }
+            }
+            How::Badly => Dumped::Failed { why, damaged: false, ended: false },
+            How::Worse => Dumped::Failed { why, damaged: true, ended: false },
+        }
+    }
+
+    fn left(&mut self, key: Key, held: bool, how: How) -> Left {
+        let of = self.entry(key);
+        match (of.process, how) {
+            _ if !held => Left::Overtaken,
+            (Some(Process::Exited { ok: true }), _) => Left::Ended(Ok(())),
+            (Some(Process::Exited { ok: false }), _) => Left::Ended(Err("it fails".to_owned())),
+            (_, how) => {
+                of.process = Some(Process::Killed);
+                Left::Gone { kept: matches!(how, How::Well) }
+            }
+        }
+    }
+
+    /// A process comes to its own end.
+    pub(crate) fn exit(&mut self, key: Key, ok: bool) {
+        let runs = |of: &Of| of.process == Some(Process::Alive) && !of.killed;
+        if !self.frozen && !self.destroyed && self.all.get(&key).is_some_and(runs) {
+            self.entry(key).process = Some(Process::Exited { ok });
+            self.under_way.push(Work::Ended(key));
+        }
+    }
+
+    pub(crate) fn hang(&mut self, key: Key) {
+        if !self.frozen && !self.destroyed && self.lives.is_running(key) {
+            self.happen(Event::Hangs(key, "it hangs".to_owned()));
+        }
+    }
+
+    /// The attempt has stood still for its checkpoint for long enough.
+    pub(crate) fn go_on(&mut self, key: Key) {
+        let stands = |of: &Of| of.process == Some(Process::Still);
+        let runs = self.lives.is_running(key);
+        if runs && !self.frozen && !self.destroyed && self.all.get(&key).is_some_and(stands) {
+            self.entry(key).process = Some(Process::Alive);
+            self.happen(Event::GoesOn(key));
+        }
+    }
+
+    /// All that is under way comes to a good end, and so does all that runs. Every attempt has
+    /// ended then, exactly once, and nothing is left of the VM.
+    pub(crate) fn come_to_rest(&mut self) {
+        for round in 0.. {
+            assert!(round < 1000, "it does not come to rest: {self:?}");
+            let keys: Vec<Key> = self.all.keys().copied().collect();
+            self.work_off();
+            let thaws = self.under_way.contains(&Work::Thaw) || self.destroyed;
+            if self.frozen && !thaws {
+                self.command(Event::Thaw);
+            } else if !self.under_way.is_empty() {
+                self.advance(round, How::Well);
+            } else if keys
+                .iter()
+                .any(|key| self.all[key].process == Some(Process::Still) && !self.all[key].killed)
+            {
+                keys.iter().for_each(|key| self.go_on(*key));
+            } else if let Some(key) = keys.iter().find(|key| self.is_owed_a_checkpoint(**key)) {
+                assert!(self.destroyed, "{key:?} is not answered");
+                break;
+            } else if keys.iter().any(|key| self.all[key].process == Some(Process::Alive))
+                && !self.destroyed
+            {
+                keys.iter().for_each(|key| self.exit(*key, true));
+            } else {
+                break;
+            }
+        }
+        if !self.destroyed {
+            for (key, of) in &self.all {
+                assert_eq!((of.ends, self.lives.phase(*key)), (1, None), "{key:?}: {of:?}");
+                assert!(of.seats.is_empty());
+            }
+            self.destroy();
+        }
+        assert!(self.removed && self.lives.is_over(), "something is left: {self:?}");
+        assert!(!self.all.keys().any(|key| self.is_alive(*key)));
+    }
+}
