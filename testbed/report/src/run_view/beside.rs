@@ -14,7 +14,7 @@ use super::outcome::OfBag;
 use super::{Line, times};
 use crate::virtual_run::virtual_run;
 
-/// Of more tasks no run is made for the report: the search for a plan takes longer than the run.
+/// The most tasks of a run for which others are made: with more the search for a plan takes longer than the run.
 const MOST_TASKS: usize = 1_000;
 
 /// Runs beside the one that a report is of.
