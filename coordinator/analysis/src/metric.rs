@@ -17,12 +17,12 @@ pub struct Metric {
     /// Whether it is 1 or 0 of each run, so that the mean of many is a share of runs.
     pub is_share: bool,
     /// Which of two runs is the better one; `None`: the figure says how a run went, and not how well.
-    pub better: Option<Better>,
+    pub better: Option<BetterSide>,
 }
 
 /// Which of two values of a figure is the better one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
+pub enum BetterSide {
     /// The lower, as of a cost.
     Lower,
     /// The higher, as of a revenue.
@@ -46,18 +46,18 @@ impl Metric {
 
     /// This figure, as one that is 1 where all went well, and 0 where it did not.
     const fn of_success(self) -> Self {
-        let better = Some(Better::Higher);
+        let better = Some(BetterSide::Higher);
         Self { uneventful: Some(1.0), is_share: true, better, ..self }
     }
 
     /// This figure, as one of which less is better.
     const fn less_is_better(self) -> Self {
-        Self { better: Some(Better::Lower), ..self }
+        Self { better: Some(BetterSide::Lower), ..self }
     }
 
     /// This figure, as one of which more is better.
     const fn more_is_better(self) -> Self {
-        Self { better: Some(Better::Higher), ..self }
+        Self { better: Some(BetterSide::Higher), ..self }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{BagSchedulerConfig, KeepIdle, Plan};
 #[must_use]
 pub fn planned_bill(plan: &Plan, config: &BagSchedulerConfig, setup: &Setup) -> Money {
     let Setup { catalogue, terms, .. } = setup;
-    let keeping = Keeping::new(plan, config, catalogue);
+    let keeping = VmKeeping::new(plan, config, catalogue);
     let cost = |vm: &PlannedVm| {
         let kind = catalogue.get(&vm.kind)?;
         let until = keeping.end(vm, kind);
@@ -24,7 +24,7 @@ pub fn planned_bill(plan: &Plan, config: &BagSchedulerConfig, setup: &Setup) -> 
 
 /// Until when the scheduler of a plan keeps its VMs.
 #[derive(Clone, Copy, Debug)]
-struct Keeping {
+struct VmKeeping {
     boot: Time,
     /// When the last task of the plan ends: with it the run does, and all of its VMs.
     over: Time,
@@ -34,7 +34,7 @@ struct Keeping {
     spot_over: Option<Time>,
 }
 
-impl Keeping {
+impl VmKeeping {
     fn new(plan: &Plan, config: &BagSchedulerConfig, catalogue: &Catalogue) -> Self {
         let boot = Time::ZERO + catalogue.boot;
         let cycle = config.name.scheduling().keeps_idle(config);

@@ -6,7 +6,7 @@ use dormouse_units::Span;
 use super::Line;
 use super::outcome::OfBag;
 
-/// Of less real time nothing is said: every program has to be born.
+/// Real seconds of which something is said: every program has to be born.
 const WORTH_TELLING_S: f64 = 1.0;
 
 /// The longest time from the command to start a program from its beginning to its first instruction, emulated, of

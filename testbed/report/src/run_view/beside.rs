@@ -14,21 +14,21 @@ use super::outcome::OfBag;
 use super::{Line, times};
 use crate::virtual_run::virtual_run;
 
-/// Of more tasks no run is made for the report: the search for a plan takes longer than the run.
+/// The most tasks of a run for which others are made: with more the search for a plan takes longer than the run.
 const MOST_TASKS: usize = 1_000;
 
 /// Runs beside the one that a report is of.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunsBeside {
     /// On on-demand VMs alone, and the scheduler of that; `None`: the run is itself, or nothing is sold so.
-    on_demand: Option<(String, Result<Outcome, String>)>,
+    on_demand: Option<(String, Result<RunTotals, String>)>,
     /// Without interruptions; `None`: there were none, or its scheduler is a program, which is not asked again.
-    undisturbed: Option<Outcome>,
+    undisturbed: Option<RunTotals>,
 }
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Outcome {
+struct RunTotals {
     makespan: Time,
     cost: Money,
     vms: usize,
@@ -58,7 +58,7 @@ impl RunsBeside {
     /// Lines for a terminal.
     pub(super) fn lines(&self, run: &OfBag<'_>) -> Vec<Line> {
         let mut lines = Vec::new();
-        let own = Outcome::of(run.record);
+        let own = RunTotals::of(run.record);
         if let Some((how, Ok(other))) = &self.on_demand {
             let compared = own.map(|own| own.against(*other)).unwrap_or_default();
             let (cost, makespan) = (other.cost.as_usd(), other.makespan.as_secs_f64());
@@ -83,8 +83,8 @@ impl RunsBeside {
         let time = times::at(unit);
         let columns = ["run", "makespan", "cost", "VMs", "the run against it"].map(Column::text);
         let mut table = Table::new(columns);
-        let own = Outcome::of(run.record);
-        let mut row = |name: String, of: Option<Outcome>| {
+        let own = RunTotals::of(run.record);
+        let mut row = |name: String, of: Option<RunTotals>| {
             let against = own.zip(of).filter(|(own, of)| own != of);
             table.push([
                 Cell::text(name),
@@ -114,7 +114,7 @@ impl RunsBeside {
 
     /// Keys of `summary.json`: null where there is no such run.
     pub(super) fn summary(&self) -> [(&'static str, Value); 2] {
-        let of = |of: &Outcome| {
+        let of = |of: &RunTotals| {
             json!({
                 "makespan_s": of.makespan.as_secs_f64(),
                 "cost_usd": of.cost.as_usd(),
@@ -133,7 +133,7 @@ impl RunsBeside {
     }
 }
 
-impl Outcome {
+impl RunTotals {
     /// What came of a run; `None`: not all of its tasks finished.
     fn of(record: &Record) -> Option<Self> {
         let (cost, vms) = (record.cost(), record.vms.len());
@@ -167,12 +167,12 @@ fn signed(dollars: f64) -> String {
 }
 
 /// Plays an experiment in virtual time.
-fn outcome(experiment: &Experiment) -> Result<Outcome, String> {
+fn outcome(experiment: &Experiment) -> Result<RunTotals, String> {
     let (scheduler, _) = experiment.planned().map_err(|error| error.to_string())?;
     let mut record = Record::new(&experiment.setup).undigested();
     virtual_run(experiment, scheduler, |step| record.see(step))
         .map_err(|error| error.to_string())?;
-    Outcome::of(&record).ok_or_else(|| "not all of its tasks finish".to_owned())
+    RunTotals::of(&record).ok_or_else(|| "not all of its tasks finish".to_owned())
 }
 
 /// The same work on on-demand VMs alone, and how: on the fleet that the run has, or under `ils-on-demand`.

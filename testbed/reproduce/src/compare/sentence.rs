@@ -1,6 +1,6 @@
 //! A comparison in a sentence for each experiment: which is better by how much, and what may be chance.
 
-use dormouse_analysis::Better;
+use dormouse_analysis::BetterSide;
 use dormouse_estimate::FEWEST;
 use dormouse_view::number::fixed;
 
@@ -41,7 +41,7 @@ fn sentence((on, scheduler): (&str, &str), first: &str, pairs: &[&Pair<'_>]) -> 
     let (mut better, mut worse, mut chance, mut same) = (vec![], vec![], vec![], vec![]);
     for (pair, good, difference) in judged {
         let name = pair.measure.name();
-        let is_better = (difference.mean < 0.0) == (good == Better::Lower);
+        let is_better = (difference.mean < 0.0) == (good == BetterSide::Lower);
         if difference.ci95 == Some((0.0, 0.0)) {
             same.push(name.to_owned());
         } else if !pair.is_shown() {

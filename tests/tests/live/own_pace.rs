@@ -1,7 +1,5 @@
 //! How a real second of a program of one's own becomes emulated ones (docs/own-programs.md): the same in virtual time,
 //! in every live run and at every share of a core.
-#![cfg(test)]
-#![expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 
 use std::fs;
 use std::path::Path;
