@@ -190,9 +190,8 @@ fn write(path: &Path, measures: &Measures) -> Result<(), Failure> {
 
 /// A warning of inputs that take long to come to a host, and what that is in emulated time.
 fn slow_to_begin(it: &Measure, experiment: &Experiment) -> Option<String> {
-    let programs = experiment.own_programs.values();
-    let program =
-        programs.into_iter().find(|program| identity_of_program(program) == it.program)?;
+    let mut programs = experiment.own_programs.values();
+    let program = programs.find(|program| identity_of_program(program) == it.program)?;
     let took = Duration::from_micros(it.measured.began_after_us);
     let speedup = experiment.live.speedup;
     let bytes = program.inputs.iter().map(|input| input.bytes).fold(0, u64::saturating_add);
