@@ -74,9 +74,11 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let needs_criu = alone.iter().any(|(_, alone)| alone.needs_criu());
     preflight::check(&experiment.name, needs_criu, args.say)?;
     super::log::begin(false);
-    let mut measures =
-        Measures { dormouse: env!("CARGO_PKG_VERSION").to_owned(), ..Measures::default() };
-    measures.pace = Some(experiment.live.speedup);
+    let mut measures = Measures {
+        dormouse: env!("CARGO_PKG_VERSION").to_owned(),
+        pace: Some(experiment.live.speedup),
+        ..Measures::default()
+    };
     let mut progress = Progress::new(args.say.quiet, alone.len(), "programs");
     for (n, (task, alone)) in alone.iter().enumerate() {
         let (share, measure) = one(&experiment, (*task, alone), &sources)?;
