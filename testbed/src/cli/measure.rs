@@ -74,9 +74,11 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let needs_criu = alone.iter().any(|(_, alone)| alone.needs_criu());
     preflight::check(&experiment.name, needs_criu, args.say)?;
     super::log::begin(false);
-    let mut measures =
-        Measures { dormouse: env!("CARGO_PKG_VERSION").to_owned(), ..Measures::default() };
-    measures.pace = Some(experiment.live.speedup);
+    let mut measures = Measures {
+        dormouse: env!("CARGO_PKG_VERSION").to_owned(),
+        pace: Some(experiment.live.speedup),
+        ..Measures::default()
+    };
     let mut progress = Progress::new(args.say.quiet, alone.len(), "programs");
     for (n, (task, alone)) in alone.iter().enumerate() {
         let (share, measure) = one(&experiment, (*task, alone), &sources)?;
@@ -190,9 +192,8 @@ fn write(path: &Path, measures: &Measures) -> Result<(), Failure> {
 
 /// A warning of inputs that take long to come to a host, and what that is in emulated time.
 fn slow_to_begin(it: &Measure, experiment: &Experiment) -> Option<String> {
-    let programs = experiment.own_programs.values();
-    let program =
-        programs.into_iter().find(|program| identity_of_program(program) == it.program)?;
+    let mut programs = experiment.own_programs.values();
+    let program = programs.find(|program| identity_of_program(program) == it.program)?;
     let took = Duration::from_micros(it.measured.began_after_us);
     let speedup = experiment.live.speedup;
     let bytes = program.inputs.iter().map(|input| input.bytes).fold(0, u64::saturating_add);

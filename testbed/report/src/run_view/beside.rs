@@ -4,7 +4,7 @@
 use dormouse_analysis::Record;
 use dormouse_cloud::Market;
 use dormouse_experiment::Experiment;
-use dormouse_model::{CheckpointConfig, Work};
+use dormouse_model::CheckpointConfig;
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet};
 use dormouse_units::{Money, Span, Time};
 use dormouse_view::{Block, Cell, Column, Table, Tone};
@@ -216,6 +216,5 @@ fn without_interruptions(experiment: &Experiment) -> Experiment {
     let mut other = experiment.clone();
     other.setup.interruptions.clear();
     other.setup.terms.availability.clear();
-    debug_assert_eq!(other.tenants().work(), [Work::Bag]);
     other
 }
