@@ -60,26 +60,12 @@ need_criu() {
     "$ROOT/scripts/get-criu"
 }
 
-# The names of all test targets of the workspace, as cargo knows them, without those of a feature that
-# is not built by default.
-test_targets() {
-    cargo metadata --locked --no-deps --format-version 1 --manifest-path "$ROOT/Cargo.toml" |
-        grep -oE '"kind":\["test"\],"crate_types":\["bin"\],"name":"[^"]+"[^}]*' |
-        grep -v '"required-features"' |
-        sed -E 's/.*"name":"([^"]+)".*/\1/' | sort -u
-}
-
 # Builds what scripts/test-v2 runs, and prints what cargo says of that. As `scripts/test` builds, whose builds are used again:
 # whatever chooses other targets builds the dependencies once more, with other features. `task_program` is the test whose
 # package has the two programs.
 build_for_v2() {
     cargo test --locked --quiet --workspace --test task_program --test linux --test agent --no-run \
         --message-format json-render-diagnostics
-}
-
-# Those of them that run live: whatever takes a live turn.
-live_targets() {
-    grep -l 'live_turn()' "$ROOT"/tests/tests/*.rs | xargs -n 1 basename -s .rs
 }
 
 # Whether a Docker engine answers; $why_no_docker says why not, and what to do.
@@ -89,6 +75,33 @@ need_docker() {
     why_no_docker="no Docker engine answers (start dockerd; who is not root has to be in the group docker): $(
         docker version --format '{{.Server.Version}}' 2>&1 >/dev/null | tail -n 1)"
     docker version --format '{{.Server.Version}}' >/dev/null 2>&1
+}
+
+# Whether a Docker engine answers, or could be had: where there is none root gets one, installed and running. Whoever calls
+# this calls end_docker at its end.
+docker_engine=''
+start_docker() {
+    if [ "$(id -u)" -eq 0 ] && ! need_docker; then
+        need_packages dockerd=docker.io iptables=iptables
+        # Where it is a package of its own.
+        need_packages docker=docker-cli
+        say "starting a Docker engine"
+        mkdir -p "$DORMOUSE_HOME"
+        dockerd >"$DORMOUSE_HOME/dockerd.log" 2>&1 &
+        docker_engine=$!
+        for _ in {1..600}; do
+            if need_docker || ! kill -0 "$docker_engine" 2>/dev/null; then break; fi
+            sleep 0.1
+        done
+        need_docker || tail -n 3 "$DORMOUSE_HOME/dockerd.log" >&2
+    fi
+    need_docker
+}
+# Waits for its end, so that another one can begin.
+end_docker() {
+    [ -n "$docker_engine" ] || return 0
+    kill "$docker_engine" 2>/dev/null || true
+    wait "$docker_engine" 2>/dev/null || true
 }
 
 # The time that files are given which have to be the same whenever they are made: that of the last commit.

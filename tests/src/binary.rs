@@ -34,7 +34,7 @@ pub fn dormouse() -> &'static PathBuf {
         let mut build = Command::new(cargo);
         build.args(["build", "--quiet", "--bin", "dormouse", "--bin", "dormouse-task"]);
         // As in a build of all tests.
-        build.args(["--features", "dormouse/bucket"]);
+        build.args(["--features", "dormouse/bucket,dormouse/parquet"]);
         build.arg("--manifest-path");
         build.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../Cargo.toml"));
         // That of `dev` is called otherwise.

@@ -11,11 +11,11 @@ use crate::dormouse;
 /// Live runs share the processors: one at a time in this process.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Names a folder. A live test is left for later then: its name is put into a file there, `alone/TARGET`, `timed/TARGET` or
-/// `shared/TARGET`, from which `scripts/test` runs it. The other tests of its target need no turn and run at once.
+/// Names a folder. A live test is left for later then: its name is put into a file there, `alone/MODULE`, `timed/MODULE` or
+/// `shared/MODULE`, from which `scripts/test` runs it. The other tests of its module need no turn and run at once.
 const LATER: &str = "DORMOUSE_LIVE_LATER";
 
-/// Set where this host was proved already, so that not every test program does it once more.
+/// Set where this host was proved already, so that not every process of tests does it once more.
 const PROVED: &str = "DORMOUSE_HOST_PROVED";
 
 /// The turn of a live test that judges this host, or how exactly a run keeps time on it, or `None`, having said why, where this
@@ -86,17 +86,15 @@ fn host_is_proved() -> &'static Result<(), String> {
     })
 }
 
-/// Puts the name of the running test into the file of its target in this folder.
+/// Puts the name of the running test into the file of its module in this folder.
 fn leave_for_later(folder: &Path) {
     let thread = std::thread::current();
     let test = thread.name().filter(|name| *name != "main");
     let test = test.expect("a test runs on a thread of its name");
-    let program = std::env::current_exe().unwrap_or_default();
-    // TARGET-HASH
-    let target = program.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let target = target.rsplit_once('-').map_or(target.as_str(), |(target, _)| target);
+    // PROGRAM::MODULE::TEST, as `scripts/run-tests` takes them apart.
+    let module = test.match_indices("::").nth(1).map_or(test, |(end, _)| &test[..end]);
     let noted = fs::create_dir_all(folder).and_then(|()| {
-        let mut file = File::options().create(true).append(true).open(folder.join(target))?;
+        let mut file = File::options().create(true).append(true).open(folder.join(module))?;
         file.write_all(format!("{test}\n").as_bytes())
     });
     noted.unwrap_or_else(|error| panic!("{}: {error}", folder.display()));

@@ -28,7 +28,7 @@ pub use batch_service::ServiceTally;
 pub use check::{CapacityChecker, Checker, JobsChecker, RequestsChecker, Violation, check_bag};
 pub use evidence::{EarlyEnd, Evidence, ShortOfCheckpoints};
 pub use facts::{CheckpointCost, JobFacts, Latency, LiveFacts, MoveFact, Outage};
-pub use metric::{METRICS, Metric};
+pub use metric::{BetterSide, METRICS, Metric};
 pub use mode::Mode;
 pub use record::{
     AttemptEnd, AttemptHistory, Change, CheckpointMark, Closed, Displaced, FallBack, FaultCost,

@@ -16,6 +16,17 @@ pub struct Metric {
     pub uneventful: Option<f64>,
     /// Whether it is 1 or 0 of each run, so that the mean of many is a share of runs.
     pub is_share: bool,
+    /// Which of two runs is the better one; `None`: the figure says how a run went, and not how well.
+    pub better: Option<BetterSide>,
+}
+
+/// Which of two values of a figure is the better one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BetterSide {
+    /// The lower, as of a cost.
+    Lower,
+    /// The higher, as of a revenue.
+    Higher,
 }
 
 const fn metric(
@@ -24,7 +35,7 @@ const fn metric(
     digits: usize,
     in_table: bool,
 ) -> Metric {
-    Metric { name, heading, digits, in_table, uneventful: None, is_share: false }
+    Metric { name, heading, digits, in_table, uneventful: None, is_share: false, better: None }
 }
 
 impl Metric {
@@ -35,32 +46,45 @@ impl Metric {
 
     /// This figure, as one that is 1 where all went well, and 0 where it did not.
     const fn of_success(self) -> Self {
-        Self { uneventful: Some(1.0), is_share: true, ..self }
+        let better = Some(BetterSide::Higher);
+        Self { uneventful: Some(1.0), is_share: true, better, ..self }
+    }
+
+    /// This figure, as one of which less is better.
+    const fn less_is_better(self) -> Self {
+        Self { better: Some(BetterSide::Lower), ..self }
+    }
+
+    /// This figure, as one of which more is better.
+    const fn more_is_better(self) -> Self {
+        Self { better: Some(BetterSide::Higher), ..self }
     }
 }
 
 /// All that there are, in the order in which they are reported.
 pub const METRICS: [Metric; 50] = [
-    metric("mean_response_s", "mean response, s", 1, true),
-    metric("mean_bounded_slowdown", "bounded slowdown", 3, true),
+    metric("mean_response_s", "mean response, s", 1, true).less_is_better(),
+    metric("mean_bounded_slowdown", "bounded slowdown", 3, true).less_is_better(),
     metric("utilisation", "utilisation", 3, true),
-    metric("makespan_s", "makespan, s", 0, true),
-    metric("cost_usd", "cost, $", 4, true),
+    metric("makespan_s", "makespan, s", 0, true).less_is_better(),
+    metric("cost_usd", "cost, $", 4, true).less_is_better(),
     metric("deadline_met", "deadline met", 2, true).of_success(),
     metric("hibernations", "VMs hibernated", 2, false).of_events(),
     metric("resumes", "VMs resumed", 2, false).of_events(),
-    metric("work_lost_s", "work lost, s", 0, false).of_events(),
+    metric("work_lost_s", "work lost, s", 0, false).of_events().less_is_better(),
     metric("on_demand_vms", "later on-demand VMs", 2, false),
     metric("checkpoints", "checkpoints", 1, false).of_events(),
-    metric("jobs_finished", "jobs finished", 1, true),
+    metric("jobs_finished", "jobs finished", 1, true).more_is_better(),
     metric("job_restarts", "jobs restarted", 2, true).of_events(),
     metric("preemptions", "VMs preempted", 2, true).of_events(),
     metric("job_preemptions", "preemptions that hit a job", 2, false),
-    metric("job_failure_share", "runs of jobs that failed, share", 4, true).of_events(),
-    metric("job_response_s", "submission to end of a job, s", 0, true),
+    metric("job_failure_share", "runs of jobs that failed, share", 4, true)
+        .of_events()
+        .less_is_better(),
+    metric("job_response_s", "submission to end of a job, s", 0, true).less_is_better(),
     metric("vms_reused", "VMs reused", 1, false),
     metric("spare_h", "VMs idle, h", 2, true),
-    metric("cost_per_job_usd", "cost of a job, $", 4, true),
+    metric("cost_per_job_usd", "cost of a job, $", 4, true).less_is_better(),
     metric("promotions", "promotions", 1, true).of_events(),
     metric("swaps", "swaps", 1, false).of_events(),
     metric("kills", "kills", 1, false).of_events(),
@@ -75,13 +99,13 @@ pub const METRICS: [Metric; 50] = [
     metric("requests_normal", "normal requests", 0, false),
     metric("requests_preemptible", "preemptible requests", 0, false),
     metric("failed_normal", "normal requests failed", 1, true).of_events(),
-    metric("failed_share", "normal requests failed, share", 4, true).of_events(),
+    metric("failed_share", "normal requests failed, share", 4, true).of_events().less_is_better(),
     metric("failed_preemptible", "preemptible requests failed", 1, false).of_events(),
     metric("failed_preemptible_share", "preemptible requests failed, share", 4, false),
     metric("terminations", "preemptible VMs terminated", 1, true).of_events(),
     metric("request_hibernations", "requested VMs hibernated", 1, false).of_events(),
-    metric("work_lost_vcpu_h", "work lost, vCPU h", 2, true).of_events(),
-    metric("revenue_usd", "revenue, $", 2, true),
+    metric("work_lost_vcpu_h", "work lost, vCPU h", 2, true).of_events().less_is_better(),
+    metric("revenue_usd", "revenue, $", 2, true).more_is_better(),
     metric("revenue_normal_usd", "revenue from normal VMs, $", 2, false),
     metric("revenue_preemptible_usd", "revenue from preemptible VMs, $", 2, false),
     metric("revenue_lost_uncharged_usd", "run and not charged, $", 2, false),

@@ -53,18 +53,19 @@ pub fn series(samples: &[Sample], metric: &str) -> Series {
         let each = samples.iter().map(|sample| sample.figure(&resampled)).collect();
         return Series { whole: Some(whole), ..Series::of_runs(each) };
     }
+    let known = Metric::named(metric);
+    let (is_share, is_amount) = (known.is_some_and(|metric| metric.is_share), known.is_some());
     if let [one] = samples
         && let Some(means) = one.batches.get(metric)
     {
         let each = means.iter().copied().map(Some).collect();
-        return Series { are_batches: true, ..Series::of_runs(each) };
+        return Series { are_batches: true, is_amount, ..Series::of_runs(each) };
     }
     let of_run = |sample: &Sample| match sample.batches.get(metric) {
         Some(means) => Estimate::from_samples(means).map(|of| of.mean),
         None => sample.figure(metric),
     };
-    let is_share = Metric::named(metric).is_some_and(|metric| metric.is_share);
-    Series { is_share, ..Series::of_runs(samples.iter().map(of_run).collect()) }
+    Series { is_share, is_amount, ..Series::of_runs(samples.iter().map(of_run).collect()) }
 }
 
 /// Gathers the figures of a run of whatever kind, as its steps come.

@@ -109,6 +109,13 @@ impl InstanceType {
         }
     }
 
+    /// Bid of a VM whose user names none, `part` of the type's on-demand price; `None`: whatever it costs.
+    #[must_use]
+    pub fn bid(&self, market: Market, part: Option<Ppm>) -> Option<Price> {
+        let whole = self.on_demand.filter(|_| market == Market::Spot)?;
+        Some(whole.part(part?))
+    }
+
     /// Most VMs of this type at a time in `market`; zero where it isn't offered.
     #[must_use]
     pub fn limit(&self, market: Market) -> u32 {

@@ -13,9 +13,9 @@ use dormouse_units::{
 pub use capacity::AvailabilityChange;
 
 use crate::{
-    Availability, Billing, Catalogue, EndedBy, Fleet, Host, InstanceType, LaunchError,
-    LaunchRequest, Launched, Market, Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces,
-    TariffName, Terms, Tiers, Vm, VmState, Want, Yields,
+    Availability, Billing, Catalogue, EndedBy, Fleet, Host, LaunchError, LaunchRequest, Launched,
+    Market, Meter, PlacementRule, Placer, Preemption, Prices, SpotPlaces, TariffName, Terms, Tiers,
+    Vm, VmState, Want, Yields,
 };
 
 /// A provider of VMs: what it offers, on what terms, and the VMs it has launched.
@@ -223,7 +223,7 @@ impl Provider {
         let Some(price) = self.prices.at(offer, market, now) else {
             return Err(LaunchError::NotOffered { kind: kind.clone(), market });
         };
-        let bid = bid.or_else(|| self.bid_of(offer, market));
+        let bid = bid.or_else(|| offer.bid(market, self.default_bid));
         if let Some(bid) = bid.filter(|bid| price > *bid) {
             return Err(LaunchError::Outbid { kind: kind.clone(), market, price, bid });
         }
@@ -295,12 +295,6 @@ impl Provider {
         }
         let ready_at = at_once.then(|| now + self.catalogue.boot);
         Ok(Launched { host, price, bid, ready_at, victims })
-    }
-
-    /// Bid of a VM of this type whose user names none; `None`: whatever it costs.
-    fn bid_of(&self, offer: &InstanceType, market: Market) -> Option<Price> {
-        let whole = offer.price(Market::OnDemand).filter(|_| market == Market::Spot)?;
-        Some(whole.part(self.default_bid?))
     }
 
     /// VMs that have got the room they waited for since the last call: they boot.

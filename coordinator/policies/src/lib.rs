@@ -24,6 +24,7 @@ mod name;
 mod packing;
 mod parameters;
 mod plan;
+mod planned_bill;
 mod planner;
 mod policy;
 mod problem;
@@ -48,6 +49,7 @@ pub use config::{
 pub use error::PlanError;
 pub use parameters::{Own, Parameters};
 pub use plan::Plan;
+pub use planned_bill::planned_bill;
 pub use planner::{build, plan};
 pub use policy::{GivenUp, Hearing, Policy};
 pub use schedulers::BagSchedulerName;

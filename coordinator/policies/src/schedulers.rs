@@ -17,7 +17,7 @@
 
 use dormouse_cloud::{Market, Types};
 use dormouse_model::Bag;
-use dormouse_units::TypeName;
+use dormouse_units::{Span, TypeName};
 
 pub(crate) use crate::given::Given;
 use crate::parameters::Parameters;
@@ -52,6 +52,13 @@ pub(crate) trait Scheduling: Sync {
     ///
     /// The scheduler can't run this bag.
     fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError>;
+
+    /// Length of the cycles to whose end the scheduler keeps idle VMs that it planned; `None`: it gives them
+    /// back at once.
+    fn keeps_idle(&self, config: &BagSchedulerConfig) -> Option<Span> {
+        let _ = config;
+        None
+    }
 
     /// Whether the scheduler moves tasks between VMs with the work they have done, so that it needs
     /// checkpoints whatever the experiment says of them.

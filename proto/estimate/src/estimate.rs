@@ -121,6 +121,11 @@ pub fn normal(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean, (squares / (values.len().max(2) - 1) as f64).sqrt()))
 }
 
+/// The 97.5 % quantile of Student's t with this many degrees of freedom, at least one.
+pub(crate) fn student975(freedom: usize) -> f64 {
+    student(freedom, 0.975)
+}
+
 /// A quantile of Student's t with this many degrees of freedom, at least one.
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 fn student(freedom: usize, quantile: f64) -> f64 {

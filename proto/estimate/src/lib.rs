@@ -2,6 +2,7 @@
 //! batches of one long run, and what these show of a claim. All tables and all measurements of
 //! hosts take their estimates from here.
 
+mod amounts;
 mod batch_means;
 mod estimate;
 mod extremes;
@@ -10,6 +11,7 @@ mod resamples;
 mod series;
 mod verdict;
 
+pub use amounts::FEWEST;
 pub use batch_means::{BATCHES, BatchMeans, rises};
 pub use estimate::{Estimate, jackknife, normal};
 pub use extremes::{Extreme, extreme};

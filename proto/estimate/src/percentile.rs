@@ -18,7 +18,7 @@ pub fn middle95(values: &[f64]) -> Option<(f64, f64)> {
     clippy::cast_sign_loss,
     reason = "a place among values"
 )]
-fn quantile(sorted: &[f64], part: f64) -> f64 {
+pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
     let place = part * (sorted.len() - 1) as f64;
     let below = sorted[place as usize];
     let above = sorted.get(place as usize + 1).copied().unwrap_or(below);

@@ -16,6 +16,8 @@ pub struct Series {
     pub is_saturated: bool,
     /// Whether each sample says of a run whether something was so, 1 or 0: the mean is a share of runs.
     pub is_share: bool,
+    /// Whether no sample can be below zero, as no time, cost or count is: then the interval is not, either.
+    pub is_amount: bool,
     /// Figure of the whole record, where each sample is that of a resample of it (Efron's bootstrap): how far
     /// the samples lie apart, and not their number, says how well the figure is known. `None`: the samples
     /// are runs or batches.
@@ -26,7 +28,8 @@ impl Series {
     /// A series with one sample from each independent run.
     #[must_use]
     pub const fn of_runs(each: Vec<Option<f64>>) -> Self {
-        Self { each, are_batches: false, is_saturated: false, is_share: false, whole: None }
+        let (are_batches, is_saturated, is_share, is_amount) = (false, false, false, false);
+        Self { each, are_batches, is_saturated, is_share, is_amount, whole: None }
     }
 
     /// Mean of the samples, with its interval where they have one; `None` where there is no sample.
@@ -37,7 +40,8 @@ impl Series {
             return Some(of_resamples(whole, &samples, self.each.len()));
         }
         let share = Some(&samples).filter(|_| self.is_share).and_then(|all| Estimate::share(all));
-        let estimate = share.or_else(|| Estimate::from_samples(&samples))?;
+        let amount = || Estimate::of_amounts(&samples).filter(|_| self.is_amount);
+        let estimate = share.or_else(amount).or_else(|| Estimate::from_samples(&samples))?;
         let ci95 = estimate.ci95.filter(|_| !self.is_saturated);
         Some(Estimate { ci95, is_saturated: self.is_saturated, ..estimate })
     }
@@ -61,7 +65,7 @@ impl Series {
         let is_saturated = self.is_saturated || other.is_saturated;
         let wholes = Self::wholes(&[self, other]);
         let whole = wholes.and_then(|all| Some(statistic([*all.first()?, *all.get(1)?])));
-        Some(Self { each, is_saturated, is_share: false, whole, ..*self })
+        Some(Self { each, is_saturated, is_share: false, is_amount: false, whole, ..*self })
     }
 
     /// The mean of several series, sample by sample: comparisons of the same jobs at several loads
@@ -85,7 +89,7 @@ impl Series {
         let is_saturated = all.iter().any(|s| s.is_saturated);
         let whole = Self::wholes(&all.iter().collect::<Vec<_>>());
         let whole = whole.map(|wholes| statistic(&wholes));
-        Some(Self { each, is_saturated, is_share: false, whole, ..*first })
+        Some(Self { each, is_saturated, is_share: false, is_amount: false, whole, ..*first })
     }
 
     /// All samples of several series, which have to be independent, in one series.
@@ -94,7 +98,8 @@ impl Series {
         let each = all.iter().flat_map(|series| series.each.clone()).collect();
         let is_saturated = all.iter().any(|s| s.is_saturated);
         let is_share = all.iter().all(|s| s.is_share);
-        Self { is_saturated, is_share, ..Self::of_runs(each) }
+        let is_amount = all.iter().all(|s| s.is_amount);
+        Self { is_saturated, is_share, is_amount, ..Self::of_runs(each) }
     }
 
     /// The figures of the whole record, where any of the series is of resamples: of one that is not, such as
@@ -119,7 +124,8 @@ impl Series {
         let mean = there.iter().sum::<f64>() / n;
         let at = |n: usize| resamples.each.get(n).copied().flatten();
         let moved = |(n_th, x): (usize, &Option<f64>)| Some((*x)? + (at(n_th)? - mean) * n.sqrt());
-        Self { each: self.each.iter().enumerate().map(moved).collect(), is_share: false, ..*self }
+        let each = self.each.iter().enumerate().map(moved).collect();
+        Self { each, is_share: false, is_amount: false, ..*self }
     }
 
     const fn is_paired(&self, other: &Self) -> bool {

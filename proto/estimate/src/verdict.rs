@@ -99,6 +99,7 @@ impl Estimate {
         let why = match self.n {
             _ if self.is_saturated => "a load is saturated: no interval".to_owned(),
             1 => format!("no interval: {more}"),
+            _ if self.is_of_too_few() => format!("too few samples for an interval: {more}"),
             _ => "no interval".to_owned(),
         };
         (Verdict::Open, why)

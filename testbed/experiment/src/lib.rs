@@ -25,6 +25,7 @@ mod no_experiment;
 mod own;
 mod placed_by;
 mod plan;
+mod planned_figures;
 mod price_files;
 mod price_history;
 mod program;
@@ -63,6 +64,7 @@ pub use own::{
     Measure, Measured, Measures, OwnSaid, OwnTask, OwnTasks, RuntimeSaid, Sources,
     identity as identity_of_program,
 };
+pub use planned_figures::PlannedFigures;
 pub use price_files::PriceFile;
 pub use price_history::{Pick, PriceSeries, all_series, price_series, read_record, without_ending};
 pub use programs::Start;

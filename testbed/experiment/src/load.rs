@@ -10,7 +10,7 @@ use dormouse_host::calibration::SpeedupSaid;
 use dormouse_model::{Bag, CheckpointConfig, MACHINE, Setup};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, PlanError, Policy};
 use dormouse_tasks::BagProgram;
-use dormouse_units::{Span, TypeName};
+use dormouse_units::{Span, Speedup, TypeName};
 use serde::de::DeserializeOwned;
 
 use super::drawn_prices::DrawnPrices;
@@ -58,8 +58,9 @@ pub struct Loaded {
     pub notes: Vec<String>,
     /// The contents of the files that its tasks begin with.
     pub sources: Sources,
-    /// Whether `live.share` is what run times were measured at, and nobody said another.
-    pub has_measured_share: bool,
+    /// Emulated seconds for which a second of a core counts, if run times of programs of the user's own were
+    /// measured: at a part of a core a live run goes at this part of it. `None`: none was.
+    pub pace: Option<Speedup>,
     scheduler: Place,
 }
 
@@ -222,10 +223,8 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     setup.requests = requests.is_some();
     let text = |key| root.text(key).unwrap_or_default().to_owned();
     let (name, description) = (text("name"), text("description"));
-    let mut live = live?;
-    // Runtimes that were measured are those of vCPUs of that size.
-    let has_measured_share = live.share.is_none() && own.share.is_some();
-    live.share = live.share.or(own.share);
+    let live = live?;
+    let pace = own.tasks.has_measured().then(|| own.pace.unwrap_or(live.speedup));
     let faults = fault::faults(root, &live, &setup.catalogue.types, found);
     let mut experiment = Experiment {
         name,
@@ -247,7 +246,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     unknown::check(&experiment, root, found);
     let speedup = speedup_said(root);
     notes.extend(found.take_notes());
-    Some(Loaded { experiment, speedup, notes, sources, has_measured_share, scheduler: place })
+    Some(Loaded { experiment, speedup, notes, sources, pace, scheduler: place })
 }
 
 /// The section of this key, or what holds where it is not given.

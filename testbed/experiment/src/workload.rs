@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use dormouse_cloud::Types;
 use dormouse_documents::{Mistakes, Node, Place, instead, missing};
 use dormouse_model::{Bag, Noise, Task};
-use dormouse_units::{Bytes, Ppm, Span, TaskId, TypeName};
+use dormouse_units::{Bytes, Span, Speedup, TaskId, TypeName};
 use dormouse_workload::{BAGS, artifact, bag};
 
 use super::Live;
@@ -239,13 +239,11 @@ fn written(
                 RuntimeGiven::Measured => measures.of_task(&one, found).cloned(),
                 _ => None,
             };
-            let share = live.share.or(measures.share()).unwrap_or(Ppm::ONE);
+            let pace = measures.pace().unwrap_or(live.speedup);
             let (runtime, said) = match (&one.runtime, &measured) {
                 (RuntimeGiven::BySection, _) => (runtime.clone(), RuntimeSaid::Said),
                 (RuntimeGiven::Everywhere(length), _) => (everywhere(*length), RuntimeSaid::Said),
-                (_, Some(it)) => {
-                    (everywhere(it.runtime(share, live.speedup)), RuntimeSaid::Measured)
-                }
+                (_, Some(it)) => (everywhere(it.runtime(pace)), RuntimeSaid::Measured),
                 (_, None) => (everywhere(UNKNOWN), RuntimeSaid::Unknown),
             };
             let measured = measured.as_ref().map(own::Measured::memory_with_room);
@@ -261,7 +259,7 @@ fn written(
         entries.push(workflow::Entry { of: task, node, tasks: first..all.tasks.len() });
     }
     workflow::follow(&entries, &mut all.tasks, found);
-    all.own.share = measures.share().filter(|_| all.own.tasks.has_measured());
+    all.own.pace = measures.pace().filter(|_| all.own.tasks.has_measured());
     all.sources = files.into_sources();
     Some(all)
 }
@@ -332,9 +330,9 @@ impl<'a> Measured<'a> {
         Self { place, file, read: None }
     }
 
-    /// What of a core the reference vCPU was.
-    fn share(&self) -> Option<Ppm> {
-        self.read.as_ref()?.as_ref().map(|measures| measures.share)
+    /// Emulated seconds for which a second of a core counts, as who measured said.
+    fn pace(&self) -> Option<Speedup> {
+        self.read.as_ref()?.as_ref()?.pace
     }
 
     /// What was measured of a task.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use dormouse_engine::drive::PlayError;
 use dormouse_engine::{Counts, Run};
-use dormouse_model::{Step, Work};
+use dormouse_model::{Effect, Notice, Step, Work};
 use dormouse_units::Time;
 
 use crate::jobs::{JobsError, JobsOutcome, ReadAhead, refused_io};
@@ -21,7 +21,7 @@ use dormouse_workload::{Jobs, RequestStream};
 
 /// Runs the experiment of `header` in virtual time, its bag under this scheduler with this plan,
 /// and leaves what is written while it goes in `folder`; `show` is called with the number of tasks
-/// that are finished. A run that ends with work left has results, too.
+/// that are finished, or of jobs or requests that have ended where it has no bag. A run that ends with work left has results, too.
 ///
 /// # Errors
 ///
@@ -101,10 +101,18 @@ fn results_of<'a>(
     // The recorder has a digest, and the record of a bag has one, too.
     let mut run = run.undigested();
     run.follow(known);
-    let mut see = |step: &Step| {
-        if let Some(record) = &mut record {
+    let mut ended = 0;
+    let mut see = |step: &Step| match &mut record {
+        Some(record) => {
             record.see(step);
             show(record.finished());
+        }
+        None => {
+            let more = ended_in(step, experiment.jobs.is_some());
+            ended += more;
+            if more > 0 {
+                show(ended);
+            }
         }
     };
     let outside = (&mut jobs, &mut customers);
@@ -123,6 +131,17 @@ fn results_of<'a>(
     let record = record.map(|record| own(record, experiment));
     let log = Some(head);
     Ok(Results { record, plan, jobs, requests, log, hashes, ..Results::new(header) })
+}
+
+/// How many jobs, or where a run has none requests for VMs, ended in a step of a run without a bag.
+fn ended_in(step: &Step, has_jobs: bool) -> usize {
+    let is_end = |notice: &&Notice| match notice {
+        Notice::TaskFinished { .. } => has_jobs,
+        Notice::LaunchRefused { .. } => !has_jobs,
+        _ => false,
+    };
+    let is_vm = |effect: &&Effect| !has_jobs && matches!(effect, Effect::VmEnded { .. });
+    step.notices.iter().filter(is_end).count() + step.effects.iter().filter(is_vm).count()
 }
 
 /// The number of jobs and requests that a run's log is known to have at least. A run ends with its jobs, and

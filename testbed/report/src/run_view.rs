@@ -2,6 +2,8 @@
 //! a terminal, a page, a chart, tables, a summary, a trace.
 
 mod bag;
+mod beginnings;
+mod beside;
 mod dates;
 mod emulation;
 mod faults;

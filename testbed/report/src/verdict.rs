@@ -86,8 +86,9 @@ pub fn live_results<'a>(
     let (record, of_hosts) = if has_bag { (Some(record), None) } else { (None, Some(record)) };
     let (_, plan) = experiment.planned().map_err(|error| JobsError::Schedule(error.to_string()))?;
     let fidelity = Some(fidelity);
+    let share = (live.share_ppm > 0).then(|| Ppm::new(live.share_ppm));
     let results =
-        Results { record, of_hosts, plan, fidelity, jobs, requests, ..Results::new(header) };
+        Results { record, of_hosts, plan, share, fidelity, jobs, requests, ..Results::new(header) };
     Ok((results, facts))
 }
 

@@ -2,6 +2,7 @@
 //! those that happened in one.
 
 use dormouse_analysis::{METRICS, Metric, Sample};
+use dormouse_estimate::FEWEST;
 use dormouse_view::TimeUnit;
 
 /// A figure of many runs, in the unit that its page has for times.
@@ -19,6 +20,8 @@ pub struct Measures {
     pub told: Vec<Measure>,
     /// Figures of what happened in no run, which are left out.
     uneventful: Vec<&'static Metric>,
+    /// Whether some figure has no interval because its runs are too few for one that stays above zero.
+    has_too_few: bool,
     unit: TimeUnit,
 }
 
@@ -98,8 +101,13 @@ impl Measures {
         let unit = TimeUnit::for_longest(times.fold(0.0, f64::max));
         let uneventful = there().filter(|metric| metric.uneventful.is_some() && !is_told(metric));
         let uneventful = uneventful.collect();
+        let few = |metric: &&Metric, cell: &[Sample]| {
+            let of = dormouse_analysis::series(cell, metric.name).estimate();
+            of.is_some_and(|of| of.is_of_too_few())
+        };
+        let has_too_few = told.iter().any(|metric| samples.iter().any(|cell| few(metric, cell)));
         let told = told.into_iter().map(|metric| Measure { metric, unit }).collect();
-        Self { told, uneventful, unit }
+        Self { told, uneventful, has_too_few, unit }
     }
 
     /// The figure of this name, which has to be one of [`METRICS`], told or not; the first of them for another name.
@@ -120,11 +128,13 @@ impl Measures {
     pub fn interval_note(&self) -> Option<&'static str> {
         let has_share = self.told.iter().any(|measure| measure.metric.is_share);
         has_share.then_some(
-            "The interval of a share of runs is Wilson's, which stays between 0 and 1; that of a mean is Student's.",
+            "The interval of a share of runs is Wilson's, which stays between 0 and 1; that of a mean is Student's, or of \
+             resamples where that would go below zero.",
         )
     }
 
-    /// A sentence or two on what is left out, as it happened in no run; `None`: nothing is.
+    /// Sentences on what is left out: figures of what happened in no run, intervals of too few runs; `None`:
+    /// nothing is.
     #[must_use]
     pub fn left_out(&self) -> Option<String> {
         let (met, none): (Vec<_>, Vec<_>) =
@@ -133,7 +143,12 @@ impl Measures {
         let none = (!none.is_empty())
             .then(|| format!("Left out, as no run has any: {}.", none.join(", ")));
         let met = (!met.is_empty()).then(|| "Every run met its deadline.".to_owned());
-        let all: Vec<_> = none.into_iter().chain(met).collect();
+        let few = self.has_too_few.then(|| {
+            format!(
+                "A mean without an interval is of too few seeds for one; take {FEWEST} or more."
+            )
+        });
+        let all: Vec<_> = none.into_iter().chain(met).chain(few).collect();
         (!all.is_empty()).then(|| all.join(" "))
     }
 }
@@ -183,6 +198,20 @@ mod tests {
         assert_eq!(of.left_out(), None);
         let of = Measures::of_runs(&samples(&[&quiet]), &["preemptions"]);
         assert_eq!(headings(&of), ["makespan, s", "VMs preempted"]);
+    }
+
+    /// Student's interval of these two makespans begins at −85 s.
+    #[test]
+    fn a_mean_of_too_few_runs_has_no_interval_below_zero_and_that_is_said() {
+        let runs = |all: &[f64]| {
+            let runs: Vec<_> = all.iter().map(|x| [("makespan_s", *x)]).collect();
+            let runs: Vec<&[(&str, f64)]> = runs.iter().map(|run| &run[..]).collect();
+            samples(&runs)
+        };
+        let few = Measures::of_runs(&runs(&[1_542.0, 1_820.0]), &[]).left_out().expect("said");
+        assert_eq!(few, "A mean without an interval is of too few seeds for one; take 5 or more.");
+        assert_eq!(Measures::of_runs(&runs(&[838.0, 846.0]), &[]).left_out(), None);
+        assert_eq!(Measures::of_runs(&runs(&[838.0]), &[]).left_out(), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Every run as a row of a table, with all its figures: `samples.csv` and `samples.parquet`.
+//! Every run as a row of a table, with all its figures: `samples.csv`, and `samples.parquet` where that is built in.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,11 @@ use dormouse_view::{Cell, Column, Kind, Table};
 use crate::measures::figure;
 
 /// The sentence of a page on these files.
-pub(crate) const FILES: &str = "samples.csv and samples.parquet have a row for each run, with its seed and all its figures: times \
-     in seconds, money in dollars.";
+pub(crate) const FILES: &str = if Table::WRITES_PARQUET {
+    "samples.csv and samples.parquet have a row for each run, with its seed and all its figures: times in seconds, money in dollars."
+} else {
+    "samples.csv has a row for each run, with its seed and all its figures: times in seconds, money in dollars."
+};
 
 /// Name of the column of seeds.
 const SEED: &str = "seed";

@@ -97,7 +97,10 @@ pub(super) fn run(
     let page = comparison.page(&samples, (seeds, &folder.spec().command()));
     folder.write("report.html", &page.to_html())?;
     folder.settle(cells.iter().map(|cell| (cell as _, 1..=seeds)))?;
+    let sentences = comparison.sentences(&samples).into_iter();
+    let said: String = sentences.map(|sentence| format!("  {sentence}\n")).collect();
     let table = comparison.table(&samples).to_text(terminal::stdout());
+    let table = if said.is_empty() { table } else { format!("{said}\n{table}") };
     let text = with_left_out(table, &comparison.measures(&samples));
     common.report(folder.path(), (text, exact.to_json()))?;
     next_steps::say(common.say, || next_steps::after_cells(cells, folder.spec(), folder.path()));

@@ -12,6 +12,7 @@ use dormouse_units::Time;
 
 use super::args::{ResumeArgs, Say};
 use super::failure::Failure;
+use super::progress::counted;
 use super::run::{end, resume_virtually};
 use super::{preflight, run_folders};
 use crate::live::{Conduct, LiveError, Page, Rehearsal, conduct, rehearse};
@@ -67,10 +68,8 @@ pub(super) fn conduct_live(
     let has_bag = experiment.scheduler.is_some() || experiment.jobs.is_none();
     let ends = Time::ZERO + rehearsal.takes;
     let left_s = |now: Time| experiment.live.speedup.real(ends.since(now)).as_secs_f64();
-    let mut progress = match has_bag {
-        true => say.progress(experiment.setup.bag.tasks.len(), "tasks"),
-        false => say.progress(submissions.len(), "jobs"),
-    };
+    let count = if has_bag { experiment.setup.bag.tasks.len() } else { submissions.len() };
+    let mut progress = say.progress(count, counted(experiment));
     // Said once the hosts hold it: what is refused has one line.
     let speedup = header.speedup.as_ref().map(ToString::to_string);
     let notes = standing_by(experiment).into_iter().chain(open_at(&experiment.live, &folder));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use dormouse_model::Calendar;
 use dormouse_units::Time;
-use dormouse_view::{Column, Table};
+use dormouse_view::{Column, ParquetError, Table};
 
 use super::failure::Failure;
 use super::print::print;
@@ -43,13 +43,15 @@ pub(crate) struct ExportArgs {
 enum Format {
     /// trace.json, which ui.perfetto.dev and chrome://tracing open
     Perfetto,
-    /// Each table as Apache Parquet: tasks, vms; of parallel jobs, jobs and allocations; requests
+    /// Each table as Apache Parquet: tasks, vms; of parallel jobs, jobs and allocations; requests; where it is built
+    /// in, as in packages and the image
     Parquet,
     /// gantt.svg; of a window of time, in the run's folder, one of its own, such as gantt-2h-3h.svg
     Svg,
 }
 
 pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
+    refuse(args.format, Table::WRITES_PARQUET)?;
     let log = read_log(&args.dir)?;
     let out = args.out.as_deref().unwrap_or(&args.dir);
     let files = match args.format {
@@ -76,6 +78,16 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
         print(&out.join(name).display().to_string())?;
     }
     Ok(())
+}
+
+/// Refuses a format that this program was built without.
+fn refuse(format: Format, writes_parquet: bool) -> Result<(), Failure> {
+    match format {
+        Format::Parquet if !writes_parquet => {
+            Err(Failure::BadInput(format!("--as parquet: {}", ParquetError::NotBuiltIn)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The name of a chart: beside that of the whole run one of a window of time has its own.
@@ -184,4 +196,21 @@ fn columns(header: &str) -> Vec<Column> {
         _ => Column::number(name),
     };
     header.trim_end().split(',').map(column).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parquet_is_refused_where_it_is_not_built_in() {
+        let refused = refuse(Format::Parquet, false);
+        let Err(Failure::BadInput(said)) = refused else { panic!("{refused:?}") };
+        assert_eq!(
+            said,
+            "--as parquet: Parquet is not built into this dormouse; build it with --features parquet, or \
+             take the CSV files, which have the same"
+        );
+        assert!(refuse(Format::Svg, false).is_ok() && refuse(Format::Parquet, true).is_ok());
+    }
 }

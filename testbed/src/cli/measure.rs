@@ -1,6 +1,7 @@
 //! The command `dormouse measure`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use dormouse_analysis::Mode;
@@ -9,7 +10,7 @@ use dormouse_experiment::{
     identity_of_program, open, option,
 };
 use dormouse_report::output::{Header, Replaces, RunLog, Staging, live_header};
-use dormouse_units::{Ppm, TaskId};
+use dormouse_units::{Bytes, Ppm, TaskId};
 use dormouse_view::{Column, Table};
 
 use super::args::Say;
@@ -28,6 +29,9 @@ const ANY: [(&str, &str); 2] = [
     ("scheduler", "{ name = \"program\", command = [\"true\"] }"),
     ("checkpoint", "{ policy = \"none\" }"),
 ];
+
+/// From the command to start a program to its first instruction: of more it is warned.
+const LONG_TO_BEGIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug, Args)]
 #[command(mut_arg("json", |json| json.help("Print what was measured as JSON")))]
@@ -70,8 +74,11 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let needs_criu = alone.iter().any(|(_, alone)| alone.needs_criu());
     preflight::check(&experiment.name, needs_criu, args.say)?;
     super::log::begin(false);
-    let mut measures =
-        Measures { dormouse: env!("CARGO_PKG_VERSION").to_owned(), ..Measures::default() };
+    let mut measures = Measures {
+        dormouse: env!("CARGO_PKG_VERSION").to_owned(),
+        pace: Some(experiment.live.speedup),
+        ..Measures::default()
+    };
     let mut progress = Progress::new(args.say.quiet, alone.len(), "programs");
     for (n, (task, alone)) in alone.iter().enumerate() {
         let (share, measure) = one(&experiment, (*task, alone), &sources)?;
@@ -183,10 +190,29 @@ fn write(path: &Path, measures: &Measures) -> Result<(), Failure> {
         .map_err(|error| Failure::BadInput(format!("--out {}: {error}", path.display())))
 }
 
-fn text(measures: &Measures, experiment: &Experiment, out: &Path) -> String {
-    let seconds = |us: u64| std::time::Duration::from_micros(us).as_secs_f64();
+/// A warning of inputs that take long to come to a host, and what that is in emulated time.
+fn slow_to_begin(it: &Measure, experiment: &Experiment) -> Option<String> {
+    let mut programs = experiment.own_programs.values();
+    let program = programs.find(|program| identity_of_program(program) == it.program)?;
+    let took = Duration::from_micros(it.measured.began_after_us);
     let speedup = experiment.live.speedup;
-    let share = experiment.live.share.unwrap_or(measures.share);
+    let bytes = program.inputs.iter().map(|input| input.bytes).fold(0, u64::saturating_add);
+    (took > LONG_TO_BEGIN).then(|| {
+        format!(
+            "{} began {:.1} s after it was sent: its inputs are {} in {} files. At a speed-up of {speedup} these are {:.0} s \
+             of its VM's bill before it runs, once for each host; give it fewer and smaller files, or install them on the hosts",
+            it.task,
+            took.as_secs_f64(),
+            Bytes::new(bytes),
+            program.inputs.len(),
+            speedup.emulated(took).as_secs_f64()
+        )
+    })
+}
+
+fn text(measures: &Measures, experiment: &Experiment, out: &Path) -> String {
+    let seconds = |us: u64| Duration::from_micros(us).as_secs_f64();
+    let speedup = experiment.live.speedup;
     let exit = |it: &&Measure| match (it.measured.exit_status, it.measured.signal) {
         (Some(status), _) => status.to_string(),
         (None, signal) => format!("signal {}", signal.unwrap_or_default()),
@@ -197,12 +223,15 @@ fn text(measures: &Measures, experiment: &Experiment, out: &Path) -> String {
         .column(Column::number("CPU time, s"), |it| seconds(it.measured.cpu_us))
         .column(Column::number("waited, s"), |it| seconds(it.measured.waited_us))
         .column(Column::number("took, s"), |it| seconds(it.measured.wall_us))
-        .column(Column::text("runtime"), |it| it.measured.runtime(share, speedup).to_string())
+        .column(Column::text("runtime"), |it| it.measured.runtime(speedup).to_string())
         .column(Column::text("memory"), |it| it.measured.memory.to_string())
         .column(Column::text("directory"), |it| it.measured.directory.to_string())
         .into();
     let mut text = table.to_text(terminal::stdout());
     for it in &measures.measures {
+        if let Some(what) = slow_to_begin(it, experiment) {
+            text.push_str(&format!("\n  {what}"));
+        }
         if let Some(why) = &it.measured.not_dumped {
             text.push_str(&format!(
                 "\n  {} can't be checkpointed by CRIU: {why}; have it save its work itself: saves = \"notice\"",

@@ -4,6 +4,7 @@
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
+use dormouse_experiment::Experiment;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::Say;
@@ -35,10 +36,7 @@ impl Progress {
     pub(crate) fn new(is_silent: bool, count: usize, what: &str) -> Self {
         let (began, is_terminal) = (Instant::now(), std::io::stderr().is_terminal());
         let bar = if is_silent { ProgressBar::hidden() } else { ProgressBar::new(count as u64) };
-        // What does not fit into the terminal's line is cut off.
-        let style =
-            ProgressStyle::with_template("{pos}/{len} {prefix} {bar:24} {elapsed} {wide_msg}");
-        if let Ok(style) = style {
+        if let Ok(style) = ProgressStyle::with_template(template(count as u64)) {
             bar.set_style(style);
         }
         bar.set_prefix(what.to_owned());
@@ -46,8 +44,8 @@ impl Progress {
         Self { bar, said, began, what: what.to_owned() }
     }
 
-    /// So many of so many are done; how it goes besides, and how much longer it takes, in real
-    /// seconds, where that is known better than by what is done.
+    /// So many of so many are done, where it is known how many there are, else of 0; how it goes besides, and
+    /// how much longer it takes, in real seconds, where that is known better than by what is done.
     pub(crate) fn show(&mut self, done: u64, of: u64, how: &str, left_s: Option<f64>) {
         self.bar.set_length(of);
         self.bar.set_position(done);
@@ -58,7 +56,10 @@ impl Progress {
         let message = message.join(", ");
         if let Some(said) = self.said.filter(|said| said.elapsed() >= QUIET_FOR) {
             self.said = Some(said + said.elapsed());
-            said::note(&format!("{done} of {of} {}, {message}", self.what));
+            let all = if of > 0 { format!(" of {of}") } else { String::new() };
+            let parts = [format!("{done}{all} {}", self.what), message.clone()];
+            let parts = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
+            said::note(&parts.join(", "));
         }
         self.bar.set_message(message);
     }
@@ -77,7 +78,7 @@ impl Progress {
     fn by_what_is_done(&self, done: u64, of: u64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "an estimate")]
         let (done_f, left) = (done as f64, of.saturating_sub(done) as f64);
-        (done > 0).then(|| self.began.elapsed().as_secs_f64() / done_f * left)
+        (done > 0 && of > 0).then(|| self.began.elapsed().as_secs_f64() / done_f * left)
     }
 }
 
@@ -85,6 +86,24 @@ impl Drop for Progress {
     /// Takes the line away.
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+/// The line of a terminal; without a bar where it is not known how many there are. What does not fit into the
+/// terminal's line is cut off.
+const fn template(of: u64) -> &'static str {
+    match of {
+        0 => "{pos} {prefix} {elapsed} {wide_msg}",
+        _ => "{pos}/{len} {prefix} {bar:24} {elapsed} {wide_msg}",
+    }
+}
+
+/// The things that are counted while an experiment runs.
+pub(super) const fn counted(experiment: &Experiment) -> &'static str {
+    match (&experiment.scheduler, &experiment.jobs) {
+        (Some(_), _) => "tasks",
+        (None, Some(_)) => "jobs",
+        (None, None) => "requests",
     }
 }
 
@@ -106,6 +125,15 @@ mod tests {
         for (s, text) in [(-3.0, "0 s"), (89.4, "89 s"), (91.0, "2 min"), (9_000.0, "2.5 h")] {
             assert_eq!(in_words(s), text);
         }
+    }
+
+    /// Parallel jobs and requests are counted as they end: nobody knows how many come.
+    #[test]
+    fn no_bar_is_shown_where_nobody_knows_how_many_there_are() {
+        assert!(!template(0).contains("{bar") && !template(0).contains("{len}"), "{}", template(0));
+        assert!(template(3).contains("{bar") && template(3).contains("{len}"), "{}", template(3));
+        let progress = Progress::new(true, 0, "jobs");
+        assert_eq!(progress.by_what_is_done(12, 0), None);
     }
 
     #[test]

@@ -8,7 +8,6 @@ use std::time::Instant;
 use dormouse_analysis::Mode;
 use dormouse_coordinator::admission;
 use dormouse_host::calibration::SpeedupSaid;
-use dormouse_units::Ppm;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, LiveArgs, RunArgs, Say, WhatArgs};
@@ -17,7 +16,8 @@ use super::conduct::{Rehearsed, conduct_live, go_on_live};
 use super::failure::Failure;
 use super::own_args::OwnArgs;
 use super::print::{print, show};
-use super::share::fitted;
+use super::progress::counted;
+use super::share::{paced_elsewhere, paced_here};
 use super::speedup::settle;
 use super::{experiment_keys, next_steps, preflight, terminal};
 use crate::live::Page;
@@ -41,14 +41,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     };
     let loaded = opened(&asked)?;
     match args.is_live {
-        true => {
-            let at = |share: Ppm| {
-                let value = share.as_f64().to_string();
-                let share = Override { option: "--measured", path: "live.share".to_owned(), value };
-                opened_with(&asked, Some(share))
-            };
-            here(&asked, fitted(loaded, at)?, args.calibration.as_deref())
-        }
+        true => here(&asked, paced_here(loaded, args.what.say)?, args.calibration.as_deref()),
         false => virtually(&asked, loaded),
     }
 }
@@ -58,7 +51,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
     let page = args.page.page();
     let asked =
         RunRequest { args: &args.what, live: &args.live, page, verb: "coordinator", own: None };
-    let loaded = opened(&asked)?;
+    let loaded = paced_elsewhere(opened(&asked)?, args.what.say);
     loaded.scheduler()?;
     let sources = loaded.sources;
     let header = Header::new(Mode::Live, command(&asked), loaded.experiment);
@@ -126,7 +119,7 @@ fn virtually(asked: &RunRequest<'_>, loaded: Loaded) -> Result<(), Failure> {
     }
     let staging = Staging::begin(&folder, replaces)?;
     let count = header.experiment.setup.bag.tasks.len();
-    let mut progress = say.progress(count, "tasks");
+    let mut progress = say.progress(count, counted(&header.experiment));
     let show = |finished| progress.show(finished as u64, count as u64, "", None);
     let results = virtual_results(&header, planned, staging.path(), show);
     drop(progress);
@@ -161,7 +154,7 @@ fn resumable<'a>(
 ) -> Result<(), Failure> {
     let began = Instant::now();
     let count = header.experiment.setup.bag.tasks.len();
-    let mut progress = say.progress(count, "tasks");
+    let mut progress = say.progress(count, counted(&header.experiment));
     let mut show = |finished| progress.show(finished as u64, count as u64, "", None);
     let made = make(staging.path(), &mut show);
     drop(progress);
@@ -244,14 +237,6 @@ pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(
 
 /// The experiment that was asked for, with everything set that was asked for.
 fn opened(asked: &RunRequest<'_>) -> Result<Loaded, Failure> {
-    let loaded = opened_with(asked, None)?;
-    if !asked.args.say.quiet {
-        loaded.notes.iter().for_each(|note| said::note(note));
-    }
-    Ok(loaded)
-}
-
-fn opened_with(asked: &RunRequest<'_>, share: Option<Override>) -> Result<Loaded, Failure> {
     let args = asked.args;
     experiment_keys::check(&args.set)?;
     let value = |option, path: &str, value| Override { option, path: path.to_owned(), value };
@@ -269,8 +254,6 @@ fn opened_with(asked: &RunRequest<'_>, share: Option<Override>) -> Result<Loaded
     let on = asked.own.and_then(|(on, _)| on.as_deref());
     let own = asked.own.map(|(_, own)| own);
     overrides.extend(own.and_then(OwnArgs::settings));
-    let share_is_measured = share.is_some();
-    overrides.extend(share);
     let source = Source {
         experiment: args.experiment.as_deref().or(on),
         overrides,
@@ -279,8 +262,10 @@ fn opened_with(asked: &RunRequest<'_>, share: Option<Override>) -> Result<Loaded
         own: own.map(|own| own.said(on.is_some())).transpose()?.unwrap_or_default(),
         is_unmeasured: false,
     };
-    let mut loaded = open(&source)?;
-    loaded.has_measured_share |= share_is_measured;
+    let loaded = open(&source)?;
+    if !args.say.quiet {
+        loaded.notes.iter().for_each(|note| said::note(note));
+    }
     Ok(loaded)
 }
 

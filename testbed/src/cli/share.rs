@@ -1,36 +1,68 @@
-//! What of a core a vCPU is in a live run whose run times were measured: they are longer on smaller vCPUs.
+//! What of a core a vCPU is in a live run of programs whose run times were measured, and how fast that run goes: at a
+//! part of a core they take longer in real time, and the run goes slower, so that their emulated time is what it was.
 
 use dormouse_coordinator::admission::{Request, Room};
 use dormouse_experiment::Loaded;
-use dormouse_units::{Bytes, Ppm};
+use dormouse_units::{Bytes, Ppm, Speedup};
 use dormouse_worker::agent::available_millicores;
 
+use super::args::Say;
 use super::failure::Failure;
-use crate::live;
+use crate::{live, said};
 
-/// The number of times that another share is tried: with each the run times are others, and with
-/// them what is there at once.
-const TRIES: usize = 8;
+/// The experiment at the share that was said for it, or else at the largest that this host holds and the
+/// speed-up that was asked for needs; and at the speed-up of that share.
+pub(super) fn paced_here(loaded: Loaded, say: Say) -> Result<Loaded, Failure> {
+    let Some(pace) = loaded.pace else { return Ok(loaded) };
+    let live = &loaded.experiment.live;
+    let wanted = share_of(live.speedup, pace);
+    let share = match live.share {
+        Some(said) => said,
+        None => fits(&loaded)?.map_or(wanted, |fits| fits.min(wanted)),
+    };
+    Ok(at(loaded, (pace, share), say))
+}
 
-/// The experiment at a share that this host holds, where nobody but a measurement said one; `opened` opens
-/// it again at another share.
-pub(super) fn fitted(
-    mut loaded: Loaded,
-    opened: impl Fn(Ppm) -> Result<Loaded, Failure>,
-) -> Result<Loaded, Failure> {
-    if !loaded.has_measured_share {
-        return Ok(loaded);
-    }
-    for _ in 0..TRIES {
-        let (Some(share), Some(fits)) = (loaded.experiment.live.share, fits(&loaded)?) else {
-            break;
-        };
-        if fits >= share {
-            break;
+/// The same on workers that come from elsewhere: of what they hold nothing is known yet, so that it is at the share
+/// that was said, or at the one that the speed-up needs.
+pub(super) fn paced_elsewhere(loaded: Loaded, say: Say) -> Loaded {
+    let live = &loaded.experiment.live;
+    match loaded.pace {
+        Some(pace) => {
+            let share = live.share.unwrap_or_else(|| share_of(live.speedup, pace));
+            at(loaded, (pace, share), say)
         }
-        loaded = opened(fits)?;
+        None => loaded,
     }
-    Ok(loaded)
+}
+
+/// The experiment at this share and the speed-up of it, which is said where it is another than was asked for.
+fn at(mut loaded: Loaded, (pace, share): (Speedup, Ppm), say: Say) -> Loaded {
+    let Some(speedup) = speedup_at(pace, share) else { return loaded };
+    let live = &mut loaded.experiment.live;
+    if !say.quiet && speedup != live.speedup {
+        said::note(&format!(
+            "a vCPU has {} of a core, so that the run goes at a speed-up of {speedup}, not {}: a second of a core \
+             counts for {pace} s of your programs",
+            share.as_f64(),
+            live.speedup
+        ));
+    }
+    (live.share, live.speedup) = (Some(share), speedup);
+    loaded
+}
+
+/// What of a core a vCPU has to have for a run to go at this speed-up; a whole one at most.
+fn share_of(speedup: Speedup, pace: Speedup) -> Ppm {
+    let [is, whole] = [speedup, pace].map(|it| u128::from(it.emulated_us_per_second()));
+    let ppm = (is * 1_000_000 / whole).min(1_000_000);
+    Ppm::new(u32::try_from(ppm).unwrap_or(1_000_000))
+}
+
+/// The speed-up of a run whose vCPUs have this share of a core; `None`: they have nothing.
+fn speedup_at(pace: Speedup, share: Ppm) -> Option<Speedup> {
+    let us = u128::from(pace.emulated_us_per_second()) * u128::from(share.get()) / 1_000_000;
+    Speedup::from_emulated_us_per_second(u64::try_from(us).ok()?)
 }
 
 /// The largest share at which this host holds what the experiment wants at once; `None`: it holds it at none, which
@@ -53,4 +85,34 @@ fn fits(loaded: &Loaded) -> Result<Option<Ppm>, Failure> {
         noop: true,
     };
     Ok(request.admit().ok().map(|admission| admission.share))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A second of a core counts for 30 s: at a fifth of a core a program of 10 s of a core takes 50 s of real time,
+    /// which at a speed-up of 6 are 300 s, as at a whole core and a speed-up of 30.
+    #[test]
+    fn where_a_host_cant_give_the_share_the_speedup_falls_and_not_the_programs_speed() {
+        let pace = Speedup::times(30);
+        let fifth = Ppm::new(200_000);
+        assert_eq!(speedup_at(pace, fifth), Some(Speedup::times(6)));
+        assert_eq!(speedup_at(pace, Ppm::ONE), Some(pace));
+        for share in [1, 22_500, 125_000, 333_333, 1_000_000].map(Ppm::new) {
+            let speedup = speedup_at(pace, share).expect("more than nothing");
+            let real_s = 10.0 / share.as_f64();
+            assert!((real_s * speedup.as_f64() / 300.0 - 1.0).abs() < 1e-6, "{share:?}");
+        }
+        assert_eq!(speedup_at(pace, Ppm::ZERO), None);
+    }
+
+    #[test]
+    fn a_speedup_that_is_asked_for_is_a_share_of_a_core() {
+        let pace = Speedup::times(30);
+        assert_eq!(share_of(Speedup::times(6), pace), Ppm::new(200_000));
+        assert_eq!(share_of(pace, pace), Ppm::ONE);
+        // Nothing computes faster than a core does.
+        assert_eq!(share_of(Speedup::times(90), pace), Ppm::ONE);
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_experiment::Measured;
-use dormouse_model::{Event, OwnEnd, ProgramExit, Report, Step};
+use dormouse_model::{Effect, Event, OwnEnd, ProgramExit, Report, Step};
 use dormouse_units::{Speedup, Time};
 
 /// Why nothing is known of a program.
@@ -20,10 +20,13 @@ pub enum MeasureError {
 ///
 /// It did not come to an end.
 pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Measured, MeasureError> {
-    let (mut began, mut ended) = (None::<Time>, None::<Time>);
+    let (mut sent, mut began, mut ended) = (None::<Time>, None::<Time>, None::<Time>);
     let (mut end, mut cpu_us, mut was_kept, mut not_dumped) = (None, 0, false, None);
     let mut why = "the run ended before".to_owned();
     for step in steps {
+        if step.effects.iter().any(|effect| matches!(effect, Effect::TaskSent { .. })) {
+            sent = Some(step.at);
+        }
         let Event::Machine { report, .. } = &step.event else { continue };
         match report {
             Report::TaskStarted { .. } => began = Some(step.at),
@@ -48,7 +51,9 @@ pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Measured, MeasureErr
         Some(ProgramExit::Signal(signal)) => (None, Some(signal)),
         None => return Err(MeasureError::NoEnd(why)),
     };
-    let wall = speedup.real(ended.since(began)).as_micros();
+    let real_us = |from: Time, until: Time| {
+        u64::try_from(speedup.real(until.since(from)).as_micros()).unwrap_or(u64::MAX)
+    };
     let outputs = end.files.iter().filter_map(|file| {
         let path = file.path.strip_prefix(OwnEnd::OUTPUTS)?.strip_prefix('/')?;
         Some((path.to_owned(), file.digest.clone()))
@@ -56,7 +61,8 @@ pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Measured, MeasureErr
     Ok(Measured {
         exit_status,
         signal,
-        wall_us: u64::try_from(wall).unwrap_or(u64::MAX),
+        wall_us: real_us(began, ended),
+        began_after_us: sent.map_or(0, |sent| real_us(sent, began)),
         cpu_us,
         waited_us: end.real_waited_us,
         memory: end.memory,

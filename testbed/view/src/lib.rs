@@ -9,5 +9,5 @@ mod time_unit;
 mod trace;
 
 pub use page::{Block, Card, Page};
-pub use table::{Cell, Column, Kind, Table, TableOf, Terminal, Tone, Value};
+pub use table::{Cell, Column, Kind, ParquetError, Table, TableOf, Terminal, Tone, Value};
 pub use time_unit::TimeUnit;

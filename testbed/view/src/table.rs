@@ -11,6 +11,7 @@ mod text;
 
 pub use cell::{Cell, Tone, Value};
 pub use column::{Column, Kind};
+pub use parquet::ParquetError;
 pub use terminal::Terminal;
 
 /// Columns and rows; each row has a cell for every column.

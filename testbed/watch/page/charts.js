@@ -5,7 +5,7 @@ import { el, setText, showTip } from "./dom.js";
 import { Plot } from "./plot.js";
 import { colours } from "./theme.js";
 import { figuresAt, fidelityAt, vmsAt } from "./moment.js";
-import { clock, count, fixed, money, percent, rate, short } from "./words.js";
+import { clock, costWord, count, fixed, money, percent, rate, short } from "./words.js";
 
 const MOST_LINES = 7;
 
@@ -38,7 +38,7 @@ function cost(state) {
   const now = figuresAt(history, head);
   const end = figuresAt(history, edge);
   const line = {
-    name: "cost", kind: "rise", colour: theme.work[0], ...columns(history.samples.times, history.samples.cost),
+    name: costWord(run), kind: "rise", colour: theme.work[0], ...columns(history.samples.times, history.samples.cost),
     ending: end?.cost, until: history.over?.time, now: now ? money(now.cost) : "",
   };
   const levels = [];
@@ -123,11 +123,11 @@ function fidelity(state) {
   };
 }
 
-/** Name, title, unit, data, and whether a run has such a thing at all. */
+/** Name, title (or what says it of a run), unit, data, and whether a run has such a thing at all. */
 const CHARTS = [
   ["queue", "Queue", (state) => `${state.noun}s`, queue],
   ["machines", "VMs", () => "VMs", machines],
-  ["cost", "Cost against plan and budget", () => "US dollars", cost],
+  ["cost", ({ run }) => (costWord(run) === "revenue" ? "Revenue" : "Cost against plan and budget"), () => "US dollars", cost],
   ["prices", "Spot prices and bids", () => "US dollars an hour", prices],
   ["available", "Spot VMs to be had", () => "VMs", available, (history) => history.available.size > 0],
   ["credits", "CPU credits", () => "vCPU-minutes at full speed", credits],
@@ -141,14 +141,15 @@ export class Charts {
       const legend = el("p", { class: "legend" });
       const missing = el("p", { class: "empty", hidden: true });
       const units = el("span", { class: "unit" });
+      const heading = el("h3", {}, typeof title === "string" ? title : title({}));
       const figure = el("figure", { class: "chart", id: `chart-${id}`, hidden: isThere !== undefined },
-        el("figcaption", {}, el("h3", {}, title), " ", units), legend, el("div", { class: "plot" }, canvas, missing));
+        el("figcaption", {}, heading, " ", units), legend, el("div", { class: "plot" }, canvas, missing));
       box.append(figure);
       const plot = new Plot(canvas);
       canvas.addEventListener("click", (event) => plot.view && onTime(plot.timeAt(event.offsetX)));
       canvas.addEventListener("pointermove", (event) => plot.view && showTip(this.tip(plot, event), event));
       canvas.addEventListener("pointerleave", () => showTip("", null));
-      return { id, title, unit, data, isThere, figure, canvas, legend, missing, units, plot };
+      return { id, title, heading, unit, data, isThere, figure, canvas, legend, missing, units, plot };
     });
   }
 
@@ -180,6 +181,7 @@ export class Charts {
       if (!chart.plot.isSeen) continue;
       const drawn = chart.data(state);
       setText(chart.units, chart.unit(state));
+      if (typeof chart.title === "function") setText(chart.heading, chart.title(state));
       const entries = drawn.missing ? [] : drawn.lines.filter((line) => line.now !== "");
       while (chart.legend.children.length > entries.length + 1) chart.legend.lastElementChild.remove();
       while (chart.legend.children.length < entries.length + 1) {
@@ -200,7 +202,7 @@ export class Charts {
       note.hidden = !drawn.note || Boolean(drawn.missing);
       setText(note.children[1], drawn.note ?? "");
       const words = drawn.missing || `${entries.map((line) => `${line.name} ${line.now}`).join(", ")} ${drawn.note ?? ""}`;
-      const label = `${chart.title}, in ${chart.unit(state)}, at ${clock(state.head)}: ${words.trim()}`;
+      const label = `${chart.heading.textContent}, in ${chart.unit(state)}, at ${clock(state.head)}: ${words.trim()}`;
       if (chart.canvas.ariaLabel !== label) chart.canvas.ariaLabel = label;
     }
   }

@@ -3,7 +3,7 @@
 import { lowerBound } from "./columns.js";
 import { AXIS } from "./rows.js";
 import { spanOnLane, vmState } from "./moment.js";
-import { bytes, clock, counted, rate, span as length } from "./words.js";
+import { bytes, clock, counted, hostMemory, hostVcpus, rate, span as length } from "./words.js";
 
 const NEAR_PX = 5;
 
@@ -52,7 +52,7 @@ export function words(found, state) {
   const { history, noun } = state;
   const lines = [];
   if (found.host) {
-    lines.push(found.host.name, `${counted(found.host.vcpus, "vCPU")}, ${bytes(found.host.memory)}`);
+    lines.push(found.host.name, `${hostVcpus(found.host)}, memory ${hostMemory(found.host)}`);
     if (found.host.why) lines.push(`lost at ${clock(found.host.until)}: ${found.host.why}`);
   }
   if (found.span !== undefined) lines.push(...aboutSpan(history, found.span, noun));

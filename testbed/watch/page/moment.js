@@ -98,7 +98,7 @@ export function figuresAt(history, time) {
   const cost = at("cost") + (at("rate") * passed) / 3600;
   return {
     waiting: at("waiting"), running: at("running"), done: at("done"),
-    spot: at("spot"), ondemand: at("ondemand"), cost, rate: at("rate"),
+    spot: at("spot"), ondemand: at("ondemand"), cost, rate: at("rate"), failed: at("failed"),
   };
 }
 

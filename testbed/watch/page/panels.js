@@ -4,7 +4,7 @@ import { byId, el, facts, setAttribute, setText } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { taskName } from "./hit.js";
 import { fidelityAt, figuresAt, runningOn, seatsTaken, vmState, waitedFor, waitingAt } from "./moment.js";
-import { bytes, clock, count, counted, fixed, money, percent, rate, span } from "./words.js";
+import { clock, costWord, count, counted, fixed, hostMemory, hostVcpus, money, percent, rate, span } from "./words.js";
 
 /** Tells whether a panel would show something else than the last time: these values are others. */
 class Shown {
@@ -42,7 +42,9 @@ export class Cards {
 
 function done({ run, noun }, figures) {
   const total = run?.tasks ? ` of ${count(run.tasks)}` : "";
-  return [`${noun}s done`, figures ? `${count(figures.done)}${total}` : "–", figures ? `${count(figures.running)} running` : "nothing is counted yet"];
+  if (!figures) return [`${noun}s done`, "–", "nothing is counted yet"];
+  const failed = figures.failed ? `, ${count(figures.failed)} failed` : "";
+  return [`${noun}s done`, `${count(figures.done)}${total}`, `${count(figures.running)} running${failed}`];
 }
 
 function queue(figures) {
@@ -55,7 +57,8 @@ function vms(figures) {
 }
 
 function cost({ run }, figures) {
-  if (!figures) return ["cost", "–", "nothing is charged yet"];
+  const word = costWord(run);
+  if (!figures) return [word, "–", "nothing is charged yet"];
   const about = [];
   let tone = "";
   if (typeof run?.budget_usd === "number") {
@@ -63,7 +66,7 @@ function cost({ run }, figures) {
     tone = figures.cost > run.budget_usd ? "bad" : "";
   } else if (typeof run?.plan?.cost_usd === "number") about.push(`planned ${money(run.plan.cost_usd)}`);
   about.push(`now ${rate(figures.rate)}`);
-  return ["cost", money(figures.cost), about.join(", "), tone];
+  return [word, money(figures.cost), about.join(", "), tone];
 }
 
 function time({ run, history, head }) {
@@ -217,8 +220,8 @@ export class Hosts {
       const [name, vcpus, memory, vms, session] = this.body.rows[n].cells;
       setText(name.firstChild, host.name);
       name.firstChild.dataset.about = `host${host.id}`;
-      setText(vcpus, counted(host.vcpus, "vCPU"));
-      setText(memory, bytes(host.memory));
+      setText(vcpus, hostVcpus(host));
+      setText(memory, hostMemory(host));
       setText(vms, counted(held.get(host.id) ?? 0, "VM"));
       setText(session, sessionWords(host, sessions, { head, isLive, run, news }));
     });

@@ -5,7 +5,7 @@ import { byId, el, facts, setText } from "./dom.js";
 import { howEnded, taskName } from "./hit.js";
 import { DONE, RUNNING, WAITING } from "./history.js";
 import { isFrozen, runningOn, spanAt, taskState, vmState, waitedFor } from "./moment.js";
-import { bytes, clock, counted, date, fixed, rate, span } from "./words.js";
+import { clock, counted, date, fixed, hostMemory, hostVcpus, rate, span } from "./words.js";
 
 const MOST_ATTEMPTS = 40;
 const EXPLAIN_EVERY_MS = 3000;
@@ -138,7 +138,7 @@ export class Selection {
     const key = ["host", host.id, vms.length, host.until <= head].join("|");
     const build = () => {
       const list = facts([
-        ["vCPUs", String(host.vcpus)], ["memory", bytes(host.memory)], ["joined", clock(host.from)],
+        ["vCPUs", hostVcpus(host)], ["memory", hostMemory(host)], ["joined", clock(host.from)],
         ["lost", host.until <= head ? `${clock(host.until)}: ${host.why}` : ""],
       ]);
       const picks = el("p", { class: "picks" }, vms.length ? "holds " : "holds no VM");

@@ -25,7 +25,7 @@ export class Status {
     if (run.tasks) words.push(counted(run.tasks, noun));
     if (run.scheduler) words.push(`scheduler ${run.scheduler}`);
     words.push(run.mode === "live" ? "live" : "in virtual time");
-    if (run.speedup) words.push(`${fixed(run.speedup, run.speedup % 1 ? 1 : 0)} times as fast as real time`);
+    if (run.speedup) words.push(`${fixed(run.speedup, run.speedup % 1 ? 1 : 0)} times as fast as real time${run.share ? `, each vCPU ${run.share} of a core` : ""}`);
     if (run.deadline_s) words.push(`deadline ${span(run.deadline_s)}`);
     words.push(`seed ${run.seed}`);
     words.push(`run ${run.run}`);

@@ -83,6 +83,21 @@ export function bytes(size) {
   return `${unit === 0 || value >= 100 ? Math.round(value) : fixed(value, 1)} ${units[unit]}`;
 }
 
+/** The vCPUs of a host: "33 vCPUs". */
+export function hostVcpus(host) {
+  return host.vcpus === null ? "vCPUs without limit" : counted(host.vcpus, "vCPU");
+}
+
+/** The memory of a host; a virtual one may have any. */
+export function hostMemory(host) {
+  return host.memory === null ? "without limit" : bytes(host.memory);
+}
+
+/** What the VMs of a run come to: who asks for work pays it, a provider with customers alone takes it in. */
+export function costWord(run) {
+  return run?.task_noun === "request" ? "revenue" : "cost";
+}
+
 const STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 21600, 43200, 86400, 172800, 432000];
 
 /** A round number not below `rough`: 1, 2 or 5 times a power of ten. */

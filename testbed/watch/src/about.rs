@@ -1,7 +1,7 @@
 //! The part of a page that does not change while its run goes.
 
 use dormouse_analysis::Mode;
-use dormouse_experiment::Experiment;
+use dormouse_experiment::{Experiment, PlannedFigures};
 use dormouse_report::output::Header;
 use dormouse_units::Price;
 use serde_json::{Value, json};
@@ -41,6 +41,7 @@ pub(crate) fn answer(header: &Header, run: &str) -> Value {
         "seed": setup.seed,
         "mode": if header.mode == Mode::Live { "live" } else { "virtual" },
         "speedup": header.live_speedup(),
+        "share": header.live_speedup().and_then(|_| Some(experiment.live.share?.as_f64())),
         "calendar_unix_s": header.calendar.began,
         "tasks": tasks,
         "task_noun": noun,
@@ -52,11 +53,12 @@ pub(crate) fn answer(header: &Header, run: &str) -> Value {
     })
 }
 
-/// The plan that the scheduler makes at the beginning, if it plans; made again, as the log has none.
+/// The plan that the scheduler makes at the beginning, if it plans all tasks; made again, as the log has none.
 fn planned(experiment: &Experiment) -> Value {
     let plan = experiment.plan().ok().flatten();
-    plan.map_or(
+    let figures = plan.and_then(|plan| experiment.planned_figures(&plan));
+    figures.filter(PlannedFigures::is_whole).map_or(
         Value::Null,
-        |plan| json!({ "makespan_s": plan.makespan.as_secs_f64(), "cost_usd": plan.cost.as_usd() }),
+        |plan| json!({ "makespan_s": plan.makespan.as_secs_f64(), "cost_usd": plan.bill.as_usd() }),
     )
 }

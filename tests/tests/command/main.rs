@@ -27,6 +27,7 @@ mod command {
     mod price_files;
     mod private;
     mod program_schedulers;
+    mod programs;
     mod purity;
     mod recorded_prices;
     mod remedies;

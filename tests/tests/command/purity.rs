@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// The pure crates and the crates of this workspace each may use.
 const PURE: &[(&str, &[&str])] = &[
-    ("dormouse-estimate", &[]),
+    ("dormouse-estimate", &["dormouse-units"]),
     ("dormouse-input", &[]),
     ("dormouse-metadata", &[]),
     ("dormouse-units", &[]),

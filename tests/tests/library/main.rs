@@ -24,6 +24,7 @@ mod library {
     mod paper_pages;
     mod papers;
     mod pictured;
+    mod planned_bills;
     mod random_runs;
     mod requests;
     mod restarts;

@@ -21,7 +21,7 @@ use dormouse_proto::{
 };
 use parcel::{ChunkReader, ChunkWriter, Parcel};
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
+    sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, watch},
     task::spawn_blocking,
     time::timeout,
 };
@@ -146,6 +146,8 @@ pub(crate) struct Transfers {
     contents: ContentStoreClient<Channel>,
     uploads: Arc<Semaphore>,
     fetches: Arc<Semaphore>,
+    /// Held by the one task that brings inputs here: those that begin with the same ones find them.
+    bringing: Mutex<()>,
     still: Duration,
     /// How long one may take beside what its bytes take; else as the deadline has it.
     within: Option<Duration>,
@@ -166,6 +168,7 @@ impl Transfers {
             contents: ContentStoreClient::new(coordinator),
             uploads: turns(),
             fetches: turns(),
+            bringing: Mutex::new(()),
             still: STILL,
             within: None,
             packs,

@@ -4,7 +4,7 @@ use dormouse_cloud::Action;
 use dormouse_model::{Decision, EndReason, Notice, Setup, StartReason, Step, Task, VmEnd};
 use dormouse_units::{Span, TaskId, Time, VmId};
 
-use super::explanation::{Explanation, seconds};
+use super::explanation::{Explanation, charged_from, seconds};
 use crate::words::{event, heard, why_ended};
 use crate::{
     AttemptEnd, AttemptHistory, Displaced, FallBack, Hibernation, Mode, Record, TaskHistory,
@@ -238,10 +238,10 @@ impl<'a> Explainer<'a> {
             |step: Option<&Step>| step.map(|s| format!(" on: {}", cause(s))).unwrap_or_default();
         let is_launch = |d: &Decision| matches!(d, Decision::Launch { vm, .. } if vm == id);
         let launched = self.decided(vm.launched, is_launch);
-        told.say(vm.launched, format!("launched{}", on(launched)));
+        told.say(vm.launched, format!("launched{}{}", on(launched), charged_from(vm, vm.launched)));
         self.waited(&mut told, vm);
         if let Some(at) = vm.ready {
-            told.say(at, "booted; charged from here");
+            told.say(at, format!("booted{}", charged_from(vm, at)));
         }
         let mut displaced = vm.displaced.iter().peekable();
         for hibernation in &vm.hibernations {

@@ -6,6 +6,8 @@ use dormouse_model::Calendar;
 use dormouse_units::{Span, Time};
 use serde::Serialize;
 
+use crate::VmHistory;
+
 /// What there is to say of a task, a VM or a parallel job. Displayed it is lines without a last line
 /// break; as JSON its times are seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -79,6 +81,11 @@ impl Display for Explanation {
         }
         self.came_to.iter().try_for_each(|sentence| write!(f, "\n  {sentence}"))
     }
+}
+
+/// What is added to what happened to a VM at this time: whether its bill begins.
+pub(super) fn charged_from(vm: &VmHistory, at: Time) -> &'static str {
+    if vm.meter().first_started() == Some(at) { "; charged from here" } else { "" }
 }
 
 /// Seconds with one decimal and their unit, for people.

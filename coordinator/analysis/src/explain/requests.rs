@@ -5,7 +5,7 @@ use dormouse_cloud::{Action, CostName, Market};
 use dormouse_model::{Effect, Event, Notice, Setup, Step, Tenants};
 use dormouse_units::{RequestId, Span, Time, VmId};
 
-use super::explanation::{Explanation, seconds};
+use super::explanation::{Explanation, charged_from, seconds};
 use crate::Record;
 use crate::requests::{Ended, Ledger, RequestEnd};
 
@@ -94,6 +94,10 @@ impl RequestStory {
         }
     }
 
+    fn charged_from(&self, at: Time) -> &'static str {
+        self.record.vm(self.vm).map_or("", |vm| charged_from(vm, at))
+    }
+
     /// A VM by its name, with the request that it is of.
     fn name(&self, vm: VmId) -> String {
         let whose = match (self.tenants.request_of(vm), self.tenants.work_on(vm)) {
@@ -109,11 +113,13 @@ impl RequestStory {
         let at = step.at;
         match effect {
             Effect::VmLaunched { vm, price, host, .. } if *vm == self.vm => {
-                self.say(at, format!("granted {vm} on {host}, at {price}"));
+                let charged = self.charged_from(at);
+                self.say(at, format!("granted {vm} on {host}, at {price}{charged}"));
                 self.victims(step);
             }
             Effect::VmReady { vm } if *vm == self.vm => {
-                self.say(at, "ready; charged from here".to_owned());
+                let charged = self.charged_from(at);
+                self.say(at, format!("ready{charged}"));
             }
             Effect::VmHibernated { vm, .. } if *vm == self.vm => {
                 self.say(at, "hibernated".to_owned());

@@ -81,7 +81,7 @@ impl BagScheduler {
 }
 
 /// The end of the allocation cycle that `now` is in.
-fn cycle_end(from: Time, cycle: Span, now: Time) -> Time {
+pub(crate) fn cycle_end(from: Time, cycle: Span, now: Time) -> Time {
     let passed = now.since(from).as_micros() / cycle.as_micros().max(1);
     from + cycle.times(passed + 1)
 }

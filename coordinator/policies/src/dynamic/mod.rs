@@ -18,5 +18,6 @@ mod token;
 #[cfg(test)]
 pub(crate) use {foresight::Foresight, postponement::latest};
 
+pub(crate) use cycles::cycle_end;
 pub(crate) use scheduler::{BagScheduler, Parts};
 pub(crate) use stealing::Stealing;

@@ -1,11 +1,12 @@
 //! Burst-HADS: spot VMs with burstable ones beside them (Teylo, Arantes, Sens, Drummond).
 
 use dormouse_cloud::Market;
+use dormouse_units::Span;
 
 use super::{Given, Scheduling};
 use crate::dynamic::{BagScheduler, Parts, Stealing};
 use crate::planner::{Primary, primary};
-use crate::{KeepIdle, MigrateMoment, Plan, PlanError, Policy, StealIf};
+use crate::{BagSchedulerConfig, KeepIdle, MigrateMoment, Plan, PlanError, Policy, StealIf};
 
 /// ILS over spot VMs plus burstable VMs; migrates and steals work at once.
 pub(super) struct BurstHads;
@@ -24,7 +25,7 @@ impl Scheduling for BurstHads {
     }
 
     fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
-        let keep_idle = Some(given.config.allocation_cycle);
+        let keep_idle = self.keeps_idle(given.config);
         let stealing = match given.config.steal_if {
             StealIf::Sooner => Stealing::IfSooner,
             StealIf::InTime => Stealing::IfInTime,
@@ -39,6 +40,10 @@ impl Scheduling for BurstHads {
             only_beside_spot,
         };
         BagScheduler::boxed(given, plan, parts)
+    }
+
+    fn keeps_idle(&self, config: &BagSchedulerConfig) -> Option<Span> {
+        Some(config.allocation_cycle)
     }
 
     fn moves_tasks(&self) -> bool {

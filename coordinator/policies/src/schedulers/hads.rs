@@ -1,11 +1,12 @@
 //! HADS: spot VMs, and on-demand VMs where spot VMs can't meet the deadline.
 
 use dormouse_cloud::Market;
+use dormouse_units::Span;
 
 use super::{Given, Scheduling};
 use crate::dynamic::{BagScheduler, Parts, Stealing};
 use crate::planner::{Primary, primary};
-use crate::{KeepIdle, Plan, PlanError, Policy};
+use crate::{BagSchedulerConfig, KeepIdle, Plan, PlanError, Policy};
 
 /// Greedy plan over spot VMs; puts migrations off as long as the deadline allows.
 pub(super) struct Hads;
@@ -24,7 +25,7 @@ impl Scheduling for Hads {
     }
 
     fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
-        let keep_idle = Some(given.config.allocation_cycle);
+        let keep_idle = self.keeps_idle(given.config);
         let stealing = Stealing::OffOnDemand;
         let only_beside_spot = given.config.keep_idle == KeepIdle::WhileSpotWorks;
         let parts = Parts {
@@ -36,6 +37,10 @@ impl Scheduling for Hads {
             only_beside_spot,
         };
         BagScheduler::boxed(given, plan, parts)
+    }
+
+    fn keeps_idle(&self, config: &BagSchedulerConfig) -> Option<Span> {
+        Some(config.allocation_cycle)
     }
 
     fn moves_tasks(&self) -> bool {

@@ -12,6 +12,7 @@ mod authors;
 mod fixture;
 mod growth;
 mod longest_first;
+mod planned_bill;
 mod stored;
 
 use std::path::PathBuf;

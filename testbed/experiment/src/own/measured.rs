@@ -17,8 +17,12 @@ use crate::files;
 pub struct Measures {
     /// The version of Dormouse that measured.
     pub dormouse: String,
-    /// What of a core the reference vCPU was.
+    /// What of a core a vCPU of the reference speed was meanwhile.
     pub share: Ppm,
+    /// Emulated seconds for which a second of a core counts, in every run that reads this; `None`: a version
+    /// measured that did not say, and it is the run's `live.speedup`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Speedup>,
     /// What was measured, a run each.
     pub measures: Vec<Measure>,
 }
@@ -58,6 +62,10 @@ pub struct Measured {
     pub memory: Bytes,
     /// What its directory held in the end.
     pub directory: Bytes,
+    /// The time from the command to start it to its first instruction, microseconds: its inputs came, and its
+    /// directory was made. It is no part of its run time.
+    #[serde(default)]
+    pub began_after_us: u64,
     /// The outputs by their paths: BLAKE3 in hexadecimal.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,
@@ -67,15 +75,12 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The time for which it runs on a vCPU of the reference speed that is `share` of a core, in a
-    /// run at that speed-up: the CPU time at this share and what it waited, emulated.
+    /// The time for which it runs on a vCPU of the reference speed, where a second of a core counts for so much:
+    /// the CPU time that it had and what it waited, whatever share of a core that vCPU is.
     #[must_use]
-    pub fn runtime(&self, share: Ppm, speedup: Speedup) -> Span {
-        let share = u128::from(share.get().max(1));
-        let computes = u128::from(self.cpu_us) * 1_000_000 / share;
-        let computes = u64::try_from(computes).unwrap_or(u64::MAX);
-        let real = Duration::from_micros(computes.saturating_add(self.waited_us));
-        speedup.emulated(real).max(Span::from_micros(1))
+    pub fn runtime(&self, pace: Speedup) -> Span {
+        let real = Duration::from_micros(self.cpu_us.saturating_add(self.waited_us));
+        pace.emulated(real).max(Span::from_micros(1))
     }
 
     /// The memory that a task of its kind should have: what it had and a quarter more, in whole MiB.
@@ -138,16 +143,17 @@ mod tests {
             waited_us: 500_000,
             memory: Bytes::new(10 << 20),
             directory: Bytes::ZERO,
+            began_after_us: 0,
             outputs: BTreeMap::new(),
             not_dumped: None,
         }
     }
 
+    /// It computed for a second and waited for half of one, on a quarter of a core.
     #[test]
-    fn a_smaller_share_makes_what_computes_longer_and_not_what_waits() {
-        let quarter = measured().runtime(Ppm::new(250_000), Speedup::ONE);
-        assert_eq!(quarter, Span::from_micros(4_500_000));
-        assert_eq!(measured().runtime(Ppm::ONE, Speedup::times(30)), Span::from_secs(45));
+    fn the_time_of_a_program_is_one_number_whatever_share_it_was_measured_at() {
+        assert_eq!(measured().runtime(Speedup::ONE), Span::from_micros(1_500_000));
+        assert_eq!(measured().runtime(Speedup::times(30)), Span::from_secs(45));
         assert_eq!(measured().memory_with_room(), Bytes::new(13 << 20));
     }
 

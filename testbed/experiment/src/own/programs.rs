@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dormouse_model::CheckpointConfig;
 use dormouse_tasks::own::{OwnProgram, Saves};
-use dormouse_units::{Ppm, TaskId};
+use dormouse_units::{Speedup, TaskId};
 use serde::{Deserialize, Serialize};
 
 use crate::Experiment;
@@ -112,8 +112,9 @@ impl Experiment {
 pub(crate) struct Collected {
     pub(crate) programs: BTreeMap<TaskId, Arc<OwnProgram>>,
     pub(crate) tasks: OwnTasks,
-    /// What of a core the reference vCPU was when runtimes that they have were measured.
-    pub(crate) share: Option<Ppm>,
+    /// Emulated seconds for which a second of a core counts in runtimes that were measured; `None`: none was, or
+    /// nobody said.
+    pub(crate) pace: Option<Speedup>,
     last: Option<Arc<OwnProgram>>,
 }
 

@@ -7,11 +7,12 @@ use dormouse_engine::Counts;
 use dormouse_units::Time;
 use dormouse_view::{Block, Card, Page, TimeUnit, Tone};
 
+use super::beside::RunsBeside;
 use super::outcome::OfBag;
 use super::{Line, RunView};
 use super::{
-    emulation, faults, jobs, machine, prices, requests, sections, summary, tables, taken, times,
-    vms,
+    beginnings, emulation, faults, jobs, machine, prices, requests, sections, summary, tables,
+    taken, times, vms,
 };
 
 pub(super) fn view(of: &OfBag<'_>) -> RunView {
@@ -19,15 +20,16 @@ pub(super) fn view(of: &OfBag<'_>) -> RunView {
     if let Some(own) = &of.of.jobs {
         machine::add(&mut gantt, own);
     }
+    let beside = RunsBeside::of(of);
     let faulted = faults::faulted(of.of);
     faults::draw(&mut gantt, of.record);
     let mut files = vec![("tasks", tables::tasks(of)), ("vms", tables::vms(of.record))];
     files.extend(taken::all_taken(of).map(|taken| ("taken", taken.table())));
     files.extend(faults::table(&faulted).map(|table| ("faults", table)));
     RunView {
-        summary: summary::summary(of),
-        lines: lines(of),
-        page: page(of, &gantt),
+        summary: summary::summary(of, &beside),
+        lines: lines(of, &beside),
+        page: page(of, &beside, &gantt),
         gantt,
         plan: of.of.plan.as_ref().map(|plan| serde_json::json!(plan)),
         tables: files,
@@ -35,15 +37,20 @@ pub(super) fn view(of: &OfBag<'_>) -> RunView {
     }
 }
 
-fn lines(of: &OfBag<'_>) -> Vec<Line> {
+fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
     let (header, record) = (of.of.header, of.record);
     let (is_met, total) = (of.deadline_met(), record.tasks.len());
     let makespan = record.makespan().map_or_else(
         || "not all tasks finished".to_owned(),
         |end| format!("{:.1} s of {:.0} s", end.as_secs_f64(), of.deadline().as_secs_f64()),
     );
-    let planned = of.of.plan.as_ref().map(|plan| {
-        format!("(planned {:.1} s, ${:.4})", plan.makespan.as_secs_f64(), plan.cost.as_usd())
+    let planned = of.planned_figures().map(|plan| {
+        let of_some = match plan.is_whole() {
+            true => String::new(),
+            false => format!(" for the first {} of {} tasks", plan.tasks, plan.of),
+        };
+        let (makespan, bill) = (plan.makespan.as_secs_f64(), plan.bill.as_usd());
+        format!("(planned{of_some} {makespan:.1} s, ${bill:.4})")
     });
     let met = if is_met { "deadline met" } else { "DEADLINE MISSED" };
     let failed = record.programs_failed();
@@ -51,7 +58,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
     let (completed, c) = (header.mode.completed(), &record.counts);
     let completed = jobs::completed_as(completed, record.reported() as u64);
     let mut lines = vec![
-        Line::plain("experiment", header.in_words()),
+        Line::plain("experiment", of.of.in_words()),
         Line::plain("makespan", makespan).and(Tone::verdict(is_met), met),
         Line::plain("cost", format!("${:.4}", record.cost().as_usd()))
             .and(Tone::Dim, planned.unwrap_or_default()),
@@ -79,6 +86,8 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
          {lost:.0} s lost"
     );
     lines.extend([Line::plain("machines", machines), Line::plain("work", work)]);
+    lines.extend(beside.lines(of));
+    lines.extend(beginnings::line(of));
     if c.above_bid > 0 {
         let ended = format!("{} given back above the bid as an hour ended", c.above_bid);
         let unkept = format!("; tasks without a checkpoint then: {}", c.unkept);
@@ -118,7 +127,7 @@ fn lines(of: &OfBag<'_>) -> Vec<Line> {
     lines
 }
 
-fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
+fn page(of: &OfBag<'_>, beside: &RunsBeside, gantt: &dormouse_view::plot::Gantt) -> Page {
     let record = of.record;
     let mut page = of.of.page(&of.of.header.experiment.scheduler_name(), cards(of), gantt);
     if let Some(own) = &of.of.jobs {
@@ -131,6 +140,7 @@ fn page(of: &OfBag<'_>, gantt: &dormouse_view::plot::Gantt) -> Page {
     }
     of.of.requests.iter().for_each(|own| page.section("Requests", requests::section(of.of, own)));
     page.section("The bill", sections::bill(of));
+    page.section("Beside other runs", beside.section(of));
     page.section("Records of prices", prices::section(of.of));
     page.section("What happened", sections::happened(of));
     page.section("Faults", faults::section(of.of, &faults::faulted(of.of)));

@@ -32,7 +32,7 @@ pub(super) fn view(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> RunView {
     }
     let mut page = page(run, jobs, &gantt);
     page.section("Faults", faults::section(run, &faulted));
-    let mut lines = lines(jobs);
+    let mut lines = lines(run, jobs);
     lines.extend(faults::lines(run, &faulted));
     lines.extend(run.requests.iter().flat_map(requests::lines));
     let summary = summary(run, jobs);
@@ -46,6 +46,11 @@ fn done(jobs: &JobsOutcome<'_>) -> u64 {
         Mode::Live => jobs.verified + jobs.reported,
         Mode::Virtual => jobs.figures.jobs(),
     }
+}
+
+/// What a machine did on average. Two jobs that share a processor can do more than one alone would.
+fn work_rate(rate: f64, machine: u32) -> String {
+    format!("the work of {rate:.1} processors with one job each, on {machine}")
 }
 
 /// All that were submitted have ended well.
@@ -165,19 +170,19 @@ pub(super) fn completed_as(completed: &str, reported: u64) -> String {
     }
 }
 
-fn lines(jobs: &JobsOutcome<'_>) -> Vec<Line> {
+fn lines(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Line> {
     let (header, figures) = (jobs.header, &jobs.figures);
     let Figures { swaps, kills, migrations, background_only, .. } = figures;
     let (done, total, completed) = (done(jobs), jobs.total(), header.mode.completed());
     let (machine, makespan) = (jobs.machine(), figures.makespan().as_secs_f64());
     let completed = completed_as(completed, jobs.reported);
-    let rate = format!("{:.1} processors' worth of work on {machine}", figures.work_rate());
+    let rate = work_rate(figures.work_rate(), machine);
     let promotions = format!(
         "{swaps} swaps, {kills} kills, {migrations} migrations; {background_only} jobs ended in the \
          background"
     );
     let mut lines = vec![
-        Line::plain("experiment", header.in_words()),
+        Line::plain("experiment", run.in_words()),
         Line::verdict(
             "jobs",
             is_complete(jobs),
@@ -216,7 +221,8 @@ fn cards(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> Vec<Card> {
     let wait = format!("of which {} waiting", time(f.wait.mean()));
     let completed = jobs.header.mode.completed();
     let background = format!("{} jobs ended in the background", f.background_only);
-    let on = format!("processors' worth on average, of {}", jobs.machine());
+    let machine = jobs.machine();
+    let on = format!("processors' work on average, one job at a time on each; it has {machine}");
     let mut cards = vec![
         Card::new("Mean response", time(f.response.mean()), wait),
         Card::new(

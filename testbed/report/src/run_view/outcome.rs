@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use dormouse_analysis::{Record, TaskHistory, VmHistory};
+use dormouse_experiment::PlannedFigures;
 use dormouse_log::Head;
 use dormouse_model::Work;
 use dormouse_model::{PlannedTask, PlannedVm, Task};
 use dormouse_policies::Plan;
-use dormouse_units::{Money, Span, TaskId, Time, VmId};
+use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 use dormouse_view::plot::Gantt;
 use dormouse_view::{Block, Card, Page};
 
@@ -27,6 +28,8 @@ pub struct Results<'a> {
     pub of_hosts: Option<Record>,
     /// What the scheduler of the bag had planned, if it plans.
     pub plan: Option<Plan>,
+    /// What of a core a vCPU of the reference speed was; `None` in virtual time.
+    pub share: Option<Ppm>,
     /// How faithful the emulation was; `None` in virtual time.
     pub fidelity: Option<Fidelity>,
     /// What came of its parallel jobs, if it has any.
@@ -66,9 +69,34 @@ impl<'a> Results<'a> {
     #[must_use]
     pub const fn new(header: &'a Header) -> Self {
         let (record, plan, fidelity, jobs, requests) = (None, None, None, None, None);
-        let (of_hosts, log, wall_s) = (None, None, 0.0);
+        let (of_hosts, log, share, wall_s) = (None, None, None, 0.0);
         let hashes = BTreeMap::new();
-        Self { header, record, of_hosts, plan, fidelity, jobs, requests, log, hashes, wall_s }
+        Self {
+            header,
+            record,
+            of_hosts,
+            plan,
+            share,
+            fidelity,
+            jobs,
+            requests,
+            log,
+            hashes,
+            wall_s,
+        }
+    }
+
+    /// What was run and how: of a live run its speed-up, and what of a core a vCPU was.
+    pub(super) fn in_words(&self) -> String {
+        let words = self.header.in_words();
+        match (self.header.live_speedup(), self.share) {
+            (Some(x), Some(share)) => words.replacen(
+                &format!("{x}x"),
+                &format!("{x}x at {} of a core", share.as_f64()),
+                1,
+            ),
+            _ => words,
+        }
     }
 
     /// Why the run was ended with work left, if it was.
@@ -85,7 +113,12 @@ impl<'a> Results<'a> {
         let experiment = &self.header.experiment;
         let how = match self.header.live_speedup() {
             None => "in virtual time".to_owned(),
-            Some(x) => format!("live, {x} emulated seconds in each real second"),
+            Some(x) => {
+                let share =
+                    self.share.map(|share| format!(", each vCPU {} of a core", share.as_f64()));
+                let share = share.unwrap_or_default();
+                format!("live, {x} emulated seconds in each real second{share}")
+            }
         };
         let title = format!("{} · {scheduler}", experiment.name);
         let seed = experiment.setup.seed;
@@ -133,6 +166,11 @@ impl OfBag<'_> {
         self.record.makespan().is_some_and(|end| end <= Time::ZERO + self.deadline())
     }
 
+    /// What its scheduler had planned came to, if it plans.
+    pub(super) fn planned_figures(&self) -> Option<PlannedFigures> {
+        self.of.header.experiment.planned_figures(self.of.plan.as_ref()?)
+    }
+
     /// The tasks in their order.
     pub(super) fn tasks(&self) -> impl Iterator<Item = TaskOf<'_>> {
         let planned = self.planned();
@@ -155,11 +193,15 @@ impl OfBag<'_> {
         (0..).zip(vms).flat_map(of_vm).collect()
     }
 
-    /// What the VMs of the bag cost, of those of all tenants.
-    pub(super) fn cost_of_bag(&self) -> Money {
+    /// The VMs of the bag, of those of all tenants.
+    pub(super) fn vms_of_bag(&self) -> impl Iterator<Item = &VmHistory> {
         let of = self.of.header.experiment.tenants();
-        let own = self.record.vms.values().filter(|vm| of.owns(Work::Bag, vm.id));
-        own.map(VmHistory::cost).sum()
+        self.record.vms.values().filter(move |vm| of.owns(Work::Bag, vm.id))
+    }
+
+    /// What these cost.
+    pub(super) fn cost_of_bag(&self) -> Money {
+        self.vms_of_bag().map(VmHistory::cost).sum()
     }
 }
 

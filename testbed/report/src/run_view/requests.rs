@@ -45,7 +45,7 @@ pub(super) fn view(run: &Results<'_>, of: &RequestsOutcome) -> RunView {
     let title = title(run);
     let unit = run.time_unit();
     let gantt = Gantt { title, lead, unit, window: (Time::ZERO, end), ..Gantt::default() };
-    let mut lines = vec![Line::plain("experiment", run.header.in_words())];
+    let mut lines = vec![Line::plain("experiment", run.in_words())];
     lines.extend(self::lines(of));
     let cancelled = of.figures.cancelled.iter();
     lines.extend(

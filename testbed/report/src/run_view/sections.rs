@@ -1,7 +1,7 @@
 //! Sections of the page of a run with a bag.
 
 use dormouse_analysis::{AttemptEnd, Record, VmHistory};
-use dormouse_cloud::{Action, Market, Target, TariffName};
+use dormouse_cloud::{Action, Billing, Market, Target, TariffName, Terms};
 use dormouse_model::{StartReason, VmEnd};
 use dormouse_units::{Money, Span, Time, VmId};
 use dormouse_view::{Block, Cell, Column, Table};
@@ -40,26 +40,30 @@ pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
         totals.push([Cell::text(market.to_string()), Cell::from(total)]);
     }
     totals.push([Cell::text("all"), Cell::from(record.cost())]);
-    vec![Block::Table(table.into()), Block::Table(totals), Block::text(charged_how(terms.tariff))]
+    vec![Block::Table(table.into()), Block::Table(totals), Block::Text(charged_how(terms))]
 }
 
-const fn charged_how(tariff: TariffName) -> &'static str {
-    match tariff {
-        TariffName::Second => {
-            "A VM is charged from the end of its boot to its end, by the second, and not while it is \
-             hibernated."
-        }
+/// How the bill is reckoned, from the provider's terms.
+fn charged_how(terms: &Terms) -> String {
+    let Billing { boot, frozen } = terms.billing;
+    let from = if boot { "from its launch" } else { "from the end of its boot" };
+    let unless = match frozen {
+        true => ", unless it ends without having resumed: then since it froze, too",
+        false => "",
+    };
+    let tariff = match terms.tariff {
+        TariffName::Second => "It costs its price by the second.",
         TariffName::Hour => {
-            "A VM is charged from the end of its boot to its end, and not while it is hibernated, by \
-             the hour: each hour that it begins costs the price at its beginning. The last, if it is \
-             not full, is free where the provider ends or hibernates the VM, and costs a full one \
-             where its user ends it."
+            "It costs the price at the beginning of each hour that it begins. The last hour, if it is not \
+             full, is free where the provider ends or hibernates the VM, and costs a full one where its \
+             user ends it."
         }
         TariffName::StartedHour => {
-            "A VM is charged from the end of its boot to its end, and not while it is hibernated, by \
-             the started hour: each costs the price at its beginning, whoever ends or hibernates the VM."
+            "It costs the price at the beginning of each hour that it begins, a full one whoever ends or \
+             hibernates the VM."
         }
-    }
+    };
+    format!("A VM is charged {from} to its end, and not while it is hibernated{unless}. {tariff}")
 }
 
 /// "What happened": interruptions, migrations, failures, lost hosts, and what each cost.
@@ -180,11 +184,14 @@ fn failures(record: &Record) -> Table {
 
 /// "Plan and outcome": what the scheduler had planned, beside what came out; nothing where nothing was planned.
 pub(super) fn plan(of: &OfBag<'_>) -> Vec<Block> {
-    let Some(plan) = &of.of.plan else { return Vec::new() };
+    let Some((plan, planned)) = of.of.plan.as_ref().zip(of.planned_figures()) else {
+        return Vec::new();
+    };
     let columns = ["figure", "planned", "actual", "difference"].map(Column::text);
     let mut table = Table::new(columns);
     let mut row = |name: &str, words: &dyn Fn(f64) -> String, was: f64, now: Option<f64>| {
-        let change = now.filter(|_| was != 0.0).map(|now| (now / was - 1.0) * 100.0);
+        let change =
+            now.filter(|_| was != 0.0 && planned.is_whole()).map(|now| (now / was - 1.0) * 100.0);
         table.push([
             Cell::text(name),
             Cell::text(words(was)),
@@ -194,15 +201,20 @@ pub(super) fn plan(of: &OfBag<'_>) -> Vec<Block> {
     };
     let made = of.record.makespan().map(|at| at.as_secs_f64());
     let unit = of.of.time_unit();
-    row("makespan", &|s| unit.words(s, 1), plan.makespan.as_secs_f64(), made);
-    let spent = of.record.cost().as_usd();
-    row("cost", &|usd| format!("${usd:.4}"), plan.cost.as_usd(), Some(spent));
+    row("makespan", &|s| unit.words(s, 1), planned.makespan.as_secs_f64(), made);
+    let spent = of.cost_of_bag().as_usd();
+    row("cost", &|usd| format!("${usd:.4}"), planned.bill.as_usd(), Some(spent));
     #[expect(clippy::cast_precision_loss, reason = "some VMs")]
     let count = |n: usize| n as f64;
-    row("VMs", &|n| format!("{n:.0}"), count(plan.vms.len()), Some(count(of.record.vms.len())));
+    row("VMs", &|n| format!("{n:.0}"), count(plan.vms.len()), Some(count(of.vms_of_bag().count())));
+    let of_some = (!planned.is_whole()).then(|| {
+        let (tasks, all) = (planned.tasks, planned.of);
+        format!("It is a plan of the {tasks} of {all} tasks that can begin at once. ")
+    });
     let about = format!(
-        "The plan has all tasks on spot VMs done by {} (D_spot). Finding it took {} fitness \
+        "{}The plan has all tasks on spot VMs done by {} (D_spot). Finding it took {} fitness \
          evaluations.",
+        of_some.unwrap_or_default(),
         times::round(unit, plan.spot_limit),
         plan.evaluations
     );
@@ -234,10 +246,32 @@ fn every_task(of: &OfBag<'_>) -> Table {
 mod tests {
     use super::*;
 
+    /// The sentence of every tariff with the boot charged or not, and the time in which it is frozen or not.
     #[test]
     fn the_bill_says_how_it_is_reckoned() {
-        let [second, hour] = [TariffName::Second, TariffName::Hour].map(charged_how);
-        assert!(second.contains("by the second") && !second.contains("hour"), "{second}");
-        assert!(hour.contains("by the hour") && !hour.contains("second"), "{hour}");
+        let of = |tariff, boot, frozen| {
+            charged_how(&Terms { tariff, billing: Billing { boot, frozen }, ..Terms::default() })
+        };
+        assert_eq!(
+            of(TariffName::Second, true, false),
+            "A VM is charged from its launch to its end, and not while it is hibernated. It costs its price \
+             by the second."
+        );
+        assert_eq!(
+            of(TariffName::StartedHour, false, true),
+            "A VM is charged from the end of its boot to its end, and not while it is hibernated, unless it \
+             ends without having resumed: then since it froze, too. It costs the price at the beginning of \
+             each hour that it begins, a full one whoever ends or hibernates the VM."
+        );
+        for tariff in [TariffName::Second, TariffName::Hour, TariffName::StartedHour] {
+            let [boot, no_boot] = [true, false].map(|boot| of(tariff, boot, false));
+            assert!(boot.contains("from its launch") && !boot.contains("boot"), "{boot}");
+            assert!(
+                no_boot.contains("the end of its boot") && !no_boot.contains("launch"),
+                "{no_boot}"
+            );
+            assert_eq!(boot.contains("hour"), tariff != TariffName::Second, "{boot}");
+            assert_eq!(boot.contains("free"), tariff == TariffName::Hour, "{boot}");
+        }
     }
 }

@@ -2,18 +2,20 @@
 
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_model::Work;
-use dormouse_units::Time;
+use dormouse_units::{Span, Time};
 use serde_json::{Value, json};
 
+use super::beside::RunsBeside;
 use super::outcome::OfBag;
 use super::summary_parts::{checkpoint_failures, leave_out};
-use super::{faults, jobs, prices, requests, taken};
+use super::{beginnings, faults, jobs, prices, requests, taken};
 use dormouse_analysis::Mode;
 use dormouse_analysis::fidelity::Background;
 
 /// The summary of a run with a bag, as JSON.
-pub(super) fn summary(of: &OfBag<'_>) -> Value {
-    let (header, record, plan) = (of.of.header, of.record, of.of.plan.as_ref());
+pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
+    let (header, record) = (of.of.header, of.record);
+    let plan = of.of.plan.as_ref().zip(of.planned_figures());
     let experiment = &header.experiment;
     let vms = record.vms.values().map(|vm| {
         json!({
@@ -43,9 +45,10 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "counts": record.counts,
         "checkpoint_failures": checkpoint_failures(record),
         "work_lost_s": record.work_lost().as_secs_f64(),
-        "plan": plan.map(|plan| json!({
-            "makespan_s": plan.makespan.as_secs_f64(),
-            "cost_usd": plan.cost.as_usd(),
+        "plan": plan.map(|(plan, planned)| json!({
+            "makespan_s": planned.makespan.as_secs_f64(),
+            "cost_usd": planned.bill.as_usd(),
+            "tasks": planned.tasks,
             "spot_limit_s": plan.spot_limit.as_secs_f64(),
             "evaluations": plan.evaluations,
         })),
@@ -65,9 +68,17 @@ pub(super) fn summary(of: &OfBag<'_>) -> Value {
         "command": header.command,
         "wall_s": of.of.wall_s,
     });
+    let longest = beginnings::longest(of).map(Span::as_secs_f64);
+    summary["longest_until_inputs_came_s"] = json!(longest);
+    for (key, said) in beside.summary() {
+        summary[key] = said;
+    }
     leave_out(
         &mut summary,
         &[
+            "longest_until_inputs_came_s",
+            "on_demand_alone",
+            "without_interruptions",
             "checkpoint_failures",
             "fidelity",
             "tenants",

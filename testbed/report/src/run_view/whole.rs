@@ -12,6 +12,9 @@ impl Results<'_> {
         if let (Some(head), Some(summary)) = (&self.log, view.summary.as_object_mut()) {
             summary.insert("log".to_owned(), serde_json::json!(head));
         }
+        if let (Some(share), Some(summary)) = (self.share, view.summary.as_object_mut()) {
+            summary.insert("share".to_owned(), serde_json::json!(share.as_f64()));
+        }
         view.hashes.clone_from(&self.hashes);
         view
     }

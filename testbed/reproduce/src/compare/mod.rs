@@ -4,6 +4,7 @@ mod comparison;
 mod page;
 mod pair;
 mod plots;
+mod sentence;
 mod tables;
 
 pub use comparison::Comparison;

@@ -17,6 +17,8 @@ impl Comparison {
              luck that both have cancels out; its interval is that of these differences.",
             self.schedulers.join(" and ")
         );
+        let said = self.sentences(samples).join(" ");
+        let lead = if said.is_empty() { lead } else { format!("{said} {lead}") };
         let mut page = Page::new(self.schedulers.join(" and "), lead);
         let measures = self.measures(samples);
         let pairs = self.pairs(samples, &measures.told);

@@ -1,7 +1,7 @@
 //! A scheduler's figure beside the first scheduler's, seed by seed.
 
 use dormouse_analysis::{Sample, series};
-use dormouse_estimate::{Estimate, jackknife};
+use dormouse_estimate::Estimate;
 use dormouse_view::number::fixed;
 
 use super::Comparison;
@@ -68,15 +68,7 @@ impl<'a> Pair<'a> {
         let both = each.iter().flatten().copied();
         let (mine, theirs): (Vec<f64>, Vec<f64>) = both.unzip();
         let differences: Vec<f64> = mine.iter().zip(&theirs).map(|(a, b)| a - b).collect();
-        let (sum, of) = (mine.iter().sum::<f64>(), theirs.iter().sum::<f64>());
-        // The interval is as long as that of the pseudo-values, around the ratio of the means itself.
-        let parts = Estimate::from_samples(&jackknife([&mine, &theirs], |[a, b]| a / b - 1.0));
-        let relative = parts.filter(|_| of != 0.0).map(|parts| {
-            let mean = sum / of - 1.0;
-            let ci95 =
-                parts.ci95.map(|(low, high)| (low - parts.mean + mean, high - parts.mean + mean));
-            Estimate { mean, ci95, ..parts }
-        });
+        let relative = Estimate::of_change(&theirs, &mine);
         Some(Self {
             on,
             scheduler,
@@ -101,8 +93,9 @@ impl<'a> Pair<'a> {
         let Estimate { mean, ci95, n, .. } = self.figure;
         let number = |x: f64| fixed(self.measure.value(x), self.measure.digits());
         let interval = ci95.map(|(low, high)| format!(" [{}, {}]", number(low), number(high)));
+        let few = if self.figure.is_of_too_few() { ", too few seeds for an interval" } else { "" };
         let of = (n < self.runs).then(|| format!(", of {n} of {} runs only", self.runs));
-        format!("{}{}{}", number(mean), interval.unwrap_or_default(), of.unwrap_or_default())
+        format!("{}{}{few}{}", number(mean), interval.unwrap_or_default(), of.unwrap_or_default())
     }
 
     /// By how much it differs, and whether that is more than chance.
@@ -120,6 +113,9 @@ impl<'a> Pair<'a> {
         match difference.ci95 {
             None => format!("{text}, a single seed"),
             Some((low, high)) if (low, high) == (0.0, 0.0) => "the same".to_owned(),
+            Some(_) if self.relative.is_some_and(|of| of.is_of_too_few()) => {
+                format!("{text}, too few seeds")
+            }
             Some(_) if self.is_shown() => text,
             Some(_) => format!("{text}, may be chance"),
         }

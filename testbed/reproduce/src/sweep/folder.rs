@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use dormouse_analysis::Sample;
 use dormouse_report::output::make_folder;
-use dormouse_view::Table;
+use dormouse_view::{ParquetError, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -235,11 +235,15 @@ impl Folder {
         self.put(name, content.as_bytes())
     }
 
-    /// Writes a table with a row for each run: `samples.csv` and `samples.parquet`.
+    /// Writes a table with a row for each run: `samples.csv`, and `samples.parquet` where that is built in.
     pub fn write_runs(&mut self, table: &Table) -> Result<(), SweepError> {
         self.write("samples.csv", &table.to_csv())?;
         let name = "samples.parquet";
-        let content = table.to_parquet().map_err(|error| SweepError::Parquet(error.to_string()))?;
+        let content = match table.to_parquet() {
+            Ok(content) => content,
+            Err(ParquetError::NotBuiltIn) => return Ok(()),
+            Err(error) => return Err(SweepError::Parquet(error.to_string())),
+        };
         self.written.insert(name.to_owned());
         self.put(name, &content)
     }

@@ -1,101 +1,74 @@
-//! A table as Apache Parquet, for pandas, DuckDB and Polars.
+//! A table as Apache Parquet, for pandas, DuckDB and Polars, where that is built in.
 
-use std::sync::Arc;
+#[cfg(feature = "parquet")]
+mod file;
 
-use parquet::basic::{ConvertedType, Repetition, Type as Physical};
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
-use parquet::errors::Result;
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::types::Type;
+use super::Table;
 
-use super::{Cell, Column, Kind, Table, Value};
+/// Why there is no Parquet file of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParquetError {
+    /// This program was built without it.
+    NotBuiltIn,
+    /// The table does not fit into one: why.
+    Unfit(String),
+}
 
 impl Table {
+    /// Whether this program can write Parquet: it was built with the feature `parquet`.
+    pub const WRITES_PARQUET: bool = cfg!(feature = "parquet");
+
     /// The table as a Parquet file: the columns of its CSV, typed; times in seconds, money in
     /// dollars.
     ///
     /// # Errors
     ///
-    /// Two columns have one name, or there are more than 2^31 rows.
-    pub fn to_parquet(&self) -> Result<Vec<u8>> {
-        let table = self.in_files();
-        let fields = table.columns.iter().map(|column| {
-            let (physical, converted) = match column.kind {
-                Kind::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
-                Kind::Count => (Physical::INT64, ConvertedType::NONE),
-                _ => (Physical::DOUBLE, ConvertedType::NONE),
-            };
-            let field = Type::primitive_type_builder(&column.name, physical);
-            let field = field.with_converted_type(converted);
-            Ok(Arc::new(field.with_repetition(Repetition::OPTIONAL).build()?))
-        });
-        let fields = fields.collect::<Result<Vec<_>>>()?;
-        let schema = Type::group_type_builder("schema").with_fields(fields).build()?;
-        let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::default())?;
-        let mut group = file.next_row_group()?;
-        for (n, column) in table.columns.iter().enumerate() {
-            let Some(to) = group.next_column()? else { break };
-            let cells = table.rows.iter().filter_map(|row| row.get(n));
-            match column.kind {
-                Kind::Text => write::<ByteArrayType>(to, cells.map(|cell| text(cell, column)))?,
-                Kind::Count => write::<Int64Type>(to, cells.map(count))?,
-                _ => write::<DoubleType>(to, cells.map(|cell| cell.value.as_number()))?,
-            }
+    /// Two columns have one name, there are more than 2^31 rows, or Parquet is not built in.
+    pub fn to_parquet(&self) -> Result<Vec<u8>, ParquetError> {
+        #[cfg(feature = "parquet")]
+        {
+            file::encode(&self.in_files()).map_err(|error| ParquetError::Unfit(error.to_string()))
         }
-        group.close()?;
-        file.into_inner()
+        #[cfg(not(feature = "parquet"))]
+        {
+            Err(ParquetError::NotBuiltIn)
+        }
     }
 }
 
-/// A column's values, missing ones included.
-fn write<T: DataType>(
-    mut to: SerializedColumnWriter<'_>,
-    all: impl Iterator<Item = Option<T::T>>,
-) -> Result<()> {
-    let all: Vec<_> = all.collect();
-    let levels: Vec<i16> = all.iter().map(|value| i16::from(value.is_some())).collect();
-    let values: Vec<T::T> = all.into_iter().flatten().collect();
-    to.typed::<T>().write_batch(&values, Some(&levels), None)?;
-    to.close()
-}
+impl std::error::Error for ParquetError {}
 
-fn text(cell: &Cell, column: &Column) -> Option<ByteArray> {
-    (cell.value != Value::Missing).then(|| ByteArray::from(cell.exact(column).into_bytes()))
-}
-
-fn count(cell: &Cell) -> Option<i64> {
-    match cell.value {
-        Value::Count(n) => i64::try_from(n).ok(),
-        _ => None,
+impl std::fmt::Display for ParquetError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotBuiltIn => f.write_str(
+                "Parquet is not built into this dormouse; build it with --features parquet, or take \
+                 the CSV files, which have the same",
+            ),
+            Self::Unfit(why) => f.write_str(why),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+    use crate::{Cell, Column};
 
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() -> Result<()> {
-        let table = Table::new([
-            Column::text("name"),
-            Column::count("task"),
-            Column::seconds("took").named("took_s"),
-            Column::mean("ours"),
-        ])
-        .with([Cell::text("ä"), Cell::count(7_u64), Cell::number(1.5), Cell::mean(2.0, None, 3)])
-        .with([Cell::text("b")]);
-        let file = SerializedFileReader::new(bytes::Bytes::from(table.to_parquet()?))?;
-        let rows = file.get_row_iter(None)?.collect::<Result<Vec<_>>>()?;
-        let json: Vec<_> = rows.iter().map(|row| row.to_string()).collect();
-        assert_eq!(rows.len(), 2);
-        assert_eq!(
-            json[0],
-            "{name: \"ä\", task: 7, took_s: 1.5, ours_mean: 2.0, ours_ci95_low: null, \
-             ours_ci95_high: null, n: 3}"
-        );
-        assert!(json[1].contains("task: null"), "{}", json[1]);
-        Ok(())
+    fn a_table_is_written_where_that_is_built_in_and_refused_elsewhere() {
+        let written = Table::new([Column::count("n")]).with([Cell::count(7_u64)]).to_parquet();
+        assert_eq!(written.is_ok(), Table::WRITES_PARQUET);
+        match written {
+            Ok(bytes) => assert!(bytes.starts_with(b"PAR1")),
+            Err(error) => assert_eq!(error, ParquetError::NotBuiltIn),
+        }
+    }
+
+    #[test]
+    fn whoever_lacks_it_reads_in_one_line_how_to_get_it() {
+        let said = ParquetError::NotBuiltIn.to_string();
+        assert!(said.contains("--features parquet") && !said.contains('\n'), "{said}");
     }
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Changes, each a JSON array whose first element is its name and whose second is the emulated time in
 /// seconds. The page knows them by their places:
 ///
-/// - `["host", t, host, name, vcpus, memory_bytes]`, `["host-lost", t, host, why]`
+/// - `["host", t, host, name, vcpus, memory_bytes]`, each null where it has no limit; `["host-lost", t, host, why]`
 /// - `["vm", t, vm, type, market, vcpus, host, usd_per_hour, bid, tenant]`: it boots
 /// - `["vm-state", t, vm, state]`: `running`, `hibernating`, `hibernated`, `resuming` or `notice`
 /// - `["vm-end", t, vm, why]`
@@ -18,7 +18,7 @@ use serde::Serialize;
 /// - `["checkpoint", t, task, vm, bytes, real_held_s, part]`
 /// - `["act", t, action, target, [vm, …], by]`
 /// - `["fidelity", t, task, promised_s, took_s]`
-/// - `["sample", t, waiting, running, done, spot, on_demand, cost_usd, usd_per_hour]`
+/// - `["sample", t, waiting, running, done, spot, on_demand, cost_usd, usd_per_hour, failed]`
 /// - `["over", t, complete, cancelled]`
 #[derive(Clone, Debug, Default)]
 pub struct Changes {

@@ -7,7 +7,7 @@ use dormouse_analysis::happening::{act, meant, why_started};
 use dormouse_analysis::{AttemptEnd, AttemptHistory, Change, Record, TaskHistory, carried_out};
 use dormouse_cloud::Action;
 use dormouse_model::{
-    Decision, Effect, Event, Notice, Promotion, Report, Setup, StartReason, Step, Tenants,
+    Decision, Effect, Event, Notice, Promotion, Report, Setup, StartReason, Step, Tenants, VmEnd,
     Work as Share,
 };
 use dormouse_units::{Attempt, Credits, Mode, Ppm, Speedup, TaskId, Tier, Time, VmId};
@@ -99,7 +99,9 @@ impl Picture {
         match &step.event {
             Event::Machine { report, .. } if !is_stale => self.report(record, report, step),
             Event::HostJoined { host, name, offer } => {
-                self.changes.say(("host", t, host, name, offer.vcpus, offer.memory));
+                let vcpus = Some(offer.vcpus).filter(|vcpus| *vcpus < u32::MAX);
+                let memory = Some(offer.memory).filter(|memory| memory.get() < u64::MAX);
+                self.changes.say(("host", t, host, name, vcpus, memory));
             }
             Event::HostLost { host, why, .. } => self.changes.say(("host-lost", t, host, why)),
             Event::Submitted { task, job, .. } if !is_stale => {
@@ -148,10 +150,11 @@ impl Picture {
             return;
         }
         self.sampled = Some(is);
-        let Tally { waiting, running, done } = tally;
+        let Tally { waiting, running, done, failed } = tally;
         let (cost, rate) = (fleet.cost_usd, fleet.usd_per_hour);
         let (t, spot, on_demand) = (seconds(now), fleet.spot, fleet.on_demand);
-        self.changes.say(("sample", t, waiting, running, done, spot, on_demand, cost, rate));
+        let sample = ("sample", t, waiting, running, done, spot, on_demand, cost, rate, failed);
+        self.changes.say(sample);
     }
 
     fn report(&mut self, record: &Record, report: &Report, step: &Step) {
@@ -334,7 +337,7 @@ impl Picture {
                 let balance = self.balances.ended(now, *vm);
                 self.credits(now, *vm, balance);
                 if self.tenants.request_of(*vm).is_some() {
-                    self.work.served();
+                    self.work.request_ended(*why == VmEnd::Terminated);
                 }
                 self.changes.say(("vm-end", t, vm, why.word()));
             }
@@ -391,8 +394,7 @@ impl Picture {
     /// A request whose VM was refused is over: nobody asks again.
     fn refused(&mut self, vm: VmId) {
         if self.tenants.request_of(vm).is_some() {
-            self.work.granted();
-            self.work.served();
+            self.work.request_refused();
         }
     }
 

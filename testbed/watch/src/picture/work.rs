@@ -12,16 +12,21 @@ pub(super) struct Work {
     to_come: VecDeque<(Time, TaskId)>,
     /// Tasks that are on a VM, and the vCPUs that each has.
     running: BTreeMap<TaskId, Vec<u32>>,
+    /// Requests that have a VM.
+    served: u64,
     waiting: u64,
     done: u64,
+    failed: u64,
 }
 
-/// The numbers of tasks that wait, run and are done.
+/// The numbers of tasks that wait, run and are done, and of requests that were not served: refused, or with a VM
+/// that ended before its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) waiting: u64,
     pub(super) running: u64,
     pub(super) done: u64,
+    pub(super) failed: u64,
 }
 
 impl Work {
@@ -49,11 +54,19 @@ impl Work {
     /// A request for a VM has it.
     pub(super) const fn granted(&mut self) {
         self.waiting = self.waiting.saturating_sub(1);
+        self.served += 1;
     }
 
-    /// A request for a VM is over.
-    pub(super) const fn served(&mut self) {
-        self.done += 1;
+    /// The VM of a request has ended, with the time that was asked for or before.
+    pub(super) const fn request_ended(&mut self, is_done: bool) {
+        self.served = self.served.saturating_sub(1);
+        *(if is_done { &mut self.done } else { &mut self.failed }) += 1;
+    }
+
+    /// A request for a VM is refused: nobody asks again.
+    pub(super) const fn request_refused(&mut self) {
+        self.waiting = self.waiting.saturating_sub(1);
+        self.failed += 1;
     }
 
     /// A task goes to these vCPUs of a VM.
@@ -78,6 +91,24 @@ impl Work {
     }
 
     pub(super) fn tally(&self) -> Tally {
-        Tally { waiting: self.waiting, running: self.running.len() as u64, done: self.done }
+        let running = self.running.len() as u64 + self.served;
+        Tally { waiting: self.waiting, running, done: self.done, failed: self.failed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Four requests: one is refused, one runs, one has had its time, and one was taken away before.
+    #[test]
+    fn a_request_that_was_not_served_is_not_done() {
+        let mut work = Work::default();
+        (0..4).for_each(|_| work.came());
+        work.request_refused();
+        (0..3).for_each(|_| work.granted());
+        work.request_ended(true);
+        work.request_ended(false);
+        assert_eq!(work.tally(), Tally { waiting: 0, running: 1, done: 1, failed: 2 });
     }
 }

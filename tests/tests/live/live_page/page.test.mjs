@@ -7,7 +7,7 @@ import { DONE, History, RUNNING, WAITING } from "./history.js";
 import { Playhead, RunClock } from "./clock.js";
 import { View } from "./view.js";
 import { fidelityAt, figuresAt, runningOn, seatsTaken, spanAt, taskState, vmState, waitedFor, waitingAt } from "./moment.js";
-import { bytes, clock, count, money, percent, rate, short, span, timeLabel, timeStep } from "./words.js";
+import { bytes, clock, costWord, count, hostMemory, hostVcpus, money, percent, rate, short, span, timeLabel, timeStep } from "./words.js";
 
 const RUN = [
   ["host", 0, 1, "w1", 8, 2 ** 34],
@@ -88,6 +88,21 @@ test("costs grow between samples, and stop with the run", () => {
   assert.equal(figuresAt(history, 0.5), null);
   assert.ok(Math.abs(figuresAt(history, 37).cost - (0.13 * 36) / 3600) < 1e-12);
   assert.equal(figuresAt(history, 90).cost, figuresAt(history, 500).cost);
+});
+
+test("requests that failed are not done", () => {
+  const history = whole([[["sample", 1, 2, 5, 1700, 3, 2, 10, 0.5, 73], ["sample", 2, 2, 5, 1701, 3, 2, 10, 0.5]]]);
+  const { done, failed, running } = figuresAt(history, 1);
+  assert.deepEqual([done, failed, running], [1700, 73, 5]);
+  // A log of before says of none that it failed.
+  assert.equal(figuresAt(history, 2).failed, 0);
+});
+
+test("a host without limits is said to have none, and a provider with customers alone has a revenue", () => {
+  const host = { vcpus: 33, memory: null };
+  assert.deepEqual([hostVcpus(host), hostMemory(host)], ["33 vCPUs", "without limit"]);
+  assert.deepEqual([hostVcpus({ vcpus: null }), hostMemory({ memory: 2 ** 34 })], ["vCPUs without limit", "16.0 GiB"]);
+  assert.deepEqual(["task", "job", "request"].map((task_noun) => costWord({ task_noun })), ["cost", "cost", "revenue"]);
 });
 
 test("fidelity is of the attempts that have ended by then", () => {

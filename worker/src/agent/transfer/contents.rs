@@ -1,6 +1,11 @@
 //! Contents of files, by their digests: those that the coordinator lacks, and those that a task begins with.
 
-use std::{collections::BTreeSet, fs::File, io, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    fs::File,
+    io,
+    sync::Arc,
+};
 
 use blake3::Hash;
 use bytes::Bytes;
@@ -105,7 +110,8 @@ impl Transfers {
         Ok(answer.digests.iter().filter_map(|digest| digest[..].try_into().ok()).collect())
     }
 
-    /// Brings the contents of a task's inputs here, again and again while the coordinator is away, and holds them.
+    /// Brings the contents of a task's inputs here, again and again while the coordinator is away, and holds them: once
+    /// for all tasks of this host, however many begin at a time.
     ///
     /// # Errors
     /// One of them cannot be had, or there is no room for them.
@@ -118,9 +124,15 @@ impl Transfers {
     ) -> Result<Arc<Held>, FetchError> {
         let wanted = inputs.iter().map(|input| (input.digest, input.bytes));
         let held = cache.hold(wanted).map_err(|e| FetchError::Transport(explain(&e)))?;
+        if held.missing().is_empty() {
+            return Ok(Arc::new(held));
+        }
+        let _alone = pass.unless_revoked(self.bringing.lock()).await?;
+        let sizes: HashMap<_, _> = inputs.iter().map(|it| (it.digest, it.bytes)).collect();
         let mut pauses = Pauses::default();
+        // Another task may have brought them meanwhile.
         for digest in held.missing() {
-            let bytes = inputs.iter().find(|input| input.digest == digest).map_or(0, |it| it.bytes);
+            let bytes = sizes.get(&digest).copied().unwrap_or_default();
             loop {
                 let incoming = held.receive(digest, bytes);
                 let incoming = incoming.map_err(|e| FetchError::Transport(explain(&e)))?;

@@ -18,11 +18,11 @@ use tonic::{Request, Response, Status, Streaming, transport::Endpoint};
 use super::*;
 use crate::agent::gate::Gate;
 
-/// Contents in memory, and how many bytes have come.
+/// Contents in memory, how many bytes have come, and how many contents were asked for.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<All>>);
 
-type All = (BTreeMap<Vec<u8>, Vec<u8>>, u64);
+type All = (BTreeMap<Vec<u8>, Vec<u8>>, u64, u64);
 
 impl Kept {
     fn lock(&self) -> MutexGuard<'_, All> {
@@ -60,6 +60,7 @@ impl ContentStore for Kept {
         &self,
         asked: Request<v1::ContentRef>,
     ) -> Result<Response<Self::GetStream>, Status> {
+        self.lock().2 += 1;
         let kept = self.lock().0.get(&asked.get_ref().digest[..]).cloned();
         let content = kept.ok_or_else(|| Status::not_found("there is no such content"))?;
         let chunks: Vec<_> = content
@@ -118,6 +119,27 @@ async fn only_what_is_lacking_is_sent() {
         transfers.put_contents(&pass, OF, missing, gone).await,
         Err("it has gone".to_owned())
     );
+}
+
+/// Four tasks that begin at once with the same 30 inputs.
+#[tokio::test]
+async fn inputs_come_once_to_a_host_however_many_tasks_begin_with_them_at_once() {
+    let (dir, kept) = (tempfile::tempdir().unwrap(), Kept::default());
+    let (transfers, pass) = (transfers(&kept), Gate::new().pass());
+    let cache = Cache::open(&dir.path().join("contents")).unwrap();
+    let input = |n: u8| {
+        let content = vec![n; 1_000];
+        let digest = blake3::hash(&content);
+        kept.lock().0.insert(digest.as_bytes().to_vec(), content);
+        Input { path: format!("lib/{n}"), digest, bytes: 1_000, executable: false }
+    };
+    let inputs: Vec<_> = (0..30).map(input).collect();
+    let bring = || transfers.fetch_contents(&cache, &pass, OF, &inputs);
+    let (a, b, c, d) = tokio::join!(bring(), bring(), bring(), bring());
+    for held in [a, b, c, d] {
+        assert!(held.unwrap().missing().is_empty());
+    }
+    assert_eq!(kept.lock().2, 30);
 }
 
 #[tokio::test]

@@ -1,0 +1,88 @@
+//! What the VMs of a plan cost, billed as those of a run are.
+
+use dormouse_cloud::{Catalogue, EndedBy, InstanceType, Market, Meter, Terms};
+use dormouse_model::{PlannedVm, Setup};
+use dormouse_units::{Money, Span, Time};
+
+use crate::dynamic::cycle_end;
+use crate::{BagSchedulerConfig, KeepIdle, Plan};
+
+/// Cost of a run in which everything goes as planned: each VM from its launch to where the scheduler gives
+/// it back, under the provider's tariff and prices. [`Plan::cost`] is what a search minimises, which leaves
+/// out the boot and the time in which VMs are kept idle.
+#[must_use]
+pub fn planned_bill(plan: &Plan, config: &BagSchedulerConfig, setup: &Setup) -> Money {
+    let Setup { catalogue, terms, .. } = setup;
+    let keeping = VmKeeping::new(plan, config, catalogue);
+    let cost = |vm: &PlannedVm| {
+        let kind = catalogue.get(&vm.kind)?;
+        let until = keeping.end(vm, kind);
+        billed(kind, vm.market, (catalogue.boot, until), terms)
+    };
+    plan.vms.iter().filter_map(cost).sum()
+}
+
+/// Until when the scheduler of a plan keeps its VMs.
+#[derive(Clone, Copy, Debug)]
+struct VmKeeping {
+    boot: Time,
+    /// When the last task of the plan ends: with it the run does, and all of its VMs.
+    over: Time,
+    /// Length of the cycles to whose end idle VMs are kept; `None`: they are given back at once.
+    cycle: Option<Span>,
+    /// When the last task on a spot VM ends, where no idle VM is kept after that.
+    spot_over: Option<Time>,
+}
+
+impl VmKeeping {
+    fn new(plan: &Plan, config: &BagSchedulerConfig, catalogue: &Catalogue) -> Self {
+        let boot = Time::ZERO + catalogue.boot;
+        let cycle = config.name.scheduling().keeps_idle(config);
+        let spot = plan.vms.iter().filter(|vm| vm.market == Market::Spot);
+        let beside_spot = cycle.is_some() && config.keep_idle == KeepIdle::WhileSpotWorks;
+        let spot_over = beside_spot.then(|| spot.filter_map(last_end).max().unwrap_or(boot));
+        Self { boot, over: Time::ZERO + plan.makespan, cycle, spot_over }
+    }
+
+    /// When a VM is given back that nothing happens to.
+    fn end(&self, vm: &PlannedVm, kind: &InstanceType) -> Time {
+        let idle_from = last_end(vm).unwrap_or(self.boot);
+        let kept = match self.cycle {
+            // A burstable VM stands by as long as there are tasks.
+            _ if kind.burstable.is_some() => self.over,
+            None => idle_from,
+            Some(cycle) => cycle_end(self.boot, cycle, idle_from).min(self.over),
+        };
+        self.spot_over.map_or(kept, |over| kept.min(over)).max(idle_from)
+    }
+}
+
+/// When the last task of a VM ends; `None`: it stands by.
+fn last_end(vm: &PlannedVm) -> Option<Time> {
+    vm.vcpus.iter().flatten().map(|task| task.end).max()
+}
+
+/// Cost of a VM that is launched at the beginning, is ready after `boot` and is given back at `until`; `None`
+/// where it isn't sold.
+fn billed(
+    kind: &InstanceType,
+    market: Market,
+    (boot, until): (Span, Time),
+    terms: &Terms,
+) -> Option<Money> {
+    let (prices, from) = (terms.prices(), Time::ZERO);
+    let first = prices.at(kind, market, from)?;
+    let bid = kind.bid(market, terms.default_bid);
+    let mut meter = Meter::launched(from, first, terms.billing).at_most(bid);
+    meter.start(from + boot);
+    let next = |at| prices.next_change(&kind.name, at).filter(|at| *at < until);
+    let mut change = next(from).filter(|_| market == Market::Spot);
+    while let Some(at) = change {
+        if let Some(price) = prices.at(kind, market, at) {
+            meter.reprice(at, price);
+        }
+        change = next(at);
+    }
+    meter.end(until, EndedBy::User);
+    Some(meter.settled(terms.tariff))
+}

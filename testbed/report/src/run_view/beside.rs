@@ -1,0 +1,220 @@
+//! What a reader of a run of a bag asks first: what the same work would have cost and taken on demand alone, and
+//! what interruptions cost. Both are runs in virtual time under the same seed, made for the report.
+
+use dormouse_analysis::Record;
+use dormouse_cloud::Market;
+use dormouse_experiment::Experiment;
+use dormouse_model::CheckpointConfig;
+use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet};
+use dormouse_units::{Money, Span, Time};
+use dormouse_view::{Block, Cell, Column, Table, Tone};
+use serde_json::{Value, json};
+
+use super::outcome::OfBag;
+use super::{Line, times};
+use crate::virtual_run::virtual_run;
+
+/// The most tasks of a run for which others are made: with more the search for a plan takes longer than the run.
+const MOST_TASKS: usize = 1_000;
+
+/// Runs beside the one that a report is of.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RunsBeside {
+    /// On on-demand VMs alone, and the scheduler of that; `None`: the run is itself, or nothing is sold so.
+    on_demand: Option<(String, Result<RunTotals, String>)>,
+    /// Without interruptions; `None`: there were none, or its scheduler is a program, which is not asked again.
+    undisturbed: Option<RunTotals>,
+}
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RunTotals {
+    makespan: Time,
+    cost: Money,
+    vms: usize,
+}
+
+impl RunsBeside {
+    /// The runs beside this one: none where its work is shared, takes an unknown time, or is for nothing.
+    pub(super) fn of(run: &OfBag<'_>) -> Self {
+        let experiment = &run.of.header.experiment;
+        let is_bag_alone = experiment.jobs.is_none() && experiment.requests.is_none();
+        let tasks = experiment.setup.bag.tasks.len();
+        if !is_bag_alone || tasks > MOST_TASKS || experiment.unknown_runtime().is_some() {
+            return Self::default();
+        }
+        let is_paid = run.record.cost() > Money::ZERO;
+        let has_spot = run.record.vms.values().any(|vm| vm.market == Market::Spot);
+        let on_demand = on_demand(experiment).filter(|_| is_paid && has_spot);
+        let counts = &run.record.counts;
+        let was_disturbed = counts.hibernations + counts.preemptions > 0;
+        let undisturbed = undisturbed(run).filter(|_| was_disturbed);
+        Self {
+            on_demand: on_demand.map(|(how, experiment)| (how, outcome(&experiment))),
+            undisturbed: undisturbed.and_then(|experiment| outcome(&experiment).ok()),
+        }
+    }
+
+    /// Lines for a terminal.
+    pub(super) fn lines(&self, run: &OfBag<'_>) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let own = RunTotals::of(run.record);
+        if let Some((how, Ok(other))) = &self.on_demand {
+            let compared = own.map(|own| own.against(*other)).unwrap_or_default();
+            let (cost, makespan) = (other.cost.as_usd(), other.makespan.as_secs_f64());
+            let what = format!("${cost:.4} and {makespan:.1} s for the same work ({how})");
+            lines.push(Line::plain("on demand", what).and(Tone::Dim, compared));
+        }
+        if let Some((own, without)) = own.zip(self.undisturbed) {
+            let (cost, late) = own.more_than(without);
+            let what =
+                format!("{late:+.1} s and {} against the same run without them", signed(cost));
+            lines.push(Line::plain("interruptions", what));
+        }
+        lines
+    }
+
+    /// The section of a page.
+    pub(super) fn section(&self, run: &OfBag<'_>) -> Vec<Block> {
+        if self.on_demand.is_none() && self.undisturbed.is_none() {
+            return Vec::new();
+        }
+        let unit = run.of.time_unit();
+        let time = times::at(unit);
+        let columns = ["run", "makespan", "cost", "VMs", "the run against it"].map(Column::text);
+        let mut table = Table::new(columns);
+        let own = RunTotals::of(run.record);
+        let mut row = |name: String, of: Option<RunTotals>| {
+            let against = own.zip(of).filter(|(own, of)| own != of);
+            table.push([
+                Cell::text(name),
+                Cell::text(of.map_or("unfinished".to_owned(), |of| time(of.makespan))),
+                Cell::text(of.map_or(String::new(), |of| format!("${:.4}", of.cost.as_usd()))),
+                Cell::text(of.map_or(String::new(), |of| of.vms.to_string())),
+                Cell::text(against.map_or(String::new(), |(own, of)| own.against(of))),
+            ]);
+        };
+        row("this run".to_owned(), own);
+        if let Some(without) = self.undisturbed {
+            row("the same without interruptions".to_owned(), Some(without));
+        }
+        if let Some((how, Ok(other))) = &self.on_demand {
+            row(format!("on demand alone ({how})"), Some(*other));
+        }
+        let mut blocks = vec![Block::Table(table)];
+        if let Some((how, Err(why))) = &self.on_demand {
+            blocks.push(Block::text(format!("There is no run on demand alone ({how}): {why}.")));
+        }
+        blocks.push(Block::text(
+            "The other runs are in virtual time, with the same seed and the same times of tasks; they were made for \
+             this page and are not in the log. On demand nothing is interrupted, and nothing is checkpointed.",
+        ));
+        blocks
+    }
+
+    /// Keys of `summary.json`: null where there is no such run.
+    pub(super) fn summary(&self) -> [(&'static str, Value); 2] {
+        let of = |of: &RunTotals| {
+            json!({
+                "makespan_s": of.makespan.as_secs_f64(),
+                "cost_usd": of.cost.as_usd(),
+                "vms": of.vms,
+            })
+        };
+        let on_demand = self.on_demand.as_ref().map(|(how, made)| {
+            let mut said = made.as_ref().map_or_else(|why| json!({ "why_not": why }), of);
+            said["how"] = json!(how);
+            said
+        });
+        [
+            ("on_demand_alone", json!(on_demand)),
+            ("without_interruptions", json!(self.undisturbed.as_ref().map(of))),
+        ]
+    }
+}
+
+impl RunTotals {
+    /// What came of a run; `None`: not all of its tasks finished.
+    fn of(record: &Record) -> Option<Self> {
+        let (cost, vms) = (record.cost(), record.vms.len());
+        Some(Self { makespan: record.makespan()?, cost, vms })
+    }
+
+    /// By how many dollars and seconds it is more than another.
+    fn more_than(self, other: Self) -> (f64, f64) {
+        let cost = self.cost.as_usd() - other.cost.as_usd();
+        (cost, self.makespan.as_secs_f64() - other.makespan.as_secs_f64())
+    }
+
+    /// How it compares with another, in words: `32.0 % cheaper, 4.1 % slower`.
+    fn against(self, other: Self) -> String {
+        let part = |is: f64, was: f64, [less, more]: [&str; 2]| {
+            let percent = (is / was - 1.0) * 100.0;
+            let word = if percent < 0.0 { less } else { more };
+            (was > 0.0).then(|| format!("{:.1} % {word}", percent.abs()))
+        };
+        let cost = part(self.cost.as_usd(), other.cost.as_usd(), ["cheaper", "dearer"]);
+        let [is, was] = [self, other].map(|of| of.makespan.as_secs_f64());
+        let all = cost.into_iter().chain(part(is, was, ["faster", "slower"]));
+        all.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Dollars with a sign.
+fn signed(dollars: f64) -> String {
+    let sign = if dollars < 0.0 { '-' } else { '+' };
+    format!("{sign}${:.4}", dollars.abs())
+}
+
+/// Plays an experiment in virtual time.
+fn outcome(experiment: &Experiment) -> Result<RunTotals, String> {
+    let (scheduler, _) = experiment.planned().map_err(|error| error.to_string())?;
+    let mut record = Record::new(&experiment.setup).undigested();
+    virtual_run(experiment, scheduler, |step| record.see(step))
+        .map_err(|error| error.to_string())?;
+    RunTotals::of(&record).ok_or_else(|| "not all of its tasks finish".to_owned())
+}
+
+/// The same work on on-demand VMs alone, and how: on the fleet that the run has, or under `ils-on-demand`.
+/// `None`: tasks come later and there is no fleet for them.
+fn on_demand(experiment: &Experiment) -> Option<(String, Experiment)> {
+    let config = experiment.scheduler.as_ref()?;
+    let comes_later = experiment.setup.bag.tasks.iter().any(|task| task.submitted > Span::ZERO);
+    let (how, scheduler) = if config.fleet.is_empty() {
+        let name = BagSchedulerName::IlsOnDemand;
+        (name.as_str().to_owned(), BagSchedulerConfig::paper(name))
+    } else {
+        let name = if comes_later { config.name } else { BagSchedulerName::Fifo };
+        let bought = |fleet: &Fleet| Fleet { market: Market::OnDemand, bid: None, ..fleet.clone() };
+        let fleet = config.fleet.iter().map(bought).collect();
+        let same = if comes_later { config.clone() } else { BagSchedulerConfig::paper(name) };
+        ("the same fleet".to_owned(), BagSchedulerConfig { fleet, plan: None, ..same })
+    };
+    if comes_later && (config.fleet.is_empty() || !config.name.takes_later_tasks()) {
+        return None;
+    }
+    let mut other = without_interruptions(experiment);
+    other.setup.checkpoint = CheckpointConfig::NONE;
+    other.scheduler = Some(scheduler);
+    Some((how, other))
+}
+
+/// The run without interruptions; `None`: its scheduler is a program of its own.
+fn undisturbed(run: &OfBag<'_>) -> Option<Experiment> {
+    let experiment = &run.of.header.experiment;
+    if experiment.has_programs() {
+        return None;
+    }
+    let mut other = without_interruptions(experiment);
+    let scheduler = other.scheduler.as_mut()?;
+    scheduler.plan.clone_from(&run.of.plan);
+    Some(other)
+}
+
+/// The experiment with a provider that takes no VM away but for its price.
+fn without_interruptions(experiment: &Experiment) -> Experiment {
+    let mut other = experiment.clone();
+    other.setup.interruptions.clear();
+    other.setup.terms.availability.clear();
+    other
+}

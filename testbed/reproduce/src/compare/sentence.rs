@@ -1,0 +1,163 @@
+//! A comparison in a sentence for each experiment: which is better by how much, and what may be chance.
+
+use dormouse_analysis::BetterSide;
+use dormouse_estimate::FEWEST;
+use dormouse_view::number::fixed;
+
+use super::{Comparison, Pair};
+use crate::sweep::Samples;
+
+impl Comparison {
+    /// A sentence for each experiment and each scheduler beside the first, in this order.
+    pub fn sentences(&self, samples: &Samples) -> Vec<String> {
+        let pairs = self.pairs(samples, &self.measures(samples).told);
+        let cells = self.on.iter().flat_map(|on| {
+            let others = self.schedulers.iter().skip(1);
+            others.map(move |scheduler| (on.as_str(), scheduler.as_str()))
+        });
+        let of_cell = |(on, scheduler)| {
+            let own = pairs.iter().filter(|pair| (pair.on, pair.scheduler) == (on, scheduler));
+            sentence((on, scheduler), self.first(), &own.collect::<Vec<_>>())
+        };
+        cells.filter_map(of_cell).collect()
+    }
+}
+
+/// What the figures of a scheduler, of which one can be better or worse, say beside the first scheduler's.
+fn sentence((on, scheduler): (&str, &str), first: &str, pairs: &[&Pair<'_>]) -> Option<String> {
+    let judged = pairs.iter().filter_map(|pair| {
+        let difference = pair.difference?;
+        Some((*pair, pair.measure.metric.better?, difference))
+    });
+    let judged: Vec<_> = judged.collect();
+    let seeds = judged.iter().filter(|(pair, ..)| !pair.are_batches).map(|(.., d)| d.n).max();
+    if let Some(seeds) = seeds.filter(|seeds| *seeds < FEWEST) {
+        let many = if seeds == 1 { "one seed is".to_owned() } else { format!("{seeds} seeds are") };
+        return Some(format!(
+            "On {on} {many} too few to tell {scheduler} from {first}: every difference may be chance. \
+             Take --seeds {FEWEST} or more."
+        ));
+    }
+    let (mut better, mut worse, mut chance, mut same) = (vec![], vec![], vec![], vec![]);
+    for (pair, good, difference) in judged {
+        let name = pair.measure.name();
+        let is_better = (difference.mean < 0.0) == (good == BetterSide::Lower);
+        if difference.ci95 == Some((0.0, 0.0)) {
+            same.push(name.to_owned());
+        } else if !pair.is_shown() {
+            chance.push(name.to_owned());
+        } else {
+            let of = if is_better { &mut better } else { &mut worse };
+            of.push(format!("{name} by {}", by_how_much(pair, difference.mean)));
+        }
+    }
+    let shown = [("better in", better), ("worse in", worse), ("the same in", same)];
+    let shown: Vec<_> = shown
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(how, names)| format!("{how} {}", list(&names)))
+        .collect();
+    let may_be = match chance.as_slice() {
+        [] => None,
+        [one] => Some(format!("the difference in {one} may be chance")),
+        several => Some(format!("the differences in {} may be chance", list(several))),
+    };
+    match (shown.is_empty(), may_be) {
+        (true, None) => None,
+        (true, Some(chance)) => {
+            Some(format!("On {on} nothing tells {scheduler} from {first}: {chance}."))
+        }
+        (false, chance) => {
+            let chance = chance.map(|chance| format!("; {chance}")).unwrap_or_default();
+            Some(format!("On {on} {scheduler} against {first} is {}{chance}.", shown.join(" and ")))
+        }
+    }
+}
+
+/// The size of a difference: in per cent of the first scheduler's mean, or as it is where that is zero.
+fn by_how_much(pair: &Pair<'_>, difference: f64) -> String {
+    match pair.relative {
+        Some(relative) => format!("{:.1} %", relative.mean.abs() * 100.0),
+        None => fixed(pair.measure.value(difference).abs(), pair.measure.digits()),
+    }
+}
+
+/// Names joined as people join them.
+fn list(names: &[String]) -> String {
+    match names {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        _ => names.join(""),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+    use crate::sweep::Shared;
+    use dormouse_analysis::Sample;
+
+    /// Runs of two schedulers on j60, with a makespan, a cost and a number of checkpoints each.
+    fn said(runs: &[[(f64, f64); 2]]) -> Vec<String> {
+        let words = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let (on, schedulers) = (words(&["j60"]), words(&["burst-hads", "hads"]));
+        let comparison = Comparison::new(&on, &schedulers, &[], &Shared::default()).unwrap();
+        let sample = |(makespan, cost): (f64, f64)| Sample {
+            figures: [
+                ("makespan_s".to_owned(), makespan),
+                ("cost_usd".to_owned(), cost),
+                ("checkpoints".to_owned(), makespan / 10.0),
+            ]
+            .into(),
+            batches: [].into(),
+            steps: 0,
+            decisions: String::new(),
+        };
+        let of = |n: usize| runs.iter().map(|run| sample(run[n])).collect::<Vec<_>>();
+        comparison.sentences(&vec![of(0), of(1)])
+    }
+
+    /// Ten seconds more under every seed, at costs that differ by chance.
+    #[test]
+    fn a_comparison_says_what_is_better_by_how_much_and_what_may_be_chance() {
+        let cheaper = [0.9, 1.1, 1.0, 0.95, 1.05, 1.02];
+        let runs: Vec<_> = (0..6)
+            .zip(cheaper)
+            .map(|(n, cost)| [(100.0 + f64::from(n), 1.0), (110.0 + f64::from(n), cost)])
+            .collect();
+        assert_eq!(
+            said(&runs),
+            [
+                "On j60 hads against burst-hads is worse in makespan by 9.8 %; the difference in cost may be \
+             chance."
+            ]
+        );
+        let better: Vec<_> = (0..6).map(|n| [(100.0 + f64::from(n), 1.0), (90.0, 1.0)]).collect();
+        assert_eq!(
+            said(&better),
+            [
+                "On j60 hads against burst-hads is better in makespan by 12.2 % and the same in cost."
+            ]
+        );
+        let luck: Vec<_> = cheaper.iter().map(|by| [(100.0, 1.0), (100.0 * by, *by)]).collect();
+        assert_eq!(
+            said(&luck),
+            [
+                "On j60 nothing tells hads from burst-hads: the differences in makespan and cost may be chance."
+            ]
+        );
+    }
+
+    #[test]
+    fn under_five_seeds_every_difference_may_be_chance() {
+        let runs = [[(100.0, 1.0), (200.0, 2.0)], [(101.0, 1.0), (201.0, 2.0)]];
+        assert_eq!(
+            said(&runs),
+            [
+                "On j60 2 seeds are too few to tell hads from burst-hads: every difference may be chance. Take \
+             --seeds 5 or more."
+            ]
+        );
+        assert!(said(&runs[..1])[0].starts_with("On j60 one seed is too few"));
+    }
+}

@@ -1,0 +1,93 @@
+//! The file of a table, by the crate parquet.
+
+use std::sync::Arc;
+
+use parquet::basic::{ConvertedType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::Result;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::Type;
+
+use super::super::{Cell, Column, Kind, Table, Value};
+
+/// Writes a table that is as it stands in files.
+pub(super) fn encode(table: &Table) -> Result<Vec<u8>> {
+    let fields = table.columns.iter().map(|column| {
+        let (physical, converted) = match column.kind {
+            Kind::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+            Kind::Count => (Physical::INT64, ConvertedType::NONE),
+            _ => (Physical::DOUBLE, ConvertedType::NONE),
+        };
+        let field = Type::primitive_type_builder(&column.name, physical);
+        let field = field.with_converted_type(converted);
+        Ok(Arc::new(field.with_repetition(Repetition::OPTIONAL).build()?))
+    });
+    let fields = fields.collect::<Result<Vec<_>>>()?;
+    let schema = Type::group_type_builder("schema").with_fields(fields).build()?;
+    let mut file = SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::default())?;
+    let mut group = file.next_row_group()?;
+    for (n, column) in table.columns.iter().enumerate() {
+        let Some(to) = group.next_column()? else { break };
+        let cells = table.rows.iter().filter_map(|row| row.get(n));
+        match column.kind {
+            Kind::Text => write::<ByteArrayType>(to, cells.map(|cell| text(cell, column)))?,
+            Kind::Count => write::<Int64Type>(to, cells.map(count))?,
+            _ => write::<DoubleType>(to, cells.map(|cell| cell.value.as_number()))?,
+        }
+    }
+    group.close()?;
+    file.into_inner()
+}
+
+/// A column's values, missing ones included.
+fn write<T: DataType>(
+    mut to: SerializedColumnWriter<'_>,
+    all: impl Iterator<Item = Option<T::T>>,
+) -> Result<()> {
+    let all: Vec<_> = all.collect();
+    let levels: Vec<i16> = all.iter().map(|value| i16::from(value.is_some())).collect();
+    let values: Vec<T::T> = all.into_iter().flatten().collect();
+    to.typed::<T>().write_batch(&values, Some(&levels), None)?;
+    to.close()
+}
+
+fn text(cell: &Cell, column: &Column) -> Option<ByteArray> {
+    (cell.value != Value::Missing).then(|| ByteArray::from(cell.exact(column).into_bytes()))
+}
+
+fn count(cell: &Cell) -> Option<i64> {
+    match cell.value {
+        Value::Count(n) => i64::try_from(n).ok(),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader as _, SerializedFileReader};
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() -> Result<()> {
+        let table = Table::new([
+            Column::text("name"),
+            Column::count("task"),
+            Column::seconds("took").named("took_s"),
+            Column::mean("ours"),
+        ])
+        .with([Cell::text("ä"), Cell::count(7_u64), Cell::number(1.5), Cell::mean(2.0, None, 3)])
+        .with([Cell::text("b")]);
+        let file = SerializedFileReader::new(bytes::Bytes::from(encode(&table.in_files())?))?;
+        let rows = file.get_row_iter(None)?.collect::<Result<Vec<_>>>()?;
+        let json: Vec<_> = rows.iter().map(|row| row.to_string()).collect();
+        assert_eq!(rows.len(), 2);
+        assert_eq!(
+            json[0],
+            "{name: \"ä\", task: 7, took_s: 1.5, ours_mean: 2.0, ours_ci95_low: null, \
+             ours_ci95_high: null, n: 3}"
+        );
+        assert!(json[1].contains("task: null"), "{}", json[1]);
+        Ok(())
+    }
+}

@@ -1,0 +1,92 @@
+//! How a real second of a program of one's own becomes emulated ones (docs/own-programs.md): the same in virtual time,
+//! in every live run and at every share of a core.
+
+use std::fs;
+use std::path::Path;
+
+use dormouse_tests::{dormouse_says, events, live_turn, summary};
+use serde_json::Value;
+
+/// On demand, so that nothing but the program takes time.
+const CLOUD: &str = r#"name = "pace"
+[cloud]
+catalogue = "ec2-2020"
+boot = "0s"
+[scheduler]
+name = "fifo"
+fleet = [{ type = "c3.large", market = "on-demand" }]
+[checkpoint]
+policy = "none"
+[live]
+speedup = 30
+[workload]
+deadline = "2h"
+measured = "measured.json"
+[[workload.task]]
+command = ["./count"]
+runtime = "measured"
+memory = "64 MB"
+"#;
+
+/// Measured: ten seconds of a core, at a third of one.
+const MEASURED: &str = r#"{ "dormouse": "0.1.0", "share": 333333, "pace": 30.0, "measures": [{
+  "task": "task", "kind": ["./count"], "program": "", "exit-status": 0, "wall-us": 30000000, "cpu-us": 10000000,
+  "waited-us": 0, "memory": 1000000, "directory": 0 }] }"#;
+
+/// The folder with an experiment of a program of this text.
+fn folder(program: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("mine.toml", CLOUD);
+    write("measured.json", MEASURED);
+    write("count", program);
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(folder.path().join("count"), permissions).unwrap();
+    folder
+}
+
+fn run(folder: &Path, options: &[&str], out: &str) -> Value {
+    let out = folder.join(out);
+    let file = folder.join("mine.toml");
+    let words = ["run", file.to_str().unwrap(), "--quiet", "--out", out.to_str().unwrap()];
+    let words: Vec<_> = words.iter().chain(options).copied().collect();
+    let _ = dormouse_says(&words);
+    summary(&out)
+}
+
+/// The example of the page: a program that computes for 10 s on a core takes five minutes.
+#[test]
+fn ten_seconds_of_a_core_are_five_minutes_at_a_pace_of_thirty() {
+    let folder = folder("#!/bin/sh\n");
+    for options in [&[][..], &["--speedup", "6"], &["--set", "live.share=0.2"]] {
+        let made = run(folder.path(), options, &format!("virtual-{}", options.len()));
+        assert_eq!(made["makespan_s"], 300.0, "{options:?}: {made:#}");
+        fs::remove_dir_all(folder.path().join(format!("virtual-{}", options.len()))).unwrap();
+    }
+}
+
+/// Live, at two shares: each second of a core that the program had counted for 30 s, within 2 %, as in virtual time.
+#[test]
+fn a_second_of_a_core_counts_for_as_much_at_every_share() {
+    let Some(_turn) = live_turn() else { return };
+    let program = "#!/bin/sh\nn=0\nwhile [ $n -lt 3000000 ]; do n=$((n+1)); done\n";
+    let folder = folder(program);
+    for (share, speedup) in [(0.2, 6.0), (0.4, 12.0)] {
+        let (set, out) = (format!("live.share={share}"), format!("live-{share}"));
+        let made = run(folder.path(), &["--live", "--set", &set], &out);
+        assert_eq!(
+            (made["share"].as_f64(), made["speedup"].as_f64()),
+            (Some(share), Some(speedup))
+        );
+        let log = events(&folder.path().join(&out));
+        let of = |report: &str| log.iter().find(|event| event["report"] == report).unwrap().clone();
+        let (began, ended) = (of("task-started"), of("task-finished"));
+        let cpu_s = ended["real_cpu_us"].as_f64().unwrap() / 1e6;
+        let took_s = (ended["at"].as_f64().unwrap() - began["at"].as_f64().unwrap()) / 1e6;
+        let counted = took_s / cpu_s;
+        assert!(
+            (counted / 30.0 - 1.0).abs() < 0.02,
+            "{counted} at a share of {share}: {took_s} s of {cpu_s} s"
+        );
+    }
+}
