@@ -79,7 +79,9 @@ pub fn ask_for(experiment: &Experiment) -> String {
         (None, _) => "a job by its number, such as 1".to_owned(),
         (Some(_), None) => format!("{tasks}, a VM such as vm0, or a host such as host0"),
         (Some(_), Some(_)) => {
-            format!("{tasks}, a VM such as vm0, a host such as host0, or a job by its number, such as 1")
+            format!(
+                "{tasks}, a VM such as vm0, a host such as host0, or a job by its number, such as 1"
+            )
         }
     }
 }

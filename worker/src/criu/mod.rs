@@ -9,10 +9,12 @@
 
 mod client;
 mod error;
+mod place;
 mod probe;
 mod scratch;
 mod session;
 
 pub use client::{AfterDump, Criu, Step};
 pub use error::{Error, Result};
+pub use place::find_criu;
 pub use probe::{Probe, Version};

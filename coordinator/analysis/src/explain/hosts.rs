@@ -68,7 +68,8 @@ impl HostStory {
     pub fn told(self) -> Option<Explanation> {
         let mut told = self.told?;
         let (all, now) = (self.launched, self.held.len());
-        let left = if now == 0 { "none of them is left".to_owned() } else { format!("{now} are there") };
+        let left =
+            if now == 0 { "none of them is left".to_owned() } else { format!("{now} are there") };
         told.came_to.push(format!("It held {all} VMs; {left}."));
         Some(told)
     }
