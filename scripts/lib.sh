@@ -15,6 +15,25 @@ say() {
 }
 die() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; exit 1; }
 
+# need_value OPTION WHAT VALUE: ends the script where an option has no value.
+need_value() { [ -n "${3-}" ] || die "$1 needs $2"; }
+
+# unlocked COMMAND...: runs a command of apt, once no other has the lock that it wants; ten minutes at most.
+unlocked() {
+    local said left=300 waits=''
+    until said=$("$@" 2>&1 >/dev/null); do
+        left=$((left - 1))
+        case $said in *'get lock'* | *'is another process using it'* | *'is held by process'*) ;; *) left=0 ;; esac
+        if [ "$left" -le 0 ]; then
+            printf '%s\n' "$said" >&2
+            return 1
+        fi
+        [ -n "$waits" ] || say "another apt is at work here: waiting for it"
+        waits=yes
+        sleep 2
+    done
+}
+
 # need_packages COMMAND=PACKAGE...: installs the Debian packages of commands that are missing.
 need_packages() {
     local missing=() pair
@@ -25,8 +44,8 @@ need_packages() {
     command -v apt-get >/dev/null || die "missing: ${missing[*]}; install them with your package manager"
     [ "$(id -u)" -eq 0 ] || die "missing: ${missing[*]}; run as root, or install them first"
     say "installing ${missing[*]}"
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+    unlocked apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive unlocked apt-get install -y -qq --no-install-recommends "${missing[@]}"
 }
 
 # The Rust toolchain that rust-toolchain.toml names, and a C linker.

@@ -9,6 +9,9 @@ use dormouse_log::LogError;
 use crate::admission::AdmissionError;
 use crate::system::objects::ObjectError;
 
+/// The beginning of what a worker is told of a run that its hosts can't hold.
+pub const REFUSED: &str = "the run was refused: ";
+
 /// Why a live run ended without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum CoordinatorError {

@@ -41,10 +41,11 @@ pub mod untrusted;
 
 pub use conductor::outstanding::ANSWER_WITHIN;
 pub use contents::Contents;
-pub use error::CoordinatorError;
+pub use error::{CoordinatorError, REFUSED};
 pub use identity::{make_identity, renew_token};
 pub use lifecycle::in_process::InProcess;
 pub use lifecycle::live::{BoundRun, Conducted, LiveRun, Observer};
+pub use lifecycle::stops::STOPPED_BY_USER;
 pub use log::replay::{Difference, ReplayError, ReplayReport, replay};
 pub use observers::remote::{EventLines, Remote, RemoteError, address_of};
 pub use protocol::given::Given;

@@ -5,5 +5,5 @@ pub(crate) mod in_process;
 pub(crate) mod live;
 mod restore;
 mod service;
-mod stops;
+pub(crate) mod stops;
 mod warden;

@@ -21,7 +21,6 @@ use tokio_rustls::TlsAcceptor;
 use tokio_stream::wrappers::ReceiverStream;
 use tracing::Span;
 
-use crate::CoordinatorError;
 use crate::conductor::{self, ConductorArgs, ConductorState};
 use crate::contents::{Contents, LayOut};
 use crate::identity::{self, Guard, RunIdentity, Secured, incoming};
@@ -47,6 +46,7 @@ use crate::storage::store::Store;
 use crate::storage::transfers::Transfers;
 use crate::system::listener::Listener;
 use crate::system::world::{Threads, World};
+use crate::{CoordinatorError, REFUSED};
 
 /// The checkpoint store's name in the output folder.
 const CHECKPOINTS: &str = "checkpoints";
@@ -288,6 +288,7 @@ impl Service {
         let goodbye = match &outcome {
             Ok(_) => Some("the run is over".to_owned()),
             Err(error) if workers_stay && error.can_be_gone_on_with() => None,
+            Err(error @ CoordinatorError::Admission(_)) => Some(format!("{REFUSED}{error}")),
             Err(error) => Some(format!("the run was ended: {error}")),
         };
         desk.session_end.announce(goodbye.map(|why| v1::Goodbye { why, over: true }));

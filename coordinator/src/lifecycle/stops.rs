@@ -5,6 +5,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::messages::message::ConductorMsg;
 
+/// The reason of a pause that the user of a run wanted.
+pub const STOPPED_BY_USER: &str = "its user wanted it so";
+
 /// The two ways in which a user stops a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Stops {
@@ -21,7 +24,7 @@ impl Stops {
             biased;
             () = self.cancel.cancelled() => {}
             () = self.pause.cancelled() => {
-                let why = "its user wanted it so".to_owned();
+                let why = STOPPED_BY_USER.to_owned();
                 let _ = conductor.cast(ConductorMsg::Pause { why });
                 self.cancel.cancelled().await;
             }

@@ -9,7 +9,7 @@ use dormouse_units::TaskId;
 use super::Experiment;
 
 /// What to do where a runtime is needed.
-const REMEDY: &str = "say it (runtime = \"150s\", --runtime 150s), or measure it with `dormouse measure` (runtime = \
+const REMEDY: &str = "give one (runtime = \"150s\", --runtime 150s), or measure it with `dormouse measure` (runtime = \
                       \"measured\")";
 
 impl Experiment {
@@ -19,8 +19,7 @@ impl Experiment {
         let task = self.own_tasks.first_unknown()?;
         let name = self.name_of_task(task);
         Some(format!(
-            "nobody knows how long {name} takes, and in virtual time nothing really runs; {REMEDY}, or run it \
-             with --live"
+            "task {name} has no run time, and in virtual time nothing really runs; {REMEDY}, or run it with --live"
         ))
     }
 
@@ -38,10 +37,10 @@ pub(crate) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) 
         && !does_without(scheduler.name)
     {
         let what = format!(
-            "{} plans by how long tasks take, and nobody knows that of {name}",
+            "{} plans by how long tasks take, and task {name} has no run time",
             scheduler.name.as_str()
         );
-        let remedy = format!("{REMEDY}, or take the scheduler fifo");
+        let remedy = format!("{REMEDY}, or take the scheduler fifo, with a fleet");
         found.add(root.place_of("scheduler"), what, remedy);
     }
     let is_saved = |program: &&std::sync::Arc<dormouse_tasks::own::OwnProgram>| {
@@ -59,8 +58,7 @@ pub(crate) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) 
         && experiment.own_programs.get(&task).as_ref().is_some_and(is_saved)
     {
         let what = format!(
-            "checkpoints of policy {policy} are spaced over the work of a task, and nobody knows how long {name} \
-             takes"
+            "checkpoints of policy {policy} are spaced over the work of a task, and task {name} has no run time"
         );
         let remedy =
             format!("{REMEDY}, or take them by the clock: policy = \"every\", period = \"10m\"");

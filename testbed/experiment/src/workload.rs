@@ -1,6 +1,6 @@
 //! What is to be run, by when, of the `[workload]` of a bag.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use dormouse_cloud::Types;
@@ -11,6 +11,7 @@ use dormouse_workload::{BAGS, artifact, bag};
 
 use super::Live;
 use super::cloud::is_type;
+use super::command_line;
 use super::files;
 use super::own::{
     self, Collected, InputFiles, Measures, OwnWritten, RuntimeGiven, RuntimeSaid, Sources,
@@ -321,13 +322,15 @@ struct Measured<'a> {
     place: &'a Place,
     file: Option<PathBuf>,
     read: Option<Option<Measures>>,
+    /// Commands of which it is said what is wrong: once, and not for each task.
+    said: BTreeSet<Vec<String>>,
 }
 
 impl<'a> Measured<'a> {
     fn new(section: &BagSection, node: &'a Node) -> Self {
         let place = node.place_of("measured");
         let file = section.measured.as_ref().map(|measured| place.file(measured));
-        Self { place, file, read: None }
+        Self { place, file, read: None, said: BTreeSet::new() }
     }
 
     /// Emulated seconds for which a second of a core counts, as who measured said.
@@ -350,16 +353,20 @@ impl<'a> Measured<'a> {
         }
         let measures = self.read.as_ref()?.as_ref()?;
         let measured = measures.find(&one.kind, &one.program);
-        match measured {
-            None => {
-                let what = format!("the command of {} was not measured", one.name);
-                found.add(&one.place, what, "measure it again with `dormouse measure`");
-            }
-            Some(it) if it.exit_status != Some(0) => {
-                let what = format!("{} did not end with status 0 when it was measured", one.name);
-                found.add(&one.place, what, "mend the command, and measure it again");
-            }
-            Some(_) => {}
+        let (what, remedy) = match measured {
+            None => (
+                "this command was not measured".to_owned(),
+                "measure it again with `dormouse measure`",
+            ),
+            Some(it) if it.exit_status != Some(0) => (
+                "this command failed each time that it was measured".to_owned(),
+                "mend it and measure it again, or say how long it takes: runtime = \"150s\", --runtime 150s",
+            ),
+            Some(_) => return measured,
+        };
+        if self.said.insert(one.kind.clone()) {
+            let what = format!("{}: {what}", command_line(&one.kind));
+            found.add(&one.place, what, remedy);
         }
         measured
     }

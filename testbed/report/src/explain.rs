@@ -1,6 +1,6 @@
 //! A recorded run, asked about whatever work it has.
 
-use dormouse_analysis::explain::{Explainer, Explanation, JobStory, RequestStory};
+use dormouse_analysis::explain::{Explainer, Explanation, HostStory, JobStory, RequestStory};
 use dormouse_analysis::jobs::SeenByJobs;
 use dormouse_engine::tenants_part;
 use dormouse_model::{Event, Step};
@@ -9,7 +9,7 @@ use crate::output::RunLog;
 use crate::replay::{ReplayError, play};
 use dormouse_experiment::Experiment;
 
-/// What there is to say of `task7`, `vm3`, a task by its name, a request such as `request7`, or a parallel
+/// What there is to say of `task7`, `vm3`, `host0`, a task by its name, a request such as `request7`, or a parallel
 /// job by its number, such as `17` or `job17`; `None` if there is no such.
 ///
 /// # Errors
@@ -26,6 +26,13 @@ fn told(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
     if let Some(mut story) = RequestStory::find(&setup, experiment.tenants(), what) {
         play(log, |step| story.see(step))?;
         return Ok(story.told());
+    }
+    // A task may be called so as well: its name comes after that of a host.
+    if let Some(mut story) = HostStory::find(what) {
+        play(log, |step| story.see(step))?;
+        if let Some(told) = story.told() {
+            return Ok(Some(told));
+        }
     }
     if experiment.scheduler.is_some() {
         let of = (&experiment.setup, header.mode, experiment.jobs.is_none());
@@ -70,9 +77,11 @@ pub fn ask_for(experiment: &Experiment) -> String {
     match (&experiment.scheduler, &experiment.jobs) {
         (None, None) => "a request such as request0, or its VM, vm0".to_owned(),
         (None, _) => "a job by its number, such as 1".to_owned(),
-        (Some(_), None) => format!("{tasks}, or a VM such as vm0"),
+        (Some(_), None) => format!("{tasks}, a VM such as vm0, or a host such as host0"),
         (Some(_), Some(_)) => {
-            format!("{tasks}, a VM such as vm0, or a job by its number, such as 1")
+            format!(
+                "{tasks}, a VM such as vm0, a host such as host0, or a job by its number, such as 1"
+            )
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Whether a run was begun before: what `--resume` finds in the folder of its results.
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::path::Path;
 
 use dormouse_analysis::Mode;
-use dormouse_report::output::{Header, is_unfinished, read_header};
+use dormouse_report::output::{Header, has_begun, is_unfinished, read_header};
 use serde_json::Value;
 
 use super::failure::Failure;
@@ -40,6 +41,9 @@ impl Begun {
             // Its coordinator ended before all workers were there: they may have the secret by now.
             return Ok(Self::GoesOn(Box::new(header.clone())));
         }
+        if is_unfinished(folder) && forgets_unbegun(folder) {
+            return Ok(Self::GoesOn(Box::new(header.clone())));
+        }
         let former = read_header(folder)?;
         let dir = folder.display();
         if let Some(differs) = difference(&former, header) {
@@ -54,6 +58,15 @@ impl Begun {
             false => Self::Over(format!("the run is over; its results are in {dir}")),
         })
     }
+}
+
+/// Empties the log of a run that was told to end before it began, or was refused; whether it was such a run. The workers
+/// that know its token may come back: only what was to be run goes.
+pub(super) fn forgets_unbegun(folder: &Path) -> bool {
+    let log = folder.join(dormouse_log::FILE);
+    has_begun(folder) == Some(false)
+        && !dormouse_log::is_under_way(&log)
+        && File::options().write(true).truncate(true).open(&log).is_ok()
 }
 
 /// What of a run is another than of the one that is wanted; `None`: it is that run.
@@ -106,7 +119,15 @@ fn in_short(value: &Value) -> String {
 mod tests {
     use super::*;
     use dormouse_experiment::{Override, Source, open};
+    use dormouse_model::Step;
     use dormouse_report::output::RunLogWriter;
+
+    /// A log whose run has begun.
+    fn begin(dir: &Path, header: &Header) {
+        let mut log = RunLogWriter::begin(dir, header).unwrap();
+        log.step(&Step::blank()).unwrap();
+        log.finish().unwrap();
+    }
 
     fn header(mode: Mode, seed: &str) -> Header {
         let mut source = Source { experiment: Some("j60-sc2"), ..Source::default() };
@@ -126,12 +147,23 @@ mod tests {
             assert!(matches!(Begun::read(dir, &one), Ok(Begun::GoesOn(_))), "{torn}");
         }
         let former = Header { command: "typed otherwise".to_owned(), ..one.clone() };
-        RunLogWriter::begin(dir, &former).unwrap().finish().unwrap();
+        begin(dir, &former);
         let Begun::GoesOn(goes_on) = Begun::read(dir, &one).unwrap() else { panic!("it goes on") };
         assert_eq!(goes_on.command, former.command);
         std::fs::write(dir.join("summary.json"), "{}").unwrap();
         let Begun::Over(said) = Begun::read(dir, &one).unwrap() else { panic!("it is over") };
         assert!(said.contains(dir.to_str().unwrap()), "{said}");
+    }
+
+    #[test]
+    fn a_run_that_never_began_keeps_nobody_from_another() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), header(Mode::Live, "2"));
+        let dir = folder.path();
+        RunLogWriter::begin(dir, &header(Mode::Live, "1")).unwrap().finish().unwrap();
+        let found = Begun::read(dir, &other).unwrap();
+        let Begun::GoesOn(goes_on) = found else { panic!("{found:?}") };
+        assert_eq!(*goes_on, other);
+        assert_eq!(std::fs::metadata(dir.join("events.jsonl")).unwrap().len(), 0);
     }
 
     #[test]
@@ -142,7 +174,7 @@ mod tests {
             Err(Failure::BadInput(said)) => said,
             other => panic!("{other:?}"),
         };
-        RunLogWriter::begin(dir, &header(Mode::Live, "1")).unwrap().finish().unwrap();
+        begin(dir, &header(Mode::Live, "1"));
         for _ in 0..2 {
             let said = refused(&header(Mode::Live, "2"));
             for word in ["seed is 1 there and 2 here", "--seed 1", "--out", "--force"] {
@@ -150,7 +182,7 @@ mod tests {
             }
             std::fs::write(dir.join("summary.json"), "{}").unwrap();
         }
-        RunLogWriter::begin(dir, &header(Mode::Virtual, "1")).unwrap().finish().unwrap();
+        begin(dir, &header(Mode::Virtual, "1"));
         assert!(refused(&header(Mode::Live, "1")).contains("virtual time"));
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
         (seconds / 10.0_f64).round().max(1.0) * 10.0,
         path.display()
     ));
-    super::log::begin(false);
+    super::log::begin(false, None);
     let calibration = Calibration::begin(host, conditions(), former);
     let (calibration, ended) = measure(args, &plans, &bench, calibration, &path)?;
     show(args, &calibration, &path)?;

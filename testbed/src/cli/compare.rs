@@ -5,13 +5,18 @@ use clap::Args;
 use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::many::{Common, Shards};
+use super::own_args::ProgramArgs;
+use super::sample_first::sample;
+use super::sampling::open_to_measure;
 use super::scheduler_name::SCHEDULER;
 use super::{engine, experiment_keys, next_steps, terminal};
+use dormouse_experiment::Override;
 use dormouse_reproduce::compare::Comparison;
 use dormouse_reproduce::measures::Measures;
-use dormouse_reproduce::sweep::{Folder, Shard, Shared, Spec};
+use dormouse_reproduce::sweep::{Folder, OwnProgram, Shard, Shared, Spec};
 
 #[derive(Debug, Args)]
+#[command(mut_arg("command", |command| command.index(1)))]
 pub(crate) struct CompareArgs {
     /// The schedulers; the others are compared with the first
     #[arg(long, value_name = "LIST", value_delimiter = ',', required_unless_present = "saves", value_parser = SCHEDULER, hide_possible_values = true)]
@@ -33,22 +38,26 @@ pub(crate) struct CompareArgs {
     shards: Shards,
     #[command(flatten)]
     common: Common,
+    #[command(flatten)]
+    program: ProgramArgs,
 }
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
-    let CompareArgs { schedulers, saves, on, seeds, set, shards, common } = args;
+    let CompareArgs { schedulers, saves, on, seeds, set, shards, common, .. } = args;
     experiment_keys::check(set)?;
     // Nothing is made before every experiment is known to be right.
     let shared = Shared::default();
-    let comparison = comparison((schedulers, saves), on, set, &shared)?;
+    let own = own_program(&measured_first(args)?)?;
+    let comparison = comparison((schedulers, saves), (on, &own), set, &shared)?;
     let spec = Spec::Compare {
         schedulers: schedulers.clone(),
         saves: saves.clone(),
         on: on.clone(),
         set: set.clone(),
         seeds: *seeds,
+        own,
     };
-    let out = common.folder("compare", shards.shard);
+    let out = common.folder_for(&spec, "compare", shards);
     if engine::hand_over(&spec, &out, (shards, common))? {
         return Ok(());
     }
@@ -56,10 +65,28 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     run(&comparison, (*seeds, shards.compute()), &shared, &mut folder, common)
 }
 
+/// The program of the user's own, with the file of what was measured of it where nobody says how long its tasks take.
+fn measured_first(args: &CompareArgs) -> Result<ProgramArgs, Failure> {
+    let mut program = args.program.clone();
+    if let Some(on) = args.on.first().filter(|_| program.takes_a_run_time(true)) {
+        let set = args.set.iter().map(|text| Override::set(text)).collect::<Result<Vec<_>, _>>()?;
+        let loaded = open_to_measure(Some(on), set, program.said(true)?)?;
+        program.measured = Some(sample(&loaded, &program, args.common.say)?);
+    }
+    Ok(program)
+}
+
+fn own_program(program: &ProgramArgs) -> Result<OwnProgram, Failure> {
+    let mut words = Vec::new();
+    program.options(&mut words);
+    program.last_words(&mut words);
+    Ok(OwnProgram::new(&program.said(true)?, program.settings(), words))
+}
+
 /// What is compared: schedulers, or what saves work under one of them.
 pub(super) fn comparison(
     (schedulers, saves): (&[String], &[String]),
-    on: &[String],
+    on: (&[String], &OwnProgram),
     set: &[String],
     shared: &Shared,
 ) -> Result<Comparison, Failure> {

@@ -6,20 +6,21 @@ use std::path::Path;
 use std::time::Instant;
 
 use dormouse_analysis::Mode;
-use dormouse_coordinator::{Awaited, CoordinatorError, Progress};
+use dormouse_coordinator::{Awaited, CoordinatorError, Progress, STOPPED_BY_USER};
 use dormouse_model::{Calendar, Request, Submission};
 use dormouse_units::Time;
 
 use super::args::{ResumeArgs, Say};
+use super::begun::forgets_unbegun;
 use super::failure::Failure;
 use super::progress::counted;
 use super::run::{end, resume_virtually};
 use super::{preflight, run_folders};
-use crate::live::{Conduct, LiveError, Page, Rehearsal, conduct, rehearse};
+use crate::live::{Conduct, LiveError, Page, Rehearsal, StoppedTasks, conduct, rehearse};
 use dormouse_experiment::command_line;
 use dormouse_experiment::{Experiment, Live, Sources};
 use dormouse_report::jobs::JobsError;
-use dormouse_report::output::{Header, Staging, is_unfinished, read_header};
+use dormouse_report::output::{Header, Staging, has_begun, is_unfinished, read_header};
 use dormouse_report::run_view::Results;
 
 /// The address to listen at for workers of this host.
@@ -63,8 +64,8 @@ pub(super) fn conduct_live(
 ) -> Result<(), Failure> {
     let (experiment, began, resume) = (&header.experiment, Instant::now(), takes.is_none());
     let (scheduler, _) = experiment.planned()?;
-    super::log::begin(listen.is_some() && !say.quiet);
     let folder = staging.path().to_path_buf();
+    super::log::begin(listen.is_some() && !say.quiet, Some(&folder));
     let has_bag = experiment.scheduler.is_some() || experiment.jobs.is_none();
     let ends = Time::ZERO + rehearsal.takes;
     let left_s = |now: Time| experiment.live.speedup.real(ends.since(now)).as_secs_f64();
@@ -142,21 +143,51 @@ fn unless_broken<T>(
     (resume, listen): (bool, Option<SocketAddr>),
 ) -> Result<T, Failure> {
     conducted.map_err(|error| {
-        let begun = resume || dormouse_report::output::has_steps(staging.path());
-        if !begun || error.is_bad_input() {
+        let found = has_begun(staging.path());
+        if resume {
+            forgets_unbegun(staging.path());
+        }
+        if let LiveError::NotBegun = error {
+            return Failure::Paused(error.to_string());
+        }
+        if !found.unwrap_or(resume) || error.is_bad_input() {
             return error.into();
         }
         staging.settle();
         let dir = staging.path().to_string_lossy().into_owned();
+        let are_elsewhere = listen.is_some();
         let listen = listen.into_iter().flat_map(|at| ["--listen".to_owned(), at.to_string()]);
         let words = ["dormouse", "resume", &dir].map(str::to_owned).into_iter().chain(listen);
         let resume = command_line(words.collect::<Vec<_>>());
-        let said = format!("{error}; `{resume}` goes on with the run");
+        let goes_on = format!("`{resume}` goes on with the run");
         match error {
-            LiveError::Coordinator(CoordinatorError::Paused { .. }) => Failure::Paused(said),
-            _ => Failure::Broken(said),
+            LiveError::Coordinator(CoordinatorError::Paused { why }) if why == STOPPED_BY_USER => {
+                let left = standing(staging.path(), are_elsewhere);
+                Failure::Paused(format!(
+                    "the run is paused, stopped by you (Ctrl-C): {left}; {goes_on}"
+                ))
+            }
+            LiveError::Coordinator(CoordinatorError::Paused { .. }) => {
+                Failure::Paused(format!("{error}; {goes_on}"))
+            }
+            error => Failure::Broken(format!("{error}; {goes_on}")),
         }
     })
+}
+
+/// What is there and what is lost of a run that was stopped, whose workers are elsewhere or were of this host.
+fn standing(folder: &Path, are_elsewhere: bool) -> String {
+    if are_elsewhere {
+        let live = read_header(folder).map(|header| header.experiment.live);
+        let holds = live.map(|live| live.patience.max(live.lost_after).to_string());
+        let holds = holds.unwrap_or_else(|_| "some time".to_owned());
+        return format!("its workers keep their VMs for {holds}");
+    }
+    let gone = "the VMs of this host are gone with its workers";
+    match StoppedTasks::read(folder) {
+        Some(tasks) => format!("{gone}, {tasks}"),
+        None => gone.to_owned(),
+    }
 }
 
 /// Goes on with a live run whose coordinator was killed: its log is replayed, workers that are

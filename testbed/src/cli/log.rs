@@ -1,58 +1,73 @@
-//! What the services say while they run.
+//! What the services say while they run: to whoever types a command in the words of that command, and whole, with times
+//! and places, in a file or, of a service, on standard error.
 
+use std::fmt;
+use std::fs::File;
 use std::io::IsTerminal as _;
+use std::path::Path;
+use std::sync::Arc;
 
-use tracing_subscriber::EnvFilter;
+use dormouse_units::one_line;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer, Registry};
 
-/// Says warnings, and what `RUST_LOG` asks for, on standard error; with `news` also who joins what.
-#[cfg(not(feature = "otlp"))]
-pub(crate) fn begin(news: bool) {
+/// The file of a run's folder that has all that its coordinator said.
+const FILE: &str = "coordinator.log";
+
+/// Bytes of a line on standard error; the file has all of it.
+const LONGEST: usize = 2_000;
+
+/// A layer that says something somewhere.
+type Said = Box<dyn Layer<Registry> + Send + Sync>;
+
+/// Says warnings on standard error, with `news` also who joins what, and all of it in a file of `folder`; what `RUST_LOG`
+/// asks for on standard error, as it is.
+pub(crate) fn begin(news: bool, folder: Option<&Path>) {
+    let mut all = vec![shown(news)];
+    let file = folder
+        .and_then(|folder| File::options().create(true).append(true).open(folder.join(FILE)).ok());
+    all.extend(file.map(kept));
     // A second call finds the first's in place: that is as good.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter(news))
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .try_init();
-}
-
-/// The same, with the news, from before `work` on, which needs a process of one thread.
-#[cfg(not(feature = "otlp"))]
-pub(crate) fn before_threads<T>(work: impl FnOnce() -> T) -> T {
-    begin(true);
-    work()
-}
-
-/// Says warnings, and what `RUST_LOG` asks for, on standard error; with `news` also who joins what.
-/// Spans go to a collector, where one is named.
-#[cfg(feature = "otlp")]
-pub(crate) fn begin(news: bool) {
-    use tracing_subscriber::Layer as _;
-    use tracing_subscriber::layer::SubscriberExt as _;
-    use tracing_subscriber::util::SubscriberInitExt as _;
-
-    let shown = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_filter(filter(news));
-    let registry = tracing_subscriber::registry().with(shown);
+    #[cfg(not(feature = "otlp"))]
+    let _ = tracing_subscriber::registry().with(all).try_init();
+    // Spans go to a collector, where one is named.
+    #[cfg(feature = "otlp")]
     let _ = match super::traces::begin() {
-        Some(exported) => registry.with(exported).try_init(),
-        None => registry.try_init(),
+        Some(exported) => tracing_subscriber::registry().with(all).with(exported).try_init(),
+        None => tracing_subscriber::registry().with(all).try_init(),
     };
 }
 
-/// The same, with the news, from before `work` on, which needs a process of one thread: spans are
-/// exported by others, and from then on.
-#[cfg(feature = "otlp")]
+/// The same, with the news, from before `work` on, which needs a process of one thread: spans are exported by others, and
+/// from then on.
 pub(crate) fn before_threads<T>(work: impl FnOnce() -> T) -> T {
-    let shown = tracing_subscriber::fmt()
-        .with_env_filter(filter(true))
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .finish();
-    let done = tracing::subscriber::with_default(shown, work);
-    begin(true);
+    let early = tracing_subscriber::registry().with(vec![shown(true)]);
+    let done = tracing::subscriber::with_default(early, work);
+    begin(true, None);
     done
+}
+
+/// What stands on standard error. A service's lines there have their times and places, unless somebody reads them
+/// at a terminal, and so has what `RUST_LOG` asks for.
+fn shown(news: bool) -> Said {
+    let (asked, is_terminal) = (std::env::var_os("RUST_LOG"), std::io::stderr().is_terminal());
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    if asked.is_some() || (news && !is_terminal) {
+        return layer.with_ansi(is_terminal).with_filter(filter(news)).boxed();
+    }
+    layer.with_ansi(false).event_format(CommandLine).with_filter(filter(news)).boxed()
+}
+
+/// What goes into a file: the news as well.
+fn kept(file: File) -> Said {
+    let layer = tracing_subscriber::fmt::layer().with_writer(Arc::new(file)).with_ansi(false);
+    layer.with_filter(filter(true)).boxed()
 }
 
 fn filter(news: bool) -> EnvFilter {
@@ -65,4 +80,110 @@ fn filter(news: bool) -> EnvFilter {
         }
     }
     filter
+}
+
+/// The form of what a command says: a line in its name, without a time, level or place.
+struct CommandLine;
+
+impl<S, N> FormatEvent<S, N> for CommandLine
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut words = Words::default();
+        event.record(&mut words);
+        writeln!(writer, "dormouse: {}", one_line(&words.to_string(), LONGEST))
+    }
+}
+
+/// The words of an event: what happened, why, and with what.
+#[derive(Debug, Default)]
+struct Words {
+    message: String,
+    error: Option<String>,
+    others: Vec<String>,
+}
+
+impl Words {
+    fn add(&mut self, field: &Field, value: String) {
+        match field.name() {
+            "message" => self.message = value,
+            "error" | "why" => self.error = Some(value),
+            name => self.others.push(format!("{} {value}", name.replace('_', " "))),
+        }
+    }
+}
+
+impl Visit for Words {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.add(field, value.to_owned());
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        self.add(field, dormouse_experiment::chain(value));
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.add(field, format!("{value:?}"));
+    }
+}
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if !self.others.is_empty() {
+            write!(f, " ({})", self.others.join(", "))?;
+        }
+        match &self.error {
+            Some(error) => write!(f, ": {error}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// What is written, to be looked at.
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().map_err(|_| io::Error::other("poisoned"))?.write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_warning_is_a_line_of_the_command() {
+        let page = Page::default();
+        let writer = page.clone();
+        let layer = tracing_subscriber::fmt::layer().event_format(CommandLine);
+        let layer = layer.with_ansi(false).with_writer(move || writer.clone());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+            tracing::warn!(worker = "local-1", why = %"it is silent", "a worker is lost");
+            let error = io::Error::other("no\u{1b}[31m room");
+            tracing::warn!(error = &error as &dyn std::error::Error, "the log can't grow");
+        });
+        let text = page.0.lock().map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let text = text.unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "dormouse: a worker is lost (worker local-1): it is silent");
+        assert!(lines[1].starts_with("dormouse: the log can't grow: no"), "{text}");
+        assert!(lines.len() == 2 && !text.contains('\u{1b}'), "{text}");
+    }
 }

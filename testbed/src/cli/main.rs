@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::FromArgMatches as _;
 
+use super::awaited_run::note_refused_words;
 use super::command::{Cli, Command};
 use super::grammar::grammar;
 use super::{
@@ -26,7 +27,14 @@ pub fn main() -> ExitCode {
     let read = grammar().try_get_matches_from(&words);
     let cli = match read.and_then(|read| Cli::from_arg_matches(&read)) {
         Ok(cli) => cli,
-        Err(error) => usage::explained(error, &words).exit(),
+        Err(error) => {
+            let error = usage::explained(error, &words);
+            if error.use_stderr() {
+                let said = error.to_string();
+                note_refused_words(&words, said.lines().next().unwrap_or_default());
+            }
+            error.exit()
+        }
     };
     let done = match &cli.command {
         Command::Doctor { json, quick, here } => doctor::run(*json, *quick, *here),

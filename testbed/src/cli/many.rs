@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::args::Say;
 use super::engine::EngineArgs;
 use super::failure::Failure;
 use super::print::show;
 use super::progress::Progress;
-use dormouse_reproduce::sweep::{Cell, Folder, Samples, Shard, Shared, Work};
+use crate::said;
+use dormouse_reproduce::sweep::{Cell, Folder, Samples, Shard, Shared, Spec, Work};
 
 /// What all of them take.
 #[derive(Debug, Args)]
@@ -66,6 +68,28 @@ impl Common {
             let part = shard.map(|s| format!("-{}", s.to_string().replace('/', "-of-")));
             PathBuf::from("runs").join(format!("{name}{}", part.unwrap_or_default()))
         })
+    }
+
+    /// Where the results of a command go that makes these runs. Where nobody names a folder, and that of its name holds
+    /// the results of another command, it has one of its own beside it, which is said.
+    pub(super) fn folder_for(&self, spec: &Spec, name: &str, shards: &Shards) -> PathBuf {
+        let folder = self.folder(name, shards.shard);
+        if self.out.is_some() || shards.force || !spec.is_another_than_in(&folder) {
+            return folder;
+        }
+        let digest = Sha256::digest(spec.identity());
+        let digest: String = digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let beside = folder.with_file_name(format!(
+            "{}-{digest}",
+            folder.file_name().unwrap_or_default().to_string_lossy()
+        ));
+        if !self.say.quiet {
+            let (there, here) = (folder.display(), beside.display());
+            said::note(&format!(
+                "{there} holds the results of another command; these go to {here}"
+            ));
+        }
+        beside
     }
 
     /// Does what is told its stage, and how many of how many things are done, and shows that.

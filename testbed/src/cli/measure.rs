@@ -4,31 +4,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use dormouse_analysis::Mode;
 use dormouse_experiment::{
-    Experiment, Loaded, Measure, Measures, Override, Source, Sources, command_line,
-    identity_of_program, open, option,
+    Experiment, Loaded, Measure, Measures, Override, identity_of_program, option,
 };
-use dormouse_report::output::{Header, Replaces, RunLog, Staging, live_header};
-use dormouse_units::{Bytes, Ppm, TaskId};
+use dormouse_units::Bytes;
 use dormouse_view::{Column, Table};
 
 use super::args::Say;
-use super::conduct::{ANY_PORT, Rehearsed};
 use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::own_args::OwnArgs;
 use super::print::show;
-use super::progress::Progress;
+use super::sampling::{Prepared, Sampled, of_kinds, of_programs, open_to_measure};
 use super::{experiment_keys, next_steps, preflight, terminal};
-use crate::live::{Conduct, conduct};
-use crate::measure::{measured, undisturbed};
-
-/// A scheduler that needs no run times stands in for the experiment's: nothing is scheduled but one task.
-const ANY: [(&str, &str); 2] = [
-    ("scheduler", "{ name = \"program\", command = [\"true\"] }"),
-    ("checkpoint", "{ policy = \"none\" }"),
-];
 
 /// From the command to start a program to its first instruction: of more it is warned.
 const LONG_TO_BEGIN: Duration = Duration::from_secs(2);
@@ -45,7 +33,7 @@ pub(crate) struct MeasureArgs {
     /// Set any key of the experiment by its path
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
-    /// Every task that differs from the others, and not just one of each command
+    /// Every task that differs from the others, and not just one of each command that ends with status 0
     #[arg(long)]
     all: bool,
     /// Where what was measured goes
@@ -59,43 +47,27 @@ pub(crate) struct MeasureArgs {
 
 pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let Loaded { experiment, sources, .. } = opened(args)?;
-    let tasks = tasks(&experiment, args.all);
-    if tasks.is_empty() {
+    let groups = if args.all { of_programs(&experiment) } else { of_kinds(&experiment) };
+    if groups.is_empty() {
         let why = "no task of it runs a program of yours; give [[workload.task]] a command, or one behind --";
         return Err(Failure::BadInput(format!("{}: {why}", experiment.name)));
     }
-    let alone = tasks.into_iter().map(|task| {
-        let alone = undisturbed(&experiment, task);
-        alone
-            .map(|alone| (task, alone))
-            .map_err(|why| Failure::BadInput(format!("{}: {why}", experiment.name)))
-    });
-    let alone = alone.collect::<Result<Vec<_>, _>>()?;
-    let needs_criu = alone.iter().any(|(_, alone)| alone.needs_criu());
-    preflight::check(&experiment.name, needs_criu, args.say)?;
-    super::log::begin(false);
-    let mut measures = Measures {
-        dormouse: env!("CARGO_PKG_VERSION").to_owned(),
-        pace: Some(experiment.live.speedup),
-        ..Measures::default()
-    };
-    let mut progress = Progress::new(args.say.quiet, alone.len(), "programs");
-    for (n, (task, alone)) in alone.iter().enumerate() {
-        let (share, measure) = one(&experiment, (*task, alone), &sources)?;
-        measures.share = share;
-        measures.measures.push(measure);
-        progress.show(n as u64 + 1, measures.measures.len() as u64, "", None);
-    }
-    drop(progress);
+    let prepared = Prepared::new(&experiment, &sources, groups)?;
+    preflight::check(&experiment.name, prepared.needs_criu(), args.say)?;
+    let Sampled { measures, failures } = prepared.measured(args.say)?;
     write(&args.out, &measures)?;
-    if args.say.quiet {
-        return Ok(());
+    if !args.say.quiet {
+        // Text and numbers: this can't fail.
+        let json = serde_json::to_value(&measures).unwrap_or_default();
+        show(args.say.json, json, || text(&measures, &experiment, &args.out))?;
+        if failures.is_empty() {
+            next_steps::say(args.say, || next_steps::after_measure(words(args), &args.out));
+        }
     }
-    // Text and numbers: this can't fail.
-    let json = serde_json::to_value(&measures).unwrap_or_default();
-    show(args.say.json, json, || text(&measures, &experiment, &args.out))?;
-    next_steps::say(args.say, || next_steps::after_measure(words(args), &args.out));
-    Ok(())
+    match failures.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Broken(failures.join("\n"))),
+    }
 }
 
 /// The words that run what was measured: the command with its options, and the program.
@@ -106,84 +78,18 @@ fn words(args: &MeasureArgs) -> (Vec<String>, Vec<String>) {
     option(&mut run, "--set", &args.set);
     args.own.options(&mut run);
     let mut program = Vec::new();
-    args.own.last_words(&mut program);
+    args.own.program.last_words(&mut program);
     (run, program)
 }
 
 fn opened(args: &MeasureArgs) -> Result<Loaded, Failure> {
     experiment_keys::check(&args.set)?;
-    let mut overrides =
-        args.set.iter().map(|text| Override::set(text)).collect::<Result<Vec<_>, _>>()?;
-    overrides.extend(ANY.map(|(path, value)| Override {
-        option: "measure",
-        path: path.to_owned(),
-        value: value.to_owned(),
-    }));
+    let set = args.set.iter().map(|text| Override::set(text)).collect::<Result<Vec<_>, _>>()?;
     let experiment = args.experiment.as_deref().or(args.on.as_deref());
-    let own = args.own.said(args.on.is_some())?;
-    Ok(open(&Source { experiment, overrides, own, is_unmeasured: true, ..Source::default() })?)
+    Ok(open_to_measure(experiment, set, args.own.said(args.on.is_some())?)?)
 }
 
-/// The tasks that are measured: the first of each kind, or of each program.
-fn tasks(experiment: &Experiment, all: bool) -> Vec<TaskId> {
-    if !all {
-        return experiment.firsts_of_kinds().into_iter().map(|(task, _)| task).collect();
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    let programs = experiment.own_programs.iter();
-    programs.filter(|(_, it)| seen.insert(identity_of_program(it))).map(|(id, _)| *id).collect()
-}
-
-/// Runs a task by itself; what of a core its vCPU was, and what it took.
-fn one(
-    experiment: &Experiment,
-    (task, alone): (TaskId, &Experiment),
-    sources: &Sources,
-) -> Result<(Ppm, Measure), Failure> {
-    let name = experiment.setup.bag.tasks.get(task.get() as usize).map(|task| task.name.as_str());
-    let name = name.unwrap_or_default();
-    let broken = |why: String| Failure::Broken(format!("{name} can't be measured: {why}"));
-    let folder = tempfile::tempdir().map_err(|error| broken(error.to_string()))?;
-    let out = folder.path().join("run");
-    let header = Header::new(Mode::Live, command_line(["dormouse", "measure"]), alone.clone());
-    let Rehearsed { rehearsal, submissions, requests, .. } = Rehearsed::rehearse(alone)?;
-    let staging = Staging::begin_in_place(&out, Replaces::Anything)?;
-    let conduct = Conduct {
-        header: &header,
-        scheduler: alone.scheduler()?,
-        rehearsal,
-        submissions,
-        requests,
-        listen: ANY_PORT,
-        local_workers: 1,
-        out: staging.path().to_path_buf(),
-        resume: false,
-        page: None,
-        sources: sources.clone(),
-    };
-    conduct_to_the_end(conduct)?;
-    let share = Ppm::new(live_header(staging.path())?.share_ppm);
-    let steps = RunLog::read(staging.path())?.steps.unwrap_or_default();
-    let measured =
-        measured(&steps, alone.live.speedup).map_err(|error| broken(error.to_string()))?;
-    let program = experiment.own_programs.get(&task);
-    let kind = experiment.own_tasks.tasks.get(&task);
-    let kind = kind.and_then(|task| experiment.own_tasks.kinds.get(task.kind as usize));
-    let measure = Measure {
-        task: name.to_owned(),
-        kind: kind.cloned().unwrap_or_default(),
-        program: program.map(|program| identity_of_program(program)).unwrap_or_default(),
-        measured,
-    };
-    Ok((share, measure))
-}
-
-fn conduct_to_the_end(how: Conduct<'_>) -> Result<(), Failure> {
-    conduct(how, |_| {})?;
-    Ok(())
-}
-
-fn write(path: &Path, measures: &Measures) -> Result<(), Failure> {
+pub(super) fn write(path: &Path, measures: &Measures) -> Result<(), Failure> {
     // Text and numbers: this can't fail.
     let text = serde_json::to_string_pretty(measures).unwrap_or_default() + "\n";
     std::fs::write(path, text)

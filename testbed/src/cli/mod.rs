@@ -2,6 +2,7 @@
 
 mod advise;
 mod args;
+mod awaited_run;
 mod begun;
 mod calibrate;
 mod command;
@@ -42,6 +43,8 @@ mod reproduction;
 mod requests;
 mod run;
 mod run_folders;
+mod sample_first;
+mod sampling;
 mod scheduler_name;
 mod share;
 mod speedup;

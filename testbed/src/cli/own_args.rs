@@ -9,16 +9,31 @@ use dormouse_units::{Bytes, Span};
 use super::failure::Failure;
 use dormouse_experiment::Override;
 
-/// A program of the user's own, as it is said on the command line.
+/// A program of the user's own, as it is said on the command line, with what saves its work.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "A program of your own")]
 pub(crate) struct OwnArgs {
+    #[command(flatten)]
+    pub(crate) program: ProgramArgs,
+    /// The most processes and threads of a task
+    #[arg(long, value_name = "N", requires = "command", value_parser = clap::value_parser!(u32).range(1..=30_000))]
+    pub(crate) threads: Option<u32>,
+    /// What saves the work of a task: criu, notice, own, none
+    #[arg(long, value_name = "HOW", requires = "command", value_parser = ["criu", "notice", "own", "none"])]
+    pub(crate) saves: Option<String>,
+}
+
+/// A program of the user's own, as it is said on the command line.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "A program of your own")]
+pub(crate) struct ProgramArgs {
     /// Have a task for each file that this names, such as 'data/*.csv', in the place of the experiment's
     /// tasks; in the command {} stands for the file
     #[arg(long, value_name = "FILES", requires = "command")]
     pub(crate) each: Option<String>,
-    /// How long each task computes on a vCPU of the reference speed, emulated time, such as 150s; unknown, or
-    /// measured, which takes --measured [default: as the experiment's tasks, or unknown]
+    /// How long each task computes on a vCPU of the reference speed, emulated time, such as 150s, or unknown
+    /// [default: as the experiment's tasks; where the command takes their place and a run time is needed, one task is
+    /// measured first]
     #[arg(long, value_name = "TIME", requires = "command", value_parser = runtime)]
     pub(crate) runtime: Option<String>,
     /// What `dormouse measure` wrote of the command, to take the run time from
@@ -27,12 +42,6 @@ pub(crate) struct OwnArgs {
     /// Memory that each task needs, such as "512 MiB"
     #[arg(long, value_name = "SIZE", requires = "command")]
     pub(crate) memory: Option<Bytes>,
-    /// The most processes and threads of a task
-    #[arg(long, value_name = "N", requires = "command", value_parser = clap::value_parser!(u32).range(1..=30_000))]
-    pub(crate) threads: Option<u32>,
-    /// What saves the work of a task: criu, notice, own, none
-    #[arg(long, value_name = "HOW", requires = "command", value_parser = ["criu", "notice", "own", "none"])]
-    pub(crate) saves: Option<String>,
     /// A file or folder that each task's directory holds when it begins; a file that is a word of the command
     /// is there anyway
     #[arg(long = "input", value_name = "FILE", requires = "command")]
@@ -63,6 +72,36 @@ fn runtime(text: &str) -> Result<String, String> {
 }
 
 impl OwnArgs {
+    /// What is said, as [`ProgramArgs::said`] has it.
+    pub(super) fn said(&self, is_alone: bool) -> Result<OwnSaid, Failure> {
+        let mut said = self.program.said(is_alone)?;
+        if said.keys.is_empty() {
+            return Ok(said);
+        }
+        said.keys.extend(self.threads.map(|it| {
+            let (path, value) = ("threads".to_owned(), it.to_string());
+            Override { option: "--threads", path, value }
+        }));
+        said.keys.extend(self.saves.iter().map(|it| Override::text("--saves", "saves", it)));
+        Ok(said)
+    }
+
+    /// The same as words of a command line, without the command itself.
+    pub(super) fn options(&self, words: &mut Vec<String>) {
+        self.program.options(words);
+        option(words, "--threads", self.threads);
+        option(words, "--saves", &self.saves);
+    }
+}
+
+impl ProgramArgs {
+    /// Whether the tasks are this program's alone, in the place of the experiment's where the command `is_alone`, and
+    /// nobody says how long they take.
+    pub(super) fn takes_a_run_time(&self, is_alone: bool) -> bool {
+        let is_said = self.runtime.is_some() || self.measured.is_some();
+        !self.command.is_empty() && !is_said && (is_alone || self.each.is_some())
+    }
+
     /// What is said, as keys of a task; tasks of the experiment are replaced where a task a file is asked
     /// for, or where the command `is_alone`.
     pub(super) fn said(&self, is_alone: bool) -> Result<OwnSaid, Failure> {
@@ -80,8 +119,6 @@ impl OwnArgs {
         keys.extend(self.runtime.iter().map(|runtime| text("--runtime", "runtime", runtime)));
         keys.extend(self.measured.iter().map(|_| text("--measured", "runtime", "measured")));
         keys.extend(self.memory.iter().map(|it| text("--memory", "memory", &it.to_string())));
-        keys.extend(self.threads.iter().map(|it| key("--threads", "threads", it.to_string())));
-        keys.extend(self.saves.iter().map(|it| text("--saves", "saves", it)));
         if !self.inputs.is_empty() {
             keys.push(key("--input", "inputs", list(&self.inputs)));
         }
@@ -123,8 +160,6 @@ impl OwnArgs {
         option(words, "--runtime", &self.runtime);
         option(words, "--measured", self.measured.as_ref().map(|file| file.display()));
         option(words, "--memory", self.memory);
-        option(words, "--threads", self.threads);
-        option(words, "--saves", &self.saves);
         option(words, "--input", &self.inputs);
         option(words, "--outputs", &self.outputs);
         option(words, "--verify", &self.verify);
@@ -155,16 +190,16 @@ fn list(all: &[String]) -> String {
 mod tests {
     use super::*;
 
-    fn own(command: &[&str]) -> OwnArgs {
-        OwnArgs {
+    fn own(command: &[&str]) -> ProgramArgs {
+        ProgramArgs {
             command: command.iter().map(|word| (*word).to_owned()).collect(),
-            ..OwnArgs::default()
+            ..ProgramArgs::default()
         }
     }
 
     #[test]
     fn what_is_said_becomes_keys_of_a_task_and_words_again() {
-        let args = OwnArgs {
+        let args = ProgramArgs {
             each: Some("data/*".to_owned()),
             verify: Some("./check 'a b'".to_owned()),
             variables: vec!["A=x=\"y\"".to_owned()],
@@ -189,11 +224,23 @@ mod tests {
     }
 
     #[test]
+    fn what_saves_the_work_is_said_of_a_program_alone() {
+        let args =
+            OwnArgs { saves: Some("own".to_owned()), program: own(&["./s"]), ..OwnArgs::default() };
+        let said = args.said(true).unwrap();
+        assert!(
+            said.keys.iter().any(|key| (key.path.as_str(), &*key.value) == ("saves", "\"own\""))
+        );
+        let nothing = OwnArgs { program: own(&[]), ..args };
+        assert!(nothing.said(true).unwrap().keys.is_empty());
+    }
+
+    #[test]
     fn nothing_is_said_without_a_command_and_nonsense_is_refused() {
         assert!(own(&[]).said(true).unwrap().keys.is_empty());
         assert!(!own(&["x"]).said(false).unwrap().replaces_tasks);
-        let verify = OwnArgs { verify: Some("'".to_owned()), ..own(&["x"]) };
-        let variable = OwnArgs { variables: vec!["A".to_owned()], ..own(&["x"]) };
+        let verify = ProgramArgs { verify: Some("'".to_owned()), ..own(&["x"]) };
+        let variable = ProgramArgs { variables: vec!["A".to_owned()], ..own(&["x"]) };
         assert!(verify.said(false).is_err() && variable.said(false).is_err());
     }
 }

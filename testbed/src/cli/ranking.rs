@@ -59,7 +59,7 @@ impl Figures {
 pub(super) fn reproduce(args: &MeasyLiveArgs) -> Result<(), Failure> {
     let out = args.common.folder("reproduce-measy-live", None);
     make_folder(&out)?;
-    super::log::begin(false);
+    super::log::begin(false, None);
     let mut runs = Vec::new();
     for scheduler in SCHEDULERS {
         let experiment = experiment(scheduler, args.seed)?;

@@ -20,7 +20,8 @@ pub(super) fn run(
     request: Request,
     (shards, common): (&Shards, &Common),
 ) -> Result<(), Failure> {
-    let out = common.folder(&format!("reproduce-{}", spec.what.replace('/', "-")), shards.shard);
+    let name = format!("reproduce-{}", spec.what.replace('/', "-"));
+    let out = common.folder_for(&Spec::Reproduce(spec.clone()), &name, shards);
     let request = Request { threads: common.threads(), compute: shards.compute(), ..request };
     if shards.engine.is_asked_for() {
         request.check_parts(spec)?;

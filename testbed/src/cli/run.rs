@@ -11,18 +11,21 @@ use dormouse_host::calibration::SpeedupSaid;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, LiveArgs, RunArgs, Say, WhatArgs};
+use super::awaited_run::{note_refusal, refusal_file};
 use super::begun::Begun;
 use super::conduct::{Rehearsed, conduct_live, go_on_live};
 use super::failure::Failure;
 use super::own_args::OwnArgs;
 use super::print::{print, show};
 use super::progress::counted;
+use super::sample_first::sample;
+use super::sampling::open_to_measure;
 use super::share::{paced_elsewhere, paced_here};
 use super::speedup::settle;
 use super::{experiment_keys, next_steps, preflight, terminal};
 use crate::live::Page;
 use crate::said;
-use dormouse_experiment::{Loaded, Override, Planned, Source, Sources, open};
+use dormouse_experiment::{Loaded, Override, OwnSaid, Planned, Source, Sources, open};
 use dormouse_experiment::{command_line, option};
 use dormouse_report::jobs::JobsError;
 use dormouse_report::output::{Header, Replaces, Staging};
@@ -39,6 +42,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
         verb,
         own: Some((&args.on, &args.own)),
     };
+    let own = measured_first(&asked, args.is_live, &args.own)?;
+    let asked = RunRequest { own: Some((&args.on, &own)), ..asked };
     let loaded = opened(&asked)?;
     match args.is_live {
         true => here(&asked, paced_here(loaded, args.what.say)?, args.calibration.as_deref()),
@@ -46,8 +51,56 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     }
 }
 
-/// `dormouse coordinator`: a live run whose workers are elsewhere.
+/// The program of the user's own with the file of what was measured of it, where a run time is all that is lacking: it
+/// is measured before anything else.
+fn measured_first(
+    asked: &RunRequest<'_>,
+    is_live: bool,
+    own: &OwnArgs,
+) -> Result<OwnArgs, Failure> {
+    let on = asked.own.and_then(|(on, _)| on.as_deref());
+    if !own.program.takes_a_run_time(on.is_some()) {
+        return Ok(own.clone());
+    }
+    let first = open_without_notes(asked);
+    let lacks = first.as_ref().is_ok_and(|it| it.experiment.unknown_runtime().is_some());
+    match first {
+        // Its schedulers do without, and so do its checkpoints.
+        Ok(_) if is_live || !lacks => return Ok(own.clone()),
+        Ok(_) => {}
+        Err(refused) => {
+            let mut given = own.clone();
+            given.program.runtime = Some("10m".to_owned());
+            let given = RunRequest { own: asked.own.map(|(on, _)| (on, &given)), ..*asked };
+            if open_without_notes(&given).is_err() {
+                return Err(refused);
+            }
+        }
+    }
+    let (overrides, own_said) = said_of(asked)?;
+    let experiment = asked.args.experiment.as_deref().or(on);
+    let loaded = open_to_measure(experiment, overrides, own_said)?;
+    let mut own = own.clone();
+    own.program.measured = Some(sample(&loaded, &own.program, asked.args.say)?);
+    Ok(own)
+}
+
+/// `dormouse coordinator`: a live run whose workers are elsewhere. One that is started by the same command every time
+/// says beside its folder why it refuses the run, for workers that wait for it.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
+    let noted = args.what.out.as_deref().filter(|_| args.resume);
+    if let Some(run) = noted {
+        // What is not there needs no removal.
+        let _ = std::fs::remove_file(refusal_file(run));
+    }
+    let done = coordinated(args);
+    if let (Some(run), Err(Failure::BadInput(why))) = (noted, &done) {
+        note_refusal(run, why);
+    }
+    done
+}
+
+fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
     let page = args.page.page();
     let asked =
         RunRequest { args: &args.what, live: &args.live, page, verb: "coordinator", own: None };
@@ -72,6 +125,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
 }
 
 /// A run as it is asked for, by whichever command.
+#[derive(Clone, Copy)]
 struct RunRequest<'a> {
     args: &'a WhatArgs,
     live: &'a LiveArgs,
@@ -235,8 +289,34 @@ pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(
     }
 }
 
-/// The experiment that was asked for, with everything set that was asked for.
+/// The experiment that was asked for, with everything set that was asked for; what is to be noted of it is said.
 fn opened(asked: &RunRequest<'_>) -> Result<Loaded, Failure> {
+    let loaded = open_without_notes(asked)?;
+    if !asked.args.say.quiet {
+        loaded.notes.iter().for_each(|note| said::note(note));
+    }
+    Ok(loaded)
+}
+
+/// The experiment that was asked for, with everything set that was asked for.
+fn open_without_notes(asked: &RunRequest<'_>) -> Result<Loaded, Failure> {
+    let args = asked.args;
+    let (mut overrides, own) = said_of(asked)?;
+    overrides.extend(asked.own.and_then(|(_, own)| own.program.settings()));
+    let on = asked.own.and_then(|(on, _)| on.as_deref());
+    let source = Source {
+        experiment: args.experiment.as_deref().or(on),
+        overrides,
+        plan: args.plan.as_deref(),
+        replaces_workload: args.job.is_some(),
+        own,
+        is_unmeasured: false,
+    };
+    Ok(open(&source)?)
+}
+
+/// All that is set, and the program of the user's own.
+fn said_of(asked: &RunRequest<'_>) -> Result<(Vec<Override>, OwnSaid), Failure> {
     let args = asked.args;
     experiment_keys::check(&args.set)?;
     let value = |option, path: &str, value| Override { option, path: path.to_owned(), value };
@@ -251,22 +331,8 @@ fn opened(asked: &RunRequest<'_>) -> Result<Loaded, Failure> {
     for text in &args.set {
         overrides.push(Override::set(text)?);
     }
-    let on = asked.own.and_then(|(on, _)| on.as_deref());
-    let own = asked.own.map(|(_, own)| own);
-    overrides.extend(own.and_then(OwnArgs::settings));
-    let source = Source {
-        experiment: args.experiment.as_deref().or(on),
-        overrides,
-        plan: args.plan.as_deref(),
-        replaces_workload: args.job.is_some(),
-        own: own.map(|own| own.said(on.is_some())).transpose()?.unwrap_or_default(),
-        is_unmeasured: false,
-    };
-    let loaded = open(&source)?;
-    if !args.say.quiet {
-        loaded.notes.iter().for_each(|note| said::note(note));
-    }
-    Ok(loaded)
+    let own = asked.own.map(|(on, own)| own.said(on.is_some())).transpose()?;
+    Ok((overrides, own.unwrap_or_default()))
 }
 
 /// The command that makes the same run again, wherever its results go.
@@ -282,7 +348,7 @@ fn command(asked: &RunRequest<'_>) -> String {
     if let Some((on, own)) = asked.own {
         option(&mut words, "--on", on);
         own.options(&mut words);
-        own.last_words(&mut words);
+        own.program.last_words(&mut words);
     }
     command_line(&words)
 }
@@ -312,10 +378,10 @@ fn settings_in_a_name(asked: &RunRequest<'_>) -> String {
     let mut short: String = name.chars().map(plain).collect();
     let mut said = all;
     // Of a program of the user's own its name and a digest of all that is said of it.
-    if let Some((_, own)) = asked.own.filter(|(_, own)| !own.command.is_empty()) {
+    if let Some((_, own)) = asked.own.filter(|(_, own)| !own.program.command.is_empty()) {
         own.options(&mut said);
-        own.last_words(&mut said);
-        let program = own.command.first().and_then(|word| Path::new(word).file_name());
+        own.program.last_words(&mut said);
+        let program = own.program.command.first().and_then(|word| Path::new(word).file_name());
         let program = program.unwrap_or_default().to_string_lossy();
         short.extend(['-'].into_iter().chain(program.chars().map(plain)));
     } else if short == name && name.len() <= LONGEST {

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use dormouse_documents::instead;
 use dormouse_experiment::Builtin;
 
+use super::args::host_port;
 use super::failure::Failure;
 
 /// The folder below which runs are left where no other is asked for.
@@ -65,8 +66,19 @@ pub(super) fn check_part(folder: &Path) -> Result<(), Failure> {
     Err(Failure::BadInput(format!("{}: {why}; {remedy}", folder.display())))
 }
 
+/// Whether what is given in the place of a folder is the address of a coordinator.
+pub(super) fn is_an_address(folder: &Path) -> bool {
+    !folder.exists() && folder.to_str().is_some_and(|given| host_port(given).is_ok())
+}
+
 /// Why a path is no folder of a run: in the system's words, after the file that is missing.
 fn why_not(folder: &Path) -> String {
+    if is_an_address(folder) {
+        return format!(
+            "{}: it is the address of a coordinator, not a run's folder",
+            folder.display()
+        );
+    }
     let log = folder.join(dormouse_log::FILE);
     match fs::metadata(&log) {
         Err(error) => format!("cannot read {}: {error}", log.display()),
@@ -85,6 +97,12 @@ fn meant_of(folder: &Path, runs: &[PathBuf]) -> String {
     let inside = |of: &Path| names.iter().filter(|run| Path::new(run).parent() == Some(of)).count();
     if folder.is_file() {
         return "it is a file: give the folder of a run, which has an events.jsonl".to_owned();
+    }
+    if is_an_address(folder) {
+        return format!(
+            "on the coordinator's host give the folder of its run; from here `dormouse status {given} --secret-file FILE` \
+             says how it goes, and a coordinator with --http serves the page itself"
+        );
     }
     match (inside(folder), names.first()) {
         (0, _) | (_, None) => {}
@@ -156,6 +174,7 @@ mod tests {
             ("j100", "that is an experiment: `dormouse run j100` makes a run of it"),
             ("mien", "did you mean 'mine'?"),
             ("runs", "it holds 2 runs: give one of them, such as runs/j60-burst-hads-s1"),
+            ("lab1:7380", "`dormouse status lab1:7380"),
             ("elsewhere", "here are runs/j60-burst-hads-s1, runs/j80-hads-s2, mine"),
         ] {
             let said = meant_of(Path::new(given), &runs);

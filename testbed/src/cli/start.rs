@@ -28,7 +28,7 @@ fn first_steps() -> Vec<NextStep> {
     [
         ("dormouse run j60", "a first run, in virtual time: a second"),
         ("dormouse doctor", "what live runs need here, and what to fix"),
-        ("dormouse run j60-sc2 --live", "the same on real processes; needs root"),
+        ("dormouse run j60 --live", "the same on real processes; needs root"),
         (own, "a program of your own in the place of its tasks"),
         ("dormouse reproduce opie/tables", "a paper's tables beside ours"),
         ("scripts/book", "the book as a site, in a clone of the source; its pages are in docs/"),
@@ -77,6 +77,17 @@ mod tests {
         std::fs::create_dir(&run).unwrap();
         std::fs::write(run.join("events.jsonl"), "").unwrap();
         assert!(text(&[run]).contains("dormouse resume '"));
+    }
+
+    /// What is called the same is of the same experiment or run as a line before it.
+    #[test]
+    fn the_same_is_the_same() {
+        let of = |line: &str| line.split(' ').nth(2).map(str::to_owned);
+        let steps = first_steps();
+        for (n, step) in steps.iter().enumerate().filter(|(_, it)| it.why.starts_with("the same")) {
+            let before = steps[..n].iter().map(|step| of(&step.line));
+            assert!(before.into_iter().any(|it| it == of(&step.line)), "{}", step.line);
+        }
     }
 
     #[test]

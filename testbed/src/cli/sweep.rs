@@ -48,7 +48,7 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     let seeds = args.seeds.unwrap_or(10);
     let spec = Spec::Sweep { experiment: args.experiment.clone(), set: args.set.clone(), seeds };
     let name = format!("sweep-{}", args.experiment.replace(['/', '\\'], "-"));
-    let out = args.common.folder(&name, args.shards.shard);
+    let out = args.common.folder_for(&spec, &name, &args.shards);
     if engine::hand_over(&spec, &out, (&args.shards, &args.common))? {
         return Ok(());
     }
@@ -63,8 +63,8 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let shared = Shared::default();
     match &Spec::of_parts(parts)? {
         Spec::Reproduce(_) => reproduction::merge(parts, (&out, args.force), common),
-        Spec::Compare { schedulers, saves, on, set, seeds } => {
-            let comparison = compare::comparison((schedulers, saves), on, set, &shared)?;
+        Spec::Compare { schedulers, saves, on, set, seeds, own } => {
+            let comparison = compare::comparison((schedulers, saves), (on, own), set, &shared)?;
             let mut folder = Folder::merge(&out, parts, args.force)?;
             compare::run(&comparison, (*seeds, None), &shared, &mut folder, common)
         }

@@ -32,7 +32,11 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
     // A run that is yet to begin has no log: whoever looks on waits for it.
     if !dir.is_dir() {
         let meant = super::run_folders::meant(dir);
-        let why = if dir.exists() { "it is no folder" } else { "there is no such folder" };
+        let why = match (super::run_folders::is_an_address(dir), dir.exists()) {
+            (true, _) => "it is the address of a coordinator, not a run's folder",
+            (false, true) => "it is no folder",
+            (false, false) => "there is no such folder",
+        };
         return Err(Failure::BadInput(format!("{}: {why}; {meant}", dir.display())));
     }
     if dir.join(dormouse_log::FILE).exists() {

@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use dormouse_coordinator::REFUSED;
 use dormouse_host::doctor::find_task_program;
 use dormouse_identity::{Role, Token};
 use dormouse_units::Span;
 use dormouse_worker::agent::{self, Config, Ended};
+use dormouse_worker::criu::find_criu;
 use dormouse_worker::jail::{Demand, Request, Users};
 
 use super::args::host_port;
+use super::awaited_run::{AwaitedRun, WaitEnd};
 use super::failure::Failure;
 use super::print::print;
 use crate::said;
@@ -36,7 +39,7 @@ pub(crate) struct WorkerArgs {
     /// The program of tasks [default: dormouse-task beside this program]
     #[arg(long, value_name = "FILE", help_heading = "Tasks")]
     pub(crate) task_program: Option<PathBuf>,
-    /// CRIU [default: what scripts/get-criu obtained, else the one on PATH]
+    /// CRIU [default: $DORMOUSE_CRIU, else the one that `dormouse doctor` names]
     #[arg(long, value_name = "FILE", help_heading = "Tasks")]
     pub(crate) criu: Option<PathBuf>,
     /// How much of a jail its tasks must have: full, or it does not start; partial, which leaves out what
@@ -68,10 +71,20 @@ const OVER: &str = "the run is over";
 pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
     let (file, begun) = (secret_file(args.secret_file.as_deref(), "a worker")?, Instant::now());
     let wait = Duration::from_micros(args.wait.as_micros());
+    let (run, mut is_said) = (AwaitedRun::new(&file, wait), false);
     let token = agent::read_token_within(&file, wait, || {
-        let (file, wait) = (file.display(), args.wait);
-        said::note(&format!("{file} is not there yet; it is waited for, up to {wait}"));
-    })?;
+        run.look()?;
+        if !std::mem::replace(&mut is_said, true) {
+            let (file, wait) = (file.display(), args.wait);
+            said::note(&format!("{file} is not there yet; it is waited for, up to {wait}"));
+        }
+        Ok(())
+    });
+    let token = match token {
+        Ok(token) => token,
+        Err(WaitEnd::Over(said)) => return print(&said),
+        Err(WaitEnd::Failed(failure)) => return Err(failure),
+    };
     if !token.role.includes(Role::Worker) {
         // It says which file is right.
         read_token(&file, Role::Worker)?;
@@ -87,12 +100,11 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
         users: args.task_users,
         shares_network: args.task_network,
     };
-    if args.criu.is_some() {
-        config.criu.clone_from(&args.criu);
-    }
+    config.criu = find_criu(args.criu.as_deref());
     let prepared = super::log::before_threads(|| agent::prepare_process(&config))?;
     match agent::run(&config, prepared)? {
         Ended::Over { why } if why.starts_with(OVER) => print(&why),
+        Ended::Over { why } if why.starts_with(REFUSED) => Err(Failure::BadInput(why)),
         Ended::Over { why } => print(&format!("{OVER}: {why}")),
         Ended::Terminated => print("ended by a signal; nothing is left behind"),
     }

@@ -10,7 +10,7 @@ use dormouse_coordinator::{
     ANSWER_WITHIN, Conducted, CoordinatorError, LiveRun, Observer, Progress, World,
 };
 use dormouse_log::{Chain, LogError};
-use dormouse_model::{Request, Submission};
+use dormouse_model::{Event, Request, Submission};
 use dormouse_policies::Policy;
 use dormouse_program::ProgramError;
 use dormouse_units::{Span, Time};
@@ -61,6 +61,11 @@ pub enum LiveError {
     /// The coordinator refused or broke.
     #[error("{}", dormouse_experiment::chain(.0))]
     Coordinator(#[from] CoordinatorError),
+    /// It was ended before its workers were there: nothing came of it.
+    #[error(
+        "the run was stopped before it began; nothing of it is kept, and the same command begins it"
+    )]
+    NotBegun,
     /// A worker can't be started.
     #[error("cannot start a worker on this host: {0}")]
     Start(std::io::Error),
@@ -121,6 +126,9 @@ pub fn conduct<'a>(
     let Conducted { log, .. } = to_the_end(run, local_workers, page, show)?;
     let folder = log.parent().unwrap_or(Path::new("."));
     let steps = RunLog::read(folder)?.steps.unwrap_or_default();
+    if !steps.iter().any(|step| step.event == Event::Begin) {
+        return Err(LiveError::NotBegun);
+    }
     let chain = Chain::of_file(&log, u64::MAX);
     let chain = chain.map_err(|source| LogError::Read { path: log.clone(), source });
     let head = chain.map_err(OutputError::from)?.head();

@@ -6,8 +6,10 @@ mod conduct;
 mod invitation;
 mod page;
 mod rehearsal;
+mod stopped;
 mod supervise;
 
 pub use conduct::{Conduct, LiveError, conduct};
 pub use page::{Page, open_in_browser, tokens};
 pub use rehearsal::{Rehearsal, rehearse};
+pub use stopped::StoppedTasks;

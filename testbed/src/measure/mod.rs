@@ -6,5 +6,5 @@
 mod read;
 mod undisturbed;
 
-pub use read::{MeasureError, measured};
+pub use read::{MeasureError, Sample, measured};
 pub use undisturbed::undisturbed;

@@ -14,15 +14,24 @@ pub enum MeasureError {
     NoEnd(String),
 }
 
+/// What a program took and left, and why it did not do well, if it did not.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// What it took and left.
+    pub measured: Measured,
+    /// How it ended and its last words, in one line; `None`: it returned 0, and its check as well.
+    pub failure: Option<String>,
+}
+
 /// What the only task of a run took and left, at this speed-up.
 ///
 /// # Errors
 ///
 /// It did not come to an end.
-pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Measured, MeasureError> {
+pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Sample, MeasureError> {
     let (mut sent, mut began, mut ended) = (None::<Time>, None::<Time>, None::<Time>);
     let (mut end, mut cpu_us, mut was_kept, mut not_dumped) = (None, 0, false, None);
-    let mut why = "the run ended before".to_owned();
+    let mut failure = None;
     for step in steps {
         if step.effects.iter().any(|effect| matches!(effect, Effect::TaskSent { .. })) {
             sent = Some(step.at);
@@ -36,20 +45,27 @@ pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Measured, MeasureErr
             Report::TaskFinished { real_cpu_us, .. } => cpu_us = *real_cpu_us,
             Report::TaskFailed { real_cpu_us, why: said, .. } => {
                 cpu_us = *real_cpu_us;
-                why.clone_from(said);
+                // The last of its lines is what it died of.
+                let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
+                let how = lines().next().unwrap_or_default();
+                failure = Some(match lines().last().filter(|last| *last != how) {
+                    Some(last) => format!("{how} {last}"),
+                    None => how.trim_end_matches(':').to_owned(),
+                });
             }
             Report::CheckpointTaken { .. } => was_kept = true,
             Report::CheckpointFailed { why, .. } => not_dumped = Some(why.clone()),
             _ => {}
         }
     }
+    let why = || failure.clone().unwrap_or_else(|| "the run ended before".to_owned());
     let (Some(end), Some(began), Some(ended)) = (end, began, ended) else {
-        return Err(MeasureError::NoEnd(why));
+        return Err(MeasureError::NoEnd(why()));
     };
     let (exit_status, signal) = match end.exit {
         Some(ProgramExit::Status(status)) => (Some(status), None),
         Some(ProgramExit::Signal(signal)) => (None, Some(signal)),
-        None => return Err(MeasureError::NoEnd(why)),
+        None => return Err(MeasureError::NoEnd(why())),
     };
     let real_us = |from: Time, until: Time| {
         u64::try_from(speedup.real(until.since(from)).as_micros()).unwrap_or(u64::MAX)
@@ -58,7 +74,7 @@ pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Measured, MeasureErr
         let path = file.path.strip_prefix(OwnEnd::OUTPUTS)?.strip_prefix('/')?;
         Some((path.to_owned(), file.digest.clone()))
     });
-    Ok(Measured {
+    let measured = Measured {
         exit_status,
         signal,
         wall_us: real_us(began, ended),
@@ -69,5 +85,6 @@ pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Measured, MeasureErr
         directory: end.directory,
         outputs: outputs.collect::<BTreeMap<_, _>>(),
         not_dumped: not_dumped.filter(|_| !was_kept),
-    })
+    };
+    Ok(Sample { measured, failure })
 }

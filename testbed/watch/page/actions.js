@@ -8,6 +8,7 @@ const EFFECTS = {
   hibernate: "freezes at once and keeps its memory; what runs there stands still until it resumes",
   resume: "goes on from where it was frozen, if its host has room",
   preempt: "has its notice and is taken away for good",
+  rebalance: "has a recommendation that it be replaced, which its scheduler hears; it stays",
 };
 
 async function post(address, body) {

@@ -4,7 +4,7 @@
 import { el, setText, showTip } from "./dom.js";
 import { Plot } from "./plot.js";
 import { colours } from "./theme.js";
-import { figuresAt, fidelityAt, vmsAt } from "./moment.js";
+import { figuresAt, fidelityAt, missingWords, vmsAt } from "./moment.js";
 import { clock, costWord, count, fixed, money, percent, rate, short } from "./words.js";
 
 const MOST_LINES = 7;
@@ -166,20 +166,27 @@ export class Charts {
     for (const chart of this.charts) {
       if (!chart.plot.isSeen) continue;
       chart.plot.isStale = false;
-      const drawn = chart.data(state);
-      if (chart.missing.hidden === Boolean(drawn.missing)) chart.missing.hidden = !drawn.missing;
-      if (chart.canvas.hidden !== Boolean(drawn.missing)) chart.canvas.hidden = Boolean(drawn.missing);
-      setText(chart.missing, drawn.missing);
+      const drawn = this.announced(chart, state);
       if (!drawn.missing) chart.plot.draw(drawn, state);
     }
+  }
+
+  /** A chart's data; where there is none, why, is said in its place, whether the chart is in sight or not. */
+  announced(chart, state) {
+    const drawn = chart.data(state);
+    const missing = missingWords(state.history, drawn.missing);
+    if (chart.missing.hidden === Boolean(missing)) chart.missing.hidden = !missing;
+    if (chart.canvas.hidden !== Boolean(missing)) chart.canvas.hidden = Boolean(missing);
+    setText(chart.missing, missing);
+    return { ...drawn, missing };
   }
 
   /** Says the values at the playhead in words; less often than it draws. */
   say(state) {
     for (const chart of this.charts) {
       if (chart.isThere && chart.figure.hidden === chart.isThere(state.history)) chart.figure.hidden = !chart.figure.hidden;
+      const drawn = this.announced(chart, state);
       if (!chart.plot.isSeen) continue;
-      const drawn = chart.data(state);
       setText(chart.units, chart.unit(state));
       if (typeof chart.title === "function") setText(chart.heading, chart.title(state));
       const entries = drawn.missing ? [] : drawn.lines.filter((line) => line.now !== "");

@@ -2,13 +2,12 @@
 // rows by their tops, spans by searching each visible lane, and what is narrower than a pixel once.
 
 import { lowerBound, upperBound } from "./columns.js";
-import { BACKGROUND } from "./history.js";
+import { BACKGROUND, isOfUser } from "./history.js";
 import { AXIS, Rows } from "./rows.js";
 import { COLOURS, colours, fit, pattern } from "./theme.js";
-import { vmState } from "./moment.js";
+import { linksIn, vmState } from "./moment.js";
 import { timeLabel, timeStep } from "./words.js";
 
-const MOST_LINKS = 1500;
 const MANY_LINKS = 40;
 const STATE_FILLS = { boot: "boot", hibernating: "frozen", hibernated: "frozen", resuming: "frozen", notice: "notice" };
 
@@ -351,7 +350,7 @@ export class Gantt {
     }
     for (const act of vm.acts) {
       if (act.time < view.from || act.time > view.until) continue;
-      this.flag(this.x(act.time, view), y - 2, act.by !== "provider");
+      this.flag(this.x(act.time, view), y - 2, isOfUser(act));
     }
     const isTaken = vm.why === "preempted" || vm.why === "host-lost" || vm.why === "failed";
     if (isTaken && vm.until >= view.from && vm.until <= view.until) {
@@ -389,7 +388,6 @@ export class Gantt {
     const { ink, theme } = this;
     const { view, selectedTask } = this.state;
     const { spans } = history;
-    const first = lowerBound(history.linkEnds.values, history.linkEnds.length, view.from);
     const middle = (span) => {
       const entry = this.rows.of.get(spans.vm[span]);
       if (!entry) return null;
@@ -397,10 +395,9 @@ export class Gantt {
       return entry.top - top + below + height / 2;
     };
     const found = [];
-    for (let n = first; n < history.links.length && found.length < MOST_LINKS; n += 1) {
+    for (const n of linksIn(history, view, selectedTask?.index ?? null)) {
       const [before, after] = history.links[n];
       const [a, b] = [spans.until.at(before), spans.from.at(after)];
-      if (b - history.longestLink > view.until) break;
       if (a > view.until) continue;
       const [ya, yb] = [middle(before), middle(after)];
       if (ya === null || yb === null) continue;

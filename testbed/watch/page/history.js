@@ -5,6 +5,11 @@
 import { Column, Series } from "./columns.js";
 import { kindOf } from "./words.js";
 
+/** Whether somebody who looked on wanted an act; the provider gives its reason as well ("provider: above the bid"). */
+export function isOfUser(act) {
+  return act.by === "user" || act.by.startsWith("user:");
+}
+
 /** States of a task. */
 export const WAITING = 1;
 export const RUNNING = 2;

@@ -1,6 +1,6 @@
 // What was so at one time of a run: the answers that the panels show, wherever the playhead is.
 
-import { upperBound } from "./columns.js";
+import { lowerBound, upperBound } from "./columns.js";
 import { BACKGROUND, FOREGROUND, RUNNING, WAITING } from "./history.js";
 
 /** The state of a VM at a time: "boot", "running" and so on, "ended" after its end, null before its launch. */
@@ -8,6 +8,26 @@ export function vmState(vm, time) {
   if (time < vm.from) return null;
   if (time >= vm.until) return "ended";
   return vm.states[upperBound(vm.stateTimes, vm.stateTimes.length, time) - 1] ?? "boot";
+}
+
+/** The most migrations that are drawn at once. */
+export const MOST_LINKS = 1500;
+
+/**
+ * The migrations of a window, by their places in the history. Where they are more than can be drawn they are spread evenly
+ * over the window, and those of the task at `chosen` are all there.
+ */
+export function linksIn(history, view, chosen) {
+  const { values, length } = history.linkEnds;
+  const first = lowerBound(values, length, view.from);
+  const last = upperBound(values, length, view.until + history.longestLink);
+  const step = Math.ceil((last - first) / MOST_LINKS);
+  const found = [];
+  for (let n = first; n < last; n += 1) {
+    const isOfChosen = chosen !== null && history.spans.task[history.links[n][1]] === chosen;
+    if (isOfChosen || (n - first) % step === 0) found.push(n);
+  }
+  return found;
 }
 
 export function isFrozen(state) {
@@ -121,4 +141,16 @@ export function actsUntil(history, time, limit) {
 
 export function isRunning(task, time) {
   return taskState(task, time) === RUNNING;
+}
+
+/** Whether a live run was faithful, which is known once it is over. */
+export function verdictWords(history, news) {
+  if (!history.over) return "no verdict before the end";
+  if (!news?.verdict) return "the verdict is in its report.html";
+  return news.verdict.faithful ? "faithful" : "NOT faithful";
+}
+
+/** Why there is nothing to draw, in words; of a run that is yet to be loaded nothing is known. */
+export function missingWords(history, words) {
+  return words && !history.changes ? "The run is not loaded yet." : words;
 }

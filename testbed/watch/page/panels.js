@@ -3,8 +3,8 @@
 import { byId, el, facts, setAttribute, setText } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { taskName } from "./hit.js";
-import { fidelityAt, figuresAt, runningOn, seatsTaken, vmState, waitedFor, waitingAt } from "./moment.js";
-import { clock, costWord, count, counted, fixed, hostMemory, hostVcpus, money, percent, rate, span } from "./words.js";
+import { fidelityAt, figuresAt, runningOn, seatsTaken, verdictWords, vmState, waitedFor, waitingAt } from "./moment.js";
+import { bytes, clock, costWord, count, counted, fixed, hostMemory, hostVcpus, money, percent, rate, span } from "./words.js";
 
 /** Tells whether a panel would show something else than the last time: these values are others. */
 class Shown {
@@ -56,9 +56,9 @@ function vms(figures) {
   return ["VMs", count(figures.spot + figures.ondemand), `${count(figures.spot)} spot, ${count(figures.ondemand)} on-demand`];
 }
 
-function cost({ run }, figures) {
+function cost({ run, history }, figures) {
   const word = costWord(run);
-  if (!figures) return [word, "–", "nothing is charged yet"];
+  if (!figures) return [word, "–", history.changes ? "nothing is charged yet" : "not loaded yet"];
   const about = [];
   let tone = "";
   if (typeof run?.budget_usd === "number") {
@@ -81,11 +81,13 @@ function time({ run, history, head }) {
   return ["time", span(head), [words, planned].filter(Boolean).join(", "), tone];
 }
 
-function fidelity({ run, history, head }) {
+function fidelity({ run, history, head, news }) {
   if (run?.mode === "virtual") return ["fidelity", "–", "virtual time: nothing to measure"];
   const now = fidelityAt(history, head);
-  if (!now) return ["fidelity so far", "not measured", "no attempt has ended yet"];
-  return ["fidelity so far", `mean ${percent(now.mean)}`, `worst ${percent(now.worst)} of ${counted(now.ended, "attempt")}; no verdict before the end`];
+  const said = verdictWords(history, news);
+  if (!now) return [history.over ? "fidelity" : "fidelity so far", "not measured", history.over ? `no attempt ended; ${said}` : "no attempt has ended yet"];
+  const about = `worst ${percent(now.worst)} of ${counted(now.ended, "attempt")}; ${said}`;
+  return [history.over ? "fidelity" : "fidelity so far", `mean ${percent(now.mean)}`, about, news?.verdict?.faithful === false ? "bad" : ""];
 }
 
 /** A button that selects something. */
@@ -257,6 +259,10 @@ export class Fidelity {
     if (run?.mode === "virtual") {
       verdict = "A run in virtual time has nothing to measure: its tasks take what their VMs promise.";
     } else {
+      if (history.over) {
+        const notes = news?.verdict?.notes ?? [];
+        verdict = `The run is over: ${[verdictWords(history, news), ...notes].join("; ")}.`;
+      }
       rows.push(["time taken against time promised", now
         ? `mean ${percent(now.mean)}, worst ${percent(now.worst)}, of ${counted(now.ended, "attempt")} that ended`
         : "missing: no attempt has ended yet"]);

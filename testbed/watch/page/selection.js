@@ -95,7 +95,7 @@ export class Selection {
     }, words);
     const row = el("p", { class: "buttons" },
       button("hibernate", "Hibernate…", !isFrozen(now)), button("resume", "Resume…", now === "hibernated" || now === "hibernating"),
-      button("preempt", "Preempt…", true));
+      button("preempt", "Preempt…", true), button("rebalance", "Recommend to replace…", !isFrozen(now)));
     if (!run?.may?.act && run?.may?.why_not) row.append(el("small", { class: "dim" }, `not possible: ${run.may.why_not}`));
     return row;
   }

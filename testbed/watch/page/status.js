@@ -66,6 +66,7 @@ export class Status {
     if (news?.waits) return { word: "waiting", tone: "s-away", banner: news.waits, since: "" };
     if (news?.trouble) return { word: "in trouble", tone: "s-away", banner: `The run can't be followed for now: ${news.trouble}`, since: "" };
     if (!run || !news || news.over) return { word: history.changes ? "loading" : "connecting", tone: "s-wait", banner: "", since: "" };
+    if (news.coordinator === "none") return { word: "not over", tone: "s-live", banner: "", since: "" };
     if (news.coordinator === "away") {
       const banner = "The coordinator is away. What is shown stands still, and goes on by itself when the run is gone on with (dormouse resume).";
       return { word: "coordinator away", tone: "s-away", banner, since: span(news.real_age_s) };

@@ -59,6 +59,8 @@ struct State {
     trouble: Option<String>,
     /// The condition that the run waits for before it goes on.
     waits: Option<String>,
+    /// Whether the run was faithful, and the reasons; of a live run that is over.
+    verdict: Option<Value>,
 }
 
 impl Followed {
@@ -227,7 +229,11 @@ impl Followed {
 
     /// The state of the run now.
     pub(crate) fn now(&self) -> Value {
-        let state = self.state();
+        let mut state = self.state();
+        if state.verdict.is_none() && state.picture.as_ref().is_some_and(Picture::is_over) {
+            state.verdict = verdict(&self.folder);
+        }
+        let is_virtual = state.header.as_ref().is_some_and(|it| it.mode == Mode::Virtual);
         let seen = state.picture.as_ref().map_or(Time::ZERO, Picture::now);
         let (clock, age_s) = match (state.standing, state.clock) {
             (Standing::Serving, Some((shows, at))) => (shows.max(seen), at.elapsed().as_secs_f64()),
@@ -235,6 +241,8 @@ impl Followed {
         };
         let coordinator = match state.standing {
             Standing::Serving => "serving",
+            // There is none that could be away.
+            Standing::Away if is_virtual => "none",
             Standing::Away => "away",
             Standing::Over => "over",
         };
@@ -259,7 +267,7 @@ impl Followed {
             "clock_s": clock.as_secs_f64(), "coordinator": coordinator, "real_age_s": age_s,
             "sessions": sessions, "journal_ms": journal, "share_error": share,
             "events": state.events, "over": state.picture.as_ref().is_some_and(Picture::is_over),
-            "trouble": state.trouble, "waits": state.waits,
+            "trouble": state.trouble, "waits": state.waits, "verdict": state.verdict,
         })
     }
 
@@ -284,5 +292,32 @@ impl Followed {
     pub(crate) fn lines(&self) -> Option<Vec<u64>> {
         let state = self.state();
         (state.lines.len() as u64 == state.events).then(|| state.lines.clone())
+    }
+}
+
+/// Whether the run in a folder was faithful, and the reasons, as its summary has them; `None`: it is of virtual time, or
+/// has no summary yet.
+fn verdict(folder: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(folder.join("summary.json")).ok()?;
+    let summary: Value = serde_json::from_str(&text).ok()?;
+    let fidelity = summary.get("fidelity").filter(|it| it["faithful"].is_boolean())?;
+    Some(json!({ "faithful": fidelity["faithful"], "notes": fidelity["notes"] }))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verdict_is_that_of_the_summary_once_there_is_one() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(verdict(folder.path()), None);
+        let write = |text: &str| std::fs::write(folder.path().join("summary.json"), text).unwrap();
+        write("{\"fidelity\":null}");
+        assert_eq!(verdict(folder.path()), None);
+        write("{\"fidelity\":{\"faithful\":false,\"notes\":[\"the host was busy\"],\"other\":1}}");
+        let expected = json!({ "faithful": false, "notes": ["the host was busy"] });
+        assert_eq!(verdict(folder.path()), Some(expected));
     }
 }

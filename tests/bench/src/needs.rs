@@ -1,9 +1,10 @@
 //! What a benchmark needs of a host.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use dormouse_worker::criu::find_criu;
 use serde::Deserialize;
 
 /// Something that a host has to have for a benchmark.
@@ -29,14 +30,14 @@ impl Need {
         }
     }
 
-    /// Why a host has not got it, with the remedy; `None` if it has. `root` is the clone.
+    /// Why a host has not got it, with the remedy; `None` if it has.
     #[must_use]
-    pub fn lacking(self, root: &Path) -> Option<String> {
+    pub fn lacking(self) -> Option<String> {
         let lacks = match self {
             Self::Root => {
                 (!nix::unistd::geteuid().is_root()).then_some("root, for control groups: run it as root")
             }
-            Self::Criu => (!criu_works(&criu(root)))
+            Self::Criu => (!find_criu(None).is_some_and(|criu| criu_works(&criu)))
                 .then_some("a CRIU that works on this kernel: scripts/get-criu finds one, as root"),
             Self::Chromium => ["chromium", "chromedriver"].into_iter().any(|name| !is_on_path(name)).then_some(
                 "chromium and chromedriver on the PATH: install Debian's chromium and chromium-driver",
@@ -44,10 +45,6 @@ impl Need {
         };
         lacks.map(|what| format!("not run: it needs {what}"))
     }
-}
-
-fn criu(root: &Path) -> PathBuf {
-    env::var_os("DORMOUSE_CRIU").map_or_else(|| root.join(".dormouse/criu/criu"), PathBuf::from)
 }
 
 /// Whether this program is a CRIU, and says itself that it works here.

@@ -23,7 +23,7 @@ pub fn run(
     say: &mut dyn FnMut(&str),
 ) -> io::Result<Vec<Outcome>> {
     let folder = tempfile::tempdir()?;
-    let mut outcomes: Vec<_> = benchmarks.all.iter().map(|one| needs_met(one, builder)).collect();
+    let mut outcomes: Vec<_> = benchmarks.all.iter().map(needs_met).collect();
     say("building");
     let programs = failure(builder.programs(), "the commands do not build");
     for (benchmark, outcome) in benchmarks.all.iter().zip(&mut outcomes) {
@@ -48,8 +48,8 @@ pub fn run(
 }
 
 /// A benchmark that is yet to be run, or can't be on this host.
-fn needs_met(benchmark: &Benchmark, builder: &Builder) -> Outcome {
-    let failure = benchmark.needs.iter().find_map(|need| need.lacking(builder.root()));
+fn needs_met(benchmark: &Benchmark) -> Outcome {
+    let failure = benchmark.needs.iter().find_map(|need| need.lacking());
     Outcome { benchmark: benchmark.name.clone(), failure, ..Outcome::default() }
 }
 

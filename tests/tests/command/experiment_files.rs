@@ -180,7 +180,7 @@ const OWN: &[Case] = &[
     ("count = 4", "command = [\"sort\"]\ndirectory = \"0 B\"", "bad.toml:11:1: workload.task.0.directory", "'0 B' is too little"),
     ("runtime = \"200s\"", "runtime = \"unknown\"", "bad.toml:12:1: workload.task.0.runtime", "only of a program of yours can the runtime be unknown"),
     ("runtime = \"200s\"", "runtime = \"measured\"\ncommand = [\"sort\"]", "bad.toml:5:2: workload", "the runtime of tasks is measured, and no file has what was"),
-    ("runtime = \"200s\"", "runtime = \"unknown\"\ncommand = [\"sort\"]", "bad.toml:14:2: scheduler", "burst-hads plans by how long tasks take, and nobody knows that of small-0"),
+    ("runtime = \"200s\"", "runtime = \"unknown\"\ncommand = [\"sort\"]", "bad.toml:14:2: scheduler", "burst-hads plans by how long tasks take, and task small-0 has no run time"),
     ("kind = \"bag\"", "kind = \"bag\"\ntasks = \"bag.csv\"", "bad.toml:5:2: workload", "more than one of name, job, workflow, task and tasks is given"),
     ("kind = \"bag\"", "kind = \"bag\"\nprogram = { command = [\"sort\"] }", "bad.toml:7:1: workload.program", "it is of a bag that has a name or is of another file"),
     ("[scheduler]\n", "[checkpoint]\nnever = true\n[scheduler]\n", "bad.toml:14:1: checkpoint.never", "nothing can be kept, and checkpoints are asked for"),

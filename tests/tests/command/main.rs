@@ -7,6 +7,7 @@
 #[path = ""]
 mod command {
     mod advise;
+    mod awaited;
     mod batch;
     mod book;
     mod command_line;
@@ -36,8 +37,10 @@ mod command {
     mod requested;
     mod rooms;
     mod scheduler_schema;
+    mod scripts;
     mod shown;
     mod traced;
+    mod typed;
     mod words;
     mod wrong_schedulers;
 }

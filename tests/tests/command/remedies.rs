@@ -157,6 +157,8 @@ const LINES: &[&str] = &[
     "resume nowhere",
     "resume runs/j60-burst-hads-s1",
     "watch nowhere",
+    "watch 127.0.0.1:7380",
+    "check lab1:7380",
     "watch notes.txt",
     "status nowhere",
     "events empty",

@@ -120,7 +120,7 @@ fn every_function_of_a_papers_page_is_there() {
 #[test]
 fn every_key_of_a_papers_page_is_in_the_reference() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let reference = fs::read_to_string(root.join("testbed/REFERENCE.md")).unwrap();
+    let reference = fs::read_to_string(root.join("docs/reference/keys.md")).unwrap();
     for (paper, _) in PAPERS {
         let page = fs::read_to_string(root.join(format!("docs/papers/{paper}.md"))).unwrap();
         let keys = keys(&page);

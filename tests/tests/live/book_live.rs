@@ -2,12 +2,14 @@
 //!
 //! They need what the other live tests need (`whole_runs.rs`), and `ip` for hosts.
 
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use dormouse_tests::{
     dormouse, live_turn, nothing_is_left_but,
     page::{Need, Player},
-    shared_live_turn, traces,
+    run_in, shared_live_turn, traces,
 };
 
 /// Pages that show how exactly time is kept.
@@ -26,6 +28,95 @@ fn play(name: &str) {
     println!("{name}: {}", played.said());
     assert!(played.wrong.is_empty(), "{}", played.wrong.join("\n"));
     nothing_is_left_but(&before);
+}
+
+/// The README's line for a program of one's own, as it stands: no run time is said, and it is measured first.
+#[test]
+fn the_readme_s_line_for_a_program_of_one_s_own() {
+    let Some(_turn) = shared_live_turn() else { return };
+    let before = traces();
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let readme = fs::read_to_string(repository.join("README.md")).unwrap();
+    let line =
+        readme.lines().find(|line| line.trim_start().starts_with("dormouse run --live --on"));
+    let line = line.unwrap().split("   #").next().unwrap().trim();
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("data")).unwrap();
+    for n in 1..=3 {
+        let lines: String = (0..200_000 * n).map(|n| format!("{n}\n")).collect();
+        fs::write(at.join(format!("data/{n}.csv")), lines).unwrap();
+    }
+    let solve = at.join("solve");
+    let text = "#!/bin/sh\nfor round in 1 2 3 4; do sort -R \"$2\" | sort -n; done | cksum\n";
+    fs::write(&solve, text).unwrap();
+    fs::set_permissions(&solve, fs::Permissions::from_mode(0o755)).unwrap();
+    let words = shlex::split(line).unwrap();
+    let run = |words: &[&str]| run_in(at, words);
+    let words: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    let ended = run(&words);
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert!(ended.status.success(), "{said}");
+    assert!(
+        said.contains("one of 3 is measured first") && said.contains("a sample of one"),
+        "{said}"
+    );
+    let results = fs::read_dir(at.join("runs")).unwrap().map(|it| it.unwrap().file_name());
+    let results: Vec<_> = results.map(|name| name.to_string_lossy().into_owned()).collect();
+    let is_measured =
+        |name: &&String| name.starts_with("measured-solve-") && name.ends_with(".json");
+    assert_eq!(results.iter().filter(is_measured).count(), 1, "{results:?}");
+    // The second time it is known, in virtual time as well.
+    let again: Vec<&str> = words.iter().copied().filter(|word| *word != "--live").collect();
+    let again = run(&again);
+    let said = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success() && said.contains("as measured before"), "{said}");
+    nothing_is_left_but(&before);
+}
+
+/// What fails where it is measured is said once, with what it said last, and refuses no task by itself.
+#[test]
+fn a_program_that_fails_where_it_is_measured_is_one_line() {
+    let Some(_turn) = shared_live_turn() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("data")).unwrap();
+    for n in 1..=6 {
+        fs::write(at.join(format!("data/{n}.csv")), format!("{n}\n")).unwrap();
+    }
+    let program = |text: &str| {
+        fs::write(at.join("solve"), text).unwrap();
+        fs::set_permissions(at.join("solve"), fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let measure = ["measure", "--on", "j60-sc2", "--each", "data/*.csv", "--", "./solve", "{}"];
+    let said_by = |words: &[&str]| {
+        let ended = run_in(at, words);
+        (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
+    };
+    let failures = |said: &str| said.lines().filter(|line| line.contains("no such column")).count();
+    program("#!/bin/sh\necho 'no such column' >&2; exit 3\n");
+    let (status, said) = said_by(&measure);
+    assert_eq!((status, failures(&said)), (Some(1), 1), "{said}");
+    // The first fails alone: the second stands for all.
+    program(
+        "#!/bin/sh\ncase $1 in *1.csv) echo 'no such column' >&2; exit 3;; esac\nseq 300000 | sort -R | cksum\n",
+    );
+    let (status, said) = said_by(&measure);
+    assert_eq!(status, Some(0), "{said}");
+    let run = [
+        "run",
+        "--on",
+        "j60-sc2",
+        "--each",
+        "data/*.csv",
+        "--measured",
+        "measured.json",
+        "--",
+        "./solve",
+        "{}",
+    ];
+    let (status, said) = said_by(&run);
+    assert_eq!(status, Some(0), "{said}");
 }
 
 #[test]

@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use dormouse_worker::agent::find_criu;
+use dormouse_worker::criu::find_criu;
 
-/// The CRIU that live runs of this host use: `$DORMOUSE_CRIU`, or the one that workers find.
+/// The CRIU that live runs of this host use. See [`find_criu`].
 #[must_use]
 pub fn criu_program() -> PathBuf {
-    let given = std::env::var_os("DORMOUSE_CRIU").filter(|given| !given.is_empty());
-    given.map(PathBuf::from).or_else(find_criu).unwrap_or_else(|| "criu".into())
+    find_criu(None).unwrap_or_else(|| "criu".into())
 }
 
 /// The `dormouse-task` beside this program, or the one on the path.

@@ -1,18 +1,13 @@
 //! What an agent is told.
 
-use std::{
-    env,
-    num::NonZero,
-    path::{Path, PathBuf},
-    thread,
-    time::Duration,
-};
+use std::{num::NonZero, path::PathBuf, thread, time::Duration};
 
 use dormouse_identity::Token;
 
 use super::cores::Cores;
 use crate::{
     cgroup::{Hierarchy, own_cpu_quota},
+    criu::find_criu,
     jail,
 };
 
@@ -61,7 +56,7 @@ impl Config {
             root: root.into(),
             task_program: task_program.into(),
             millicores: available_millicores(),
-            criu: find_criu(),
+            criu: find_criu(None),
             patience: Duration::from_secs(30),
             parent: None,
             jail: jail::Request::default(),
@@ -98,20 +93,4 @@ fn cores_in_affinity() -> u32 {
     // One of more cores than a set has bits.
     let or_all = || thread::available_parallelism().map_or(1, NonZero::get);
     u32::try_from(if cores == 0 { or_all() } else { cores }).unwrap_or(u32::MAX)
-}
-
-/// The CRIU that `scripts/get-criu` obtained (`$DORMOUSE_HOME/criu/criu`, or `.dormouse/criu/criu`
-/// in a directory above this program or the current one), else the one on `PATH`.
-#[must_use]
-pub fn find_criu() -> Option<PathBuf> {
-    let private = Path::new("criu").join("criu");
-    let home = env::var_os("DORMOUSE_HOME").map(|home| PathBuf::from(home).join(&private));
-    let above = [env::current_exe().ok(), env::current_dir().ok()];
-    let above = above.iter().flatten().flat_map(|start| start.ancestors());
-    let near = above.map(|dir| dir.join(".dormouse").join(&private));
-    let path = env::var_os("PATH").unwrap_or_default();
-    let on_path = env::split_paths(&path).map(|dir| dir.join("criu"));
-    // Debian keeps it out of an ordinary user's PATH.
-    let system = ["/usr/sbin/criu", "/usr/local/sbin/criu"].map(PathBuf::from);
-    home.into_iter().chain(near).chain(on_path).chain(system).find(|path| path.is_file())
 }

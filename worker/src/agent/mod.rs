@@ -59,7 +59,7 @@ mod vm;
 mod vms;
 mod watch;
 
-pub use config::{Config, available_millicores, find_criu};
+pub use config::{Config, available_millicores};
 pub use error::{AgentError, Result};
 pub use prepare::{Prepared, prepare_process, raise_priority};
 pub use run::{Ended, run};

@@ -19,12 +19,16 @@ const STDIN: &str = "-";
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Reads the token that a file holds, once it does: who starts a coordinator and its workers at once
-/// has no file to begin with. `waits` is called if it has to be waited for.
+/// has no file to begin with. `look` is called each time that it is not there, and may end the wait.
 ///
 /// # Errors
-/// The file is not there in time or can't be read, or it holds something else.
-pub fn read_token_within(path: &Path, patience: Duration, waits: impl FnOnce()) -> Result<Token> {
-    let (begun, mut waits) = (Instant::now(), Some(waits));
+/// The file is not there in time or can't be read, or it holds something else; or `look` says that it won't come.
+pub fn read_token_within<E: From<AgentError>>(
+    path: &Path,
+    patience: Duration,
+    mut look: impl FnMut() -> std::result::Result<(), E>,
+) -> std::result::Result<Token, E> {
+    let begun = Instant::now();
     let is_missing = || match std::fs::metadata(path) {
         _ if path == Path::new(STDIN) => false,
         // It is being written.
@@ -32,12 +36,10 @@ pub fn read_token_within(path: &Path, patience: Duration, waits: impl FnOnce()) 
         Err(error) => error.kind() == ErrorKind::NotFound,
     };
     while is_missing() && begun.elapsed() < patience {
-        if let Some(waits) = waits.take() {
-            waits();
-        }
+        look()?;
         std::thread::sleep(LOOK);
     }
-    read_token(path)
+    Ok(read_token(path)?)
 }
 
 /// Reads the token that a file holds; `-` is the standard input, whose first line it is.
@@ -65,23 +67,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_that_is_not_there_yet_is_waited_for_and_that_is_said_once() {
+    fn a_token_that_is_not_there_yet_is_waited_for_until_it_is_known_not_to_come() {
         let folder = tempfile::tempdir().unwrap();
         let (path, line) = (folder.path().join("secret"), Token::of_nobody().line());
-        let mut said = 0;
-        let missing = read_token_within(&path, Duration::ZERO, || said += 1).unwrap_err();
+        let never = || -> Result<()> { panic!("it is not to be waited for") };
+        let missing = read_token_within(&path, Duration::ZERO, never).unwrap_err();
         assert!(missing.to_string().contains("No such file"), "{missing}");
+        let long = Duration::from_secs(60);
+        let mut looks = 0;
+        let given_up = read_token_within(&path, long, || {
+            looks += 1;
+            let why = "it will not come".to_owned();
+            if looks < 3 { Ok(()) } else { Err(AgentError::Secret { path: path.clone(), why }) }
+        });
+        assert!(given_up.unwrap_err().to_string().contains("it will not come"));
         // It is made, and then written, while it is waited for.
-        let writes = || {
-            said += 1;
-            std::fs::write(&path, "").unwrap();
-            let (path, line) = (path.clone(), line.clone());
-            std::thread::spawn(move || std::fs::write(path, line).unwrap());
-        };
-        read_token_within(&path, Duration::from_secs(60), writes).unwrap();
-        read_token_within(&path, Duration::from_secs(60), || panic!("it is there")).unwrap();
-        assert_eq!(said, 1);
+        let mut writes = 0;
+        let written = read_token_within(&path, long, || -> Result<()> {
+            writes += 1;
+            if writes == 1 {
+                std::fs::write(&path, "").unwrap();
+                let (path, line) = (path.clone(), line.clone());
+                std::thread::spawn(move || std::fs::write(path, line).unwrap());
+            }
+            Ok(())
+        });
+        assert!(written.is_ok() && writes >= 1, "{written:?}");
+        read_token_within(&path, long, never).unwrap();
         std::fs::write(&path, "no secret").unwrap();
-        read_token_within(&path, Duration::from_secs(60), || panic!("it is there")).unwrap_err();
+        read_token_within(&path, long, never).unwrap_err();
     }
 }

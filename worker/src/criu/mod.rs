@@ -11,6 +11,7 @@
 
 mod client;
 mod error;
+mod place;
 mod probe;
 #[allow(
     clippy::allow_attributes,
@@ -28,4 +29,5 @@ mod session;
 
 pub use client::{AfterDump, Criu, Step};
 pub use error::{Error, Result};
+pub use place::find_criu;
 pub use probe::{Probe, Version};

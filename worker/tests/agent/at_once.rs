@@ -30,7 +30,7 @@ struct SlowCriu(tempfile::TempDir);
 impl SlowCriu {
     fn new() -> Self {
         let criu = Self(tempfile::tempdir().unwrap());
-        let real = dormouse_worker::agent::find_criu().unwrap();
+        let real = dormouse_worker::criu::find_criu(None).unwrap();
         // In the jail of tasks there is its own folder, and /usr.
         let real = match real.starts_with("/usr") {
             true => real.display().to_string(),

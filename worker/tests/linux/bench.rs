@@ -14,6 +14,7 @@ use dormouse_worker::{
     store::Progress,
 };
 
+use crate::harness;
 use crate::worker::{SOON, Worker, name};
 
 pub(crate) fn run(which: &str) -> ExitCode {
@@ -155,10 +156,7 @@ fn stop() {
 /// Dump and restore through the worker against the CRIU program by hand, on the same process.
 fn criu() {
     let (mut worker, directory) = Worker::temporary();
-    let program = std::env::var_os("DORMOUSE_CRIU").map_or_else(
-        || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../.dormouse/criu/criu"),
-        Into::into,
-    );
+    let program = harness::criu_program();
     let checkpointer = worker.checkpointer();
     for (mib, rounds) in [("16", 27), ("64", 27), ("160", 27), ("512", 17)] {
         let vm = worker.vm(1);

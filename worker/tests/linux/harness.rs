@@ -3,14 +3,17 @@
 
 use std::{
     env, fs, io,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, ExitCode, Output},
     sync::Mutex,
     thread,
     time::{Duration, Instant},
 };
 
-use dormouse_worker::{cgroup::Hierarchy, criu::Criu};
+use dormouse_worker::{
+    cgroup::Hierarchy,
+    criu::{Criu, find_criu},
+};
 
 /// A test: its name, what it needs, and itself.
 pub(crate) struct Test(pub(crate) &'static str, pub(crate) &'static [Need], pub(crate) fn());
@@ -49,23 +52,13 @@ impl Need {
     }
 }
 
-/// The CRIU to test with: `DORMOUSE_CRIU`, else where `scripts/get-criu` puts it, else the one
-/// on PATH.
+/// The CRIU to test with: the one that workers use.
 pub(crate) fn criu() -> Criu {
     Criu::new(criu_program())
 }
 
 pub(crate) fn criu_program() -> PathBuf {
-    let private = workspace_root().join(".dormouse/criu/criu");
-    match env::var_os("DORMOUSE_CRIU") {
-        Some(path) => path.into(),
-        None if private.exists() => private,
-        None => "criu".into(),
-    }
-}
-
-fn workspace_root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+    find_criu(None).unwrap_or_else(|| "criu".into())
 }
 
 /// Runs the tests that are named, one after the other; all of them, where none is, so many at a time. With `--second-try`

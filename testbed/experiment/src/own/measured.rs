@@ -102,14 +102,17 @@ pub fn identity(program: &OwnProgram) -> String {
 }
 
 impl Measures {
-    /// What was measured of this program, or else of one of its kind.
+    /// What was measured of this program, or else of one of its kind; what failed only where nothing of its kind
+    /// did well.
     #[must_use]
     pub fn find(&self, kind: &[String], program: &OwnProgram) -> Option<&Measured> {
         let own = identity(program);
         let is_own = |measure: &&Measure| measure.program == own;
         let is_of_kind = |measure: &&Measure| measure.kind == kind;
-        let all = || self.measures.iter();
-        all().find(is_own).or_else(|| all().find(is_of_kind)).map(|found| &found.measured)
+        let did_well = || self.measures.iter().filter(|it| it.measured.exit_status == Some(0));
+        let best = did_well().find(is_own).or_else(|| did_well().find(is_of_kind));
+        let any = || self.measures.iter().find(|it| is_own(it) || is_of_kind(it));
+        best.or_else(any).map(|found| &found.measured)
     }
 }
 
@@ -180,6 +183,15 @@ mod tests {
         let cpu =
             |word: &str, kind: &[String]| measures.find(kind, &program(word)).map(|it| it.cpu_us);
         assert_eq!((cpu("b", &kind), cpu("c", &kind), cpu("c", &[])), (Some(2), Some(1), None));
+        // Its own failed: one of its kind that did not says more.
+        let failed = Measured { exit_status: Some(2), ..measured() };
+        let failed = Measure { measured: failed, ..of("c", 0) };
+        let with_failed =
+            Measures { measures: vec![failed.clone(), of("a", 1)], ..Measures::default() };
+        assert_eq!(with_failed.find(&kind, &program("c")).map(|it| it.cpu_us), Some(1));
+        let failed_alone = Measures { measures: vec![failed], ..Measures::default() };
+        let found = failed_alone.find(&kind, &program("c")).unwrap();
+        assert_eq!(found.exit_status, Some(2));
         let text = serde_json::to_string(&measures).unwrap();
         assert_eq!(serde_json::from_str::<Measures>(&text).unwrap(), measures);
     }

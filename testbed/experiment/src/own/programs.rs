@@ -87,16 +87,17 @@ impl OwnTasks {
 }
 
 impl Experiment {
-    /// The first task of each kind of program of the user's own, in the order of their ids.
+    /// The tasks of each kind of program of the user's own, in the order of their ids.
     #[must_use]
-    pub fn firsts_of_kinds(&self) -> Vec<(TaskId, &Arc<OwnProgram>)> {
-        let mut seen = vec![false; self.own_tasks.kinds.len()];
-        let first = |(id, task): (&TaskId, &OwnTask)| {
-            let seen = seen.get_mut(task.kind as usize)?;
-            let is_first = !std::mem::replace(seen, true);
-            is_first.then(|| Some((*id, self.own_programs.get(id)?))).flatten()
-        };
-        self.own_tasks.tasks.iter().filter_map(first).collect()
+    pub fn tasks_of_kinds(&self) -> Vec<Vec<TaskId>> {
+        let mut kinds = vec![Vec::new(); self.own_tasks.kinds.len()];
+        for (id, task) in &self.own_tasks.tasks {
+            if let Some(kind) = kinds.get_mut(task.kind as usize) {
+                kind.push(*id);
+            }
+        }
+        kinds.retain(|tasks: &Vec<TaskId>| !tasks.is_empty());
+        kinds
     }
 
     /// Whether every task of its bag saves its work by other means than CRIU.

@@ -8,8 +8,6 @@ use dormouse_analysis::{Mode, Record};
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, Head, Input, LogReader, LogWriter, Seal};
 use dormouse_model::{Calendar, Event, Step};
-
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
 use super::OutputError;
@@ -317,9 +315,15 @@ fn header_of(log: &LogReader) -> Result<Header, OutputError> {
     Ok(header)
 }
 
-/// Whether anything happened in the run whose log is in a folder.
-pub fn has_steps(folder: &Path) -> bool {
-    open_log(folder).is_ok_and(|mut log| log.next_step::<IgnoredAny>().is_ok_and(|s| s.is_some()))
+/// Whether the run whose log is in a folder has begun; `None`: its log is not there, or can't be read.
+pub fn has_begun(folder: &Path) -> Option<bool> {
+    let mut log = open_log(folder).ok()?;
+    while let Some(step) = log.next_step::<Step>().ok()? {
+        if step.event == Event::Begin {
+            return Some(true);
+        }
+    }
+    Some(false)
 }
 
 /// The log of a run.

@@ -9,7 +9,7 @@ use dormouse_view::{Column, Table};
 
 use crate::measures::Measures;
 use crate::runs::{self, Run};
-use crate::sweep::{Cell, Samples, Shared, SweepError};
+use crate::sweep::{Cell, OwnProgram, Samples, Shared, SweepError};
 
 /// The path at which an experiment names its scheduler.
 const SCHEDULER: &str = "scheduler.name";
@@ -71,7 +71,7 @@ impl Comparison {
     /// There are fewer than two schedulers, something is named twice, or an experiment is wrong or
     /// can't be run under a scheduler.
     pub fn new(
-        on: &[String],
+        (on, own): (&[String], &OwnProgram),
         schedulers: &[String],
         set: &[String],
         shared: &Shared,
@@ -102,7 +102,7 @@ impl Comparison {
                 let set: Vec<_> = named.iter().chain(set.iter().filter(is_its)).cloned().collect();
                 let said_with = |set: &str| if set == named[0] { "--schedulers" } else { "--set" };
                 let case = format!("{name}/{label}");
-                let cell = Cell::load_as_said(&case, name, &set, &said_with)?;
+                let cell = Cell::load_as_said(&case, (name, own), &set, &said_with)?;
                 cell.check(cell.experiment.setup.seed, shared)?;
                 cells.push(cell);
             }
@@ -116,7 +116,7 @@ impl Comparison {
     ///
     /// There are fewer than two ways, something is named twice or is not known, or an experiment is wrong.
     pub fn of_saves(
-        on: &[String],
+        (on, own): (&[String], &OwnProgram),
         saves: &[String],
         (scheduler, set): (Option<&str>, &[String]),
         shared: &Shared,
@@ -136,23 +136,23 @@ impl Comparison {
         let set: Vec<_> = named.into_iter().chain(set.iter().cloned()).collect();
         let mut cells = Vec::new();
         for name in on {
-            let as_it_is = Cell::load(name, name, &set)?;
+            let as_it_is = Cell::load_as_said(name, (name, own), &set, &|_| "--set")?;
             if as_it_is.experiment.scheduler.is_none() {
                 return bad(format!(
                     "--on {name}: it has no bag of tasks whose work is saved; name one that has"
                 ));
             }
             for word in saves {
-                let Some(own) = settings_of(word, &as_it_is.experiment) else {
+                let Some(settings) = settings_of(word, &as_it_is.experiment) else {
                     return bad(format!(
                         "--saves: there is no '{word}'; name some of criu, notice, own, none"
                     ));
                 };
-                let set: Vec<_> = set.iter().cloned().chain(own).collect();
+                let set: Vec<_> = set.iter().cloned().chain(settings).collect();
                 let said_with =
                     |text: &str| if text.starts_with("checkpoint=") { "--saves" } else { "--set" };
                 let case = format!("{name}/{word}");
-                let mut cell = Cell::load_as_said(&case, name, &set, &said_with)?;
+                let mut cell = Cell::load_as_said(&case, (name, own), &set, &said_with)?;
                 // How its programs save their work is what is compared.
                 if let Some(written) = cell.experiment.own_tasks.written_checkpoint.take() {
                     cell.experiment.setup.checkpoint = written;
@@ -214,7 +214,8 @@ mod tests {
         let of = |on: &[&str], schedulers: &[&str], set: &[&str]| {
             let [on, schedulers, set] = [on, schedulers, set]
                 .map(|l| l.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
-            Comparison::new(&on, &schedulers, &set, &Shared::default()).map_err(|e| e.to_string())
+            Comparison::new((&on, &OwnProgram::default()), &schedulers, &set, &Shared::default())
+                .map_err(|e| e.to_string())
         };
         let cells = of(&["j60", "j60-sc2"], &["burst-hads", "hads"], &[]).unwrap().cells;
         let cases: Vec<_> = cells.iter().map(|cell| cell.case.as_str()).collect();
@@ -237,8 +238,13 @@ mod tests {
             let [saves, set] =
                 [saves, set].map(|l| l.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
             let on = ["j60-sc2".to_owned()];
-            Comparison::of_saves(&on, &saves, (None, &set), &Shared::default())
-                .map_err(|e| e.to_string())
+            Comparison::of_saves(
+                (&on, &OwnProgram::default()),
+                &saves,
+                (None, &set),
+                &Shared::default(),
+            )
+            .map_err(|e| e.to_string())
         };
         let cells = of(&["criu", "own", "notice", "none"], &["checkpoint.fixed=7s"]).unwrap().cells;
         let [criu, own, notice, none] = &cells[..] else { panic!("four cells") };

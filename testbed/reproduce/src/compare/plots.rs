@@ -131,7 +131,7 @@ mod tests {
     use dormouse_analysis::Sample;
 
     use super::*;
-    use crate::sweep::Shared;
+    use crate::sweep::{OwnProgram, Shared};
 
     fn sample(makespan: f64, preemptions: f64) -> Sample {
         let figures = [("makespan_s", makespan), ("preemptions", preemptions)];
@@ -143,7 +143,9 @@ mod tests {
     fn each_seed_is_a_point_of_each_scheduler_and_of_its_difference() {
         let [on, schedulers] = [&["j60"][..], &["burst-hads", "hads"]]
             .map(|list| list.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
-        let of = Comparison::new(&on, &schedulers, &[], &Shared::default()).unwrap();
+        let of =
+            Comparison::new((&on, &OwnProgram::default()), &schedulers, &[], &Shared::default())
+                .unwrap();
         let samples = vec![
             vec![sample(100.0, 0.0), sample(200.0, 0.0)],
             vec![sample(130.0, 2.0), sample(230.0, 0.0)],

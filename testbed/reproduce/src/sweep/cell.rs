@@ -11,9 +11,9 @@ use dormouse_model::Step;
 use dormouse_workload::Jobs;
 use serde::Serialize;
 
-use super::{RunError, Sampled, Shared, SweepError};
+use super::{OwnProgram, RunError, Sampled, Shared, SweepError};
 use dormouse_experiment::command_line;
-use dormouse_experiment::{Batch, Experiment, InputError, Override, Source, Start, open};
+use dormouse_experiment::{Batch, Experiment, InputError, Override, Place, Source, Start, open};
 use dormouse_report::jobs::JobsError;
 use dormouse_report::output::Header;
 use dormouse_report::run_view::Results;
@@ -30,6 +30,8 @@ pub struct Cell {
     pub set: Vec<String>,
     /// What is run; its seed is replaced.
     pub experiment: Experiment,
+    /// The program of the user's own that its tasks run, if they do.
+    own: OwnProgram,
     seed: Option<u64>,
     digest: OnceLock<String>,
 }
@@ -41,23 +43,33 @@ impl Cell {
     ///
     /// The experiment is wrong.
     pub fn load(case: &str, name: &str, set: &[String]) -> Result<Self, InputError> {
-        Self::load_as_said(case, name, set, &|_| "--set")
+        Self::load_as_said(case, (name, &OwnProgram::default()), set, &|_| "--set")
     }
 
-    /// As [`Self::load`], where each setting was said with the option that `said_with` tells of it.
+    /// As [`Self::load`], with a program of the user's own, where each setting was said with the option that `said_with`
+    /// tells of it.
     ///
     /// # Errors
     ///
     /// The experiment is wrong.
     pub(crate) fn load_as_said(
         case: &str,
-        name: &str,
+        (name, own): (&str, &OwnProgram),
         set: &[String],
         said_with: &dyn Fn(&str) -> &'static str,
     ) -> Result<Self, InputError> {
         let said = |text: &String| Ok(Override { option: said_with(text), ..Override::set(text)? });
-        let overrides = set.iter().map(said).collect::<Result<_, InputError>>()?;
-        let loaded = open(&Source { experiment: Some(name), overrides, ..Source::default() })?;
+        let mut overrides = set.iter().map(said).collect::<Result<Vec<_>, InputError>>()?;
+        overrides.extend(own.settings());
+        let (experiment, own_said) = (Some(name), own.said());
+        let loaded = open(&Source { experiment, overrides, own: own_said, ..Source::default() })?;
+        if let Some(why) = loaded.experiment.unknown_runtime() {
+            return Err(InputError::new(
+                &Place::whole(name),
+                why,
+                "compare and sweep are of virtual time",
+            ));
+        }
         // A bag that can't be scheduled is known before anything runs: a plan without a search says so.
         let mut probe = loaded.clone();
         if let Some(config) = &mut probe.experiment.scheduler {
@@ -69,6 +81,7 @@ impl Cell {
             name: name.to_owned(),
             set: set.to_vec(),
             experiment: loaded.experiment,
+            own: own.clone(),
             seed: None,
             digest: OnceLock::new(),
         })
@@ -89,6 +102,15 @@ impl Cell {
 
     fn jobs(&self, batch: &Batch, seed: u64, shared: &Shared) -> Result<Jobs, JobsError> {
         Ok(Jobs::listed(&batch.wanted(seed), &self.case, &shared.jobs(batch, seed)?)?)
+    }
+
+    /// The words that make one of its runs, whole, under the experiment's own seed.
+    #[must_use]
+    pub fn run_words(&self) -> Vec<String> {
+        let run = ["dormouse", "run"].into_iter().chain(self.own.on(&self.name));
+        let set = self.set.iter().flat_map(|set| ["--set", set]);
+        let words = run.chain(set).map(str::to_owned);
+        words.chain(self.own.words().iter().cloned()).collect()
     }
 
     /// The command that makes its figures by itself: its `table.csv` has them to the last digit.

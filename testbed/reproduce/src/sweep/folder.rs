@@ -294,11 +294,12 @@ fn line(cell: &dyn Sampled, seed: u64, sample: &Sample) -> String {
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
-    use crate::sweep::Reproduction;
+    use crate::sweep::{OwnProgram, Reproduction};
 
     fn compare(on: &str) -> Spec {
         let (schedulers, set) = (Vec::new(), Vec::new());
-        Spec::Compare { schedulers, saves: Vec::new(), on: vec![on.to_owned()], set, seeds: 1 }
+        let (saves, own) = (Vec::new(), OwnProgram::default());
+        Spec::Compare { schedulers, saves, on: vec![on.to_owned()], set, seeds: 1, own }
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::SweepError;
 use super::folder::{SPEC, damaged};
+use super::{OwnProgram, SweepError};
 use dormouse_experiment::command_line;
 
 /// What `dormouse reproduce` is to make.
@@ -66,6 +66,9 @@ pub enum Spec {
         set: Vec<String>,
         /// Seeds 1 to this.
         seeds: u64,
+        /// The program of the user's own that runs in the place of the experiments' tasks.
+        #[serde(default, skip_serializing_if = "OwnProgram::is_none")]
+        own: OwnProgram,
     },
     /// The command `dormouse sweep`.
     Sweep {
@@ -96,10 +99,23 @@ impl Spec {
         Ok(spec)
     }
 
+    /// Whether a folder holds the results of another command.
+    #[must_use]
+    pub fn is_another_than_in(&self, folder: &Path) -> bool {
+        Self::read(folder).is_ok_and(|there| !self.continues(&there))
+    }
+
     /// Whether results of `before` are of the same command, which may have been given fewer or more
     /// seeds.
     pub fn continues(&self, before: &Self) -> bool {
         self.without_seeds() == before.without_seeds()
+    }
+
+    /// What it is that is made, however many seeds it is given, in bytes.
+    #[must_use]
+    pub fn identity(&self) -> Vec<u8> {
+        // Text and numbers: this can't fail.
+        serde_json::to_vec(&self.without_seeds()).unwrap_or_default()
     }
 
     fn without_seeds(&self) -> Self {
@@ -123,7 +139,7 @@ impl Spec {
     pub fn words(&self) -> Vec<String> {
         match self {
             Self::Reproduce(asked) => asked.words.clone(),
-            Self::Compare { schedulers, saves, on, set, seeds } => {
+            Self::Compare { schedulers, saves, on, set, seeds, own } => {
                 let list =
                     |option, list: &[String]| (!list.is_empty()).then(|| [option, list.join(",")]);
                 let lists = [("--schedulers", schedulers), ("--saves", saves), ("--on", on)];
@@ -132,7 +148,8 @@ impl Spec {
                 let words = ["dormouse", "compare"].map(str::to_owned).into_iter();
                 let seeds = ["--seeds".to_owned(), seeds.to_string()];
                 let set = set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
-                words.chain(lists.flatten()).chain(seeds).chain(set).collect()
+                let words = words.chain(lists.flatten()).chain(seeds).chain(set);
+                words.chain(own.words().iter().cloned()).collect()
             }
             Self::Sweep { experiment, set, seeds } => {
                 let seeds = seeds.to_string();

@@ -67,7 +67,7 @@ pub(super) const ALL: &[Examples] = &[
     (
         "reproduce",
         &[
-            Example::new("dormouse reproduce opie/tables --seeds 1", "a part of a paper, quickly"),
+            Example::new("dormouse reproduce opie/tables --seeds 5", "a part of a paper, quickly"),
             Example::needing(LONG, "dormouse reproduce burst-hads", "a paper's tables, whole"),
             Example::new(
                 "dormouse reproduce opie/tables --engine kubernetes --shards 4 --dry-run",

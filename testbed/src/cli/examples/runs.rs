@@ -30,7 +30,7 @@ pub(super) const ALL: &[Examples] = &[
                 "dormouse run --on j60 --each 'data/*.txt' --runtime 60s -- ./work.sh {}",
                 "a program of your own, a task for each file",
             ),
-            Example::needing(ROOT, "dormouse run j60-sc2 --live", "the same on real processes"),
+            Example::needing(ROOT, "dormouse run j60-sc2 --live", "a bag on real processes"),
         ],
     ),
     (

@@ -11,11 +11,8 @@ const OPENER: &str = "xdg-open";
 
 /// The next steps after a sweep or a comparison of these cells, with results in a folder.
 pub(in crate::cli) fn after_cells(cells: &[Cell], spec: &Spec, folder: &Path) -> Vec<NextStep> {
-    let one = cells.first().map(|cell| {
-        let set = cell.set.iter().flat_map(|set| ["--set", set]);
-        let words = ["dormouse", "run", &cell.name].into_iter().chain(set);
-        NextStep::new(pasted(words), "one of its runs, whole")
-    });
+    let one =
+        cells.first().map(|cell| NextStep::new(pasted(cell.run_words()), "one of its runs, whole"));
     let more = more_seeds(spec).map(|spec| {
         let dir = pasted([folder.to_string_lossy()]);
         let again = pasted(shlex::split(&spec.command()).unwrap_or_default());

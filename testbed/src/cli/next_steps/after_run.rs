@@ -7,7 +7,7 @@ use dormouse_experiment::Experiment;
 use dormouse_policies::BagSchedulerName;
 use dormouse_policies::batch::Algorithm;
 use dormouse_report::run_view::Results;
-use dormouse_reproduce::sweep::Shared;
+use dormouse_reproduce::sweep::{OwnProgram, Shared};
 
 use super::step::{NextStep, pasted};
 use crate::cli::compare::comparison;
@@ -69,7 +69,8 @@ fn other_scheduler(results: &Results<'_>, folder: &Path) -> Option<String> {
     let other = rival(experiment, &ours)?;
     let schedulers = [ours, other.to_owned()];
     // Not every scheduler takes every experiment: one that does not is not offered.
-    comparison((&schedulers, &[]), std::slice::from_ref(name), &set, &Shared::default()).ok()?;
+    let on = (std::slice::from_ref(name), &OwnProgram::default());
+    comparison((&schedulers, &[]), on, &set, &Shared::default()).ok()?;
     let list = schedulers.join(",");
     let mut line = ["dormouse", "compare", "--schedulers", &list, "--on", name, "--seeds", FEW]
         .map(str::to_owned)

@@ -14,7 +14,7 @@ const SWITCH: &str = "DORMOUSE_HINTS";
 #[derive(Clone, Debug)]
 pub(in crate::cli) struct NextStep {
     pub(in crate::cli) line: String,
-    why: &'static str,
+    pub(in crate::cli) why: &'static str,
 }
 
 impl NextStep {

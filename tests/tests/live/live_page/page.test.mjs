@@ -3,10 +3,13 @@ import { test } from "node:test";
 import assert from "node:assert/strict";
 
 import { Column, Series, lowerBound, upperBound } from "./columns.js";
-import { DONE, History, RUNNING, WAITING } from "./history.js";
+import { DONE, History, RUNNING, WAITING, isOfUser } from "./history.js";
 import { Playhead, RunClock } from "./clock.js";
 import { View } from "./view.js";
-import { fidelityAt, figuresAt, runningOn, seatsTaken, spanAt, taskState, vmState, waitedFor, waitingAt } from "./moment.js";
+import {
+  MOST_LINKS, fidelityAt, figuresAt, linksIn, missingWords, runningOn, seatsTaken, spanAt, taskState, verdictWords, vmState,
+  waitedFor, waitingAt,
+} from "./moment.js";
 import { bytes, clock, costWord, count, hostMemory, hostVcpus, money, percent, rate, short, span, timeLabel, timeStep } from "./words.js";
 
 const RUN = [
@@ -172,4 +175,43 @@ test("numbers have their units", () => {
   assert.equal(count(1234567), "1\u202f234\u202f567");
   assert.deepEqual([[0.3, 0.5], [7, 10], [400, 600], [100000, 172800]].map(([rough, step]) => timeStep(rough) - step), [0, 0, 0, 0]);
   assert.deepEqual([[0.5, 0.1], [90, 30], [3600, 1200], [7200, 3600]].map(([t, step]) => timeLabel(t, step)), ["0.5 s", "90 s", "60 min", "2 h"]);
+});
+
+test("an act of the provider is its own, whatever its reason", () => {
+  const by = (by) => isOfUser({ by });
+  assert.deepEqual(["provider", "provider: above the bid", "provider: fewer can be had", "provider: room for vm9"].map(by),
+    [false, false, false, false]);
+  assert.deepEqual(["user: why not", "user"].map(by), [true, true]);
+});
+
+test("a run that is over has a verdict, and one that is not loaded no charges that it could lack", () => {
+  const [over, going] = [whole(), whole([RUN.slice(0, -1)])];
+  assert.equal(verdictWords(going, null), "no verdict before the end");
+  assert.equal(verdictWords(over, { verdict: { faithful: true, notes: [] } }), "faithful");
+  assert.equal(verdictWords(over, { verdict: { faithful: false, notes: [] } }), "NOT faithful");
+  assert.match(verdictWords(over, { verdict: null }), /report/);
+  assert.equal(missingWords(new History(), "Nothing has been charged yet."), "The run is not loaded yet.");
+  assert.equal(missingWords(going, "Nothing has been charged yet."), "Nothing has been charged yet.");
+  assert.equal(missingWords(going, ""), "");
+});
+
+test("of many migrations those of the whole window are drawn, and all of the task that is selected", () => {
+  const history = new History();
+  const moves = 4 * MOST_LINKS;
+  history.apply([["vm", 0, 0, "a", "spot", 1, 1, 0, null, null], ["vm", 0, 1, "a", "spot", 1, 1, 0, null, null]]);
+  for (let n = 0; n <= moves; n += 1) {
+    // The task 7 moves once in a thousand times, and the task 1 else.
+    const task = n % 1001 === 3 ? 7 : 1;
+    history.apply([["start", n, task, n, n % 2, [0], "fg", "", n ? 0.5 : null, "burst"], ["stop", n + 0.5, task, n, "stopped"]]);
+  }
+  const ends = (list) => list.map((n) => history.linkEnds.at(n));
+  const drawn = ends(linksIn(history, { from: 0, until: moves }, null));
+  assert.ok(drawn.length <= MOST_LINKS + 1, `${drawn.length} are drawn`);
+  assert.ok(drawn.at(-1) > 0.99 * moves && drawn[0] < 0.01 * moves, `from ${drawn[0]} to ${drawn.at(-1)}`);
+  const chosen = history.task(7).index;
+  const ofSeven = linksIn(history, { from: 0, until: moves }, chosen).filter((n) => history.spans.task[history.links[n][1]] === chosen);
+  const all = history.links.filter(([, after]) => history.spans.task[after] === chosen);
+  assert.equal(ofSeven.length, all.length);
+  assert.ok(all.length >= 5);
+  assert.deepEqual(ends(linksIn(history, { from: 10, until: 20 }, null)).filter((t) => t < 10), []);
 });

@@ -20,8 +20,8 @@ pub(super) fn unchecked() -> Finding {
 /// The CRIU of live runs, checked. `circumstances`: what a check that fails is seen against.
 pub(super) fn criu(circumstances: &Circumstances) -> Vec<Finding> {
     let name = "CRIU";
-    let fix = "run scripts/get-criu, or set DORMOUSE_CRIU to one that passes `criu check`; in an image \
-               of Debian 13: apt-get install criu";
+    let fix = "run scripts/get-criu (with --system for a dormouse that is installed), or set DORMOUSE_CRIU to \
+               one that passes `criu check`; in an image of Debian 13: apt-get install criu";
     let probe = Criu::new(criu_program()).probe(DEADLINE);
     let program = probe.program.display();
     let version = probe.version.map_or("no version".to_owned(), |v| v.to_string());

@@ -1,0 +1,185 @@
+//! Programs of the user's own that are measured: a task of each kind, alone, one after the other.
+
+use std::collections::BTreeSet;
+
+use dormouse_analysis::Mode;
+use dormouse_experiment::{
+    Experiment, InputError, Loaded, Measure, Measures, Override, OwnSaid, Source, Sources,
+    command_line, identity_of_program, open,
+};
+use dormouse_report::output::{Header, Replaces, RunLog, Staging, live_header};
+use dormouse_units::{Ppm, TaskId};
+
+use super::args::Say;
+use super::conduct::{ANY_PORT, Rehearsed};
+use super::failure::Failure;
+use super::log;
+use crate::live::{Conduct, conduct};
+use crate::measure::{Sample, measured, undisturbed};
+
+/// A scheduler that needs no run times stands in for the experiment's: nothing is scheduled but one task.
+const ANY: [(&str, &str); 2] = [
+    ("scheduler", "{ name = \"program\", command = [\"true\"] }"),
+    ("checkpoint", "{ policy = \"none\" }"),
+];
+
+/// Tasks of a kind that are tried until one of them ends well.
+const MOST_TRIES: usize = 3;
+
+/// Opens an experiment whose tasks are to be measured: nobody knows yet how long they take.
+pub(super) fn open_to_measure(
+    experiment: Option<&str>,
+    mut overrides: Vec<Override>,
+    own: OwnSaid,
+) -> Result<Loaded, InputError> {
+    overrides.extend(ANY.map(|(path, value)| Override {
+        option: "measure",
+        path: path.to_owned(),
+        value: value.to_owned(),
+    }));
+    open(&Source { experiment, overrides, own, is_unmeasured: true, ..Source::default() })
+}
+
+/// The tasks of each kind, of which one is enough that ends well.
+pub(super) fn of_kinds(experiment: &Experiment) -> Vec<Vec<TaskId>> {
+    let mut kinds = experiment.tasks_of_kinds();
+    kinds.iter_mut().for_each(|tasks| tasks.truncate(MOST_TRIES));
+    kinds
+}
+
+/// The first task of each program: all that differ.
+pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
+    let mut seen = BTreeSet::new();
+    let programs = experiment.own_programs.iter();
+    let firsts = programs.filter(|(_, it)| seen.insert(identity_of_program(it)));
+    firsts.map(|(id, _)| vec![*id]).collect()
+}
+
+/// What was measured of groups of tasks.
+#[derive(Debug)]
+pub(super) struct Sampled {
+    /// A measure for each task that was tried.
+    pub(super) measures: Measures,
+    /// For each kind none of whose tasks ended well, why, in a line.
+    pub(super) failures: Vec<String>,
+}
+
+/// A task, and the experiment in which it runs alone.
+type Alone = (TaskId, Experiment);
+
+/// Tasks that are to be measured, in groups of which one task has to end well.
+#[derive(Debug)]
+pub(super) struct Prepared<'a> {
+    experiment: &'a Experiment,
+    sources: &'a Sources,
+    groups: Vec<Vec<Alone>>,
+}
+
+impl<'a> Prepared<'a> {
+    /// Prepares to measure these groups of tasks.
+    pub(super) fn new(
+        experiment: &'a Experiment,
+        sources: &'a Sources,
+        groups: Vec<Vec<TaskId>>,
+    ) -> Result<Self, Failure> {
+        let alone = |task| {
+            let alone = undisturbed(experiment, task);
+            alone
+                .map(|alone| (task, alone))
+                .map_err(|why| Failure::BadInput(format!("{}: {why}", experiment.name)))
+        };
+        let groups = groups.into_iter().map(|tasks| tasks.into_iter().map(alone).collect());
+        Ok(Self { experiment, sources, groups: groups.collect::<Result<_, _>>()? })
+    }
+
+    /// Whether a checkpoint by CRIU is tried of any.
+    pub(super) fn needs_criu(&self) -> bool {
+        self.groups.iter().flatten().any(|(_, alone)| alone.needs_criu())
+    }
+
+    /// Runs them, of each group until one ends well.
+    pub(super) fn measured(&self, say: Say) -> Result<Sampled, Failure> {
+        log::begin(false, None);
+        let mut measures = Measures {
+            dormouse: env!("CARGO_PKG_VERSION").to_owned(),
+            pace: Some(self.experiment.live.speedup),
+            ..Measures::default()
+        };
+        let mut failures = Vec::new();
+        let mut progress = say.progress(self.groups.len(), "programs measured");
+        for (n, group) in self.groups.iter().enumerate() {
+            let mut failed = Vec::new();
+            for alone in group {
+                let (share, measure, failure) = self.one(alone)?;
+                measures.share = share;
+                let task = measure.task.clone();
+                measures.measures.push(measure);
+                match failure {
+                    None => {
+                        failed.clear();
+                        break;
+                    }
+                    Some(why) => failed.push(format!("{task}: {why}")),
+                }
+            }
+            failures.extend(failed.first().map(|first| self.failure(group, first)));
+            progress.show(n as u64 + 1, self.groups.len() as u64, "", None);
+        }
+        Ok(Sampled { measures, failures })
+    }
+
+    /// Why nothing is known of a group, whose first task failed like this.
+    fn failure(&self, group: &[Alone], first: &str) -> String {
+        let kind = group.first().and_then(|(task, _)| self.kind(*task)).unwrap_or_default();
+        let tried = match group.len() {
+            1 => "the task that was measured failed".to_owned(),
+            tried => format!("each of {tried} tasks that were measured failed"),
+        };
+        let remedy = "mend the command, or say how long a task takes: --runtime 150s";
+        format!("{}: {tried}, {first}; {remedy}", command_line(kind))
+    }
+
+    fn kind(&self, task: TaskId) -> Option<&'a [String]> {
+        let own = &self.experiment.own_tasks;
+        let task = own.tasks.get(&task)?;
+        own.kinds.get(task.kind as usize).map(Vec::as_slice)
+    }
+
+    /// Runs a task by itself: what of a core its vCPU was, what it took, and why it failed, if it did.
+    fn one(&self, (task, alone): &Alone) -> Result<(Ppm, Measure, Option<String>), Failure> {
+        let spec = self.experiment.setup.bag.tasks.get(task.get() as usize);
+        let name = spec.map(|task| task.name.as_str()).unwrap_or_default();
+        let broken = |why: String| Failure::Broken(format!("{name} can't be measured: {why}"));
+        let folder = tempfile::tempdir().map_err(|error| broken(error.to_string()))?;
+        let out = folder.path().join("run");
+        let header = Header::new(Mode::Live, command_line(["dormouse", "measure"]), alone.clone());
+        let Rehearsed { rehearsal, submissions, requests, .. } = Rehearsed::rehearse(alone)?;
+        let staging = Staging::begin_in_place(&out, Replaces::Anything)?;
+        let how = Conduct {
+            header: &header,
+            scheduler: alone.scheduler()?,
+            rehearsal,
+            submissions,
+            requests,
+            listen: ANY_PORT,
+            local_workers: 1,
+            out: staging.path().to_path_buf(),
+            resume: false,
+            page: None,
+            sources: self.sources.clone(),
+        };
+        conduct(how, |_| {})?;
+        let share = Ppm::new(live_header(staging.path())?.share_ppm);
+        let steps = RunLog::read(staging.path())?.steps.unwrap_or_default();
+        let Sample { measured, failure } =
+            measured(&steps, alone.live.speedup).map_err(|error| broken(error.to_string()))?;
+        let program = self.experiment.own_programs.get(task);
+        let measure = Measure {
+            task: name.to_owned(),
+            kind: self.kind(*task).unwrap_or_default().to_vec(),
+            program: program.map(|program| identity_of_program(program)).unwrap_or_default(),
+            measured,
+        };
+        Ok((share, measure, failure))
+    }
+}

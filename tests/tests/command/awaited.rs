@@ -1,0 +1,94 @@
+//! Coordinators and workers that are started by the same command every time, as containers are: what is refused or over
+//! ends with a line and a status, and keeps nobody from what is mended.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use dormouse_tests::{dormouse, run_in};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// The words that begin a run in `runs/run`, or go on with it.
+fn coordinator<'a>(experiment: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["coordinator", experiment, "--resume", "--out", "runs/run"];
+    [&words[..], &["--listen", "127.0.0.1:0", "--workers", "1"], more].concat()
+}
+
+/// A worker that waits for the run's token, at most for this long.
+fn worker(folder: &Path, wait: &str) -> Output {
+    let words = ["worker", "--coordinator", "127.0.0.1:1", "--secret-file", "runs/run/secret"];
+    run_in(folder, &[&words[..], &["--root", "w", "--wait", wait]].concat())
+}
+
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The last line that is said, which is why it ended.
+fn last_line(output: &Output) -> String {
+    errors(output).lines().last().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn workers_of_a_refused_run_end_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("runs")).unwrap();
+    for (words, why) in [
+        (coordinator("j60-sc9", &[]), "j60-sc9"),
+        (coordinator("j60-sc2", &["--speedup", "fast"]), "fast"),
+        (coordinator("j60-sc2", &["--no-such-option"]), "--no-such-option"),
+    ] {
+        let refused = run_in(folder.path(), &words);
+        assert_eq!(refused.status.code(), Some(2), "{words:?}: {}", errors(&refused));
+        let worker = worker(folder.path(), "1s");
+        let said = last_line(&worker);
+        assert_eq!(worker.status.code(), Some(2), "{words:?}: {said}");
+        let is_said = said.starts_with("dormouse: the run was refused: ") && said.contains(why);
+        assert!(is_said, "{words:?}: {said}");
+        assert!(!folder.path().join("runs/run").exists(), "{words:?} left a run");
+    }
+}
+
+#[test]
+fn workers_of_a_run_that_is_over_end_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let made = run_in(folder.path(), &["run", "j60", "--out", "runs/run", "--quiet"]);
+    assert!(made.status.success(), "{}", errors(&made));
+    let worker = worker(folder.path(), "1s");
+    assert_eq!(worker.status.code(), Some(0), "{}", errors(&worker));
+    let said = String::from_utf8_lossy(&worker.stdout).into_owned();
+    assert!(said.contains("the run is over; its results are in runs/run"), "{said}");
+}
+
+/// Begins a run, and ends its coordinator with a signal while it waits for workers.
+fn stopped_while_it_waits(folder: &Path, more: &[&str]) -> (Option<i32>, String) {
+    let mut coordinator = Command::new(dormouse())
+        .args(coordinator("j60-sc2", more))
+        .current_dir(folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(coordinator.stderr.take().unwrap());
+    let mut all = String::new();
+    while said.read_line(&mut all).unwrap() > 0 {
+        if all.contains("listening on ") {
+            let _ = kill(Pid::from_raw(coordinator.id().cast_signed()), Signal::SIGTERM);
+        }
+    }
+    (coordinator.wait().unwrap().code(), all)
+}
+
+#[test]
+fn a_coordinator_that_is_stopped_before_it_begins_leaves_no_run() {
+    let folder = tempfile::tempdir().unwrap();
+    for speedup in ["2000", "30"] {
+        let (status, said) = stopped_while_it_waits(folder.path(), &["--speedup", speedup]);
+        assert_eq!(status, Some(3), "at {speedup}: {said}");
+        assert!(said.contains("stopped before it began"), "{said}");
+        let left = folder.path().join("runs/run");
+        assert!(!left.join("summary.json").exists(), "at {speedup}: a run of nothing is left");
+    }
+}
