@@ -1,6 +1,7 @@
 //! Programs of the user's own that are measured: a task of each kind, alone, one after the other.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use dormouse_analysis::Mode;
 use dormouse_experiment::{
@@ -180,6 +181,21 @@ impl<'a> Prepared<'a> {
             program: program.map(|program| identity_of_program(program)).unwrap_or_default(),
             measured,
         };
+        let failure = failure.or_else(|| failure_of(&measure, staging.path()));
         Ok((share, measure, failure))
     }
+}
+
+/// Why a program did not do well that ran as the only task of the run in a folder, with its last words.
+fn failure_of(measure: &Measure, folder: &Path) -> Option<String> {
+    let how = match (measure.measured.exit_status, measure.measured.signal) {
+        (Some(0), _) => return None,
+        (Some(status), _) => format!("it returned status {status}"),
+        (None, signal) => format!("signal {} ended it", signal.unwrap_or_default()),
+    };
+    let said = std::fs::read(folder.join("tasks/0/stderr")).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let last =
+        said.lines().rfind(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned());
+    Some(last.map_or_else(|| how.clone(), |last| format!("{how}: {last}")))
 }
