@@ -48,7 +48,7 @@ pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Sample, MeasureError
                 // The last of its lines is what it died of.
                 let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
                 let how = lines().next().unwrap_or_default();
-                failure = Some(match lines().last().filter(|last| *last != how) {
+                failure = Some(match lines().next_back().filter(|last| *last != how) {
                     Some(last) => format!("{how} {last}"),
                     None => how.trim_end_matches(':').to_owned(),
                 });

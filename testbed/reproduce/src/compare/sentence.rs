@@ -94,14 +94,16 @@ fn list(names: &[String]) -> String {
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
-    use crate::sweep::Shared;
+    use crate::sweep::{OwnProgram, Shared};
     use dormouse_analysis::Sample;
 
     /// Runs of two schedulers on j60, with a makespan, a cost and a number of checkpoints each.
     fn said(runs: &[[(f64, f64); 2]]) -> Vec<String> {
         let words = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let (on, schedulers) = (words(&["j60"]), words(&["burst-hads", "hads"]));
-        let comparison = Comparison::new(&on, &schedulers, &[], &Shared::default()).unwrap();
+        let comparison =
+            Comparison::new((&on, &OwnProgram::default()), &schedulers, &[], &Shared::default());
+        let comparison = comparison.unwrap();
         let sample = |(makespan, cost): (f64, f64)| Sample {
             figures: [
                 ("makespan_s".to_owned(), makespan),
