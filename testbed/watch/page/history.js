@@ -10,6 +10,9 @@ export const WAITING = 1;
 export const RUNNING = 2;
 export const DONE = 3;
 
+/** Ends of attempts after which their tasks are over. */
+const OVER = new Set(["done", "verified", "reported", "program-failed"]);
+
 export const FOREGROUND = 0;
 export const BACKGROUND = 1;
 
@@ -51,7 +54,7 @@ export class History {
     this.longestLink = 0;
     this.fidelity = { times: new Column(), errors: new Column(), sums: new Column(), worst: new Column(), tasks: [] };
     this.samples = Object.fromEntries(
-      ["times", "waiting", "running", "done", "spot", "ondemand", "cost", "rate"].map((name) => [name, new Column()]),
+      ["times", "waiting", "running", "done", "spot", "ondemand", "cost", "rate", "failed"].map((name) => [name, new Column()]),
     );
     this.over = null;
     /** The time of the last change, in seconds of the run. */
@@ -113,7 +116,7 @@ export class History {
     this.spans.until.set(span, time);
     this.spans.how[span] = how;
     // However else an attempt ends, its task waits for the next one.
-    this.enter(task, time, how === "done" ? DONE : WAITING);
+    this.enter(task, time, OVER.has(how) ? DONE : WAITING);
   }
 
   seriesOf(map, key) {
@@ -274,8 +277,8 @@ const TAKE = {
     for (const id of vms) history.vm(id)?.acts.push(act);
   },
   fidelity,
-  sample: (history, [, time, waiting, running, done, spot, ondemand, cost, rate]) => {
-    const row = { times: time, waiting, running, done, spot, ondemand, cost, rate };
+  sample: (history, [, time, waiting, running, done, spot, ondemand, cost, rate, failed = 0]) => {
+    const row = { times: time, waiting, running, done, spot, ondemand, cost, rate, failed };
     for (const [name, value] of Object.entries(row)) history.samples[name].push(value);
   },
   over: (history, [, time, complete, cancelled]) => {

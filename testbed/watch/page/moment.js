@@ -97,7 +97,7 @@ export function figuresAt(history, time) {
   const passed = Math.max(0, until - at("times"));
   const cost = at("cost") + (at("rate") * passed) / 3600;
   return {
-    waiting: at("waiting"), running: at("running"), done: at("done"),
+    waiting: at("waiting"), running: at("running"), done: at("done"), failed: at("failed"),
     spot: at("spot"), ondemand: at("ondemand"), cost, rate: at("rate"),
   };
 }

@@ -23,6 +23,10 @@ impl Scheduling for Hads {
         primary(given, Primary { market: Market::Spot, search: false, burstable: false }).map(Some)
     }
 
+    fn makes_plan(&self) -> bool {
+        true
+    }
+
     fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
         let keep_idle = Some(given.config.allocation_cycle);
         let stealing = Stealing::OffOnDemand;
