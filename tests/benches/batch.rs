@@ -233,7 +233,7 @@ fn whole_run(scheduler: &str, log: &Path, out: &Path) -> Outcome<u64> {
     let staging = Staging::begin(&folder, Replaces::Anything)?;
     let results = virtual_results(&header, (None, None), staging.path(), |_| {})?;
     results.view().write(staging)?;
-    Ok(results.jobs.map_or(0, |jobs| jobs.total()))
+    Ok(results.jobs.map_or(0, |jobs| jobs.outcomes().total))
 }
 
 fn peak_mb() -> Outcome<f64> {

@@ -212,7 +212,7 @@ fn reported(host: String, report: &Report) -> Told {
             ("task", format!("{task} finished on {vm}"), Some(task))
         }
         Report::TaskFinished { task, program_failed: true, .. } => {
-            ("task", format!("{task} is over on {vm}, and its program did not do well"), Some(task))
+            ("task", format!("{task} is over on {vm}: its program failed"), Some(task))
         }
         Report::TaskFinished { task, .. } => {
             ("task", format!("{task} ended on {vm} with a wrong answer"), Some(task))
@@ -313,7 +313,7 @@ fn effect(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> {
             Some(("note", "it is of a former life, and dropped".to_owned(), Vec::new()))
         }
         Effect::Over { complete: true } => {
-            Some(("run", "the run is over: all is done".to_owned(), Vec::new()))
+            Some(("run", "the run is over: no work is left".to_owned(), Vec::new()))
         }
         Effect::Over { complete: false } => {
             Some(("run", "the run is over, with work left".to_owned(), Vec::new()))

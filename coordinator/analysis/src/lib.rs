@@ -16,6 +16,7 @@ mod in_seconds;
 pub mod jobs;
 mod metric;
 mod mode;
+pub mod outcome;
 mod record;
 mod refused;
 pub mod requests;
@@ -30,6 +31,7 @@ pub use evidence::{EarlyEnd, Evidence, ShortOfCheckpoints};
 pub use facts::{CheckpointCost, JobFacts, Latency, LiveFacts, MoveFact, Outage};
 pub use metric::{BetterSide, METRICS, Metric};
 pub use mode::Mode;
+pub use outcome::{OutcomeTally, ProgramFailure, WorkOutcome};
 pub use record::{
     AttemptEnd, AttemptHistory, Change, CheckpointMark, Closed, Displaced, FallBack, FaultCost,
     FaultHistory, FaultOnHost, Hibernation, HostHistory, Interrupted, JobHistory, Leaving, Record,

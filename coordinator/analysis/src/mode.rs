@@ -12,17 +12,6 @@ pub enum Mode {
     Live,
 }
 
-impl Mode {
-    /// What is said of work that is done: in virtual time there is no answer to be verified.
-    #[must_use]
-    pub const fn completed(self) -> &'static str {
-        match self {
-            Self::Virtual => "completed",
-            Self::Live => "completed and verified",
-        }
-    }
-}
-
 impl std::fmt::Display for Mode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {

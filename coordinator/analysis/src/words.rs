@@ -109,7 +109,7 @@ pub(crate) fn why_ended(reason: EndReason) -> String {
 pub(crate) const fn why(reason: StartReason) -> &'static str {
     match reason {
         StartReason::Chosen => "as its scheduler chose",
-        StartReason::Planned => "as planned",
+        StartReason::Planned => "as its turn had come",
         StartReason::Migrated => "to which it migrates",
         StartReason::Stolen => "which was idle",
         StartReason::Retried => "once more",

@@ -16,8 +16,8 @@ pub struct Counts {
     pub checkpoints: u32,
     /// Tasks that ran from a checkpoint on; one that was sent but never began isn't counted.
     pub restores: u32,
-    /// Tasks that started on another VM because theirs was taken away, and parallel jobs that moved
-    /// to other processors.
+    /// Attempts at tasks of a bag that were sent to another VM than the one on which their task ran last, whoever
+    /// decided it, and parallel jobs that moved to other processors.
     pub migrations: u32,
     /// Those among the migrations that began on a burstable VM at full speed, on its credits (Burst-HADS
     /// Algorithm 4, attempt 1).

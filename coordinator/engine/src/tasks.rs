@@ -57,6 +57,8 @@ pub struct TaskRecord {
     pub(crate) runtime: Span,
     /// When that was sent to its VM.
     pub sent: Time,
+    /// The VM on which an attempt at it ran last.
+    pub(crate) ran_on: Option<VmId>,
     /// The emulated time at which it was done and verified.
     pub finished: Option<Time>,
     /// CPU time of all attempts that have ended, real microseconds.

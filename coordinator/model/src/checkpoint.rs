@@ -140,6 +140,13 @@ impl CheckpointConfig {
         never: false,
     };
 
+    /// Whether the work of the bag is saved at a notice alone, by its programs, which compute on until they have had
+    /// the time to save it.
+    #[must_use]
+    pub const fn is_saved_by_programs(&self) -> bool {
+        self.at_notice && matches!(self.scheme, Scheme::None {})
+    }
+
     /// How long a task with this memory stands still for a checkpoint.
     #[must_use]
     pub fn cost(&self, memory: Bytes) -> Span {

@@ -78,6 +78,9 @@ pub enum Command {
         task: TaskId,
         /// The attempt at it that runs.
         attempt: Attempt,
+        /// The time at which its program, which saves its work at the notice that its VM has now, is taken to have
+        /// saved it; `None`: it is given no notice. Workers find it by what they announce to their VMs.
+        saved_by: Option<Time>,
     },
     /// Swap the tiers of the vCPUs of a background job.
     PromoteTask {

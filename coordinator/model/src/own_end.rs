@@ -31,19 +31,6 @@ impl OwnEnd {
     /// The folder of the outputs among the files that are kept.
     pub const OUTPUTS: &'static str = "outputs";
 
-    /// How the program ended, in words that follow "its program".
-    #[must_use]
-    pub fn in_words(&self) -> String {
-        match (self.exit, self.verify_status) {
-            (Some(ProgramExit::Status(0)), Some(status)) if status != 0 => {
-                format!("returned status 0, and its check status {status}")
-            }
-            (Some(ProgramExit::Status(status)), _) => format!("returned status {status}"),
-            (Some(ProgramExit::Signal(signal)), _) => format!("was ended by signal {signal}"),
-            (None, _) => "did not come to its end".to_owned(),
-        }
-    }
-
     /// Whether the program returned status 0.
     #[must_use]
     pub fn is_success(&self) -> bool {

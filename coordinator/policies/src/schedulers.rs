@@ -46,6 +46,11 @@ pub(crate) trait Scheduling: Sync {
         Ok(None)
     }
 
+    /// Whether the scheduler makes a primary schedule.
+    fn makes_plan(&self) -> bool {
+        false
+    }
+
     /// The scheduler itself, with its primary schedule or the one that it was given.
     ///
     /// # Errors
@@ -170,6 +175,12 @@ impl BagSchedulerName {
     #[must_use]
     pub fn markets(self, config: &BagSchedulerConfig) -> Vec<Market> {
         self.scheduling().markets(config)
+    }
+
+    /// Whether the scheduler makes a plan before its run begins.
+    #[must_use]
+    pub fn makes_plan(self) -> bool {
+        self.scheduling().makes_plan()
     }
 
     /// Whether the scheduler reckons with VM lifetimes.

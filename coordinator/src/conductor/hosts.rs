@@ -68,7 +68,7 @@ impl ConductorState {
         }
         if let Some((_, entry)) = self.roster.find(&hello.worker, hello.incarnation) {
             if let Standing::Lost { why } = &entry.standing {
-                let why = format!("it was lost to this run: {why}; start it anew");
+                let why = format!("this run continues without it: {why}; start it anew");
                 return Err(v1::Goodbye { why, over: false }.into());
             }
             if let Some(session) = entry.session.clone() {
@@ -321,7 +321,7 @@ impl ConductorState {
         self.inbox.boost(host, now);
         self.hear_until(now, None);
         let Some(entry) = self.roster.get_mut(host) else { return };
-        tracing::warn!(%host, worker = entry.worker, why, "a worker is lost");
+        tracing::warn!(%host, worker = entry.worker, why, "a worker is gone");
         self.lives.end(&entry.worker, entry.incarnation);
         let standing = Standing::Lost { why: why.clone() };
         let joined = std::mem::replace(&mut entry.standing, standing) == Standing::Joined;

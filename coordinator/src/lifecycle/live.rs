@@ -281,7 +281,7 @@ impl LiveRun {
             "the reserve must leave something of the hosts: it must be below 1".to_owned()
         } else if self.lost_after < Duration::from_millis(100) {
             let ms = self.lost_after.as_millis();
-            format!("a worker silent for {ms} ms can't be lost: 100 ms is the least")
+            format!("a worker can't be given up after {ms} ms of silence: 100 ms is the least")
         } else if let Some(why) = self.wrong_job() {
             why
         } else if !self.header.is_object() {

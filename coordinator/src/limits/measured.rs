@@ -102,7 +102,7 @@ fn check_ledger(of: &Ledger, room: Room) -> Result<(), String> {
     most("a time that a task stood still", of.real_stood_us, wall)?;
     for (what, is) in [
         ("work", of.real_worked_us),
-        ("CPU time that was charged", of.real_charged_us),
+        ("CPU time on its account", of.real_charged_us),
         ("CPU time of a birth", of.real_birth_us),
         ("CPU time of CRIU", of.real_criu_us),
     ] {
@@ -114,7 +114,7 @@ fn check_ledger(of: &Ledger, room: Room) -> Result<(), String> {
 fn check_job(of: &JobLedger, room: Room) -> Result<(), String> {
     let cpu = room.cpu_us();
     most("CPU time received", of.received_us, cpu)?;
-    most("CPU time charged beside", of.beside_us, cpu)?;
+    most("CPU time used beside", of.beside_us, cpu)?;
     most("CPU time due", of.due_us, MOST_PROMISED)
 }
 

@@ -191,7 +191,7 @@ impl SessionState {
             self.silent += 1;
         }
         if self.silent == BEATS / 2 {
-            tracing::warn!(host = %self.host, "not heard of for a while: suspected lost");
+            tracing::warn!(host = %self.host, "not heard of for a while: it may be gone");
         }
         if self.silent > BEATS {
             let how = if self.connection.is_some() { "silent" } else { "not connected" };

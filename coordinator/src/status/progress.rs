@@ -13,7 +13,7 @@ pub struct Progress {
     pub begun: bool,
     /// Tasks in all.
     pub tasks: u32,
-    /// Tasks done and verified.
+    /// Tasks that are over, well or not.
     pub completed: u32,
     /// Tasks on a VM.
     pub running: u32,

@@ -34,8 +34,9 @@ fn told(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
             return Ok(Some(told));
         }
     }
-    if experiment.scheduler.is_some() {
-        let of = (&experiment.setup, header.mode, experiment.jobs.is_none());
+    if let Some(scheduler) = &experiment.scheduler {
+        let has_plan = scheduler.plan.is_some() || scheduler.name.makes_plan();
+        let of = (&experiment.setup, has_plan, experiment.jobs.is_none());
         let of_bag = match &log.steps {
             Some(steps) => Explainer::new(of, header.record(), steps).explain(what),
             None => Explainer::new(of, header.record(), &made_again(log)?).explain(what),

@@ -119,7 +119,7 @@ fn standing_by(experiment: &Experiment) -> Option<String> {
     (others > 0).then(|| {
         format!(
             "a job's processes share memory, so that the machine of {machine} processors is on one of \
-             the {} workers; {stand} by: it is made again there if that one is lost",
+             the {} workers; {stand} by: it is made again there if that one is gone",
             live.workers
         )
     })

@@ -27,12 +27,17 @@ pub(crate) enum Failure {
     Broken(String),
     /// A live run was told to stop, and can be gone on with: status 3.
     Paused(String),
+    /// The run is over, its results are written, and tasks of it failed: status 4.
+    TasksFailed(String),
 }
 
 impl Failure {
     /// Says it: a line for each thing that is wrong, and on a terminal what stands there.
     pub(crate) fn report(&self) -> ExitCode {
-        let (Self::BadInput(text) | Self::Broken(text) | Self::Paused(text)) = self;
+        let (Self::BadInput(text)
+        | Self::Broken(text)
+        | Self::Paused(text)
+        | Self::TasksFailed(text)) = self;
         for line in text.lines() {
             // What stands in a file is indented.
             if line.starts_with(' ') { said::line(line) } else { said::note(line) }
@@ -41,6 +46,7 @@ impl Failure {
             Self::BadInput(_) => 2,
             Self::Broken(_) => 1,
             Self::Paused(_) => 3,
+            Self::TasksFailed(_) => 4,
         })
     }
 }

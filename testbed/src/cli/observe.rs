@@ -118,10 +118,10 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
             format!("; it goes on once its workers are back: {} of {of} are", is.workers_back)
         }
     };
-    let lost = match is.workers_lost {
+    let gone = match is.workers_lost {
         0 => "",
-        1 => "; 1 worker was lost",
-        n => &format!("; {n} workers were lost"),
+        1 => "; 1 worker is gone",
+        n => &format!("; {n} workers are gone"),
     };
     let thinks = match is.real_age_us {
         0 => String::new(),
@@ -129,8 +129,8 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
     };
     let date = calendar.in_brackets(now);
     print(&format!(
-        "{} at {now_s:.1} s{date}: {} of {} tasks are done, {} are on {} VMs of {} workers; \
-         ${cost_usd:.4} so far{lost}{over}{thinks}",
+        "{} at {now_s:.1} s{date}: {} of {} tasks are over, {} are on {} VMs of {} workers; \
+         ${cost_usd:.4} so far{gone}{over}{thinks}",
         is.experiment, is.completed, is.tasks, is.running, is.vms, is.workers
     ))
 }

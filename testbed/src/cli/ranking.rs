@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use dormouse_analysis::Mode;
 use dormouse_analysis::fidelity::{Consolidation, measured_sharing};
+use dormouse_analysis::{Mode, WorkOutcome};
 use dormouse_policies::batch::Algorithm;
 use dormouse_units::Span;
 use dormouse_view::{Cell, Column, Table, Tone};
@@ -213,7 +213,7 @@ fn shown(rows: &[Row]) -> Table {
         .column(Column::text("live"), |row| promotions(&row.real))
         .column(Column::percent("foreground loses"), |row| loss(row, |l| l.foreground_worst_loss))
         .column(Column::percent("on average"), |row| loss(row, |l| l.foreground_mean_loss))
-        .column(Column::count("verified"), |row| row.real.verified)
+        .column(Column::count(WorkOutcome::Verified.word()), |row| row.real.verified)
         .column(Column::text(""), |row| {
             Cell::text(if is_faithful(row) { "" } else { "not faithful" }).toned(Tone::Bad)
         })

@@ -281,11 +281,15 @@ pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(
         })?;
     }
     next_steps::say(say, || next_steps::after_run(results, &folder));
+    let (outcomes, folder) = (results.outcomes(), folder.display());
     match results.broke() {
-        None => Ok(()),
-        Some(why) => {
-            Err(Failure::Broken(format!("the run broke: {why}; see {}", folder.display())))
+        Some(why) => Err(Failure::Broken(format!("the run broke: {why}; see {folder}"))),
+        None if outcomes.failed > 0 => {
+            let failed = format!("{} of {} tasks failed", outcomes.failed, outcomes.total);
+            let see = "see exit in tasks.csv, and stderr in tasks/, of";
+            Err(Failure::TasksFailed(format!("{failed}; {see} {folder}")))
         }
+        None => Ok(()),
     }
 }
 

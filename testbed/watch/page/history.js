@@ -15,6 +15,9 @@ export const WAITING = 1;
 export const RUNNING = 2;
 export const DONE = 3;
 
+/** Ends of attempts after which their tasks are over. */
+const OVER = new Set(["done", "verified", "reported", "program-failed"]);
+
 export const FOREGROUND = 0;
 export const BACKGROUND = 1;
 
@@ -118,7 +121,7 @@ export class History {
     this.spans.until.set(span, time);
     this.spans.how[span] = how;
     // However else an attempt ends, its task waits for the next one.
-    this.enter(task, time, how === "done" ? DONE : WAITING);
+    this.enter(task, time, OVER.has(how) ? DONE : WAITING);
   }
 
   seriesOf(map, key) {

@@ -42,7 +42,8 @@ export function taskName(task, noun) {
 /** What became of an attempt, in a few words. */
 export function howEnded(how) {
   return {
-    done: "done", failed: "failed", stopped: "stopped, its work kept", dropped: "stopped, its work lost",
+    done: "done", verified: "done and verified", reported: "reported done by its worker", "program-failed": "its program failed",
+    failed: "failed", stopped: "stopped, its work kept", dropped: "stopped, its work lost",
     "vm-gone": "ended with its VM", moved: "moved elsewhere",
   }[how] ?? "runs";
 }

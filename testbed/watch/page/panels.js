@@ -29,7 +29,7 @@ export class Cards {
   show(state) {
     const figures = figuresAt(state.history, state.head);
     const shown = { done: done(state, figures), queue: queue(figures), vms: vms(figures), cost: cost(state, figures) };
-    Object.assign(shown, { time: time(state), fidelity: fidelity(state) });
+    Object.assign(shown, { time: time(state, figures), fidelity: fidelity(state) });
     for (const { name, card, title, value, remark } of this.cards) {
       const [words, figure, about, tone] = shown[name];
       setText(title, words);
@@ -44,7 +44,8 @@ function done({ run, noun }, figures) {
   const total = run?.tasks ? ` of ${count(run.tasks)}` : "";
   if (!figures) return [`${noun}s done`, "–", "nothing is counted yet"];
   const failed = figures.failed ? `, ${count(figures.failed)} failed` : "";
-  return [`${noun}s done`, `${count(figures.done)}${total}`, `${count(figures.running)} running${failed}`];
+  const tone = figures.failed ? "bad" : "";
+  return [`${noun}s done`, `${count(figures.done)}${total}`, `${count(figures.running)} running${failed}`, tone];
 }
 
 function queue(figures) {
@@ -69,14 +70,14 @@ function cost({ run, history }, figures) {
   return [word, money(figures.cost), about.join(", "), tone];
 }
 
-function time({ run, history, head }) {
+function time({ run, history, head }, figures) {
   const { over } = history;
   const planned = typeof run?.plan?.makespan_s === "number" ? `planned ${span(run.plan.makespan_s)}` : "";
   const deadline = run?.deadline_s;
   if (!deadline) return ["time", span(head), planned || "no deadline"];
   const left = deadline - head;
   const isOver = over && head >= over.time - 1e-6;
-  const tone = isOver ? (over.time <= deadline && over.complete ? "good" : "bad") : left < 0 ? "bad" : "";
+  const tone = isOver ? (over.time <= deadline && over.complete && !figures?.failed ? "good" : "bad") : left < 0 ? "bad" : "";
   const words = left >= 0 ? `${span(left)} to the deadline` : `${span(-left)} past the deadline`;
   return ["time", span(head), [words, planned].filter(Boolean).join(", "), tone];
 }

@@ -21,6 +21,7 @@ mod command {
     mod inspect;
     mod linked_scheduler;
     mod nonsense;
+    mod outcome_words;
     mod outputs;
     mod page_looks;
     mod page_modules;

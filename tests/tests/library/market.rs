@@ -2,10 +2,10 @@
 //! and who pays for an hour that is not over.
 
 use dormouse_analysis::explain::Explainer;
-use dormouse_analysis::{Mode, Record, check_bag};
+use dormouse_analysis::{Record, check_bag};
 use dormouse_cloud::{Action, Host, InterruptionModel, Market};
 use dormouse_experiment::Experiment;
-use dormouse_model::{Effect, Event, Step, VmEnd};
+use dormouse_model::{Effect, Event, Report, Step, VmEnd};
 use dormouse_units::{Money, Span, Time, VmId};
 
 use super::runs::{sound, under, with};
@@ -180,7 +180,7 @@ fn what_becomes_of_a_vm_that_makes_room_is_said_and_told() {
         assert_eq!(left, at + Span::from_secs(wait));
         let boot = experiment.setup.catalogue.boot;
         assert_eq!(record.vms[&by].ready, Some(left + boot), "notice and boot");
-        let of = (&experiment.setup, Mode::Virtual, true);
+        let of = (&experiment.setup, true, true);
         let told = |vm: VmId| {
             let explainer = Explainer::new(of, Record::new(&experiment.setup), &steps);
             explainer.explain(&vm.to_string()).unwrap().to_string()
@@ -195,6 +195,44 @@ fn what_becomes_of_a_vm_that_makes_room_is_said_and_told() {
         let words = format!("waits for room that {vm} leaves");
         assert!(told(by).contains(&words) && told(by).contains(&format!("after {wait}.0 s")));
     }
+}
+
+/// What a program computes after the notice at which it saves is lost, and what is said of its fate is so.
+#[test]
+fn what_is_computed_after_a_notice_is_lost_and_what_became_of_it_is_told() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/experiments/preemption.toml");
+    let set = [
+        "cloud.preemption-notice=2m",
+        "checkpoint={ policy = \"none\", at-notice = true, fixed = \"3s\", per-megabyte = \"0s\" }",
+    ];
+    let (steps, record) = sound(&with(file, &set).unwrap());
+    // Two tasks, each of which computes for three quarters of the notice in vain.
+    assert_eq!(record.work_lost(), Span::from_secs(2 * 90));
+    assert_eq!((record.counts.migrations, record.counts.restores), (2, 2));
+    let experiment = with(file, &set).unwrap();
+    let told = |what: &str, steps: &[Step]| {
+        let of = (&experiment.setup, false, true);
+        let explainer = Explainer::new(of, Record::new(&experiment.setup), steps);
+        explainer.explain(what).unwrap().to_string()
+    };
+    let whole = told("task0", &steps);
+    for words in [
+        "it was the next in order, and a vCPU had just booted",
+        "decided because vm0 had booted",
+        "a checkpoint was asked for, as its VM was given notice",
+        "90.0 s of work lost",
+        "It was completed at",
+        "Work lost: 90.0 s.",
+    ] {
+        assert!(whole.contains(words), "no '{words}' in {whole}");
+    }
+    assert!(!whole.contains("plan"), "fifo has none: {whole}");
+    let starts = |step: &Step| {
+        matches!(step.event, Event::Machine { report: Report::TaskStarted { .. }, .. })
+    };
+    let began = steps.iter().position(starts).unwrap();
+    let running = told("task0", &steps[..=began]);
+    assert!(running.ends_with("It is running on vm0. Work lost: 0.0 s."), "{running}");
 }
 
 #[test]

@@ -289,7 +289,7 @@ fn what_disturbed_a_task_is_said_and_its_duration_left_out() {
         match &row.standing {
             Standing::Undisturbed => assert_eq!(row.sides.live.attempts, 1),
             Standing::Disturbed(why) if row.sides.live.attempts == 1 => {
-                assert_eq!(why, "migrated in both");
+                assert_eq!(why, "its VM was taken before it began in both");
             }
             Standing::Disturbed(why) => {
                 assert_eq!(*why, format!("{} attempts in both", row.sides.live.attempts));

@@ -85,7 +85,7 @@ fn a_vm_is_ended_as_its_hour_ends_above_the_bid_and_launched_again() {
     };
     for (vm, words) in [
         ("vm0", "its hour ends and it costs $0.06/h, more than the bid of $0.05/h"),
-        ("vm1", "launched on: the spot price of small became $0.04/h"),
+        ("vm1", "launched, because the spot price of small became $0.04/h"),
         ("vm1", "more than the bid of $0.05/h, without a checkpoint of its task"),
     ] {
         assert!(told(vm).contains(words), "no '{words}' in {}", told(vm));

@@ -156,3 +156,80 @@ fn programs_of_others_go_on_on_other_vms_and_leave_what_they_leave_undisturbed()
     }
     nothing_is_left_but(&before);
 }
+
+/// One that checks its answer, one that nobody checks, one that fails and one whose answer is wrong.
+const ENDS: &str = r#"
+[[workload.task]]
+name = "checked"
+command = ["/bin/true"]
+verify = ["/bin/true"]
+runtime = { "c3.large" = "20s" }
+memory = "10 MB"
+[[workload.task]]
+name = "unchecked"
+command = ["/bin/true"]
+runtime = { "c3.large" = "20s" }
+memory = "10 MB"
+[[workload.task]]
+name = "failing"
+command = ["/bin/false"]
+runtime = { "c3.large" = "20s" }
+memory = "10 MB"
+[[workload.task]]
+name = "wrong"
+command = ["/bin/true"]
+verify = ["/bin/false"]
+runtime = { "c3.large" = "20s" }
+memory = "10 MB"
+"#;
+
+/// Nothing that is said of a program that failed says that it was done: not on the terminal, in the summary, in the
+/// tables, on the page or by `explain`.
+#[test]
+fn a_program_that_failed_is_never_called_done() {
+    let Some(_turn) = shared_live_turn() else { return };
+    let before = traces();
+    let folder = tempfile::tempdir().unwrap();
+    let (file, out) = (folder.path().join("ends.toml"), folder.path().join("out"));
+    let cloud = CLOUD.replace("at = \"60s\"", "at = \"2h\"");
+    fs::write(&file, cloud + ENDS).unwrap();
+    let words = ["run", file.to_str().unwrap(), "--live", "--out", out.to_str().unwrap()];
+    let run = Command::new(dormouse_tests::dormouse()).args(words).output().unwrap();
+    let [said, errors] =
+        [&run.stdout, &run.stderr].map(|it| String::from_utf8_lossy(it).into_owned());
+    assert_eq!(run.status.code(), Some(4), "{said}{errors}");
+    assert!(errors.contains("2 of 4 tasks failed; see exit in tasks.csv"), "{errors}");
+    let first = said.lines().next().unwrap().trim();
+    assert!(
+        first.starts_with("failed        2 of 4 tasks: first that of task2 (failing)"),
+        "{said}"
+    );
+    assert!(said.contains("1 of 4 verified, 1 reported, 2 failed"), "{said}");
+    assert!(said.contains("DEADLINE MISSED"), "{said}");
+    let of_run = summary(&out);
+    let counts = ["total", "completed", "verified", "reported", "failed", "given_up"];
+    let counts = counts.map(|key| of_run["tasks"][key].as_u64().unwrap());
+    assert_eq!(counts, [4, 2, 1, 1, 2, 0], "{of_run:#}");
+    assert_eq!(of_run["deadline_met"], false);
+    let explained = |task: &str| dormouse_says(&["explain", out.to_str().unwrap(), task]);
+    for (task, says) in [
+        ("task0", "It was completed and verified at "),
+        ("task1", "It was reported done by its worker at "),
+        ("task2", ": its program returned status 1."),
+        ("task3", ": its program returned status 0, and its check status 1."),
+    ] {
+        assert!(explained(task).contains(says), "no '{says}' in {}", explained(task));
+    }
+    for failed in ["task2", "task3"] {
+        let told = explained(failed);
+        assert!(told.contains("It failed at ") && !told.contains("completed"), "{told}");
+    }
+    let rows = fs::read_to_string(out.join("tasks.csv")).unwrap();
+    let statuses: Vec<_> = rows.lines().skip(1).map(|row| row.split(',').nth(3).unwrap()).collect();
+    assert_eq!(statuses, ["verified", "reported", "failed", "failed"]);
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("1 verified, 1 reported, 2 failed"), "its tile");
+    assert!(page.contains("failed: its program returned status 1"), "its tooltip");
+    checks_and_replays(&out);
+    nothing_is_left_but(&before);
+}

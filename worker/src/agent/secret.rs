@@ -74,7 +74,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (path, line) = (folder.path().join("secret"), Token::of_nobody().line());
         let never = || -> Result<()> { panic!("it is not to be waited for") };
-        let missing = read_token_within(&path, Duration::ZERO, || Result::Ok(())).unwrap_err();
+        let missing = read_token_within(&path, Duration::ZERO, || -> Result<()> { Ok(()) });
+        let missing = missing.unwrap_err();
         assert!(missing.to_string().contains("No such file"), "{missing}");
         let long = Duration::from_secs(60);
         let mut looks = 0;

@@ -1,37 +1,37 @@
 //! Why a task of a bag ran where and when it did, and what became of a VM: from the log alone.
 
 use dormouse_cloud::Action;
-use dormouse_model::{Decision, EndReason, Notice, Setup, StartReason, Step, Task, VmEnd};
+use dormouse_model::{Decision, Effect, EndReason, Notice, Setup, StartReason, Step, Task, VmEnd};
 use dormouse_units::{Span, TaskId, Time, VmId};
 
 use super::explanation::{Explanation, charged_from, seconds};
+use crate::outcome::WorkOutcome;
 use crate::words::{event, heard, why_ended};
 use crate::{
-    AttemptEnd, AttemptHistory, Displaced, FallBack, Hibernation, Mode, Record, TaskHistory,
-    VmHistory,
+    AttemptEnd, AttemptHistory, Displaced, FallBack, Hibernation, Record, TaskHistory, VmHistory,
 };
 
 /// A recorded run to ask about.
 #[derive(Debug)]
 pub struct Explainer<'a> {
     setup: &'a Setup,
-    mode: Mode,
+    has_plan: bool,
     is_alone: bool,
     steps: &'a [Step],
     record: Record,
 }
 
 impl<'a> Explainer<'a> {
-    /// Reads the steps of a run of this bag into its record, which has nothing in it yet; `is_alone`: no
-    /// parallel jobs share it.
+    /// Reads the steps of a run of this bag into its record, which has nothing in it yet; `has_plan`: its scheduler
+    /// began with a plan; `is_alone`: no parallel jobs share it.
     #[must_use]
     pub fn new(
-        (setup, mode, is_alone): (&'a Setup, Mode, bool),
+        (setup, has_plan, is_alone): (&'a Setup, bool, bool),
         mut record: Record,
         steps: &'a [Step],
     ) -> Self {
         steps.iter().for_each(|step| record.see(step));
-        Self { setup, mode, is_alone, steps, record }
+        Self { setup, has_plan, is_alone, steps, record }
     }
 
     /// What there is to say of `task7`, `vm3`, a task by its name, or, where there are no parallel jobs,
@@ -57,20 +57,39 @@ impl<'a> Explainer<'a> {
         let (name, memory) = spec.map(|t| (t.name.as_str(), t.memory)).unwrap_or_default();
         let mut told = Explanation::about(format!("{id} ({name}, {memory})"));
         if task.attempts.is_empty() {
-            let never = "It was never started: no decision of the scheduler names it.";
-            told.came_to.push(never.to_owned());
+            let is_over = self.record.over.is_some();
+            let when = if is_over { "was never started" } else { "has not been started yet" };
+            told.came_to.push(format!("It {when}: no decision of the scheduler names it."));
         }
         self.follows(&mut told, spec);
-        for (n, attempt) in task.attempts.iter().enumerate() {
-            let before = n.checked_sub(1).and_then(|n| task.attempts.get(n));
-            self.attempt(&mut told, id, attempt, before);
+        for n in 0..task.attempts.len() {
+            self.attempt(&mut told, id, task, n);
         }
         let lost: Span = task.attempts.iter().map(|a| self.lost(a)).sum();
-        let done = task.finished.map_or("It was never completed.".to_owned(), |at| {
-            format!("It was {} at {:.1} s.", self.mode.completed(), at.as_secs_f64())
-        });
-        told.came_to.push(format!("{done} Work lost: {}.", seconds(lost)));
+        told.came_to.push(format!("{} Work lost: {}.", self.came_of(task), seconds(lost)));
         told
+    }
+
+    /// What became of a task in the end, as a sentence.
+    fn came_of(&self, task: &TaskHistory) -> String {
+        let at = task.finished.unwrap_or_default().as_secs_f64();
+        match (self.record.outcome(task), task.last()) {
+            (Some(WorkOutcome::Failed(how)), _) => {
+                format!("It failed at {at:.1} s: its program {how}.")
+            }
+            (Some(WorkOutcome::GivenUp), _) => match &self.record.cancelled {
+                Some(why) => format!("It was given up as the run ended: {why}."),
+                None => "It was given up.".to_owned(),
+            },
+            (Some(outcome), _) => format!("It was {outcome} at {at:.1} s."),
+            (None, Some(attempt)) if attempt.ended.is_none() && attempt.started.is_some() => {
+                format!("It is running on {}.", attempt.vm)
+            }
+            (None, Some(attempt)) if attempt.ended.is_none() => {
+                format!("It is about to run on {}.", attempt.vm)
+            }
+            (None, _) => "It is waiting.".to_owned(),
+        }
     }
 
     /// Tells the tasks that one follows, and when the last of them was done or which are not.
@@ -105,19 +124,15 @@ impl<'a> Explainer<'a> {
         self.record.vms.get(&attempt.vm).map(|vm| attempt.lost(vm)).unwrap_or_default()
     }
 
-    fn attempt(
-        &self,
-        told: &mut Explanation,
-        id: TaskId,
-        attempt: &AttemptHistory,
-        before: Option<&AttemptHistory>,
-    ) {
+    fn attempt(&self, told: &mut Explanation, id: TaskId, task: &TaskHistory, n: usize) {
+        let Some(attempt) = task.attempts.get(n) else { return };
+        let before = n.checked_sub(1).and_then(|n| task.attempts.get(n));
         let kind = self.record.vms.get(&attempt.vm).map(|vm| format!("{} {}", vm.market, vm.kind));
         let (vm, kind, why) = (attempt.vm, kind.unwrap_or_default(), self.why(attempt, before));
         told.say(attempt.sent, format!("sent to {vm} ({kind}): {why}"));
         let sent = |d: &Decision| matches!(d, Decision::Start { task, on, .. } if *task == id && on.vm == vm);
         if let Some(step) = self.decided(attempt.sent, sent) {
-            told.add(format!("decided in step {} on: {}", step.seq, cause(step)));
+            told.add(format!("decided because {}", cause(step, vm, Some(id))));
         }
         if let Some(at) = attempt.started {
             let from = attempt.from.map_or("from the beginning".to_owned(), |(seq, done)| {
@@ -129,7 +144,8 @@ impl<'a> Explainer<'a> {
             };
             told.say(at, format!("ran {from}{mode}"));
         }
-        let asked = attempt.asked.iter().map(|&(at, decided)| (at, self.asked(at, decided, id)));
+        let asked =
+            attempt.asked.iter().map(|&(at, decided)| (at, self.asked(at, decided, id, vm)));
         let kept = attempt
             .checkpoints
             .iter()
@@ -144,7 +160,10 @@ impl<'a> Explainer<'a> {
         before.iter().for_each(|it| fell_back(told, it));
         let Some((at, end)) = &attempt.ended else { return };
         let end = match end {
-            AttemptEnd::Finished => self.mode.completed().to_owned(),
+            AttemptEnd::Finished => match self.record.outcome(task) {
+                Some(outcome) => outcome.to_string(),
+                None => "ended".to_owned(),
+            },
             AttemptEnd::Failed(why) => format!("failed: {why}"),
             AttemptEnd::Stopped(done) => format!("stopped with {done} kept"),
             AttemptEnd::Dropped => "given up there, to go on elsewhere".to_owned(),
@@ -161,15 +180,28 @@ impl<'a> Explainer<'a> {
     }
 
     /// Who wanted a checkpoint of a task while it ran.
-    fn asked(&self, at: Time, decided: bool, task: TaskId) -> String {
+    fn asked(&self, at: Time, decided: bool, task: TaskId, vm: VmId) -> String {
         let is_it = |d: &Decision| matches!(d, Decision::Checkpoint { task: t, .. } if *t == task);
-        match self.decided(at, is_it).filter(|_| decided) {
-            Some(step) => format!(
-                "a checkpoint was asked for; decided in step {} on: {}",
-                step.seq,
-                cause(step)
-            ),
-            None => "a checkpoint was asked for, by its checkpointing scheme".to_owned(),
+        let why = match self.decided(at, is_it).filter(|_| decided) {
+            Some(step) => format!("decided because {}", cause(step, vm, Some(task))),
+            None => self.wanted_by(at, task, vm).to_owned(),
+        };
+        format!("a checkpoint was asked for, {why}")
+    }
+
+    /// What had a checkpoint of a task asked for that no scheduler decided: what becomes of its VM, or its scheme.
+    fn wanted_by(&self, at: Time, task: TaskId, vm: VmId) -> &'static str {
+        let is_it = |effect: &Effect| matches!(effect, Effect::CheckpointAsked { task: t, .. } if *t == task);
+        let step = self.steps.iter().find(|step| step.at == at && step.effects.iter().any(is_it));
+        let notices = || step.into_iter().flat_map(|step| &step.notices);
+        let leaves = |it: &Notice| matches!(it, Notice::VmPreempting { vm: v, .. } if *v == vm);
+        let freezes = |it: &Notice| matches!(it, Notice::VmHibernating { vm: v } if *v == vm);
+        if notices().any(leaves) {
+            "as its VM was given notice"
+        } else if notices().any(freezes) {
+            "as its VM was told to hibernate"
+        } else {
+            "by its checkpointing scheme"
         }
     }
 
@@ -181,17 +213,22 @@ impl<'a> Explainer<'a> {
             }
             (StartReason::Planned, _) => {
                 let ready = self.record.vms.get(&attempt.vm).and_then(|vm| vm.ready);
-                if ready == Some(attempt.sent) {
-                    "the plan has it there, first on a vCPU that had just booted".to_owned()
-                } else {
-                    "the plan has it there, and a vCPU had become free".to_owned()
+                let is_new = ready == Some(attempt.sent);
+                match (self.has_plan, is_new) {
+                    (true, true) => "the plan has it there, first on a vCPU that had just booted",
+                    (true, false) => "the plan has it there, and a vCPU had become free",
+                    (false, true) => "it was the next in order, and a vCPU had just booted",
+                    (false, false) => "it was the next in order, and a vCPU was free",
                 }
+                .to_owned()
             }
             (StartReason::Stolen, _) => {
                 "that VM was idle and took it over from another's queue".to_owned()
             }
             (StartReason::Migrated, Some(before)) => format!("it had to leave {}", before.vm),
-            (StartReason::Migrated, None) => "the VM it was planned on was taken away".to_owned(),
+            (StartReason::Migrated, None) => {
+                "the VM that it was meant for was taken away".to_owned()
+            }
             (StartReason::Retried, _) => "the attempt before had failed".to_owned(),
             (StartReason::Due, _) => "all that it follows was done, and a vCPU was free".to_owned(),
             (StartReason::Reused { job, age, expected }, _) => {
@@ -234,11 +271,13 @@ impl<'a> Explainer<'a> {
     fn vm(&self, vm: &VmHistory) -> Explanation {
         let VmHistory { id, market, kind, price, host, .. } = vm;
         let mut told = Explanation::about(format!("{id} ({market} {kind} at {price}, on {host})"));
-        let on =
-            |step: Option<&Step>| step.map(|s| format!(" on: {}", cause(s))).unwrap_or_default();
+        let because_of = |step: Option<&Step>| {
+            step.map(|step| format!(", because {}", cause(step, *id, None))).unwrap_or_default()
+        };
         let is_launch = |d: &Decision| matches!(d, Decision::Launch { vm, .. } if vm == id);
         let launched = self.decided(vm.launched, is_launch);
-        told.say(vm.launched, format!("launched{}{}", on(launched), charged_from(vm, vm.launched)));
+        let launch = format!("launched{}{}", because_of(launched), charged_from(vm, vm.launched));
+        told.say(vm.launched, launch);
         self.waited(&mut told, vm);
         if let Some(at) = vm.ready {
             told.say(at, format!("booted{}", charged_from(vm, at)));
@@ -256,7 +295,7 @@ impl<'a> Explainer<'a> {
             let is_end = |d: &Decision| matches!(d, Decision::Terminate { vm, .. } if vm == id);
             let ended = self.decided(at, is_end);
             let reason = ended.and_then(|step| step.decisions.iter().find_map(reason_of(*id)));
-            told.say(at, format!("ended: {}{}", because(why), on(ended)));
+            told.say(at, format!("ended: {}{}", because(why), because_of(ended)));
             reason.into_iter().for_each(|reason| told.add(why_ended(reason)));
         }
         let finished = self.record.finished_on(*id);
@@ -393,14 +432,28 @@ fn reason_of(id: VmId) -> impl Fn(&Decision) -> Option<EndReason> {
     }
 }
 
-/// What a step answered to, in words. Prices are heard of before what comes of them.
-fn cause(step: &Step) -> String {
-    let is_price = |notice: &&Notice| matches!(notice, Notice::Price { .. });
-    let other = step.notices.iter().find(|notice| !is_price(notice));
-    match other.or(step.notices.first()) {
-        Some(notice @ Notice::Price { .. }) => heard(notice),
-        Some(notice) => serde_json::to_value(notice).map(|v| words(&v)).unwrap_or_default(),
-        None => event(&step.event).to_owned(),
+/// What a step answered to, in words: of several notices one that is about the task or the VM, else the first.
+/// Prices are heard of before what comes of them, and credits tell of no event.
+fn cause(step: &Step, vm: VmId, task: Option<TaskId>) -> String {
+    let rank = |notice: &&Notice| match notice {
+        Notice::Price { .. } | Notice::Credits { .. } => 3,
+        notice if task.is_some() && task_of(notice) == task => 0,
+        notice if (*notice).clone().vm_mut().is_some_and(|it| *it == vm) => 1,
+        _ => 2,
+    };
+    step.notices.iter().min_by_key(rank).map_or_else(|| event(&step.event).to_owned(), heard)
+}
+
+/// The task that a notice is about, if it is about one.
+const fn task_of(notice: &Notice) -> Option<TaskId> {
+    match notice {
+        Notice::TaskDue { task }
+        | Notice::TaskStarted { task, .. }
+        | Notice::TaskFinished { task, .. }
+        | Notice::TaskFailed { task, .. }
+        | Notice::TaskStopped { task, .. }
+        | Notice::Checkpointed { task, .. } => Some(*task),
+        _ => None,
     }
 }
 
@@ -414,14 +467,4 @@ const fn because(why: VmEnd) -> &'static str {
         VmEnd::WorkDone => "all work that it was there for was done",
         VmEnd::RunOver => "the run was over",
     }
-}
-
-/// A notice as text: `task-finished task 3 vm 1`.
-fn words(notice: &serde_json::Value) -> String {
-    let Some(fields) = notice.as_object() else { return notice.to_string() };
-    let word = |(key, value): (&String, &serde_json::Value)| match (key.as_str(), value) {
-        ("notice", serde_json::Value::String(name)) => name.clone(),
-        (key, value) => format!("{key} {value}"),
-    };
-    fields.iter().map(word).collect::<Vec<_>>().join(" ")
 }

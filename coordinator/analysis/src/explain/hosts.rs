@@ -77,9 +77,9 @@ impl HostStory {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_cloud::{Host, Market, Price};
+    use dormouse_cloud::{Host, Market};
     use dormouse_model::VmEnd;
-    use dormouse_units::{Bytes, Money, Time, TypeName};
+    use dormouse_units::{Bytes, Money, Price, Time, TypeName};
 
     use super::*;
 
@@ -91,17 +91,18 @@ mod tests {
     }
 
     fn launched(vm: u32, host: u32) -> Effect {
-        let (kind, market, price) = (TypeName::new("c3.large"), Market::Spot, Price::default());
+        let (kind, market, price) =
+            (TypeName::from("c3.large"), Market::Spot, Price::from_nanos_per_hour(1));
         let (vm, host) = (VmId::new(vm), HostId::new(host));
         Effect::VmLaunched { vm, kind, market, price, bid: None, vcpus: 2, host }
     }
 
     #[test]
     fn a_host_has_its_vms_and_no_others() {
-        let offer = Host::with_room(4, Bytes::new(1 << 30));
+        let offer = Host::new(4, Bytes::new(1 << 30));
         let (host, name) = (HostId::new(1), "lab1".to_owned());
         let ended = Effect::VmEnded { vm: VmId::new(5), why: VmEnd::Preempted, cost: Money::ZERO };
-        let lost = Event::HostLost { host, why: "silent".to_owned() };
+        let lost = Event::HostLost { host, why: "silent".to_owned(), unheard: false };
         let steps = [
             step(1, Event::HostJoined { host, name, offer }, Vec::new()),
             step(2, Event::Tick, vec![launched(5, 1), launched(6, 0)]),

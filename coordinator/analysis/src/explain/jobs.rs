@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_engine::jobs::Simulation;
-use dormouse_model::{Decision, Event, Job, Notice, Promotion, StartReason, Step};
+use dormouse_model::{Decision, Effect, Event, Job, Notice, Promotion, StartReason, Step};
 use dormouse_policies::batch::{Algorithm, BatchPolicy, Note, Noted};
 use dormouse_units::{Seats, TaskId, Tier, Time};
 
@@ -25,6 +25,7 @@ pub struct JobStory {
     decisions: Vec<Decision>,
     seen: Seen,
     last: Time,
+    is_over: bool,
 }
 
 impl JobStory {
@@ -33,13 +34,15 @@ impl JobStory {
     pub fn new(simulation: &Simulation, by_jobs: SeenByJobs, number: u64) -> Self {
         let (algorithm, scheduler) = (simulation.config.algorithm, simulation.policy());
         let seen = Seen { number, ..Seen::default() };
-        Self { by_jobs, algorithm, scheduler, decisions: Vec::new(), seen, last: Time::ZERO }
+        let (decisions, last, is_over) = (Vec::new(), Time::ZERO, false);
+        Self { by_jobs, algorithm, scheduler, decisions, seen, last, is_over }
     }
 
     /// Takes in a step.
     pub fn see(&mut self, step: &Step) {
         let Self { by_jobs, scheduler, decisions, seen, .. } = self;
         self.last = step.at;
+        self.is_over |= step.effects.iter().any(|it| matches!(it, Effect::Over { .. }));
         let step = &*by_jobs.see(step);
         if step.event == Event::InstantOver && !step.notices.is_empty() {
             seen.heard(step, |job| scheduler.watch(job));
@@ -52,7 +55,7 @@ impl JobStory {
     /// What there is to say; `None`: there is no such job.
     #[must_use]
     pub fn told(self) -> Option<Explanation> {
-        let Self { algorithm, scheduler, last, .. } = self;
+        let Self { algorithm, scheduler, last, is_over, .. } = self;
         let Seen { number, watched, numbers, told, ended, mut story } = self.seen;
         let (submitted, job) = watched?;
         let name = |id: TaskId| {
@@ -77,7 +80,8 @@ impl JobStory {
                 let (response, wait) = (at.since(submitted), started.since(submitted));
                 text.say(at, format!("ended: response {response}, of which it waited {wait}"));
             }
-            _ => text.say(last, "did not end"),
+            _ if is_over => text.say(last, "had not ended when the run was over"),
+            _ => text.say(last, "has not ended yet"),
         }
         Some(text)
     }

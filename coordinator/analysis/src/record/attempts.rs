@@ -6,6 +6,7 @@ use thin_vec::{ThinVec, thin_vec};
 
 use super::reasons::reason;
 use super::{AttemptEnd, AttemptHistory, Change, CheckpointMark, FallBack, Record, TaskHistory};
+use crate::outcome::ProgramFailure;
 
 impl Record {
     fn task_mut(&mut self, id: TaskId) -> Option<&mut TaskHistory> {
@@ -72,6 +73,20 @@ impl Record {
         self.on_vm(vm, |vm| vm.lanes.leave(task));
     }
 
+    /// A VM is given notice: what its programs compute from now on is in nothing that they save, if they save at it.
+    pub(super) fn notice_on(&mut self, now: Time, vm: VmId) {
+        let Self { tasks, savers, all_save, .. } = self;
+        for (n, task) in tasks.iter_mut().enumerate() {
+            let saves =
+                *all_save || u32::try_from(n).is_ok_and(|n| savers.contains(&TaskId::new(n)));
+            if let Some(attempt) = task.open().filter(|it| saves && it.vm == vm)
+                && attempt.started.is_some()
+            {
+                attempt.noticed = Some(now);
+            }
+        }
+    }
+
     /// A machine with parallel jobs is gone.
     pub(super) fn end_jobs_on(&mut self, now: Time, vm: VmId, why: VmEnd) {
         if !self.tenants.owns(Work::Jobs, vm) {
@@ -95,7 +110,6 @@ impl Record {
                     _ => None,
                 });
                 let mode = mode.unwrap_or_default();
-                self.counts_start(*reason, *vm, mode);
                 // A parallel job that is killed is started again at once.
                 if !self.is_of_bag(*task) {
                     self.end_attempt(now, *task, AttemptEnd::Dropped);
@@ -123,11 +137,13 @@ impl Record {
                     real_cpu_us: 0,
                     real_start_us: 0,
                     ledger: None,
+                    noticed: None,
                     own: None,
                 };
                 if let Some(of) = self.task_mut(*task) {
                     of.attempts.push(history);
                     self.changes.push(Change::Sent(*task, *attempt, *vm));
+                    self.counts_start(*task, *reason, *vm, mode);
                 }
             }
             &Effect::CheckpointAsked { task, .. } => {
@@ -147,16 +163,18 @@ impl Record {
         }
     }
 
-    fn counts_start(&mut self, reason: StartReason, vm: VmId, mode: Mode) {
-        match reason {
-            StartReason::Migrated => {
-                self.counts.migrations += 1;
-                let kind = self.vms.get(&vm).map(|vm| &vm.kind);
-                let is_burstable = kind.is_some_and(|kind| self.burstable.contains(kind));
-                self.counts.burst_starts += u32::from(mode == Mode::Burst && is_burstable);
-            }
-            StartReason::Stolen => self.counts.steals += 1,
-            _ => {}
+    fn counts_start(&mut self, id: TaskId, reason: StartReason, vm: VmId, mode: Mode) {
+        self.counts.steals += u32::from(reason == StartReason::Stolen);
+        let task = self.tasks.get(id.get() as usize);
+        let migrates = task.is_some_and(|task| {
+            let last = task.attempts.len().saturating_sub(1);
+            task.migrated_from(last).is_some()
+        });
+        if migrates {
+            self.counts.migrations += 1;
+            let kind = self.vms.get(&vm).map(|vm| &vm.kind);
+            let is_burstable = kind.is_some_and(|kind| self.burstable.contains(kind));
+            self.counts.burst_starts += u32::from(mode == Mode::Burst && is_burstable);
         }
     }
 
@@ -239,7 +257,7 @@ impl Record {
             Report::TaskFinished { task, program_failed: true, .. } => {
                 self.counts.attempts_failed += 1;
                 let own = self.task_mut(*task).and_then(|it| it.open()?.own.clone());
-                let how = own.map_or_else(|| "came to nothing".to_owned(), |own| own.in_words());
+                let how = ProgramFailure::from_end(own.as_deref());
                 self.end_attempt(now, *task, AttemptEnd::Failed(format!("its program {how}")));
                 self.finishes(now, *task, |task| task.program_failed = true);
             }

@@ -2,7 +2,8 @@
 
 use dormouse_units::{Money, Time};
 
-use super::{Record, VmHistory};
+use super::{Record, TaskHistory, VmHistory};
+use crate::outcome::{OutcomeTally, ProgramFailure, WorkOutcome};
 
 impl Record {
     /// The time at which the last task was finished, if all are.
@@ -29,16 +30,28 @@ impl Record {
         self.finished
     }
 
-    /// The number of tasks that are over whose programs did not end well, or gave a wrong answer.
+    /// How a task or job ended; `None`: it is open, and the run goes on.
     #[must_use]
-    pub fn programs_failed(&self) -> usize {
-        self.tasks.iter().filter(|task| task.program_failed).count()
+    pub fn outcome(&self, task: &TaskHistory) -> Option<WorkOutcome> {
+        if task.finished.is_none() {
+            return self.over.map(|_| WorkOutcome::GivenUp);
+        }
+        Some(if task.program_failed {
+            let own = task.attempts.iter().rev().find_map(|attempt| attempt.own.as_deref());
+            WorkOutcome::Failed(ProgramFailure::from_end(own))
+        } else if task.reported {
+            WorkOutcome::Reported
+        } else if self.speedup.is_some() {
+            WorkOutcome::Verified
+        } else {
+            WorkOutcome::Completed
+        })
     }
 
-    /// The number of tasks that are finished by their workers' word alone.
+    /// How many tasks of the bag ended in which way.
     #[must_use]
-    pub fn reported(&self) -> usize {
-        self.tasks.iter().filter(|task| task.finished.is_some() && task.reported).count()
+    pub fn outcomes(&self) -> OutcomeTally {
+        OutcomeTally::from_outcomes(self.tasks.iter().map(|task| self.outcome(task)))
     }
 
     /// The digest of all decisions, in hexadecimal; empty, where it has none.

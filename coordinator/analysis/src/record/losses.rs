@@ -62,11 +62,13 @@ impl Record {
         of.vms.iter().filter_map(effect).max()
     }
 
-    /// How many tasks finished on a VM.
+    /// How many tasks were done on a VM; one whose program failed there was not.
     #[must_use]
     pub fn finished_on(&self, vm: VmId) -> usize {
         let there = |task: &&TaskHistory| {
-            task.finished.is_some() && task.last().is_some_and(|a| a.vm == vm)
+            task.finished.is_some()
+                && !task.program_failed
+                && task.last().is_some_and(|a| a.vm == vm)
         };
         self.tasks.iter().filter(there).count()
     }

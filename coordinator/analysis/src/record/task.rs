@@ -64,6 +64,9 @@ pub struct AttemptHistory {
     pub real_start_us: u64,
     /// What it was promised and got, once it is over; of live runs.
     pub ledger: Option<Ledger>,
+    /// The time at which its program was given notice, if it saves its work then: what it computed after that is in
+    /// nothing that it saved.
+    pub noticed: Option<Time>,
     /// How the program of the user's own ended that it ran, if it ran one.
     pub own: Option<Arc<OwnEnd>>,
 }
@@ -126,26 +129,34 @@ impl AttemptHistory {
         }
     }
 
-    /// Time it had computed on `vm` for nothing: since it started or its last checkpoint,
-    /// whichever was later, without the time its VM was frozen.
+    /// Time it had computed on `vm` for nothing: what it computed that is not in what was kept, without the time its VM
+    /// was frozen.
     #[must_use]
     pub fn lost(&self, vm: &VmHistory) -> Span {
-        let (Some(started), Some((at, end))) = (self.started, &self.ended) else {
+        let (Some(since), Some((at, end))) = (self.kept_at(), &self.ended) else {
             return Span::ZERO;
         };
         match end {
-            AttemptEnd::Finished | AttemptEnd::Stopped(_) => Span::ZERO,
-            AttemptEnd::Failed(_) | AttemptEnd::Dropped | AttemptEnd::VmGone(_) => {
-                let since = self.checkpoints.last().map_or(started, |mark| mark.at);
-                vm.awake(since, *at)
-            }
+            AttemptEnd::Finished => Span::ZERO,
+            AttemptEnd::Stopped(_)
+            | AttemptEnd::Failed(_)
+            | AttemptEnd::Dropped
+            | AttemptEnd::VmGone(_) => vm.awake(since, *at),
         }
     }
 
-    /// From when on its work is kept by nothing: its last checkpoint, or its start.
+    /// From when on its work is kept by nothing: its end, where it was stopped with all it had done; the notice, where
+    /// its program saved its work then; else its last checkpoint, or its start.
     #[must_use]
     pub fn kept_at(&self) -> Option<Time> {
-        self.checkpoints.last().map(|mark| mark.at).or(self.started)
+        let started = self.started?;
+        let mark = self.checkpoints.last().map(|mark| mark.at);
+        let kept = match &self.ended {
+            Some((at, AttemptEnd::Stopped(_))) => Some(*at),
+            _ => mark,
+        };
+        let saved = self.noticed.filter(|notice| kept.is_some_and(|at| at >= *notice));
+        Some(saved.or(kept).unwrap_or(started))
     }
 
     /// The time at which it ended, or `now` if it still runs.
@@ -172,6 +183,22 @@ impl TaskHistory {
     #[must_use]
     pub fn is_own_program(&self) -> bool {
         self.attempts.iter().any(|attempt| attempt.own.is_some())
+    }
+
+    /// The attempt that the `n`th one continues elsewhere, where that is a migration: the last one before it that
+    /// ran, if it ran on another VM.
+    #[must_use]
+    pub fn migrated_from(&self, n: usize) -> Option<&AttemptHistory> {
+        let is = self.attempts.get(n)?;
+        let before = self.attempts.get(..n)?.iter().rev().find(|it| it.started.is_some())?;
+        (before.vm != is.vm).then_some(before)
+    }
+
+    /// The migrations of the task, in order: each attempt that ran, and the one that continues it on another VM,
+    /// whoever decided that. A steal of what never ran is none.
+    pub fn migrations(&self) -> impl Iterator<Item = (&AttemptHistory, &AttemptHistory)> {
+        let pair = |(n, is)| Some((self.migrated_from(n)?, is));
+        self.attempts.iter().enumerate().filter_map(pair)
     }
 
     /// The attempt of this number.

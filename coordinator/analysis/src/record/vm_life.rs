@@ -144,6 +144,9 @@ impl Record {
     }
 
     fn told(&mut self, vm: VmId, action: Action) {
+        if action == Action::Preempt {
+            self.notice_on(self.now, vm);
+        }
         self.on_vm(vm, |vm| match action {
             Action::Hibernate | Action::Resume => vm.told = Some(action),
             Action::Preempt => vm.has_notice = true,

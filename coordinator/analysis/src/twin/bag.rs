@@ -131,7 +131,9 @@ fn fate(task: &TaskHistory, record: &Record) -> Result<Option<TypeName>, String>
         attempts.iter().filter_map(|a| record.vms.get(&a.vm).map(|vm| a.lost(vm))).sum();
     Err(match attempts.len() {
         0 => "never started".to_owned(),
-        1 if attempts.iter().any(|a| a.reason == StartReason::Migrated) => "migrated".to_owned(),
+        1 if attempts.iter().any(|a| a.reason == StartReason::Migrated) => {
+            "its VM was taken before it began".to_owned()
+        }
         1 if attempts.iter().any(|a| a.from.is_some()) => "restored".to_owned(),
         1 if lost > Span::ZERO => format!("lost {:.1} s", lost.as_secs_f64()),
         1 if task.finished.is_none() || attempts.iter().all(|a| a.started.is_none()) => {

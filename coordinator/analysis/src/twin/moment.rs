@@ -9,6 +9,6 @@ pub struct Moment {
     pub at: Time,
     /// What the scheduler heard, such as `task7 finished on vm3`.
     pub heard: Vec<String>,
-    /// What it decided, such as `start task20 on vm3, as planned`.
+    /// What it decided, such as `start task20 on vm3, as its turn had come`.
     pub decided: Vec<String>,
 }

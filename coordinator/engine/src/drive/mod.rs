@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod followers;
+mod last_saves;
 mod modelled;
 mod play;
 mod turn;

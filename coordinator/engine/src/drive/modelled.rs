@@ -11,6 +11,7 @@ use dormouse_units::{
 };
 use dormouse_vm::{CreditSpec, Hold, MachineSpec, Model, Sharing, Work, WorkEvent};
 
+use super::last_saves::{LastSaves, Place, Request};
 use super::world::{Reports, World};
 
 /// How parallel jobs fare on modelled machines.
@@ -35,6 +36,7 @@ pub struct Modelled {
     /// VMs whose agenda has to be looked at again.
     touched: Vec<VmId>,
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,
+    saves: LastSaves,
     /// What a VM tells of a step, to be filled again.
     told: Vec<WorkEvent>,
 }
@@ -49,6 +51,7 @@ impl Modelled {
             agenda: BinaryHeap::new(),
             touched: Vec::new(),
             checkpoints: BTreeMap::new(),
+            saves: LastSaves::default(),
             told: Vec::new(),
         }
     }
@@ -70,85 +73,24 @@ impl World for Modelled {
         let on_it = self.vms.iter().filter(|(_, machine)| machine.0 == lost);
         for vm in on_it.map(|(vm, _)| vm).collect::<Vec<_>>() {
             self.vms.remove(vm);
+            self.saves.vm_gone(vm);
         }
     }
 
     fn next_at(&mut self) -> Option<Time> {
-        while let Some(vm) = self.touched.pop() {
-            if let Some(at) = self.model(vm).and_then(Model::next_at) {
-                self.agenda.push(Reverse((at, vm)));
-            }
-        }
-        loop {
-            let &Reverse((at, vm)) = self.agenda.peek()?;
-            if self.model(vm).and_then(Model::next_at) == Some(at) {
-                return Some(at);
-            }
-            self.agenda.pop();
-        }
+        let of_models = self.next_of_models();
+        of_models.into_iter().chain(self.saves.next_at()).min()
     }
 
     fn is_due(&mut self, now: Time) -> bool {
-        for vm in &self.touched {
-            if self.vms.get(*vm).is_some_and(|machine| machine.1.may_be_due()) {
-                return self.next_at().is_some_and(|at| at <= now);
-            }
-        }
-        while let Some(&Reverse((at, vm))) = self.agenda.peek()
-            && at <= now
-        {
-            // A VM that was touched gets another entry.
-            if !self.touched.contains(&vm) {
-                return self.next_at().is_some_and(|at| at <= now);
-            }
-            self.agenda.pop();
-        }
-        false
+        self.saves.next_at().is_some_and(|at| at <= now) || self.is_model_due(now)
     }
 
     fn step(&mut self, now: Time, out: &mut Reports) {
-        let Some(&Reverse((_, vm))) = self.agenda.peek() else { return };
-        let Some((host, model)) = self.vms.get_mut(vm).map(Box::as_mut) else { return };
-        model.step(now, &mut self.told);
-        for event in self.told.drain(..) {
-            let report = match event {
-                // Nobody tells a modelled task when to stand still.
-                WorkEvent::Due { .. } => continue,
-                WorkEvent::Finished { task, attempt } => Report::TaskFinished {
-                    vm,
-                    task,
-                    attempt,
-                    verified: true,
-                    reported: false,
-                    program_failed: false,
-                    result: None,
-                    real_cpu_us: 0,
-                },
-                WorkEvent::Checkpointed { task, attempt, done, memory } => {
-                    Report::CheckpointTaken {
-                        vm,
-                        task,
-                        attempt,
-                        checkpoint: next_of(&mut self.checkpoints, task),
-                        done,
-                        bytes: memory,
-                        real_held_us: 0,
-                        real_dump_us: 0,
-                        real_owed_us: 0,
-                        held_at: None,
-                        real_criu_us: 0,
-                    }
-                }
-                // They may have turned before now, on a VM that nobody had used: what is said is
-                // what it has.
-                WorkEvent::CreditsTurned(then) => {
-                    let balance = model.machine().credits().unwrap_or(then);
-                    Report::Credits { vm, balance, as_of: None }
-                }
-            };
-            out.push_back((*host, report));
+        match self.saves.take_due(now) {
+            Some((place, request)) => self.do_put_off(now, place, request, out),
+            None => self.step_model(now, out),
         }
-        self.after_change(vm, out);
     }
 
     fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
@@ -163,6 +105,7 @@ impl World for Modelled {
             }
             Command::DestroyVm { host, vm } => {
                 self.vms.remove(vm);
+                self.saves.vm_gone(vm);
                 out.push_back((host, Report::VmDestroyed { vm }));
             }
             Command::FreezeVm { host, vm } => {
@@ -180,10 +123,19 @@ impl World for Modelled {
             }
             Command::StartTask(start) => self.start(now, start, out),
             Command::StopTask { host, vm, task, attempt, keep } => {
-                self.stop(now, (host, vm), task, attempt, keep, out);
+                let place = Place { host, vm, task, attempt };
+                if !keep || !self.saves.put_off(now, place, Request::Stop) {
+                    self.stop(now, (host, vm), task, attempt, keep, out);
+                }
             }
-            Command::CheckpointNow { vm, task, attempt, .. } => {
-                self.change(vm, out, |model| model.checkpoint(now, task, attempt));
+            Command::CheckpointNow { host, vm, task, attempt, saved_by: Some(until) } => {
+                self.give_notice(now, Place { host, vm, task, attempt }, until);
+            }
+            Command::CheckpointNow { host, vm, task, attempt, saved_by: None } => {
+                let place = Place { host, vm, task, attempt };
+                if !self.saves.put_off(now, place, Request::Checkpoint) {
+                    self.change(vm, out, |model| model.checkpoint(now, task, attempt));
+                }
             }
             Command::SetMode { vm, task, attempt, mode, .. } => {
                 self.change(vm, out, |model| model.set_mode(now, task, attempt, mode));
@@ -212,6 +164,112 @@ impl World for Modelled {
 }
 
 impl Modelled {
+    /// The time at which a VM does something by itself next.
+    fn next_of_models(&mut self) -> Option<Time> {
+        while let Some(vm) = self.touched.pop() {
+            if let Some(at) = self.model(vm).and_then(Model::next_at) {
+                self.agenda.push(Reverse((at, vm)));
+            }
+        }
+        loop {
+            let &Reverse((at, vm)) = self.agenda.peek()?;
+            if self.model(vm).and_then(Model::next_at) == Some(at) {
+                return Some(at);
+            }
+            self.agenda.pop();
+        }
+    }
+
+    /// Whether a VM does something by now.
+    fn is_model_due(&mut self, now: Time) -> bool {
+        for vm in &self.touched {
+            if self.vms.get(*vm).is_some_and(|machine| machine.1.may_be_due()) {
+                return self.next_of_models().is_some_and(|at| at <= now);
+            }
+        }
+        while let Some(&Reverse((at, vm))) = self.agenda.peek()
+            && at <= now
+        {
+            // A VM that was touched gets another entry.
+            if !self.touched.contains(&vm) {
+                return self.next_of_models().is_some_and(|at| at <= now);
+            }
+            self.agenda.pop();
+        }
+        false
+    }
+
+    /// What the VM does that is due first.
+    fn step_model(&mut self, now: Time, out: &mut Reports) {
+        let Some(&Reverse((_, vm))) = self.agenda.peek() else { return };
+        let Some((host, model)) = self.vms.get_mut(vm).map(Box::as_mut) else { return };
+        model.step(now, &mut self.told);
+        for event in self.told.drain(..) {
+            let report = match event {
+                // Nobody tells a modelled task when to stand still.
+                WorkEvent::Due { .. } => continue,
+                WorkEvent::Finished { task, attempt } => {
+                    self.saves.ended(vm, task);
+                    Report::TaskFinished {
+                        vm,
+                        task,
+                        attempt,
+                        verified: true,
+                        reported: false,
+                        program_failed: false,
+                        result: None,
+                        real_cpu_us: 0,
+                    }
+                }
+                WorkEvent::Checkpointed { task, attempt, done, memory } => {
+                    let done = self.saves.saved(vm, task, attempt).map_or(done, |it| it.min(done));
+                    Report::CheckpointTaken {
+                        vm,
+                        task,
+                        attempt,
+                        checkpoint: next_of(&mut self.checkpoints, task),
+                        done,
+                        bytes: memory,
+                        real_held_us: 0,
+                        real_dump_us: 0,
+                        real_owed_us: 0,
+                        held_at: None,
+                        real_criu_us: 0,
+                    }
+                }
+                // They may have turned before now, on a VM that nobody had used: what is said is
+                // what it has.
+                WorkEvent::CreditsTurned(then) => {
+                    let balance = model.machine().credits().unwrap_or(then);
+                    Report::Credits { vm, balance, as_of: None }
+                }
+            };
+            out.push_back((*host, report));
+        }
+        self.after_change(vm, out);
+    }
+
+    /// Does what was asked of a program before it had saved its work.
+    fn do_put_off(&mut self, now: Time, place: Place, request: Request, out: &mut Reports) {
+        let Place { host, vm, task, attempt } = place;
+        match request {
+            Request::Checkpoint => {
+                self.change(vm, out, |model| model.checkpoint(now, task, attempt));
+            }
+            Request::Stop => self.stop(now, (host, vm), task, attempt, true, out),
+        }
+    }
+
+    /// A program that saves its work at a notice computes on until it has had the time to.
+    fn give_notice(&mut self, now: Time, place: Place, until: Time) {
+        let Place { vm, task, attempt, .. } = place;
+        let Some(model) = self.model(vm) else { return };
+        model.pass(now);
+        let Some(progress) = model.progress(task, attempt) else { return };
+        let done = progress.done.fraction_of(progress.runtime);
+        self.saves.begin(place, until, done);
+    }
+
     fn model(&mut self, vm: VmId) -> Option<&mut Model> {
         self.vms.get_mut(vm).map(|machine| &mut machine.1)
     }
@@ -293,6 +351,8 @@ impl Modelled {
         let Some(done) = self.model(vm).and_then(|model| model.stop(now, task, attempt)) else {
             return;
         };
+        let done = self.saves.saved(vm, task, attempt).map_or(done, |saved| saved.min(done));
+        self.saves.ended(vm, task);
         let kept = keep.then(|| (next_of(&mut self.checkpoints, task), done));
         out.push_back((host, Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: 0 }));
         self.after_change(vm, out);

@@ -227,6 +227,8 @@ impl Run {
         let Some(record) = self.tasks.get_mut(task) else { return Ok(()) };
         (record.attempt, record.sent) = (record.attempt.next(), now);
         (record.mode, record.runtime) = (mode, said);
+        // Whoever decides it and for whatever reason: it ran, and goes on elsewhere.
+        let migrates = record.job.is_none() && record.ran_on.is_some_and(|on| on != vm);
         let from_scratch = record.images.begin_on(host);
         let image = record.images.newest();
         let (attempt, from) = (record.attempt, image.map(Image::what));
@@ -234,15 +236,10 @@ impl Run {
         let job = record.job.clone();
         self.fell_back(task, from_scratch, "no older one is left, and this host refused it before");
         self.seat(task, seats.clone());
-        match reason {
-            StartReason::Migrated => {
-                self.counts.migrations += 1;
-                let is_burst = mode == Mode::Burst && burstable.is_some();
-                self.counts.burst_starts += u32::from(is_burst);
-            }
-            StartReason::Stolen => self.counts.steals += 1,
-            _ => {}
-        }
+        let is_burst = mode == Mode::Burst && burstable.is_some();
+        self.counts.migrations += u32::from(migrates);
+        self.counts.burst_starts += u32::from(migrates && is_burst);
+        self.counts.steals += u32::from(reason == StartReason::Stolen);
         let vcpu = self.provider.tiers().and_then(|_| seats.cpus.first().copied());
         self.effects.push(Effect::TaskSent { task, attempt, vm, reason, from, vcpu });
         let checkpoints = self.checkpoints_of_attempt(now, task, vm);

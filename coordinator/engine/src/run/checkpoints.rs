@@ -164,6 +164,11 @@ impl Run {
 
     /// Tells the machine to take what is due of a task that runs.
     pub(super) fn take_if_due(&mut self, task: TaskId) {
+        self.take_if_due_saved(task, None);
+    }
+
+    /// The same of a task whose program has until this time to save its work.
+    fn take_if_due_saved(&mut self, task: TaskId, saved_by: Option<Time>) {
         let Some(record) = self.tasks.get(task).filter(|record| record.asked.is_wanted()) else {
             return;
         };
@@ -177,7 +182,7 @@ impl Run {
             return;
         }
         self.effects.push(Effect::CheckpointAsked { task, attempt, vm });
-        self.commands.push(Command::CheckpointNow { host, vm, task, attempt });
+        self.commands.push(Command::CheckpointNow { host, vm, task, attempt, saved_by });
     }
 
     /// A VM runs again: what became due meanwhile is taken.
@@ -197,7 +202,7 @@ impl Run {
             return self.commands.push(Command::FreezeVm { host, vm });
         }
         record.freeze_once_kept(true);
-        self.checkpoint_all_on(vm);
+        self.checkpoint_all_on(vm, None);
         self.freeze_once_kept(vm);
     }
 
@@ -206,14 +211,15 @@ impl Run {
         self.tasks.get(task).is_some_and(|record| record.job.is_none())
     }
 
-    /// A VM takes a checkpoint of each task that runs there.
-    pub(super) fn checkpoint_all_on(&mut self, vm: VmId) {
+    /// A VM takes a checkpoint of each task that runs there, whose programs have until `saved_by` to save their work, if
+    /// they do that.
+    pub(super) fn checkpoint_all_on(&mut self, vm: VmId, saved_by: Option<Time>) {
         let Some(record) = self.vms.get(vm) else { return };
         let runs = |record: &&mut TaskRecord| matches!(record.state, TaskState::Running(_));
         for task in record.seating().taken().collect::<Vec<_>>() {
             if let Some(record) = self.tasks.get_mut(task).filter(runs) {
                 record.asked.want();
-                self.take_if_due(task);
+                self.take_if_due_saved(task, saved_by);
             }
         }
     }

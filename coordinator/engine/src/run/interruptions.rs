@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use dormouse_cloud::{Action, AvailabilityChange, Interruption, PriceChange, Vm, VmState};
 use dormouse_model::{Command, Effect, Notice, VmEnd};
 use dormouse_units::{Time, VmId};
+use dormouse_vm::PART_TO_SAVE;
 
 use super::Run;
 use crate::timers::Timer;
@@ -64,7 +65,9 @@ impl Run {
         let at = now + self.setup.preemption_notice;
         self.timers.set(at, Timer::Kill(vm));
         if self.setup.checkpoint.at_notice {
-            self.checkpoint_all_on(vm);
+            let programs_save = self.setup.checkpoint.is_saved_by_programs();
+            let saved_by = now + self.setup.preemption_notice.part(PART_TO_SAVE);
+            self.checkpoint_all_on(vm, programs_save.then_some(saved_by));
         }
         notices.push_back(Notice::VmPreempting { vm, at });
     }

@@ -144,6 +144,7 @@ impl Run {
             Report::TaskStarted { done, .. } => {
                 let Some(record) = self.tasks.get_mut(task) else { return };
                 let (state, since) = (record.state, record.sent);
+                record.ran_on = Some(vm);
                 if !matches!(state, TaskState::Running(_)) {
                     // It goes on from what was kept when it was sent: nothing has been since.
                     let older = record.images.began(*done);

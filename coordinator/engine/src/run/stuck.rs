@@ -92,7 +92,7 @@ impl Run {
         } else {
             match self.tenants.iter().find_map(Tenant::given_up) {
                 Some(GivenUp::Work) => {
-                    ": what is left was given up, as it lost its VMs or failed too often; give it VMs that live \
+                    ": what is left was given up, as its VMs were taken or it failed too often; give it VMs that live \
                      longer, checkpoints, or shorter tasks"
                 }
                 Some(GivenUp::Launches) => {

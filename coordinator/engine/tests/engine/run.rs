@@ -311,6 +311,9 @@ fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_li
     up(&mut run, 1);
     up(&mut run, 2);
     run.handle(s(60), Event::Tick);
+    let (vm_1, done) = (vm(1), Ppm::ZERO);
+    let began = Report::TaskStarted { vm: vm_1, task: T0, attempt: FIRST, done, real_took_us: 0 };
+    tell(&mut run, 61, began);
     tell(&mut run, 120, taken(1, T0, FIRST, 500_000));
     assert_eq!(run.next_wakeup(), Some(s(130)));
     let (step, commands) = run.handle(s(131), Event::Tick);

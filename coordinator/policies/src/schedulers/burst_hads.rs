@@ -24,6 +24,10 @@ impl Scheduling for BurstHads {
         primary(given, Primary { market: Market::Spot, search: true, burstable: true }).map(Some)
     }
 
+    fn makes_plan(&self) -> bool {
+        true
+    }
+
     fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
         let keep_idle = self.keeps_idle(given.config);
         let stealing = match given.config.steal_if {

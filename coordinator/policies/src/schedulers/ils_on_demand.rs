@@ -32,6 +32,10 @@ impl Scheduling for IlsOnDemand {
         Ok(Some(plan))
     }
 
+    fn makes_plan(&self) -> bool {
+        true
+    }
+
     fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
         BagScheduler::boxed(given, plan, Parts::NONE)
     }

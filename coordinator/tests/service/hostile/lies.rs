@@ -65,7 +65,10 @@ async fn tasks_that_end_in_milliseconds_without_an_account_are_neither_verified_
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     let judged = judged(&done.log, &setup(TASKS, 4));
-    assert_eq!((judged.record.finished(), judged.record.reported()), (TASKS, TASKS));
+    assert_eq!(
+        (judged.record.finished(), judged.record.outcomes().reported),
+        (TASKS, TASKS as u64)
+    );
     assert_eq!(judged.evidence.early().len(), TASKS);
     let tasks = &judged.fidelity.tasks;
     assert_eq!((tasks.tasks_finished, tasks.tasks_judged), (TASKS, 0));

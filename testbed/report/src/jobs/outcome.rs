@@ -2,6 +2,7 @@
 
 use dormouse_analysis::fidelity::{Consolidation, Fidelity};
 use dormouse_analysis::jobs::{Figures, JobsOfWindow};
+use dormouse_analysis::{Mode, OutcomeTally};
 use dormouse_workload::Skipped;
 
 use crate::output::Header;
@@ -51,9 +52,16 @@ impl JobsOutcome<'_> {
         self.batch.workload.processors
     }
 
-    /// All jobs: those that ended, and those that did not.
+    /// How many jobs ended in which way: those that did not end were given up.
     #[must_use]
-    pub const fn total(&self) -> u64 {
-        self.figures.jobs() + self.failed
+    pub const fn outcomes(&self) -> OutcomeTally {
+        let Self { verified, reported, failed: given_up, .. } = *self;
+        let ended = self.figures.jobs();
+        let completed = match self.header.mode {
+            Mode::Virtual => ended,
+            Mode::Live => 0,
+        };
+        let total = ended + given_up;
+        OutcomeTally { total, completed, verified, reported, failed: 0, given_up }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_analysis::fidelity::{Background, TaskTimes};
+use dormouse_analysis::outcome::{OutcomeTally, WorkOutcome, wording};
 use dormouse_engine::Counts;
 use dormouse_units::Time;
 use dormouse_view::{Block, Card, Page, TimeUnit, Tone};
@@ -39,7 +40,7 @@ pub(super) fn view(of: &OfBag<'_>) -> RunView {
 
 fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
     let (header, record) = (of.of.header, of.record);
-    let (is_met, total) = (of.deadline_met(), record.tasks.len());
+    let is_met = of.deadline_met();
     let makespan = record.makespan().map_or_else(
         || "not all tasks finished".to_owned(),
         |end| format!("{:.1} s of {:.0} s", end.as_secs_f64(), of.deadline().as_secs_f64()),
@@ -53,24 +54,16 @@ fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
         format!("(planned{of_some} {makespan:.1} s, ${bill:.4})")
     });
     let met = if is_met { "deadline met" } else { "DEADLINE MISSED" };
-    let failed = record.programs_failed();
-    let finished = record.finished() - failed;
-    let (completed, c) = (header.mode.completed(), &record.counts);
-    let completed = jobs::completed_as(completed, record.reported() as u64);
-    let mut lines = vec![
+    let (outcomes, c) = (record.outcomes(), &record.counts);
+    // What failed is said before all else.
+    let mut lines = Vec::from_iter(failed_line(of, outcomes));
+    lines.extend([
         Line::plain("experiment", of.of.in_words()),
         Line::plain("makespan", makespan).and(Tone::verdict(is_met), met),
         Line::plain("cost", format!("${:.4}", record.cost().as_usd()))
             .and(Tone::Dim, planned.unwrap_or_default()),
-        Line::verdict("tasks", finished == total, format!("{finished} of {total} {completed}")),
-    ];
-    if failed > 0 {
-        let them = if failed == 1 { "program" } else { "programs" };
-        let what = format!(
-            "{failed} {them} did not end well: see exit in tasks.csv, and stderr in tasks/"
-        );
-        lines.push(Line::verdict("failed", false, what));
-    }
+        Line::verdict("tasks", outcomes.is_complete(), outcomes.in_words(header.mode)),
+    ]);
     lines.extend(of.of.jobs.as_ref().map(|own| {
         Line::verdict("jobs", jobs::is_complete(own), jobs::line(own, TimeUnit::Second))
     }));
@@ -79,12 +72,7 @@ fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
     let machines = format!(
         "{launched} launched, {hibernations} hibernated, {resumes} resumed, {preemptions} preempted"
     );
-    let Counts { checkpoints, restores, migrations, steals, .. } = c;
-    let lost = record.work_lost().as_secs_f64();
-    let work = format!(
-        "{checkpoints} checkpoints, {restores} restores, {migrations} migrations, {steals} steals, \
-         {lost:.0} s lost"
-    );
+    let work = wording::work_line(c, record.work_lost());
     lines.extend([Line::plain("machines", machines), Line::plain("work", work)]);
     lines.extend(beside.lines(of));
     lines.extend(beginnings::line(of));
@@ -97,7 +85,7 @@ fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
     lines.extend(faults::lines(of.of, &faults::faulted(of.of)));
     lines.extend(record.service.in_words().map(|words| Line::plain("service", words)));
     for (count, what) in [
-        (c.hosts_lost, "hosts lost"),
+        (c.hosts_lost, wording::HOSTS_LOST),
         (c.attempts_failed, "attempts failed"),
         (c.launches_refused, "launches refused"),
         (c.rejected, "decisions rejected (a bug of the policy)"),
@@ -125,6 +113,20 @@ fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
         lines.extend(emulation::lines(fidelity, &errors));
     }
     lines
+}
+
+/// The tasks whose programs failed, with the first failure, if any did.
+fn failed_line(of: &OfBag<'_>, outcomes: OutcomeTally) -> Option<Line> {
+    let (task, how) = of.tasks().find_map(|task| match of.record.outcome(task.is) {
+        Some(WorkOutcome::Failed(how)) => Some((task.name(), how)),
+        _ => None,
+    })?;
+    let OutcomeTally { failed, total, .. } = outcomes;
+    let first = if failed == 1 { "the program of" } else { "first that of" };
+    let what = format!(
+        "{failed} of {total} tasks: {first} {task} {how}; see exit in tasks.csv, and stderr in tasks/"
+    );
+    Some(Line::verdict("failed", false, what))
 }
 
 fn page(of: &OfBag<'_>, beside: &RunsBeside, gantt: &dormouse_view::plot::Gantt) -> Page {
@@ -162,19 +164,18 @@ fn cards(of: &OfBag<'_>) -> Vec<Card> {
     let unit = of.of.time_unit();
     let s = |span| times::round(unit, span);
     let due = format!("deadline {} {word}", s(of.deadline()));
-    let (done, total) = (record.finished() - record.programs_failed(), record.tasks.len());
-    let c = &record.counts;
+    let (outcomes, c) = (record.outcomes(), &record.counts);
     let makespan = made.map_or("unfinished".to_owned(), |end| s(end.since(Time::ZERO)));
     let lost = s(record.work_lost());
-    let completed = of.of.header.mode.completed();
+    let done = format!("{} / {}", outcomes.done(), outcomes.total);
     let restored = format!("{} from checkpoints", c.restores);
     let mut cards = vec![
         Card::new("Makespan", makespan, due).verdict(met),
         Card::new("Cost", record.cost().to_string(), format!("{} VMs", record.vms.len())),
-        Card::new("Tasks", format!("{done} / {total}"), completed).verdict(done == total),
+        Card::new("Tasks", done, outcomes.on_a_tile()).verdict(outcomes.is_complete()),
         Card::new("Hibernations", c.hibernations.to_string(), format!("{} resumes", c.resumes)),
         Card::new("Migrations", c.migrations.to_string(), restored),
-        Card::new("Work lost", lost, format!("{} checkpoints", c.checkpoints)),
+        Card::new(wording::WORK_LOST_TILE, lost, format!("{} checkpoints", c.checkpoints)),
     ];
     cards.extend(of.of.fidelity.as_ref().map(|fidelity| {
         let worst = fidelity.tasks.worst_task_error.abs() * 100.0;

@@ -110,7 +110,7 @@ fn cpu(fidelity: &Fidelity) -> Table {
         ("the rest: ending, waiting, reporting results", of.rest_s),
     ];
     Table::with_rows(parts)
-        .column(Column::text("CPU time charged for tasks"), |(what, _)| *what)
+        .column(Column::text("CPU time of tasks"), |(what, _)| *what)
         .column(Column::number("real, s").digits(3), |(_, seconds)| *seconds)
         .into()
 }

@@ -1,5 +1,6 @@
 //! The faults that an experiment asked for: when each was in effect, and what it cost.
 
+use dormouse_analysis::outcome::wording;
 use dormouse_analysis::{FaultCost, FaultHistory, Mode, Record};
 use dormouse_model::{Fault, FaultKind};
 use dormouse_units::{HostId, Span, Speedup, Time};
@@ -44,7 +45,7 @@ impl Faulted<'_> {
             (false, Some(why)) => format!("refused: {why}"),
             (false, None) if self.is_over() => "over".to_owned(),
             (false, None) if history.kind == FaultKind::Kill => {
-                "asked for, and no host is known to be lost".to_owned()
+                "asked for, and no host is known to be gone".to_owned()
             }
             (false, None) => "not known to be over".to_owned(),
         }
@@ -118,13 +119,15 @@ pub(super) fn table(faults: &[Faulted<'_>]) -> Option<Table> {
         )
         .column(Column::seconds("over at").named("over_s"), Faulted::over)
         .column(Column::text("outcome").named("came_to"), Faulted::became)
-        .column(Column::count("hosts lost").named("hosts_lost"), |it| it.cost().hosts_lost)
-        .column(Column::count("VMs lost").named("vms_lost"), |it| it.cost().vms_lost)
-        .column(Column::count("attempts lost").named("attempts_lost"), |it| it.cost().attempts_lost)
+        .column(Column::count(wording::HOSTS_LOST).named("hosts_lost"), |it| it.cost().hosts_lost)
+        .column(Column::count(wording::VMS_LOST).named("vms_lost"), |it| it.cost().vms_lost)
+        .column(Column::count(wording::ATTEMPTS_LOST).named("attempts_lost"), |it| {
+            it.cost().attempts_lost
+        })
         .column(Column::count("checkpoints failed").named("checkpoints_failed"), |it| {
             it.cost().checkpoints_failed
         })
-        .column(Column::seconds("work lost").named("work_lost_s"), |it| it.cost().work_lost)
+        .column(Column::seconds(wording::WORK_LOST).named("work_lost_s"), |it| it.cost().work_lost)
         .column(Column::seconds("tasks late by").named("late_s"), |it| it.cost().late);
     Some(table.into())
 }
@@ -139,14 +142,11 @@ pub(super) fn lines(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Line> 
     }
     let over = faults.iter().filter(|fault| fault.is_over()).count();
     let cost = |of: fn(&FaultCost) -> u32| faults.iter().map(|it| of(&it.cost())).sum::<u32>();
+    let gone = (cost(|it| it.hosts_lost), cost(|it| it.vms_lost), cost(|it| it.attempts_lost));
     let all = format!(
-        "{over} of {} came and passed; {} hosts and {} VMs lost, {} attempts came to nothing, {} \
-         checkpoints failed",
-        faults.len(),
-        cost(|cost| cost.hosts_lost),
-        cost(|cost| cost.vms_lost),
-        cost(|cost| cost.attempts_lost),
-        cost(|cost| cost.checkpoints_failed),
+        "{}, {} checkpoints failed",
+        wording::faults_line(over, faults.len(), gone),
+        cost(|it| it.checkpoints_failed),
     );
     let others = faults.iter().filter(|fault| !fault.is_over());
     let others = others.map(|fault| {

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::Mode;
 use dormouse_analysis::fidelity::Consolidation;
 use dormouse_analysis::jobs::{Figures, Quantity};
 use dormouse_model::Work;
@@ -40,14 +39,6 @@ pub(super) fn view(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> RunView {
     RunView { summary, lines, gantt, page, plan: None, tables, hashes: BTreeMap::new() }
 }
 
-/// Jobs whose work is done: live, those whose answer was right.
-fn done(jobs: &JobsOutcome<'_>) -> u64 {
-    match jobs.header.mode {
-        Mode::Live => jobs.verified + jobs.reported,
-        Mode::Virtual => jobs.figures.jobs(),
-    }
-}
-
 /// What a machine did on average. Two jobs that share a processor can do more than one alone would.
 fn work_rate(rate: f64, machine: u32) -> String {
     format!("the work of {rate:.1} processors with one job each, on {machine}")
@@ -55,7 +46,7 @@ fn work_rate(rate: f64, machine: u32) -> String {
 
 /// All that were submitted have ended well.
 pub(super) fn is_complete(jobs: &JobsOutcome<'_>) -> bool {
-    done(jobs) == jobs.total()
+    jobs.outcomes().is_complete()
 }
 
 /// The jobs of a shared run, in a line; times in `unit`.
@@ -87,13 +78,7 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
         "cost_usd": null,
         "deadline_s": null,
         "deadline_met": null,
-        "tasks": {
-            "total": jobs.total(),
-            "completed": figures.jobs(),
-            "verified": jobs.verified,
-            "reported": jobs.reported,
-            "failed": jobs.failed,
-        },
+        "tasks": jobs.outcomes().summary(),
         "mean_response_s": figures.response.mean(),
         "mean_bounded_slowdown": figures.slowdown.mean(),
         "mean_wait_s": figures.wait.mean(),
@@ -162,20 +147,11 @@ pub(super) fn part_of_summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Valu
     summary
 }
 
-/// What is said of work that is done, with how much of that nobody but its workers has checked.
-pub(super) fn completed_as(completed: &str, reported: u64) -> String {
-    match reported {
-        0 => completed.to_owned(),
-        n => format!("{completed}, {n} of them by their workers' word alone"),
-    }
-}
-
 fn lines(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Line> {
     let (header, figures) = (jobs.header, &jobs.figures);
     let Figures { swaps, kills, migrations, background_only, .. } = figures;
-    let (done, total, completed) = (done(jobs), jobs.total(), header.mode.completed());
+    let outcomes = jobs.outcomes();
     let (machine, makespan) = (jobs.machine(), figures.makespan().as_secs_f64());
-    let completed = completed_as(completed, jobs.reported);
     let rate = work_rate(figures.work_rate(), machine);
     let promotions = format!(
         "{swaps} swaps, {kills} kills, {migrations} migrations; {background_only} jobs ended in the \
@@ -185,8 +161,8 @@ fn lines(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Line> {
         Line::plain("experiment", run.in_words()),
         Line::verdict(
             "jobs",
-            is_complete(jobs),
-            format!("{done} of {total} {completed}, on {machine} processors"),
+            outcomes.is_complete(),
+            format!("{}, on {machine} processors", outcomes.in_words(header.mode)),
         ),
         Line::plain("response", format!("{:.1} s on average", figures.response.mean())),
         Line::plain("slowdown", format!("{:.2} on average (bounded)", figures.slowdown.mean())),
@@ -219,7 +195,8 @@ fn cards(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> Vec<Card> {
     let f = &jobs.figures;
     let time = |s: f64| unit.words(s, 0);
     let wait = format!("of which {} waiting", time(f.wait.mean()));
-    let completed = jobs.header.mode.completed();
+    let outcomes = jobs.outcomes();
+    let done = format!("{} / {}", outcomes.done(), outcomes.total);
     let background = format!("{} jobs ended in the background", f.background_only);
     let machine = jobs.machine();
     let on = format!("processors' work on average, one job at a time on each; it has {machine}");
@@ -230,8 +207,7 @@ fn cards(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> Vec<Card> {
             format!("{:.2}", f.slowdown.mean()),
             "bounded: shorter jobs count as 10 s",
         ),
-        Card::new("Jobs", format!("{} / {}", done(jobs), jobs.total()), completed)
-            .verdict(is_complete(jobs)),
+        Card::new("Jobs", done, outcomes.on_a_tile()).verdict(outcomes.is_complete()),
         Card::new("Makespan", time(f.makespan().as_secs_f64()), ""),
         Card::new("Work done", format!("{:.1}", f.work_rate()), on),
         Card::new("Migrations", f.migrations.to_string(), "to other processors"),

@@ -130,7 +130,7 @@ fn title(job: &JobHistory, spell: &Spell, until: Time, unit: TimeUnit) -> String
         Some(SpellEnd::Swapped) => ", then swapped to the foreground",
         Some(SpellEnd::Killed) => ", then killed to begin again in the foreground",
         Some(SpellEnd::Migrated) => ", then migrated to the foreground",
-        Some(SpellEnd::Failed) => ", then lost, to begin again",
+        Some(SpellEnd::Failed) => ", then cut off, to begin again",
     };
     let at = times::at(unit);
     format!(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::{Record, TaskHistory, VmHistory};
+use dormouse_analysis::{OutcomeTally, Record, TaskHistory, VmHistory};
 use dormouse_experiment::PlannedFigures;
 use dormouse_log::Head;
 use dormouse_model::Work;
@@ -108,6 +108,14 @@ impl<'a> Results<'a> {
         of_bag.or(of_jobs).or_else(of_requests)
     }
 
+    /// How many of its tasks, and of its parallel jobs, ended in which way.
+    #[must_use]
+    pub fn outcomes(&self) -> OutcomeTally {
+        let of_jobs = || self.jobs.as_ref().map(JobsOutcome::outcomes);
+        let of_bag = self.record.as_ref().map(Record::outcomes).filter(|bag| bag.total > 0);
+        of_bag.or_else(of_jobs).unwrap_or_default()
+    }
+
     /// The beginning of a page: what the run is and how it was run, and its figures.
     pub(super) fn lead(&self, scheduler: &str, cards: Vec<Card>) -> Page {
         let experiment = &self.header.experiment;
@@ -161,9 +169,10 @@ impl OfBag<'_> {
         self.of.header.experiment.setup.bag.deadline
     }
 
-    /// Whether all tasks were finished by the deadline.
+    /// Whether all tasks were done by the deadline; one whose program failed is not.
     pub(super) fn deadline_met(&self) -> bool {
-        self.record.makespan().is_some_and(|end| end <= Time::ZERO + self.deadline())
+        let end = self.record.makespan().filter(|_| self.record.outcomes().is_complete());
+        end.is_some_and(|end| end <= Time::ZERO + self.deadline())
     }
 
     /// What its scheduler had planned came to, if it plans.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dormouse_analysis::outcome::{WorkOutcome, wording};
 use dormouse_analysis::request_figures;
 use dormouse_analysis::requests::{Bin, Figures, Flow, Lost, Tally};
 use dormouse_cloud::Market;
@@ -149,7 +150,7 @@ pub(super) fn lines(of: &RequestsOutcome) -> Vec<Line> {
     let (normal, spot) = (f.market_tally(Market::OnDemand), f.market_tally(Market::Spot));
     let failed = f.failed_share().map(|part| format!(", {} of them", percent(part)));
     let words = |of: &Tally, more: &str| {
-        format!("{} requests: {} completed, {} failed{more}", of.requests, of.completed, of.refused)
+        format!("{}{more}", wording::requests(of.requests, of.completed, of.refused))
     };
     let ended = format!(", {} terminated", spot.terminated);
     let mut lines = vec![
@@ -169,11 +170,8 @@ pub(super) fn lines(of: &RequestsOutcome) -> Vec<Line> {
     let Lost { uncharged, failed, cut_short, .. } = f.lost;
     lines.extend([
         Line::plain("revenue", format!("{} ({} normal)", f.all().revenue, normal.revenue)),
-        Line::plain(
-            "revenue lost",
-            format!("{failed} failed, {cut_short} cut short, {uncharged} run and not charged"),
-        ),
-        Line::plain("work lost", format!("{:.1} vCPU h", f.work_lost_vcpu_h())),
+        Line::plain(wording::REVENUE_LOST, wording::revenue_lost(failed, cut_short, uncharged)),
+        Line::plain(wording::WORK_LOST, format!("{:.1} vCPU h", f.work_lost_vcpu_h())),
     ]);
     if let (Some(mean), Some(most)) = (f.waits.mean_s(), f.waits.at(99)) {
         let waited = f.waits.count();
@@ -226,12 +224,12 @@ fn cards(of: &RequestsOutcome, unit: TimeUnit) -> Vec<Card> {
             format!("of {} granted", spot.granted),
         ),
         Card::new(
-            "Work lost",
+            wording::WORK_LOST_TILE,
             format!("{:.1} vCPU h", f.work_lost_vcpu_h()),
             "by VMs that were terminated",
         ),
         Card::new("Revenue", f.all().revenue.to_string(), format!("{} normal", normal.revenue)),
-        Card::new("Revenue lost", lost.to_string(), "failed, cut short and not charged"),
+        Card::new(wording::REVENUE_LOST_TILE, lost.to_string(), wording::REVENUE_LOST_PARTS),
     ];
     cards.extend(shares(f).map(|(normal, spot)| {
         Card::new("Utilisation", percent(normal + spot), format!("{} normal", percent(normal)))
@@ -309,16 +307,16 @@ fn outcome(of: &RequestsOutcome) -> Vec<Block> {
         .column(Column::text("market"), |((_, market), _)| market.to_string())
         .column(Column::count("requests"), |(_, t)| t.requests)
         .column(Column::count("failed"), |(_, t)| t.refused)
-        .column(Column::count("completed"), |(_, t)| t.completed)
+        .column(Column::count(WorkOutcome::Completed.word()), |(_, t)| t.completed)
         .column(Column::count("terminated"), |(_, t)| t.terminated)
         .column(Column::count("hibernations"), |(_, t)| t.hibernations)
         .column(Column::dollars("revenue"), |(_, t)| t.revenue);
-    let mut lost = Table::new([Column::text("revenue lost"), Column::dollars("dollars")]);
+    let mut lost = Table::new([Column::text(wording::REVENUE_LOST), Column::dollars("dollars")]);
     let Lost { uncharged, failed, failed_preemptible, cut_short } = f.lost;
     for (what, money) in [
         ("normal requests that failed: what they would have paid", failed),
         ("VMs that the provider ended: what the rest of their time would have paid", cut_short),
-        ("VMs that the provider ended: what they ran and are not charged for", uncharged),
+        (wording::RAN_UNCHARGED, uncharged),
         ("preemptible requests that failed: what they would have paid", failed_preemptible),
     ] {
         lost.push([Cell::text(what), Cell::from(money)]);
@@ -330,11 +328,11 @@ fn outcome(of: &RequestsOutcome) -> Vec<Block> {
     if !f.terminations.is_empty() {
         blocks.push(Block::Table(causes.into()));
     }
-    blocks.push(Block::text(
-        "Work lost is the time that terminated preemptible VMs had run, times their vCPUs: nothing on \
-         them is checkpointed. requests.csv has every request with its end; their VMs are in no other \
-         table. dormouse explain DIR request0 says what became of one.",
-    ));
+    blocks.push(Block::text(format!(
+        "{} requests.csv has every request with its end; their VMs are in no other table. dormouse explain \
+         DIR request0 says what became of one.",
+        wording::WORK_LOST_OF_REQUESTS
+    )));
     blocks.extend(of.odd().map(|read| Block::text(format!("Of their file: {read}."))));
     blocks
 }

@@ -1,8 +1,9 @@
 //! Sections of the page of a run with a bag.
 
+use dormouse_analysis::outcome::wording;
 use dormouse_analysis::{AttemptEnd, Record, VmHistory};
 use dormouse_cloud::{Action, Billing, Market, Target, TariffName, Terms};
-use dormouse_model::{StartReason, VmEnd};
+use dormouse_model::VmEnd;
 use dormouse_units::{Money, Span, Time, VmId};
 use dormouse_view::{Block, Cell, Column, Table};
 
@@ -29,7 +30,7 @@ pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
         .column(Column::text("type"), |vm| vm.kind.as_str())
         .column(Column::text("market"), |vm| vm.market.to_string())
         .column(Column::text("end"), |vm| vm.ended.map_or("running", |(_, why, _)| why.word()))
-        .column(Column::text("charged"), |vm| charged(vm))
+        .column(Column::text(wording::CHARGED), |vm| charged(vm))
         .column(Column::count("tasks"), |vm| record.finished_on(vm.id))
         .column(Column::text(price), |vm| vm.price.to_string())
         .column(Column::dollars("cost").digits(6), |vm| vm.cost());
@@ -113,7 +114,7 @@ fn interruptions(record: &Record) -> Table {
         })
         .column(Column::seconds("asked for at"), |i| i.asked)
         .column(Column::seconds("took effect at"), |i| record.took_effect(i))
-        .column(Column::seconds("work lost"), |i| record.lost_by(i))
+        .column(Column::seconds(wording::WORK_LOST), |i| record.lost_by(i))
         .into()
 }
 
@@ -127,42 +128,33 @@ fn hosts(record: &Record) -> Table {
         Some((format!("{id} ({})", host.name), gone, *at, why))
     });
     Table::with_rows(lost)
-        .column(Column::text("host lost"), |(name, ..)| name.clone())
+        .column(Column::text(wording::HOST_LOST), |(name, ..)| name.clone())
         .column(Column::text("why"), |(.., why)| why.as_str())
         .column(Column::text("VMs on it"), |(_, gone, ..)| names(gone))
-        .column(Column::seconds("lost at"), |(_, _, at, _)| *at)
-        .column(Column::seconds("work lost"), |(_, gone, at, _)| {
+        .column(Column::seconds(wording::LOST_AT), |(_, _, at, _)| *at)
+        .column(Column::seconds(wording::WORK_LOST), |(_, gone, at, _)| {
             gone.iter().map(|&vm| record.lost_on(vm, *at, *at)).sum::<Span>()
         })
         .into()
 }
 
-/// A row for each migration that is counted: also of tasks that had not begun where they were to run.
+/// A row for each migration that is counted.
 fn migrations(of: &OfBag<'_>) -> Table {
     let mut all: Vec<_> = of
         .tasks()
-        .flat_map(|task| {
-            let attempts = task.is.attempts.iter().enumerate();
-            let migrated = attempts.filter(|(_, is)| is.reason == StartReason::Migrated);
-            let before = |k: usize| k.checked_sub(1).and_then(|k| task.is.attempts.get(k));
-            migrated.map(move |(k, is)| (task, before(k), is))
-        })
+        .flat_map(|task| task.is.migrations().map(move |(was, is)| (task, was, is)))
         .collect();
     all.sort_by_key(|(.., is)| is.sent);
     Table::with_rows(all)
         .column(Column::text("task that migrated"), |(task, ..)| task.name())
-        .column(Column::text("from"), |(_, was, _)| {
-            was.map_or("nowhere: it had not begun".to_owned(), |was| was.vm.to_string())
-        })
+        .column(Column::text("from"), |(_, was, _)| was.vm.to_string())
         .column(Column::text("to"), |(.., is)| is.vm.to_string())
-        .column(Column::seconds("left at"), |(_, was, _)| Some(was.as_ref()?.ended.as_ref()?.0))
+        .column(Column::seconds("left at"), |(_, was, _)| Some(was.ended.as_ref()?.0))
         .column(Column::seconds("ran again at"), |(.., is)| is.started)
         .column(Column::text("work kept"), |(.., is)| {
             is.from.map_or("nothing".to_owned(), |(_, done)| done.to_string())
         })
-        .column(Column::seconds("work lost"), |(_, was, _)| {
-            was.map_or(Span::ZERO, |was| of.record.lost(was))
-        })
+        .column(Column::seconds(wording::WORK_LOST), |(_, was, _)| of.record.lost(was))
         .into()
 }
 
@@ -178,7 +170,7 @@ fn failures(record: &Record) -> Table {
         .column(Column::text("on VM"), |(_, attempt, ..)| attempt.vm.to_string())
         .column(Column::text("why"), |(.., why)| why.as_str())
         .column(Column::seconds("failed at"), |(_, _, at, _)| *at)
-        .column(Column::seconds("work lost"), |(_, attempt, ..)| record.lost(attempt))
+        .column(Column::seconds(wording::WORK_LOST), |(_, attempt, ..)| record.lost(attempt))
         .into()
 }
 

@@ -9,7 +9,6 @@ use super::beside::RunsBeside;
 use super::outcome::OfBag;
 use super::summary_parts::{checkpoint_failures, leave_out};
 use super::{beginnings, faults, jobs, prices, requests, taken};
-use dormouse_analysis::Mode;
 use dormouse_analysis::fidelity::Background;
 
 /// The summary of a run with a bag, as JSON.
@@ -41,7 +40,7 @@ pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
         "cost_usd": record.cost().as_usd(),
         "deadline_s": of.deadline().as_secs_f64(),
         "deadline_met": of.deadline_met(),
-        "tasks": tasks(of),
+        "tasks": of.record.outcomes().summary(),
         "counts": record.counts,
         "checkpoint_failures": checkpoint_failures(record),
         "work_lost_s": record.work_lost().as_secs_f64(),
@@ -110,22 +109,7 @@ fn of_bag(of: &OfBag<'_>) -> Value {
         "scheduler": of.of.header.experiment.scheduler_name(),
         "makespan_s": of.record.makespan().map(Time::as_secs_f64),
         "cost_usd": of.cost_of_bag().as_usd(),
-        "tasks": tasks(of),
-    })
-}
-
-/// How many tasks there were. In virtual time nothing is computed, so that no answer is verified.
-fn tasks(of: &OfBag<'_>) -> Value {
-    let total = of.record.tasks.len();
-    let finished = of.record.finished() - of.record.programs_failed();
-    let reported = of.record.reported();
-    let verified = if of.of.header.mode == Mode::Live { finished - reported } else { 0 };
-    json!({
-        "total": total,
-        "completed": finished,
-        "verified": verified,
-        "reported": reported,
-        "failed": total - finished,
+        "tasks": of.record.outcomes().summary(),
     })
 }
 

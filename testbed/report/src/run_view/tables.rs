@@ -1,5 +1,6 @@
 //! The tables `tasks` and `vms`.
 
+use dormouse_analysis::outcome::{WorkOutcome, wording};
 use dormouse_analysis::{Record, TaskHistory, VmHistory};
 use dormouse_cloud::Charge;
 use dormouse_model::{OwnEnd, ProgramExit, StartReason};
@@ -8,7 +9,6 @@ use dormouse_units::{Span, TaskId};
 use dormouse_view::{Column, Table};
 
 use super::outcome::{OfBag, TaskOf};
-use dormouse_analysis::Mode;
 use dormouse_analysis::fidelity::task_times;
 
 /// A row a task; what was planned for it last, blank where nothing was.
@@ -28,14 +28,9 @@ pub(super) fn tasks(of: &OfBag<'_>) -> Table {
     let names = |after: &[TaskId]| after.iter().filter_map(name).collect::<Vec<_>>().join(" ");
     let used =
         |t: &TaskOf<'_>| t.is.attempts.iter().map(|a| a.real_cpu_us).fold(0, u64::saturating_add);
-    let status = |task: &TaskHistory| match (task.finished, of.of.header.mode) {
-        (Some(_), Mode::Live) if task.program_failed => "failed",
-        (Some(_), Mode::Live) if task.reported => "reported",
-        (Some(_), Mode::Live) => "verified",
-        // A model has no answer that could be verified.
-        (Some(_), Mode::Virtual) => "completed",
-        (None, _) if task.attempts.is_empty() => "never-started",
-        (None, _) => "unfinished",
+    let status = |task: &TaskHistory| match record.outcome(task) {
+        None | Some(WorkOutcome::GivenUp) if task.attempts.is_empty() => "never-started",
+        outcome => outcome.unwrap_or(WorkOutcome::GivenUp).word(),
     };
     let table = Table::with_rows(of.tasks())
         .column(Column::count("task"), |t| t.n)
@@ -50,9 +45,9 @@ pub(super) fn tasks(of: &OfBag<'_>) -> Table {
         .column(Column::seconds("finished").named("finished_s"), |t| t.is.finished)
         .column(Column::count("checkpoints"), kept)
         .column(Column::count("restores"), restored)
-        .column(Column::count("migrations"), |t| started_as(t, StartReason::Migrated))
+        .column(Column::count("migrations"), |t| t.is.migrations().count())
         .column(Column::count("steals"), |t| started_as(t, StartReason::Stolen))
-        .column(Column::seconds("work lost").named("work_lost_s"), lost)
+        .column(Column::seconds(wording::WORK_LOST).named("work_lost_s"), lost)
         .column(Column::seconds("CPU time, real").named("cpu_real_s"), |t| {
             Span::from_micros(used(t))
         })
@@ -131,7 +126,7 @@ pub(super) fn vms(record: &Record) -> Table {
         .column(Column::text("end"), |vm| vm.ended.map(|(_, why, _)| why.word()))
         .column(Column::count("hibernations"), |vm| vm.hibernations.len())
         .column(Column::seconds("frozen").named("frozen_s"), |vm| frozen(vm))
-        .column(Column::seconds("charged").named("charged_s"), |vm| {
+        .column(Column::seconds(wording::CHARGED).named("charged_s"), |vm| {
             vm.charges().iter().map(Charge::duration).sum::<Span>()
         })
         .column(Column::dollars("cost").named("cost_usd"), |vm| vm.cost())

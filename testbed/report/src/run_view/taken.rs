@@ -1,5 +1,6 @@
 //! The VMs that the provider took for others, on the page, in `taken.csv` and in `summary.json`.
 
+use dormouse_analysis::outcome::wording;
 use dormouse_analysis::{LeftBehind, Party, Taken, Toll, taken, tolls};
 use dormouse_model::Work;
 use dormouse_units::Span;
@@ -49,8 +50,8 @@ impl All<'_> {
             .column(Column::text("how it ended").named("end"), |it| it.ending.words())
             .column(Column::seconds("gone at").named("gone_s"), |it| it.ending.at())
             .column(Column::text("tasks on it").named("tasks"), |it| tasks(it))
-            .column(Column::seconds("work lost").named("work_lost_s"), |it| it.lost())
-            .column(Column::dollars("cost of the lost work").digits(6).named("lost_usd"), |it| {
+            .column(Column::seconds(wording::WORK_LOST).named("work_lost_s"), |it| it.lost())
+            .column(Column::dollars(wording::COST_OF_LOST_WORK).digits(6).named("lost_usd"), |it| {
                 it.charged()
             })
             .column(Column::seconds("tasks stood still for").named("stood_s"), |it| it.stood())
@@ -72,8 +73,8 @@ impl All<'_> {
             .column(Column::text("was on"), |(it, _)| it.vm.id.to_string())
             .column(Column::seconds("left at"), |(_, task)| task.left)
             .column(Column::text("work kept"), |(_, task)| task.kept.to_string())
-            .column(Column::seconds("work lost"), |(_, task)| task.lost)
-            .column(Column::dollars("cost of the lost work").digits(6), |(_, task)| task.charged)
+            .column(Column::seconds(wording::WORK_LOST), |(_, task)| task.lost)
+            .column(Column::dollars(wording::COST_OF_LOST_WORK).digits(6), |(_, task)| task.charged)
             .column(Column::text("continued on"), |(_, task)| {
                 went_on(task).map_or("nowhere".to_owned(), |(vm, _)| vm.to_string())
             })
@@ -94,16 +95,16 @@ impl All<'_> {
             .column(Column::count("of these, continued from checkpoints"), |toll| {
                 toll.from_checkpoints
             })
-            .column(Column::seconds("work lost"), |toll| toll.work_lost)
-            .column(Column::dollars("cost of the lost work").digits(6), |toll| toll.charged)
+            .column(Column::seconds(wording::WORK_LOST), |toll| toll.work_lost)
+            .column(Column::dollars(wording::COST_OF_LOST_WORK).digits(6), |toll| toll.charged)
             .column(Column::seconds("tasks stood still for"), |toll| toll.stood)
             .column(Column::count("VMs taken for it"), |toll| toll.vms_taken)
             .column(Column::seconds("longest wait for one of them"), |toll| toll.waited)
             .column(Column::dollars("cost of those").digits(6), |toll| toll.paid)
             .into();
         let how = "A task stands still from when it stopped, froze or was gone with its VM until it runs \
-                   again. Lost work is what it had done since its last checkpoint; its cost is the \
-                   vCPU's part of the price of the VM.";
+                   again.";
+        let how = format!("{how} {}", wording::HOW_LOST_WORK_COUNTS);
         let tasks = Block::Folded(
             "Every task that was on them".to_owned(),
             vec![Block::Table(self.tasks())],

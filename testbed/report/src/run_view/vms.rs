@@ -12,7 +12,7 @@ use dormouse_view::plot::{
 
 use super::outcome::{OfBag, TaskOf};
 use super::{dates, times};
-use dormouse_analysis::{AttemptEnd, AttemptHistory, VmHistory};
+use dormouse_analysis::{AttemptEnd, AttemptHistory, TaskHistory, VmHistory};
 
 /// Kinds of tasks, by the part of their name before the number, and their colours.
 type Kinds<'a> = BTreeMap<&'a str, usize>;
@@ -58,7 +58,7 @@ fn frame(of: &OfBag<'_>, kinds: &Kinds<'_>) -> Gantt {
         experiment.setup.seed,
         made.map_or("not all tasks finished".to_owned(), |at| format!("makespan {}", s(at))),
         record.cost().as_usd(),
-        record.finished(),
+        record.outcomes().done(),
         record.tasks.len(),
         dates::from_date(header.calendar)
     );
@@ -173,7 +173,7 @@ impl Lanes<'_> {
             let until = attempt.end_or(self.of.record.end());
             let from = attempt.started.unwrap_or(attempt.sent);
             let place = self.row(attempt);
-            let (on, story) = (attempt.vm, self.story(attempt));
+            let (on, story) = (attempt.vm, self.story(task.is, attempt));
             let title = format!("{id} ({name}) on {on}: {} to {}\n{story}", s(from), s(until));
             let (fill, label) = (Fill::Work(colour), task.n.to_string());
             let bar = Bar { place: place.clone(), from, until, fill, label, title: title.clone() };
@@ -211,11 +211,7 @@ impl Lanes<'_> {
 
     /// From what was kept to where it went on.
     fn migrations(&mut self, task: &TaskOf<'_>) {
-        for pair in task.is.attempts.windows(2) {
-            let [was, is] = pair else { continue };
-            if is.reason != StartReason::Migrated {
-                continue;
-            }
+        for (was, is) in task.is.migrations() {
             let from = was.kept_at().unwrap_or(was.sent);
             let to = is.started.unwrap_or(is.sent);
             let done =
@@ -229,7 +225,7 @@ impl Lanes<'_> {
     }
 
     /// What became of an attempt, in words.
-    fn story(&self, attempt: &AttemptHistory) -> String {
+    fn story(&self, task: &TaskHistory, attempt: &AttemptHistory) -> String {
         let from = attempt.from.map_or(String::new(), |(_, done)| format!(" from {done}"));
         let mode = match attempt.first_mode() {
             Mode::Baseline => ", in baseline mode",
@@ -237,7 +233,10 @@ impl Lanes<'_> {
         };
         let end = match &attempt.ended {
             None => "still running".to_owned(),
-            Some((_, AttemptEnd::Finished)) => self.of.of.header.mode.completed().to_owned(),
+            Some((_, AttemptEnd::Finished)) => match self.of.record.outcome(task) {
+                Some(outcome) => outcome.to_string(),
+                None => "ended".to_owned(),
+            },
             Some((_, AttemptEnd::Failed(why))) => format!("failed: {why}"),
             Some((_, AttemptEnd::Stopped(done))) => format!("stopped, {done} kept"),
             Some((_, AttemptEnd::Dropped)) => format!("left there, {} kept", attempt.kept()),
@@ -245,23 +244,24 @@ impl Lanes<'_> {
                 format!("its VM was gone ({}), {} kept", why.word(), attempt.kept())
             }
         };
-        format!("{}{from}{mode}; {end}", started(&attempt.reason))
+        format!("{}{from}{mode}; {end}", self.started(&attempt.reason))
     }
-}
 
-/// Why an attempt was started, in a word or two.
-const fn started(why: &StartReason) -> &'static str {
-    match why {
-        StartReason::Chosen => "chosen",
-        StartReason::Planned => "planned",
-        StartReason::Migrated => "migrated",
-        StartReason::Stolen => "stolen",
-        StartReason::Retried => "retried",
-        StartReason::Due => "came due",
-        StartReason::FirstInLine => "first in line",
-        StartReason::EndsBeforeShadow { .. } | StartReason::OnExtra { .. } => "backfilled",
-        StartReason::ShortestWaiting => "shortest waiting",
-        StartReason::Reused { .. } => "on a VM that was there",
-        StartReason::NewVm { .. } => "on a new VM",
+    /// Why an attempt was started, in a word or two.
+    const fn started(&self, why: &StartReason) -> &'static str {
+        match why {
+            StartReason::Chosen => "chosen",
+            StartReason::Planned if self.of.of.plan.is_some() => "planned",
+            StartReason::Planned => "next in order",
+            StartReason::Migrated => "migrated",
+            StartReason::Stolen => "stolen",
+            StartReason::Retried => "retried",
+            StartReason::Due => "came due",
+            StartReason::FirstInLine => "first in line",
+            StartReason::EndsBeforeShadow { .. } | StartReason::OnExtra { .. } => "backfilled",
+            StartReason::ShortestWaiting => "shortest waiting",
+            StartReason::Reused { .. } => "on a VM that was there",
+            StartReason::NewVm { .. } => "on a new VM",
+        }
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn manifest(job: &ArrayJob) -> String {
     format!(
         "# The shards of\n\
          #   {comment}\n\
-         # each of which begins again, with what it lacks, where its node is lost; status 2 is bad input.\n\
+         # each of which begins again, with what it lacks, where its node is gone; status 2 is bad input.\n\
          apiVersion: batch/v1\n\
          kind: Job\n\
          metadata:\n  name: {name}\n\

@@ -1,6 +1,7 @@
 //! Every metric that there is: its name, unit, meaning and value.
 
 use dormouse_analysis::Mode;
+use dormouse_analysis::outcome::wording::REQUESTS_ENDED;
 use dormouse_coordinator::Vitals;
 use dormouse_units::Time;
 
@@ -158,7 +159,7 @@ fn work(of: &RunMetrics) -> Vec<Family> {
         by(
             "tasks",
             "Tasks of the bag and parallel jobs that were submitted, by what they do: the queue \
-             (waiting), on a VM, whether that runs or not (running), finished and verified (done).",
+             (waiting), on a VM, whether that runs or not (running), over, well or not (done).",
             states,
         ),
         counters(
@@ -181,12 +182,7 @@ fn work(of: &RunMetrics) -> Vec<Family> {
                 "Requested VMs whose request has not come to its end.",
                 requests.open() as f64,
             ),
-            counters(
-                "requests_ended",
-                "Requests that came to their ends, by how: completed, refused, run-over, or as the \
-                 provider ended their VM (displaced, interruption, outbid, host-lost, failed).",
-                ended,
-            ),
+            counters("requests_ended", REQUESTS_ENDED, ended),
         ]);
     }
     all
@@ -211,7 +207,7 @@ fn vms(of: &RunMetrics, now: Time) -> Vec<Family> {
         counters("vms_ended", "VMs that are gone, by why.", ended),
         counter("launches_refused", "Launches that were refused.", record.counts.launches_refused.into()),
         gauge("hosts", "Hosts that are part of the run.", of.hosts.len() as f64),
-        counter("hosts_lost", "Hosts that were lost.", record.counts.hosts_lost.into()),
+        counter("hosts_lost", "Hosts that are gone.", record.counts.hosts_lost.into()),
         gauge(
             "cost",
             "What is owed for all VMs up to now; it falls where a tariff forgoes a part of an hour.",
@@ -220,7 +216,7 @@ fn vms(of: &RunMetrics, now: Time) -> Vec<Family> {
         .in_unit("usd"),
         gauge(
             "cost_rate_usd_per_hour",
-            "What an emulated hour of the VMs costs that are charged now.",
+            "What an emulated hour of the VMs costs that are paid for now.",
             fleet.rate(record),
         ),
         by(
@@ -252,8 +248,8 @@ fn acts(of: &RunMetrics) -> Vec<Family> {
         counter("rebalances", "Recommendations of the provider to replace a VM.", fleet.rebalances),
         counter(
             "migrations",
-            "Tasks that started on another VM as theirs was taken, and jobs that moved to other \
-             processors.",
+            "Tasks that were sent to another VM than the one on which they ran last, and jobs that moved \
+             to other processors.",
             work.migrations,
         ),
         counter("steals", "Tasks that an idle VM took over.", work.steals),
@@ -417,7 +413,7 @@ pub(super) fn coordinator(beside: &Beside<'_>) -> Vec<Family> {
             "How late the clock's alarm rang, real time.",
             vitals.clock_lateness().into(),
         ),
-        by("session_connected", "Whether a worker that is not lost is connected.", connected),
+        by("session_connected", "Whether a worker that is there is connected.", connected),
         by("session_age", "How long a worker's connection has been there, real time.", ages)
             .in_unit("seconds"),
         by("session_silence", "How long nothing was heard of a worker, real time.", silence)

@@ -100,11 +100,12 @@ impl WorkState {
     }
 
     fn sent(&mut self, record: &Record, task: TaskId, number: Attempt) {
-        let attempt = record.task(task).and_then(|task| task.attempt(number));
-        match attempt.map(|attempt| attempt.reason) {
-            Some(StartReason::Migrated) => self.migrations += 1,
-            Some(StartReason::Stolen) => self.steals += 1,
-            _ => {}
+        let history = record.task(task);
+        let place = history.and_then(|it| it.attempts.iter().rposition(|a| a.attempt == number));
+        if let (Some(history), Some(n)) = (history, place) {
+            let is_of_bag = task.get() < self.bag;
+            self.migrations += u64::from(is_of_bag && history.migrated_from(n).is_some());
+            self.steals += u64::from(history.attempts[n].reason == StartReason::Stolen);
         }
         let tally = self.tally(task);
         tally.waiting = tally.waiting.saturating_sub(1);

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dormouse_analysis::happening::{act, meant, why_started};
-use dormouse_analysis::{AttemptEnd, AttemptHistory, Change, Record, TaskHistory, carried_out};
+use dormouse_analysis::{
+    AttemptEnd, AttemptHistory, Change, Record, TaskHistory, WorkOutcome, carried_out,
+};
 use dormouse_cloud::Action;
 use dormouse_model::{
     Decision, Effect, Event, Notice, Promotion, Report, Setup, StartReason, Step, Tenants, VmEnd,
@@ -15,7 +17,7 @@ use dormouse_units::{Attempt, Credits, Mode, Ppm, Speedup, TaskId, Tier, Time, V
 use super::balances::Balances;
 use super::changes::{Changes, seconds};
 use super::machines::Machines;
-use super::work::{Tally, Work};
+use super::work::{Left, Tally, Work};
 
 /// A run as it can be drawn, as far as its steps have been seen. The same steps give the same changes, so
 /// that an index into these means the same to whoever made them.
@@ -206,21 +208,27 @@ impl Picture {
         let changes = record.changes();
         for (_, change) in changes.iter().enumerate().filter(|(n, _)| is_meant(changes, *n)) {
             let Change::Left(task, number, vm) = *change else { continue };
-            let attempt = record.task(task).and_then(|task| task.attempt(number));
-            let how = match attempt.and_then(|attempt| attempt.ended.as_ref()) {
-                Some((_, AttemptEnd::Finished)) => "done",
-                Some((_, AttemptEnd::Failed(_))) => "failed",
-                Some((_, AttemptEnd::Stopped(_))) => "stopped",
-                Some((_, AttemptEnd::Dropped)) | None => "dropped",
+            let history = record.task(task);
+            let attempt = history.and_then(|history| history.attempt(number));
+            let (how, left) = match attempt.and_then(|attempt| attempt.ended.as_ref()) {
+                Some((_, AttemptEnd::Finished)) => (done_as(record, history), Left::Done),
+                Some((_, AttemptEnd::Failed(_))) => {
+                    match history.is_some_and(|history| history.program_failed) {
+                        true => ("program-failed", Left::Failed),
+                        false => ("failed", Left::Open),
+                    }
+                }
+                Some((_, AttemptEnd::Stopped(_))) => ("stopped", Left::Open),
+                Some((_, AttemptEnd::Dropped)) | None => ("dropped", Left::Open),
                 Some((_, AttemptEnd::VmGone(_))) => continue,
             };
-            self.stop(task, (number, vm), how);
+            self.stop(task, (number, vm), (how, left));
         }
     }
 
     /// An attempt has left its VM.
-    fn stop(&mut self, task: TaskId, (attempt, vm): (Attempt, VmId), how: &str) {
-        if self.work.leaves(task, how == "done") {
+    fn stop(&mut self, task: TaskId, (attempt, vm): (Attempt, VmId), (how, left): (&str, Left)) {
+        if self.work.leaves(task, left) {
             self.balances.left(self.now, vm, task);
             self.changes.say(("stop", seconds(self.now), task, attempt, how));
         }
@@ -331,7 +339,7 @@ impl Picture {
                 let mut left: Vec<_> = record.changes().iter().filter_map(left_on(*vm)).collect();
                 left.sort_unstable();
                 for (task, attempt) in left {
-                    self.stop(task, (attempt, *vm), "vm-gone");
+                    self.stop(task, (attempt, *vm), ("vm-gone", Left::Open));
                 }
                 self.machines.ended(*vm, *cost);
                 let balance = self.balances.ended(now, *vm);
@@ -453,6 +461,15 @@ fn left_on(on: VmId) -> impl Fn(&Change) -> Option<(TaskId, Attempt)> {
 
 fn part(done: Ppm) -> f64 {
     done.as_f64()
+}
+
+/// How a task is done, in a word that the page knows.
+fn done_as(record: &Record, task: Option<&TaskHistory>) -> &'static str {
+    match task.and_then(|task| record.outcome(task)) {
+        Some(WorkOutcome::Verified) => WorkOutcome::Verified.word(),
+        Some(WorkOutcome::Reported) => WorkOutcome::Reported.word(),
+        _ => "done",
+    }
 }
 
 const fn mode_name(mode: Mode) -> &'static str {

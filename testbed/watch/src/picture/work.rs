@@ -19,14 +19,25 @@ pub(super) struct Work {
     failed: u64,
 }
 
-/// The numbers of tasks that wait, run and are done, and of requests that were not served: refused, or with a VM
-/// that ended before its time.
+/// The numbers of tasks that wait, run, are done, and have failed for good, and of requests that were not served: refused,
+/// or with a VM that ended before its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) waiting: u64,
     pub(super) running: u64,
     pub(super) done: u64,
     pub(super) failed: u64,
+}
+
+/// What is left of a task that leaves its VM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Left {
+    /// The task waits for its next attempt.
+    Open,
+    /// The task is done.
+    Done,
+    /// The task's program failed, and is not tried again.
+    Failed,
 }
 
 impl Work {
@@ -81,12 +92,15 @@ impl Work {
         self.running.get(&task).map(Vec::as_slice)
     }
 
-    /// A task leaves its VM, done or not. Whether it was on one.
-    pub(super) fn leaves(&mut self, task: TaskId, is_done: bool) -> bool {
+    /// A task leaves its VM. Whether it was on one.
+    pub(super) fn leaves(&mut self, task: TaskId, left: Left) -> bool {
         let was_there = self.running.remove(&task).is_some();
-        if was_there {
-            *(if is_done { &mut self.done } else { &mut self.waiting }) += 1;
-        }
+        let count = match left {
+            Left::Open => &mut self.waiting,
+            Left::Done => &mut self.done,
+            Left::Failed => &mut self.failed,
+        };
+        *count += u64::from(was_there);
         was_there
     }
 

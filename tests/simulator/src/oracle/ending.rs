@@ -54,7 +54,7 @@ impl Reason {
         };
         let all = [
             (
-                "what is left was given up, as it lost its VMs or failed too often",
+                "what is left was given up, as its VMs were taken or it failed too often",
                 Self::GivenUpWork,
             ),
             (
@@ -225,7 +225,7 @@ mod tests {
         let since = vec![refused.clone(), Notice::VmReady { vm }, refused.clone(), refused];
         breaks(&BAG, &steps(since), "2 launches were refused at last");
         let failed = |task| Notice::TaskFailed { task: TaskId::new(task), vm, why: String::new() };
-        let why = "nothing will ever happen again: what is left was given up, as it lost its VMs or \
+        let why = "nothing will ever happen again: what is left was given up, as its VMs were taken or it \
                    failed too often; give it VMs";
         assert_eq!(ending(&BAG, &cancelled(why, vec![failed(1), failed(1)])), Ok(()));
         let each_once = cancelled(why, vec![failed(1), failed(2)]);

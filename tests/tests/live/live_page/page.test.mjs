@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { Column, Series, lowerBound, upperBound } from "./columns.js";
 import { DONE, History, RUNNING, WAITING, isOfUser } from "./history.js";
 import { Playhead, RunClock } from "./clock.js";
+import { howEnded } from "./hit.js";
 import { View } from "./view.js";
 import {
   MOST_LINKS, fidelityAt, figuresAt, linksIn, missingWords, runningOn, seatsTaken, spanAt, taskState, verdictWords, vmState,
@@ -84,6 +85,17 @@ test("what runs on a VM that ends waits again", () => {
   // Its stop may still be told, and is no second one.
   history.apply([["stop", 15, 10, 1, "vm-gone"]]);
   assert.equal(history.task(10).states.length, 3);
+});
+
+test("a program that failed is over, and is called neither done nor waiting", () => {
+  const history = whole();
+  const started = [["submit", 91, 12, 3, 1, "fails"], ["start", 92, 12, 1, 4, [0], "fg", "first", null, "burst"]];
+  history.apply([...started, ["stop", 95, 12, 1, "program-failed"], ["sample", 95, 0, 0, 2, 1, 1, 0, 0.13, 1]]);
+  const task = history.task(12);
+  assert.equal(task.states.at(-1), DONE);
+  assert.equal(figuresAt(history, 95).failed, 1);
+  assert.equal(howEnded("program-failed"), "its program failed");
+  assert.equal(howEnded("reported"), "reported done by its worker");
 });
 
 test("costs grow between samples, and stop with the run", () => {

@@ -109,7 +109,7 @@ fn in_words(kind: Option<&Kind>) -> &'static str {
         None => "something unknown",
         Some(Kind::Partition(_)) => "nothing passes between this worker and its coordinator",
         Some(Kind::DelayRealUs(_)) => "all comes late",
-        Some(Kind::LossPpm(_)) => "segments are lost",
+        Some(Kind::LossPpm(_)) => "segments are dropped",
         Some(Kind::BytesPerRealSecond(_)) => "little passes",
         Some(Kind::DiskFull(_)) => "there is no room for checkpoints",
         Some(Kind::CriuRealUs(_)) => "CRIU is slow",

@@ -46,8 +46,8 @@ options:
   --progress FILE      page of memory that says how far the task is
   --result FILE        where to leave the result, as JSON
 
-exit status: 0 verified, 1 not verified, 2 bad usage, 3 no reference for this input,
-             4 a file cannot be written, 5 a process of a parallel job is lost,
+exit status: 0 right answer, 1 wrong answer, 2 bad usage, 3 no reference for this input,
+             4 a file cannot be written, 5 a process of a parallel job is gone,
              143 ended by SIGTERM
 ";
 

@@ -346,6 +346,22 @@ fn a_vm_that_is_given_notice_takes_a_checkpoint_where_that_is_wanted() {
     assert_eq!(asked(&steps), 0);
 }
 
+/// Notice at 500 s, the end at 620 s: the program computes on until it has had 90 s to save its work, and what is kept
+/// is what was done at the notice. A stop that the scheduler decides at the notice waits for that.
+#[test]
+fn a_program_that_saves_at_a_notice_computes_on_until_it_has_saved() {
+    let (steps, outcome) = taken_away(|checkpoint| checkpoint.at_notice = true);
+    let stopped = steps.iter().find_map(|step| match step.event {
+        Event::Machine { report: Report::TaskStopped { kept: Some((_, done)), .. }, .. } => {
+            Some((step.at, done.get() / 1_000))
+        }
+        _ => None,
+    });
+    assert_eq!(stopped, Some((Time::from_secs(590), 440)));
+    assert!(kept(&steps).is_empty(), "the stop keeps its work: {:?}", kept(&steps));
+    assert_eq!((outcome.finished, outcome.counts.restores, outcome.counts.migrations), (1, 1, 1));
+}
+
 /// The scheduler stops the task with its work at the notice: there is no checkpoint of it all the same.
 #[test]
 fn a_task_whose_work_nothing_keeps_begins_anew() {

@@ -7,7 +7,7 @@ fn checkpoint(task: TaskId, n: u32) -> Decision {
 }
 
 fn now_of(task: TaskId) -> Command {
-    Command::CheckpointNow { host: HOST, vm: vm(1), task, attempt: FIRST }
+    Command::CheckpointNow { host: HOST, vm: vm(1), task, attempt: FIRST, saved_by: None }
 }
 
 /// What a scheduler asks for is passed on once the task runs, once until there is an answer, and again

@@ -244,7 +244,7 @@ impl Owner {
         let ok = result.is_ok();
         pending.stored = result;
         if let Err(why) = &pending.stored {
-            tracing::warn!(why, task = %attempt.name, number, "a checkpoint is lost");
+            tracing::warn!(why, task = %attempt.name, number, "a checkpoint is not stored");
         }
         self.happen(Event::Stored { key, number, ok });
     }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use dormouse_proto::v1::{Announce, announce::What};
 use dormouse_units::{Ppm, Time};
+use dormouse_vm::PART_TO_SAVE;
 
 use super::{Owner, notices::at_notice};
 use crate::agent::{
@@ -15,15 +16,12 @@ use crate::agent::{
     },
 };
 
-/// The part of its notice that a program has to save its work; in the rest its directory goes to the coordinator.
-const TO_SAVE: (u32, u32) = (3, 4);
-
 impl Owner {
     /// Notes that the programs of the VM that save their work at a notice do so from now on, if what is said is one.
     pub(super) fn await_saves(&mut self, said: &Announce, asked: &CommandStamp) {
         let (Some(What::TerminateAtUs(end)), Some(decided)) = (said.what, asked.at) else { return };
         let notice = self.host.speedup.real(Time::from_micros(end).since(decided));
-        let until = asked.decided() + notice * TO_SAVE.0 / TO_SAVE.1;
+        let until = asked.decided() + notice * PART_TO_SAVE.get() / Ppm::ONE.get();
         let running = self.attempts.iter().filter(|it| self.lives.is_running(it.key));
         let savers = running.filter(|it| at_notice(&it.order).is_some());
         let savers: Vec<Key> = savers.map(|it| it.key).collect();

@@ -1,0 +1,11 @@
+//! The outcomes of work: how a task or job ended, how many ended in which way, and the words for it. Whatever tells a
+//! person of an outcome has its words from here: `tests/tests/command/outcome_words.rs` refuses them elsewhere.
+
+mod outcome_tally;
+mod program_failure;
+pub mod wording;
+mod work_outcome;
+
+pub use outcome_tally::OutcomeTally;
+pub use program_failure::ProgramFailure;
+pub use work_outcome::WorkOutcome;

@@ -1,0 +1,136 @@
+//! How many units of work ended in which way.
+
+use serde_json::{Value, json};
+
+use super::WorkOutcome;
+use crate::Mode;
+
+/// How many units of work there are, and how many of them ended in which way. In a run that is over the rest was
+/// given up; in one that goes on it is open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OutcomeTally {
+    /// Units of work in all.
+    pub total: u64,
+    /// Units of modelled work that are done.
+    pub completed: u64,
+    /// Units that are done, and whose answers the coordinator has checked.
+    pub verified: u64,
+    /// Units that are done by their workers' word.
+    pub reported: u64,
+    /// Units whose programs failed.
+    pub failed: u64,
+    /// Units that were not done when the run was over.
+    pub given_up: u64,
+}
+
+impl OutcomeTally {
+    /// The tally of units of work with these outcomes; `None` is the outcome of one that is open.
+    pub fn from_outcomes(outcomes: impl IntoIterator<Item = Option<WorkOutcome>>) -> Self {
+        let mut tally = Self::default();
+        for outcome in outcomes {
+            tally.total += 1;
+            match outcome {
+                Some(WorkOutcome::Completed) => tally.completed += 1,
+                Some(WorkOutcome::Verified) => tally.verified += 1,
+                Some(WorkOutcome::Reported) => tally.reported += 1,
+                Some(WorkOutcome::Failed(_)) => tally.failed += 1,
+                Some(WorkOutcome::GivenUp) => tally.given_up += 1,
+                None => {}
+            }
+        }
+        tally
+    }
+
+    /// The number of units that are done.
+    #[must_use]
+    pub const fn done(&self) -> u64 {
+        self.completed + self.verified + self.reported
+    }
+
+    /// Whether all work is done.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.done() == self.total
+    }
+
+    /// The `tasks` of `summary.json`: what is not completed counts as failed, also what was given up.
+    #[must_use]
+    pub fn summary(&self) -> Value {
+        json!({
+            "total": self.total,
+            "completed": self.done(),
+            "verified": self.verified,
+            "reported": self.reported,
+            "failed": self.total - self.done(),
+            "given_up": self.given_up,
+        })
+    }
+
+    /// The tally in a line, such as `1 of 3 verified, 1 reported, 1 failed`.
+    #[must_use]
+    pub fn in_words(&self, mode: Mode) -> String {
+        let (number, word) = match mode {
+            Mode::Virtual => (self.completed, WorkOutcome::Completed.word()),
+            Mode::Live => (self.verified, WorkOutcome::Verified.word()),
+        };
+        let others =
+            [(self.reported, "reported"), (self.failed, "failed"), (self.given_up, "given up")];
+        let others = others.into_iter().filter(|(number, _)| *number > 0);
+        let others: String = others.map(|(number, what)| format!(", {number} {what}")).collect();
+        format!("{number} of {} {word}{others}", self.total)
+    }
+
+    /// The words beside the number of units that are done on a tile, such as `2 verified, 1 reported`.
+    #[must_use]
+    pub fn on_a_tile(&self) -> String {
+        let parts = [
+            (self.completed, "completed"),
+            (self.verified, "verified"),
+            (self.reported, "reported"),
+            (self.failed, "failed"),
+            (self.given_up, "given up"),
+        ];
+        let parts = parts.into_iter().filter(|(number, _)| *number > 0);
+        let parts: Vec<_> = parts
+            .map(|(number, what)| match number == self.total {
+                true => what.to_owned(),
+                false => format!("{number} {what}"),
+            })
+            .collect();
+        parts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::ProgramFailure;
+
+    /// A failed program among others is neither done nor verified, wherever it is counted.
+    #[test]
+    fn a_line_a_tile_and_the_summary_count_alike() {
+        use WorkOutcome::{Failed, GivenUp, Reported, Verified};
+        let status = Failed(ProgramFailure::Status(1));
+        let tally = OutcomeTally::from_outcomes([Some(Verified), Some(Reported), Some(status)]);
+        assert_eq!(tally.in_words(Mode::Live), "1 of 3 verified, 1 reported, 1 failed");
+        assert_eq!(tally.on_a_tile(), "1 verified, 1 reported, 1 failed");
+        assert!(!tally.is_complete());
+        let summary = tally.summary();
+        let keys = ["total", "completed", "verified", "reported", "failed", "given_up"];
+        let values = keys.map(|key| summary[key].as_u64());
+        assert_eq!(values, [3, 2, 1, 1, 1, 0].map(Some), "{summary}");
+
+        let tally = OutcomeTally::from_outcomes([Some(Reported), Some(Reported)]);
+        assert_eq!(tally.in_words(Mode::Live), "0 of 2 verified, 2 reported");
+        assert_eq!((tally.on_a_tile().as_str(), tally.is_complete()), ("reported", true));
+
+        let tally = OutcomeTally::from_outcomes([Some(Verified), Some(GivenUp), Some(status)]);
+        assert_eq!(tally.in_words(Mode::Live), "1 of 3 verified, 1 failed, 1 given up");
+        assert_eq!((tally.summary()["failed"].as_u64(), tally.given_up), (Some(2), 1));
+
+        let done = [Some(WorkOutcome::Completed); 2];
+        let tally = OutcomeTally::from_outcomes(done);
+        assert_eq!(tally.in_words(Mode::Virtual), "2 of 2 completed");
+        assert_eq!(tally.on_a_tile(), "completed");
+    }
+}

@@ -1,0 +1,53 @@
+//! How a unit of work ended.
+
+use std::fmt::{self, Display, Formatter};
+
+use super::ProgramFailure;
+
+/// How a unit of work ended that is over: a task of a bag or a parallel job, live or in virtual time. Displayed it
+/// follows the name of the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkOutcome {
+    /// The modelled work is done: in virtual time there is no answer that could be checked.
+    Completed,
+    /// The work is done, and the coordinator has checked its answer.
+    Verified,
+    /// The work is done by its worker's word: nobody has checked its answer.
+    Reported,
+    /// The program came to its end and failed: it is not tried again.
+    Failed(ProgramFailure),
+    /// The run was over before the work was done.
+    GivenUp,
+}
+
+impl WorkOutcome {
+    /// The word for it in tables, which programs read.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Verified => "verified",
+            Self::Reported => "reported",
+            Self::Failed(_) => "failed",
+            Self::GivenUp => "unfinished",
+        }
+    }
+
+    /// Whether the work is done.
+    #[must_use]
+    pub const fn is_done(self) -> bool {
+        matches!(self, Self::Completed | Self::Verified | Self::Reported)
+    }
+}
+
+impl Display for WorkOutcome {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Completed => f.write_str("completed"),
+            Self::Verified => f.write_str("completed and verified"),
+            Self::Reported => f.write_str("reported done by its worker"),
+            Self::Failed(how) => write!(f, "failed: its program {how}"),
+            Self::GivenUp => f.write_str("given up"),
+        }
+    }
+}
