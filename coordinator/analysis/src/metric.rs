@@ -16,11 +16,11 @@ pub struct Metric {
     pub uneventful: Option<f64>,
     /// Whether it is 1 or 0 of each run, so that the mean of many is a share of runs.
     pub is_share: bool,
-    /// Which of two runs is the better one; `None`: the figure says how a run went, and not how well.
+    /// The side on which a run is better; `None`: neither, as for a figure that says how a run went, and not how well.
     pub better: Option<BetterSide>,
 }
 
-/// Which of two values of a figure is the better one.
+/// The better one of two values of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BetterSide {
     /// The lower, as of a cost.

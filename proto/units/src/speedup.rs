@@ -65,6 +65,23 @@ impl Speedup {
         self.emulated_us_per_second as f64 / 1e6
     }
 
+    /// The speed-up of a run whose vCPUs have this share of a core, if it is `self` with whole cores; `None`: they
+    /// have nothing.
+    #[must_use]
+    pub fn at_share(self, share: Ppm) -> Option<Self> {
+        let us = u128::from(self.emulated_us_per_second()) * u128::from(share.get()) / 1_000_000;
+        Self::from_emulated_us_per_second(u64::try_from(us).ok()?)
+    }
+
+    /// The share of a core that a vCPU needs for a run to go at this speed-up, if it goes at `pace` with whole cores;
+    /// a whole one at most.
+    #[must_use]
+    pub fn share_of_core(self, pace: Self) -> Ppm {
+        let [is, whole] = [self, pace].map(|it| u128::from(it.emulated_us_per_second()));
+        let ppm = (is * 1_000_000 / whole).min(1_000_000);
+        Ppm::new(u32::try_from(ppm).unwrap_or(1_000_000))
+    }
+
     /// The emulated time that passes in `real`, rounded down to microseconds, saturating.
     #[must_use]
     pub fn emulated(self, real: Duration) -> Span {

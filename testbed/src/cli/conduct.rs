@@ -1,56 +1,27 @@
 //! Live runs: begun by `dormouse run --live` and `dormouse coordinator`, gone on with by
 //! `dormouse resume`.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Instant;
 
 use dormouse_analysis::Mode;
 use dormouse_coordinator::{Awaited, CoordinatorError, Progress, STOPPED_BY_USER};
-use dormouse_model::{Calendar, Request, Submission};
+use dormouse_model::Calendar;
 use dormouse_units::Time;
 
 use super::args::{ResumeArgs, Say};
 use super::begun::forgets_unbegun;
 use super::failure::Failure;
 use super::progress::counted;
+use super::rehearsed::{ANY_PORT, Rehearsed};
 use super::run::{end, resume_virtually};
 use super::{preflight, run_folders};
-use crate::live::{Conduct, LiveError, Page, Rehearsal, StoppedTasks, conduct, rehearse};
+use crate::live::{Conduct, LiveError, Page, StoppedTasks, conduct};
 use dormouse_experiment::command_line;
-use dormouse_experiment::{Experiment, Live, Sources};
-use dormouse_report::jobs::JobsError;
+use dormouse_experiment::{Experiment, Live};
 use dormouse_report::output::{Header, Staging, has_begun, is_unfinished, read_header};
 use dormouse_report::run_view::Results;
-
-/// The address to listen at for workers of this host.
-pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-
-/// What is known of a live run before it begins.
-pub(super) struct Rehearsed {
-    /// What its schedulers want.
-    pub(super) rehearsal: Rehearsal,
-    /// The experiment's parallel jobs, in order of submission.
-    pub(super) submissions: Vec<Submission>,
-    /// The VMs that are requested, in order of time.
-    pub(super) requests: Vec<(Time, Request)>,
-    /// The contents that its tasks begin with, of a run that is yet to begin.
-    pub(super) sources: Sources,
-}
-
-impl Rehearsed {
-    /// Rehearses a live run of an experiment.
-    pub(super) fn rehearse(experiment: &Experiment) -> Result<Self, Failure> {
-        let mut jobs = experiment.submissions().map_err(JobsError::from)?;
-        let submissions = jobs.iter_mut().flatten().collect::<Result<Vec<_>, _>>();
-        let submissions = submissions.map_err(JobsError::from)?;
-        let mut customers = experiment.requests().map_err(JobsError::from)?;
-        let requests = customers.iter_mut().flatten().collect::<Result<Vec<_>, _>>();
-        let requests = requests.map_err(JobsError::from)?;
-        let rehearsal = rehearse(experiment, experiment.scheduler()?, &submissions);
-        Ok(Self { rehearsal, submissions, requests, sources: Sources::new() })
-    }
-}
 
 /// Conducts a run to its end and writes what came of it; without `listen`, on workers of its own;
 /// without `takes`, which says how long it takes, it is gone on with.

@@ -15,7 +15,7 @@ use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
 use super::own_args::OwnArgs;
 use super::print::show;
-use super::sampling::{Prepared, Sampled, of_kinds, of_programs, open_to_measure};
+use super::sampling::{Prepared, Sampled, of_kinds, of_programs, open_to_measure, write_measures};
 use super::{experiment_keys, next_steps, preflight, terminal};
 
 /// From the command to start a program to its first instruction: of more it is warned.
@@ -55,7 +55,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     let prepared = Prepared::new(&experiment, &sources, groups)?;
     preflight::check(&experiment.name, prepared.needs_criu(), args.say)?;
     let Sampled { measures, failures } = prepared.measured(args.say)?;
-    write(&args.out, &measures)?;
+    write_measures(&args.out, &measures)?;
     if !args.say.quiet {
         // Text and numbers: this can't fail.
         let json = serde_json::to_value(&measures).unwrap_or_default();
@@ -87,13 +87,6 @@ fn opened(args: &MeasureArgs) -> Result<Loaded, Failure> {
     let set = args.set.iter().map(|text| Override::set(text)).collect::<Result<Vec<_>, _>>()?;
     let experiment = args.experiment.as_deref().or(args.on.as_deref());
     Ok(open_to_measure(experiment, set, args.own.said(args.on.is_some())?)?)
-}
-
-pub(super) fn write(path: &Path, measures: &Measures) -> Result<(), Failure> {
-    // Text and numbers: this can't fail.
-    let text = serde_json::to_string_pretty(measures).unwrap_or_default() + "\n";
-    std::fs::write(path, text)
-        .map_err(|error| Failure::BadInput(format!("--out {}: {error}", path.display())))
 }
 
 /// A warning of inputs that take long to come to a host, and what that is in emulated time.

@@ -38,6 +38,7 @@ mod print;
 mod progress;
 mod ranking;
 mod recorded;
+mod rehearsed;
 mod reproduce;
 mod reproduction;
 mod requests;

@@ -10,9 +10,9 @@ use dormouse_units::Span;
 use dormouse_view::{Cell, Column, Table, Tone};
 use dormouse_vm::Sharing;
 
-use super::conduct::{ANY_PORT, Rehearsed};
 use super::failure::Failure;
 use super::progress::Progress;
+use super::rehearsed::{ANY_PORT, Rehearsed};
 use super::reproduce::MeasyLiveArgs;
 use super::terminal;
 use crate::live::{Conduct, conduct};

@@ -11,9 +11,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::args::Say;
 use super::failure::Failure;
-use super::measure::write;
 use super::own_args::ProgramArgs;
-use super::sampling::{Prepared, Sampled, of_kinds};
+use super::sampling::{Prepared, Sampled, of_kinds, write_measures};
 use crate::said;
 
 /// The folder of what was measured: that of runs, beside theirs.
@@ -52,7 +51,7 @@ pub(super) fn sample(loaded: &Loaded, own: &ProgramArgs, say: Say) -> Result<Pat
         return Err(Failure::Broken(failures.join("\n")));
     }
     make_folder(folder)?;
-    write(&file, &measures)?;
+    write_measures(&file, &measures)?;
     let done = measures.measures.iter().rfind(|it| it.measured.exit_status == Some(0));
     if let (Some(it), false) = (done, say.quiet) {
         let runtime = it.measured.runtime(experiment.live.speedup);

@@ -12,9 +12,9 @@ use dormouse_report::output::{Header, Replaces, RunLog, Staging, live_header};
 use dormouse_units::{Ppm, TaskId};
 
 use super::args::Say;
-use super::conduct::{ANY_PORT, Rehearsed};
 use super::failure::Failure;
 use super::log;
+use super::rehearsed::{ANY_PORT, Rehearsed};
 use crate::live::{Conduct, conduct};
 use crate::measure::{Sample, measured, undisturbed};
 
@@ -198,4 +198,12 @@ fn failure_of(measure: &Measure, folder: &Path) -> Option<String> {
     let last =
         said.lines().rfind(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned());
     Some(last.map_or_else(|| how.clone(), |last| format!("{how}: {last}")))
+}
+
+/// Writes what was measured to a file, as JSON.
+pub(super) fn write_measures(path: &Path, measures: &Measures) -> Result<(), Failure> {
+    // Text and numbers: this can't fail.
+    let text = serde_json::to_string_pretty(measures).unwrap_or_default() + "\n";
+    std::fs::write(path, text)
+        .map_err(|error| Failure::BadInput(format!("--out {}: {error}", path.display())))
 }

@@ -15,7 +15,7 @@ use crate::{live, said};
 pub(super) fn paced_here(loaded: Loaded, say: Say) -> Result<Loaded, Failure> {
     let Some(pace) = loaded.pace else { return Ok(loaded) };
     let live = &loaded.experiment.live;
-    let wanted = share_of(live.speedup, pace);
+    let wanted = live.speedup.share_of_core(pace);
     let share = match live.share {
         Some(said) => said,
         None => fits(&loaded)?.map_or(wanted, |fits| fits.min(wanted)),
@@ -29,7 +29,7 @@ pub(super) fn paced_elsewhere(loaded: Loaded, say: Say) -> Loaded {
     let live = &loaded.experiment.live;
     match loaded.pace {
         Some(pace) => {
-            let share = live.share.unwrap_or_else(|| share_of(live.speedup, pace));
+            let share = live.share.unwrap_or_else(|| live.speedup.share_of_core(pace));
             at(loaded, (pace, share), say)
         }
         None => loaded,
@@ -38,7 +38,7 @@ pub(super) fn paced_elsewhere(loaded: Loaded, say: Say) -> Loaded {
 
 /// The experiment at this share and the speed-up of it, which is said where it is another than was asked for.
 fn at(mut loaded: Loaded, (pace, share): (Speedup, Ppm), say: Say) -> Loaded {
-    let Some(speedup) = speedup_at(pace, share) else { return loaded };
+    let Some(speedup) = pace.at_share(share) else { return loaded };
     let live = &mut loaded.experiment.live;
     if !say.quiet && speedup != live.speedup {
         said::note(&format!(
@@ -50,19 +50,6 @@ fn at(mut loaded: Loaded, (pace, share): (Speedup, Ppm), say: Say) -> Loaded {
     }
     (live.share, live.speedup) = (Some(share), speedup);
     loaded
-}
-
-/// What of a core a vCPU has to have for a run to go at this speed-up; a whole one at most.
-fn share_of(speedup: Speedup, pace: Speedup) -> Ppm {
-    let [is, whole] = [speedup, pace].map(|it| u128::from(it.emulated_us_per_second()));
-    let ppm = (is * 1_000_000 / whole).min(1_000_000);
-    Ppm::new(u32::try_from(ppm).unwrap_or(1_000_000))
-}
-
-/// The speed-up of a run whose vCPUs have this share of a core; `None`: they have nothing.
-fn speedup_at(pace: Speedup, share: Ppm) -> Option<Speedup> {
-    let us = u128::from(pace.emulated_us_per_second()) * u128::from(share.get()) / 1_000_000;
-    Speedup::from_emulated_us_per_second(u64::try_from(us).ok()?)
 }
 
 /// The largest share at which this host holds what the experiment wants at once; `None`: it holds it at none, which
@@ -97,22 +84,22 @@ mod tests {
     fn where_a_host_cant_give_the_share_the_speedup_falls_and_not_the_programs_speed() {
         let pace = Speedup::times(30);
         let fifth = Ppm::new(200_000);
-        assert_eq!(speedup_at(pace, fifth), Some(Speedup::times(6)));
-        assert_eq!(speedup_at(pace, Ppm::ONE), Some(pace));
+        assert_eq!(pace.at_share(fifth), Some(Speedup::times(6)));
+        assert_eq!(pace.at_share(Ppm::ONE), Some(pace));
         for share in [1, 22_500, 125_000, 333_333, 1_000_000].map(Ppm::new) {
-            let speedup = speedup_at(pace, share).expect("more than nothing");
+            let speedup = pace.at_share(share).expect("more than nothing");
             let real_s = 10.0 / share.as_f64();
             assert!((real_s * speedup.as_f64() / 300.0 - 1.0).abs() < 1e-6, "{share:?}");
         }
-        assert_eq!(speedup_at(pace, Ppm::ZERO), None);
+        assert_eq!(pace.at_share(Ppm::ZERO), None);
     }
 
     #[test]
     fn a_speedup_that_is_asked_for_is_a_share_of_a_core() {
         let pace = Speedup::times(30);
-        assert_eq!(share_of(Speedup::times(6), pace), Ppm::new(200_000));
-        assert_eq!(share_of(pace, pace), Ppm::ONE);
+        assert_eq!(Speedup::times(6).share_of_core(pace), Ppm::new(200_000));
+        assert_eq!(pace.share_of_core(pace), Ppm::ONE);
         // Nothing computes faster than a core does.
-        assert_eq!(share_of(Speedup::times(90), pace), Ppm::ONE);
+        assert_eq!(Speedup::times(90).share_of_core(pace), Ppm::ONE);
     }
 }

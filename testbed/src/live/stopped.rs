@@ -41,14 +41,14 @@ impl StoppedTasks {
 
 impl fmt::Display for StoppedTasks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kept, lost } = *self;
-        match (kept, lost) {
+        let Self { kept, lost: anew } = *self;
+        match (kept, anew) {
             (0, 0) => f.write_str("no task was running"),
             (kept, 0) => write!(f, "{kept} running tasks go on from their last checkpoints"),
-            (0, lost) => write!(f, "{lost} running tasks, without a checkpoint, begin again"),
-            (kept, lost) => write!(
+            (0, anew) => write!(f, "{anew} running tasks, without a checkpoint, begin again"),
+            (kept, anew) => write!(
                 f,
-                "{kept} running tasks go on from their last checkpoints, {lost} without one begin again"
+                "{kept} running tasks go on from their last checkpoints, {anew} without one begin again"
             ),
         }
     }

@@ -12,7 +12,11 @@ const HOME: &str = "coordinator/analysis/";
 
 /// Texts that may say them elsewhere: the file, how the text begins, and the reason.
 const ELSEWHERE: [(&str, &str, &str); 3] = [
-    ("testbed/report/src/run_view/sections.rs", "A VM is charged from", "stands beside its tariff"),
+    (
+        "testbed/report/src/run_view/sections.rs",
+        "A VM is charged {from}",
+        "stands beside its tariff",
+    ),
     (
         "testbed/view/src/plot/gantt.rs",
         "lost work",

@@ -23,10 +23,10 @@ fn a_run_without_trouble_costs_what_was_planned() {
     }
 }
 
-/// Of a workflow the tasks that follow others have no place in the plan.
+/// The tasks of a workflow that follow others have no place in the plan.
 #[test]
 fn the_plan_of_a_workflow_is_not_whole() {
-    let tasks = "workload={ kind = \"bag\", task = [{ name = \"a\", runtime = \"60s\" }, \
+    let tasks = "workload={ kind = \"bag\", deadline = \"45m\", task = [{ name = \"a\", runtime = \"60s\" }, \
                  { name = \"b\", count = 3, runtime = \"60s\", after = [\"a\"] }] }";
     let experiment = with("j60", &[tasks]).unwrap();
     let plan = experiment.plan().unwrap().unwrap();

@@ -23,15 +23,15 @@ pub fn find_criu(named: Option<&Path>) -> Option<PathBuf> {
 struct SearchPlaces {
     /// The path that an option gives.
     named: Option<PathBuf>,
-    /// `$DORMOUSE_CRIU`.
+    /// The value of `$DORMOUSE_CRIU`, if it is set.
     variable: Option<OsString>,
-    /// `$DORMOUSE_HOME`.
+    /// The value of `$DORMOUSE_HOME`, if it is set.
     home: Option<OsString>,
-    /// This program.
+    /// Path of this program.
     program: Option<PathBuf>,
     /// The current directory.
     current: Option<PathBuf>,
-    /// `$PATH`.
+    /// The folders of `$PATH`, separated by colons.
     path: OsString,
 }
 

@@ -82,7 +82,7 @@ async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
     // Its former life dials again: it must clean up.
     first.connect().await.unwrap();
     let goodbye = first.goodbye().await;
-    assert!(!goodbye.over && goodbye.why.contains("lost"), "{}", goodbye.why);
+    assert!(!goodbye.over && goodbye.why.contains("continues without it"), "{}", goodbye.why);
     let obeying = tokio::spawn(async move { second.obey().await });
     let Said::Goodbye(goodbye) = anew.obey().await else { panic!("no goodbye") };
     assert!(goodbye.over, "{}", goodbye.why);

@@ -1,0 +1,40 @@
+//! A live run before it begins: what its schedulers want, and all that will be submitted to it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use dormouse_experiment::{Experiment, Sources};
+use dormouse_model::{Request, Submission};
+use dormouse_report::jobs::JobsError;
+use dormouse_units::Time;
+
+use super::failure::Failure;
+use crate::live::{Rehearsal, rehearse};
+
+/// The address to listen at for workers of this host.
+pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// What is known of a live run before it begins.
+pub(super) struct Rehearsed {
+    /// What its schedulers want.
+    pub(super) rehearsal: Rehearsal,
+    /// The experiment's parallel jobs, in order of submission.
+    pub(super) submissions: Vec<Submission>,
+    /// The VMs that are requested, in order of time.
+    pub(super) requests: Vec<(Time, Request)>,
+    /// The contents that its tasks begin with, of a run that is yet to begin.
+    pub(super) sources: Sources,
+}
+
+impl Rehearsed {
+    /// Rehearses a live run of an experiment.
+    pub(super) fn rehearse(experiment: &Experiment) -> Result<Self, Failure> {
+        let mut jobs = experiment.submissions().map_err(JobsError::from)?;
+        let submissions = jobs.iter_mut().flatten().collect::<Result<Vec<_>, _>>();
+        let submissions = submissions.map_err(JobsError::from)?;
+        let mut customers = experiment.requests().map_err(JobsError::from)?;
+        let requests = customers.iter_mut().flatten().collect::<Result<Vec<_>, _>>();
+        let requests = requests.map_err(JobsError::from)?;
+        let rehearsal = rehearse(experiment, experiment.scheduler()?, &submissions);
+        Ok(Self { rehearsal, submissions, requests, sources: Sources::new() })
+    }
+}
