@@ -39,7 +39,7 @@ job = [
 name = "{scheduler}"
 [live]
 speedup = 60
-share = 0.2
+share = 0.18
 "#
     )
 }

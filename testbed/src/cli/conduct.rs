@@ -20,7 +20,7 @@ use super::{preflight, run_folders};
 use crate::live::{Conduct, LiveError, Page, StoppedTasks, conduct};
 use dormouse_experiment::command_line;
 use dormouse_experiment::{Experiment, Live};
-use dormouse_report::output::{Header, Staging, has_begun, is_unfinished, read_header};
+use dormouse_report::output::{Header, Staging, has_begun, has_steps, is_unfinished, read_header};
 use dormouse_report::run_view::Results;
 
 /// Conducts a run to its end and writes what came of it; without `listen`, on workers of its own;
@@ -115,13 +115,15 @@ fn unless_broken<T>(
 ) -> Result<T, Failure> {
     conducted.map_err(|error| {
         let found = has_begun(staging.path());
+        // Workers had joined a run whose log has steps: it goes on, with others, though it had not begun.
+        let is_kept = if resume { found.unwrap_or(true) } else { has_steps(staging.path()) };
         if resume {
             forgets_unbegun(staging.path());
         }
         if let LiveError::NotBegun = error {
             return Failure::Paused(error.to_string());
         }
-        if !found.unwrap_or(resume) || error.is_bad_input() {
+        if !is_kept || error.is_bad_input() {
             return error.into();
         }
         staging.settle();

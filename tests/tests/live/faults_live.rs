@@ -16,7 +16,7 @@ fn sixteen_faults_cost_time_and_no_task() {
     let Some(_turn) = shared_live_turn() else { return };
     let before = traces();
     let folder = tempfile::tempdir().expect("a folder");
-    let limits = ["--set", "live.lost-after=2.5s", "--set", "live.share=0.05"];
+    let limits = ["--set", "live.lost-after=2.5s", "--set", "live.share=0.04"];
     let faster = [&["--speedup", "60"], &limits[..]].concat();
     let run = UnderWay::live(&folder.path().join("out"), Path::new("j60-faults"), &faster);
     let out = run.out().to_owned();

@@ -163,10 +163,10 @@ fn the_page_goes_through_a_run_that_is_interrupted_killed_and_gone_on_with() {
     );
     let loaded = page.script("return document.documentElement.dataset.loaded", &[]);
     assert_eq!(loaded, "once", "the page was loaded again");
-    assert_eq!(
-        page.script("return document.getElementById('banner').hidden", &[]),
-        true,
-        "it still says that the coordinator is away"
+    page.until(
+        "it no longer says that the coordinator is away",
+        "return document.getElementById('banner').hidden",
+        &[],
     );
     let told =
         page.script("return document.querySelectorAll('#vms .row:not([hidden])').length", &[]);

@@ -332,6 +332,11 @@ pub fn has_begun(folder: &Path) -> Option<bool> {
     Some(false)
 }
 
+/// Whether anything happened in the run whose log is in a folder, as that a worker joined it.
+pub fn has_steps(folder: &Path) -> bool {
+    open_log(folder).is_ok_and(|mut log| log.next_step::<Step>().is_ok_and(|step| step.is_some()))
+}
+
 /// The log of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunLog {

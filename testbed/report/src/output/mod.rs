@@ -9,7 +9,8 @@ mod tables;
 pub use directory::{Replaces, Staging, is_unfinished, write_in};
 pub use error::OutputError;
 pub use log::{
-    Header, LiveHeader, RunLog, RunLogWriter, has_begun, live_header, open_log, read_header,
+    Header, LiveHeader, RunLog, RunLogWriter, has_begun, has_steps, live_header, open_log,
+    read_header,
 };
 pub use ownership::make_folder;
 pub(crate) use tables::TableFiles;
