@@ -88,7 +88,9 @@ fn commands(page: &str) -> Vec<String> {
 
 /// Whether these are the names of a command alone: `dormouse fit`, `dormouse advise checkpoints`.
 fn is_mention(words: &[&str]) -> bool {
-    let is_name = |word: &&str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    let is_name = |word: &&str| {
+        word.chars().all(|c| c.is_ascii_lowercase() || c == '-') && !word.starts_with('-')
+    };
     (2..=3).contains(&words.len()) && words[1..].iter().all(is_name)
 }
 
