@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use dormouse_tests::{
-    checks_and_replays, dormouse_says, events, is_faithful, nothing_is_left_but, refused, run_in,
-    summary, text, timed_live_turn, traces,
+    checks_and_replays, dormouse_says, events, is_faithful, live_turn, nothing_is_left_but,
+    refused, run_in, summary, text, timed_live_turn, traces,
 };
 use serde_json::Value;
 
@@ -99,7 +99,7 @@ fn sent(events: &[Value]) -> BTreeMap<(u64, u64), Option<u64>> {
 
 #[test]
 fn vms_are_preempted_at_their_ages_and_checkpoints_are_kept_where_the_plan_has_them() {
-    let Some(_turn) = timed_live_turn() else { return };
+    let Some(_turn) = live_turn() else { return };
     let (before, folder) = (traces(), tempfile::tempdir().unwrap());
     let (of_virtual, expected) = run(&folder.path().join("virtual"), &[]);
     let (of_live, got) = run(&folder.path().join("live"), &["--live"]);
