@@ -89,8 +89,8 @@ impl Drop for Progress {
     }
 }
 
-/// The line of a terminal; without a bar where it is not known how many there are. What does not fit into the
-/// terminal's line is cut off.
+/// Template of the progress line on a terminal, for a run of `of` tasks, jobs or requests; 0: their number is unknown, and
+/// the line has no bar. The message at its end is cut off at the terminal's width.
 const fn template(of: u64) -> &'static str {
     match of {
         0 => "{pos} {prefix} {elapsed} {wide_msg}",

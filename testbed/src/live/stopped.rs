@@ -9,14 +9,14 @@ use dormouse_report::output::RunLog;
 /// The tasks that ran when a run was stopped, whose VMs are gone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoppedTasks {
-    /// Those that go on from a checkpoint.
+    /// Number of running tasks that have a checkpoint, from which they go on.
     pub kept: usize,
-    /// Those that begin again.
+    /// Number of running tasks without a checkpoint, which begin again.
     pub lost: usize,
 }
 
 impl StoppedTasks {
-    /// Those of the run in a folder; `None`: it has no tasks, or its log can't be read.
+    /// The tasks that ran when the run in this folder was stopped; `None`: it has no tasks, or its log can't be read.
     #[must_use]
     pub fn read(folder: &Path) -> Option<Self> {
         let RunLog { header, steps, .. } = RunLog::read(folder).ok()?;

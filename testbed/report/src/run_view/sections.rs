@@ -44,7 +44,7 @@ pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
     vec![Block::Table(table.into()), Block::Table(totals), Block::Text(charged_how(terms))]
 }
 
-/// How the bill is reckoned, from the provider's terms.
+/// The sentence on the page that says for which time a VM is charged, and at which price, under these terms.
 fn charged_how(terms: &Terms) -> String {
     let Billing { boot, frozen } = terms.billing;
     let from = if boot { "from its launch" } else { "from the end of its boot" };

@@ -74,7 +74,7 @@ impl Work {
         *(if is_done { &mut self.done } else { &mut self.failed }) += 1;
     }
 
-    /// A request for a VM is refused: nobody asks again.
+    /// Counts a request for a VM that was refused as failed: nobody asks for it again.
     pub(super) const fn request_refused(&mut self) {
         self.waiting = self.waiting.saturating_sub(1);
         self.failed += 1;
