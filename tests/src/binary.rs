@@ -30,8 +30,7 @@ pub fn dormouse() -> &'static PathBuf {
         if std::env::var_os(BUILT).is_some() {
             return profile.join("dormouse");
         }
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
+        let mut build = cargo_command();
         build.args(["build", "--quiet", "--bin", "dormouse", "--bin", "dormouse-task"]);
         // As in a build of all tests.
         build.args(["--features", "dormouse/bucket,dormouse/parquet"]);
@@ -45,6 +44,21 @@ pub fn dormouse() -> &'static PathBuf {
         assert!(built.as_ref().is_ok_and(|s| s.success()), "dormouse can't be built: {built:?}");
         profile.join("dormouse")
     })
+}
+
+/// Cargo, asked by a test as a shell would ask it. Cargo, and `scripts/run-tests` in its place, tell a test about its own package
+/// in variables (`CARGO_MANIFEST_DIR`, `CARGO_PKG_NAME`); the build script of `ring` names these as what it depends on, so that
+/// a build that inherits them would compile `ring` and all that rests on it anew, and the next build without them once more.
+#[must_use]
+pub fn cargo_command() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        let about_package = ["CARGO_MANIFEST_", "CARGO_PKG_", "CARGO_CFG_", "OUT_DIR"];
+        if name.to_str().is_some_and(|name| about_package.iter().any(|it| name.starts_with(it))) {
+            cargo.env_remove(name);
+        }
+    }
+    cargo
 }
 
 /// Whether a program of this name is in a folder of the PATH.

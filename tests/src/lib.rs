@@ -18,7 +18,7 @@ mod wait;
 mod watch;
 mod wire;
 
-pub use binary::{dormouse, is_on_path};
+pub use binary::{cargo_command, dormouse, is_on_path};
 pub use browser::Browser;
 pub use experiments::BAG;
 pub use jobs::{JOBS, Job, jobs_experiment};

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dormouse_tests::{checks_and_replays, dormouse, refused, run_in, summary, text};
+use dormouse_tests::{cargo_command, checks_and_replays, dormouse, refused, run_in, summary, text};
 use serde_json::Value;
 
 fn root() -> &'static Path {
@@ -17,8 +17,9 @@ fn root() -> &'static Path {
 /// The linked program, built where `dormouse` is and with the same features.
 fn my_dormouse() -> PathBuf {
     let profile = dormouse().parent().unwrap();
-    let mut build = Command::new(env!("CARGO"));
+    let mut build = cargo_command();
     build.args(["build", "--offline", "--quiet", "--workspace", "--example", "my-dormouse"]);
+    build.args(["--message-format", "json"]);
     build.arg("--target-dir").arg(profile.parent().unwrap()).current_dir(root());
     // That of `dev` is called otherwise.
     if let Some(name) = profile.file_name().filter(|name| *name != "debug") {
@@ -26,6 +27,17 @@ fn my_dormouse() -> PathBuf {
     }
     let built = build.output().unwrap();
     assert!(built.status.success(), "{}", text(&built));
+    // Where all is built already, the example alone is compiled: nothing in how it is asked for makes other units of the rest.
+    if std::env::var_os("DORMOUSE_TESTS_BUILT").is_some() {
+        let said = String::from_utf8_lossy(&built.stdout);
+        let artifacts = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let compiled: Vec<String> = artifacts
+            .filter(|it| it["reason"] == "compiler-artifact" && it["fresh"] == false)
+            .map(|it| it["target"]["name"].as_str().unwrap().to_owned())
+            .filter(|name| name != "my-dormouse")
+            .collect();
+        assert!(compiled.is_empty(), "compiled once more: {compiled:?}");
+    }
     profile.join("examples/my-dormouse")
 }
 
@@ -75,7 +87,7 @@ fn a_crate_outside_of_this_workspace_depends_on_dormouse_alone() {
     fs::write(folder.join("Cargo.lock"), &lock).unwrap();
     // Of other systems not all is here.
     let here = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
-    let said = Command::new(env!("CARGO"))
+    let said = cargo_command()
         .args(["metadata", "--offline", "--format-version", "1", "--filter-platform", &here])
         .current_dir(folder)
         .output()

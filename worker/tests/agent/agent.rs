@@ -165,7 +165,17 @@ pub(crate) fn task_program() -> PathBuf {
         }
         let target = env::current_exe().unwrap();
         let profile = target.ancestors().nth(2).unwrap();
+        // With the variables of this package `ring`, and all that rests on it, would be built anew (see `cargo_command` of
+        // `dormouse-tests`).
         let mut cargo = Command::new(env!("CARGO"));
+        for (name, _) in env::vars_os() {
+            if ["CARGO_MANIFEST_", "CARGO_PKG_"]
+                .iter()
+                .any(|it| name.to_string_lossy().starts_with(it))
+            {
+                cargo.env_remove(name);
+            }
+        }
         cargo.args(["build", "--quiet", "-p", "dormouse", "--bin", "dormouse-task"]);
         if profile.ends_with("release") {
             cargo.arg("--release");
