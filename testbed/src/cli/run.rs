@@ -283,9 +283,13 @@ pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(
     next_steps::say(say, || next_steps::after_run(results, &folder));
     let (outcomes, folder) = (results.outcomes(), folder.display());
     match results.broke() {
-        Some(why) => Err(Failure::Broken(format!("the run broke: {why}; see {folder}"))),
-        None if outcomes.failed > 0 => {
-            let failed = format!("{} of {} tasks failed", outcomes.failed, outcomes.total);
+        Some(why) => Err(Failure::Broken(format!(
+            "the run ended before its work was done: {why}; see {folder}"
+        ))),
+        None if outcomes.program_failed > 0 => {
+            let given_up = outcomes.given_up_in_brackets();
+            let failed =
+                format!("{} of {} tasks failed{given_up}", outcomes.failed(), outcomes.total);
             let see = "see exit in tasks.csv, and stderr in tasks/, of";
             Err(Failure::TasksFailed(format!("{failed}; {see} {folder}")))
         }
