@@ -15,6 +15,10 @@
 /// The target of what a user is told while nothing is wrong.
 pub const NEWS: &str = "news";
 
+/// The target of what is refused to workers in the course of things, as a checkpoint that comes when its task has ended:
+/// for the file of what a coordinator said, not for whoever types a command.
+pub const DETAILS: &str = "details";
+
 /// The target of spans for whoever traces a run: of the run, its sessions, decisions, writes and
 /// transfers. Where nobody does, one costs a comparison.
 pub const SPANS: &str = "spans";

@@ -120,7 +120,7 @@ type Told = (&'static str, Option<String>, Vec<String>);
 fn event(event: &Event) -> Told {
     match event {
         Event::HostJoined { host, name, offer } => {
-            let text = format!("{host} ({name}) joined, with {} vCPUs", offer.vcpus);
+            let text = format!("{host} ({name}) joined, with {}", offer.vcpus_in_words());
             ("host", Some(text), vec![host.to_string()])
         }
         Event::HostLost { host, why, .. } => {

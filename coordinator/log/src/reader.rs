@@ -13,20 +13,31 @@ use crate::keys::unknown;
 use crate::seal::Seal;
 use crate::{FORMAT, LogError};
 
-/// Whether a log has its first line, whole: without, nothing was recorded in it. What a power cut left in its
-/// place, before it was durable, is no line.
+/// Whether a log has its first line, or had it: without, nothing was recorded in it. What a power cut left in its
+/// place, before it was durable, is no line; what is left of a line that the seal covers is damaged.
 #[must_use]
 pub fn has_header(path: &Path) -> bool {
     let mut first = Vec::new();
     let read = File::open(path).and_then(|file| BufReader::new(file).read_until(b'\n', &mut first));
-    let is_line = read.is_ok() && first.ends_with(b"\n");
-    is_line && (serde_json::from_slice::<Value>(&first).is_ok() || sealed_lines(path) != Some(0))
+    if read.is_err() || first.is_empty() {
+        return false;
+    }
+    match (first.ends_with(b"\n"), sealed_lines(path)) {
+        (true, Some(0)) => serde_json::from_slice::<Value>(&first).is_ok(),
+        (true, _) => true,
+        (false, sealed) => sealed > Some(0),
+    }
+}
+
+/// The seal beside a log; `None`: there is none, or a power cut tore it.
+fn seal_of(path: &Path) -> Option<Seal> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    Seal::read(folder.unwrap_or(Path::new("."))).ok()?
 }
 
 /// The lines of a log that its folder's seal covers; `None`: there is no seal, or a power cut tore it.
 fn sealed_lines(path: &Path) -> Option<u64> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    Some(Seal::read(folder.unwrap_or(Path::new("."))).ok()??.log.lines)
+    Some(seal_of(path)?.log.lines)
 }
 
 /// Reads a log line by line. A torn tail is left out and remembered: the last line, or all after the seal.
@@ -40,6 +51,8 @@ pub struct LogReader {
     line: u64,
     good_bytes: u64,
     torn: bool,
+    /// The torn tail is a line whose writing was cut off: it has no line break, and may be gone on with to a whole one.
+    is_cut: bool,
     chain: Chain,
     /// The head that is to be looked at when the reader is there, and whether it was as it should.
     expected: Option<(Head, bool)>,
@@ -73,8 +86,49 @@ impl LogReader {
         }
         let mut chain = Chain::default();
         chain.add(&text);
-        let (text, torn, expected) = (Vec::new(), false, None);
-        Ok(Self { path, file, header, text, line: 1, good_bytes, torn, chain, expected })
+        let (text, expected) = (Vec::new(), None);
+        let (torn, is_cut) = (false, false);
+        Ok(Self { path, file, header, text, line: 1, good_bytes, torn, is_cut, chain, expected })
+    }
+
+    /// Opens a log as [`Self::open`] does, to be compared with the seal beside it: see [`Self::doubt`].
+    ///
+    /// # Errors
+    ///
+    /// The errors of [`Self::open`].
+    pub fn open_sealed(path: &Path) -> Result<Self, LogError> {
+        let mut log = Self::open(path)?;
+        if let Some(seal) = seal_of(path) {
+            log.expect(seal.log);
+        }
+        Ok(log)
+    }
+
+    /// What of the lines that the seal covers was not read from a log that was opened with its seal; `None`: nothing,
+    /// or there is no seal. Known once [`Self::next_step`] has given `None`.
+    #[must_use]
+    pub fn lost_lines(&self) -> Option<String> {
+        let (sealed, is_right) = self.expected.as_ref()?;
+        let whole = self.chain.head().lines;
+        if sealed.lines > whole {
+            return Some(format!("its seal covers {} lines, and {whole} are whole", sealed.lines));
+        }
+        let is_other = sealed.lines > 0 && !is_right;
+        is_other.then(|| format!("its first {} lines are not those of its seal", sealed.lines))
+    }
+
+    /// Why a log that was opened with its seal may have held more than what was read of it; `None`: it provably holds
+    /// all that was ever durable. Known once [`Self::next_step`] has given `None`.
+    #[must_use]
+    pub fn doubt(&self) -> Option<String> {
+        if self.expected.is_none() {
+            return Some("it has no whole seal.json beside it".to_owned());
+        }
+        let is_damaged = self.torn && !self.is_cut;
+        let whole = self.chain.head().lines;
+        let damaged =
+            || is_damaged.then(|| format!("what follows its {whole} whole lines is damaged"));
+        self.lost_lines().or_else(damaged)
     }
 
     /// Has the reader look at this head when it comes to its line: see [`LogReader::is_as_sealed`].
@@ -143,6 +197,8 @@ impl LogReader {
         }
         if self.text.pop_if(|last| *last == b'\n').is_none() {
             self.torn = true;
+            let cut = serde_json::from_slice::<Value>(&self.text);
+            self.is_cut = cut.map_or_else(|error| error.is_eof(), |_| true);
             return Ok(None);
         }
         self.line += 1;
@@ -323,6 +379,40 @@ mod tests {
         std::fs::write(&path, whole + "{\"seq\":3}\n").expect("room");
         let (right, head) = is_as_sealed();
         assert!(right && head.lines == seal.log.lines + 1);
+    }
+
+    #[test]
+    fn only_a_log_that_holds_all_that_was_sealed_and_ends_with_a_cut_line_is_beyond_doubt() {
+        let doubt = |path: &Path| {
+            let mut log = LogReader::open_sealed(path).expect("it has a header");
+            log.steps::<serde_json::Map<_, _>>().map(|_| log.doubt())
+        };
+        for tail in ["", "{", "{\"seq\":3,\"at", "{\"seq\":3}"] {
+            let (_dir, path) = log_of(tail);
+            assert_eq!(doubt(&path).expect("readable"), None, "{tail:?}");
+        }
+        for tail in ["\0", "\0\n", "{\"seq\"x", "{\"seq\":\u{7}", "}\n", "{\"seq\":3}x"] {
+            let (_dir, path) = log_of(tail);
+            let said = doubt(&path).expect("readable").expect("in doubt");
+            assert!(said.contains("4 whole lines is damaged"), "{tail:?}: {said}");
+        }
+        let (dir, path) = log_of("");
+        let whole = std::fs::read(&path).expect("it is there");
+        let header = whole.iter().position(|byte| *byte == b'\n').expect("a line") + 1;
+        for length in header..whole.len() {
+            std::fs::write(&path, &whole[..length]).expect("room");
+            let said = doubt(&path).expect("readable").expect("in doubt");
+            assert!(said.contains("its seal covers 4 lines"), "{length}: {said}");
+        }
+        for length in 1..header {
+            std::fs::write(&path, &whole[..length]).expect("room");
+            assert!(has_header(&path), "{length}: it had one");
+        }
+        let other = String::from_utf8_lossy(&whole).replace("\"seq\":1", "\"seq\":7");
+        std::fs::write(&path, other).expect("room");
+        assert!(doubt(&path).expect("readable").expect("in doubt").contains("are not those"));
+        std::fs::remove_file(dir.path().join(crate::SEAL)).expect("it was there");
+        assert!(doubt(&path).expect("readable").expect("in doubt").contains("seal.json"));
     }
 
     #[test]

@@ -88,7 +88,7 @@ pub(crate) fn restore(
     (mut run, announces): (Run, bool),
 ) -> Result<Restored, CoordinatorError> {
     let refuse = |why: String| CoordinatorError::Resume { path: path.to_owned(), why };
-    let mut log = LogReader::open(path)?;
+    let mut log = LogReader::open_sealed(path)?;
     let live = same_run(log.header(), header).map_err(refuse)?;
     run.setup().check_counts().map_err(|why| log.damaged(why))?;
     let run_name = live.get("run").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -112,6 +112,7 @@ pub(crate) fn restore(
     let mut hosts: BTreeMap<HostId, RestoredHost> = BTreeMap::new();
     let (mut begun, mut last, mut anchor) = (false, Time::ZERO, None);
     let mut faults_asked = 0;
+    let mut never_had_hosts = false;
     let mut parted = BTreeSet::new();
     while let Some(step) = next_step(&mut log)? {
         if let Some(why) = run.failure() {
@@ -119,6 +120,7 @@ pub(crate) fn restore(
         }
         if hosts.is_empty() && matches!(step.event, Event::Cancel { .. }) {
             // It was ended before it had hosts: nothing was decided, and it begins anew.
+            never_had_hosts = true;
             break;
         }
         let number = log.line();
@@ -230,6 +232,14 @@ pub(crate) fn restore(
     }
     if let Some(why) = run.failure() {
         return Err(CoordinatorError::Scheduler { why: why.to_owned() });
+    }
+    // The seal of a run that has begun says so before a worker is told anything (`Batch::write`): what is damaged is
+    // not begun again, as if it never had.
+    if !begun
+        && !never_had_hosts
+        && let Some(why) = log.lost_lines()
+    {
+        return Err(refuse(format!("{why}, so that it may have begun; nothing of it was changed")));
     }
     if run.over().is_some() {
         // Its workers had their time to clean up with the coordinator that saw its end.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dormouse_log::{Chain, LogError, LogWriter};
-use dormouse_model::Step;
+use dormouse_model::{Event, Step};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
@@ -60,7 +60,16 @@ impl Batch {
         self.header.iter().try_for_each(|header| to.line(header))?;
         self.steps.iter().try_for_each(|step| to.line(step))?;
         // Without a line there may still be what hangs on lines that are durable already.
-        if self.header.is_none() && self.steps.is_empty() { Ok(None) } else { to.sync().map(Some) }
+        if self.header.is_none() && self.steps.is_empty() {
+            return Ok(None);
+        }
+        let bytes = to.sync()?;
+        // Before a worker is told anything the seal says that the run has begun: a log in which that is damaged later
+        // is not taken for one of a run that never began.
+        if self.steps.iter().any(|step| step.event == Event::Begin) {
+            to.seal()?;
+        }
+        Ok(Some(bytes))
     }
 }
 
@@ -366,7 +375,6 @@ impl Actor for Journal {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use dormouse_model::Event;
     use nix::mount::{MntFlags, MsFlags, mount, umount2};
     use tokio::sync::mpsc;
 
@@ -390,7 +398,7 @@ mod tests {
     }
 
     fn step(seq: u64) -> Step {
-        let event = Event::Begin;
+        let event = Event::Tick;
         let (notices, decisions, effects) = (Vec::new(), Vec::new(), Vec::new());
         Step { seq, event, notices, decisions, effects, ..Step::blank() }
     }
@@ -440,6 +448,34 @@ mod tests {
     fn sealed_lines(log: &Path) -> u64 {
         let folder = log.parent().expect("it has one");
         dormouse_log::Seal::read(folder).expect("whole").expect("it is there").log.lines
+    }
+
+    /// Says how many lines the seal covers when it happens.
+    #[derive(Debug)]
+    struct SealProbe {
+        log: PathBuf,
+        say: UnboundedSender<u64>,
+    }
+
+    impl OnceDurable for SealProbe {
+        fn happen(self: Box<Self>) {
+            let _ = self.say.send(sealed_lines(&self.log));
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_happens_of_a_run_that_begins_before_the_seal_says_that_it_has_begun() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let log = dir.path().join("log");
+        let (journal, _bytes) = journal(&log).await;
+        let (say, mut said) = mpsc::unbounded_channel();
+        let mut begin = step(1);
+        begin.event = Event::Begin;
+        let probe = Box::new(SealProbe { log: log.clone(), say });
+        let batch = Batch { steps: vec![step(0), begin], then: vec![probe], ..Batch::default() };
+        journal.cast(JournalMsg::Append(batch)).expect("it lives");
+        assert_eq!(said.recv().await, Some(2));
+        journal.stop_and_wait(None, None).await.expect("it ends");
     }
 
     #[tokio::test(start_paused = true)]

@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use tonic::Status;
 use tracing::{Instrument as _, Span, debug_span};
 
-use crate::SPANS;
 use crate::conductor::roster::host_name;
 use crate::contents::digests;
 use crate::messages::message::{ConductorMsg, Connection, NoSession, SessionMsg};
@@ -29,6 +28,7 @@ use crate::storage::offsite::Failure;
 use crate::storage::store::Store;
 use crate::storage::transfers::{Download, GivenCheckpoint, STALL, Transfers};
 use crate::system::world::Chance;
+use crate::{DETAILS, SPANS};
 
 /// Messages of a worker that may wait for the journal before it must wait itself.
 const WINDOW: usize = 64;
@@ -378,7 +378,7 @@ fn not_given(error: NotGiven) -> Status {
 }
 
 pub(crate) fn refused(why: String) -> Status {
-    tracing::warn!(why, "a call about a checkpoint or a content was refused");
+    tracing::info!(target: DETAILS, why, "a call about a checkpoint or a content was refused");
     Status::permission_denied(why)
 }
 

@@ -1,5 +1,7 @@
 //! A run that workers wait for, beside a coordinator that is started by the same command every time: where there will be
-//! none, as the run is over or the coordinator refused it, its workers don't wait.
+//! none, as the run is over or the coordinator refused it, its workers don't wait. What tells them is what a coordinator
+//! with `--resume`, which replaces no run that is over, noted beside the folder: results of a former run alone say
+//! nothing of a coordinator that is yet to start.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,18 +9,49 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use dormouse_coordinator::REFUSED;
+use dormouse_log::Seal;
 use dormouse_worker::agent::AgentError;
 
 use super::failure::Failure;
 
-/// What stands of a former run while its coordinator starts again: for so long it is no answer.
+/// What a coordinator noted before a worker began to wait is no answer for so long: its next one may remove it.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
-/// The file beside a run's folder that says why its coordinator refused it.
-pub(super) fn refusal_file(run: &Path) -> PathBuf {
+/// The file that is beside a run's folder and has its name with this ending.
+fn beside(run: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(run.as_os_str());
-    name.push(".refused");
+    name.push(ending);
     name.into()
+}
+
+/// The file beside a run's folder that says why its coordinator refused it.
+fn refusal_file(run: &Path) -> PathBuf {
+    beside(run, ".refused")
+}
+
+/// The file beside a run's folder that says which run was over there: it has the hash of that one's summary.
+fn over_file(run: &Path) -> PathBuf {
+    beside(run, ".over")
+}
+
+fn hash_of_summary(run: &Path) -> Option<String> {
+    Seal::hash(&run.join("summary.json")).ok()
+}
+
+/// Removes what former coordinators noted beside a run's folder.
+pub(super) fn remove_notes(run: &Path) {
+    for file in [refusal_file(run), over_file(run)] {
+        // What is not there needs no removal.
+        let _ = fs::remove_file(file);
+    }
+}
+
+/// Says beside a run's folder that the run in it is over; nothing where it is not.
+pub(super) fn note_over(run: &Path) {
+    if let Some(hash) = hash_of_summary(run) {
+        // What can't be written there nobody waits for in vain: workers give up after their `--wait`.
+        let _ = fs::write(over_file(run), format!("{hash}\n"));
+    }
 }
 
 /// Says beside a run's folder why its coordinator refuses it.
@@ -74,20 +107,23 @@ impl AwaitedRun {
     ///
     /// The run is over, or was refused.
     pub(super) fn look(&self) -> Result<(), WaitEnd> {
-        let is_old = self.begun.elapsed() >= self.patience;
-        let refusal = refusal_file(&self.folder);
-        let written = fs::metadata(&refusal).and_then(|about| about.modified());
-        if let Ok(written) = written
-            && (is_old || written >= self.since)
-            && let Ok(why) = fs::read_to_string(&refusal)
-        {
+        if let Some(why) = self.note(&refusal_file(&self.folder)) {
             return Err(WaitEnd::Failed(Failure::BadInput(format!("{REFUSED}{}", why.trim()))));
         }
-        if is_old && self.folder.join("summary.json").is_file() {
+        if let Some(hash) = self.note(&over_file(&self.folder))
+            && hash_of_summary(&self.folder).as_deref() == Some(hash.trim())
+        {
             let folder = self.folder.display();
             return Err(WaitEnd::Over(format!("the run is over; its results are in {folder}")));
         }
         Ok(())
+    }
+
+    /// What a coordinator noted in this file, once it is an answer to this worker.
+    fn note(&self, file: &Path) -> Option<String> {
+        let written = fs::metadata(file).and_then(|about| about.modified()).ok()?;
+        let is_answer = written >= self.since || self.begun.elapsed() >= self.patience;
+        is_answer.then(|| fs::read_to_string(file).ok()).flatten()
     }
 }
 
@@ -96,26 +132,63 @@ impl AwaitedRun {
 mod tests {
     use super::*;
 
+    /// The end of a wait, in its words.
+    fn ended(wait: &AwaitedRun) -> Option<String> {
+        match wait.look() {
+            Ok(()) => None,
+            Err(WaitEnd::Over(said) | WaitEnd::Failed(Failure::BadInput(said))) => Some(said),
+            Err(WaitEnd::Failed(other)) => panic!("{other:?}"),
+        }
+    }
+
     #[test]
-    fn what_a_former_run_left_is_no_answer_until_its_coordinator_had_the_time_to_start() {
+    fn a_run_is_over_when_a_coordinator_says_so_of_the_results_that_are_there() {
         let folder = tempfile::tempdir().unwrap();
         let run = folder.path().join("run");
         fs::create_dir(&run).unwrap();
-        let wait = |patience| AwaitedRun::new(&run.join("secret"), patience);
-        assert!(wait(Duration::ZERO).look().is_ok(), "nothing is there yet");
-        fs::write(run.join("summary.json"), "{}").unwrap();
-        assert!(wait(Duration::from_secs(60)).look().is_ok());
-        let over = wait(Duration::ZERO).look();
-        assert!(matches!(&over, Err(WaitEnd::Over(said)) if said.contains("results")), "{over:?}");
-        fs::write(refusal_file(&run), "no experiment is called that\n").unwrap();
-        let former = AwaitedRun {
-            since: SystemTime::now() + Duration::from_secs(60),
-            ..wait(Duration::from_secs(60))
+        // Who has waited long enough for a coordinator to start, and who began before all that is noted here.
+        let patient = || AwaitedRun::new(&run.join("secret"), Duration::ZERO);
+        let early = AwaitedRun {
+            since: SystemTime::now() - Duration::from_secs(60),
+            ..AwaitedRun::new(&run.join("secret"), Duration::from_secs(60))
         };
-        assert!(former.look().is_ok(), "it is of before");
+        let late = || AwaitedRun {
+            since: SystemTime::now() + Duration::from_secs(60),
+            ..AwaitedRun::new(&run.join("secret"), Duration::from_secs(60))
+        };
+        assert_eq!(ended(&patient()), None, "nothing is there yet");
+        note_over(&run);
+        assert_eq!(ended(&patient()), None, "no run is there that could be over");
+        // Of a run before: its coordinator starts a minute later than this worker, and runs another one.
+        fs::write(run.join("summary.json"), "{}").unwrap();
+        assert_eq!((ended(&patient()), ended(&early)), (None, None), "nobody said so");
+        note_over(&run);
+        let said = ended(&early).unwrap();
+        assert!(said.starts_with("the run is over") && said.contains("results"), "{said}");
+        assert!(ended(&patient()).is_some());
+        assert_eq!(ended(&late()), None, "it is of before");
+        // Another run is over there since, of which no coordinator has spoken.
+        fs::write(run.join("summary.json"), "{\"of\": 2}").unwrap();
+        assert_eq!((ended(&patient()), ended(&early)), (None, None), "it was of another run");
+        note_over(&run);
+        assert!(ended(&early).is_some());
+        // The next coordinator takes it back as it starts.
+        remove_notes(&run);
+        assert_eq!((ended(&patient()), ended(&early)), (None, None));
+    }
+
+    #[test]
+    fn a_refusal_ends_the_wait_with_its_words_unless_it_is_of_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("run");
+        note_refusal(&run, "no experiment is called that");
+        let wait = || AwaitedRun::new(&run.join("secret"), Duration::from_secs(60));
+        let former = AwaitedRun { since: SystemTime::now() + Duration::from_secs(60), ..wait() };
+        assert_eq!(ended(&former), None, "it is of before");
         let since = SystemTime::now() - Duration::from_secs(60);
-        let refused = AwaitedRun { since, ..wait(Duration::from_secs(60)) }.look();
-        let Err(WaitEnd::Failed(Failure::BadInput(said))) = refused else { panic!("{refused:?}") };
+        let said = ended(&AwaitedRun { since, ..wait() }).unwrap();
         assert!(said.ends_with("no experiment is called that"), "{said}");
+        remove_notes(&run);
+        assert_eq!(ended(&AwaitedRun { since, ..wait() }), None);
     }
 }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use dormouse_analysis::Mode;
-use dormouse_report::output::{Header, has_begun, is_unfinished, read_header};
+use dormouse_report::output::{Header, RunBeginning, is_unfinished, read_header};
 use serde_json::Value;
 
 use super::failure::Failure;
@@ -31,7 +31,7 @@ impl Begun {
     ///
     /// # Errors
     ///
-    /// It holds another run, or one that can't be read.
+    /// It holds another run, or one that can't be read, or one of which it can't be told whether it has begun.
     pub(super) fn read(folder: &Path, header: &Header) -> Result<Self, Failure> {
         let log = folder.join(dormouse_log::FILE);
         if !log.is_file() {
@@ -47,9 +47,15 @@ impl Begun {
         let former = read_header(folder)?;
         let dir = folder.display();
         if let Some(differs) = difference(&former, header) {
+            let doubt = match RunBeginning::read(folder) {
+                RunBeginning::Unknown(why) => {
+                    format!(" (whether it has begun is not known: {why})")
+                }
+                RunBeginning::Begun | RunBeginning::Unbegun => String::new(),
+            };
             return Err(Failure::BadInput(format!(
-                "{dir}: it holds another run, that of `{}`: {differs}; give another folder with --out, or \
-                 --force in place of --resume to replace it",
+                "{dir}: it holds another run, that of `{}`{doubt}: {differs}; nothing of it was changed; give \
+                 another folder with --out, or --force in place of --resume to replace it",
                 former.command
             )));
         }
@@ -60,11 +66,11 @@ impl Begun {
     }
 }
 
-/// Empties the log of a run that was told to end before it began, or was refused; whether it was such a run. The workers
-/// that know its token may come back: only what was to be run goes.
+/// Empties the log of a run that provably never began, as it was told to end before or was refused; whether it was such
+/// a run. The workers that know its token may come back: only what was to be run goes.
 pub(super) fn forgets_unbegun(folder: &Path) -> bool {
     let log = folder.join(dormouse_log::FILE);
-    has_begun(folder) == Some(false)
+    RunBeginning::read(folder) == RunBeginning::Unbegun
         && !dormouse_log::is_under_way(&log)
         && File::options().write(true).truncate(true).open(&log).is_ok()
 }
@@ -164,6 +170,36 @@ mod tests {
         let Begun::GoesOn(goes_on) = found else { panic!("{found:?}") };
         assert_eq!(*goes_on, other);
         assert_eq!(std::fs::metadata(dir.join("events.jsonl")).unwrap().len(), 0);
+    }
+
+    /// Whether a log may be emptied is proven by its seal (`RunBeginning`): where it does not, nothing is lost.
+    #[test]
+    fn a_log_whose_begin_is_damaged_is_refused_and_stays_as_it_is() {
+        let (folder, other) = (tempfile::tempdir().unwrap(), header(Mode::Live, "2"));
+        let dir = folder.path();
+        begin(dir, &header(Mode::Live, "1"));
+        let log = dir.join("events.jsonl");
+        let whole = std::fs::read(&log).unwrap();
+        let line = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+        for at in line..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] = 0;
+            for text in [&whole[..at], &damaged] {
+                std::fs::write(&log, text).unwrap();
+                assert!(!forgets_unbegun(dir), "at {at}");
+                assert_eq!(std::fs::read(&log).unwrap(), text, "at {at}");
+            }
+        }
+        for length in [1, line - 1, line, line + 9] {
+            std::fs::write(&log, &whole[..length]).unwrap();
+            let refused = Begun::read(dir, &other).unwrap_err();
+            assert_eq!(std::fs::read(&log).unwrap(), &whole[..length]);
+            let Failure::BadInput(said) = refused else { panic!("{refused:?}") };
+            assert!(
+                said.contains("events.jsonl:1:") || said.contains("nothing of it was changed"),
+                "{said}"
+            );
+        }
     }
 
     #[test]

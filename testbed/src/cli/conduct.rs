@@ -20,7 +20,9 @@ use super::{preflight, run_folders};
 use crate::live::{Conduct, LiveError, Page, StoppedTasks, conduct};
 use dormouse_experiment::command_line;
 use dormouse_experiment::{Experiment, Live};
-use dormouse_report::output::{Header, Staging, has_begun, has_steps, is_unfinished, read_header};
+use dormouse_report::output::{
+    Header, RunBeginning, Staging, has_steps, is_unfinished, read_header,
+};
 use dormouse_report::run_view::Results;
 
 /// Conducts a run to its end and writes what came of it; without `listen`, on workers of its own;
@@ -66,12 +68,9 @@ pub(super) fn conduct_live(
                 progress.say(&line);
             }
             let left_s = (now.begun && now.now < ends).then(|| left_s(now.now));
-            progress.show(
-                now.completed.into(),
-                now.tasks.into(),
-                &how(now, has_bag, header.calendar),
-                left_s,
-            );
+            // Before the coordinator is there it has counted nothing.
+            let tasks = if now.tasks == 0 { count as u64 } else { now.tasks.into() };
+            progress.show(now.completed.into(), tasks, &how(now, has_bag, header.calendar), left_s);
         },
     );
     drop(progress);
@@ -114,9 +113,9 @@ fn unless_broken<T>(
     (resume, listen): (bool, Option<SocketAddr>),
 ) -> Result<T, Failure> {
     conducted.map_err(|error| {
-        let found = has_begun(staging.path());
+        let never_began = RunBeginning::read(staging.path()) == RunBeginning::Unbegun;
         // Workers had joined a run whose log has steps: it goes on, with others, though it had not begun.
-        let is_kept = if resume { found.unwrap_or(true) } else { has_steps(staging.path()) };
+        let is_kept = if resume { !never_began } else { has_steps(staging.path()) };
         if resume {
             forgets_unbegun(staging.path());
         }
@@ -221,6 +220,7 @@ fn how(now: &Progress, has_bag: bool, calendar: Calendar) -> String {
         return format!("{back} of {of} workers are back");
     }
     match (now.begun, has_bag) {
+        (false, _) if now.workers_wanted == 0 => "starting".to_owned(),
         (false, _) => format!("{} of {} workers are here", now.workers, now.workers_wanted),
         (true, false) => {
             format!("{:.0} s{date}, {} in the machine", now.now.as_secs_f64(), now.running)
@@ -262,6 +262,7 @@ mod tests {
         assert_eq!(submitted, [Time::ZERO, Time::from_secs(10)]);
         assert_eq!(rehearsed.rehearsal.takes, Span::from_secs(200));
         let header = Header::new(Mode::Live, String::new(), experiment);
+        assert_eq!(how(&Progress::default(), true, header.calendar), "starting");
         let now = Progress { begun: true, now: Time::from_secs(10), ..Progress::default() };
         let says = how(&now, false, header.calendar);
         assert_eq!(says, "10 s (2012-12-31 23:22:37 UTC), 0 in the machine");

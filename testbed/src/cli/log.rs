@@ -64,16 +64,21 @@ fn shown(news: bool) -> Said {
     layer.with_ansi(false).event_format(CommandLine).with_filter(filter(news)).boxed()
 }
 
-/// What goes into a file: the news as well.
+/// What goes into a file: the news as well, and what nobody has to know who types a command.
 fn kept(file: File) -> Said {
     let layer = tracing_subscriber::fmt::layer().with_writer(Arc::new(file)).with_ansi(false);
-    layer.with_filter(filter(true)).boxed()
+    layer.with_filter(with_infos(filter(true), &[dormouse_coordinator::DETAILS])).boxed()
 }
 
 fn filter(news: bool) -> EnvFilter {
-    let mut filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
-    let news = news.then_some([dormouse_worker::agent::NEWS, dormouse_coordinator::NEWS]);
-    for target in news.into_iter().flatten() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    let all = [dormouse_worker::agent::NEWS, dormouse_coordinator::NEWS];
+    if news { with_infos(filter, &all) } else { filter }
+}
+
+/// The filter, which lets what is said to these targets pass.
+fn with_infos(mut filter: EnvFilter, targets: &[&str]) -> EnvFilter {
+    for target in targets {
         // The name of a target and a level are a directive.
         if let Ok(directive) = format!("{target}=info").parse() {
             filter = filter.add_directive(directive);

@@ -106,7 +106,7 @@ fn written(results: &Results<'_>, staging: Staging) -> Result<Figures, Failure> 
     let folder = results.view().write(staging)?;
     let broken = |why: &str| Failure::Broken(format!("{why}; see {}", folder.display()));
     match (&results.jobs, results.broke()) {
-        (_, Some(why)) => Err(broken(&format!("the run broke: {why}"))),
+        (_, Some(why)) => Err(broken(&format!("the run ended before its work was done: {why}"))),
         (Some(outcome), None) => Ok(Figures::from_outcome(outcome)),
         (None, None) => Err(broken(&format!("{EXPERIMENT} has no parallel jobs"))),
     }

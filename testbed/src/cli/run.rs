@@ -11,7 +11,7 @@ use dormouse_host::calibration::SpeedupSaid;
 use sha2::{Digest as _, Sha256};
 
 use super::args::{CoordinatorArgs, LiveArgs, RunArgs, Say, WhatArgs};
-use super::awaited_run::{note_refusal, refusal_file};
+use super::awaited_run::{note_over, note_refusal, remove_notes};
 use super::begun::Begun;
 use super::conduct::{conduct_live, go_on_live};
 use super::failure::Failure;
@@ -87,16 +87,15 @@ fn measured_first(
 }
 
 /// `dormouse coordinator`: a live run whose workers are elsewhere. One that is started by the same command every time
-/// says beside its folder why it refuses the run, for workers that wait for it.
+/// says beside its folder why it refuses the run, or that it is over, for workers that wait for it.
 pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
-    let noted = args.what.out.as_deref().filter(|_| args.resume);
-    if let Some(run) = noted {
-        // What is not there needs no removal.
-        let _ = std::fs::remove_file(refusal_file(run));
-    }
+    let run = args.what.out.as_deref();
+    run.iter().for_each(|run| remove_notes(run));
     let done = coordinated(args);
-    if let (Some(run), Err(Failure::BadInput(why))) = (noted, &done) {
-        note_refusal(run, why);
+    match (run.filter(|_| args.resume), &done) {
+        (Some(run), Err(Failure::BadInput(why))) => note_refusal(run, why),
+        (Some(run), _) => note_over(run),
+        (None, _) => {}
     }
     done
 }
@@ -284,9 +283,13 @@ pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(
     next_steps::say(say, || next_steps::after_run(results, &folder));
     let (outcomes, folder) = (results.outcomes(), folder.display());
     match results.broke() {
-        Some(why) => Err(Failure::Broken(format!("the run broke: {why}; see {folder}"))),
-        None if outcomes.failed > 0 => {
-            let failed = format!("{} of {} tasks failed", outcomes.failed, outcomes.total);
+        Some(why) => Err(Failure::Broken(format!(
+            "the run ended before its work was done: {why}; see {folder}"
+        ))),
+        None if outcomes.program_failed > 0 => {
+            let given_up = outcomes.given_up_in_brackets();
+            let failed =
+                format!("{} of {} tasks failed{given_up}", outcomes.failed(), outcomes.total);
             let see = "see exit in tasks.csv, and stderr in tasks/, of";
             Err(Failure::TasksFailed(format!("{failed}; {see} {folder}")))
         }

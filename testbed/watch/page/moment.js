@@ -122,6 +122,19 @@ export function figuresAt(history, time) {
   };
 }
 
+/**
+ * What became of units of work by a time, or null: `failed` has the meaning that it has in summary.json. At the end of the run
+ * what is not done failed, and was given up.
+ */
+export function outcomesAt(history, time, noun) {
+  const figures = figuresAt(history, time);
+  if (!figures) return null;
+  const isOver = history.over && time >= history.over.time - 1e-6;
+  const givenUp = isOver && noun !== "request" ? figures.waiting + figures.running : 0;
+  const [waiting, running] = givenUp ? [0, 0] : [figures.waiting, figures.running];
+  return { done: figures.done, waiting, running, failed: figures.failed + givenUp, givenUp };
+}
+
 /** Mean and worst error of the attempts that had ended by a time; null if there are none. */
 export function fidelityAt(history, time) {
   const f = history.fidelity;

@@ -3,7 +3,7 @@
 import { byId, el, facts, setAttribute, setText } from "./dom.js";
 import { VirtualList } from "./list.js";
 import { taskName } from "./hit.js";
-import { fidelityAt, figuresAt, runningOn, seatsTaken, verdictWords, vmState, waitedFor, waitingAt } from "./moment.js";
+import { fidelityAt, figuresAt, outcomesAt, runningOn, seatsTaken, verdictWords, vmState, waitedFor, waitingAt } from "./moment.js";
 import { bytes, clock, costWord, count, counted, fixed, hostMemory, hostVcpus, money, percent, rate, span } from "./words.js";
 
 /** Tells whether a panel would show something else than the last time: these values are others. */
@@ -28,7 +28,8 @@ export class Cards {
 
   show(state) {
     const figures = figuresAt(state.history, state.head);
-    const shown = { done: done(state, figures), queue: queue(figures), vms: vms(figures), cost: cost(state, figures) };
+    const outcomes = outcomesAt(state.history, state.head, state.noun);
+    const shown = { done: done(state, outcomes), queue: queue(outcomes), vms: vms(figures), cost: cost(state, figures) };
     Object.assign(shown, { time: time(state, figures), fidelity: fidelity(state) });
     for (const { name, card, title, value, remark } of this.cards) {
       const [words, figure, about, tone] = shown[name];
@@ -40,16 +41,17 @@ export class Cards {
   }
 }
 
-function done({ run, noun }, figures) {
+function done({ run, noun }, outcomes) {
   const total = run?.tasks ? ` of ${count(run.tasks)}` : "";
-  if (!figures) return [`${noun}s done`, "–", "nothing is counted yet"];
-  const failed = figures.failed ? `, ${count(figures.failed)} failed` : "";
-  const tone = figures.failed ? "bad" : "";
-  return [`${noun}s done`, `${count(figures.done)}${total}`, `${count(figures.running)} running${failed}`, tone];
+  if (!outcomes) return [`${noun}s done`, "–", "nothing is counted yet"];
+  const { done, running, failed, givenUp } = outcomes;
+  const given = givenUp ? ` (${givenUp === failed ? "" : `${count(givenUp)} `}given up)` : "";
+  const bad = failed ? `, ${count(failed)} failed${given}` : "";
+  return [`${noun}s done`, `${count(done)}${total}`, `${count(running)} running${bad}`, failed ? "bad" : ""];
 }
 
-function queue(figures) {
-  return ["waiting", figures ? count(figures.waiting) : "–", figures ? "not started, or to go on" : ""];
+function queue(outcomes) {
+  return ["waiting", outcomes ? count(outcomes.waiting) : "–", outcomes ? "not started, or to go on" : ""];
 }
 
 function vms(figures) {

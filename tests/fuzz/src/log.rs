@@ -3,7 +3,7 @@
 use dormouse_analysis::Mode;
 use dormouse_report::check::check;
 use dormouse_report::explain::explain;
-use dormouse_report::output::{RunLog, has_begun, live_header};
+use dormouse_report::output::{RunBeginning, RunLog, live_header};
 use dormouse_report::replay::replay;
 use dormouse_report::results::stored_results;
 use dormouse_report::run_view::Results;
@@ -18,7 +18,7 @@ pub(crate) fn log(bytes: &[u8]) {
     Scratch::with(|scratch| {
         scratch.write("events.jsonl", bytes);
         let folder = scratch.path();
-        let _ = (has_begun(folder), live_header(folder));
+        let _ = (RunBeginning::read(folder), live_header(folder));
         let Ok(log) = RunLog::read(folder) else { return };
         // Without its steps it would be made again: that takes as long as its experiment says.
         if log.steps.is_some() {

@@ -5,11 +5,13 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
 
 use dormouse_tests::{
-    dormouse, live_turn, nothing_is_left_but,
+    UnderWay, dormouse, live_turn, nothing_is_left_but,
     page::{Need, Player},
-    run_in, shared_live_turn, traces,
+    run_in, shared_live_turn, traces, wait_for, wait_for_event,
 };
 
 /// Pages that show how exactly time is kept.
@@ -71,6 +73,74 @@ fn the_readme_s_line_for_a_program_of_one_s_own() {
     let again = run(&again);
     let said = String::from_utf8_lossy(&again.stderr).into_owned();
     assert!(again.status.success() && said.contains("as measured before"), "{said}");
+    nothing_is_left_but(&before);
+}
+
+/// Lines of prose about a run that goes on, each as it stands but for the run's folder: no page plays them.
+#[test]
+fn the_lines_for_a_run_that_goes_on() {
+    let Some(_turn) = shared_live_turn() else { return };
+    let before = traces();
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let said: String = ["live-page.md", "how-to/index.md", "formats/events.md"]
+        .map(|page| fs::read_to_string(docs.join(page)).unwrap())
+        .concat();
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let (out, opened) = (at.join("out"), at.join("opened"));
+    let dir = out.display().to_string();
+    let words = |line: &str| {
+        assert!(said.contains(&format!("`{line}`")), "no page says {line} any more");
+        let words = shlex::split(line).unwrap().into_iter().skip(1);
+        words.map(|word| word.replace("DIR", &dir)).collect::<Vec<_>>()
+    };
+    let answer = |line: &str| {
+        let words = words(line);
+        let answer = Command::new(dormouse()).args(&words).output().unwrap();
+        assert!(answer.status.success(), "{line}: {answer:?}");
+        String::from_utf8(answer.stdout).unwrap()
+    };
+    // What is opened is not a browser, and says what it was to open.
+    let browser = at.join("browser");
+    fs::write(&browser, format!("#!/bin/sh\necho \"$1\" >'{}'\n", opened.display())).unwrap();
+    fs::set_permissions(&browser, fs::Permissions::from_mode(0o755)).unwrap();
+    let begin = words("dormouse run j60-sc2 --live --open-page");
+    let begin = begin.iter().map(String::as_str).chain(["--out", &dir]).collect::<Vec<_>>();
+    let run = UnderWay::begin_in(&out, &begin, &[("BROWSER", browser.to_str().unwrap())]);
+    let url = wait_for("its page is opened", Duration::from_secs(60), || {
+        fs::read_to_string(&opened)
+            .ok()
+            .filter(|url| url.ends_with('\n'))
+            .ok_or("not yet".to_owned())
+    });
+    assert!(url.starts_with("http://127.0.0.1:"), "{url}");
+    // VM 3 is there, and so are VMs of c3.large.
+    wait_for_event(&out, "VM 3 has booted", |event| {
+        let effects = event["effects"].as_array();
+        effects.into_iter().flatten().any(|it| it["effect"] == "vm-ready" && it["vm"] == 3)
+    });
+    let followed = fs::File::create(at.join("followed")).unwrap();
+    let follow = words("dormouse events DIR --follow");
+    let mut follow = Command::new(dormouse()).args(&follow).stdout(followed).spawn().unwrap();
+    assert!(answer("dormouse status DIR").contains("j60-sc2"));
+    let why = "to see who takes over";
+    let hibernated = answer(&format!("dormouse interrupt DIR hibernate --vm 3 --why \"{why}\""));
+    assert!(hibernated.contains("vm3"), "{hibernated}");
+    let preempted = answer("dormouse interrupt DIR preempt --type c3.large");
+    assert!(preempted.contains("vm"), "{preempted}");
+    let cancelled = answer("dormouse cancel DIR");
+    println!("{hibernated}{preempted}{cancelled}");
+    let _ = run.ended();
+    // What follows a run ends with it, and has said it all.
+    assert!(follow.wait().unwrap().success());
+    let followed = fs::read_to_string(at.join("followed")).unwrap();
+    for says in [why, "\"event\":\"cancel\""] {
+        assert!(followed.contains(says), "{says} is not in what was followed: {followed}");
+    }
+    assert_eq!(
+        followed.lines().count(),
+        fs::read_to_string(out.join("events.jsonl")).unwrap().lines().count() - 1
+    );
     nothing_is_left_but(&before);
 }
 

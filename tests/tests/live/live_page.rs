@@ -51,6 +51,14 @@ fn address_in(out: &Path) -> String {
     })
 }
 
+/// A part of a run in virtual time, as a kill leaves it.
+fn unfinished(out: &Path, folder: &Path) {
+    fs::create_dir(folder).unwrap();
+    let log = fs::read_to_string(out.join("events.jsonl")).unwrap();
+    let some: Vec<_> = log.lines().take(200).map(|line| format!("{line}\n")).collect();
+    fs::write(folder.join("events.jsonl"), some.concat()).unwrap();
+}
+
 /// Clicks the dialog's button and gives the milliseconds until the VM's row has one of these states.
 const CONFIRM: &str = r##"
 const [vm, states, done] = arguments;
@@ -102,6 +110,15 @@ fn the_page_goes_through_a_run_that_is_interrupted_killed_and_gone_on_with() {
         "return document.body.dataset.selected === `vm${arguments[0]}`",
         std::slice::from_ref(&vm),
     );
+    let card = "return document.getElementById('card-fidelity').textContent";
+    let so_far = page.script(card, &[]).to_string();
+    let says = ["no attempt has ended yet", "no verdict before the end"];
+    assert!(says.iter().any(|says| so_far.contains(says)), "{so_far}");
+    let rebalance = page.script(
+        "const it = document.querySelector('[data-action=rebalance]'); return [it.textContent, it.disabled]",
+        &[],
+    );
+    assert_eq!(rebalance, json!(["Recommend to replace…", false]));
     page.click("[data-action=hibernate]");
     page.type_into("#interrupt [name=why]", WHY);
     let took = page.script_until(CONFIRM, &[vm.clone(), json!(["hibernating", "hibernated"])]);
@@ -111,6 +128,11 @@ fn the_page_goes_through_a_run_that_is_interrupted_killed_and_gone_on_with() {
     assert!(took < 1_000.0, "it is shown after {took:.0} ms");
     let logged = || fs::read_to_string(out.join("events.jsonl")).unwrap();
     assert!(logged().contains(WHY), "the log does not say why");
+    page.until(
+        "the act is a user's",
+        "return document.getElementById('selection-facts').textContent.includes(`by user: ${arguments[0]}`)",
+        &[WHY.into()],
+    );
     page.type_into("#events-about", &format!("vm{vm}"));
     page.until(
         "the event is listed",
@@ -179,6 +201,16 @@ fn the_page_goes_through_a_run_that_is_interrupted_killed_and_gone_on_with() {
     let acts = log.iter().filter(|event| event.to_string().contains(WHY)).count();
     assert_eq!(acts, 1, "it is in the log once");
     checks_and_replays(&out);
+
+    // The page of the run that is over has its verdict.
+    let watch = Watch::over(&out, &[]);
+    page.open(&format!("http://{}/", watch.address()));
+    page.until("it is over", "return document.body.dataset.over === 'true'", &[]);
+    page.until(
+        "the verdict is said",
+        "return /faithful$/i.test(document.getElementById('card-fidelity').textContent)",
+        &[],
+    );
 }
 
 #[test]
@@ -224,6 +256,45 @@ fn the_page_is_readable_wide_and_narrow_light_and_dark_and_by_keyboard() {
         let _ = page.script("document.getElementById('help').close()", &[]);
     }
     assert_eq!(page.errors(), Vec::<String>::new(), "the console has errors");
+
+    // What the provider did is no act of a user, and a host without bounds is told of without figures.
+    page.look((1500, 1000), false);
+    let _ = page.script("location.hash = '#selected=host0'; location.reload()", &[]);
+    page.until(
+        "the host is explained",
+        "return document.getElementById('selection-words').textContent.includes('host0 (')",
+        &[],
+    );
+    let told = page.script("return document.getElementById('selection-words').textContent", &[]);
+    assert!(!told.to_string().contains("4294967295"), "{told}");
+    let acts = events(&out);
+    let taken =
+        acts.iter().flat_map(|event| event["effects"].as_array().cloned().unwrap_or_default());
+    let taken = taken.filter(|effect| effect["effect"] == "interrupted");
+    let vm = taken.map(|effect| effect["vms"][0].clone()).find(|vm| vm.is_number()).unwrap();
+    let _ = page.script(
+        "location.hash = `#selected=vm${arguments[0]}`; location.reload()",
+        std::slice::from_ref(&vm),
+    );
+    page.until(
+        "the act is the provider's",
+        "const said = document.getElementById('selection-facts').textContent; return said.includes('by provider') && !said.includes('by user')",
+        &[],
+    );
+    assert_eq!(page.script("return document.getElementById('state').textContent", &[]), "complete");
+
+    // A run in virtual time has no coordinator that could be away, whether it is over or not.
+    let part = folder.path().join("part");
+    unfinished(&out, &part);
+    let going = Watch::over(&part, &[]);
+    page.open(&format!("http://{}/", going.address()));
+    page.until(
+        "it is not over",
+        "return document.getElementById('state').textContent === 'not over'",
+        &[],
+    );
+    page.open(&format!("http://{}/#at=600&selected=task3&ended=yes", watch.address()));
+    page.until("the run is there", whole, &[]);
 
     // Time goes back and on by keys, and what is shown goes with it.
     page.look((1500, 1000), false);

@@ -78,8 +78,8 @@ impl<'a> Explainer<'a> {
                 format!("It failed at {at:.1} s: its program {how}.")
             }
             (Some(WorkOutcome::GivenUp), _) => match &self.record.cancelled {
-                Some(why) => format!("It was given up as the run ended: {why}."),
-                None => "It was given up.".to_owned(),
+                Some(why) => format!("It failed: it was given up as the run ended, {why}."),
+                None => "It failed: it was given up.".to_owned(),
             },
             (Some(outcome), _) => format!("It was {outcome} at {at:.1} s."),
             (None, Some(attempt)) if attempt.ended.is_none() && attempt.started.is_some() => {

@@ -29,7 +29,7 @@ impl HostStory {
         let ours = self.host;
         match &step.event {
             Event::HostJoined { host, name, offer } if *host == ours && self.told.is_none() => {
-                let of = format!("{host} ({name}, {} vCPUs, {})", offer.vcpus, offer.memory);
+                let of = format!("{host} ({name}, {offer})");
                 let mut told = Explanation { has_hours: true, ..Explanation::about(of) };
                 told.say(step.at, "joined");
                 self.told = Some(told);
@@ -97,6 +97,17 @@ mod tests {
         Effect::VmLaunched { vm, kind, market, price, bid: None, vcpus: 2, host }
     }
 
+    /// The provider of a virtual bag has as many as are asked for, which is no number.
+    #[test]
+    fn a_host_without_bounds_has_no_figures() {
+        let offer = Host::new(u32::MAX, Bytes::new(u64::MAX));
+        let joined = Event::HostJoined { host: HostId::new(0), name: "cloud".to_owned(), offer };
+        let mut story = HostStory::find("host0").expect("it names a host");
+        story.see(&step(0, joined, Vec::new()));
+        let of = story.told().expect("it is there").of;
+        assert_eq!(of, "host0 (cloud, as many vCPUs as are asked for and as much memory)");
+    }
+
     #[test]
     fn a_host_has_its_vms_and_no_others() {
         let offer = Host::new(4, Bytes::new(1 << 30));
@@ -118,6 +129,7 @@ mod tests {
             ["joined", "has vm5 (spot c3.large)", "without vm5: preempted", "lost: silent"]
         );
         assert_eq!(told.came_to, ["It held 1 VMs; none of them is left."]);
+        assert_eq!(told.of, "host1 (lab1, 4 vCPUs and 1 GiB)");
         assert!(HostStory::find("host7").is_some_and(|story| story.told().is_none()));
         assert!(HostStory::find("vm1").is_none() && HostStory::find("hosts").is_none());
     }

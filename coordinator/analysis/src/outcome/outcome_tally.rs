@@ -17,8 +17,8 @@ pub struct OutcomeTally {
     pub verified: u64,
     /// Units that are done by their workers' word.
     pub reported: u64,
-    /// Units whose programs failed.
-    pub failed: u64,
+    /// Units whose programs came to their ends and failed.
+    pub program_failed: u64,
     /// Units that were not done when the run was over.
     pub given_up: u64,
 }
@@ -33,7 +33,7 @@ impl OutcomeTally {
                 Some(WorkOutcome::Completed) => tally.completed += 1,
                 Some(WorkOutcome::Verified) => tally.verified += 1,
                 Some(WorkOutcome::Reported) => tally.reported += 1,
-                Some(WorkOutcome::Failed(_)) => tally.failed += 1,
+                Some(WorkOutcome::Failed(_)) => tally.program_failed += 1,
                 Some(WorkOutcome::GivenUp) => tally.given_up += 1,
                 None => {}
             }
@@ -47,13 +47,30 @@ impl OutcomeTally {
         self.completed + self.verified + self.reported
     }
 
+    /// The number of units that failed: whose programs did, or which were given up. It is what `failed` means wherever
+    /// units of work are counted.
+    #[must_use]
+    pub const fn failed(&self) -> u64 {
+        self.program_failed + self.given_up
+    }
+
+    /// What of the failed units was given up, in brackets, such as ` (1 given up)`; nothing where none was.
+    #[must_use]
+    pub fn given_up_in_brackets(&self) -> String {
+        match self.given_up {
+            0 => String::new(),
+            all if all == self.failed() => " (given up)".to_owned(),
+            some => format!(" ({some} given up)"),
+        }
+    }
+
     /// Whether all work is done.
     #[must_use]
     pub const fn is_complete(&self) -> bool {
         self.done() == self.total
     }
 
-    /// The `tasks` of `summary.json`: what is not completed counts as failed, also what was given up.
+    /// The `tasks` of `summary.json`. It is of a run that is over: what is not completed failed.
     #[must_use]
     pub fn summary(&self) -> Value {
         json!({
@@ -73,11 +90,10 @@ impl OutcomeTally {
             Mode::Virtual => (self.completed, WorkOutcome::Completed.word()),
             Mode::Live => (self.verified, WorkOutcome::Verified.word()),
         };
-        let others =
-            [(self.reported, "reported"), (self.failed, "failed"), (self.given_up, "given up")];
+        let others = [(self.reported, "reported"), (self.failed(), "failed")];
         let others = others.into_iter().filter(|(number, _)| *number > 0);
         let others: String = others.map(|(number, what)| format!(", {number} {what}")).collect();
-        format!("{number} of {} {word}{others}", self.total)
+        format!("{number} of {} {word}{others}{}", self.total, self.given_up_in_brackets())
     }
 
     /// The words beside the number of units that are done on a tile, such as `2 verified, 1 reported`.
@@ -87,8 +103,7 @@ impl OutcomeTally {
             (self.completed, "completed"),
             (self.verified, "verified"),
             (self.reported, "reported"),
-            (self.failed, "failed"),
-            (self.given_up, "given up"),
+            (self.failed(), "failed"),
         ];
         let parts = parts.into_iter().filter(|(number, _)| *number > 0);
         let parts: Vec<_> = parts
@@ -97,7 +112,7 @@ impl OutcomeTally {
                 false => format!("{number} {what}"),
             })
             .collect();
-        parts.join(", ")
+        parts.join(", ") + &self.given_up_in_brackets()
     }
 }
 
@@ -125,8 +140,16 @@ mod tests {
         assert_eq!((tally.on_a_tile().as_str(), tally.is_complete()), ("reported", true));
 
         let tally = OutcomeTally::from_outcomes([Some(Verified), Some(GivenUp), Some(status)]);
-        assert_eq!(tally.in_words(Mode::Live), "1 of 3 verified, 1 failed, 1 given up");
-        assert_eq!((tally.summary()["failed"].as_u64(), tally.given_up), (Some(2), 1));
+        assert_eq!(tally.in_words(Mode::Live), "1 of 3 verified, 2 failed (1 given up)");
+        assert_eq!(tally.on_a_tile(), "1 verified, 2 failed (1 given up)");
+        let [failed, given_up] = ["failed", "given_up"].map(|key| tally.summary()[key].as_u64());
+        assert_eq!((failed, given_up), (Some(2), Some(1)), "the word has one meaning");
+
+        let tally = OutcomeTally::from_outcomes([Some(WorkOutcome::Completed), Some(GivenUp)]);
+        assert_eq!(tally.in_words(Mode::Virtual), "1 of 2 completed, 1 failed (given up)");
+        let none = OutcomeTally::from_outcomes([Some(GivenUp), Some(GivenUp)]);
+        assert_eq!(none.on_a_tile(), "failed (given up)");
+        assert_eq!((none.failed(), none.summary()["failed"].as_u64()), (2, Some(2)));
 
         let done = [Some(WorkOutcome::Completed); 2];
         let tally = OutcomeTally::from_outcomes(done);

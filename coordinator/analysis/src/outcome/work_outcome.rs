@@ -47,7 +47,7 @@ impl Display for WorkOutcome {
             Self::Verified => f.write_str("completed and verified"),
             Self::Reported => f.write_str("reported done by its worker"),
             Self::Failed(how) => write!(f, "failed: its program {how}"),
-            Self::GivenUp => f.write_str("given up"),
+            Self::GivenUp => f.write_str("failed: it was given up"),
         }
     }
 }

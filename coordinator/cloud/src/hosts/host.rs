@@ -39,6 +39,16 @@ impl Host {
         Self { vcpus, memory, disk: endless(), filled: endless() }
     }
 
+    /// The vCPUs in words, such as `4 vCPUs`; of a provider without hosts of its own, which has as many as are asked for.
+    #[must_use]
+    pub fn vcpus_in_words(&self) -> String {
+        match self.vcpus {
+            u32::MAX => "as many vCPUs as are asked for".to_owned(),
+            1 => "1 vCPU".to_owned(),
+            vcpus => format!("{vcpus} vCPUs"),
+        }
+    }
+
     /// Room of `vcpus` vCPUs and nothing else.
     #[must_use]
     pub const fn of_vcpus(vcpus: u32) -> Self {
@@ -131,13 +141,39 @@ impl Host {
 impl fmt::Display for Host {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Machines for parallel jobs have no memory of their own, and few VMs need a disk.
-        write!(f, "{} vCPUs", self.vcpus)?;
-        if self.memory > Bytes::ZERO {
-            write!(f, " and {}", self.memory)?;
+        f.write_str(&self.vcpus_in_words())?;
+        match self.memory {
+            Bytes::ZERO => {}
+            // What is without bounds has no figure.
+            endless if is_endless(&endless) && self.vcpus == u32::MAX => {
+                f.write_str(" and as much memory")?;
+            }
+            endless if is_endless(&endless) => {
+                f.write_str(" and as much memory as is asked for")?
+            }
+            memory => write!(f, " and {memory}")?,
         }
         match self.disk {
-            Bytes::ZERO => Ok(()),
+            disk if disk == Bytes::ZERO || is_endless(&disk) => Ok(()),
             disk => write!(f, " and {disk} of disk"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_without_bounds_has_no_figure() {
+        let gib = Bytes::new(1 << 30);
+        for (host, says) in [
+            (Host::new(u32::MAX, endless()), "as many vCPUs as are asked for and as much memory"),
+            (Host::new(33, endless()), "33 vCPUs and as much memory as is asked for"),
+            (Host::new(4, gib), "4 vCPUs and 1 GiB"),
+            (Host { disk: gib, ..Host::of_vcpus(1) }, "1 vCPU and 1 GiB of disk"),
+        ] {
+            assert_eq!(host.to_string(), says);
         }
     }
 }

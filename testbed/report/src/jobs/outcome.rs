@@ -62,6 +62,6 @@ impl JobsOutcome<'_> {
             Mode::Live => 0,
         };
         let total = ended + given_up;
-        OutcomeTally { total, completed, verified, reported, failed: 0, given_up }
+        OutcomeTally { total, completed, verified, reported, program_failed: 0, given_up }
     }
 }

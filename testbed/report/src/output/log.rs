@@ -321,17 +321,6 @@ fn header_of(log: &LogReader) -> Result<Header, OutputError> {
     Ok(header)
 }
 
-/// Whether the run whose log is in a folder has begun; `None`: its log is not there, or can't be read.
-pub fn has_begun(folder: &Path) -> Option<bool> {
-    let mut log = open_log(folder).ok()?;
-    while let Some(step) = log.next_step::<Step>().ok()? {
-        if step.event == Event::Begin {
-            return Some(true);
-        }
-    }
-    Some(false)
-}
-
 /// Whether anything happened in the run whose log is in a folder, as that a worker joined it.
 pub fn has_steps(folder: &Path) -> bool {
     open_log(folder).is_ok_and(|mut log| log.next_step::<Step>().is_ok_and(|step| step.is_some()))

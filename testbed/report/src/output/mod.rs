@@ -1,16 +1,17 @@
 //! What a run leaves: tables, plots, a report, the event log.
 
+mod beginning;
 mod directory;
 mod error;
 mod log;
 mod ownership;
 mod tables;
 
+pub use beginning::RunBeginning;
 pub use directory::{Replaces, Staging, is_unfinished, write_in};
 pub use error::OutputError;
 pub use log::{
-    Header, LiveHeader, RunLog, RunLogWriter, has_begun, has_steps, live_header, open_log,
-    read_header,
+    Header, LiveHeader, RunLog, RunLogWriter, has_steps, live_header, open_log, read_header,
 };
 pub use ownership::make_folder;
 pub(crate) use tables::TableFiles;

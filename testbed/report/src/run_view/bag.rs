@@ -121,10 +121,12 @@ fn failed_line(of: &OfBag<'_>, outcomes: OutcomeTally) -> Option<Line> {
         Some(WorkOutcome::Failed(how)) => Some((task.name(), how)),
         _ => None,
     })?;
-    let OutcomeTally { failed, total, .. } = outcomes;
-    let first = if failed == 1 { "the program of" } else { "first that of" };
+    let OutcomeTally { program_failed, total, .. } = outcomes;
+    let first = if program_failed == 1 { "the program of" } else { "first that of" };
     let what = format!(
-        "{failed} of {total} tasks: {first} {task} {how}; see exit in tasks.csv, and stderr in tasks/"
+        "{} of {total} tasks{}: {first} {task} {how}; see exit in tasks.csv, and stderr in tasks/",
+        outcomes.failed(),
+        outcomes.given_up_in_brackets()
     );
     Some(Line::verdict("failed", false, what))
 }

@@ -148,16 +148,25 @@ impl RunTotals {
 
     /// How it compares with another, in words: `32.0 % cheaper, 4.1 % slower`.
     fn against(self, other: Self) -> String {
-        let part = |is: f64, was: f64, [less, more]: [&str; 2]| {
-            let percent = (is / was - 1.0) * 100.0;
-            let word = if percent < 0.0 { less } else { more };
-            (was > 0.0).then(|| format!("{:.1} % {word}", percent.abs()))
-        };
-        let cost = part(self.cost.as_usd(), other.cost.as_usd(), ["cheaper", "dearer"]);
+        let [is, was] = [self, other].map(|of| of.cost.as_usd());
+        let cost = difference((is, was), "cost", ["cheaper", "dearer"]);
         let [is, was] = [self, other].map(|of| of.makespan.as_secs_f64());
-        let all = cost.into_iter().chain(part(is, was, ["faster", "slower"]));
-        all.collect::<Vec<_>>().join(", ")
+        let makespan = difference((is, was), "makespan", ["faster", "slower"]);
+        cost.into_iter().chain(makespan).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// How one figure compares with another, in per cent of that; `None`: that is zero.
+fn difference((is, was): (f64, f64), figure: &str, [less, more]: [&str; 2]) -> Option<String> {
+    let percent = (is / was - 1.0) * 100.0;
+    let size = format!("{:.1}", percent.abs());
+    (was > 0.0).then(|| match (percent, size.as_str()) {
+        (0.0, _) => format!("the same {figure}"),
+        // What rounds to nothing is neither more nor less.
+        (_, "0.0") => format!("the same {figure} to within 0.1 %"),
+        (percent, size) if percent < 0.0 => format!("{size} % {less}"),
+        (_, size) => format!("{size} % {more}"),
+    })
 }
 
 /// Dollars with a sign.
@@ -217,4 +226,21 @@ fn without_interruptions(experiment: &Experiment) -> Experiment {
     other.setup.interruptions.clear();
     other.setup.terms.availability.clear();
     other
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_differ_is_neither_more_nor_less() {
+        let said = |is, was| difference((is, was), "makespan", ["faster", "slower"]);
+        assert_eq!(said(750.0, 750.0).as_deref(), Some("the same makespan"));
+        for is in [749.9, 750.1] {
+            assert_eq!(said(is, 750.0).as_deref(), Some("the same makespan to within 0.1 %"));
+        }
+        assert_eq!(said(749.0, 750.0).as_deref(), Some("0.1 % faster"));
+        assert_eq!(said(751.0, 750.0).as_deref(), Some("0.1 % slower"));
+        assert_eq!(said(1.0, 0.0), None);
+    }
 }

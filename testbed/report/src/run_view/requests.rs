@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::outcome::{WorkOutcome, wording};
+use dormouse_analysis::outcome::{OutcomeTally, WorkOutcome, wording};
 use dormouse_analysis::request_figures;
 use dormouse_analysis::requests::{Bin, Figures, Flow, Lost, Tally};
 use dormouse_cloud::Market;
@@ -85,7 +85,7 @@ fn summary(run: &Results<'_>, of: &RequestsOutcome) -> Value {
         "cost_usd": all.revenue.as_usd(),
         "deadline_s": null,
         "deadline_met": null,
-        "tasks": { "total": 0, "completed": 0, "verified": 0, "reported": 0, "failed": 0 },
+        "tasks": OutcomeTally::default().summary(),
         "counts": of.counts,
         "requests": part_of_summary(of),
         "vms": [],

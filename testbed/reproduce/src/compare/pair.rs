@@ -111,6 +111,7 @@ impl<'a> Pair<'a> {
             None => format!("{:+.digits$}", self.measure.value(difference.mean)),
         };
         match difference.ci95 {
+            None if difference.mean == 0.0 => "the same, a single seed".to_owned(),
             None => format!("{text}, a single seed"),
             Some((low, high)) if (low, high) == (0.0, 0.0) => "the same".to_owned(),
             Some(_) if self.relative.is_some_and(|of| of.is_of_too_few()) => {

@@ -77,14 +77,25 @@ fn sentence((on, scheduler): (&str, &str), first: &str, pairs: &[&Pair<'_>]) -> 
 /// The size of a difference: in per cent of the first scheduler's mean, or in the figure's unit where that is zero.
 fn by_how_much(pair: &Pair<'_>, difference: f64) -> String {
     if let Some(relative) = pair.relative {
-        return format!("{:.1} %", relative.mean.abs() * 100.0);
+        return format!("{} %", size(relative.mean * 100.0, 1));
     }
-    let size = fixed(pair.measure.value(difference).abs(), pair.measure.digits());
+    let size = size(pair.measure.value(difference), pair.measure.digits());
     let heading = pair.measure.heading();
     match heading.strip_prefix(pair.measure.name()).and_then(|rest| rest.strip_prefix(", ")) {
         Some("$") => format!("${size}"),
         Some(unit) => format!("{size} {unit}"),
         None => size,
+    }
+}
+
+/// The size of what differs, with so many decimals: what rounds to nothing is said to be less than the last of them.
+fn size(of: f64, digits: usize) -> String {
+    let text = fixed(of.abs(), digits);
+    let is_nothing = !text.contains(|digit: char| ('1'..='9').contains(&digit));
+    if is_nothing {
+        format!("less than {}", fixed(10_f64.powf(-(digits as f64)), digits))
+    } else {
+        text
     }
 }
 
@@ -171,6 +182,20 @@ mod tests {
                 "On j60 hads against burst-hads is worse in makespan by 100.0 % and work lost by 10 s and the same in \
                  cost."
             ]
+        );
+    }
+
+    /// One second in ten thousand, under every seed: it is there, and rounds to nothing.
+    #[test]
+    fn a_difference_that_rounds_to_nothing_is_not_said_to_be_zero() {
+        let runs: Vec<_> = (0..6)
+            .map(|n| [(10_000.0 + f64::from(n), 1.0), (10_001.0 + f64::from(n), 1.0)])
+            .collect();
+        let said = said(&runs);
+        assert!(said[0].contains("worse in makespan by less than 0.1 %"), "{said:?}");
+        assert_eq!(
+            [size(0.04, 1), size(-0.06, 1), size(0.2, 0), size(3.0, 0)],
+            ["less than 0.1", "0.1", "less than 1", "3"]
         );
     }
 

@@ -8,7 +8,7 @@ import { Playhead, RunClock } from "./clock.js";
 import { howEnded } from "./hit.js";
 import { View } from "./view.js";
 import {
-  MOST_LINKS, fidelityAt, figuresAt, linksIn, missingWords, runningOn, seatsTaken, spanAt, taskState, verdictWords, vmState,
+  MOST_LINKS, fidelityAt, figuresAt, linksIn, missingWords, outcomesAt, runningOn, seatsTaken, spanAt, taskState, verdictWords, vmState,
   waitedFor, waitingAt,
 } from "./moment.js";
 import { bytes, clock, costWord, count, hostMemory, hostVcpus, money, percent, rate, short, span, timeLabel, timeStep } from "./words.js";
@@ -205,6 +205,18 @@ test("a run that is over has a verdict, and one that is not loaded no charges th
   assert.equal(missingWords(new History(), "Nothing has been charged yet."), "The run is not loaded yet.");
   assert.equal(missingWords(going, "Nothing has been charged yet."), "Nothing has been charged yet.");
   assert.equal(missingWords(going, ""), "");
+});
+
+test("what is not done when the run is over failed, as in its summary", () => {
+  const going = [["submit", 0, 1, 1, 1, "a"], ["sample", 1, 2, 1, 3, 0, 1, 0, 0.1, 1]];
+  const history = whole([going]);
+  const { failed, givenUp, waiting, running } = outcomesAt(history, 5, "task");
+  assert.deepEqual([failed, givenUp, waiting, running], [1, 0, 2, 1]);
+  history.apply([["over", 9, false, "cancelled"]]);
+  assert.deepEqual(outcomesAt(history, 9, "task"), { done: 3, waiting: 0, running: 0, failed: 4, givenUp: 3 });
+  assert.equal(outcomesAt(history, 5, "task").failed, 1, "it was not over then");
+  assert.equal(outcomesAt(history, 9, "request").failed, 1, "a request that is open has not failed");
+  assert.equal(outcomesAt(new History(), 9, "task"), null);
 });
 
 test("of many migrations those of the whole window are drawn, and all of the task that is selected", () => {
