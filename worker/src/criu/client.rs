@@ -2,7 +2,6 @@
 
 use std::{
     fs::{self, File},
-    io,
     os::fd::AsRawFd,
     path::{Path, PathBuf},
     sync::{
@@ -23,12 +22,11 @@ use nix::{
 
 use super::{
     Error, Probe, Result, Version,
-    error::{LogTail, told},
-    rpc::{
-        CriuCgMode, CriuFeatures, CriuNetworkLockMethod, CriuOpts, CriuReq, CriuReqType, CriuResp,
-    },
+    probe::unless_late,
+    request::{LOG_LEVEL, asked_features, options, request},
+    rpc::{CriuFeatures, CriuOpts, CriuReq, CriuReqType, CriuResp},
     scratch::Scratch,
-    session::Session,
+    session::{Session, Step, accepted, conclude, converse},
 };
 use crate::{
     cgroup::{Slot, Vm},
@@ -36,15 +34,8 @@ use crate::{
     process::{Entry, Inmate, Task},
 };
 
-/// Enough for CRIU to tell errors and warnings; more would slow it down.
-const LOG_LEVEL: i32 = 2;
-/// The largest file without a name that is dumped, in bytes: CRIU's own limit is one million.
-const LARGEST_GHOST: u32 = 1 << 30;
 /// How long the remains of a failed restore may take to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
-/// What the caller does between two of CRIU's steps: done, or why CRIU must give up.
-pub type Step = std::result::Result<(), BoxError>;
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What becomes of the task after a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -360,95 +351,6 @@ impl Criu {
     }
 }
 
-fn request(kind: CriuReqType) -> CriuReq {
-    CriuReq { r#type: kind.into(), ..CriuReq::default() }
-}
-
-/// The features that are asked for.
-fn asked_features() -> CriuFeatures {
-    CriuFeatures { mem_track: Some(true), lazy_pages: Some(true), pidfd_store: Some(true) }
-}
-
-/// What dumps and restores share.
-fn options(images: &File, work: &File, log: &str, deadline: Duration) -> CriuOpts {
-    CriuOpts {
-        images_dir_fd: images.as_raw_fd(),
-        work_dir_fd: Some(work.as_raw_fd()),
-        log_file: Some(log.to_owned()),
-        log_level: Some(LOG_LEVEL),
-        notify_scripts: Some(true),
-        file_locks: Some(true),
-        // Groups are the worker's business: a restore is usually into another VM's.
-        manage_cgroups: Some(true),
-        manage_cgroups_mode: Some(CriuCgMode::Ignore.into()),
-        // A task's own connections have both their ends in it, and both stand still; without this CRIU
-        // sets up a packet filter.
-        tcp_established: Some(true),
-        network_lock: Some(CriuNetworkLockMethod::Skip.into()),
-        // Files that a program has open and that have no name any more are part of its images; how large those
-        // may be is looked at when they are stored.
-        ghost_limit: Some(LARGEST_GHOST),
-        link_remap: Some(true),
-        // Its own limit for stopping the tasks.
-        timeout: Some(u32::try_from(deadline.as_secs()).unwrap_or(u32::MAX).max(1)),
-        ..CriuOpts::default()
-    }
-}
-
-/// Answers CRIU's notifications until its final response, or says why there is none. Where
-/// `notified` fails, CRIU is told to give up and its final response goes with the reason.
-fn converse(
-    session: &mut Session,
-    frozen: &dyn Fn() -> bool,
-    mut notified: impl FnMut(&str) -> Step,
-) -> Result<(CriuResp, Option<BoxError>)> {
-    let mut given_up = None;
-    loop {
-        let response = session.receive_unless(frozen)?;
-        if response.r#type != i32::from(CriuReqType::Notify) {
-            return Ok((response, given_up));
-        }
-        let notify = response.notify.unwrap_or_default();
-        let outcome = notified(notify.script());
-        let mut answer = request(CriuReqType::Notify);
-        answer.notify_success = Some(outcome.is_ok());
-        if let Err(reason) = outcome {
-            given_up.get_or_insert(reason);
-        }
-        session.send(&answer)?;
-    }
-}
-
-fn conclude(
-    call: &'static str,
-    response: Result<(CriuResp, Option<BoxError>)>,
-    log: impl FnOnce() -> LogTail,
-) -> Result<CriuResp> {
-    match response? {
-        (_, Some(source)) => Err(Error::GivenUp { call, source }),
-        (response, None) => accepted(call, response, log),
-    }
-}
-
-fn accepted(
-    call: &'static str,
-    response: CriuResp,
-    log: impl FnOnce() -> LogTail,
-) -> Result<CriuResp> {
-    if response.success {
-        return Ok(response);
-    }
-    let errno = response.cr_errno.filter(|errno| *errno != 0);
-    let log = log();
-    let said = response.cr_errmsg.as_deref().and_then(told).or_else(|| log.first_error());
-    let reason = match (said, errno) {
-        (Some(message), _) => message.to_owned(),
-        (_, Some(errno)) => io::Error::from_raw_os_error(errno).to_string(),
-        _ => "it gave no reason".to_owned(),
-    };
-    Err(Error::Refused { call, errno, reason, log })
-}
-
 fn directory(path: &Path) -> Result<File> {
     fs::File::open(path).map_err(|source| Error::Directory { path: path.to_owned(), source })
 }
@@ -488,23 +390,10 @@ fn await_group(vm: &Vm, group: Option<Pid>, deadline: Duration) {
     }
 }
 
-/// The answer to a question about the host, which is asked again where CRIU is late.
-fn unless_late<T>(deadline: Duration, ask: impl Fn(Duration) -> Result<T>) -> Result<T> {
-    for deadline in [deadline, 2 * deadline] {
-        match ask(deadline) {
-            Err(Error::Late { .. }) => {}
-            answer => return answer,
-        }
-    }
-    ask(4 * deadline)
-}
-
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use std::{cell::RefCell, process::Command};
-
-    use prost::Message as _;
+    use std::process::Command;
 
     use super::*;
 
@@ -532,34 +421,6 @@ mod tests {
             .unwrap_err()
     }
 
-    /// What rust-protobuf makes of the same requests.
-    #[test]
-    fn requests_are_what_criu_reads() {
-        let hex = |request: &CriuReq| {
-            let bytes = request.encode_to_vec();
-            bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-        };
-        assert_eq!(hex(&request(CriuReqType::Version)), "080a");
-        let features =
-            CriuReq { features: Some(asked_features()), ..request(CriuReqType::FeatureCheck) };
-        assert_eq!(hex(&features), "08092a06080110011801");
-        let refusal = CriuReq { notify_success: Some(false), ..request(CriuReqType::Notify) };
-        assert_eq!(hex(&refusal), "08061800");
-        let folder = File::open("/").unwrap();
-        let opts = CriuOpts {
-            pid: Some(300),
-            leave_running: Some(true),
-            images_dir_fd: 7,
-            work_dir_fd: Some(8),
-            ..options(&folder, &folder, "dump.log", Duration::from_secs(30))
-        };
-        assert_eq!(
-            hex(&CriuReq { opts: Some(opts), ..request(CriuReqType::Dump) }),
-            "08011232080710ac021801280140014802520864756d702e6c6f676001880108900101c0010190020098028080\
-             808004e8021e800403"
-        );
-    }
-
     #[test]
     fn a_criu_that_fails_in_the_task_may_have_damaged_it() {
         for rest in ["exit 3", "kill -9 $$", "printf nonsense >&3", "exec sleep 60"] {
@@ -577,26 +438,5 @@ mod tests {
         let forbidden = dump(&format!("{BEGIN}exit 3"), Err("not now".into()));
         assert!(matches!(forbidden, Error::Silent { .. }), "{forbidden:?}");
         assert!([refused, silent, forbidden].iter().all(|error| !error.may_have_damaged()));
-    }
-
-    #[test]
-    fn a_late_criu_is_asked_again_and_one_that_fails_is_not() {
-        let late = |after| Err(Error::Late { call: "check", after, log: LogTail::default() });
-        let asked = |answer: &dyn Fn(usize, Duration) -> Result<()>| {
-            let deadlines = RefCell::new(Vec::new());
-            let got = unless_late(Duration::from_secs(1), |deadline| {
-                deadlines.borrow_mut().push(deadline.as_secs());
-                let times = deadlines.borrow().len();
-                answer(times, deadline)
-            });
-            (got, deadlines.into_inner())
-        };
-        let (got, deadlines) = asked(&|_, deadline| late(deadline));
-        assert!(matches!(got, Err(Error::Late { .. })) && deadlines == [1, 2, 4], "{deadlines:?}");
-        let (got, deadlines) = asked(&|times, after| if times == 2 { Ok(()) } else { late(after) });
-        assert!(got.is_ok() && deadlines == [1, 2], "{got:?} {deadlines:?}");
-        let refuses = || Err(Error::Protocol { call: "check", what: "nonsense".to_owned() });
-        let (got, deadlines) = asked(&|_, _| refuses());
-        assert!(matches!(got, Err(Error::Protocol { .. })) && deadlines == [1], "{deadlines:?}");
     }
 }

@@ -13,6 +13,7 @@ mod client;
 mod error;
 mod place;
 mod probe;
+mod request;
 #[allow(
     clippy::allow_attributes,
     clippy::allow_attributes_without_reason,
@@ -27,7 +28,8 @@ mod rpc;
 mod scratch;
 mod session;
 
-pub use client::{AfterDump, Criu, Step};
+pub use client::{AfterDump, Criu};
 pub use error::{Error, Result};
 pub use place::find_criu;
 pub use probe::{Probe, Version};
+pub use session::Step;

@@ -1,8 +1,8 @@
 //! What a CRIU can do on this kernel.
 
-use std::{fmt, path::PathBuf};
+use std::{fmt, path::PathBuf, time::Duration};
 
-use super::Error;
+use super::{Error, Result};
 
 /// A CRIU version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,7 +29,7 @@ pub struct Probe {
     /// The program's version; `None` where it could not be started.
     pub version: Option<Version>,
     /// What `criu check` says, or why the program does not even start.
-    pub check: Result<(), Error>,
+    pub check: Result<()>,
     /// Whether dumps relative to an earlier one are possible (`CONFIG_MEM_SOFT_DIRTY`).
     pub mem_track: bool,
     /// Whether pages can be restored on demand.
@@ -43,5 +43,45 @@ impl Probe {
     #[must_use]
     pub fn usable(&self) -> bool {
         self.check.is_ok()
+    }
+}
+
+/// The answer to a question about the host, which is asked again where CRIU is late.
+pub(super) fn unless_late<T>(deadline: Duration, ask: impl Fn(Duration) -> Result<T>) -> Result<T> {
+    for deadline in [deadline, 2 * deadline] {
+        match ask(deadline) {
+            Err(Error::Late { .. }) => {}
+            answer => return answer,
+        }
+    }
+    ask(4 * deadline)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::criu::error::LogTail;
+
+    #[test]
+    fn a_late_criu_is_asked_again_and_one_that_fails_is_not() {
+        let late = |after| Err(Error::Late { call: "check", after, log: LogTail::default() });
+        let asked = |answer: &dyn Fn(usize, Duration) -> Result<()>| {
+            let deadlines = RefCell::new(Vec::new());
+            let got = unless_late(Duration::from_secs(1), |deadline| {
+                deadlines.borrow_mut().push(deadline.as_secs());
+                let times = deadlines.borrow().len();
+                answer(times, deadline)
+            });
+            (got, deadlines.into_inner())
+        };
+        let (got, deadlines) = asked(&|_, deadline| late(deadline));
+        assert!(matches!(got, Err(Error::Late { .. })) && deadlines == [1, 2, 4], "{deadlines:?}");
+        let (got, deadlines) = asked(&|times, after| if times == 2 { Ok(()) } else { late(after) });
+        assert!(got.is_ok() && deadlines == [1, 2], "{got:?} {deadlines:?}");
+        let refuses = || Err(Error::Protocol { call: "check", what: "nonsense".to_owned() });
+        let (got, deadlines) = asked(&|_, _| refuses());
+        assert!(matches!(got, Err(Error::Protocol { .. })) && deadlines == [1], "{deadlines:?}");
     }
 }

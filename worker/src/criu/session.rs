@@ -19,8 +19,9 @@ use prost::Message as _;
 
 use super::{
     Error, Result,
-    error::LogTail,
-    rpc::{CriuReq, CriuResp},
+    error::{LogTail, told},
+    request::request,
+    rpc::{CriuReq, CriuReqType, CriuResp},
 };
 use crate::process::{Ended, Entry, Inmate, Task, cpu_ns, helper, reap_later};
 
@@ -28,6 +29,10 @@ use crate::process::{Ended, Entry, Inmate, Task, cpu_ns, helper, reap_later};
 const MESSAGE_LIMIT: usize = 64 * 1024;
 /// How long CRIU may take to exit after its last answer.
 const EXIT_GRACE: Duration = Duration::from_secs(2);
+
+/// What the caller does between two of CRIU's steps: done, or why CRIU must give up.
+pub type Step = std::result::Result<(), BoxError>;
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 pub(crate) struct Session {
     call: &'static str,
@@ -179,6 +184,62 @@ impl Session {
             }
         }
     }
+}
+
+/// Answers CRIU's notifications until its final response, or says why there is none. Where
+/// `notified` fails, CRIU is told to give up and its final response goes with the reason.
+pub(super) fn converse(
+    session: &mut Session,
+    frozen: &dyn Fn() -> bool,
+    mut notified: impl FnMut(&str) -> Step,
+) -> Result<(CriuResp, Option<BoxError>)> {
+    let mut given_up = None;
+    loop {
+        let response = session.receive_unless(frozen)?;
+        if response.r#type != i32::from(CriuReqType::Notify) {
+            return Ok((response, given_up));
+        }
+        let notify = response.notify.unwrap_or_default();
+        let outcome = notified(notify.script());
+        let mut answer = request(CriuReqType::Notify);
+        answer.notify_success = Some(outcome.is_ok());
+        if let Err(reason) = outcome {
+            given_up.get_or_insert(reason);
+        }
+        session.send(&answer)?;
+    }
+}
+
+/// The final response of a call that CRIU has accepted, and nobody has given up.
+pub(super) fn conclude(
+    call: &'static str,
+    response: Result<(CriuResp, Option<BoxError>)>,
+    log: impl FnOnce() -> LogTail,
+) -> Result<CriuResp> {
+    match response? {
+        (_, Some(source)) => Err(Error::GivenUp { call, source }),
+        (response, None) => accepted(call, response, log),
+    }
+}
+
+/// The response, if it says that CRIU has done what was asked; else why it has not.
+pub(super) fn accepted(
+    call: &'static str,
+    response: CriuResp,
+    log: impl FnOnce() -> LogTail,
+) -> Result<CriuResp> {
+    if response.success {
+        return Ok(response);
+    }
+    let errno = response.cr_errno.filter(|errno| *errno != 0);
+    let log = log();
+    let said = response.cr_errmsg.as_deref().and_then(told).or_else(|| log.first_error());
+    let reason = match (said, errno) {
+        (Some(message), _) => message.to_owned(),
+        (_, Some(errno)) => io::Error::from_raw_os_error(errno).to_string(),
+        _ => "it gave no reason".to_owned(),
+    };
+    Err(Error::Refused { call, errno, reason, log })
 }
 
 /// What every reply has. The type of a whole reply does not tell a field that is missing from one that is zero.
