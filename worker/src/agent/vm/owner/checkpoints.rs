@@ -101,6 +101,13 @@ impl Owner {
         let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
         self.meter_own(key);
         let Some(attempt) = self.attempt(key) else { return };
+        if attempt.own_end.is_some() {
+            // What is in its slot is its check.
+            attempt.permit = None;
+            let why = "its program has ended".to_owned();
+            let failed = Dumped::Failed { why, damaged: false, ended: true };
+            return self.happen(Event::Dumped(key, failed));
+        }
         let own_done = attempt.own.is_some().then(|| Ppm::new(attempt.done_ppm()));
         if let Some(own) = &mut attempt.own {
             own.pause();

@@ -26,9 +26,12 @@ fn is_overdue(pending: &Pending) -> bool {
 
 impl Owner {
     /// CPU time that an attempt's slot has been charged since its beginning, in nanoseconds.
-    fn charged_ns(&self, attempt: &Attempt, promise: &Promise) -> u64 {
+    pub(crate) fn charged_ns(&self, attempt: &Attempt, promise: &Promise) -> u64 {
         if attempt.process.is_none() {
             return 0;
+        }
+        if let Some(charged) = attempt.own.as_ref().and_then(|own| own.charged) {
+            return charged;
         }
         match self.groups.slot_cpu_ns(attempt.cpu(), promise.slot) {
             Ok(ns) => ns.saturating_sub(promise.charges.base),
