@@ -33,7 +33,7 @@ impl Owner {
     /// The model says that a checkpoint is due.
     pub(crate) fn checkpoint_is_due(&mut self, key: Key, done: Ppm) {
         if let Some(attempt) = self.attempt(key) {
-            (attempt.due, attempt.wanted_at) = (Some(done), Some(Instant::now()));
+            attempt.due = Some(done);
             self.happen(Event::CheckpointDue(key));
         }
     }
@@ -176,7 +176,6 @@ impl Owner {
         attempt.pending = Some(Pending {
             number,
             ppm,
-            wanted_at: attempt.wanted_at.take().unwrap_or(stopped_at),
             stopped_at,
             held_at,
             dump,
