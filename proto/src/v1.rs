@@ -858,8 +858,7 @@ pub struct Ledger {
     /// How long it stood still, for checkpoints and for what it was ahead.
     #[prost(uint64, tag = "10")]
     pub real_stood_us: u64,
-    /// Checkpoints that came too late for it, or had been on their way for a second or more at its end: it has stood still for
-    /// them all the same.
+    /// Checkpoints that came too late for it, or were still on their way at its end: it has stood still for them all the same.
     #[prost(uint32, tag = "11")]
     pub missed_checkpoints: u32,
     /// CPU time of all of its task's work.

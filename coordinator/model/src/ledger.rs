@@ -29,8 +29,8 @@ pub struct Ledger {
     pub real_behind_us: u64,
     /// How long the attempt stood still, for checkpoints and for what it was ahead.
     pub real_stood_us: u64,
-    /// Number of checkpoints that came too late for the attempt: CRIU's turn came after its end, or they had been
-    /// on their way to the coordinator for a second or more by then. It stood still for them all the same.
+    /// Number of checkpoints that came too late for the attempt: CRIU's turn came after its end, or they were still
+    /// on their way to the coordinator then. It stood still for them all the same.
     pub missed_checkpoints: u32,
     /// CPU time of the whole work of the attempt's task.
     pub real_whole_work_us: u64,

@@ -1,19 +1,17 @@
 //! Digests of contents as messages have them.
 
 use blake3::Hash;
+use dormouse_tasks::limits::DIRECTORY_ENTRIES;
 use tonic::Status;
-
-/// How many contents a worker may ask for, or a checkpoint refer to, at once: as many as a task may have files.
-const DIGESTS: usize = 65_536;
 
 /// The digests in a message.
 ///
 /// # Errors
 ///
-/// One is none of BLAKE3, or there are too many.
+/// One is none of BLAKE3, or there are more than a task may have files.
 pub(crate) fn digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Status> {
-    if said.len() > DIGESTS {
-        let (count, most) = (said.len(), DIGESTS);
+    if said.len() > DIRECTORY_ENTRIES {
+        let (count, most) = (said.len(), DIRECTORY_ENTRIES);
         return Err(Status::invalid_argument(format!("{count} contents at once; {most} may be")));
     }
     said.iter().map(|digest| digest_of(digest.as_ref())).collect()

@@ -1,8 +1,7 @@
 //! What of a worker nothing real can be: numbers of its reports, which are refused before anything is
-//! reckoned with them, and sizes of checkpoints.
+//! reckoned with them.
 
 use dormouse_proto::v1;
-use dormouse_units::Bytes;
 use v1::report::Report as R;
 use v1::task_finished::Due;
 
@@ -11,22 +10,6 @@ use v1::task_finished::Due;
 const MAX_NUMBER: u64 = 1 << 48;
 /// The most emulated time: it may go a million times as fast, but is not summed up.
 const MOST_EMULATED: u64 = 1 << 62;
-
-/// What the image of a process may hold beside its memory: files of its directory, its own programs, what CRIU
-/// writes of the system's state.
-const BESIDE_MEMORY: u64 = 256 << 20;
-/// The largest checkpoint of a task of which nobody says how much memory it has.
-const LARGEST_UNKNOWN: u64 = 16 << 30;
-
-/// The size of the largest checkpoint of a task of so many processes with this much memory, zero where nobody
-/// says: twice the memory, since a page that processes share is in the images of each, and what is beside it.
-pub(crate) const fn largest_checkpoint(memory: Bytes, processes: u64) -> Bytes {
-    let beside = BESIDE_MEMORY.saturating_mul(processes);
-    match memory.get() {
-        0 => Bytes::new(LARGEST_UNKNOWN),
-        memory => Bytes::new(memory.saturating_mul(2).saturating_add(beside)),
-    }
-}
 
 /// Refuses a report with such a number.
 ///
@@ -134,13 +117,5 @@ mod tests {
         let most = R::VmThawed(v1::VmTook { vm: u32::MAX, real_took_us: MAX_NUMBER });
         assert_eq!(check(&v1::Report { report: Some(most) }), Ok(()));
         assert_eq!(check(&v1::Report { report: None }), Ok(()), "that is another's to refuse");
-    }
-
-    #[test]
-    fn a_checkpoint_is_bound_by_the_memory_of_its_task() {
-        assert_eq!(largest_checkpoint(Bytes::ZERO, 1), Bytes::new(16 << 30));
-        assert_eq!(largest_checkpoint(Bytes::new(1 << 20), 1), Bytes::new(258 << 20));
-        assert_eq!(largest_checkpoint(Bytes::new(1 << 20), 4), Bytes::new(1_026 << 20));
-        assert_eq!(largest_checkpoint(Bytes::new(u64::MAX), 256), Bytes::new(u64::MAX));
     }
 }

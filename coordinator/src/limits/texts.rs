@@ -3,15 +3,11 @@
 use std::borrow::Cow;
 
 use dormouse_proto::v1;
+use dormouse_tasks::limits::{RESULT_BYTES, WHY_BYTES};
 use dormouse_units::one_line;
 use v1::report::Report as R;
 
-/// The longest text that says why or what, in bytes.
-const LONGEST: usize = 4 << 10;
-/// The longest result of a task, in bytes. It is JSON, so that it is refused where it is longer.
-const LONGEST_RESULT: usize = 64 << 10;
-
-/// Cuts each text of a report to [`LONGEST`], as one line with nothing in it that a terminal would obey.
+/// Cuts each text of a report to [`WHY_BYTES`], as one line with nothing in it that a terminal would obey.
 ///
 /// # Errors
 ///
@@ -28,15 +24,16 @@ pub(crate) fn bound(report: &mut v1::Report) -> Result<(), String> {
         R::TaskMoved(v1::TaskMoved { lost: Some(why), .. }) => why,
         R::TaskFinished(v1::TaskFinished { result: Some(result), .. }) => {
             return match result.len() {
-                0..=LONGEST_RESULT => Ok(()),
+                // It is JSON: cut it would be none.
+                0..=RESULT_BYTES => Ok(()),
                 long => Err(format!(
-                    "a result of {long} bytes can't be: none is longer than {LONGEST_RESULT}"
+                    "a result of {long} bytes can't be: none is longer than {RESULT_BYTES}"
                 )),
             };
         }
         _ => return Ok(()),
     };
-    if let Cow::Owned(bound) = one_line(text, LONGEST) {
+    if let Cow::Owned(bound) = one_line(text, WHY_BYTES) {
         *text = bound;
     }
     Ok(())
@@ -68,7 +65,7 @@ mod tests {
                 text.len()
             );
         }
-        let result = Some("1".repeat(LONGEST_RESULT + 1));
+        let result = Some("1".repeat(RESULT_BYTES + 1));
         let finished = R::TaskFinished(v1::TaskFinished { result, ..Default::default() });
         let no = bound(&mut v1::Report { report: Some(finished) }).expect_err("too long");
         assert!(no.contains("65537 bytes"), "{no}");

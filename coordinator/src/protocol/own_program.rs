@@ -2,17 +2,9 @@
 
 use dormouse_model::{KeptFile, OwnEnd, ProgramExit};
 use dormouse_proto::v1;
+use dormouse_tasks::limits::{LEFT_FILES, NOT_KEPT, NOT_KEPT_BYTES, check_left_path, not_kept};
 use dormouse_tasks::own::{FileRef, OwnProgram, Saves, Verify};
 use dormouse_units::{Bytes, one_line};
-
-/// Most files of a task that a run keeps.
-const FILES: usize = 10_000;
-/// The longest path of one, in bytes.
-const PATH_BYTES: usize = 1024;
-/// The longest sentence on a file that was not kept, in bytes.
-const WHY_BYTES: usize = 512;
-/// Most sentences on files that were not kept.
-const NOT_KEPT: usize = 16;
 
 /// A program as the wire has it.
 pub(crate) fn own_to_wire(own: &OwnProgram) -> v1::OwnProgram {
@@ -61,16 +53,22 @@ fn file_to_wire(file: &FileRef) -> v1::File {
 /// What of it can't be.
 pub(crate) fn own_end(end: v1::OwnEnd) -> Result<OwnEnd, String> {
     use v1::own_end::End;
-    if end.files.len() > FILES {
-        return Err(format!("a program left {} files, and a run keeps {FILES}", end.files.len()));
+    if end.files.len() > LEFT_FILES {
+        let many = end.files.len();
+        return Err(format!("a program left {many} files, and a run keeps {LEFT_FILES}"));
     }
-    let files = end.files.into_iter().map(kept_file).collect::<Result<_, _>>()?;
-    let not_kept = end
-        .not_kept
-        .into_iter()
-        .take(NOT_KEPT)
-        .map(|why| one_line(&why, WHY_BYTES).into_owned())
-        .collect();
+    let mut files = Vec::with_capacity(end.files.len());
+    let mut missing = Vec::new();
+    for file in end.files {
+        // A program names its files as it likes: for that no worker is given up.
+        match check_left_path(&file.path) {
+            Ok(()) => files.push(kept_file(file)?),
+            Err(why) => missing.push(not_kept(&file.path, &why)),
+        }
+    }
+    let said = end.not_kept.iter().map(|why| one_line(why, NOT_KEPT_BYTES).into_owned());
+    missing.extend(said);
+    missing.truncate(NOT_KEPT);
     Ok(OwnEnd {
         exit: end.end.map(|end| match end {
             End::Status(status) => ProgramExit::Status(status),
@@ -78,7 +76,7 @@ pub(crate) fn own_end(end: v1::OwnEnd) -> Result<OwnEnd, String> {
         }),
         verify_status: end.verify_status,
         files,
-        not_kept,
+        not_kept: missing,
         real_waited_us: end.real_waited_us,
         memory: Bytes::new(end.memory_bytes),
         directory: Bytes::new(end.directory_bytes),
@@ -88,8 +86,7 @@ pub(crate) fn own_end(end: v1::OwnEnd) -> Result<OwnEnd, String> {
 fn kept_file(file: v1::File) -> Result<KeptFile, String> {
     let v1::File { path, digest, bytes, executable } = file;
     let is_plain = |part: &str| !matches!(part, "" | "." | "..");
-    let is_shown_as_it_is = one_line(&path, PATH_BYTES) == path;
-    if !is_shown_as_it_is || !path.split('/').all(is_plain) {
+    if !path.split('/').all(is_plain) {
         return Err("the path of a file that a program left is none in its directory".to_owned());
     }
     let digest =
@@ -117,10 +114,25 @@ mod tests {
         let digest = [7; 32];
         let kept = left("outputs/a/b.csv", &digest).unwrap();
         assert_eq!(kept.files[0].digest, "07".repeat(32));
-        for path in ["", "/etc/passwd", "../x", "a/../../x", "a//b", "./a", "a\0b"] {
+        for path in ["", "/etc/passwd", "../x", "a/../../x", "a//b", "./a"] {
             assert!(left(path, &digest).is_err(), "{path:?}");
         }
         assert!(left("a", &digest[1..]).unwrap_err().contains("digest of a"));
+    }
+
+    #[test]
+    fn a_file_of_a_name_that_can_t_be_shown_is_not_kept_and_costs_no_worker() {
+        let long = format!("outputs/{}", "x".repeat(1020));
+        for path in ["a\0b", "outputs/a\nb", "outputs/\u{1b}[2J", &long] {
+            let end = left(path, &[7; 32]).unwrap();
+            assert!(end.files.is_empty(), "{path:?}");
+            let [said] = &end.not_kept[..] else { panic!("{:?}", end.not_kept) };
+            assert!(said.len() <= NOT_KEPT_BYTES && !said.contains(char::is_control), "{said:?}");
+        }
+        let file = v1::File { path: "a".to_owned(), ..v1::File::default() };
+        let files = vec![file; LEFT_FILES + 1];
+        let end = v1::OwnEnd { files, ..v1::OwnEnd::default() };
+        assert!(own_end(end).unwrap_err().contains("4097 files"));
     }
 
     #[test]

@@ -8,10 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dormouse_model::StartTask;
+use dormouse_tasks::limits::largest_checkpoint;
 use dormouse_tasks::own::OwnProgram;
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, TaskId};
-
-use crate::limits::bounds::largest_checkpoint;
 
 /// The attempts that hosts were told to run and that have not ended.
 #[derive(Debug, Default)]
@@ -61,10 +60,9 @@ impl Assignments {
         let &StartTask { host, attempt, from, memory, .. } = start;
         let newest = from.map_or(0, |(seq, _)| seq.get());
         let from = logged.map(CheckpointSeq::get).filter(|&number| number <= newest).collect();
-        let processes = start.seats.cpus.len().max(1) as u64;
-        let directory = self.programs.get(&start.task).map_or(0, |program| program.quota.get());
-        let memory = largest_checkpoint(memory, processes);
-        let most = Bytes::new(memory.get().saturating_add(directory));
+        let processes = start.seats.cpus.len() as u64;
+        let directory = self.programs.get(&start.task).map(|program| program.quota);
+        let most = largest_checkpoint(memory, processes, directory.unwrap_or_default());
         let assigned = Assigned { host, attempt, from, most, sent: 0 };
         let mut table = self.table();
         if table.get(&start.task).is_none_or(|known| known.attempt < attempt) {
@@ -241,7 +239,10 @@ mod tests {
         let second = first.next();
         assert!(all.may_store(one, (task, first)).is_err());
         told(&all, &start(1, 7, first, None));
-        assert_eq!(all.may_store(one, (task, first)), Ok(largest_checkpoint(Bytes::ZERO, 1)));
+        assert_eq!(
+            all.may_store(one, (task, first)),
+            Ok(largest_checkpoint(Bytes::ZERO, 1, Bytes::ZERO))
+        );
         let no = all.may_store(two, (task, first)).expect_err("another host");
         assert!(no.contains("runs attempt 1"), "{no}");
         assert!(all.may_store(one, (task, second)).is_err());
@@ -304,7 +305,7 @@ mod tests {
         let all = Assignments::new(BTreeMap::from([(task, Arc::new(program))]));
         let attempt = Attempt::default().next();
         told(&all, &start(1, 7, attempt, None));
-        let most = largest_checkpoint(Bytes::ZERO, 1).get() + 50;
+        let most = largest_checkpoint(Bytes::ZERO, 1, Bytes::new(50)).get();
         assert_eq!(all.may_store(one, (task, attempt)), Ok(Bytes::new(most)));
         assert_eq!(all.may_send(one, (task, attempt), 2 * most), Ok(()));
         let no = all.may_send(one, (task, attempt), 1).expect_err("too much");

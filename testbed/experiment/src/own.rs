@@ -11,14 +11,14 @@ mod saved;
 mod table;
 mod written;
 
-pub use inputs::Sources;
+pub use inputs::{Sources, allow_inputs};
 pub use measured::{Measure, Measured, Measures, identity};
 pub use programs::{OwnTask, OwnTasks, RuntimeSaid};
 pub use said::OwnSaid;
 
-pub(crate) use commands::commands;
+pub(crate) use commands::{Unusable, commands};
 pub(crate) use form::RuntimeGiven;
-pub(crate) use inputs::InputFiles;
+pub(crate) use inputs::{InputFiles, within};
 pub(crate) use measured::read_measures;
 pub(crate) use programs::Collected;
 pub(crate) use said::forget_measured;

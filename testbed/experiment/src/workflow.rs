@@ -13,7 +13,10 @@ use dormouse_workload::Workflow;
 
 use super::sections::{BagSection, TaskSection};
 use super::workload::{MEMORY, MOST_TASKS, WrittenTasks};
-use super::{files, own};
+use super::{
+    files,
+    own::{self, Unusable},
+};
 
 /// The workflow of a file, with its submit files beside it.
 ///
@@ -64,12 +67,21 @@ pub(crate) fn tasks(
     if section.program.is_some() || !has_commands {
         return Some(WrittenTasks { tasks, ..WrittenTasks::default() });
     }
-    let (own, sources) =
-        own::commands(&workflow, path.parent().unwrap_or(&path)).unwrap_or_else(|why| {
+    let folder = path.parent().unwrap_or(&path);
+    // Where an experiment's file names it, that file's folder is what both may use.
+    let within = own::within(place, &place.file("")).unwrap_or_else(|| folder.to_owned());
+    let (own, sources) = match own::commands(&workflow, (folder, &within)) {
+        Ok(commands) => commands,
+        Err(Unusable::Impossible(why)) => {
             let instead = "live, its tasks run what live.tasks says";
             found.note(format!("{file}: its commands can't be run ({why}); {instead}"));
             Default::default()
-        });
+        }
+        Err(Unusable::Refused((what, remedy))) => {
+            found.add(place, what, remedy);
+            return None;
+        }
+    };
     let commands = tasks.iter_mut().take(own.programs.len());
     commands.filter(|task| task.memory == Bytes::ZERO).for_each(|task| task.memory = MEMORY);
     Some(WrittenTasks { tasks, own, sources })

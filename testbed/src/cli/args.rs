@@ -8,6 +8,7 @@ use dormouse_identity::Role;
 use dormouse_units::{Bytes, Ppm, Span};
 
 use super::experiment_name::EXPERIMENT;
+use super::input_args::InputArgs;
 use super::own_args::OwnArgs;
 use super::scheduler_name::SCHEDULER;
 
@@ -331,6 +332,8 @@ pub(crate) struct WhatArgs {
     /// A plan to run: plan.json of a run, or one stored with the artifact
     #[arg(long, value_name = "FILE", help_heading = "What is run")]
     pub(crate) plan: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) inputs: InputArgs,
     #[command(flatten)]
     pub(crate) say: Say,
 }

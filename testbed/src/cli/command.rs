@@ -12,6 +12,7 @@ use super::compare::CompareArgs;
 use super::experiment_name::EXPERIMENT;
 use super::export::ExportArgs;
 use super::fit::FitArgs;
+use super::input_args::InputArgs;
 use super::inspect::InspectArgs;
 use super::interrupt_args::InterruptArgs;
 use super::measure::MeasureArgs;
@@ -160,6 +161,8 @@ pub(crate) enum Command {
         /// units of events.jsonl
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        inputs: InputArgs,
     },
     /// Print the keys of experiment files with their units, ranges and defaults, as Markdown
     Reference,

@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
+use super::input_args::InputArgs;
 use super::many::{Common, Shards};
 use super::own_args::ProgramArgs;
 use super::sample_first::sample;
@@ -35,6 +36,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
     #[command(flatten)]
+    inputs: InputArgs,
+    #[command(flatten)]
     shards: Shards,
     #[command(flatten)]
     common: Common,
@@ -45,6 +48,7 @@ pub(crate) struct CompareArgs {
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let CompareArgs { schedulers, saves, on, seeds, set, shards, common, .. } = args;
     experiment_keys::check(set)?;
+    args.inputs.apply()?;
     // Nothing is made before every experiment is known to be right.
     let shared = Shared::default();
     let own = own_program(&measured_first(args)?)?;
@@ -56,6 +60,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         set: set.clone(),
         seeds: *seeds,
         own,
+        allow_inputs: args.inputs.folders(),
     };
     let out = common.folder_for(&spec, "compare", shards);
     if engine::hand_over(&spec, &out, (shards, common))? {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::failure::Failure;
+use super::input_args::InputArgs;
 use super::print::print;
 use super::scheduler_name::all as schedulers;
 use dormouse_experiment::{Builtin, Source, open, reference, schema};
@@ -32,7 +33,8 @@ pub(crate) fn print_schema(of_scheduler: bool) -> Result<(), Failure> {
     print(&format!("{:#}", of_lines.as_ref().unwrap_or_else(|| schema())))
 }
 
-pub(crate) fn show(name: &str, as_json: bool) -> Result<(), Failure> {
+pub(crate) fn show(name: &str, as_json: bool, inputs: &InputArgs) -> Result<(), Failure> {
+    inputs.apply()?;
     let read = || open(&Source { experiment: Some(name), ..Source::default() });
     match Builtin::named(name) {
         _ if as_json => print(&format!("{:#}", read()?.experiment.shown())),

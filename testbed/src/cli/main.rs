@@ -68,7 +68,7 @@ pub fn main() -> ExitCode {
         Command::Prices(command) => prices::prices(command),
         Command::Inspect(args) => inspect::inspect(args),
         Command::List { json } => list::list(*json),
-        Command::Show { name, json } => list::show(name, *json),
+        Command::Show { name, json, inputs } => list::show(name, *json, inputs),
         Command::Reference => list::print_reference(),
         Command::Schema { scheduler } => list::print_schema(*scheduler),
         Command::Completions { shell } => completion::script(*shell),

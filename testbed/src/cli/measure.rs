@@ -13,6 +13,7 @@ use dormouse_view::{Column, Table};
 use super::args::Say;
 use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
+use super::input_args::InputArgs;
 use super::own_args::OwnArgs;
 use super::print::show;
 use super::sampling::{Prepared, Sampled, of_kinds, of_programs, open_to_measure, write_measures};
@@ -33,6 +34,8 @@ pub(crate) struct MeasureArgs {
     /// Set any key of the experiment by its path
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
+    #[command(flatten)]
+    inputs: InputArgs,
     /// Every task that differs from the others, and not just one of each command that ends with status 0
     #[arg(long)]
     all: bool,
@@ -76,6 +79,7 @@ fn words(args: &MeasureArgs) -> (Vec<String>, Vec<String>) {
     run.extend(args.experiment.clone());
     option(&mut run, "--on", &args.on);
     option(&mut run, "--set", &args.set);
+    args.inputs.words(&mut run);
     args.own.options(&mut run);
     let mut program = Vec::new();
     args.own.program.last_words(&mut program);
@@ -84,6 +88,7 @@ fn words(args: &MeasureArgs) -> (Vec<String>, Vec<String>) {
 
 fn opened(args: &MeasureArgs) -> Result<Loaded, Failure> {
     experiment_keys::check(&args.set)?;
+    args.inputs.apply()?;
     let set = args.set.iter().map(|text| Override::set(text)).collect::<Result<Vec<_>, _>>()?;
     let experiment = args.experiment.as_deref().or(args.on.as_deref());
     Ok(open_to_measure(experiment, set, args.own.said(args.on.is_some())?)?)

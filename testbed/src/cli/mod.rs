@@ -19,6 +19,7 @@ mod failure;
 mod fit;
 mod grammar;
 mod identity;
+mod input_args;
 mod inspect;
 mod interrupt_args;
 mod known_name;

@@ -49,7 +49,8 @@ pub(crate) struct ProgramArgs {
     /// Files of a task's directory that are kept in the run's folder, such as '*.out'
     #[arg(long, value_name = "FILES", requires = "command")]
     pub(crate) outputs: Vec<String>,
-    /// A command that checks a task's answer in its directory, such as './check {}'
+    /// A command that checks a task's answer in a clean copy of its directory, with its inputs and its outputs, such as
+    /// './check {}'
     #[arg(long, value_name = "COMMAND", requires = "command")]
     pub(crate) verify: Option<String>,
     /// A variable of each task's environment

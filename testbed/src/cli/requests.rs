@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
+use super::input_args::InputArgs;
 use super::print::show;
 use super::workload::{bad, refused};
 use dormouse_experiment::{Experiment, Override, Source, open};
@@ -30,6 +31,8 @@ pub(crate) struct RequestsArgs {
     /// Set any key of the experiment by its path, such as seed=2 or workload.model.preemptible=0.5
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
+    #[command(flatten)]
+    inputs: InputArgs,
     /// Write them into this CSV file, which workload.csv reads in again
     #[arg(short, long)]
     out: Option<PathBuf>,
@@ -40,6 +43,7 @@ pub(crate) struct RequestsArgs {
 
 impl RequestsArgs {
     pub(crate) fn run(&self) -> Result<(), Failure> {
+        self.inputs.apply()?;
         let overrides =
             self.set.iter().map(|text| Override::set(text)).collect::<Result<_, _>>()?;
         let experiment = Some(self.experiment.as_str());

@@ -36,6 +36,7 @@ use dormouse_report::run_view::Results;
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let verb = if args.is_live { "run --live" } else { "run" };
     let page = args.page.page();
+    args.what.inputs.apply()?;
     let asked = RunRequest {
         args: &args.what,
         live: &args.live,
@@ -102,6 +103,7 @@ pub(crate) fn coordinator(args: &CoordinatorArgs) -> Result<(), Failure> {
 
 fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
     let page = args.page.page();
+    args.what.inputs.apply()?;
     let asked =
         RunRequest { args: &args.what, live: &args.live, page, verb: "coordinator", own: None };
     let loaded = paced_elsewhere(opened(&asked)?, args.what.say);
@@ -351,6 +353,7 @@ fn command(asked: &RunRequest<'_>) -> String {
     words.extend(asked.settings().flat_map(|(name, _, _, set)| [name.to_owned(), set]));
     option(&mut words, "--plan", args.plan.as_ref().map(|file| file.display()));
     option(&mut words, "--set", &args.set);
+    args.inputs.words(&mut words);
     words.extend(asked.live.open.then(|| "--open".to_owned()));
     words.extend(args.allow_long.then(|| "--allow-long".to_owned()));
     if let Some((on, own)) = asked.own {

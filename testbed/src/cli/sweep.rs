@@ -6,8 +6,10 @@ use clap::Args;
 
 use super::experiment_name::EXPERIMENT;
 use super::failure::Failure;
+use super::input_args::InputArgs;
 use super::many::{Common, Shards};
 use super::{compare, engine, experiment_keys, next_steps, reproduction, run_folders, terminal};
+use dormouse_experiment::allow_inputs;
 use dormouse_reproduce::sweep::{Folder, Shard, Shared, Spec, Sweep};
 
 #[derive(Debug, Args)]
@@ -22,6 +24,8 @@ pub(crate) struct SweepArgs {
     /// Run every value under seeds 1 to N; the values of seed are seeds themselves [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
+    #[command(flatten)]
+    inputs: InputArgs,
     #[command(flatten)]
     shards: Shards,
     #[command(flatten)]
@@ -42,11 +46,13 @@ pub(crate) struct MergeArgs {
 
 pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     experiment_keys::check(&args.set)?;
+    args.inputs.apply()?;
     // Nothing is made before the experiment is known to be right.
     let shared = Shared::default();
     let sweep = Sweep::new(&args.experiment, &args.set, args.seeds, &shared)?;
     let seeds = args.seeds.unwrap_or(10);
-    let spec = Spec::Sweep { experiment: args.experiment.clone(), set: args.set.clone(), seeds };
+    let (experiment, set) = (args.experiment.clone(), args.set.clone());
+    let spec = Spec::Sweep { experiment, set, seeds, allow_inputs: args.inputs.folders() };
     let name = format!("sweep-{}", args.experiment.replace(['/', '\\'], "-"));
     let out = args.common.folder_for(&spec, &name, &args.shards);
     if engine::hand_over(&spec, &out, (&args.shards, &args.common))? {
@@ -61,14 +67,17 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     parts.iter().try_for_each(|part| run_folders::check_part(part))?;
     let out = common.out.clone().unwrap_or_else(|| PathBuf::from("runs/merged"));
     let shared = Shared::default();
-    match &Spec::of_parts(parts)? {
+    let spec = Spec::of_parts(parts)?;
+    let allowed: Vec<_> = spec.allow_inputs().iter().map(PathBuf::from).collect();
+    allow_inputs(&allowed)?;
+    match &spec {
         Spec::Reproduce(_) => reproduction::merge(parts, (&out, args.force), common),
-        Spec::Compare { schedulers, saves, on, set, seeds, own } => {
+        Spec::Compare { schedulers, saves, on, set, seeds, own, .. } => {
             let comparison = compare::comparison((schedulers, saves), (on, own), set, &shared)?;
             let mut folder = Folder::merge(&out, parts, args.force)?;
             compare::run(&comparison, (*seeds, None), &shared, &mut folder, common)
         }
-        Spec::Sweep { experiment, set, seeds } => {
+        Spec::Sweep { experiment, set, seeds, .. } => {
             let sweep = Sweep::new(experiment, set, None, &shared)?;
             let mut folder = Folder::merge(&out, parts, args.force)?;
             run(&sweep, (*seeds, None), &shared, &mut folder, common)

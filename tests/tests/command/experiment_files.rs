@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use dormouse_tests::{BAG, dormouse};
+use dormouse_tests::{BAG, dormouse, refused, run_in};
 
 /// A good experiment of parallel jobs.
 const JOBS: &str = r#"name = "jobs"
@@ -178,6 +178,7 @@ const OWN: &[Case] = &[
     ("count = 4", "command = [\"sort\"]\nthreads = 0", "bad.toml:11:1: workload.task.0.threads", "0 is out of range"),
     ("count = 4", "command = [\"sort\"]\nverify = 3", "bad.toml:11:1: workload.task.0.verify", "3 "),
     ("count = 4", "command = [\"sort\"]\ndirectory = \"0 B\"", "bad.toml:11:1: workload.task.0.directory", "'0 B' is too little"),
+    ("count = 4", "command = [\"sort\"]\ninputs = [\"/etc/passwd\"]", "bad.toml:11:11: workload.task.0.inputs.0", "/etc/passwd is outside of the experiment's folder; copy it there, or allow it with --allow-inputs /etc"),
     ("runtime = \"200s\"", "runtime = \"unknown\"", "bad.toml:12:1: workload.task.0.runtime", "only of a program of yours can the runtime be unknown"),
     ("runtime = \"200s\"", "runtime = \"measured\"\ncommand = [\"sort\"]", "bad.toml:5:2: workload", "the runtime of tasks is measured, and no file has what was"),
     ("runtime = \"200s\"", "runtime = \"unknown\"\ncommand = [\"sort\"]", "bad.toml:14:2: scheduler", "burst-hads plans by how long tasks take, and task small-0 has no run time"),
@@ -280,4 +281,52 @@ fn a_log_is_no_experiment_and_what_to_do_is_said() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
     assert!(error.contains("--set workload.log=my.swf"), "{error}");
+}
+
+/// All commands that read an experiment refuse what its file names elsewhere, itself or by a link, unless its user
+/// allows that folder; what the user names is nobody else's business.
+#[test]
+fn an_experiment_of_a_stranger_names_files_in_its_own_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let exp = folder.path().join("exp");
+    fs::create_dir(&exp).unwrap();
+    fs::write(folder.path().join("secret"), "of whoever runs it").unwrap();
+    std::os::unix::fs::symlink("../secret", exp.join("link")).unwrap();
+    for (n, input) in ["../secret", "link", "./../exp/../sec*"].into_iter().enumerate() {
+        let task = format!("command = [\"sort\"]\ninputs = [{input:?}]");
+        fs::write(exp.join(format!("{n}.toml")), BAG.replace("count = 4", &task)).unwrap();
+    }
+    let of_run = |n: &str, command: &[&str], allowed: bool| {
+        let mut words: Vec<&str> = command.to_vec();
+        words.push(n);
+        words.extend(if allowed { &["--allow-inputs", ".."][..] } else { &[] });
+        words.into_iter().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let commands: [&[&str]; 6] = [
+        &["run"],
+        &["coordinator"],
+        &["sweep", "--seeds", "1", "--out", "swept"],
+        &["compare", "--schedulers", "hads,burst-hads", "--seeds", "1", "--on"],
+        &["measure"],
+        &["show", "--json"],
+    ];
+    for command in commands {
+        for n in ["0.toml", "1.toml", "2.toml"] {
+            let words = of_run(n, command, false);
+            let words: Vec<_> = words.iter().map(String::as_str).collect();
+            refused(&exp, &words, 2, &["outside of the experiment's folder", "--allow-inputs /"]);
+        }
+    }
+    for (command, n) in [(commands[0], "0.toml"), (commands[2], "1.toml"), (commands[5], "2.toml")]
+    {
+        let words = of_run(n, command, true);
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        let output = run_in(&exp, &words);
+        assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let own = ["run", "--on", "j60-sc2", "--runtime", "5m", "--input", "../secret", "--", "sort"];
+    let output = run_in(&exp, &own);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let nowhere = ["run", "0.toml", "--allow-inputs", "nowhere"];
+    refused(&exp, &nowhere, 2, &["--allow-inputs nowhere: there is no such folder"]);
 }

@@ -19,6 +19,7 @@ mod live {
     mod lifetimes;
     mod live_page;
     mod metrics_live;
+    mod own_attacks;
     mod own_pace;
     mod own_programs;
     mod own_saves;

@@ -4,7 +4,11 @@
 use dormouse_proto::v1::{
     CreateVm, MoveTask, OwnProgram, Program, Report, StartTask, command::Command,
 };
-use dormouse_tasks::cli::check_remote;
+use dormouse_tasks::{
+    cli::check_remote,
+    limits::{ProgramWords, WHY_BYTES, largest_checkpoint},
+};
+use dormouse_units::Bytes;
 
 /// VMs at the same time.
 pub(crate) const VMS: usize = 512;
@@ -21,29 +25,17 @@ const CHECKPOINTS: usize = 65_536;
 const ARGUMENTS: usize = 64;
 /// The bytes of a program's arguments together.
 const ARGUMENT_BYTES: usize = 16 << 10;
-/// The arguments of a program of the user's own, and the variables of its environment.
-const OWN_WORDS: usize = 4096;
-/// The bytes of all of these together: the kernel takes two millions.
-const OWN_BYTES: usize = 1 << 20;
-/// The files that such a program begins with, and the patterns of those that it leaves.
-const OWN_FILES: usize = 10_000;
 /// The bytes of the name of a kind of VM.
 const NAME_BYTES: usize = 256;
 /// The programs that are measured before a run.
 pub(crate) const PROGRAMS: usize = 1024;
-/// The bytes of a reason that a worker reports.
-pub(crate) const WHY_BYTES: usize = 4 << 10;
 
-/// What a checkpoint may have beside its task's memory, in bytes, for each process.
-const IMAGE_MARGIN: u64 = 256 << 20;
-
-/// The number of bytes that a checkpoint of a task may have. What a task is said to fill is what its program is
-/// told to, roughly: twice that, and what a process has besides.
+/// The number of bytes that a checkpoint of a task may have.
 pub(crate) fn image_bytes(order: &StartTask) -> u64 {
-    let processes = order.seats.as_ref().map_or(1, |seats| seats.vcpus.len()).max(1);
-    let margin = IMAGE_MARGIN.saturating_mul(u64::try_from(processes).unwrap_or(1));
+    let processes = order.seats.as_ref().map_or(1, |seats| seats.vcpus.len());
     let directory = order.own.as_ref().map_or(0, |own| own.directory_bytes);
-    order.memory_bytes.saturating_mul(2).saturating_add(margin).saturating_add(directory)
+    let processes = u64::try_from(processes).unwrap_or(u64::MAX);
+    largest_checkpoint(Bytes::new(order.memory_bytes), processes, Bytes::new(directory)).get()
 }
 
 /// Whether a command is one that a run can need.
@@ -77,18 +69,19 @@ fn check_start(start: &StartTask) -> Result<(), String> {
 
 /// Whether a program of the user's own is one that a worker starts.
 fn check_own(own: &OwnProgram) -> Result<(), String> {
-    let length = |words: &[String]| words.iter().map(String::len).fold(0, usize::saturating_add);
-    let env = own.env.iter().map(|(name, value)| name.len() + value.len());
     if own.argv.is_empty() {
         return Err("no program is named".to_owned());
     }
-    most("arguments of a program", own.argv.len().max(own.verify.len()), OWN_WORDS)?;
-    most("variables of an environment", own.env.len(), OWN_WORDS)?;
-    most("inputs of a program", own.inputs.len(), OWN_FILES)?;
-    most("outputs of a program", own.outputs.len(), OWN_FILES)?;
-    let words = length(&own.argv) + length(&own.verify) + length(&own.outputs);
-    let bytes = words.saturating_add(env.fold(0, usize::saturating_add));
-    most("bytes of a program's arguments and environment", bytes, OWN_BYTES)
+    let words = ProgramWords {
+        argv: &own.argv,
+        verify: &own.verify,
+        outputs: &own.outputs,
+        variables: own.env.len(),
+        variables_bytes: own.env.iter().map(|(name, value)| name.len() + value.len()).sum(),
+        inputs: own.inputs.len(),
+        longest_path: own.inputs.iter().map(|input| input.path.len()).max().unwrap_or(0),
+    };
+    words.check()
 }
 
 /// Whether a program is one of a run.

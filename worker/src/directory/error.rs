@@ -2,6 +2,11 @@
 
 use std::{io, path::PathBuf};
 
+use dormouse_units::one_line;
+
+/// Longest part of a path that an error shows, in bytes: a task chooses the names.
+const SHOWN: usize = 200;
+
 /// The result of an operation on a task's directory.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -10,7 +15,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The system refuses.
-    #[error("cannot {action} {} in the task's directory", path.display())]
+    #[error("cannot {action} {} in the task's directory", one_line(&path.to_string_lossy(), SHOWN))]
     File {
         /// What was tried, as it stands after "cannot".
         action: &'static str,
@@ -20,7 +25,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Something that no checkpoint can hold, or no task may have.
-    #[error("{path:?} in the task's directory {why}")]
+    #[error("\"{}\" in the task's directory {why}", one_line(path, SHOWN))]
     Refused {
         /// The path, relative to the directory.
         path: String,

@@ -121,6 +121,11 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
+    /// The user and the group of this process.
+    pub(crate) fn this_process() -> Self {
+        Self { user: Uid::effective(), group: Gid::effective() }
+    }
+
     /// Gives an open file or directory to them.
     pub(crate) fn take(self, file: impl AsFd) -> io::Result<()> {
         if self.is_this_process() {

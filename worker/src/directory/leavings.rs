@@ -1,7 +1,7 @@
 //! The files that a task leaves when it has ended: what it said, and its outputs.
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     ffi::OsStr,
     fs::File,
     io,
@@ -11,14 +11,11 @@ use std::{
 use blake3::Hash;
 use glob::{MatchOptions, Pattern};
 
-use super::{Error, Found, Result, WORK, handle::Handle, walk};
+use dormouse_tasks::limits::{LEFT_FILES, LEFT_PATHS_BYTES, NOT_KEPT, check_left_path, not_kept};
+
+use super::{Error, Found, Result, WORK, handle::Handle, walk_past};
 use crate::sparse::digest;
 
-/// The number of files that are kept, and of how many others it is said why they are not.
-const FILES: usize = 4096;
-const REASONS: usize = 16;
-/// The longest reason, in bytes.
-const REASON: usize = 400;
 /// What a task says: files beside its working directory.
 const SAID: [&str; 2] = ["stdout", "stderr"];
 /// What stands before the path of an output.
@@ -49,7 +46,14 @@ pub(crate) struct Leavings {
     pub(crate) not_kept: Vec<String>,
     /// Number of the files beyond these that are not kept.
     unsaid: usize,
+    /// Bytes of the paths of all files together.
+    paths_bytes: usize,
 }
+
+/// Paths that match a pattern, each with what keeps it from being kept.
+type Matches = BTreeMap<String, Option<String>>;
+/// Paths of what could not be looked at, such as a directory that lies too deep, each with why.
+type Unseen = Vec<(String, String)>;
 
 impl Leavings {
     /// Reads the files in the folder of a task that has ended: what it said, and those in its working directory that
@@ -60,52 +64,77 @@ impl Leavings {
         for name in SAID {
             all.take(folder, name.to_owned(), Path::new(name), &mut left);
         }
-        let mut patterns = Vec::new();
-        for output in outputs {
-            match Pattern::new(output) {
-                Ok(pattern) => patterns.push((pattern, false)),
-                Err(error) => all.miss(output, &format!("it is no pattern: {error}")),
-            }
-        }
-        let mut matches = Vec::new();
-        let walked = walk(&folder.join(WORK), |found| {
-            for (pattern, has_matched) in &mut patterns {
-                if pattern.matches_with(found.path, LETTERS) {
-                    *has_matched = true;
-                    matches.push((found.path.to_owned(), kind(found)));
-                }
-            }
-            Ok(())
-        });
-        if let Err(error) = walked {
-            all.miss(WORK, &error.to_string());
-        }
-        for (pattern, _) in patterns.iter().filter(|(_, has_matched)| !has_matched) {
-            all.miss(pattern.as_str(), "there is no such file");
-        }
-        let mut seen = BTreeSet::new();
-        for (path, kind) in matches {
-            if !seen.insert(path.clone()) {
-                continue;
-            }
-            match kind {
+        let (matches, others) = all.look(&folder.join(WORK), outputs);
+        for (path, flaw) in matches {
+            match flaw {
                 None => {
                     let place = Path::new(WORK).join(&path);
                     all.take(folder, format!("{OUTPUTS}/{path}"), &place, &mut left);
                 }
-                Some(why) => all.miss(&path, why),
+                Some(why) => all.miss(&path, &why),
             }
         }
+        others.iter().for_each(|(path, why)| all.miss(path, why));
         if all.unsaid > 0 {
             all.not_kept.push(format!("and {} more", all.unsaid));
         }
         all
     }
 
+    /// The paths in the working directory that match one of the patterns, with what keeps each from being kept; and
+    /// what else could not be looked at, and why. Says of a pattern that nothing matches it.
+    fn look(&mut self, work: &Path, outputs: &[String]) -> (Matches, Unseen) {
+        let mut patterns = Vec::new();
+        for output in outputs {
+            match Pattern::new(output) {
+                Ok(pattern) => patterns.push((pattern, false)),
+                Err(error) => self.miss(output, &format!("it is no pattern: {error}")),
+            }
+        }
+        if patterns.is_empty() {
+            return Default::default();
+        }
+        let mut matched = |path: &str| {
+            let mut is_any = false;
+            for (pattern, has_matched) in &mut patterns {
+                let is_match = pattern.matches_with(path, LETTERS);
+                *has_matched |= is_match;
+                is_any |= is_match;
+            }
+            is_any
+        };
+        let (mut found, mut unfit) = (Vec::new(), Vec::new());
+        let see = |it: &Found<'_>| {
+            found.push((it.path.to_owned(), kind(it).map(str::to_owned)));
+            Ok(())
+        };
+        let walked = walk_past(work, see, |path, error| {
+            unfit.push((path.to_owned(), error.to_string()));
+            Ok(())
+        });
+        let mut matches: Matches = found.into_iter().filter(|(path, _)| matched(path)).collect();
+        let (meant, others): (Unseen, Unseen) = unfit.into_iter().partition(|it| matched(&it.0));
+        matches.extend(meant.into_iter().map(|(path, why)| (path, Some(why))));
+        if let Err(error) = walked {
+            self.miss(WORK, &error.to_string());
+        }
+        for (pattern, _) in patterns.iter().filter(|(_, has_matched)| !has_matched) {
+            self.miss(pattern.as_str(), "there is no such file");
+        }
+        (matches, others)
+    }
+
     /// Takes one file, which is at `place` in the folder, or says why it is not kept.
     fn take(&mut self, folder: &Path, path: String, place: &Path, left: &mut u64) {
-        if self.files.len() >= FILES {
-            return self.miss(&path, &format!("a task leaves {FILES} files at most"));
+        if self.files.len() >= LEFT_FILES {
+            return self.miss(&path, &format!("a task leaves {LEFT_FILES} files at most"));
+        }
+        if let Err(why) = check_left_path(&path) {
+            return self.miss(&path, &why);
+        }
+        if self.paths_bytes + path.len() > LEFT_PATHS_BYTES {
+            let why = format!("with it the paths have more than {LEFT_PATHS_BYTES} bytes");
+            return self.miss(&path, &why);
         }
         let read = open(folder, place).and_then(|mut file| {
             let metadata = file.metadata()?;
@@ -119,6 +148,7 @@ impl Leavings {
         match read {
             Ok(Some(leaving)) => {
                 *left -= leaving.bytes;
+                self.paths_bytes += leaving.path.len();
                 self.files.push(leaving);
             }
             Ok(None) => {
@@ -129,14 +159,23 @@ impl Leavings {
     }
 
     fn miss(&mut self, path: &str, why: &str) {
-        if self.not_kept.len() >= REASONS - 1 {
+        if self.not_kept.len() >= NOT_KEPT - 1 {
             self.unsaid += 1;
             return;
         }
-        let mut said = format!("{path}: {why}");
-        said.truncate(said.floor_char_boundary(REASON));
-        self.not_kept.push(said);
+        self.not_kept.push(not_kept(path, why));
     }
+}
+
+/// The paths of the regular files in a working directory that match one of these patterns and can be kept.
+pub(crate) fn matching(work: &Path, outputs: &[String]) -> Vec<String> {
+    let (matches, _) = Leavings::default().look(work, outputs);
+    matches.into_iter().filter(|(_, flaw)| flaw.is_none()).map(|(path, _)| path).collect()
+}
+
+/// Whether there is a regular file at a path in a working directory.
+pub(crate) fn has_file(work: &Path, path: &str) -> bool {
+    open(work, Path::new(path)).is_ok()
 }
 
 /// Opens a file that a task leaves, by the name that it is kept under.
@@ -217,6 +256,36 @@ mod tests {
     }
 
     #[test]
+    fn names_that_can_t_be_shown_keep_nothing_else_from_being_kept() {
+        use std::os::unix::ffi::OsStrExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let work = folder.path().join(WORK);
+        let long = format!("{0}/{0}/{0}/{0}/{1}", "d".repeat(200), "x".repeat(216));
+        fs::create_dir_all(work.join(&long).parent().unwrap()).unwrap();
+        let deep = work.join(vec!["e"; 70].join("/"));
+        fs::create_dir_all(&deep).unwrap();
+        fs::write(deep.join("x.csv"), "too deep").unwrap();
+        for name in [&*long, "line\nend.csv", "esc\u{1b}[2J.csv", "fine.csv", "zz.csv"] {
+            fs::write(work.join(name), name).unwrap();
+        }
+        fs::write(work.join(OsStr::from_bytes(b"\xff.csv")), "no text").unwrap();
+        for said in SAID {
+            fs::write(folder.path().join(said), "").unwrap();
+        }
+        assert_eq!(long.len(), 1020);
+        let left = Leavings::read(folder.path(), &patterns(&["*.csv", "d*/**/x*"]), 1 << 20);
+        let names: Vec<_> = left.files.iter().map(|it| &*it.path).collect();
+        assert_eq!(names, ["stdout", "stderr", "outputs/fine.csv", "outputs/zz.csv"]);
+        let all = left.not_kept.join("\n");
+        for why in ["1028 bytes", "line\\u000aend.csv: its name has", "not UTF-8", "64 deep"] {
+            assert!(all.contains(why), "no '{why}' in {all}");
+        }
+        let harmless = |said: &String| !said.contains(char::is_control) && said.len() <= 400;
+        assert!(left.not_kept.len() == 5 && left.not_kept.iter().all(harmless), "{all:?}");
+        assert!(super::super::size(folder.path()).unwrap().get() > 1020);
+    }
+
+    #[test]
     fn too_much_is_not_kept() {
         let folder = tempfile::tempdir().unwrap();
         let at = |path: &str| folder.path().join(path);
@@ -229,7 +298,7 @@ mod tests {
         let left = Leavings::read(folder.path(), &patterns(&["*"]), 20);
         let names: Vec<_> = left.files.iter().map(|it| &*it.path).collect();
         assert_eq!(names, ["stdout", "stderr", "outputs/00", "outputs/01"]);
-        assert_eq!(left.not_kept.len(), REASONS);
+        assert_eq!(left.not_kept.len(), NOT_KEPT);
         assert_eq!(left.not_kept.last().unwrap(), "and 23 more");
     }
 }

@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use blake3::Hash;
 use nix::sys::stat::{Mode, fchmod};
 
 use super::{
@@ -23,6 +24,27 @@ const PRIVATE: Mode = Mode::S_IRWXU;
 const OPEN: Mode = PRIVATE.union(Mode::from_bits_truncate(0o055));
 const READABLE: Mode = Mode::from_bits_truncate(0o644);
 
+/// To whom files belong, and what they are that may be executed and that may not.
+#[derive(Clone, Copy)]
+struct Grant {
+    owner: Owner,
+    executable: Mode,
+    plain: Mode,
+}
+
+impl Grant {
+    /// For a task that may do with its files what it likes.
+    fn to(owner: Owner) -> Self {
+        Self { owner, executable: OPEN, plain: READABLE }
+    }
+
+    /// For one that may only read them.
+    fn read_only() -> Self {
+        let [executable, plain] = [0o555, 0o444].map(Mode::from_bits_truncate);
+        Self { owner: Owner::this_process(), executable, plain }
+    }
+}
+
 /// Makes the working directory in a task's folder, with these inputs and nothing else in it, and tells its path. It
 /// belongs to whoever owns the folder. What the folder had before is removed.
 ///
@@ -34,9 +56,36 @@ pub fn make(folder: &Path, inputs: &[Input], contents: &Held) -> Result<PathBuf>
     let owner = parent.owner().map_err(Error::file("look at", folder))?;
     let root = directory(&parent, OsStr::new(WORK), owner, PRIVATE);
     let root = root.map_err(Error::file("create", WORK))?;
+    put_inputs(&root, inputs, contents, Grant::to(owner))?;
+    Ok(folder.join(WORK))
+}
+
+/// Makes a working directory in `folder` for a program that looks at what another has left in the working directory
+/// `left`: with these inputs as they were given, and copies of these regular files of `left`. It may read all of them
+/// and write none.
+///
+/// # Errors
+/// A content is damaged, a file of `left` can't be read, or something can't be written.
+pub(crate) fn make_copy(
+    folder: &Path,
+    (inputs, contents): (&[Input], &Held),
+    (left, paths): (&Path, &[String]),
+) -> Result<()> {
+    make(folder, &[], contents)?;
+    let root = Handle::open(&folder.join(WORK)).map_err(Error::file("open", WORK))?;
+    put_inputs(&root, inputs, contents, Grant::read_only())?;
+    let left = Handle::open(left).map_err(Error::file("open", left))?;
+    for path in paths {
+        let copied = copy(&root, &left, path, Grant::read_only());
+        copied.map_err(Error::file("copy", path))?;
+    }
+    Ok(())
+}
+
+fn put_inputs(root: &Handle, inputs: &[Input], contents: &Held, grant: Grant) -> Result<()> {
     for input in inputs {
         let mut content = contents.open(&input.digest).map_err(Error::file("read", &input.path))?;
-        let put = put(&root, input, &mut content, owner).map_err(Error::file("write", &input.path));
+        let put = put(root, input, &mut content, grant).map_err(Error::file("write", &input.path));
         if !put? {
             contents.forget(&input.digest);
             let digest = input.digest.to_hex().to_string();
@@ -44,12 +93,30 @@ pub fn make(folder: &Path, inputs: &[Input], contents: &Held) -> Result<PathBuf>
             return Err(Error::Damaged { digest, what });
         }
     }
-    Ok(folder.join(WORK))
+    Ok(())
 }
 
 /// Copies an input to its place. Whether the content was what its digest says.
-fn put(root: &Handle, input: &Input, content: &mut File, owner: Owner) -> io::Result<bool> {
-    let (parents, name) = input.path.rsplit_once('/').unwrap_or(("", &input.path));
+fn put(root: &Handle, input: &Input, content: &mut File, grant: Grant) -> io::Result<bool> {
+    let file = create(root, &input.path, grant.owner)?;
+    let (length, digest) = write(file, content, (input.bytes, input.executable), grant)?;
+    Ok(digest == input.digest && length == input.bytes)
+}
+
+/// Copies a regular file from one directory to another.
+fn copy(to: &Handle, from: &Handle, path: &str, grant: Grant) -> io::Result<()> {
+    let place = Path::new(path);
+    let parent = from.reach(place.parent().unwrap_or(Path::new("")))?;
+    let mut content = parent.read(place.file_name().unwrap_or(OsStr::new("")))?;
+    let about = content.metadata()?;
+    let is_executable = std::os::unix::fs::MetadataExt::mode(&about) & 0o111 != 0;
+    let file = create(to, path, grant.owner)?;
+    write(file, &mut content, (about.len(), is_executable), grant).map(drop)
+}
+
+/// Creates a file at a path, with the directories that it is in.
+fn create(root: &Handle, path: &str, owner: Owner) -> io::Result<File> {
+    let (parents, name) = path.rsplit_once('/').unwrap_or(("", path));
     let mut parent = root.reach(Path::new(""))?;
     for part in parents.split('/').filter(|part| !part.is_empty()) {
         let part = OsStr::new(part);
@@ -60,13 +127,23 @@ fn put(root: &Handle, input: &Input, content: &mut File, owner: Owner) -> io::Re
             entered => entered?,
         };
     }
-    let mut file = SparseFile::new(parent.create(OsStr::new(name))?);
-    file.fill(content, input.bytes.saturating_add(1))?;
+    parent.create(OsStr::new(name))
+}
+
+/// Writes a content of about so many bytes to an empty file; its length and digest.
+fn write(
+    file: File,
+    content: &mut File,
+    (bytes, is_executable): (u64, bool),
+    grant: Grant,
+) -> io::Result<(u64, Hash)> {
+    let mut file = SparseFile::new(file);
+    file.fill(content, bytes.saturating_add(1))?;
     let length = file.length();
     let (file, digest) = file.finish()?;
-    owner.take(&file)?;
-    fchmod(&file, if input.executable { OPEN } else { READABLE })?;
-    Ok(digest == input.digest && length == input.bytes)
+    grant.owner.take(&file)?;
+    fchmod(&file, if is_executable { grant.executable } else { grant.plain })?;
+    Ok((length, digest))
 }
 
 fn directory(parent: &Handle, name: &OsStr, owner: Owner, mode: Mode) -> io::Result<Handle> {
@@ -124,6 +201,35 @@ mod tests {
         assert_eq!([mode("data"), mode("data/deep/a.csv")], [0o755, 0o644]);
         assert_eq!(fs::read(work.join("data/deep/a.csv")).unwrap(), b"1,2");
         assert!(!folder.join("stdout").exists() && victim.join("precious").exists());
+    }
+
+    #[test]
+    fn a_copy_has_the_inputs_as_they_were_given_and_what_it_is_told_of() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::open(&dir.path().join("contents")).unwrap();
+        let [task, check] = ["task", "check"].map(|name| dir.path().join(name));
+        fs::create_dir(&task).unwrap();
+        fs::create_dir(&check).unwrap();
+        let inputs = [input("check.sh", b"#!/bin/sh", true), input("data/a", b"1", false)];
+        let held = held(&cache, &inputs, &[b"#!/bin/sh", b"1"]);
+        let work = make(&task, &inputs, &held).unwrap();
+        fs::write(work.join("check.sh"), "exit 0").unwrap();
+        fs::create_dir(work.join("out")).unwrap();
+        fs::write(work.join("out/answer"), "42").unwrap();
+        fs::write(work.join("json.py"), "trap").unwrap();
+        symlink("/etc/shadow", work.join("out/link")).unwrap();
+        let copy = |paths: &[&str]| {
+            let paths: Vec<_> = paths.iter().map(|&path| path.to_owned()).collect();
+            make_copy(&check, (&inputs, &held), (&work, &paths))
+        };
+        copy(&["out/answer"]).unwrap();
+        let copied = check.join(WORK);
+        assert_eq!(fs::read(copied.join("check.sh")).unwrap(), b"#!/bin/sh");
+        assert_eq!(fs::read(copied.join("out/answer")).unwrap(), b"42");
+        assert!(!copied.join("json.py").exists());
+        let mode = |path: &str| fs::metadata(copied.join(path)).unwrap().mode() & 0o7777;
+        assert_eq!(["check.sh", "data/a", "out/answer"].map(mode), [0o555, 0o444, 0o444]);
+        assert!(copy(&["out/link"]).is_err() && copy(&["../task/work/json.py"]).is_err());
     }
 
     #[test]

@@ -23,12 +23,13 @@ mod walk;
 
 pub use error::{Error, Result};
 pub use input::Input;
-pub(crate) use leavings::{Leavings, open_leaving};
+pub(crate) use leavings::{Leavings, has_file, matching, open_leaving};
+pub(crate) use make::make_copy;
 pub use make::{WORK, make};
 pub use node::{Kind, Node};
-pub(crate) use node::{Wrong, check};
+pub(crate) use node::{Wrong, check, is_plain};
 pub use objects::Objects;
 pub(crate) use restore::restore;
 pub use size::{is_full, size};
 pub(crate) use snapshot::snapshot;
-pub(crate) use walk::{Found, walk};
+pub(crate) use walk::{Found, walk, walk_past};

@@ -113,7 +113,7 @@ pub(crate) fn check(nodes: &[Node]) -> Result<(), Wrong> {
 }
 
 /// Whether a path is relative, has no part that is `.` or `..`, and is written in the shortest way.
-pub(super) fn is_plain(path: &str) -> bool {
+pub(crate) fn is_plain(path: &str) -> bool {
     let parts = Path::new(path).components();
     let plain: Vec<_> = parts
         .map_while(|part| match part {

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::Path};
 use dormouse_units::Bytes;
 use nix::sys::statvfs::fstatvfs;
 
-use super::{Error, Result, handle::Handle, walk};
+use super::{Error, Found, Result, handle::Handle, walk_past};
 
 /// The bytes of all files in a directory, holes included; a file of several names counts once.
 ///
@@ -13,13 +13,15 @@ use super::{Error, Result, handle::Handle, walk};
 /// The directory cannot be read, or has too much in it.
 pub fn size(directory: &Path) -> Result<Bytes> {
     let (mut bytes, mut seen) = (0_u64, BTreeSet::new());
-    walk(directory, |found| {
+    let see = |found: &Found<'_>| {
         let again = found.stat.st_nlink > 1 && !seen.insert((found.stat.st_dev, found.stat.st_ino));
         if found.is_file() && !again {
             bytes = bytes.saturating_add(found.bytes());
         }
         Ok(())
-    })?;
+    };
+    // Whatever name a task gives a file, it counts; one in a directory that can't be entered does not.
+    walk_past(directory, see, |_, _| Ok(()))?;
     Ok(Bytes::new(bytes))
 }
 

@@ -8,14 +8,13 @@ use std::{
 
 use nix::sys::stat::FileStat;
 
+use dormouse_tasks::limits::{DIRECTORY_ENTRIES, PATH_BYTES};
+
 use super::{Error, Result, handle::Handle};
 
-/// Most files and directories that a task may have, as many as fit into the memory of all of a worker's tasks.
-const MAX_ENTRIES: usize = 65_536;
 /// How deep they may lie.
 const DEEPEST: usize = 64;
-/// The longest that their paths may be, one and all together, in bytes.
-const PATH: usize = 1024;
+/// The longest that all of their paths together may be, in bytes.
 const PATHS: usize = 4 << 20;
 
 /// One thing in a directory, before it is opened.
@@ -60,50 +59,88 @@ struct Level {
 ///
 /// # Errors
 /// There is too much of it, or a name is no text; the system refuses; or what `see` says.
-pub(crate) fn walk(directory: &Path, mut see: impl FnMut(&Found<'_>) -> Result<()>) -> Result<()> {
+pub(crate) fn walk(directory: &Path, see: impl FnMut(&Found<'_>) -> Result<()>) -> Result<()> {
+    walk_past(directory, see, |_, error| Err(error))
+}
+
+/// The same past things that can't be shown to `see`: `unfit` hears the path of each, as text, and why. It is gone
+/// around where `unfit` says so.
+///
+/// # Errors
+/// There is too much in the directory altogether; the system refuses; or what `see` and `unfit` say.
+pub(crate) fn walk_past(
+    directory: &Path,
+    mut see: impl FnMut(&Found<'_>) -> Result<()>,
+    mut unfit: impl FnMut(&str, Error) -> Result<()>,
+) -> Result<()> {
     let handle = Handle::open(directory).map_err(Error::file("open", directory))?;
-    let names = handle.names(MAX_ENTRIES).map_err(Error::file("list", directory))?;
+    let names = handle.names(DIRECTORY_ENTRIES).map_err(Error::file("list", directory))?;
     let (mut count, mut length) = (names.len(), 0);
     let mut levels = vec![Level { handle, path: String::new(), names: names.into_iter() }];
-    while let Some(level) = levels.last_mut() {
-        if count > MAX_ENTRIES {
+    loop {
+        let depth = levels.len();
+        let Some(level) = levels.last_mut() else { return Ok(()) };
+        if count > DIRECTORY_ENTRIES {
             let what =
-                format!("more than {MAX_ENTRIES} files and directories; pack or remove some");
+                format!("more than {DIRECTORY_ENTRIES} files and directories; pack or remove some");
             return Err(Error::Beyond { what });
         }
         let Some(name) = level.names.next() else {
             levels.pop();
             continue;
         };
-        let path = below(&level.path, &name)?;
+        let path = below(&level.path, &name.to_string_lossy());
         length += path.len();
-        if path.len() > PATH || length > PATHS {
-            let what = format!(
-                "paths of more than {PATH} bytes, or of more than {PATHS} together; shorten them"
-            );
+        if length > PATHS {
+            let what = format!("paths of more than {PATHS} bytes together; shorten them");
             return Err(Error::Beyond { what });
         }
-        let stat = level.handle.look(&name).map_err(Error::file("look at", &path))?;
-        let found = Found { parent: &level.handle, name: &name, path: &path, stat };
-        see(&found)?;
-        if found.is_directory() {
-            let handle = level.handle.enter(&name).map_err(Error::file("open", &path))?;
-            let names = handle.names(MAX_ENTRIES).map_err(Error::file("list", &path))?;
-            count = count.saturating_add(names.len());
-            levels.push(Level { handle, path, names: names.into_iter() });
-        }
-        if levels.len() > DEEPEST {
-            let what = format!("directories in directories, more than {DEEPEST} deep");
-            return Err(Error::Beyond { what });
-        }
+        let error = match is_fit(&name, &path) {
+            Err(error) => error,
+            Ok(()) => {
+                let stat = level.handle.look(&name).map_err(Error::file("look at", &path))?;
+                let found = Found { parent: &level.handle, name: &name, path: &path, stat };
+                see(&found)?;
+                if !found.is_directory() {
+                    continue;
+                }
+                match enter(level, &name, &path, depth) {
+                    Err(error) => error,
+                    Ok((handle, names)) => {
+                        count = count.saturating_add(names.len());
+                        levels.push(Level { handle, path, names: names.into_iter() });
+                        continue;
+                    }
+                }
+            }
+        };
+        unfit(&path, error)?;
+    }
+}
+
+/// Opens a directory that lies `depth` deep.
+fn enter(level: &Level, name: &OsStr, path: &str, depth: usize) -> Result<(Handle, Vec<OsString>)> {
+    if depth >= DEEPEST {
+        let what = format!("directories in directories, more than {DEEPEST} deep");
+        return Err(Error::Beyond { what });
+    }
+    let handle = level.handle.enter(name).map_err(Error::file("open", path))?;
+    let names = handle.names(DIRECTORY_ENTRIES).map_err(Error::file("list", path))?;
+    Ok((handle, names))
+}
+
+/// Whether something of this name and path can be named in a checkpoint or a report.
+fn is_fit(name: &OsStr, path: &str) -> Result<()> {
+    if name.to_str().is_none() {
+        return Err(Error::refused(path, "has a name that is not UTF-8; give it another"));
+    }
+    if path.len() > PATH_BYTES {
+        let what = format!("a path of more than {PATH_BYTES} bytes; shorten it");
+        return Err(Error::Beyond { what });
     }
     Ok(())
 }
 
-fn below(parent: &str, name: &OsStr) -> Result<String> {
-    let Some(text) = name.to_str() else {
-        let path = name.to_string_lossy();
-        return Err(Error::refused(&path, "has a name that is not UTF-8; give it another"));
-    };
-    Ok(if parent.is_empty() { text.to_owned() } else { format!("{parent}/{text}") })
+fn below(parent: &str, name: &str) -> String {
+    if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") }
 }

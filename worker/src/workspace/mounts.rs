@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use dormouse_tasks::limits::DIRECTORY_ENTRIES;
 use nix::{
     mount::{MntFlags, MsFlags, mount, umount2},
     sched::{CloneFlags, unshare},
@@ -57,7 +58,7 @@ pub fn private_run_tmpfs(root: &Path, at: &Path) -> Result<()> {
 /// in it later is seen in the namespaces that are made from this one, too.
 pub(super) fn tmpfs_for_tasks(at: &Path, bytes: u64) -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    let options = format!("mode=711,size={bytes},nr_inodes=65536");
+    let options = format!("mode=711,size={bytes},nr_inodes={DIRECTORY_ENTRIES}");
     mount(Some("dormouse-tasks"), at, Some("tmpfs"), flags, Some(options.as_str()))
         .map_err(failed("mount a tmpfs on", at))?;
     mount(none(), at, none(), MsFlags::MS_SHARED, none()).map_err(failed("share the mounts in", at))
@@ -67,7 +68,8 @@ pub(super) fn tmpfs_for_tasks(at: &Path, bytes: u64) -> Result<()> {
 /// can be run.
 pub(super) fn tmpfs_for_task(at: &Path, bytes: u64, (user, group): (u32, u32)) -> Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    let options = format!("mode=700,uid={user},gid={group},size={bytes},nr_inodes=65536");
+    let options =
+        format!("mode=700,uid={user},gid={group},size={bytes},nr_inodes={DIRECTORY_ENTRIES}");
     mount(Some("dormouse-task"), at, Some("tmpfs"), flags, Some(options.as_str()))
         .map_err(failed("mount a tmpfs on", at))
 }

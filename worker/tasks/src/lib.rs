@@ -10,12 +10,15 @@
 //! An experiment says by a [`BagProgram`] which of them the tasks of its bag are. A task may be a program of the
 //! user's own, too: a [`OwnProgram`](own::OwnProgram).
 //!
+//! [`limits`] has how much of anything a task may bring along and leave.
+//!
 //! The rest is the program itself: [`cli`] is its command line, `meter` counts work and CPU
 //! time, `nas`, `ed`, `vector` and `parallel` compute. By the programs of `probe` a host is proved.
 
 pub mod answer;
 pub mod cli;
 pub mod left;
+pub mod limits;
 pub mod own;
 pub mod progress;
 pub mod result;

@@ -94,7 +94,8 @@ impl Saves {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verify {
-    /// A program that runs in the task's directory after it, and ends with status 0 if the answer is right.
+    /// A program that runs once nothing of the task's runs any more, in a directory with the task's inputs as they
+    /// were given and copies of its outputs, and ends with status 0 if the answer is right.
     Command(Vec<String>),
     /// Outputs that must have these digests (BLAKE3, in hexadecimal), by path: those of a reference run.
     Outputs(BTreeMap<String, String>),

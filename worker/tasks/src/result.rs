@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::left;
+use crate::{left, limits::RESULT_BYTES};
 
 /// One computed figure beside its reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -106,9 +106,6 @@ pub enum ResultError {
     },
 }
 
-/// More bytes than any result has.
-const MAX_RESULT_BYTES: u64 = 64 << 10;
-
 impl TaskResult {
     /// Writes the result to `path` in one rename: it is there whole or not at all.
     ///
@@ -136,7 +133,7 @@ impl TaskResult {
     ///
     /// [`ResultError::Io`] when there is none, [`ResultError::Malformed`] when it is not one.
     pub fn read(path: &Path) -> Result<Self, ResultError> {
-        let text = left::read(path, MAX_RESULT_BYTES).map_err(|source| ResultError::Io {
+        let text = left::read(path, RESULT_BYTES as u64).map_err(|source| ResultError::Io {
             path: path.to_path_buf(),
             what: "read",
             source,

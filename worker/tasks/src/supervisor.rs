@@ -1,5 +1,6 @@
 //! Runs a program of the user's own as a task: its parent, which says that it is there, reaps what it
-//! leaves, has its answer checked, and notes how it ended.
+//! leaves, and notes how it ended once nothing of it is left. The program that checks an answer has a supervisor of
+//! its own.
 //!
 //! ```text
 //! dormouse-task own --order FILE --progress FILE --result FILE
@@ -42,8 +43,6 @@ pub struct Order {
     pub argv: Vec<String>,
     /// All of its environment.
     pub env: BTreeMap<String, String>,
-    /// The program that checks its answer, and its arguments; empty: there is none.
-    pub verify: Vec<String>,
 }
 
 /// The end of a program: the status that it returned, or the signal that ended it.
@@ -78,8 +77,6 @@ impl From<ExitStatus> for Exit {
 pub struct OwnResult {
     /// The end of the program.
     pub exit: Exit,
-    /// The end of the program that checks its answer, where there was one to ask.
-    pub verify: Option<Exit>,
 }
 
 impl OwnResult {
@@ -118,13 +115,15 @@ struct Files {
     result: PathBuf,
 }
 
-/// Runs the program to its end; what its supervisor is to return.
+/// Runs the program to its end; what its supervisor is to return: 0 if the program returned 0, and nothing else
+/// whatever is in the note, which lies where the program could write.
 ///
 /// # Errors
 /// The program was not started, or how it ended can't be noted.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<u8, SupervisorError> {
     let files = files(arguments)?;
     let order = read_order(&files.order)?;
+    close_memory();
     // The end of a child wakes the supervisor, and must not pass between two looks.
     let child_ended = block_sigchld().map_err(SupervisorError::Wait)?;
     reserve(&files.result)?;
@@ -132,16 +131,18 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<u8, Super
     page.wait_while_held();
     let mut beats = Beats { page, count: 1, child_ended };
     let exit = beats.run(&order.argv, &order.env)?;
-    let verify = match exit.is_success() && !order.verify.is_empty() {
-        true => Some(beats.run(&order.verify, &order.env)?),
-        false => None,
-    };
-    let result = OwnResult { exit, verify };
-    note(&files.result, &result)?;
-    let is_right = exit.is_success() && verify.is_none_or(Exit::is_success);
+    beats.end_others().map_err(SupervisorError::Wait)?;
+    note(&files.result, &OwnResult { exit })?;
     // After the result: who sees the end in the page finds the file.
-    beats.say(if is_right { State::Done } else { State::Failed });
-    Ok(u8::from(!is_right))
+    beats.say(if exit.is_success() { State::Done } else { State::Failed });
+    Ok(u8::from(!exit.is_success()))
+}
+
+/// Closes this process's memory to others of its user: its children could write there what they like.
+fn close_memory() {
+    #[expect(unsafe_code, reason = "the standard library does not know this")]
+    // SAFETY: takes numbers. Where it is refused there is nobody to be told, and nothing is less safe than before.
+    let _ = unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
 }
 
 fn files(mut arguments: impl Iterator<Item = OsString>) -> Result<Files, SupervisorError> {
@@ -171,10 +172,31 @@ fn note(path: &Path, result: &OwnResult) -> Result<(), SupervisorError> {
     let json = serde_json::to_vec(result).map_err(|error| fail(error.into()))?;
     let partial = path.with_extension("partial");
     // Blanks follow, which are nothing to whoever reads it.
-    let written = left::open(&partial, OpenOptions::new().write(true))
-        .and_then(|mut file| file.write_all(&json))
-        .and_then(|()| fs::rename(&partial, path));
+    let write = || {
+        let mut file = left::open(&partial, OpenOptions::new().write(true))?;
+        file.write_all(&json)?;
+        fs::rename(&partial, path)
+    };
+    // The program may have put something else in either place. It runs no more.
+    let written = write().or_else(|_| {
+        [&partial, path].into_iter().try_for_each(clear)?;
+        fs::write(&partial, [b' '; RESULT_BYTES])?;
+        write()
+    });
     written.map_err(fail)
+}
+
+/// Removes whatever is at a path.
+fn clear(path: impl AsRef<Path>) -> io::Result<()> {
+    let path = path.as_ref();
+    let removed = match fs::symlink_metadata(path) {
+        Ok(about) if about.is_dir() => fs::remove_dir_all(path),
+        _ => fs::remove_file(path),
+    };
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// The page through which a supervisor says that it is there.
@@ -222,6 +244,28 @@ impl Beats {
             }
             self.say(State::Running);
             self.sleep();
+        }
+    }
+
+    /// Ends all that the program has left running, and reaps it, so that nobody writes where it wrote any more. Only
+    /// the first process of a PID namespace may: of that kill(2) reaches all others there, and nobody else.
+    fn end_others(&mut self) -> io::Result<()> {
+        if std::process::id() != 1 {
+            return Ok(());
+        }
+        loop {
+            #[expect(unsafe_code, reason = "the standard library signals its own children alone")]
+            // SAFETY: takes numbers. Where nobody is left it says so, and so does the next call.
+            let _ = unsafe { libc::kill(-1, libc::SIGKILL) };
+            match reap() {
+                Ok(Some(_)) => {}
+                Ok(None) => {
+                    self.say(State::Running);
+                    self.sleep();
+                }
+                Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(()),
+                Err(error) => return Err(error),
+            }
         }
     }
 
@@ -286,14 +330,14 @@ mod tests {
     use crate::progress::ProgressReader;
 
     /// Runs an order in a process of its own, whose working directory and children are its own.
-    fn supervise(argv: &[&str], verify: &[&str]) -> (tempfile::TempDir, Option<OwnResult>, i32) {
+    fn supervise(argv: &[&str]) -> (tempfile::TempDir, Option<OwnResult>, i32) {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at(WORK)).unwrap();
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let env = [("PATH", "/usr/bin:/bin"), ("ANSWER", "42")];
         let env = env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        let order = Order { argv: words(argv), env, verify: words(verify) };
+        let order = Order { argv: words(argv), env };
         fs::write(at("order"), serde_json::to_vec(&order).unwrap()).unwrap();
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args([
@@ -330,8 +374,8 @@ mod tests {
     #[test]
     fn a_program_runs_in_its_directory_with_its_environment_and_its_end_is_noted() {
         let script = "echo $ANSWER > answer; (sleep 0 &) ; exit 0";
-        let (folder, result, status) = supervise(&["sh", "-c", script], &[]);
-        assert_eq!(result, Some(OwnResult { exit: Exit::Status(0), verify: None }));
+        let (folder, result, status) = supervise(&["sh", "-c", script]);
+        assert_eq!(result, Some(OwnResult { exit: Exit::Status(0) }));
         assert_eq!(status, 0);
         assert_eq!(fs::read_to_string(folder.path().join("work/answer")).unwrap(), "42\n");
         let page = ProgressReader::open(folder.path().join("progress")).unwrap();
@@ -339,19 +383,25 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_checked_only_of_a_program_that_did_well() {
-        let (_, result, status) = supervise(&["true"], &["test", "$ANSWER", "=", "1"]);
-        assert_eq!((result.unwrap().verify, status), (Some(Exit::Status(1)), 1));
-        let (_, result, status) = supervise(&["sh", "-c", "exit 3"], &["true"]);
-        assert_eq!(result, Some(OwnResult { exit: Exit::Status(3), verify: None }));
-        assert_eq!(status, 1);
-        let (_, result, _) = supervise(&["sh", "-c", "kill -9 $$"], &[]);
+    fn a_program_that_fails_is_noted_whatever_it_put_in_the_place_of_the_note() {
+        let good = r#"{"exit":{"status":0}}"#;
+        for before in [
+            String::new(),
+            format!("echo '{good}' > ../result; echo '{good}' > ../result.partial;"),
+            "mkdir -p ../result/deep; rm ../result.partial; mkfifo ../result.partial;".to_owned(),
+            "rm ../result.partial; ln -s /etc/passwd ../result.partial;".to_owned(),
+        ] {
+            let (_, result, status) = supervise(&["sh", "-c", &format!("{before} exit 3")]);
+            assert_eq!(result, Some(OwnResult { exit: Exit::Status(3) }), "{before}");
+            assert_eq!(status, 1, "{before}");
+        }
+        let (_, result, _) = supervise(&["sh", "-c", "kill -9 $$"]);
         assert_eq!(result.unwrap().exit, Exit::Signal(9));
     }
 
     #[test]
     fn what_can_t_be_started_has_no_end() {
-        let (_, result, status) = supervise(&["./there-is-none"], &[]);
+        let (_, result, status) = supervise(&["./there-is-none"]);
         assert_eq!((result, status), (None, 77));
     }
 }

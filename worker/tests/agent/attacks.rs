@@ -7,15 +7,15 @@ use std::{
 };
 
 use dormouse_proto::v1::{
-    CreateVm, Program, StartTask, TaskFailed, TaskFinished, VmFailed, command::Command,
-    report::Report,
+    CreateVm, Nothing, OwnProgram, Program, StartTask, TaskFailed, TaskFinished, VmFailed, VmRef,
+    command::Command, own_program::Saves, report::Report,
 };
 
 use crate::{
     agent::Agent,
     await_report,
     coordinator::{Fake, Seat, welcome},
-    tasks::{create, is_task, over, vector},
+    tasks::{create, is_task, over, stop, vector},
 };
 
 /// A worker with a VM of two vCPUs on which task 8 runs.
@@ -82,5 +82,56 @@ pub(crate) fn a_worker_has_bounds_of_its_own() {
     await_report!(seat, VmFailed, f => f.vm == 100 + MANY - 1);
     let made = seat.heard().iter().filter(|r| matches!(r, Report::VmCreated(_))).count();
     assert!(made <= 512, "{made}");
+    goes_on(agent, seat);
+}
+
+/// Whether any process of this host sleeps for this long.
+fn somebody_sleeps(seconds: &str) -> bool {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    processes.map(|it| fs::read(it.path().join("cmdline")).unwrap_or_default()).any(|words| {
+        words.split(|byte| *byte == 0).eq([&b"/bin/sleep"[..], seconds.as_bytes(), b""])
+    })
+}
+
+/// Waits until nobody, or somebody, sleeps for this long.
+fn await_sleep(seconds: &str, is: bool) {
+    let began = Instant::now();
+    while somebody_sleeps(seconds) != is {
+        assert!(began.elapsed() < Duration::from_secs(20), "{seconds}: not {is} for long");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// A check that takes for ever is no longer than its task is wanted, and nor than its VM is there.
+pub(crate) fn a_check_goes_with_its_task() {
+    let fake = Fake::start();
+    let (agent, mut seat) = busy(&fake);
+    let checked = |task: u32, seconds: &str| {
+        let own = OwnProgram {
+            argv: vec!["/bin/true".to_owned()],
+            verify: vec!["/bin/sleep".to_owned(), seconds.to_owned()],
+            directory_bytes: 1 << 20,
+            processes: 8,
+            saves: Some(Saves::ByNothing(Nothing {})),
+            ..OwnProgram::default()
+        };
+        StartTask { own: Some(own), program: None, ..vector(task, task, 1, 6) }
+    };
+    for (task, seconds) in [(30, "86123.5"), (31, "86124.5")] {
+        seat.command(create(task, 1));
+        await_report!(seat, VmCreated);
+        seat.command(Command::StartTask(checked(task, seconds)));
+        await_report!(seat, TaskStarted, s => is_task(s.task, task));
+        await_sleep(seconds, true);
+    }
+    seat.command(Command::StopTask(stop(30, 30, 1, false)));
+    await_report!(seat, TaskStopped, s => is_task(s.task, 30));
+    await_sleep("86123.5", false);
+    // Its place is free again.
+    seat.command(Command::StartTask(vector(30, 32, 1, 6)));
+    await_report!(seat, TaskFinished, f => is_task(f.task, 32));
+    seat.command(Command::DestroyVm(VmRef { vm: 31 }));
+    await_report!(seat, VmDestroyed);
+    await_sleep("86124.5", false);
     goes_on(agent, seat);
 }

@@ -128,6 +128,7 @@ const TESTS: &[Test] = &[
     Test("no_job_goes_nowhere", &[Cgroup], parallel::places_that_are_not_there_are_refused),
     Test("kill_9_leaves_no_job", &[Cgroup], parallel::kill_9_leaves_no_job),
     Test("arguments_reach_no_files", &[Cgroup], attacks::arguments_reach_no_files),
+    Test("a_check_goes_with_its_task", &[Cgroup], attacks::a_check_goes_with_its_task),
     Test("a_worker_has_bounds_of_its_own", &[Cgroup], attacks::a_worker_has_bounds_of_its_own),
     Test("shares_are_kept", &[Cgroup, Quiet], bench::shares_are_kept),
 ];

@@ -195,7 +195,8 @@ pub(crate) fn a_checkpoint_that_is_not_stored_by_the_end_is_said_to_be_missed() 
     let (agent, mut seat) = with_vm(&fake);
     fake.withhold(true);
     let order = StartTask {
-        checkpoints_ppm: vec![250_000],
+        // Half a second of real time before its end: when it was due, the coordinator's clock says, and no worker's.
+        checkpoints_ppm: vec![750_000],
         emulated_checkpoint_cost_us: 3_000_000,
         ..vector(1, 7, 1, 60)
     };

@@ -11,7 +11,8 @@ use dormouse_units::{Attempt, Ppm, Span, Speedup, TaskId, Time};
 use crate::{AttemptEnd, AttemptHistory, Record};
 
 /// A checkpoint that was due less than this before its task's end, in real time, may have come too late
-/// unsaid: it waits for its turn at CRIU, and for the way to the coordinator.
+/// unsaid: it waits for its turn at CRIU, and for the way to the coordinator. No worker reckons with this time: it says
+/// that a checkpoint was missed whenever one that was wanted is not stored at its task's end, by its own clock.
 const TOO_LATE: Duration = Duration::from_secs(1);
 
 /// An attempt that came to its end with fewer checkpoints than were due.

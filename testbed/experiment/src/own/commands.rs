@@ -7,20 +7,43 @@ use dormouse_units::TaskId;
 use dormouse_workload::{Workflow, WorkflowTask};
 
 use super::form::{DIRECTORY, THREADS};
-use super::inputs::{Found, InputFiles, Sources};
+use super::inputs::{Flaw, Found, InputFiles, Sources};
 use super::programs::{Collected, RuntimeSaid};
-use super::written::bounded;
+use super::written::{bounded, within_limits};
 
-/// What the tasks of a workflow run whose file lies in `folder`, and where their inputs are.
+/// Why the commands of a workflow's file are not run.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// They can't be, as they are.
+    Impossible(String),
+    /// They want what they may not have: what that is, and what would be right.
+    Refused(Flaw),
+}
+
+impl From<String> for Unusable {
+    fn from(why: String) -> Self {
+        Self::Impossible(why)
+    }
+}
+
+/// What the tasks of a workflow run whose file lies in `folder`, and where their inputs are, none of which lies outside
+/// of `within`.
 ///
 /// # Errors
 ///
-/// Why the commands of the file can't be run as they are, by the first task of which it holds.
-pub(crate) fn commands(workflow: &Workflow, folder: &Path) -> Result<(Collected, Sources), String> {
+/// Why the commands of the file are not run as they are, by the first task of which it holds.
+pub(crate) fn commands(
+    workflow: &Workflow,
+    (folder, within): (&Path, &Path),
+) -> Result<(Collected, Sources), Unusable> {
     let (mut own, mut files) = (Collected::default(), InputFiles::default());
     for (id, task) in (0..).map(TaskId::new).zip(&workflow.tasks) {
-        let program =
-            program(task, folder, &mut files).map_err(|why| format!("{}: {why}", task.name))?;
+        let program = program(task, (folder, within), &mut files).map_err(|why| match why {
+            Unusable::Impossible(why) => Unusable::Impossible(format!("{}: {why}", task.name)),
+            Unusable::Refused((what, remedy)) => {
+                Unusable::Refused((format!("{}: {what}", task.name), remedy))
+            }
+        })?;
         // Tasks of one program are of a kind, whatever its arguments are.
         let kind: Vec<String> = program.argv.iter().take(1).cloned().collect();
         own.add(id, &kind, program, RuntimeSaid::Said);
@@ -30,10 +53,11 @@ pub(crate) fn commands(workflow: &Workflow, folder: &Path) -> Result<(Collected,
 
 fn program(
     task: &WorkflowTask,
-    folder: &Path,
+    (folder, within): (&Path, &Path),
     files: &mut InputFiles,
-) -> Result<OwnProgram, String> {
-    let command = task.command.as_ref().ok_or("the file has no command of it")?;
+) -> Result<OwnProgram, Unusable> {
+    let no_command = || "the file has no command of it".to_owned();
+    let command = task.command.as_ref().ok_or_else(no_command)?;
     let base = match &command.directory {
         Some(directory) => folder.join(directory),
         None => folder.to_owned(),
@@ -41,27 +65,27 @@ fn program(
     let mut argv = command.argv.clone();
     bounded(&argv).map_err(|(what, _)| what)?;
     if let Some(name) = command.env.keys().find(|name| name.is_empty() || name.contains('\0')) {
-        return Err(format!("'{name}' is no name of a variable"));
+        return Err(format!("'{name}' is no name of a variable").into());
     }
     let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
     let is_inside = |path: &str| !path.is_empty() && Path::new(path).components().all(is_name);
     if let Some(output) = task.outputs.iter().find(|path| !is_inside(path)) {
-        return Err(format!("its output {output} is no path in a task's directory"));
+        return Err(format!("its output {output} is no path in a task's directory").into());
     }
     let mut inputs = Vec::<FileRef>::new();
     for input in &task.inputs {
-        let (file, _) = beside(input, &[&base], files)?
+        let (file, _) = beside(input, (&[&base], within), files)?
             .ok_or_else(|| format!("there is no file {input} in {}", base.display()))?;
         put(file, &mut inputs)?;
     }
     if let Some(first) = argv.first_mut().filter(|first| !Path::new(first).is_absolute()) {
-        match beside(first, &[&base, folder], files)? {
+        match beside(first, (&[&base, folder], within), files)? {
             Some((file, name)) => {
                 put(FileRef { executable: true, ..file }, &mut inputs)?;
                 *first = format!("./{name}");
             }
             None if first.contains('/') => {
-                return Err(format!("there is no program {first} in {}", base.display()));
+                return Err(format!("there is no program {first} in {}", base.display()).into());
             }
             // The name of a program on the worker's PATH.
             None => {}
@@ -69,9 +93,9 @@ fn program(
     }
     let bytes = inputs.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
     if bytes > DIRECTORY.get() {
-        return Err(format!("its inputs come to more than {DIRECTORY}"));
+        return Err(format!("its inputs come to more than {DIRECTORY}").into());
     }
-    Ok(OwnProgram {
+    let program = OwnProgram {
         argv,
         env: command.env.clone(),
         inputs,
@@ -80,23 +104,25 @@ fn program(
         processes: THREADS,
         saves: Saves::default(),
         verify: None,
-    })
+    };
+    within_limits(&program).map_err(|(what, _)| what)?;
+    Ok(program)
 }
 
 /// The file of this path in the first of these folders that has it, with the name that it has in the task's
 /// directory: its last part, as HTCondor has it.
 fn beside(
     path: &str,
-    folders: &[&Path],
+    (folders, within): (&[&Path], &Path),
     files: &mut InputFiles,
-) -> Result<Option<(FileRef, String)>, String> {
+) -> Result<Option<(FileRef, String)>, Unusable> {
     let Some(name) = Path::new(path).file_name().and_then(|name| name.to_str()) else {
         return Ok(None);
     };
     let file = folders.iter().map(|folder| folder.join(path)).find(|file| file.is_file());
     let Some(file) = file else { return Ok(None) };
-    let found = Found { inside: name.to_owned(), file };
-    let file = files.reference(&found).map_err(|(what, _)| what)?;
+    let found = Found { inside: name.to_owned(), file, within: Some(within.to_owned()) };
+    let file = files.reference(&found).map_err(Unusable::Refused)?;
     Ok(Some((file, found.inside)))
 }
 
@@ -148,9 +174,11 @@ mod tests {
         fs::write(folder.path().join("bin/solve"), "#!").unwrap();
         fs::write(folder.path().join("bin/x.txt"), "x").unwrap();
         let of = |argv: &[&str], inputs: &[&str]| {
-            commands(&workflow(argv, inputs), folder.path()).map(|(own, sources)| {
-                (own.programs.get(&TaskId::new(0)).unwrap().as_ref().clone(), sources.len())
-            })
+            commands(&workflow(argv, inputs), (folder.path(), folder.path())).map(
+                |(own, sources)| {
+                    (own.programs.get(&TaskId::new(0)).unwrap().as_ref().clone(), sources.len())
+                },
+            )
         };
         let (solve, sources) = of(&["bin/solve", "x.txt"], &["bin/x.txt"]).unwrap();
         assert_eq!((solve.argv.join(" "), sources), ("./solve x.txt".to_owned(), 2));
@@ -166,11 +194,21 @@ mod tests {
             ("bin/solve", "left.out", "a: there is no file left.out"),
         ] {
             let error = of(&[argv], &[input]).unwrap_err();
-            assert!(error.starts_with(why), "{error}");
+            assert_eq!(
+                error,
+                Unusable::Impossible(format!("{why} in {}", folder.path().display()))
+            );
         }
         let mut nothing = workflow(&["sort"], &[]);
         nothing.tasks[0].command = None;
-        let error = commands(&nothing, folder.path()).unwrap_err();
-        assert_eq!(error, "a: the file has no command of it");
+        let error = commands(&nothing, (folder.path(), folder.path())).unwrap_err();
+        assert_eq!(error, Unusable::Impossible("a: the file has no command of it".to_owned()));
+        // What a stranger's file wants of elsewhere is refused, and not gone around.
+        let mut greedy = workflow(&["sort"], &["passwd"]);
+        let command = greedy.tasks[0].command.as_mut().unwrap();
+        command.directory = Some("/etc".to_owned());
+        let error = commands(&greedy, (folder.path(), folder.path())).unwrap_err();
+        let Unusable::Refused((what, remedy)) = error else { panic!("{error:?}") };
+        assert!(what.contains("/etc/passwd is outside") && remedy.contains("--allow-inputs /etc"));
     }
 }

@@ -7,7 +7,7 @@ use dormouse_documents::{Node, Place};
 use dormouse_tasks::own::Saves;
 use dormouse_units::{Bytes, Span};
 
-use super::inputs::Flaw;
+use super::inputs::{Flaw, within};
 use super::table::TaskRow;
 use crate::sections::{ReferenceSection, Runtime, TaskSection, VerifySection};
 
@@ -37,6 +37,13 @@ pub(super) struct Named {
     pub(super) text: String,
     pub(super) base: PathBuf,
     pub(super) place: Place,
+}
+
+impl Named {
+    /// The folder that the files may not lie outside of.
+    pub(super) fn within(&self) -> Option<PathBuf> {
+        within(&self.place, &self.base)
+    }
 }
 
 /// What is checked: by a command, or against the outputs in a folder.

@@ -5,9 +5,13 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
+use std::sync::OnceLock;
 
+use dormouse_documents::{InputError, Place};
 use dormouse_tasks::own::FileRef;
 use glob::{MatchOptions, Pattern};
+
+use crate::command_line;
 
 /// Most files that one experiment's tasks begin with: beyond it a slip of the hand is likelier than a wish.
 const MOST_FILES: usize = 100_000;
@@ -17,6 +21,29 @@ const DEEPEST: usize = 32;
 /// The files of this host that hold the contents of inputs, by their digests: BLAKE3 in hexadecimal.
 pub type Sources = BTreeMap<String, PathBuf>;
 
+/// Real paths of the folders, beside an experiment's own, whose files an experiment's file may name.
+static ALLOWED: OnceLock<Vec<PathBuf>> = OnceLock::new();
+
+/// Lets the experiments that this process reads name inputs in these folders, too, and not only in their own. Said once,
+/// by whoever runs the process.
+///
+/// # Errors
+///
+/// The first path that is no folder.
+pub fn allow_inputs(folders: &[PathBuf]) -> Result<(), InputError> {
+    let real = |folder: &PathBuf| match folder.canonicalize() {
+        Ok(real) if real.is_dir() => Ok(real),
+        _ => {
+            let place = Place::whole(&format!("--allow-inputs {}", folder.display()));
+            Err(InputError::new(&place, "there is no such folder", "give one that is there"))
+        }
+    };
+    let folders = folders.iter().map(real).collect::<Result<Vec<_>, _>>()?;
+    // What was said first counts.
+    let _ = ALLOWED.set(folders);
+    Ok(())
+}
+
 /// A file by where it is, and by its path in a task's directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Found {
@@ -24,6 +51,45 @@ pub(super) struct Found {
     pub(super) inside: String,
     /// The path on this host.
     pub(super) file: PathBuf,
+    /// The folder of the experiment whose file names it, outside of which it may lie only where that is allowed;
+    /// `None`: the user names it, who may name what he likes.
+    pub(super) within: Option<PathBuf>,
+}
+
+/// The folder that files may not lie outside of which are named at this place, relative to `base`: files may name what
+/// is beside them, whoever wrote them. Built-in experiments and the command line may name anything.
+pub(crate) fn within(place: &Place, base: &Path) -> Option<PathBuf> {
+    let is_strangers = place.at.is_some() && !place.source.ends_with("(built in)");
+    is_strangers.then(|| base.to_owned())
+}
+
+impl Found {
+    /// The path to read it at.
+    ///
+    /// # Errors
+    ///
+    /// It is outside of its experiment's folder, itself or by a link, and nobody allows that.
+    fn readable(&self) -> Result<PathBuf, Flaw> {
+        let Some(folder) = &self.within else { return Ok(self.file.clone()) };
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        let real = self.file.canonicalize().map_err(|error| unreadable(&self.file, &error))?;
+        let folder = folder.canonicalize().map_err(|error| unreadable(folder, &error))?;
+        let mut allowed = ALLOWED.get().into_iter().flatten();
+        if real.starts_with(&folder) || allowed.any(|folder| real.starts_with(folder)) {
+            return Ok(real);
+        }
+        let what = match real == plain(&self.file) {
+            true => format!("{} is outside of the experiment's folder", real.display()),
+            false => format!(
+                "{} is {}, outside of the experiment's folder",
+                self.file.display(),
+                real.display()
+            ),
+        };
+        let parent = real.parent().unwrap_or(&real);
+        let parent = command_line([parent.to_string_lossy()]);
+        Err((what, format!("copy it there, or allow it with --allow-inputs {parent}")))
+    }
 }
 
 /// What is wrong with an input, and what would be right.
@@ -44,6 +110,7 @@ impl InputFiles {
 
     /// The file with its content's digest.
     pub(super) fn reference(&mut self, found: &Found) -> Result<FileRef, Flaw> {
+        let real = found.readable()?;
         if let Some(known) = self.known.get(&found.file) {
             return Ok(FileRef { path: found.inside.clone(), ..known.clone() });
         }
@@ -51,9 +118,8 @@ impl InputFiles {
             let what = format!("the tasks begin with more than {MOST_FILES} files");
             return Err((what, "give them fewer, or pack them into an archive".to_owned()));
         }
-        let file =
-            read(&found.file, &found.inside).map_err(|error| unreadable(&found.file, &error))?;
-        let path = std::path::absolute(&found.file).unwrap_or_else(|_| found.file.clone());
+        let file = read(&real, &found.inside).map_err(|error| unreadable(&found.file, &error))?;
+        let path = std::path::absolute(&real).unwrap_or(real);
         self.sources.insert(file.digest.clone(), path);
         self.known.insert(found.file.clone(), file.clone());
         Ok(file)
@@ -61,7 +127,7 @@ impl InputFiles {
 
     /// The digest of a file that no task begins with.
     pub(super) fn digest(&self, found: &Found) -> Result<String, Flaw> {
-        let file = read(&found.file, &found.inside);
+        let file = read(&found.readable()?, &found.inside);
         file.map(|file| file.digest).map_err(|error| unreadable(&found.file, &error))
     }
 }
@@ -88,19 +154,19 @@ fn unreadable(path: &Path, error: &io::Error) -> Flaw {
 }
 
 /// The files that `named` means, relative to the folder `base`: a file, a folder with all in it, or those that
-/// a pattern matches; in the order of their names.
+/// a pattern matches; in the order of their names. Those that lie outside of `within` are found, and not read.
 ///
 /// # Errors
 ///
 /// There is none, it is no pattern, or a folder can't be looked into.
-pub(super) fn find(base: &Path, named: &str) -> Result<Vec<Found>, Flaw> {
+pub(super) fn find(base: &Path, within: Option<&Path>, named: &str) -> Result<Vec<Found>, Flaw> {
     let mut all = Vec::new();
     for path in named_paths(base, named)? {
         let inside = inside(base, &path).ok_or_else(|| {
             let what = format!("{} has no name of its own", path.display());
             (what, "name the files in it, such as data/*".to_owned())
         })?;
-        add(&path, inside, 0, &mut all)?;
+        add(&path, (inside, within), 0, &mut all)?;
     }
     if all.is_empty() {
         let what = format!("'{named}' names no file");
@@ -174,10 +240,16 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-fn add(path: &Path, inside: String, depth: usize, all: &mut Vec<Found>) -> Result<(), Flaw> {
+fn add(
+    path: &Path,
+    (inside, within): (String, Option<&Path>),
+    depth: usize,
+    all: &mut Vec<Found>,
+) -> Result<(), Flaw> {
     let about = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if about.is_file() {
-        all.push(Found { inside, file: path.to_owned() });
+        let within = within.map(Path::to_owned);
+        all.push(Found { inside, file: path.to_owned(), within });
         return Ok(());
     }
     if !about.is_dir() {
@@ -195,7 +267,7 @@ fn add(path: &Path, inside: String, depth: usize, all: &mut Vec<Found>) -> Resul
             let what = format!("{} is no text in UTF-8", entry.path().display());
             (what, "give the file another name".to_owned())
         })?;
-        add(&entry.path(), format!("{inside}/{name}"), depth + 1, all)?;
+        add(&entry.path(), (format!("{inside}/{name}"), within), depth + 1, all)?;
     }
     Ok(())
 }
@@ -219,7 +291,7 @@ mod tests {
     }
 
     fn names(base: &Path, named: &str) -> Vec<String> {
-        find(base, named).unwrap().into_iter().map(|found| found.inside).collect()
+        find(base, None, named).unwrap().into_iter().map(|found| found.inside).collect()
     }
 
     #[test]
@@ -239,7 +311,7 @@ mod tests {
     fn a_file_has_the_digest_of_its_content_and_is_read_once() {
         let tree = tree();
         let mut files = InputFiles::default();
-        let found = find(tree.path(), "b.sh").unwrap();
+        let found = find(tree.path(), None, "b.sh").unwrap();
         let file = files.reference(&found[0]).unwrap();
         assert_eq!(file.digest, blake3::hash(b"#!").to_hex().to_string());
         assert_eq!((file.path.as_str(), file.bytes, file.executable), ("b.sh", 2, true));
@@ -249,14 +321,46 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_a_stranger_names_what_is_beside_it() {
+        let tree = tree();
+        let folder = tree.path().join("a");
+        let outside = tree.path().join("b.sh");
+        std::os::unix::fs::symlink(&outside, folder.join("link")).unwrap();
+        std::os::unix::fs::symlink("x.csv", folder.join("same")).unwrap();
+        let named = |within: Option<&Path>, named: &str| {
+            let mut files = InputFiles::default();
+            let found = find(&folder, within, named)?;
+            found.iter().try_for_each(|found| {
+                files.digest(found)?;
+                files.reference(found).map(drop)
+            })
+        };
+        for inside in ["x.csv", "./deep/../x.csv", "same", "deep", "*.csv"] {
+            assert_eq!(named(Some(&folder), inside), Ok(()), "{inside}");
+        }
+        for path in ["../b.sh", outside.to_str().unwrap(), "link", "../*.sh", "deep/../../b.sh"] {
+            let (what, remedy) = named(Some(&folder), path).unwrap_err();
+            assert!(what.ends_with("outside of the experiment's folder"), "{what}");
+            assert!(remedy.contains("--allow-inputs /"), "{remedy}");
+            assert_eq!(named(None, path), Ok(()), "the user's own word: {path}");
+        }
+        let place = Place::whole("x/experiment.toml");
+        assert_eq!(within(&place, Path::new("x")), None, "an option of the command line");
+        let place = Place { at: Some((3, 1)), ..place };
+        assert_eq!(within(&place, Path::new("x")), Some("x".into()));
+        let built_in = Place { source: "j60 (built in)".into(), ..place };
+        assert_eq!(within(&built_in, Path::new("")), None);
+    }
+
+    #[test]
     fn what_names_nothing_is_told_with_a_remedy() {
         let tree = tree();
         for named in ["c.csv", "c/*", "../nothing"] {
-            let (what, remedy) = find(tree.path(), named).unwrap_err();
+            let (what, remedy) = find(tree.path(), None, named).unwrap_err();
             assert!(what.contains("names no file") && remedy.starts_with("name files"), "{what}");
         }
-        assert!(find(tree.path(), "a[").unwrap_err().0.contains("no pattern"));
+        assert!(find(tree.path(), None, "a[").unwrap_err().0.contains("no pattern"));
         std::os::unix::fs::symlink(".", tree.path().join("a/circle")).unwrap();
-        assert!(find(tree.path(), "a").unwrap_err().0.contains("too much"));
+        assert!(find(tree.path(), None, "a").unwrap_err().0.contains("too much"));
     }
 }

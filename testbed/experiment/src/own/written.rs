@@ -5,17 +5,17 @@ use std::fs;
 use std::path::{Component, Path};
 
 use dormouse_documents::{Mistakes, Node, Place};
+use dormouse_tasks::limits::ProgramWords;
 use dormouse_tasks::own::{FileRef, OwnProgram, Verify};
 use dormouse_units::{Bytes, Span};
 
 use super::fill::{Values, mentions};
 use super::form::{Check, Form, Named, RuntimeGiven};
-use super::inputs::{Flaw, Found, InputFiles, find};
+use super::inputs::{Flaw, Found, InputFiles, find, within};
 use super::table;
 use crate::sections::TaskSection;
 
-/// Most words of a command, and most bytes of one.
-const MOST_WORDS: usize = 10_000;
+/// Most bytes of a word of a command.
 const LONGEST_WORD: usize = 100_000;
 /// Names of columns that are read, and stand for nothing in braces.
 const KEYS: [&str; 12] = [
@@ -123,7 +123,8 @@ fn ones(
         return Some((0..count).map(one).collect());
     };
     let place = node.place_of("each");
-    match find(&place.file(""), each) {
+    let base = place.file("");
+    match find(&base, within(place, &base).as_deref(), each) {
         Ok(files) => Some(files.into_iter().map(|file| of_file(form.clone(), file)).collect()),
         Err((what, remedy)) => {
             found.add(place, what, remedy);
@@ -145,7 +146,7 @@ fn of_row(form: Form, cells: &BTreeMap<String, String>, base: &Path) -> Result<O
     let mut one = match cells.get("input") {
         None => One { form, values: Values::default(), input: None, stem: None, is_named: false },
         Some(input) => {
-            let files = find(base, input)?;
+            let files = find(base, Some(base), input)?;
             let [file] = &files[..] else {
                 let what = format!("input: '{input}' names {} files", files.len());
                 return Err((what, "name one, and others under inputs".to_owned()));
@@ -208,8 +209,8 @@ fn task(
     }
     for named in &form.inputs {
         let text = fill(named, &values)?;
-        for file in
-            find(&named.base, &text).map_err(|flaw| (Some(Box::new(named.place.clone())), flaw))?
+        for file in find(&named.base, named.within().as_deref(), &text)
+            .map_err(|flaw| (Some(Box::new(named.place.clone())), flaw))?
         {
             inputs.add(&file).map_err(|flaw| (Some(Box::new(named.place.clone())), flaw))?;
         }
@@ -242,6 +243,7 @@ fn task(
     } = form;
     let kind = form.command.into_iter().map(|word| word.text).collect();
     let program = OwnProgram { argv, env, inputs, outputs, quota, processes, saves, verify };
+    within_limits(&program).map_err(|flaw| (None, flaw))?;
     Ok(OwnWritten { name, memory, runtime, submitted, kind, program, place })
 }
 
@@ -288,14 +290,13 @@ fn nothing_for(name: &str) -> Flaw {
 
 /// What is wrong with a command, if it can't be one.
 pub(super) fn bounded(argv: &[String]) -> Result<(), Flaw> {
-    let is_short = argv.len() <= MOST_WORDS && argv.iter().all(|word| word.len() <= LONGEST_WORD);
     let what = match argv.first() {
         Some(first) if first.is_empty() => "the command is an empty text".to_owned(),
         _ if argv.iter().any(|word| word.contains('\0')) => {
             "there is a NUL in the command".to_owned()
         }
-        _ if !is_short => {
-            format!("it has more than {MOST_WORDS} words, or one of more than {LONGEST_WORD} bytes")
+        _ if argv.iter().any(|word| word.len() > LONGEST_WORD) => {
+            format!("the command has a word of more than {LONGEST_WORD} bytes")
         }
         _ => return Ok(()),
     };
@@ -303,6 +304,25 @@ pub(super) fn bounded(argv: &[String]) -> Result<(), Flaw> {
         what,
         "write the program and its arguments, such as [\"./solve\", \"{input}\"]".to_owned(),
     ))
+}
+
+/// What a program has more of than a worker takes, if it does.
+pub(super) fn within_limits(program: &OwnProgram) -> Result<(), Flaw> {
+    let verify: &[String] = match &program.verify {
+        Some(Verify::Command(words)) => words,
+        Some(Verify::Outputs(_)) | None => &[],
+    };
+    let words = ProgramWords {
+        argv: &program.argv,
+        verify,
+        outputs: &program.outputs,
+        variables: program.env.len(),
+        variables_bytes: program.env.iter().map(|(name, value)| name.len() + value.len()).sum(),
+        inputs: program.inputs.len(),
+        longest_path: program.inputs.iter().map(|input| input.path.len()).max().unwrap_or(0),
+    };
+    let remedy = "give it fewer or shorter ones: pack files into an archive, put words into a file";
+    words.check().map_err(|what| (what, remedy.to_owned()))
 }
 
 /// The inputs of a task, by their paths in its directory.
@@ -346,7 +366,7 @@ impl Inputs<'_> {
             }
             if named.base.join(path).is_file() {
                 let names_itself = |found: &&Found| found.inside == inside;
-                let files = find(&named.base, word).map_err(placed)?;
+                let files = find(&named.base, named.within().as_deref(), word).map_err(placed)?;
                 match files.iter().find(names_itself) {
                     Some(file) => self.add(file).map_err(placed)?,
                     None if is_program => {
@@ -399,7 +419,7 @@ fn reference(
     }
     let mut digests = BTreeMap::new();
     for output in outputs {
-        for found in find(&base, output).map_err(placed)? {
+        for found in find(&base, folder.within().as_deref(), output).map_err(placed)? {
             let file = files.digest(&found).map_err(placed)?;
             digests.insert(found.inside, file);
         }

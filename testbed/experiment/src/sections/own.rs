@@ -73,7 +73,8 @@ impl SavesSection {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum VerifySection {
-    /// A command that runs in the task's directory after it, and ends with status 0 if the answer is right.
+    /// A command that runs once the task has ended, in a clean copy of its directory: the inputs as they were given,
+    /// and the files that `outputs` or a word of the command names. It ends with status 0 if the answer is right.
     Command(#[schemars(example = ["./check", "{output}"])] Vec<String>),
     /// Outputs of a reference run, with which the task's are compared byte for byte.
     Outputs(ReferenceSection),

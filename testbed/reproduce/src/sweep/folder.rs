@@ -299,7 +299,8 @@ mod tests {
     fn compare(on: &str) -> Spec {
         let (schedulers, set) = (Vec::new(), Vec::new());
         let (saves, own) = (Vec::new(), OwnProgram::default());
-        Spec::Compare { schedulers, saves, on: vec![on.to_owned()], set, seeds: 1, own }
+        let (on, allow_inputs) = (vec![on.to_owned()], Vec::new());
+        Spec::Compare { schedulers, saves, on, set, seeds: 1, own, allow_inputs }
     }
 
     #[test]

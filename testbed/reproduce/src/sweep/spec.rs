@@ -69,6 +69,9 @@ pub enum Spec {
         /// The program of the user's own that runs in the place of the experiments' tasks.
         #[serde(default, skip_serializing_if = "OwnProgram::is_none")]
         own: OwnProgram,
+        /// Folders whose files the experiments may name as inputs, beside their own.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        allow_inputs: Vec<String>,
     },
     /// The command `dormouse sweep`.
     Sweep {
@@ -78,7 +81,15 @@ pub enum Spec {
         set: Vec<String>,
         /// Seeds 1 to this, unless the list of values is one of seeds.
         seeds: u64,
+        /// Folders whose files the experiment may name as inputs, beside its own.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        allow_inputs: Vec<String>,
     },
+}
+
+/// The options that allow inputs in these folders.
+fn allowed(folders: &[String]) -> impl Iterator<Item = &str> {
+    folders.iter().flat_map(|folder| ["--allow-inputs", folder])
 }
 
 impl Spec {
@@ -139,7 +150,7 @@ impl Spec {
     pub fn words(&self) -> Vec<String> {
         match self {
             Self::Reproduce(asked) => asked.words.clone(),
-            Self::Compare { schedulers, saves, on, set, seeds, own } => {
+            Self::Compare { schedulers, saves, on, set, seeds, own, allow_inputs } => {
                 let list =
                     |option, list: &[String]| (!list.is_empty()).then(|| [option, list.join(",")]);
                 let lists = [("--schedulers", schedulers), ("--saves", saves), ("--on", on)];
@@ -149,17 +160,28 @@ impl Spec {
                 let seeds = ["--seeds".to_owned(), seeds.to_string()];
                 let set = set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
                 let words = words.chain(lists.flatten()).chain(seeds).chain(set);
+                let words = words.chain(allowed(allow_inputs).map(str::to_owned));
                 words.chain(own.words().iter().cloned()).collect()
             }
-            Self::Sweep { experiment, set, seeds } => {
+            Self::Sweep { experiment, set, seeds, allow_inputs } => {
                 let seeds = seeds.to_string();
                 // The values of seed are the seeds.
                 let own = set.iter().any(|set| set.split('=').next() == Some("seed"));
                 let seeds = (!own).then_some(["--seeds", &seeds]);
                 let set = set.iter().flat_map(|set| ["--set", set]);
                 let words = ["dormouse", "sweep", experiment].into_iter().chain(set);
-                words.chain(seeds.into_iter().flatten()).map(str::to_owned).collect()
+                let words = words.chain(seeds.into_iter().flatten());
+                words.chain(allowed(allow_inputs)).map(str::to_owned).collect()
             }
+        }
+    }
+
+    /// The folders whose files its experiments may name as inputs, beside their own.
+    #[must_use]
+    pub fn allow_inputs(&self) -> &[String] {
+        match self {
+            Self::Reproduce(_) => &[],
+            Self::Compare { allow_inputs, .. } | Self::Sweep { allow_inputs, .. } => allow_inputs,
         }
     }
 

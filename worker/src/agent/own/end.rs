@@ -12,30 +12,33 @@ use crate::{agent::launch::RESULT, process::Ended};
 
 /// How much of what a failed program wrote goes into a reason, in bytes.
 const LAST_WORDS: u64 = 400;
-/// The status of a supervisor whose program can't be started.
-const NOT_STARTED: i32 = 127;
-
-/// How the program ended whose supervisor ended so, in this directory of its task.
+/// How the program ended whose supervisor ended so, in this directory of its task. That it did well is the
+/// supervisor's word alone, which the kernel brings; what it noted says only how a program failed.
 pub(crate) fn end_of(directory: &Path, ended: Ended) -> v1::OwnEnd {
     use v1::own_end::End;
-    let noted = match ended {
-        Ended::Exited(0 | 1) => OwnResult::read(&directory.join(RESULT)).ok(),
-        _ => None,
-    };
-    let end = match (noted, ended) {
-        (Some(OwnResult { exit: Exit::Status(status), .. }), _) => End::Status(status),
-        (Some(OwnResult { exit: Exit::Signal(signal), .. }), _) => End::Signal(signal),
+    let noted = || OwnResult::read(&directory.join(RESULT)).ok().map(|noted| noted.exit);
+    let end = match ended {
+        Ended::Exited(0) => End::Status(0),
+        Ended::Exited(1) => match noted() {
+            Some(Exit::Status(status)) if status != 0 => End::Status(status),
+            Some(Exit::Signal(signal)) => End::Signal(signal),
+            Some(Exit::Status(_)) | None => End::Status(1),
+        },
+        // It did not run its program to its end.
+        Ended::Exited(status) => End::Status(status),
         // The supervisor went with its program, as for want of memory.
-        (None, Ended::Killed(signal)) => End::Signal(signal),
-        (None, Ended::Exited(status)) => {
-            End::Status(if status == 0 { NOT_STARTED } else { status })
-        }
+        Ended::Killed(signal) => End::Signal(signal),
     };
-    let verify_status = noted.and_then(|noted| noted.verify).map(|verify| match verify {
-        Exit::Status(status) => status,
-        Exit::Signal(signal) => 128 + signal,
-    });
-    v1::OwnEnd { end: Some(end), verify_status, ..v1::OwnEnd::default() }
+    v1::OwnEnd { end: Some(end), ..v1::OwnEnd::default() }
+}
+
+/// The status that a shell would have for this end.
+pub(crate) fn status_of(end: &v1::OwnEnd) -> Option<i32> {
+    use v1::own_end::End;
+    end.end.map(|end| match end {
+        End::Status(status) => status,
+        End::Signal(signal) => 128 + signal,
+    })
 }
 
 /// Why its program did not do well, if it did not; with its last words.
@@ -63,24 +66,28 @@ mod tests {
         let at = |ended| end_of(folder.path(), ended);
         assert_eq!(at(Ended::Killed(9)).end, Some(End::Signal(9)));
         assert_eq!(at(Ended::Exited(127)).end, Some(End::Status(127)));
-        assert_eq!(at(Ended::Exited(0)).end, Some(End::Status(127)), "it noted nothing");
-        let note = |exit, verify| {
-            let result = serde_json::to_vec(&OwnResult { exit, verify }).unwrap();
+        assert_eq!(at(Ended::Exited(1)).end, Some(End::Status(1)), "it noted nothing");
+        let note = |exit| {
+            let result = serde_json::to_vec(&OwnResult { exit }).unwrap();
             std::fs::write(folder.path().join(RESULT), result).unwrap();
         };
-        note(Exit::Status(3), None);
+        // Whoever wrote this: the supervisor says that the program failed.
+        note(Exit::Status(0));
+        assert_eq!(at(Ended::Exited(1)).end, Some(End::Status(1)));
+        note(Exit::Signal(6));
+        assert_eq!(at(Ended::Exited(0)).end, Some(End::Status(0)));
+        assert_eq!(status_of(&at(Ended::Exited(1))), Some(134));
+        note(Exit::Status(3));
         std::fs::write(folder.path().join("stderr"), "no such table\n").unwrap();
         let end = at(Ended::Exited(1));
         assert_eq!((end.end, end.verify_status), (Some(End::Status(3)), None));
         let why = failure(folder.path(), &end);
         assert_eq!(why.as_deref(), Some("it returned status 3: no such table"));
-        note(Exit::Status(0), Some(Exit::Signal(11)));
-        let end = at(Ended::Exited(1));
-        assert_eq!(end.verify_status, Some(139));
-        assert!(
-            failure(folder.path(), &end).unwrap().starts_with("its check ended with status 139")
-        );
-        note(Exit::Status(0), Some(Exit::Status(0)));
-        assert_eq!(failure(folder.path(), &at(Ended::Exited(0))), None);
+        let well = at(Ended::Exited(0));
+        let checked = |status| v1::OwnEnd { verify_status: Some(status), ..well.clone() };
+        let why = failure(folder.path(), &checked(139));
+        assert!(why.unwrap().starts_with("its check ended with status 139"));
+        assert_eq!(failure(folder.path(), &checked(0)), None);
+        assert_eq!(failure(folder.path(), &well), None);
     }
 }

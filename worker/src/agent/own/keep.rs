@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use dormouse_proto::v1::{File, StartTask};
-use dormouse_units::Bytes;
+use dormouse_tasks::limits::{NOT_KEPT, NOT_KEPT_BYTES};
+use dormouse_units::{Bytes, one_line};
 use tokio::task::spawn_blocking;
 
 use crate::{
@@ -26,9 +27,17 @@ pub(crate) struct Kept {
     pub(crate) not_kept: Vec<String>,
     /// What its directory held in the end.
     pub(crate) directory_bytes: u64,
+    /// The status of the check of its answer, if one came to its end.
+    pub(crate) verify_status: Option<i32>,
 }
 
 impl Kept {
+    /// Says something before what is said already, of which the last goes where there are more sentences than may be.
+    pub(crate) fn say_first(&mut self, sentence: String) {
+        self.not_kept.insert(0, one_line(&sentence, NOT_KEPT_BYTES).into_owned());
+        self.not_kept.truncate(NOT_KEPT);
+    }
+
     fn nothing(why: String) -> Self {
         Self { not_kept: vec![why], ..Self::default() }
     }
@@ -37,20 +46,16 @@ impl Kept {
 /// Keeps what a program left whose order was this: sends it to the coordinator, for as long as its VM is there.
 pub(crate) async fn keep(host: &Host, pass: &Pass, name: &TaskName, order: &StartTask) -> Kept {
     let Some(own) = order.own.clone() else { return Kept::default() };
-    let folder = host.workspace().task(name);
+    let (folder, most) = (host.workspace().task(name), own.directory_bytes);
     let read = spawn_blocking({
         let folder = folder.clone();
         move || {
             let held = directory::size(&folder).map_or(0, Bytes::get);
-            let mut leavings = Leavings::read(&folder, &own.outputs, own.directory_bytes);
-            if directory::is_full(&folder).unwrap_or(false) {
-                let most = Bytes::new(own.directory_bytes);
-                leavings.not_kept.insert(0, format!("its directory is full: it may hold {most}"));
-            }
-            (leavings, held)
+            let is_full = directory::is_full(&folder).unwrap_or(false);
+            (Leavings::read(&folder, &own.outputs, own.directory_bytes), held, is_full)
         }
     });
-    let (leavings, directory_bytes) = match read.await {
+    let (leavings, directory_bytes, is_full) = match read.await {
         Ok(read) => read,
         Err(panic) => return Kept::nothing(explain(&panic)),
     };
@@ -63,7 +68,7 @@ pub(crate) async fn keep(host: &Host, pass: &Pass, name: &TaskName, order: &Star
     let contents = leavings.files.iter().map(|it| (it.digest, it.bytes)).collect();
     let (task, attempt) = key(order.task);
     let of = (&*host.run, task.get(), attempt.get());
-    let (mut files, mut not_kept) = (Vec::new(), leavings.not_kept);
+    let (mut files, mut not_sent) = (Vec::new(), None);
     match host.transfers.put_contents(pass, of, contents, open).await {
         Ok(_) => files.extend(leavings.files.into_iter().map(|it| File {
             path: it.path,
@@ -71,7 +76,16 @@ pub(crate) async fn keep(host: &Host, pass: &Pass, name: &TaskName, order: &Star
             bytes: it.bytes,
             executable: it.executable,
         })),
-        Err(why) => not_kept.insert(0, format!("its files: {why}")),
+        Err(why) => not_sent = Some(why),
     }
-    Kept { files, not_kept, directory_bytes }
+    let mut kept =
+        Kept { files, not_kept: leavings.not_kept, directory_bytes, verify_status: None };
+    if let Some(why) = not_sent {
+        kept.say_first(format!("its files: {why}"));
+    }
+    if is_full {
+        let most = Bytes::new(most);
+        kept.say_first(format!("its directory is full: it may hold {most}"));
+    }
+    kept
 }

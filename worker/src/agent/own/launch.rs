@@ -115,7 +115,7 @@ pub(crate) fn from_directory(
 }
 
 /// What a program may have. The supervisor is one more.
-fn bounds(own: &OwnProgram) -> Bounds {
+pub(super) fn bounds(own: &OwnProgram) -> Bounds {
     let processes = (own.processes > 0).then(|| u64::from(own.processes) + 1);
     Bounds { file_bytes: own.directory_bytes, processes }
 }

@@ -13,6 +13,8 @@ pub(crate) struct OwnMeter {
     pub(crate) unwanted: u64,
     /// For how long it did not.
     pub(crate) waited: Duration,
+    /// CPU time that its slot was charged until it ended, once it has: what its check computes is no work of its own.
+    pub(crate) charged: Option<u64>,
     /// The time that it took, without the time that its VM was frozen, once it has ended.
     pub(crate) took: Option<Duration>,
     /// The most memory that it was seen to have, in bytes.

@@ -1,6 +1,7 @@
 //! Programs of the user's own as tasks: what they are started with, what they are promised and get, and
 //! what they leave.
 
+mod check;
 mod end;
 mod keep;
 mod launch;
@@ -9,6 +10,7 @@ mod order;
 mod snapshot;
 mod wants;
 
+pub(crate) use check::{check, is_to_be_checked};
 pub(crate) use end::{end_of, failure};
 pub(crate) use keep::{Kept, keep};
 pub(crate) use launch::{bring_inputs, from_directory, is_kept_while_it_runs, is_saved_by_criu};

@@ -34,7 +34,7 @@ fn order(directory: &Path, own: &OwnProgram) -> Order {
     // What its user says counts.
     let said = own.env.clone();
     let env: BTreeMap<_, _> = every.into_iter().chain(said).collect();
-    Order { argv: own.argv.clone(), env, verify: own.verify.clone() }
+    Order { argv: own.argv.clone(), env }
 }
 
 #[cfg(test)]

@@ -25,8 +25,6 @@ use crate::{
 pub(crate) struct Pending {
     pub(crate) number: u32,
     pub(crate) ppm: u32,
-    /// The time at which it was wanted.
-    pub(crate) wanted_at: Instant,
     pub(crate) stopped_at: Instant,
     /// Since when a job stands still in the reference, on the run's clock.
     pub(crate) held_at: Option<Time>,
@@ -81,8 +79,6 @@ pub(crate) struct Attempt {
     pub(crate) liveness: Liveness,
     /// What of its work its last checkpoint was due to hold.
     pub(crate) due: Option<Ppm>,
-    /// The time at which its last checkpoint was wanted, until that is dumped.
-    pub(crate) wanted_at: Option<Instant>,
     pub(crate) pending: Option<Pending>,
     /// The permit of the semaphore `criu` to have CRIU at work on this attempt.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
@@ -179,14 +175,10 @@ impl Attempt {
         if let Some(since) = &mut self.standing {
             *since += span;
         }
-        if let Some(wanted_at) = &mut self.wanted_at {
-            *wanted_at += span;
-        }
-        if let Some(pending) = &mut self.pending {
-            pending.wanted_at += span;
-            if pending.held.is_none() {
-                pending.stopped_at += span;
-            }
+        if let Some(pending) = &mut self.pending
+            && pending.held.is_none()
+        {
+            pending.stopped_at += span;
         }
         let Some(job) = self.job_mut() else { return };
         if let Some(moving) = &mut job.moving {

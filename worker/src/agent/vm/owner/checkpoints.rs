@@ -33,7 +33,7 @@ impl Owner {
     /// The model says that a checkpoint is due.
     pub(crate) fn checkpoint_is_due(&mut self, key: Key, done: Ppm) {
         if let Some(attempt) = self.attempt(key) {
-            (attempt.due, attempt.wanted_at) = (Some(done), Some(Instant::now()));
+            attempt.due = Some(done);
             self.happen(Event::CheckpointDue(key));
         }
     }
@@ -101,6 +101,13 @@ impl Owner {
         let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
         self.meter_own(key);
         let Some(attempt) = self.attempt(key) else { return };
+        if attempt.own_end.is_some() {
+            // What is in its slot is its check.
+            attempt.permit = None;
+            let why = "its program has ended".to_owned();
+            let failed = Dumped::Failed { why, damaged: false, ended: true };
+            return self.happen(Event::Dumped(key, failed));
+        }
         let own_done = attempt.own.is_some().then(|| Ppm::new(attempt.done_ppm()));
         if let Some(own) = &mut attempt.own {
             own.pause();
@@ -169,7 +176,6 @@ impl Owner {
         attempt.pending = Some(Pending {
             number,
             ppm,
-            wanted_at: attempt.wanted_at.take().unwrap_or(stopped_at),
             stopped_at,
             held_at,
             dump,

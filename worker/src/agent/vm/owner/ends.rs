@@ -36,9 +36,15 @@ impl Owner {
 
     /// Sees how a process ended, if it has.
     pub(crate) fn judge(&mut self, key: Key) {
-        let Some(process) = self.seen(key).and_then(|attempt| attempt.process.clone()) else {
+        let Some(attempt) = self.seen(key) else { return };
+        if attempt.own_end.is_some() {
+            // It has been reaped. It is over once what it left is kept, which may have been heard of during a dump.
+            if attempt.answer.is_some() {
+                self.happen(Event::Exited(key, Ok(())));
+            }
             return;
-        };
+        }
+        let Some(process) = attempt.process.clone() else { return };
         let came = match process.try_wait() {
             Ok(Some(ended)) if self.own_has_ended(key, ended) => None,
             Ok(Some(ended)) => self.came_of(key, ended),

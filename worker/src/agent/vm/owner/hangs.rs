@@ -16,7 +16,8 @@ impl Owner {
     pub(crate) fn see_alive(&mut self, key: Key, progress: Option<&Progress>) -> Result<(), Hang> {
         let Some(attempt) = self.seen(key) else { return Ok(()) };
         let mut liveness = attempt.liveness;
-        let seen = if attempt.standing.is_some() {
+        // One that has ended beats no more, however long its check takes.
+        let seen = if attempt.standing.is_some() || attempt.own_end.is_some() {
             liveness.pause();
             Ok(())
         } else {

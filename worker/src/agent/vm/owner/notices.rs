@@ -27,7 +27,8 @@ impl Owner {
     pub(super) fn tell_programs(&self, notice: &str) {
         for attempt in &self.attempts {
             let Some(how) = at_notice(&attempt.order) else { continue };
-            if !self.lives.is_running(attempt.key) {
+            // One that has ended saves no more, and its check is not to be told.
+            if !self.lives.is_running(attempt.key) || attempt.own_end.is_some() {
                 continue;
             }
             if !how.file.is_empty() {

@@ -77,7 +77,6 @@ impl Owner {
             look: None,
             liveness: Liveness::default(),
             due: None,
-            wanted_at: None,
             pending: None,
             permit: None,
             born: None,

@@ -46,9 +46,15 @@ impl Owner {
         attempt.is_killed = true;
         attempt.look = None;
         let cpu = attempt.cpu();
+        let has_ended = attempt.own_end.is_some();
         self.exempt(key);
         self.refresh(cpu);
         self.report_credits();
+        if has_ended {
+            // Its process is gone already, and nobody will say so again: what is left is its check.
+            self.end_check(key);
+            self.reap(key);
+        }
     }
 
     /// Lets an attempt that ends get on: throttled, or in the background, it would do so late. Its

@@ -7,28 +7,17 @@ use dormouse_proto::v1::{Ledger, VmShare, report};
 use crate::agent::{
     report::{micros, report},
     verdict::CpuTime,
-    vm::{
-        account::Share,
-        attempt::{Attempt, Pending},
-        owner::Owner,
-        task::Promise,
-    },
+    vm::{account::Share, attempt::Attempt, owner::Owner, task::Promise},
 };
-
-/// The time for which a checkpoint may be wanted when its task ends without counting as missed. It is the one before the
-/// end in which the coordinator counts none as due (`TOO_LATE` in `coordinator/analysis/src/evidence/checkpoints.rs`).
-const UNSAID: Duration = Duration::from_secs(1);
-
-/// Whether a checkpoint was wanted so long ago that it should be stored by now.
-fn is_overdue(pending: &Pending) -> bool {
-    pending.wanted_at.elapsed() >= UNSAID
-}
 
 impl Owner {
     /// CPU time that an attempt's slot has been charged since its beginning, in nanoseconds.
-    fn charged_ns(&self, attempt: &Attempt, promise: &Promise) -> u64 {
+    pub(crate) fn charged_ns(&self, attempt: &Attempt, promise: &Promise) -> u64 {
         if attempt.process.is_none() {
             return 0;
+        }
+        if let Some(charged) = attempt.own.as_ref().and_then(|own| own.charged) {
+            return charged;
         }
         match self.groups.slot_cpu_ns(attempt.cpu(), promise.slot) {
             Ok(ns) => ns.saturating_sub(promise.charges.base),
@@ -75,9 +64,12 @@ impl Owner {
             real_ahead_us: of.ledger.most_ahead() / 1000,
             real_behind_us: of.ledger.most_behind() / 1000,
             real_stood_us: micros(attempt.stood + stood),
-            // One that is still on its way comes too late as well: nothing is said of it after the end.
+            // One that is still on its way comes too late as well, however short a time ago it was wanted: nothing is
+            // said of it after the end, and when it was due only the coordinator's clock says.
             missed_checkpoints: attempt.missed_checkpoints
-                + u32::from(finished && attempt.pending.as_ref().is_some_and(is_overdue)),
+                + u32::from(
+                    finished && attempt.pending.as_ref().is_some_and(|it| it.stored.is_err()),
+                ),
             real_whole_work_us: of.ledger.whole() / 1000,
             real_slice_us: micros(self.slice_of(attempt)),
         }
@@ -113,36 +105,5 @@ impl Owner {
             real_promised_us: sum.promised / 1000,
             real_received_us: sum.received / 1000,
         })));
-    }
-}
-
-#[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_checkpoint_is_overdue_by_when_it_was_wanted_whenever_its_task_stood_still() {
-        let now = Instant::now();
-        let wanted = |before_ms| {
-            let wanted_at = now.checked_sub(Duration::from_millis(before_ms)).unwrap();
-            let (dump, criu) = (Duration::ZERO, Duration::ZERO);
-            let (number, ppm, held_at, owed, held) = (1, 250_000, None, None, None);
-            let stored = Err("it is on its way".to_owned());
-            Pending {
-                number,
-                ppm,
-                wanted_at,
-                stopped_at: now,
-                held_at,
-                dump,
-                criu,
-                owed,
-                held,
-                stored,
-            }
-        };
-        assert!(!is_overdue(&wanted(0)), "the coordinator counts it neither");
-        assert!(is_overdue(&wanted(1_000)) && is_overdue(&wanted(5_000)));
     }
 }

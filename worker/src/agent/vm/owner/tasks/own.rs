@@ -2,13 +2,20 @@
 
 use std::{sync::Arc, time::Duration};
 
+use dormouse_tasks::limits::WHY_BYTES;
+use dormouse_units::one_line;
 use dormouse_vm::life::Event;
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 
 use crate::{
     agent::{
-        own::{Kept, end_of, failure, keep},
+        launch::Place,
+        own::{self, Kept, end_of, failure, is_to_be_checked, keep},
         report::{Key, micros},
-        vm::{message::Message, owner::Owner},
+        vm::{attempt::Attempt, message::Message, owner::Owner},
     },
     process::{self, Ended},
 };
@@ -17,6 +24,9 @@ impl Owner {
     /// Takes down what a program of the user's own got by now, if an attempt is one.
     pub(crate) fn meter_own(&mut self, key: Key) {
         let Some(attempt) = self.seen(key).filter(|it| it.own.is_some()) else { return };
+        if attempt.own_end.is_some() {
+            return;
+        }
         let Some(promise) = attempt.promise().filter(|_| attempt.process.is_some()) else { return };
         let (cpu, slot) = (attempt.cpu(), promise.slot);
         let charged = match self.groups.slot_cpu_ns(cpu, slot) {
@@ -56,23 +66,16 @@ impl Owner {
         others.into_iter().filter(|other| *other != pid).try_for_each(to)
     }
 
-    /// Sees to the end of a program of the user's own, if the attempt is one: what it left is kept, and only
-    /// then has it ended for its coordinator.
+    /// Sees to the end of a program of the user's own, if the attempt is one: its answer is checked and what it left
+    /// kept, and only then has it ended for its coordinator.
     pub(crate) fn own_has_ended(&mut self, key: Key, ended: Ended) -> bool {
         let now = self.pass();
         self.meter_own(key);
         let Some(attempt) = self.seen(key).filter(|attempt| attempt.own.is_some()) else {
             return false;
         };
-        if attempt.own_end.is_some() {
-            return true;
-        }
-        let directory = self.host.workspace().task(&attempt.name);
-        let mut end = end_of(&directory, ended);
-        let why = failure(&directory, &end);
-        if let Some(why) = &why {
-            tracing::warn!(why, task = %attempt.name, "a program did not do well");
-        }
+        let mut end = end_of(&self.host.workspace().task(&attempt.name), ended);
+        let charged = attempt.promise().map(|promise| self.charged_ns(attempt, promise));
         let (began, skipped) =
             attempt.promise().map(|of| (of.began, of.skipped)).unwrap_or_default();
         let took = attempt.asked.elapsed().saturating_sub(attempt.frozen);
@@ -84,21 +87,35 @@ impl Owner {
         let after = now.since(began) + stood + self.host.speedup.emulated(early);
         let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
         let (name, order) = (attempt.name.clone(), attempt.order.clone());
+        let place = self.place_of(attempt).filter(|_| is_to_be_checked(&order, &end));
         self.leave_model(key);
         let Some(attempt) = self.attempt(key) else { return true };
         if let Some(promise) = attempt.promise_mut() {
             (promise.promised, promise.after) = (promised, Some(after));
         }
         if let Some(own) = &mut attempt.own {
-            own.took = Some(took);
+            (own.took, own.charged) = (Some(took), charged);
             end.real_waited_us = micros(own.waited);
             end.memory_bytes = own.memory;
         }
-        attempt.answer = Some((why.is_none(), None));
         attempt.own_end = Some(end);
-        let pass = self.gate.pass();
+        // A check has no more than the task had.
+        attempt.exempt.clear();
+        let pass = attempt.pass.clone();
         tokio::spawn(async move {
-            let keeping = keep(&host, &pass, &name, &order);
+            let keeping = async {
+                let checked = match place {
+                    Some(place) => Some(own::check(&host, &place, &pass, &name, &order).await),
+                    None => None,
+                };
+                let mut kept = keep(&host, &pass, &name, &order).await;
+                match checked {
+                    Some(Ok(status)) => kept.verify_status = Some(status),
+                    Some(Err(why)) => kept.say_first(format!("its check: {why}")),
+                    None => {}
+                }
+                kept
+            };
             let (kept, ()) = tokio::join!(keeping, tokio::time::sleep(early));
             // The owner is gone only when the VM is.
             let _ = tell.cast(Message::OwnKept(key, kept));
@@ -108,12 +125,38 @@ impl Owner {
 
     /// What a program left is kept, as far as it can be: it has ended.
     pub(crate) fn hear_own_kept(&mut self, key: Key, kept: Kept) {
+        let host = Arc::clone(&self.host);
         let Some(attempt) = self.attempt(key) else { return };
         if let Some(end) = &mut attempt.own_end {
-            let Kept { files, not_kept, directory_bytes } = kept;
+            let Kept { files, not_kept, directory_bytes, verify_status } = kept;
             (end.files, end.not_kept, end.directory_bytes) = (files, not_kept, directory_bytes);
+            end.verify_status = verify_status;
+            let why = failure(&host.workspace().task(&attempt.name), end);
+            if let Some(why) = &why {
+                let why = one_line(why, WHY_BYTES);
+                tracing::warn!(%why, task = %attempt.name, "a program did not do well");
+            }
+            attempt.answer = Some((why.is_none(), None));
         }
         self.happen(Event::Exited(key, Ok(())));
+    }
+
+    /// The place of an attempt at a task of one process.
+    fn place_of(&self, attempt: &Attempt) -> Option<Place> {
+        let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
+        Some(Place { groups, gate, cpu: attempt.cpu(), slot: attempt.promise()?.slot })
+    }
+
+    /// Ends the check of an attempt whose program has ended, if it has one: it is all that is in its slot. What the
+    /// program left is sent no more.
+    pub(crate) fn end_check(&self, key: Key) {
+        let Some(attempt) = self.seen(key) else { return };
+        attempt.pass.revoke();
+        let Some(promise) = attempt.promise() else { return };
+        for pid in self.groups.slot_pids(attempt.cpu(), promise.slot).unwrap_or_default() {
+            // One that has just ended by itself is as well.
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
     }
 
     /// The time that a program should have taken that took so long: less, if it lacked CPU time that it was promised

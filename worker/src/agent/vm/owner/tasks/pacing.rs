@@ -29,7 +29,9 @@ impl Owner {
         self.pass();
         self.meter_own(key);
         let Some(attempt) = self.seen(key) else { return };
-        if attempt.promise().is_none() || !self.lives.is_running(key) || self.is_frozen() {
+        // What is in the slot of a program that has ended is its check.
+        let has_ended = attempt.promise().is_none() || attempt.own_end.is_some();
+        if has_ended || !self.lives.is_running(key) || self.is_frozen() {
             return;
         }
         let progress = attempt.progress();

@@ -1,0 +1,34 @@
+//! Which files an experiment may give to its tasks.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use dormouse_experiment::{allow_inputs, option};
+
+use super::failure::Failure;
+
+/// Folders whose files an experiment may name as inputs of its tasks.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct InputArgs {
+    /// Let the experiment's file name inputs in this folder, too: without, none outside of its own folder. May be
+    /// given again
+    #[arg(long = "allow-inputs", value_name = "DIR", help_heading = "What is run")]
+    folders: Vec<PathBuf>,
+}
+
+impl InputArgs {
+    /// Allows what is said, for all experiments that this process reads.
+    pub(super) fn apply(&self) -> Result<(), Failure> {
+        Ok(allow_inputs(&self.folders)?)
+    }
+
+    /// The folders as they were said.
+    pub(super) fn folders(&self) -> Vec<String> {
+        self.folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect()
+    }
+
+    /// The same as words of a command line.
+    pub(super) fn words(&self, words: &mut Vec<String>) {
+        option(words, "--allow-inputs", self.folders());
+    }
+}

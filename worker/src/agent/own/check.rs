@@ -1,0 +1,271 @@
+//! The check of what a program of the user's own made: by somebody else than the program. It runs once nothing of the
+//! program is left, as another user, in a directory that has the run's inputs as they were given and copies of what
+//! the program left.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, Write as _},
+    path::Path,
+    sync::Arc,
+    time::Duration,
+};
+
+use dormouse_proto::v1::{OwnEnd, OwnProgram, StartTask};
+use dormouse_tasks::{left, supervisor};
+use tokio::task::spawn_blocking;
+
+use super::{
+    end::{end_of, status_of},
+    launch::{bounds, bring_inputs},
+    order::{ORDER, write_order},
+};
+use crate::{
+    agent::{
+        gate::{Inside, Pass},
+        host::{Host, limit},
+        launch::{PROGRESS, Place, RESULT, put_down},
+        report::{explain, key},
+    },
+    directory::{self, Input, WORK, has_file, is_plain, matching},
+    process::{Program, Task},
+    workspace::TaskName,
+};
+
+/// How often it is seen whether a check is still wanted.
+const LOOK: Duration = Duration::from_millis(100);
+/// How much of what a check writes is kept with what its program wrote, in bytes.
+const SAID_BYTES: u64 = 64 << 10;
+/// What a task's directory has beside the files of its program, in bytes for each file: what a page is not full of.
+const BESIDE: u64 = 4096;
+
+/// Whether the answer of a program that ended so is to be checked by a command.
+pub(crate) fn is_to_be_checked(order: &StartTask, end: &OwnEnd) -> bool {
+    status_of(end) == Some(0) && order.own.as_ref().is_some_and(|own| !own.verify.is_empty())
+}
+
+/// Runs the check of a program that ended well, and appends what it says to what the program said; the status that it
+/// returned, or that a shell would have for its signal.
+///
+/// # Errors
+/// Why it could not be run to its end.
+pub(crate) async fn check(
+    host: &Arc<Host>,
+    place: &Place,
+    pass: &Pass,
+    name: &TaskName,
+    order: &StartTask,
+) -> Result<i32, String> {
+    let Some(own) = order.own.clone() else {
+        return Err("it is no program of the user's own".to_owned());
+    };
+    // What was brought for its start may have made room for others since.
+    bring_inputs(host, pass, order).await?;
+    let (task, attempt) = key(order.task);
+    let copy = format!("{}-check-{}", task.get(), attempt.get());
+    let copy = TaskName::new(host.run.clone(), copy).map_err(|e| explain(&e))?;
+    let work =
+        Check { host: Arc::clone(host), place: place.clone(), name: name.clone(), copy, own };
+    let made = {
+        let work = work.clone();
+        blocking(move || work.make()).await
+    };
+    let checked = match made {
+        Ok(()) => work.run(pass).await,
+        Err(why) => Err(why),
+    };
+    // Whatever came of it, nothing of it stays.
+    let said = {
+        let work = work.clone();
+        blocking(move || {
+            work.keep_words();
+            work.host.workspace().remove_task(&work.copy).map_err(|e| explain(&e))
+        })
+        .await
+    };
+    if let Err(why) = said {
+        tracing::warn!(why, task = %name, "the directory of a check is left behind");
+    }
+    checked
+}
+
+/// A check that is to be run.
+#[derive(Clone)]
+struct Check {
+    host: Arc<Host>,
+    place: Place,
+    /// The task whose answer is checked.
+    name: TaskName,
+    /// The task that the check is: it has a directory and a user of its own.
+    copy: TaskName,
+    own: OwnProgram,
+}
+
+impl Check {
+    /// Makes its directory.
+    fn make(&self) -> Result<(), String> {
+        let Self { host, name, copy, own, .. } = self;
+        let inputs: Result<Vec<_>, _> = own.inputs.iter().map(Input::read).collect();
+        let inputs = inputs.map_err(|e| explain(&e))?;
+        let left = host.workspace().task(name).join(WORK);
+        let matches = matching(&left, &own.outputs);
+        let (inputs, copied) = chosen(own, inputs, matches, |path| has_file(&left, path));
+        let folder = host.workspace().create_task(copy).map_err(|e| explain(&e))?;
+        let files = u64::try_from(inputs.len() + copied.len()).unwrap_or(u64::MAX);
+        // The inputs and what is copied may each be as much as the program's directory holds.
+        let most =
+            own.directory_bytes.saturating_mul(2).saturating_add(BESIDE.saturating_mul(files));
+        host.workspace().bound_task(copy, most).map_err(|e| explain(&e))?;
+        let wanted = inputs.iter().map(|input| (input.digest, input.bytes));
+        let held = host.contents().hold(wanted).map_err(|e| explain(&e))?;
+        directory::make_copy(&folder, (&inputs, &held), (&left, &copied))
+            .map_err(|e| explain(&e))?;
+        let check = OwnProgram {
+            argv: own.verify.clone(),
+            env: own.env.clone(),
+            directory_bytes: own.directory_bytes,
+            processes: own.processes,
+            ..OwnProgram::default()
+        };
+        write_order(&folder, &check).map_err(|e| explain(&e))
+    }
+
+    /// Runs it to its end, however often its VM freezes meanwhile.
+    async fn run(&self, pass: &Pass) -> Result<i32, String> {
+        let started = loop {
+            pass.thawed().await.map_err(|e| explain(&e))?;
+            let Some(inside) = pass.birth() else { continue };
+            let work = self.clone();
+            break blocking(move || work.start(&inside)).await?;
+        };
+        let (work, pass) = (self.clone(), pass.clone());
+        blocking(move || work.await_end(&started, &pass)).await
+    }
+
+    fn start(&self, _inside: &Inside) -> Result<Task, String> {
+        let folder = self.host.workspace().task(&self.copy);
+        let Place { groups, cpu, slot, .. } = &self.place;
+        let entry = groups.entry(*cpu, *slot).map_err(|e| explain(&e))?;
+        Program::new(self.host.program(), &folder)
+            .args([supervisor::KIND, "--order"])
+            .arg(folder.join(ORDER))
+            .arg("--progress")
+            .arg(folder.join(PROGRESS))
+            .arg("--result")
+            .arg(folder.join(RESULT))
+            .bounds(bounds(&self.own))
+            .start(&entry, limit::BIRTH)
+            .map_err(|e| explain(&e))
+    }
+
+    fn await_end(&self, process: &Task, pass: &Pass) -> Result<i32, String> {
+        loop {
+            if let Err(error) = pass.check() {
+                put_down(process, pass);
+                return Err(explain(&error));
+            }
+            match process.wait(LOOK) {
+                Ok(None) => {}
+                Ok(Some(ended)) => {
+                    let end = end_of(&self.host.workspace().task(&self.copy), ended);
+                    return status_of(&end).ok_or_else(|| "nobody knows how it ended".to_owned());
+                }
+                Err(error) => return Err(explain(&error)),
+            }
+        }
+    }
+
+    /// Appends what it wrote to what its program wrote: what there is no room for is left out.
+    fn keep_words(&self) {
+        let [from, to] = [&self.copy, &self.name].map(|name| self.host.workspace().task(name));
+        for file in ["stdout", "stderr"] {
+            if let Err(error) = append(&from.join(file), &to.join(file)) {
+                tracing::debug!(%error, task = %self.name, file, "what a check wrote is not kept");
+            }
+        }
+    }
+}
+
+fn append(from: &Path, to: &Path) -> io::Result<()> {
+    let words = left::tail(from, SAID_BYTES)?;
+    left::open(to, OpenOptions::new().append(true))?.write_all(&words)
+}
+
+/// What a check finds: the inputs as they were given, and of what the program left the files that `matches` its
+/// outputs, or that a word of the check names, where `is_there`. Of an input the program's own copy counts only where
+/// `outputs` names exactly it, as of data that is changed in its place; of the program that checks it never does.
+fn chosen(
+    own: &OwnProgram,
+    inputs: Vec<Input>,
+    matches: Vec<String>,
+    is_there: impl Fn(&str) -> bool,
+) -> (Vec<Input>, Vec<String>) {
+    let plain = |word: &String| word.strip_prefix("./").unwrap_or(word).to_owned();
+    let checker = own.verify.first().map(plain);
+    let is_changed = |path: &String| own.outputs.contains(path) && checker.as_ref() != Some(path);
+    let named = own.verify.iter().map(plain).filter(|word| is_plain(word) && is_there(word));
+    let inputs: Vec<_> = inputs.into_iter().filter(|input| !is_changed(&input.path)).collect();
+    let mut copied: Vec<_> = matches.into_iter().chain(named).collect();
+    copied.retain(|path| {
+        let is_in = |input: &Input| {
+            // Neither in the place of an input, nor of a directory that one is in, nor below one.
+            let below =
+                |a: &str, b: &str| a.strip_prefix(b).is_some_and(|rest| rest.starts_with('/'));
+            input.path == *path || below(&input.path, path) || below(path, &input.path)
+        };
+        !inputs.iter().any(is_in)
+    });
+    copied.sort();
+    copied.dedup();
+    (inputs, copied)
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    spawn_blocking(work).await.map_err(|e| explain(&e))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(all: &[&str]) -> Vec<String> {
+        all.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    fn chosen_of(
+        outputs: &[&str],
+        verify: &[&str],
+        matches: &[&str],
+    ) -> (Vec<String>, Vec<String>) {
+        let own =
+            OwnProgram { outputs: words(outputs), verify: words(verify), ..OwnProgram::default() };
+        let input = |path: &&str| Input {
+            path: (*path).to_owned(),
+            digest: blake3::hash(b""),
+            bytes: 0,
+            executable: false,
+        };
+        let inputs = ["check.sh", "data", "lib/table"].iter().map(input).collect();
+        let there = ["answer", "data", "check.sh"];
+        let (inputs, copied) = chosen(&own, inputs, words(matches), |path| there.contains(&path));
+        (inputs.into_iter().map(|input| input.path).collect(), copied)
+    }
+
+    #[test]
+    fn a_check_sees_inputs_as_they_were_given_and_outputs_as_they_were_left() {
+        let all = words(&["check.sh", "data", "lib/table"]);
+        // A pattern that matches the check is no way to change it, and neither are names around it.
+        let verify = ["./check.sh", "./answer", "../answer", "missing", "/etc/passwd"];
+        let left = ["check.sh", "data", "lib", "data/x", "other"];
+        assert_eq!(chosen_of(&["*"], &verify, &left), (all.clone(), words(&["answer", "other"])));
+        // Data that is changed in its place is the program's.
+        let rest = words(&["check.sh", "lib/table"]);
+        assert_eq!(
+            chosen_of(&["data"], &["./check.sh", "data"], &["data"]),
+            (rest, words(&["data"]))
+        );
+        // The program that checks is not, whatever is said.
+        assert_eq!(chosen_of(&["check.sh"], &["./check.sh"], &["check.sh"]), (all, Vec::new()));
+    }
+}

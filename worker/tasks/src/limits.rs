@@ -1,0 +1,182 @@
+//! Limits on what a task brings along and leaves behind. Workers, coordinators and experiment files all go by these,
+//! so that nothing that one of them lets pass is too much for the next.
+
+use dormouse_units::{Bytes, one_line};
+
+/// Most words of a program of the user's own or of its check, and most variables of its environment.
+const OWN_WORDS: usize = 4096;
+/// Most bytes of all these words and variables together: the kernel takes two millions.
+const OWN_BYTES: usize = 1 << 20;
+/// Most files that such a program begins with, and most patterns of those that it leaves.
+const OWN_FILES: usize = 10_000;
+
+/// Most files and directories that a task's directory holds, and most contents that a checkpoint of one refers to.
+pub const DIRECTORY_ENTRIES: usize = 65_536;
+/// Longest path of a file that a task begins with or leaves, in bytes.
+pub const PATH_BYTES: usize = 1024;
+/// Most files that are kept of what a task leaves.
+pub const LEFT_FILES: usize = 4096;
+/// Most bytes of the paths of all these files together, so that they fit into a message and a line of the log.
+pub const LEFT_PATHS_BYTES: usize = 1 << 20;
+/// Most sentences on files of a task that are not kept.
+pub const NOT_KEPT: usize = 16;
+/// Longest of these sentences, in bytes.
+pub const NOT_KEPT_BYTES: usize = 400;
+/// Longest part of the name of a file that is not kept which stands in such a sentence, in bytes.
+const SHOWN_NAME_BYTES: usize = 160;
+
+/// Longest reason that a worker reports, in bytes.
+pub const WHY_BYTES: usize = 4 << 10;
+/// Longest result of a task, in bytes.
+pub const RESULT_BYTES: usize = 64 << 10;
+
+/// Bytes that the image of a process may have beside its memory: its own programs, and what CRIU writes of the
+/// system's state.
+const BESIDE_MEMORY: u64 = 256 << 20;
+/// Bytes that a checkpoint may have of a task of which nobody says how much memory it needs.
+const LARGEST_UNKNOWN: u64 = 16 << 30;
+
+/// Size of the largest checkpoint of a task of so many processes with this much memory, zero where nobody says, and
+/// with a directory that holds at most `directory`. A page that processes share is in the images of each: twice the
+/// memory, what each process has beside it, and the directory.
+#[must_use]
+pub const fn largest_checkpoint(memory: Bytes, processes: u64, directory: Bytes) -> Bytes {
+    let processes = if processes == 0 { 1 } else { processes };
+    let images = match memory.get() {
+        0 => LARGEST_UNKNOWN,
+        memory => memory.saturating_mul(2).saturating_add(BESIDE_MEMORY.saturating_mul(processes)),
+    };
+    Bytes::new(images.saturating_add(directory.get()))
+}
+
+/// The words, variables and files of a program of the user's own, as far as they are bounded.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramWords<'a> {
+    /// The program and its arguments.
+    pub argv: &'a [String],
+    /// The program that checks its answer, and its arguments.
+    pub verify: &'a [String],
+    /// The patterns of the files that it leaves.
+    pub outputs: &'a [String],
+    /// Number of the variables of its environment.
+    pub variables: usize,
+    /// Bytes of all of them together, with their names.
+    pub variables_bytes: usize,
+    /// Number of the files that it begins with.
+    pub inputs: usize,
+    /// The longest path of one of these, in bytes.
+    pub longest_path: usize,
+}
+
+impl ProgramWords<'_> {
+    /// Checks that a worker takes a program of so many words, variables and files.
+    ///
+    /// # Errors
+    /// What there is too much of.
+    pub fn check(self) -> Result<(), String> {
+        let bytes = |words: &[String]| words.iter().map(String::len).sum::<usize>();
+        let words = bytes(self.argv) + bytes(self.verify) + bytes(self.outputs);
+        let all = words.saturating_add(self.variables_bytes);
+        for (found, most, what) in [
+            (self.argv.len().max(self.verify.len()), OWN_WORDS, "arguments of a program"),
+            (self.variables, OWN_WORDS, "variables of an environment"),
+            (self.inputs, OWN_FILES, "inputs of a program"),
+            (self.outputs.len(), OWN_FILES, "outputs of a program"),
+            (self.longest_path, PATH_BYTES, "bytes of an input's path"),
+            (all, OWN_BYTES, "bytes of a program's arguments and environment"),
+        ] {
+            if found > most {
+                return Err(format!("{found} {what}, and a worker takes {most}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks the path that a file of a task is kept under: it has to be as short as [`PATH_BYTES`], and nothing in it may
+/// act on a terminal or a page that shows it.
+///
+/// # Errors
+/// Why a file of that path is not kept.
+pub fn check_left_path(path: &str) -> Result<(), String> {
+    if path.len() > PATH_BYTES {
+        return Err(format!(
+            "its path has {} bytes, and one that is kept has {PATH_BYTES} at most",
+            path.len()
+        ));
+    }
+    if one_line(path, PATH_BYTES) != path {
+        return Err("its name has characters that act on a terminal".to_owned());
+    }
+    Ok(())
+}
+
+/// The sentence on a file of a task that is not kept: its name, escaped and cut so that it can be shown, and why.
+#[must_use]
+pub fn not_kept(path: &str, why: &str) -> String {
+    one_line(&format!("{}: {why}", one_line(path, SHOWN_NAME_BYTES)), NOT_KEPT_BYTES).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_has_as_many_words_and_files_as_a_worker_takes() {
+        let some = ["a".to_owned()];
+        let fine = ProgramWords {
+            argv: &some,
+            verify: &some,
+            outputs: &some,
+            variables: OWN_WORDS,
+            variables_bytes: OWN_BYTES - 3,
+            inputs: OWN_FILES,
+            longest_path: PATH_BYTES,
+        };
+        assert_eq!(fine.check(), Ok(()));
+        let many = vec!["a".to_owned(); OWN_FILES + 1];
+        for (beyond, says) in [
+            (ProgramWords { argv: &many, ..fine }, "10001 arguments"),
+            (ProgramWords { verify: &many, ..fine }, "10001 arguments"),
+            (ProgramWords { outputs: &many, ..fine }, "10001 outputs"),
+            (ProgramWords { variables: OWN_WORDS + 1, ..fine }, "4097 variables"),
+            (ProgramWords { variables_bytes: OWN_BYTES, ..fine }, "1048579 bytes"),
+            (ProgramWords { inputs: OWN_FILES + 1, ..fine }, "10001 inputs"),
+            (ProgramWords { longest_path: 1025, ..fine }, "1025 bytes of an input's path"),
+        ] {
+            assert!(beyond.check().is_err_and(|why| why.starts_with(says)), "{says}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_kept_that_can_be_shown_as_it_is() {
+        for fine in ["outputs/a", "outputs/a b/ä.csv", &"x".repeat(PATH_BYTES)] {
+            assert_eq!(check_left_path(fine), Ok(()), "{fine}");
+        }
+        let long = "x".repeat(PATH_BYTES + 1);
+        assert!(check_left_path(&long).is_err_and(|why| why.contains("1025 bytes")));
+        for acts in ["a\nb", "a\u{1b}[2J", "a\rb", "a\tb", "a\u{202e}b", "a\u{9b}31m"] {
+            let said = check_left_path(acts);
+            assert!(said.is_err_and(|why| why.contains("act on a terminal")), "{acts:?}");
+            let said = not_kept(acts, "it is a link");
+            assert!(!said.contains(char::is_control) && !said.contains('\u{202e}'), "{said:?}");
+            assert!(said.ends_with(": it is a link"), "{said}");
+        }
+        let said = not_kept(&"\u{1b}".repeat(4000), "it is a link");
+        assert!(said.len() <= NOT_KEPT_BYTES && said.ends_with("...: it is a link"), "{said}");
+        assert!(not_kept("a", &"y".repeat(4000)).len() <= NOT_KEPT_BYTES);
+    }
+
+    #[test]
+    fn a_checkpoint_has_what_its_processes_and_its_directory_have() {
+        let largest = |memory, processes, directory| {
+            largest_checkpoint(Bytes::new(memory), processes, Bytes::new(directory)).get()
+        };
+        assert_eq!(largest(0, 1, 0), 16 << 30);
+        assert_eq!(largest(0, 1, 50), (16 << 30) + 50);
+        assert_eq!(largest(1 << 20, 0, 0), 258 << 20);
+        assert_eq!(largest(1 << 20, 1, 1 << 20), 259 << 20);
+        assert_eq!(largest(1 << 20, 4, 0), 1_026 << 20);
+        assert_eq!(largest(u64::MAX, 256, 1), u64::MAX);
+    }
+}
