@@ -429,7 +429,7 @@ impl Actor for Conductor {
             parallel: args.plan.parallel(args.facts.share),
             speedup,
             answer_seed,
-            metadata: args.plan.metadata,
+            metadata: args.plan.metadata.clone(),
             wall: args.plan.world.wall.clone(),
         };
         for task in args.store.held() {

@@ -79,7 +79,7 @@ impl Plan {
         let supply = self.supplies.then_some(SUPPLY);
         let tiers = self.phase.map(|_| TIERS);
         let faults = (!self.faults.is_empty()).then_some(FAULTS);
-        let metadata = self.metadata.map(|_| METADATA);
+        let metadata = self.metadata.as_ref().map(|_| METADATA);
         let all = [criu, tiers, checkpoints, memory, credits, supply, faults, metadata];
         all.into_iter().flatten().collect()
     }

@@ -197,7 +197,7 @@ pub struct VmRef {
     #[prost(uint32, tag = "1")]
     pub vm: u32,
 }
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CreateVm {
     #[prost(uint32, tag = "1")]
     pub vm: u32,
@@ -223,7 +223,7 @@ pub struct CreateVm {
     pub metadata: ::core::option::Option<Metadata>,
 }
 /// The metadata endpoint of a VM. Its type and zone are in the name of its kind, as `type@zone`.
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Metadata {
     /// It may be taken away.
     #[prost(bool, tag = "1")]
@@ -241,6 +241,20 @@ pub struct Metadata {
     /// them, counted from there. Unset: as the wall clock will have them.
     #[prost(uint64, optional, tag = "5")]
     pub zero_unix_us: ::core::option::Option<u64>,
+    /// The tags of the VM that are in its metadata.
+    #[prost(message, repeated, tag = "6")]
+    pub tags: ::prost::alloc::vec::Vec<Tag>,
+    /// The text that the VM was given along. Unset: none.
+    #[prost(string, optional, tag = "7")]
+    pub user_data: ::core::option::Option<::prost::alloc::string::String>,
+}
+/// A tag of a VM.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Tag {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
 }
 /// What the provider is going to do to a VM. Times are on the run's clock.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

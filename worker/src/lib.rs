@@ -9,7 +9,7 @@
 //! - [`directory`]: what is in a task's directory, and the [`contents`] that it begins with;
 //! - [`store`]: checkpoints on disk and on the wire;
 //! - [`checkpointer`]: the three above put together;
-//! - `metadata`: what programs on a VM read of it, as on a cloud;
+//! - [`metadata`]: what programs on a VM read of it, as on a cloud;
 //! - [`guardian`]: what takes all of it away where the worker dies;
 //! - [`cleanup`]: what a crashed worker left;
 //! - [`place`]: the host, container or unit that it is in, and what is added there for what is lacking.
@@ -34,7 +34,7 @@ pub mod criu;
 pub mod directory;
 pub mod guardian;
 pub mod jail;
-mod metadata;
+pub mod metadata;
 mod micros;
 pub mod place;
 pub mod process;

@@ -6,7 +6,7 @@ use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Lifetimes;
+use crate::{Lifetimes, Rebalancing};
 use dormouse_units::Stream;
 
 /// What the provider does to spot VMs.
@@ -114,8 +114,8 @@ pub struct Interruptions {
     replays: Vec<(Option<TypeName>, Vec<Option<Span>>, usize)>,
     /// Ends of the VMs' lifetimes, and recommendations that precede interruptions.
     ends: BTreeSet<Interruption>,
-    /// How long before an interruption it is recommended to replace whom it hits; `None`: never.
-    lead: Option<Span>,
+    /// How it is recommended to replace spot VMs.
+    rebalancing: Rebalancing,
     seed: u64,
 }
 
@@ -209,11 +209,11 @@ impl Interruptions {
         all
     }
 
-    /// These interruptions, each preceded by a recommendation to replace whom it hits, so long before or as soon
-    /// as it is known; `None`: by none.
+    /// These interruptions, with recommendations to replace spot VMs: those that precede an interruption, and those that
+    /// come to nothing.
     #[must_use]
-    pub fn recommended(mut self, lead: Option<Span>) -> Self {
-        self.lead = lead;
+    pub fn recommended(mut self, rebalancing: Rebalancing) -> Self {
+        self.rebalancing = rebalancing;
         let processes = self.processes.iter().map(|process| &process.next);
         let known: Vec<_> = processes.chain(&self.schedule).cloned().collect();
         for act in known {
@@ -224,12 +224,7 @@ impl Interruptions {
 
     /// Has an interruption that is known from `now` on preceded by its recommendation.
     fn recommend(&mut self, now: Time, act: &Interruption) {
-        let Some(lead) = self.lead else { return };
-        if let Action::Hibernate | Action::Preempt = act.action {
-            let at = Time::from_micros(act.at.as_micros().saturating_sub(lead.as_micros()));
-            let (at, target) = (at.max(now), act.target.clone());
-            self.ends.insert(Interruption { at, target, action: Action::Rebalance });
-        }
+        self.ends.extend(self.rebalancing.before(self.seed, now, act));
     }
 
     /// A VM that ends at this instant, as is known from `now` on.
@@ -248,8 +243,8 @@ impl Interruptions {
         }
     }
 
-    /// A spot VM of this type has become usable: under scope `vm` its own processes begin, and its
-    /// lifetime is drawn.
+    /// A spot VM of this type has become usable: under scope `vm` its own processes begin, its
+    /// lifetime is drawn, and it may hear recommendations that come to nothing.
     pub fn vm_started(&mut self, now: Time, vm: VmId, kind: &TypeName) {
         let mut ends = Vec::new();
         for (n, (only, lifetimes)) in (0_u64..).zip(&self.lifetimes) {
@@ -272,6 +267,10 @@ impl Interruptions {
         }
         for (hibernate, resume) in self.per_vm.clone() {
             self.add(now, &Target::Vm(vm), hibernate, resume);
+        }
+        if let Some(mean) = self.rebalancing.false_every {
+            let (target, action) = (Target::Vm(vm), Action::Rebalance);
+            self.processes.push(Process::new(self.seed, now, target, action, mean));
         }
     }
 
@@ -389,8 +388,8 @@ mod tests {
             InterruptionModel::Replay { kind: None, lives },
             InterruptionModel::Schedule { acts: vec![act.clone()] },
         ];
-        let lead = Some(Span::from_secs(120));
-        let mut all = Interruptions::new(&models, &[], 1).recommended(lead);
+        let ahead = Rebalancing::exactly(Some(Span::from_secs(120)));
+        let mut all = Interruptions::new(&models, &[], 1).recommended(ahead);
         let rebalance =
             |at, target| Some(Interruption { at: s(at), target, action: Action::Rebalance });
         all.vm_started(s(20), a, &"x".into());
@@ -410,8 +409,8 @@ mod tests {
         let until = Time::from_secs(2_700);
         let types = ["c3.large".into()];
         let plain = drain(&[sc(5, 5)], &["c3.large"], 1, until);
-        let lead = Some(Span::from_secs(60));
-        let mut with = Interruptions::new(&[sc(5, 5)], &types, 1).recommended(lead);
+        let ahead = Rebalancing::exactly(Some(Span::from_secs(60)));
+        let mut with = Interruptions::new(&[sc(5, 5)], &types, 1).recommended(ahead);
         let all: Vec<_> = std::iter::from_fn(|| with.pop(until)).collect();
         assert!(all.windows(2).all(|pair| pair[0].at <= pair[1].at));
         let (recommended, rest): (Vec<_>, Vec<_>) =
@@ -419,6 +418,29 @@ mod tests {
         assert_eq!(rest, plain);
         let hibernations = plain.iter().filter(|act| act.action == Action::Hibernate).count();
         assert!(recommended.len() >= hibernations && hibernations > 0);
+    }
+
+    #[test]
+    fn recommendations_come_to_nothing_while_a_vm_is_there() {
+        let (s, a) = (Time::from_secs, VmId::new(1));
+        let false_every = Some(Span::from_secs(3_600));
+        let rebalancing = Rebalancing { false_every, ..Rebalancing::default() };
+        let heard = |seed| {
+            let mut all = Interruptions::new(&[], &[], seed).recommended(rebalancing);
+            all.vm_started(s(20), a, &"x".into());
+            let until = s(20 + 36_000);
+            let heard: Vec<_> = std::iter::from_fn(|| all.pop(until)).collect();
+            all.vm_ended(a);
+            assert_eq!(all.next_at(), None, "one that is gone hears none");
+            assert!(
+                heard
+                    .iter()
+                    .all(|act| act.action == Action::Rebalance && act.target == Target::Vm(a))
+            );
+            heard.len()
+        };
+        let n: usize = (0..400).map(heard).sum();
+        assert!((3_850..4_150).contains(&n), "{n} in 4000 hours, 4000 expected");
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod price_model;
 mod price_record;
 mod prices;
 mod provider;
+mod rebalancing;
 mod surplus;
 mod tariff;
 mod terms;
@@ -50,6 +51,7 @@ pub use price_record::{
 };
 pub use prices::{DrawnStart, Listed, PriceTrace, Prices, Recorded};
 pub use provider::{AvailabilityChange, PriceChange, Provider};
+pub use rebalancing::Rebalancing;
 pub use surplus::Surplus;
 pub use tariff::{ByTheHour, ByTheSecond, ByTheStartedHour, EndedBy, Tariff, TariffName};
 pub use terms::{Preemption, SpotPlaces, Terms};

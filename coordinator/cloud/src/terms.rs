@@ -7,7 +7,9 @@ use dormouse_units::{Ppm, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Availability, Billing, Listed, Placement, PriceTrace, Prices, Recorded, TariffName};
+use crate::{
+    Availability, Billing, Listed, Placement, PriceTrace, Prices, Rebalancing, Recorded, TariffName,
+};
 
 /// Which places of its hosts' processors a provider sells as spot VMs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -75,6 +77,9 @@ pub struct Terms {
     /// hits; `None`: it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebalance_lead: Option<Span>,
+    /// How it is recommended to replace spot VMs, where more of that is said than `rebalance_lead`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebalance: Option<Rebalancing>,
     /// The spot prices of types whose price changes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<TypeName, PriceTrace>,
@@ -88,6 +93,12 @@ impl Terms {
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// How it is recommended to replace spot VMs under these terms.
+    #[must_use]
+    pub fn rebalancing(&self) -> Rebalancing {
+        self.rebalance.unwrap_or_else(|| Rebalancing::exactly(self.rebalance_lead))
     }
 
     /// Prices of VMs under these terms.

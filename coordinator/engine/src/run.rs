@@ -111,7 +111,7 @@ impl Run {
                 .seeded(setup.seed)
                 .watched(watched),
             interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed)
-                .recommended(setup.terms.rebalance_lead),
+                .recommended(setup.terms.rebalancing()),
             tasks: Tasks::waiting(setup.bag.tasks.len()),
             workflow: Workflow::new(&setup.bag.tasks),
             all_submitted: setup.jobs.is_none(),

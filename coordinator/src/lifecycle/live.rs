@@ -175,7 +175,7 @@ impl LiveRun {
             programs: self.programs.clone(),
             phase: self.setup.jobs.is_some().then_some(self.phase),
             is_open: self.open,
-            metadata: self.has_own_programs().then_some(self.metadata),
+            metadata: self.has_own_programs().then(|| self.metadata.clone()),
             needs_criu: self.needs_criu,
             checkpoints_jobs: self.setup.checkpoint_of_jobs().is_some(),
             jobs_have_memory: self.setup.space_of_jobs().memory.is_some(),

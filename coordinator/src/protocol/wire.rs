@@ -52,7 +52,7 @@ impl Loads {
                     burstable: burstable.map(burstable_to_wire),
                     two_tier,
                     core_ppm: core,
-                    metadata: self.metadata.map(|of| self.metadata(of, market, at)),
+                    metadata: self.metadata.as_ref().map(|of| self.metadata(of, market, at)),
                 })
             }
             Command::Announce { vm, what, .. } => Wire::Announce(announce_to_wire(vm, what)),
@@ -94,7 +94,7 @@ impl Loads {
         v1::Command { command: Some(wire), emulated_at_us, real_late_us: 0 }
     }
 
-    fn metadata(&self, of: MetadataSettings, market: Market, at: Option<Time>) -> v1::Metadata {
+    fn metadata(&self, of: &MetadataSettings, market: Market, at: Option<Time>) -> v1::Metadata {
         let since = at.filter(|_| of.times == MetadataTimes::Emulated);
         let since = since.map(|at| micros(self.speedup.real(at.since(Time::ZERO))));
         v1::Metadata {
@@ -102,6 +102,8 @@ impl Loads {
             zone: String::new(),
             tokens_required: of.tokens == MetadataTokens::Required,
             hop_limit: of.hop_limit.map_or(0, u32::from),
+            tags: of.tags.iter().map(tag_to_wire).collect(),
+            user_data: of.user_data.clone(),
             zero_unix_us: since.map(|since| self.wall.unix_us().saturating_sub(since)),
         }
     }
@@ -137,6 +139,10 @@ impl Loads {
             own: own.map(|own| own_to_wire(own)),
         }
     }
+}
+
+fn tag_to_wire((name, value): (&String, &String)) -> v1::Tag {
+    v1::Tag { name: name.clone(), value: value.clone() }
 }
 
 const fn announce_to_wire(vm: VmId, what: Announcement) -> v1::Announce {

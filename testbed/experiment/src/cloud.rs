@@ -2,17 +2,20 @@
 
 use dormouse_cloud::{
     BUILT_IN, Billing, Burstable, Catalogue, Filter, Host, InstanceType, Limits, Market, Placement,
-    PlacementRule, SchedulerName, SpotPlaces, Terms, Types, Weighed,
+    PlacementRule, Rebalancing, SchedulerName, SpotPlaces, Terms, Types, Weighed,
 };
 use dormouse_documents::{Mistakes, Node, Place, from_toml, instead, read};
-use dormouse_units::{Bytes, Span, TypeName};
+use dormouse_units::{Bytes, Ppm, Span, TypeName};
 
 use super::PriceFile;
 use super::availability::{self, PricesBegin};
 use super::catalogue;
 use super::drawn_prices::DrawnPrices;
 use super::recorded_prices;
-use super::sections::{BurstableSection, CloudSection, HostSection, LimitsSection, TypeSection};
+use super::sections::{
+    BurstableSection, CloudSection, HostSection, LeadSection, LimitsSection, RebalanceSection,
+    TypeSection,
+};
 use super::zones;
 
 /// What `[cloud]` says.
@@ -67,6 +70,7 @@ pub(crate) fn check(
         billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
         default_bid: section.default_bid,
         rebalance_lead: section.rebalance_lead,
+        rebalance: rebalancing(&section, node, found),
         prices: recorded.fixed,
         availability,
     };
@@ -99,6 +103,50 @@ pub(crate) fn check(
     let price_files = recorded.files;
     notes.extend(recorded.notes);
     Some(Cloud { catalogue, hosts, preemption_notice, terms, drawn_prices, price_files, notes })
+}
+
+/// How it is recommended to replace spot VMs, by whichever key.
+pub(crate) fn rebalancing_of(
+    section: &CloudSection,
+    node: &Node,
+    found: &mut Mistakes,
+) -> Rebalancing {
+    let exactly = || Rebalancing::exactly(section.rebalance_lead);
+    rebalancing(section, node, found).unwrap_or_else(exactly)
+}
+
+/// How it is recommended to replace spot VMs, where a table says so.
+fn rebalancing(section: &CloudSection, node: &Node, found: &mut Mistakes) -> Option<Rebalancing> {
+    let RebalanceSection { lead, missed, false_every } = section.rebalance.clone()?;
+    let mut add = |key: &str, what: &str, remedy: &str| {
+        found.add(node.place_of(key), what, remedy);
+        None
+    };
+    if section.rebalance_lead.is_some() {
+        let what = "both rebalance-lead and rebalance are given";
+        return add("rebalance-lead", what, "write it as rebalance.lead");
+    }
+    let lead = match lead {
+        None => None,
+        // What is no time was found before.
+        Some(LeadSection::Exactly(lead)) => {
+            let lead: Span = lead.parse().ok()?;
+            Some((lead, lead))
+        }
+        Some(LeadSection::Between((from, to))) => Some((from.parse().ok()?, to.parse().ok()?)),
+    };
+    if lead.is_some_and(|(from, to)| from > to) {
+        return add("rebalance.lead", "it ends before it begins", "write the shortest first");
+    }
+    if lead.is_none() && missed > Ppm::ZERO {
+        let what = "of interruptions that nothing precedes none can be missed";
+        return add("rebalance.missed", what, "give lead, such as: lead = \"5m\"");
+    }
+    if lead.is_none() && false_every.is_none() {
+        let remedy = "give lead, such as: lead = [\"17m\", \"9h\"]";
+        return add("rebalance", "nothing is recommended", remedy);
+    }
+    Some(Rebalancing { lead, missed, false_every })
 }
 
 /// The types that the experiment of this text has spot VMs of, as far as its text is right; `None` where it says

@@ -7,7 +7,7 @@ use dormouse_documents::{
     InputError, Mistakes, Node, Override, Place, Value, conform, from_toml, read,
 };
 use dormouse_host::calibration::SpeedupSaid;
-use dormouse_model::{Bag, CheckpointConfig, MACHINE, Setup};
+use dormouse_model::{Bag, CheckpointConfig, MACHINE, MetadataSettings, Setup};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, PlanError, Policy};
 use dormouse_tasks::BagProgram;
 use dormouse_units::{Span, Speedup, TypeName};
@@ -179,6 +179,9 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     // That a program lacks its class is said there.
     root.get("live").and_then(|live| read::<BagProgram>(live.get("tasks")?, found));
     let mut live = section::<Live>(root, "live", found);
+    if let Some(live) = &live {
+        metadata_settings(root, &live.metadata, found);
+    }
     let as_given = live.clone().unwrap_or_default();
     let of_bag = work.bag.as_ref().map(|node| bag(node, seed, (plan, &as_given), found));
     let of_requests = match (&work.requests, &of_bag) {
@@ -249,8 +252,16 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     Some(Loaded { experiment, speedup, notes, sources, pace, scheduler: place })
 }
 
+/// Says what no VM's metadata can have.
+pub(crate) fn metadata_settings(root: &Node, said: &MetadataSettings, found: &mut Mistakes) {
+    if let Some((keys, what, remedy)) = said.first_flaw() {
+        let place = &root.inside(["live", "metadata"].into_iter().chain(keys)).place;
+        found.add(place, what, remedy);
+    }
+}
+
 /// The section of this key, or what holds where it is not given.
-fn section<T: Default + DeserializeOwned>(
+pub(crate) fn section<T: Default + DeserializeOwned>(
     root: &Node,
     key: &str,
     found: &mut Mistakes,
@@ -391,7 +402,7 @@ fn default_bids(
 }
 
 /// The time at which spot VMs are taken away and given back.
-fn interruptions(
+pub(crate) fn interruptions(
     node: &Node,
     (deadline, most_vms, begins): (Span, u32, Option<i64>),
     types: Option<&Types>,
@@ -495,7 +506,8 @@ fn check_name(root: &Node, found: &mut Mistakes) {
 const IMPORT: &str = "name = \"import\"\ndescription = \"an imported job\"\n[cloud]\n\
     catalogue = \"ec2-2020\"\n[workload]\nkind = \"bag\"\n";
 
-fn root(experiment: Option<&str>) -> Result<Node, InputError> {
+/// The document of a file or of a built-in experiment; without a name, what an imported job alone stands for.
+pub(crate) fn root(experiment: Option<&str>) -> Result<Node, InputError> {
     let Some(name) = experiment else { return from_toml("command line", IMPORT) };
     let path = Path::new(name);
     let like_a_path = name.contains(['/', '\\']) || path.extension().is_some_and(|e| e == "toml");

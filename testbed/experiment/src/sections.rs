@@ -23,7 +23,7 @@ use super::Live;
 pub(crate) use checkpoint::{CheckpointSection, Policy};
 pub(crate) use cloud::{
     AvailabilityPart, AvailabilitySection, BurstableSection, CloudSection, HostSection,
-    LimitsSection, PricesPart, PricesSection, TypeSection,
+    LeadSection, LimitsSection, PricesPart, PricesSection, RebalanceSection, TypeSection,
 };
 pub(crate) use fault::{FaultName, FaultSection};
 pub(crate) use interruption::{

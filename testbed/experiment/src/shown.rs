@@ -21,13 +21,14 @@ impl Experiment {
             billing,
             default_bid,
             rebalance_lead,
+            rebalance,
             prices,
             availability,
         } = &self.setup.terms;
         let setup = &mut all["setup"];
         setup["terms"] = json!({ "placement": placement, "spot": spot, "preemption": preemption,
-            "tariff": tariff, "billing": billing, "default_bid": default_bid, "rebalance_lead": rebalance_lead, "prices": prices,
-            "availability": availability });
+            "tariff": tariff, "billing": billing, "default_bid": default_bid, "rebalance_lead": rebalance_lead,
+            "rebalance": rebalance, "prices": prices, "availability": availability });
         setup["noise"] = json!(self.setup.noise);
         setup["checkpoint"]["at_hibernation"] = json!(self.setup.checkpoint.at_hibernation);
         setup["checkpoint"]["at_notice"] = json!(self.setup.checkpoint.at_notice);

@@ -194,7 +194,7 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         share: live.share,
         programs: experiment.programs(),
         inputs: sources,
-        metadata: live.metadata,
+        metadata: live.metadata.clone(),
         needs_criu: experiment.needs_criu(),
         hold_checkpoints: true,
         noop: false,

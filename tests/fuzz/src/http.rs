@@ -83,6 +83,8 @@ pub(crate) fn metadata(bytes: &[u8]) {
         market: Market::Spot,
         launched,
         address: Ipv4Addr::new(10, 0, 0, 11),
+        tags: [("Name".to_owned(), "worker".to_owned())].into(),
+        user_data: None,
     };
     let mut service = Service::new(facts, Settings { tokens }, Key::new([7; 32]));
     let ask = Request::new(Method::Put, "/latest/api/token")

@@ -21,6 +21,8 @@ pub(crate) fn metadata(bytes: &[u8]) {
         market: Market::Spot,
         launched: UnixTime::from_micros(NOW),
         address: Ipv4Addr::new(10, 0, 0, 11),
+        tags: [("Name".to_owned(), "worker".to_owned())].into(),
+        user_data: Some("#!/bin/sh".to_owned()),
     };
     let mut service = Service::new(facts, Settings { tokens }, Key::new([7; 32]));
     let mut token = None;

@@ -2,11 +2,12 @@
 //! zone, and so is what is done to VMs.
 
 use dormouse_analysis::Record;
+use dormouse_analysis::explain::Explainer;
 use dormouse_cloud::{Action, Target};
 use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Notice, Step, VmEnd};
 use dormouse_report::virtual_run::virtual_run;
-use dormouse_units::{Time, TypeName, VmId, ZoneName};
+use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
 
 use super::runs::{sound, with};
 
@@ -202,7 +203,7 @@ fn a_vm_with_its_notice_holds_its_capacity_until_it_is_gone() {
     let cloud = "availability = { v100 = [[\"0s\", 1], [\"5m\", 0], [\"6m\", 1]] }";
     let experiment = experiment(cloud, &work(1, &[("v100", 1)]), &[]).unwrap();
     let mut noticed = experiment.clone();
-    noticed.setup.preemption_notice = dormouse_units::Span::from_secs(120);
+    noticed.setup.preemption_notice = Span::from_secs(120);
     let (steps, record) = sound(&noticed);
     // Taken back at 300 s, gone at 420 s: what is free from 360 s on is had then, and not before.
     let launched: Vec<_> = record.vms.values().map(|vm| vm.launched).collect();
@@ -227,6 +228,11 @@ fn zones_have_capacity_prices_and_interruptions_of_their_own() {
     let (steps, record) = sound(&experiment);
     let rebalance = Notice::VmRebalance { vm: VmId::new(0) };
     assert!(notices(&steps).any(|(at, notice)| (at, notice) == (s(100), &rebalance)));
+    let explainer =
+        Explainer::new((&experiment.setup, false, true), Record::new(&experiment.setup), &steps);
+    let told = explainer.explain("vm0").unwrap().to_string();
+    // It is taken for want of capacity, which nobody foresaw: that the recommendation came true is chance.
+    assert!(told.contains("replaced, 200.0 s before the provider took it back"), "{told}");
     let zone = Target::Zone(ZoneName::from("b"));
     let hit = record.interruptions.iter().find(|act| act.target == zone).unwrap();
     assert_eq!((hit.at, hit.action, hit.vms.len()), (s(600), Action::Preempt, 2));
@@ -237,6 +243,46 @@ fn zones_have_capacity_prices_and_interruptions_of_their_own() {
     assert_eq!(of_a(&record), [Some((s(300), VmEnd::Preempted))]);
     let price = record.vms.values().find(|vm| vm.kind.as_str() == "v100@b").unwrap().price;
     assert_eq!(price, "0.2".parse().unwrap());
+}
+
+#[test]
+fn recommendations_are_as_wrong_as_the_file_says_and_move_nothing() {
+    let rest = format!(
+        "{}\n[[interruption]]\nmodel = \"lifetime\"\nmean = \"30m\"",
+        work(120, &[("v100", 3)])
+    );
+    let wrong = "rebalance = { lead = [\"2m\", \"10m\"], missed = 0.4, false-every = \"20m\" }";
+    let (plain, _) = sound(&experiment("", &rest, &[]).unwrap());
+    let wrongly = experiment(wrong, &rest, &[]).unwrap();
+    let (steps, record) = sound(&wrongly);
+    let taken = |steps: &[Step]| {
+        let lost = notices(steps).filter(|(_, notice)| matches!(notice, Notice::VmLost { .. }));
+        lost.map(|(at, notice)| (at, notice.clone())).collect::<Vec<_>>()
+    };
+    assert_eq!(taken(&steps), taken(&plain));
+    let of = |wanted: Action| {
+        let acts = record.interruptions.iter();
+        let acts = acts.filter(|act| act.action == wanted && !act.vms.is_empty());
+        acts.map(|act| (act.at, act.vms.clone())).collect::<Vec<_>>()
+    };
+    let (ends, acts) = (of(Action::Preempt), of(Action::Rebalance));
+    let foretells = |(at, vms): &(Time, Vec<VmId>), (end, whose): &(Time, Vec<VmId>)| {
+        vms == whose && at < end && end.since(*at) <= Span::from_secs(600)
+    };
+    let missed = ends.iter().filter(|end| !acts.iter().any(|act| foretells(act, end))).count();
+    let nothing = acts.iter().filter(|act| !ends.iter().any(|end| foretells(act, end))).count();
+    let (ends, acts) = (ends.len(), acts.len());
+    let record = Record::new(&wrongly.setup);
+    let explainer = Explainer::new((&wrongly.setup, false, true), record, &steps);
+    let told: String = (0..ends)
+        .filter_map(|vm| explainer.explain(&format!("vm{vm}")))
+        .map(|told| told.to_string())
+        .collect();
+    assert!(told.contains(" s before the provider took it back"), "{told}");
+    // Some of the missed have one for nothing before by chance; a false one within ten minutes counts as right.
+    assert!(ends > 60, "{ends}");
+    assert!((0.1..0.5).contains(&(missed as f64 / ends as f64)), "{missed} of {ends}");
+    assert!((0.3..0.8).contains(&(nothing as f64 / acts as f64)), "{nothing} of {acts}");
 }
 
 #[test]

@@ -1,25 +1,12 @@
 //! Azure's dialect: scheduled events, and the instance metadata service.
 
 mod items;
+mod versions;
 
 use serde_json::{Value, json};
 
+use self::versions::{EVENT_VERSIONS, INSTANCE_VERSIONS, Version};
 use crate::{Method, Request, Response, Service, Taking};
-
-/// Versions of the scheduled events that are answered; all alike.
-const EVENT_VERSIONS: [&str; 6] =
-    ["2017-08-01", "2017-11-01", "2019-01-01", "2019-04-01", "2019-08-01", "2020-07-01"];
-/// Versions of the instance metadata that are answered; all alike.
-const INSTANCE_VERSIONS: [&str; 8] = [
-    "2017-04-02",
-    "2017-08-01",
-    "2017-12-01",
-    "2018-02-01",
-    "2019-06-01",
-    "2020-06-01",
-    "2021-02-01",
-    "2021-12-13",
-];
 
 /// The answer to a request.
 pub(crate) fn answer(service: &mut Service, request: &Request) -> Response {
@@ -30,54 +17,69 @@ pub(crate) fn answer(service: &mut Service, request: &Request) -> Response {
         return error(400, "Bad request. Required metadata header not specified");
     }
     match request.parts()[..] {
-        [_, "scheduledevents"] => match version(request, &EVENT_VERSIONS) {
+        [_, "scheduledevents"] => match version(request, EVENT_VERSIONS) {
             Err(no) => no,
-            Ok(()) if request.method == Method::Post => approve(service, &request.body),
-            Ok(()) if request.is_reading() => Response::json(events(service).to_string()),
-            Ok(()) => error(405, "Method not allowed"),
+            Ok(_) if request.method == Method::Post => approve(service, &request.body),
+            Ok(version) if request.is_reading() => {
+                Response::json(events(service, version).to_string())
+            }
+            Ok(_) => error(405, "Method not allowed"),
         },
-        [_, "instance", ref path @ ..] => match version(request, &INSTANCE_VERSIONS) {
+        [_, "instance", ref path @ ..] => match version(request, INSTANCE_VERSIONS) {
             Err(no) => no,
-            Ok(()) if !request.is_reading() => error(405, "Method not allowed"),
-            Ok(()) => found(&items::instance(&service.facts), path, request.query("format")),
+            Ok(_) if !request.is_reading() => error(405, "Method not allowed"),
+            Ok(version) => {
+                let all = items::instance(&service.facts, version);
+                found(&all, path, request.query("format"))
+            }
         },
         [_, "versions"] => Response::json(json!({ "apiVersions": INSTANCE_VERSIONS }).to_string()),
         _ => error(404, "Not found"),
     }
 }
 
-fn version(request: &Request, known: &[&str]) -> Result<(), Response> {
-    match request.query("api-version") {
-        Some(version) if known.contains(&version) => Ok(()),
-        _ => {
-            let newest: Vec<_> = known.iter().rev().take(3).collect();
-            let why = "Bad request. api-version is invalid or was not specified in the request.";
-            let body = json!({ "error": why, "newest-versions": newest });
-            Err(Response::json(body.to_string()).with_status(400))
-        }
-    }
+/// The version that a request names, if it is one of these; else the answer that refuses it.
+fn version(request: &Request, known: &[&'static str]) -> Result<Version, Response> {
+    let named = request.query("api-version");
+    let found = known.iter().find(|version| Some(**version) == named);
+    found.map(|version| Version::new(version)).ok_or_else(|| {
+        let newest: Vec<_> = known.iter().rev().take(3).collect();
+        let why = "Bad request. api-version is invalid or was not specified in the request. For more \
+                   information refer to aka.ms/azureimds";
+        let body = json!({ "error": why, "newest-versions": newest });
+        Response::json(body.to_string()).with_status(400)
+    })
 }
 
-/// The document of scheduled events. Its number rises with each change.
-fn events(service: &Service) -> Value {
-    let event = service.notices.interruption.map(|interruption| {
+/// The document of scheduled events, with what this version has of them. Its number rises with each change.
+fn events(service: &Service, version: Version) -> Value {
+    let event = service.notices.interruption.and_then(|interruption| {
         let is_approved = service.notices.is_approved;
         let kind = match interruption.taking {
-            Taking::Terminate | Taking::Stop => "Preempt",
+            Taking::Terminate | Taking::Stop if version.has("2017-11-01") => "Preempt",
+            // Versions before have no evictions of spot VMs.
+            Taking::Terminate | Taking::Stop => return None,
             Taking::Hibernate => "Freeze",
         };
         let not_before = if is_approved { String::new() } else { interruption.at.http() };
-        json!({
+        let mut event = json!({
             "EventId": event_id(service),
             "EventType": kind,
             "ResourceType": "VirtualMachine",
             "Resources": [service.facts.name()],
             "EventStatus": if is_approved { "Started" } else { "Scheduled" },
             "NotBefore": not_before,
-            "Description": "",
-            "EventSource": "Platform",
-            "DurationInSeconds": -1,
-        })
+        });
+        for (key, since, value) in [
+            ("Description", "2019-04-01", json!("")),
+            ("EventSource", "2019-08-01", json!("Platform")),
+            ("DurationInSeconds", "2020-07-01", json!(-1)),
+        ] {
+            if version.has(since) {
+                event[key] = value;
+            }
+        }
+        Some(event)
     });
     let events: Vec<_> = event.into_iter().collect();
     json!({ "DocumentIncarnation": service.notices.changes + 1, "Events": events })

@@ -56,6 +56,14 @@ impl UnixTime {
         format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
     }
 
+    /// The instant as EC2's maintenance events have it: `21 Jan 2019 09:00:43 GMT`.
+    #[must_use]
+    pub fn day_first(self) -> String {
+        let http = self.http();
+        let (_, date) = http.split_once(", ").unwrap_or_default();
+        date.trim_start_matches('0').to_owned()
+    }
+
     /// Years are counted from March, so that the day that some of them have more is the last.
     fn civil(self) -> Civil {
         let seconds = self.0 / 1_000_000;
@@ -98,6 +106,7 @@ mod tests {
     #[test]
     fn http_names_the_day_of_the_week() {
         assert_eq!(at(0).http(), "Thu, 01 Jan 1970 00:00:00 GMT");
+        assert_eq!(at(0).day_first(), "1 Jan 1970 00:00:00 GMT");
         // The example of RFC 9110.
         assert_eq!(at(784_111_777).http(), "Sun, 06 Nov 1994 08:49:37 GMT");
     }

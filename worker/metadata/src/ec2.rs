@@ -95,14 +95,22 @@ fn found(service: &Service, parts: &[&str]) -> Response {
     if *version != LATEST && !VERSIONS.contains(version) {
         return error(404, "Not Found");
     }
-    if path.is_empty() {
-        return Response::text("dynamic\nmeta-data");
-    }
     let tree = items::tree(&service.facts, &service.notices);
-    match tree.at(path) {
-        None => error(404, "Not Found"),
-        Some(Node::Value(text)) if text.starts_with(['{', '[']) => Response::json(text.as_str()),
-        Some(node) => Response::text(node.lines().join("\n")),
+    match (tree.at(path), path) {
+        (None, _) => error(404, "Not Found"),
+        // The root alone is listed without slashes.
+        (Some(Node::Directory(all)), []) => {
+            let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
+            Response::text(names.join("\n"))
+        }
+        (Some(Node::Value(text)), ["user-data"]) => {
+            Response { content_type: "application/octet-stream", ..Response::text(text) }
+        }
+        (Some(Node::Value(text)), ["meta-data", "tags", ..]) => Response::text(text),
+        (Some(Node::Value(text)), _) if text.starts_with(['{', '[']) => {
+            Response::json(text.as_str())
+        }
+        (Some(node), _) => Response::text(node.lines().join("\n")),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Facts about a VM.
 
-use std::net::Ipv4Addr;
+use std::{collections::BTreeMap, net::Ipv4Addr};
 
-use crate::{Place, UnixTime};
+use crate::{MaintenanceEvent, Place, UnixTime};
 
 /// Facts about a VM that hold from its launch to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,16 @@ pub struct Facts {
     pub launched: UnixTime,
     /// The VM's own address.
     pub address: Ipv4Addr,
+    /// The tags of the VM, which its owner has put into its metadata: names and values.
+    pub tags: BTreeMap<String, String>,
+    /// The text that the owner has given the VM along; `None`: none.
+    pub user_data: Option<String>,
+}
+
+/// The address of the VM of this number in the network of its run: addresses 0 to 3 of a network are its provider's.
+#[must_use]
+pub fn address_of_vm(vm: u32) -> Ipv4Addr {
+    Ipv4Addr::from_bits(0x0a00_0000 | vm.wrapping_add(4) & 0x00ff_ffff)
 }
 
 /// On what terms a VM is had.
@@ -63,12 +73,14 @@ pub struct Interruption {
 }
 
 /// An announcement of a provider to a VM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
     /// The VM is going to be taken.
     Interruption(Interruption),
     /// The VM is likely to be taken, as is known from this instant on.
     Rebalance(UnixTime),
+    /// Maintenance of the VM's host is planned, or what has become of it.
+    Maintenance(MaintenanceEvent),
     /// The VM is in use again after a hibernation: what was announced before is over.
     Resumed,
 }
@@ -162,7 +174,17 @@ pub(crate) mod tests {
             market: Market::Spot,
             launched: UnixTime::from_micros(1_780_000_000_000_000),
             address: Ipv4Addr::new(10, 0, 0, 7),
+            tags: BTreeMap::new(),
+            user_data: None,
         }
+    }
+
+    /// The same VM with two tags and user data.
+    pub(crate) fn tagged() -> Facts {
+        let tags = [("Name", "worker-7"), ("team", "weather")];
+        let tags = tags.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let user_data = Some("#!/bin/sh\necho hello\n".to_owned());
+        Facts { tags: tags.into(), user_data, ..spot() }
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod date;
 mod ec2;
 mod facts;
 mod google;
+mod maintenance;
 mod notices;
 mod place;
 mod request;
@@ -17,7 +18,10 @@ mod token;
 mod tree;
 
 pub use date::UnixTime;
-pub use facts::{Announcement, Facts, Interruption, Market, Settings, Taking, Tokens};
+pub use facts::{
+    Announcement, Facts, Interruption, Market, Settings, Taking, Tokens, address_of_vm,
+};
+pub use maintenance::{MaintenanceEvent, MaintenanceState};
 pub use place::Place;
 pub use request::{Method, Request};
 pub use response::{Answer, Response};

@@ -1,14 +1,16 @@
 //! Announcements to a VM.
 
-use crate::{Interruption, Taking, UnixTime};
+use crate::{Interruption, MaintenanceEvent, Taking, UnixTime};
 
 /// The announcements to a VM.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Notices {
     /// The interruption that is to come.
     pub(crate) interruption: Option<Interruption>,
     /// Since when the VM is likely to be taken.
     pub(crate) rebalance: Option<UnixTime>,
+    /// Maintenance of the VM's host that is planned, or was.
+    pub(crate) maintenance: Option<MaintenanceEvent>,
     /// The number of times that the announcements have changed.
     pub(crate) changes: u64,
     /// Whether the VM has approved the interruption, as Azure's can.

@@ -23,8 +23,8 @@ impl Service {
 
     /// Hears what the provider announces.
     pub fn announce(&mut self, what: Announcement) {
-        let before = self.notices;
-        let Notices { interruption, rebalance, is_approved, .. } = &mut self.notices;
+        let before = self.notices.clone();
+        let Notices { interruption, rebalance, maintenance, is_approved, .. } = &mut self.notices;
         match what {
             Announcement::Interruption(next) => {
                 *interruption = Some(next);
@@ -32,6 +32,7 @@ impl Service {
             }
             // The first is what counts.
             Announcement::Rebalance(since) => *rebalance = rebalance.or(Some(since)),
+            Announcement::Maintenance(event) => *maintenance = Some(event),
             Announcement::Resumed => {
                 (*interruption, *rebalance, *is_approved) = (None, None, false);
             }

@@ -2,7 +2,7 @@
 //! run needs. `docs/bounds.md` has them in a table.
 
 use dormouse_proto::v1::{
-    CreateVm, MoveTask, OwnProgram, Program, Report, StartTask, command::Command,
+    CreateVm, Metadata, MoveTask, OwnProgram, Program, Report, StartTask, command::Command,
 };
 use dormouse_tasks::{
     cli::check_remote,
@@ -27,6 +27,12 @@ const ARGUMENTS: usize = 64;
 const ARGUMENT_BYTES: usize = 16 << 10;
 /// The bytes of the name of a kind of VM.
 const NAME_BYTES: usize = 256;
+/// The tags of a VM.
+const TAGS: usize = 50;
+/// The bytes of the name or the value of a tag: 256 characters.
+const TAG_BYTES: usize = 1024;
+/// The bytes of a VM's user data.
+const USER_DATA_BYTES: usize = 16 << 10;
 /// The programs that are measured before a run.
 pub(crate) const PROGRAMS: usize = 1024;
 
@@ -46,12 +52,21 @@ pub(crate) fn check(command: &Command) -> Result<(), String> {
     match command {
         Command::CreateVm(CreateVm { kind, metadata, .. }) => {
             let zone = metadata.as_ref().map_or(0, |of| of.zone.len());
-            most("bytes of a name", kind.len().max(zone), NAME_BYTES)
+            most("bytes of a name", kind.len().max(zone), NAME_BYTES)?;
+            metadata.as_ref().map_or(Ok(()), check_metadata)
         }
         Command::StartTask(start) => check_start(start),
         Command::MoveTask(MoveTask { vcpus, .. }) => most("vCPUs of a task", vcpus.len(), SEATS),
         _ => Ok(()),
     }
+}
+
+fn check_metadata(of: &Metadata) -> Result<(), String> {
+    most("tags of a VM", of.tags.len(), TAGS)?;
+    let tags = of.tags.iter().map(|tag| tag.name.len().max(tag.value.len()));
+    most("bytes of a tag", tags.max().unwrap_or(0), TAG_BYTES)?;
+    let user_data = of.user_data.as_ref().map_or(0, String::len);
+    most("bytes of user data", user_data, USER_DATA_BYTES)
 }
 
 fn check_start(start: &StartTask) -> Result<(), String> {
@@ -187,7 +202,7 @@ fn shortened(mut why: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_proto::v1::Seats;
+    use dormouse_proto::v1::{Seats, Tag};
 
     use super::*;
 
@@ -205,6 +220,19 @@ mod tests {
         }
         let many = (0..=VMS).fold(Occupancy::default(), |all, _| all.and(create(1, None)));
         assert!(many.fits(64_000).is_err_and(|why| why.contains("VM 513")));
+    }
+
+    #[test]
+    fn the_metadata_of_a_vm_are_bounded() {
+        let refused = |tags, user_data: Option<usize>| {
+            let tag = |n: usize| Tag { name: n.to_string(), value: String::new() };
+            let tags = (0..tags).map(tag).collect();
+            let user_data = user_data.map(|bytes| "x".repeat(bytes));
+            let metadata = Some(Metadata { tags, user_data, ..Metadata::default() });
+            check(&Command::CreateVm(CreateVm { metadata, ..CreateVm::default() })).is_err()
+        };
+        assert!(!refused(TAGS, Some(USER_DATA_BYTES)));
+        assert!(refused(TAGS + 1, None) && refused(0, Some(USER_DATA_BYTES + 1)));
     }
 
     #[test]

@@ -6,13 +6,14 @@ use std::{
     os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd},
 };
 
-/// The address of EC2's metadata service in networks of version 6.
-pub(crate) const LINK_LOCAL_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
 /// The loopback device is the first of every namespace.
 const INDEX: libc::c_int = 1;
 
 /// Switches the loopback device of this thread's network namespace on.
-pub(crate) fn switch_on() -> io::Result<()> {
+///
+/// # Errors
+/// What the kernel says.
+pub fn switch_on() -> io::Result<()> {
     let mut request = request(c"lo");
     request.ifr_ifru.ifru_flags = libc::c_short::try_from(libc::IFF_UP).unwrap_or_default();
     ask(libc::AF_INET, libc::SIOCSIFFLAGS, &request)

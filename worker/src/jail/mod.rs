@@ -26,9 +26,8 @@ mod users;
 pub use cell::{Cell, Jail, Request, inside};
 pub use error::{Error, Result};
 pub use limits::{Bounds, FILE_BYTES, OPEN_FILES, PIDS, PIDS_PER_VCPU};
-#[cfg(test)]
-pub(crate) use lo::switch_on;
-pub(crate) use lo::{LINK_LOCAL_V6, take_address, take_address_v6};
+pub use lo::switch_on;
+pub(crate) use lo::{take_address, take_address_v6};
 pub use parts::{Demand, DemandError, Part};
 pub use root::{CELL, Layout};
 pub use users::{Users, UsersError};

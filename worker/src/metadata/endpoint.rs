@@ -7,27 +7,29 @@ use std::{
     time::Duration,
 };
 
-use dormouse_metadata::{Announcement, Answer, Request, Response, Service, UnixTime};
+use dormouse_metadata::{Announcement, Answer, Key, Request, Response, Service};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
     task::{AbortHandle, JoinSet},
 };
 
-use super::{facts::unix_us, http};
-use crate::jail::{Cell, LINK_LOCAL_V6, take_address, take_address_v6};
+use super::{
+    facts::unix_now,
+    http,
+    listen::{ADDRESS, PORT, listen_in_vm},
+};
+use crate::jail::Cell;
 
-/// The address at which clouds answer.
-const ADDRESS: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
-const PORT: u16 = 80;
 /// Connections that are answered at a time; further ones wait in the kernel.
 const CONNECTIONS: usize = 64;
 /// The time for which it pauses where the kernel has no descriptor for one more.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The metadata endpoint of one VM. It ends with this value.
+/// The metadata endpoint of one VM, or of none that is there: who answers for it, and at which address. It ends with
+/// this value.
 #[derive(Debug)]
-pub(crate) struct Endpoint {
+pub struct Endpoint {
     state: Arc<State>,
     /// The address at which programs on the VM find it.
     address: SocketAddr,
@@ -59,9 +61,25 @@ impl Endpoint {
     ) -> io::Result<Self> {
         let inside = cell.filter(|cell| cell.has_network());
         let listeners = match inside {
-            Some(cell) => cell.in_network(|| inside_of_vm(own))?,
+            Some(cell) => cell.in_network(|| listen_in_vm(own))?,
             None => vec![StdListener::bind((Ipv4Addr::LOCALHOST, 0))?],
         };
+        Self::answer_at(listeners, service, hop_limit)
+    }
+
+    /// Answers, as the endpoint of a VM does, whoever finds this address. To be called within a runtime.
+    ///
+    /// # Errors
+    /// What the kernel says, such as that somebody else listens there.
+    pub fn listen_at(address: SocketAddr, service: Service) -> io::Result<Self> {
+        Self::answer_at(vec![StdListener::bind(address)?], service, None)
+    }
+
+    fn answer_at(
+        listeners: Vec<StdListener>,
+        service: Service,
+        hop_limit: Option<u32>,
+    ) -> io::Result<Self> {
         let first = listeners.first().map(StdListener::local_addr).transpose()?;
         let address = first.unwrap_or(SocketAddr::from((ADDRESS, PORT)));
         let state = Arc::new(State::new(service, hop_limit));
@@ -74,6 +92,12 @@ impl Endpoint {
             endpoint.serving.push(tokio::spawn(serving).abort_handle());
         }
         Ok(endpoint)
+    }
+
+    /// The address at which it is found.
+    #[must_use]
+    pub const fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// What programs on the VM have in their environment, so that libraries find it: EC2's, and Google's.
@@ -92,7 +116,7 @@ impl Endpoint {
     }
 
     /// Has the VM hear what the provider announces.
-    pub(crate) fn announce(&self, what: Announcement) {
+    pub fn announce(&self, what: Announcement) {
         self.state.service().announce(what);
         self.state.changed.send_replace(());
     }
@@ -109,27 +133,22 @@ impl Endpoint {
     }
 }
 
+/// A key for the tokens of one VM, which nobody can guess.
+///
+/// # Errors
+/// The system has no random numbers.
+pub fn random_key() -> io::Result<Key> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(io::Error::from)?;
+    Ok(Key::new(key))
+}
+
 impl Drop for Endpoint {
     fn drop(&mut self) {
         for serving in &self.serving {
             serving.abort();
         }
     }
-}
-
-/// Listens where clouds answer, in this thread's network, which also has the VM's own address from here on. Version 6
-/// is left out where the kernel has none.
-fn inside_of_vm(own: Ipv4Addr) -> io::Result<Vec<StdListener>> {
-    take_address(c"lo:1", ADDRESS)?;
-    take_address(c"lo:2", own)?;
-    let mut listeners = vec![StdListener::bind((ADDRESS, PORT))?];
-    let six =
-        take_address_v6(LINK_LOCAL_V6).and_then(|()| StdListener::bind((LINK_LOCAL_V6, PORT)));
-    match six {
-        Ok(listener) => listeners.push(listener),
-        Err(error) => tracing::debug!(%error, "metadata are not answered by IPv6"),
-    }
-    Ok(listeners)
 }
 
 async fn serve(listener: TcpListener, turns: Arc<Semaphore>, state: Arc<State>) {
@@ -181,7 +200,7 @@ impl State {
         let mut until = None;
         loop {
             changes.mark_unchanged();
-            let now = UnixTime::from_micros(unix_us());
+            let now = unix_now();
             let said = self.service().answer(&request, now);
             let (etag, within) = match said {
                 Answer::Now(response) => return response,

@@ -1,11 +1,10 @@
 //! What the coordinator says of a VM, as its metadata has it.
 
-use std::{
-    net::Ipv4Addr,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use dormouse_metadata::{Announcement, Facts, Interruption, Market, Place, Taking, UnixTime};
+use dormouse_metadata::{
+    Announcement, Facts, Interruption, Market, Place, Taking, UnixTime, address_of_vm,
+};
 use dormouse_proto::v1::{Announce, CreateVm, Metadata, announce::What};
 use dormouse_units::{Speedup, Time};
 
@@ -40,8 +39,14 @@ impl Moment {
     }
 }
 
+/// The instant that the wall clock shows.
+#[must_use]
+pub fn unix_now() -> UnixTime {
+    UnixTime::from_micros(unix_us())
+}
+
 /// Microseconds since 1970, by the wall clock.
-pub(super) fn unix_us() -> u64 {
+fn unix_us() -> u64 {
     micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
@@ -72,15 +77,15 @@ pub(crate) fn facts(
 ) -> Facts {
     let (kind, zone) = create.kind.split_once('@').unwrap_or((&create.kind, &of.zone));
     let zone = if zone.is_empty() { ZONE } else { zone };
-    // Addresses 0 to 3 of a network are its provider's.
-    let host = create.vm.wrapping_add(4) & 0x00ff_ffff;
     Facts {
         identity: format!("{run}/{}", create.vm),
         kind: kind.to_owned(),
         place: Place::of_zone(zone),
         market: if of.spot { Market::Spot } else { Market::OnDemand },
         launched: clock.shown(None, made),
-        address: Ipv4Addr::from_bits(0x0a00_0000 | host),
+        address: address_of_vm(create.vm),
+        tags: of.tags.iter().map(|tag| (tag.name.clone(), tag.value.clone())).collect(),
+        user_data: of.user_data.clone(),
     }
 }
 
@@ -100,6 +105,10 @@ pub(crate) fn announcement(said: &Announce, clock: Clock, decided: Moment) -> Op
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use dormouse_proto::v1::Tag;
+
     use super::*;
 
     const S: u64 = 1_000_000;
@@ -132,11 +141,13 @@ mod tests {
         let clock = Clock { speedup: Speedup::ONE, zero_unix_us: None };
         let create =
             CreateVm { vm: 7, kind: "c3.large@eu-west-1b".to_owned(), ..CreateVm::default() };
-        let of = Metadata { spot: true, ..Metadata::default() };
+        let tags = vec![Tag { name: "team".to_owned(), value: "weather".to_owned() }];
+        let of = Metadata { spot: true, tags, ..Metadata::default() };
         let made = Moment { unix_us: 5, run: None };
         let facts = facts("run", &create, &of, clock, made);
         assert_eq!((facts.kind.as_str(), facts.place.region.as_str()), ("c3.large", "eu-west-1"));
         assert_eq!((facts.address, facts.market), (Ipv4Addr::new(10, 0, 0, 11), Market::Spot));
         assert_eq!(facts.launched.as_micros(), 5);
+        assert_eq!((facts.tags["team"].as_str(), facts.user_data), ("weather", None));
     }
 }

@@ -6,10 +6,13 @@
 mod endpoint;
 mod facts;
 mod http;
+mod listen;
 mod notice_file;
 mod untrusted;
 
-pub(crate) use endpoint::Endpoint;
+pub use endpoint::{Endpoint, random_key};
+pub use facts::unix_now;
 pub(crate) use facts::{Clock, Moment, announcement, facts};
+pub use listen::listen_in_vm;
 pub(crate) use notice_file::leave_notice;
 pub use untrusted::metadata_connection;

@@ -282,13 +282,18 @@ impl<'a> Explainer<'a> {
         if let Some(at) = vm.ready {
             told.say(at, format!("booted{}", charged_from(vm, at)));
         }
+        let mut recommended = self.recommendations(vm).into_iter().peekable();
         let mut displaced = vm.displaced.iter().peekable();
         for hibernation in &vm.hibernations {
+            while let Some((at, words)) = recommended.next_if(|(at, _)| *at <= hibernation.asked) {
+                told.say(at, words);
+            }
             while let Some(it) = displaced.next_if(|it| it.at <= hibernation.asked) {
                 self.displaced(&mut told, vm, it);
             }
             self.hibernation(&mut told, vm, hibernation);
         }
+        recommended.for_each(|(at, words)| told.say(at, words));
         displaced.for_each(|it| self.displaced(&mut told, vm, it));
         supplies(&mut told, vm);
         if let Some((at, why, _)) = vm.ended {
@@ -312,6 +317,31 @@ impl<'a> Explainer<'a> {
         }
         told.came_to.push(came_to);
         told
+    }
+
+    /// When it was recommended to replace a VM, with what came of that.
+    fn recommendations(&self, vm: &VmHistory) -> Vec<(Time, String)> {
+        let acts = self.record.interruptions.iter();
+        let recommended = acts
+            .filter(|act| act.action == Action::Rebalance && act.vms.contains(&vm.id))
+            .map(|act| act.at);
+        let in_words = |at: Time| {
+            let hibernated =
+                vm.hibernations.iter().map(|it| it.frozen).find(|frozen| *frozen >= at);
+            let taken = vm.ended.as_ref().filter(|(_, why, _)| *why == VmEnd::Preempted);
+            match (hibernated, taken) {
+                (Some(frozen), _) => {
+                    let lead = seconds(frozen.since(at));
+                    format!("recommended to be replaced, {lead} before it hibernated")
+                }
+                (None, Some((end, ..))) => {
+                    let lead = seconds(end.since(at));
+                    format!("recommended to be replaced, {lead} before the provider took it back")
+                }
+                (None, None) => "recommended to be replaced; no interruption followed".to_owned(),
+            }
+        };
+        recommended.map(|at| (at, in_words(at))).collect()
     }
 
     /// Says which VMs' room this VM waited for, and for how long.

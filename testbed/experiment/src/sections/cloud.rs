@@ -62,6 +62,9 @@ pub(crate) struct CloudSection {
     /// (`[[interruption]]`, but no price and no availability); such VMs hear nothing where it is not given.
     #[schemars(example = "5m")]
     pub(crate) rebalance_lead: Option<Span>,
+    /// The same in more words, in place of `rebalance-lead`: recommendations at times that are drawn, interruptions without one, and
+    /// recommendations that come to nothing.
+    pub(crate) rebalance: Option<RebalanceSection>,
     /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or `6000,0.425` (seconds, dollars
     /// an hour), or with a heading that names a time and a price; what the EC2 price-history call answers, as JSON or text; or
     /// the rows themselves, such as `[["0s", 0.30], ["90m", 0.35]]`. The last price holds for ever. Records with dates are of
@@ -86,6 +89,13 @@ pub(crate) struct CloudSection {
     pub(crate) hosts: Vec<HostSection>,
 }
 
+impl CloudSection {
+    /// Whether it says which types there are.
+    pub(crate) fn offers_types(&self) -> bool {
+        self.catalogue.is_some() || !self.types.is_empty()
+    }
+}
+
 impl Default for CloudSection {
     fn default() -> Self {
         Self {
@@ -107,6 +117,7 @@ impl Default for CloudSection {
             bill_frozen: false,
             default_bid: None,
             rebalance_lead: None,
+            rebalance: None,
             prices: BTreeMap::new(),
             generated_prices: BTreeMap::new(),
             availability: BTreeMap::new(),
@@ -114,6 +125,34 @@ impl Default for CloudSection {
             hosts: Vec::new(),
         }
     }
+}
+
+/// How it is recommended to replace spot VMs.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct RebalanceSection {
+    /// How long before an interruption that is known beforehand: a time, or the shortest and the longest, between which it is
+    /// drawn for each interruption; no interruption is preceded by a recommendation where it is not given.
+    #[schemars(example = serde_json::json!(["17m", "9h"]))]
+    pub(crate) lead: Option<LeadSection>,
+    /// The part of interruptions that none precedes all the same.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0), example = 0.4)]
+    pub(crate) missed: Ppm,
+    /// The mean time between recommendations that come to nothing, for each spot VM by itself; there are none where it is not
+    /// given.
+    #[schemars(extend("least" = "1us"), example = "17h")]
+    pub(crate) false_every: Option<Span>,
+}
+
+/// How long before an interruption a recommendation comes.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum LeadSection {
+    /// Always so long.
+    Exactly(#[schemars(with = "Span")] String),
+    /// The shortest and the longest.
+    Between(#[schemars(with = "(Span, Span)")] (String, String)),
 }
 
 /// An instance type.

@@ -86,7 +86,9 @@ fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<Twin, TwinErr
     if experiment.jobs.is_some() {
         return Err(TwinError::Shared(dir.to_owned()));
     }
-    let setup = Setup { interruptions: given.interruptions(), ..experiment.setup.clone() };
+    let mut setup = Setup { interruptions: given.interruptions(), ..experiment.setup.clone() };
+    // Those that there were are among what is given.
+    (setup.terms.rebalance_lead, setup.terms.rebalance) = (None, None);
     let scheduler = || {
         experiment
             .scheduler()

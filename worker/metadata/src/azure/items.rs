@@ -1,32 +1,20 @@
 //! The metadata of an Azure VM.
 
-use serde_json::{Value, json};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Map, Value, json};
 
+use super::versions::Version;
 use crate::{Facts, Market};
 
-/// All of it.
-pub(super) fn instance(facts: &Facts) -> Value {
-    let (priority, eviction) = match facts.market {
-        Market::Spot => ("Spot", "Delete"),
-        Market::OnDemand => ("Regular", ""),
-    };
+const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
+const RESOURCE_GROUP: &str = "dormouse";
+
+/// All of it, as this version has it: what came with a later one is not there, and what the VM has not is an
+/// empty text.
+pub(super) fn instance(facts: &Facts, version: Version) -> Value {
     let address = facts.address.to_string();
     json!({
-        "compute": {
-            "azEnvironment": "AzurePublicCloud",
-            "evictionPolicy": eviction,
-            "location": facts.place.region,
-            "name": facts.name(),
-            "osType": "Linux",
-            "priority": priority,
-            "provider": "Microsoft.Compute",
-            "resourceGroupName": "dormouse",
-            "subscriptionId": "00000000-0000-0000-0000-000000000000",
-            "tags": "",
-            "vmId": facts.uuid("vm"),
-            "vmSize": facts.kind,
-            "zone": facts.place.zone,
-        },
+        "compute": compute(facts, version),
         "network": {
             "interface": [{
                 "ipv4": {
@@ -38,4 +26,84 @@ pub(super) fn instance(facts: &Facts) -> Value {
             }],
         },
     })
+}
+
+/// The keys that are known of the VM, each since the version that brought it.
+fn compute(facts: &Facts, version: Version) -> Value {
+    let (priority, eviction) = match facts.market {
+        Market::Spot => ("Spot", "Delete"),
+        Market::OnDemand => ("Regular", ""),
+    };
+    let name = facts.name();
+    let resource = format!(
+        "/subscriptions/{SUBSCRIPTION}/resourceGroups/{RESOURCE_GROUP}/providers/Microsoft.Compute\
+         /virtualMachines/{name}"
+    );
+    let tags: Vec<String> =
+        facts.tags.iter().map(|(key, value)| format!("{key}:{value}")).collect();
+    let tag = |(name, value): (&String, &String)| json!({ "name": name, "value": value });
+    let user_data = STANDARD.encode(facts.user_data.as_deref().unwrap_or_default());
+    let (nothing, of_nobody) = (json!(""), json!({ "id": "" }));
+    let keys = [
+        ("azEnvironment", "2018-10-01", json!("AzurePublicCloud")),
+        ("additionalCapabilities", "2021-11-01", json!({ "hibernationEnabled": "false" })),
+        ("customData", "2019-02-01", nothing.clone()),
+        ("evictionPolicy", "2020-12-01", json!(eviction)),
+        ("extendedLocation", "2021-03-01", json!({ "type": "", "name": "" })),
+        ("host", "2021-11-15", of_nobody.clone()),
+        ("hostGroup", "2021-11-15", of_nobody.clone()),
+        ("isHostCompatibilityLayerVm", "2020-06-01", json!("false")),
+        ("licenseType", "2020-09-01", nothing.clone()),
+        ("location", "2017-03-01", json!(facts.place.region)),
+        ("name", "2017-03-01", json!(name)),
+        ("offer", "2017-03-01", nothing.clone()),
+        ("osProfile", "2020-07-15", os_profile(&name, version)),
+        ("osType", "2017-03-01", json!("Linux")),
+        ("physicalZone", "2023-11-15", nothing.clone()),
+        ("placementGroupId", "2017-08-01", nothing.clone()),
+        ("plan", "2018-04-02", json!({ "name": "", "product": "", "publisher": "" })),
+        ("platformFaultDomain", "2017-03-01", json!("0")),
+        ("platformSubFaultDomain", "2021-10-01", nothing.clone()),
+        ("platformUpdateDomain", "2017-03-01", json!("0")),
+        ("priority", "2020-12-01", json!(priority)),
+        ("provider", "2018-10-01", json!("Microsoft.Compute")),
+        ("publicKeys", "2018-04-02", json!([])),
+        ("publisher", "2017-03-01", nothing.clone()),
+        ("resourceGroupName", "2017-08-01", json!(RESOURCE_GROUP)),
+        ("resourceId", "2019-03-11", json!(resource)),
+        ("securityProfile", "2020-06-01", security_profile(version)),
+        ("sku", "2017-03-01", nothing.clone()),
+        ("subscriptionId", "2017-08-01", json!(SUBSCRIPTION)),
+        ("tags", "2017-08-01", json!(tags.join(";"))),
+        ("tagsList", "2019-06-04", facts.tags.iter().map(tag).collect()),
+        ("userData", "2021-01-01", json!(user_data)),
+        ("version", "2017-03-01", nothing.clone()),
+        ("virtualMachineScaleSet", "2021-03-01", of_nobody),
+        ("vmId", "2017-03-01", json!(facts.uuid("vm"))),
+        ("vmScaleSetName", "2017-12-01", nothing),
+        ("vmSize", "2017-03-01", json!(facts.kind)),
+        ("zone", "2017-12-01", json!(facts.place.zone)),
+    ];
+    let known = keys.into_iter().filter(|(_, since, _)| version.has(since));
+    Value::Object(known.map(|(key, _, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
+}
+
+fn os_profile(name: &str, version: Version) -> Value {
+    let mut profile = json!({ "adminUsername": "", "computerName": name });
+    if version.has("2020-10-01") {
+        profile["disablePasswordAuthentication"] = json!("true");
+    }
+    profile
+}
+
+fn security_profile(version: Version) -> Value {
+    let mut profile = json!({ "secureBootEnabled": "false", "virtualTpmEnabled": "false" });
+    for (key, since, value) in
+        [("encryptionAtHost", "2021-11-01", "false"), ("securityType", "2021-12-13", "")]
+    {
+        if version.has(since) {
+            profile[key] = json!(value);
+        }
+    }
+    profile
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::{
-    Announcement,
+    Announcement, Key, Settings,
+    facts::tests::tagged,
     service::tests::{service, taken},
 };
 
@@ -68,6 +69,61 @@ fn an_instance_says_what_it_is() {
     assert_eq!(answer(&mut service, &ask(Method::Get, &text)).body, "10.0.0.7");
     let nothing = answer(&mut service, &ask(Method::Get, &at("/compute/nothing")));
     assert_eq!(nothing.status, 404);
+}
+
+/// The makers' own samples ask with the newest; a real VM of July 2025 names these three to who asks without one.
+#[test]
+fn versions_are_those_of_a_vm_of_2025() {
+    let mut service = service();
+    for version in INSTANCE_VERSIONS {
+        let all = read(&mut service, &format!("/metadata/instance?api-version={version}"));
+        assert_eq!(all["compute"]["vmSize"], "c5.large", "{version}");
+    }
+    for version in EVENT_VERSIONS {
+        read(&mut service, &format!("/metadata/scheduledevents?api-version={version}"));
+    }
+    let refused = answer(&mut service, &ask(Method::Get, "/metadata/instance"));
+    let said: Value = serde_json::from_str(&refused.body).expect("JSON");
+    assert_eq!(said["newest-versions"], json!(["2025-04-07", "2024-07-17", "2024-03-15"]));
+    let listed = read(&mut service, "/metadata/versions");
+    assert_eq!(listed["apiVersions"][0], "2017-03-01");
+    assert!(INSTANCE_VERSIONS.is_sorted() && EVENT_VERSIONS.is_sorted());
+}
+
+#[test]
+fn a_version_has_what_came_with_it_and_before() {
+    let mut service = service();
+    for (version, has, has_not) in [
+        ("2017-03-01", "platformFaultDomain", "tags"),
+        ("2017-08-01", "tags", "zone"),
+        ("2019-06-01", "resourceId", "tagsList"),
+        ("2020-12-01", "priority", "userData"),
+        ("2023-07-01", "host", "physicalZone"),
+        ("2025-04-07", "physicalZone", "storage"),
+    ] {
+        let all = read(&mut service, &format!("/metadata/instance/compute?api-version={version}"));
+        assert!(all.get(has).is_some() && all.get(has_not).is_none(), "{version}: {all}");
+    }
+    service.announce(taken(Taking::Terminate));
+    let mut event = |version: &str| {
+        let events =
+            read(&mut service, &format!("/metadata/scheduledevents?api-version={version}"));
+        events["Events"][0].clone()
+    };
+    assert_eq!(event("2017-08-01"), Value::Null, "it has no evictions");
+    assert_eq!(event("2017-11-01").get("Description"), None);
+    assert_eq!(event("2019-08-01")["EventSource"], "Platform");
+    assert_eq!(event("2019-08-01").get("DurationInSeconds"), None);
+    assert_eq!(event("2020-07-01")["DurationInSeconds"], -1);
+}
+
+#[test]
+fn tags_and_user_data_are_in_the_form_of_azure() {
+    let mut service = Service::new(tagged(), Settings::default(), Key::new([3; 32]));
+    let all = read(&mut service, "/metadata/instance/compute?api-version=2025-04-07");
+    assert_eq!(all["tags"], "Name:worker-7;team:weather");
+    assert_eq!(all["tagsList"][1], json!({ "name": "team", "value": "weather" }));
+    assert_eq!(all["userData"], "IyEvYmluL3NoCmVjaG8gaGVsbG8K");
 }
 
 #[test]

@@ -2,15 +2,18 @@
 
 use serde_json::{Value, json};
 
-use crate::{Facts, Market, notices::Notices, tree::Node};
+use crate::{Facts, MaintenanceEvent, MaintenanceState, Market, notices::Notices, tree::Node};
 
 /// All of them, under a version.
 pub(super) fn tree(facts: &Facts, notices: &Notices) -> Node {
     let document = Node::directory([("document", Node::value(pretty(&document(facts))))]);
-    Node::directory([
-        ("dynamic", Node::directory([("instance-identity", document)])),
-        ("meta-data", Node::Directory(meta_data(facts, notices))),
-    ])
+    let mut all = vec![
+        ("dynamic".to_owned(), Node::directory([("instance-identity", document)])),
+        ("meta-data".to_owned(), Node::Directory(meta_data(facts, notices))),
+    ];
+    let user_data = facts.user_data.iter().map(|text| ("user-data".to_owned(), Node::value(text)));
+    all.extend(user_data);
+    Node::Directory(all)
 }
 
 fn meta_data(facts: &Facts, notices: &Notices) -> Vec<(String, Node)> {
@@ -55,20 +58,50 @@ fn meta_data(facts: &Facts, notices: &Notices) -> Vec<(String, Node)> {
     ];
     all.extend(spot(notices).map(|spot| ("spot", spot)));
     all.push(("system", Node::value("nitro")));
+    if !facts.tags.is_empty() {
+        let tags = facts.tags.iter().map(|(name, value)| (name.clone(), Node::value(value)));
+        all.push(("tags", Node::directory([("instance", Node::Directory(tags.collect()))])));
+    }
     all.into_iter().map(|(name, node)| (name.to_owned(), node)).collect()
 }
 
-/// Events that the provider plans: no maintenance ever, and a recommendation where there is one.
+/// Events that the provider plans: maintenance where there is some, and a recommendation where there is one.
 fn events(notices: &Notices) -> Node {
-    let maintenance =
-        Node::directory([("history", Node::value("[]")), ("scheduled", Node::value("[]"))]);
-    let mut all = vec![("maintenance".to_owned(), maintenance)];
+    let mut all = vec![("maintenance".to_owned(), maintenance(notices.maintenance.as_ref()))];
     if let Some(since) = notices.rebalance {
         let notice = json!({ "noticeTime": since.iso() }).to_string();
         let recommendations = Node::directory([("rebalance", Node::value(notice))]);
         all.push(("recommendations".to_owned(), recommendations));
     }
     Node::Directory(all)
+}
+
+/// Maintenance that is planned, with what has become of it, and what is over of it.
+fn maintenance(event: Option<&MaintenanceEvent>) -> Node {
+    let is_over = |event: &&MaintenanceEvent| event.state != MaintenanceState::Active;
+    let listed = |events: Option<&MaintenanceEvent>| {
+        let events: Vec<_> = events.into_iter().map(maintenance_event).collect();
+        Node::value(Value::from(events).to_string())
+    };
+    Node::directory([("history", listed(event.filter(is_over))), ("scheduled", listed(event))])
+}
+
+fn maintenance_event(event: &MaintenanceEvent) -> Value {
+    let MaintenanceEvent { code, state, not_before, not_after, deadline } = event;
+    let prefix = match state {
+        MaintenanceState::Active => "",
+        MaintenanceState::Completed => "[Completed] ",
+        MaintenanceState::Canceled => "[Canceled] ",
+    };
+    json!({
+        "NotBefore": not_before.day_first(),
+        "Code": code,
+        "Description": format!("{prefix}scheduled {code}"),
+        "EventId": event.id(),
+        "NotAfter": not_after.day_first(),
+        "State": state.word(),
+        "NotBeforeDeadline": deadline.day_first(),
+    })
 }
 
 /// The interruption that is to come; only one that terminates has a time of termination.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
-    Announcement, Settings, Taking,
-    facts::tests::spot,
+    Announcement, Key, MaintenanceEvent, MaintenanceState, Settings, Taking,
+    facts::tests::{spot, tagged},
     service::tests::{NOW, TAKEN, service, taken},
 };
 
@@ -69,8 +69,15 @@ fn what_is_not_there_is_not_found() {
         "/latest/meta-data/spot/instance-action",
         "/latest/meta-data/spot/termination-time",
         "/latest/meta-data/events/recommendations/rebalance",
+        // As on a VM without a role.
+        "/latest/meta-data/iam",
+        "/latest/meta-data/iam/",
+        "/latest/meta-data/iam/info",
         "/latest/meta-data/iam/security-credentials/",
+        "/latest/meta-data/iam/security-credentials/role",
         "/latest/meta-data/public-ipv4",
+        "/latest/meta-data/tags/",
+        "/latest/meta-data/tags/instance/Name",
         "/latest/user-data",
         "/2099-01-01/meta-data/",
         "/latest/meta-data/instance-id/more",
@@ -78,6 +85,50 @@ fn what_is_not_there_is_not_found() {
         let (status, page) = get(&service, path);
         assert!(status == 404 && page.contains("<h1>404 - Not Found</h1>"), "{path}: {status}");
     }
+}
+
+#[test]
+fn tags_and_user_data_are_as_they_were_given() {
+    let service = Service::new(tagged(), Settings::default(), Key::new([3; 32]));
+    assert_eq!(body(&service, "/latest/"), "dynamic\nmeta-data\nuser-data");
+    assert!(body(&service, "/latest/meta-data/").ends_with("\nsystem\ntags/"));
+    assert_eq!(body(&service, "/latest/meta-data/tags/instance/"), "Name\nteam");
+    assert_eq!(body(&service, "/latest/meta-data/tags/instance/team"), "weather");
+    assert_eq!(get(&service, "/latest/meta-data/tags/instance/none").0, 404);
+    let ask = Request::new(Method::Get, "/latest/user-data");
+    let said = answer(&service, &ask, NOW);
+    assert_eq!(said.content_type, "application/octet-stream");
+    assert_eq!(said.body, "#!/bin/sh\necho hello\n");
+}
+
+#[test]
+fn maintenance_is_scheduled_until_it_is_over() {
+    let mut service = service();
+    let at = |seconds: u64| UnixTime::from_micros(NOW.as_micros() + seconds * 1_000_000);
+    let event = |state| {
+        Announcement::Maintenance(MaintenanceEvent {
+            code: "system-reboot".to_owned(),
+            state,
+            not_before: at(0),
+            not_after: at(86_400),
+            deadline: at(172_800),
+        })
+    };
+    let list = |service: &Service, of: &str| {
+        let path = format!("/latest/meta-data/events/maintenance/{of}");
+        serde_json::from_str::<serde_json::Value>(&body(service, &path)).expect("JSON")
+    };
+    service.announce(event(MaintenanceState::Active));
+    let scheduled = list(&service, "scheduled");
+    assert_eq!(scheduled[0]["Code"], "system-reboot");
+    assert_eq!(scheduled[0]["State"], "active");
+    assert_eq!(scheduled[0]["NotBefore"], "9 Jun 2026 10:13:20 GMT");
+    assert_eq!(list(&service, "history"), serde_json::json!([]));
+    service.announce(event(MaintenanceState::Canceled));
+    let history = list(&service, "history");
+    assert_eq!(history, list(&service, "scheduled"));
+    assert_eq!(history[0]["Description"], "[Canceled] scheduled system-reboot");
+    assert_eq!(history[0]["EventId"], scheduled[0]["EventId"]);
 }
 
 #[test]

@@ -32,8 +32,11 @@ pub(super) fn tree(facts: &Facts, notices: &Notices) -> Node {
         Some(Taking::Hibernate) | None => "NONE",
     };
     let hostname = format!("{}.{}.c.dormouse.internal", facts.name(), facts.place.zone);
+    // Tags are attributes that the owner has set, and so is the data that cloud-init reads.
+    let own = facts.tags.iter().map(|(name, value)| (name.clone(), Node::value(value)));
+    let user_data = facts.user_data.iter().map(|text| (USER_DATA.to_owned(), Node::value(text)));
     let instance = Node::directory([
-        ("attributes", Node::directory([])),
+        ("attributes", Node::Directory(own.chain(user_data).collect())),
         ("cpu-platform", Node::value("Unknown CPU Platform")),
         ("description", Node::value("")),
         ("hostname", Node::value(hostname)),
@@ -53,6 +56,7 @@ pub(super) fn tree(facts: &Facts, notices: &Notices) -> Node {
 }
 
 const PROJECT_NUMBER: &str = "100000000000";
+const USER_DATA: &str = "user-data";
 
 fn truth(is: bool) -> Node {
     Node::value(if is { "TRUE" } else { "FALSE" })

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     Method, Place, Taking, UnixTime,
-    facts::tests::spot,
+    facts::tests::{spot, tagged},
     service::tests::{service, taken},
 };
 
@@ -39,6 +39,15 @@ fn an_instance_says_what_it_is() {
     ] {
         assert_eq!(body(&service, path), value);
     }
+}
+
+#[test]
+fn tags_and_user_data_are_attributes() {
+    let mut service = service();
+    service.facts = tagged();
+    assert_eq!(body(&service, "instance/attributes/"), "Name\nteam\nuser-data\n");
+    assert_eq!(body(&service, "instance/attributes/team"), "weather");
+    assert_eq!(body(&service, "instance/attributes/user-data"), "#!/bin/sh\necho hello\n");
 }
 
 #[test]

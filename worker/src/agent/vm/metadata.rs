@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_metadata::{Announcement, Key, Service, Settings, Tokens};
+use dormouse_metadata::{Announcement, Service, Settings, Tokens};
 use dormouse_proto::v1::{Announce, CreateVm, Metadata};
 use tokio::task::spawn_blocking;
 
@@ -10,7 +10,7 @@ use super::clock::CommandStamp;
 use crate::{
     agent::{host::Host, report::explain},
     cgroup,
-    metadata::{Clock, Endpoint, Moment, announcement, facts},
+    metadata::{Clock, Endpoint, Moment, announcement, facts, random_key},
 };
 
 /// The metadata of a VM: its endpoint, and the clock of the times there.
@@ -43,8 +43,9 @@ impl VmMetadata {
     /// Has the endpoint say what the provider announces; the notice for its programs, where that is one of an interruption.
     pub(super) fn announce(&self, said: &Announce, asked: &CommandStamp) -> Option<String> {
         let what = announcement(said, self.clock, moment(asked))?;
+        let is_interruption = matches!(what, Announcement::Interruption(_));
         self.endpoint.announce(what);
-        matches!(what, Announcement::Interruption(_)).then(|| self.endpoint.notice())?
+        is_interruption.then(|| self.endpoint.notice())?
     }
 
     /// Ends the connections of its programs, one of which is about to be dumped.
@@ -71,12 +72,11 @@ async fn open(
     asked: &CommandStamp,
     groups: &Arc<cgroup::Vm>,
 ) -> Result<Endpoint, String> {
-    let mut key = [0; 32];
-    getrandom::fill(&mut key).map_err(|error| error.to_string())?;
+    let key = random_key().map_err(|error| error.to_string())?;
     let tokens = if of.tokens_required { Tokens::Required } else { Tokens::Optional };
     let facts = facts(run, create, of, clock, moment(asked));
     let address = facts.address;
-    let service = Service::new(facts, Settings { tokens }, Key::new(key));
+    let service = Service::new(facts, Settings { tokens }, key);
     let hop_limit = Some(of.hop_limit).filter(|hops| (1..=255).contains(hops));
     let groups = Arc::clone(groups);
     let opening = spawn_blocking(move || {

@@ -1,0 +1,114 @@
+//! When a provider recommends to replace spot VMs, and how often it is wrong.
+
+use dormouse_units::{Ppm, Span, Stream, Time, VmId, ZoneName};
+use serde::{Deserialize, Serialize};
+
+use crate::{Action, Interruption, Target};
+
+/// How a provider recommends to replace spot VMs before it takes them: how long before, how often it misses one, and how
+/// often nothing follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rebalancing {
+    /// The shortest and the longest time from a recommendation to its interruption, each between them as likely; `None`: no
+    /// interruption is preceded by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<(Span, Span)>,
+    /// The part of interruptions that no recommendation precedes, although they are known beforehand.
+    #[serde(default, skip_serializing_if = "is_never")]
+    pub missed: Ppm,
+    /// Mean time between two recommendations that come to nothing, for each spot VM; `None`: there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub false_every: Option<Span>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde has it so")]
+fn is_never(part: &Ppm) -> bool {
+    *part == Ppm::ZERO
+}
+
+impl Rebalancing {
+    /// A recommendation so long before each interruption, and no other; `None`: no recommendation at all.
+    #[must_use]
+    pub fn exactly(lead: Option<Span>) -> Self {
+        Self { lead: lead.map(|lead| (lead, lead)), ..Self::default() }
+    }
+
+    /// The recommendation that precedes an interruption which is known from `now` on; `None`: none does. It is drawn for each
+    /// interruption by itself, and comes at once where its time is over.
+    pub(crate) fn before(
+        &self,
+        seed: u64,
+        now: Time,
+        interruption: &Interruption,
+    ) -> Option<Interruption> {
+        let (Action::Hibernate | Action::Preempt) = interruption.action else { return None };
+        let (shortest, longest) = self.lead?;
+        let mut chance = Stream::named(seed, "recommendation", &name_of(interruption));
+        if chance.below(1_000_000) < self.missed.get() as usize {
+            return None;
+        }
+        let width = longest.saturating_sub(shortest).as_secs_f64();
+        let lead = shortest + Span::from_secs_f64(width * chance.unit()).unwrap_or_default();
+        let at = Time::from_micros(interruption.at.as_micros().saturating_sub(lead.as_micros()));
+        let (at, target) = (at.max(now), interruption.target.clone());
+        Some(Interruption { at, target, action: Action::Rebalance })
+    }
+}
+
+/// What tells an interruption from all others of a run.
+fn name_of(interruption: &Interruption) -> String {
+    let Interruption { at, target, action } = interruption;
+    let target = match target {
+        Target::Type(kind) => format!("type {}", kind.as_str()),
+        Target::Vm(vm) => format!("vm {}", VmId::get(*vm)),
+        Target::Zone(zone) => format!("zone {}", ZoneName::as_str(zone)),
+        Target::All => "all".to_owned(),
+    };
+    format!("{action:?} {target} {}", at.as_micros())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Preemptions of a hundred VMs, one a minute, from the tenth hour on.
+    fn preemptions() -> impl Iterator<Item = Interruption> {
+        (0..10_000_u32).map(|n| Interruption {
+            at: Time::from_secs(36_000 + 60 * u64::from(n)),
+            target: Target::Vm(VmId::new(n % 100)),
+            action: Action::Preempt,
+        })
+    }
+
+    /// The night that aws-node-termination-handler#141 counts: 6 of 15 were taken without a recommendation, the others had it
+    /// from 17 minutes to 8 h 42 min before.
+    #[test]
+    fn leads_are_drawn_and_some_interruptions_are_missed() {
+        let lead = (Span::from_secs(17 * 60), Span::from_secs(522 * 60));
+        let missed = Ppm::new(400_000);
+        let model = Rebalancing { lead: Some(lead), missed, false_every: None };
+        let mut leads = Vec::new();
+        for act in preemptions() {
+            let ahead = model.before(1, Time::ZERO, &act);
+            assert_eq!(ahead, model.before(1, Time::ZERO, &act), "it is drawn once");
+            leads.extend(ahead.map(|ahead| act.at.since(ahead.at)));
+        }
+        assert!((5_850..6_150).contains(&leads.len()), "{} of 10000, 6000 expected", leads.len());
+        assert!(leads.iter().all(|span| (lead.0..=lead.1).contains(span)));
+        let mean = leads.iter().map(|span| span.as_secs_f64()).sum::<f64>() / 6_000.0;
+        assert!((15_500.0..16_900.0).contains(&mean), "{mean} s, 16170 expected");
+    }
+
+    #[test]
+    fn only_what_takes_a_vm_is_preceded() {
+        let model = Rebalancing::exactly(Some(Span::from_secs(60)));
+        let act = |action| Interruption { at: Time::from_secs(90), target: Target::All, action };
+        for action in [Action::Resume, Action::Rebalance] {
+            assert_eq!(model.before(1, Time::ZERO, &act(action)), None);
+        }
+        let ahead = |now| model.before(1, Time::from_secs(now), &act(Action::Hibernate));
+        assert_eq!(ahead(0).map(|it| it.at), Some(Time::from_secs(30)));
+        assert_eq!(ahead(40).map(|it| it.at), Some(Time::from_secs(40)), "its time is over");
+        assert_eq!(Rebalancing::default().before(1, Time::ZERO, &act(Action::Preempt)), None);
+    }
+}

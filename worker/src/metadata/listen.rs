@@ -1,0 +1,66 @@
+//! Where the metadata endpoint of a VM listens: at the addresses of clouds, in the VM's own network.
+
+use std::{
+    io,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::jail::{take_address, take_address_v6};
+
+/// The address at which clouds answer.
+pub(super) const ADDRESS: Ipv4Addr = Ipv4Addr::new(169, 254, 169, 254);
+/// The address at which EC2 answers in networks of version 6.
+pub(super) const ADDRESS_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254);
+/// The port at which clouds answer.
+pub(super) const PORT: u16 = 80;
+
+/// The longest time that the kernel may take with a new address of version 6: it needs a fifth of a second at most.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The time between two looks at such an address.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// Listens where clouds answer, in this thread's network, which also has the VM's own address from here on. Version 6
+/// is left out where the kernel has none.
+///
+/// # Errors
+/// What the kernel says of the address of version 4.
+pub fn listen_in_vm(own: Ipv4Addr) -> io::Result<Vec<TcpListener>> {
+    take_address(c"lo:1", ADDRESS)?;
+    take_address(c"lo:2", own)?;
+    let mut listeners = vec![TcpListener::bind((ADDRESS, PORT))?];
+    if let Err(error) = take_address_v6(ADDRESS_V6) {
+        tracing::debug!(%error, "metadata are not answered by IPv6, which this kernel does not have");
+        return Ok(listeners);
+    }
+    match await_address(ADDRESS_V6).and_then(|()| TcpListener::bind((ADDRESS_V6, PORT))) {
+        Ok(listener) => listeners.push(listener),
+        Err(error) => tracing::warn!(%error, "metadata are not answered by IPv6"),
+    }
+    Ok(listeners)
+}
+
+/// Waits until a new address of version 6 can be used. Until the kernel has looked for others that have it, which it does later
+/// and on a loopback device, too, nobody can listen there, and no way leads there.
+fn await_address(address: Ipv6Addr) -> io::Result<()> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match is_usable(address.into()) {
+            Ok(()) => return Ok(()),
+            Err(error) if is_early(&error) && Instant::now() < until => thread::sleep(PAUSE),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Whether this thread's network has the address, and a way to it. Nothing is sent for that.
+fn is_usable(address: IpAddr) -> io::Result<()> {
+    UdpSocket::bind(SocketAddr::new(address, 0))?.connect(SocketAddr::new(address, PORT))
+}
+
+/// Whether that is said of an address which is too new.
+fn is_early(error: &io::Error) -> bool {
+    use io::ErrorKind::{AddrNotAvailable, HostUnreachable, NetworkUnreachable};
+    matches!(error.kind(), AddrNotAvailable | HostUnreachable | NetworkUnreachable)
+}
