@@ -54,8 +54,8 @@ impl Session {
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
                 .map_err(|e| fail(e.into()))?;
         let socket = helper::SOCKET.to_string();
-        let inside = inmate.and_then(|inmate| inmate.cell.criu());
-        let lends = inmate.is_some_and(|it| it.user.is_some() && it.cell.lends_user());
+        let inside = inmate.as_ref().and_then(|inmate| inmate.cell.criu());
+        let lends = inmate.as_ref().is_some_and(|it| it.user.is_some() && it.cell.lends_user());
         let shell = lends.then(|| shell_of(program)).flatten();
         let path = inside.unwrap_or(program);
         let own = path.to_string_lossy();

@@ -123,6 +123,7 @@ struct Files {
 /// # Errors
 /// The program was not started, or how it ended can't be noted.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<u8, SupervisorError> {
+    keep_to_itself().map_err(SupervisorError::Wait)?;
     let files = files(arguments)?;
     let order = read_order(&files.order)?;
     // The end of a child wakes the supervisor, and must not pass between two looks.
@@ -142,6 +143,17 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<u8, Super
     // After the result: who sees the end in the page finds the file.
     beats.say(if is_right { State::Done } else { State::Failed });
     Ok(u8::from(!is_right))
+}
+
+/// Closes what the kernel shows of this process in `/proc`, its memory and its files, to others of the same user: the
+/// program is one.
+#[expect(unsafe_code, reason = "the standard library does not know it")]
+fn keep_to_itself() -> io::Result<()> {
+    // SAFETY: takes numbers.
+    match unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 fn files(mut arguments: impl Iterator<Item = OsString>) -> Result<Files, SupervisorError> {
