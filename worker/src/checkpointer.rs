@@ -19,7 +19,7 @@ use crate::{
     SPANS,
     cgroup::{self, Slot, Vm},
     criu::{self, AfterDump, Criu, Step, Version},
-    jail::inside,
+    jail::{Occupant, inside},
     process::{self, Inmate, Task},
     store::{self, Checkpoint, Damaged, OpenFile, Progress, Store},
     workspace::{TaskName, Workspace},
@@ -338,7 +338,16 @@ impl Checkpointer {
                 Ok(())
             };
             let work = draft.directory();
-            let inmate = vm.cell().map(|cell| Inmate { cell, user });
+            let inmate = match vm.cell() {
+                Some(cell) => {
+                    let view = cell.view_of(pid).map_err(|source| criu::Error::Start {
+                        program: self.criu.program().to_owned(),
+                        source,
+                    })?;
+                    Some(Inmate { cell, user, view })
+                }
+                None => None,
+            };
             self.criu.dump(pid, inmate, &images, work, after, deadline, &mut before, &mut note)
         });
         drop(lifted);
@@ -408,7 +417,8 @@ impl Checkpointer {
             let directory = self.tasks.join(name.path());
             checkpoint.restore_files(&directory).map_err(stored)?;
             let deadline = deadline + copying(checkpoint.manifest().bytes());
-            let place = (vm, vcpu, slot, self.user(name, vm)?);
+            let occupant = Occupant { user: self.user(name, vm)?, directory: directory.clone() };
+            let place = (vm, vcpu, slot, &occupant);
             match self.restore_verifying(&checkpoint, place, deadline, before_running) {
                 (_, Err(error)) => damaged.push(Damaged { sequence, error }),
                 (Ok(task), Ok(())) => {
@@ -433,7 +443,7 @@ impl Checkpointer {
     fn restore_verifying(
         &self,
         checkpoint: &Checkpoint,
-        (vm, vcpu, slot, user): (&Vm, u32, Slot, Option<u32>),
+        (vm, vcpu, slot, occupant): (&Vm, u32, Slot, &Occupant),
         deadline: Duration,
         before_running: &mut BeforeRunning<'_>,
     ) -> (criu::Result<Task>, store::Result<()>) {
@@ -455,7 +465,7 @@ impl Checkpointer {
                 vm,
                 vcpu,
                 slot,
-                user,
+                occupant,
                 deadline,
                 &mut || {
                     if !join(&mut verified) {
@@ -512,7 +522,8 @@ fn open_files(pid: i32) -> Vec<OpenFile> {
         else {
             continue;
         };
-        let path = inside(&path);
+        // What a task's view has for itself is made anew, or is in its directory.
+        let Some(path) = inside(&path) else { continue };
         if metadata.is_file() && path.is_absolute() && path.exists() {
             found.insert(path, metadata.len());
         }

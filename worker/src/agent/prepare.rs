@@ -129,7 +129,7 @@ fn jail(
         tracing::warn!(why = explain(error), "the jail of tasks is not whole");
     }
     if let Some(criu) = criu {
-        let cell = jail.cell().map_err(lacks)?;
+        let cell = jail.cell("dormouse").map_err(lacks)?;
         criu.settle_in(&cell, PROBE).map_err(|e| AgentError::JailCriu(Box::new(e)))?;
     }
     let workspace = workspace.with_users(jail.users());

@@ -81,7 +81,12 @@ impl Tree {
     /// Where a group or a namespace cannot be created or a limit is refused.
     pub fn create_vm(&self, id: u64, vcpus: u32, memory_limit: Option<u64>) -> Result<Vm> {
         let relative = PathBuf::from(self.name.to_string()).join(format!("vm{id}"));
-        let cell = self.jail.as_ref().map(|jail| jail.cell()).transpose().map_err(Error::Jail)?;
+        let cell = self
+            .jail
+            .as_ref()
+            .map(|jail| jail.cell(&format!("vm{id}")))
+            .transpose()
+            .map_err(Error::Jail)?;
         Vm::create(self.hierarchy.clone(), relative, vcpus, memory_limit, self.period_us, cell)
     }
 

@@ -24,14 +24,14 @@ use super::{
     Error, Probe, Result, Version,
     probe::unless_late,
     request::{LOG_LEVEL, asked_features, options, request},
-    rpc::{CriuFeatures, CriuOpts, CriuReq, CriuReqType, CriuResp},
+    rpc::{CriuFeatures, CriuNotify, CriuOpts, CriuReq, CriuReqType, CriuResp},
     scratch::Scratch,
     session::{Session, Step, accepted, conclude, converse},
 };
 use crate::{
     cgroup::{Slot, Vm},
-    jail::Cell,
-    process::{Entry, Inmate, Task},
+    jail::{Cell, Occupant, View},
+    process::{Entry, Inmate, Task, mount_processes},
 };
 
 /// How long the remains of a failed restore may take to die.
@@ -133,7 +133,7 @@ impl Criu {
     /// # Errors
     /// See [`Error`].
     pub fn settle_in(&self, cell: &Arc<Cell>, deadline: Duration) -> Result<()> {
-        self.features_in(Some(Inmate { cell, user: None }), deadline).map(drop)
+        self.features_in(Some(Inmate { cell, user: None, view: View::Common }), deadline).map(drop)
     }
 
     fn features(&self, deadline: Duration) -> Result<CriuFeatures> {
@@ -227,7 +227,7 @@ impl Criu {
         // Dumped, so it is there, and only its parent reaps it: the number is its own.
         let signal = |signal| kill(Pid::from_raw(pid), signal);
         let mut is_in_task = false;
-        let response = converse(&mut session, &|| false, |script| match script {
+        let response = converse(&mut session, &|| false, |notify| match notify.script() {
             "pre-dump" => {
                 before()?;
                 is_in_task = true;
@@ -263,8 +263,8 @@ impl Criu {
     /// charged to the VM. (Moving a process takes a lock against all forks and exits
     /// of the machine: 7 to 15 ms.) CRIU's own CPU time counts as the VM's, too. The slot's
     /// quota is lifted meanwhile and back before the task's first instruction.
-    /// Frozen meanwhile, it goes on with the thaw, and the deadline is put off. `user` is the task's, where
-    /// the VM's tasks have users of their own.
+    /// Frozen meanwhile, it goes on with the thaw, and the deadline is put off. `occupant` is the task, whose
+    /// view of files is made anew.
     ///
     /// `before_running` is called just before that instruction: if it fails, the task is killed
     /// without having run. The VM must not be frozen when this is called.
@@ -279,7 +279,7 @@ impl Criu {
         vm: &Vm,
         vcpu: u32,
         slot: Slot,
-        user: Option<u32>,
+        occupant: &Occupant,
         deadline: Duration,
         before_running: &mut (dyn FnMut() -> Step + Send),
     ) -> Result<Task> {
@@ -287,9 +287,17 @@ impl Criu {
         let cgroup = |source| Error::Cgroup { call, source: Box::new(source) };
         let entry = vm.entry(vcpu, slot).map_err(cgroup)?;
         let mut lifted = Some(vm.lift_quota(vcpu, slot).map_err(cgroup)?);
-        let mut notified = |script: &str| {
+        let has_root = vm.cell().is_some_and(|cell| cell.has_root());
+        let mut notified = |notify: &CriuNotify| {
+            // The first process is in its PID namespace, and no file is open yet.
+            if has_root
+                && notify.script() == "setup-namespaces"
+                && let Some(pid) = notify.pid
+            {
+                mount_processes(pid, deadline)?;
+            }
             // The process exists and has not run: it still executes CRIU's restorer.
-            if script == "post-restore" {
+            if notify.script() == "post-restore" {
                 before_running()?;
                 lifted = None;
             }
@@ -302,7 +310,7 @@ impl Criu {
         thread::scope(|scope| {
             let restorer = scope.spawn(|| {
                 let mut group = None;
-                let into = (&entry, vm, user);
+                let into = (&entry, vm, occupant);
                 let result =
                     self.restore_in(into, images, work, deadline, &mut notified, &mut group);
                 if result.is_err() {
@@ -317,11 +325,11 @@ impl Criu {
 
     fn restore_in(
         &self,
-        (entry, vm, user): (&Entry, &Vm, Option<u32>),
+        (entry, vm, occupant): (&Entry, &Vm, &Occupant),
         images: &Path,
         work: &Path,
         deadline: Duration,
-        notified: &mut dyn FnMut(&str) -> Step,
+        notified: &mut dyn FnMut(&CriuNotify) -> Step,
         group: &mut Option<Pid>,
     ) -> Result<Task> {
         let call = "restore";
@@ -333,7 +341,14 @@ impl Criu {
             ..options(&images, &work_dir, log, deadline)
         });
         let log = work.join(log);
-        let inmate = entry.cell.as_ref().map(|cell| Inmate { cell, user });
+        let started = |source| Error::Start { program: self.program.clone(), source };
+        let inmate = match &entry.cell {
+            Some(cell) => {
+                let view = cell.new_view(occupant, false).map_err(started)?;
+                Some(Inmate { cell, user: occupant.user, view })
+            }
+            None => None,
+        };
         let mut session = Session::start(&self.program, call, Some(entry), inmate, log, deadline)?;
         *group = session.group();
         session.send(&request)?;

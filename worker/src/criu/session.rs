@@ -21,7 +21,7 @@ use super::{
     Error, Result,
     error::{LogTail, told},
     request::request,
-    rpc::{CriuReq, CriuReqType, CriuResp},
+    rpc::{CriuNotify, CriuReq, CriuReqType, CriuResp},
 };
 use crate::process::{Ended, Entry, Inmate, Task, cpu_ns, helper, reap_later};
 
@@ -59,8 +59,8 @@ impl Session {
             socketpair(AddressFamily::Unix, SockType::SeqPacket, None, SockFlag::SOCK_CLOEXEC)
                 .map_err(|e| fail(e.into()))?;
         let socket = helper::SOCKET.to_string();
-        let inside = inmate.and_then(|inmate| inmate.cell.criu());
-        let lends = inmate.is_some_and(|it| it.user.is_some() && it.cell.lends_user());
+        let inside = inmate.as_ref().and_then(|inmate| inmate.cell.criu());
+        let lends = inmate.as_ref().is_some_and(|it| it.user.is_some() && it.cell.lends_user());
         let shell = lends.then(|| shell_of(program)).flatten();
         let path = inside.unwrap_or(program);
         let own = path.to_string_lossy();
@@ -191,7 +191,7 @@ impl Session {
 pub(super) fn converse(
     session: &mut Session,
     frozen: &dyn Fn() -> bool,
-    mut notified: impl FnMut(&str) -> Step,
+    mut notified: impl FnMut(&CriuNotify) -> Step,
 ) -> Result<(CriuResp, Option<BoxError>)> {
     let mut given_up = None;
     loop {
@@ -200,7 +200,7 @@ pub(super) fn converse(
             return Ok((response, given_up));
         }
         let notify = response.notify.unwrap_or_default();
-        let outcome = notified(notify.script());
+        let outcome = notified(&notify);
         let mut answer = request(CriuReqType::Notify);
         answer.notify_success = Some(outcome.is_ok());
         if let Err(reason) = outcome {

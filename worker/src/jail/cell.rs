@@ -14,7 +14,10 @@ use std::{
 use nix::sched::{CloneFlags, unshare};
 use seccompiler::BpfProgram;
 
-use super::{Bounds, CELL, Demand, Error, Layout, Part, Result, Users, filter, lo, root};
+use super::{
+    Bounds, CELL, Demand, Error, Layout, NewView, Occupant, Part, Result, Users, View, filter, lo,
+    root,
+};
 
 /// What the tasks of all VMs of a worker have in common.
 #[derive(Debug)]
@@ -23,7 +26,10 @@ pub struct Jail {
     mounts: Option<OwnedFd>,
     /// The place of CRIU in the mount namespace.
     criu: Option<PathBuf>,
+    /// The directories of tasks, as the worker has them.
+    tasks: PathBuf,
     has_ipc: bool,
+    has_name: bool,
     has_network: bool,
     /// Whether CRIU may read and set the limits of tasks only as their user.
     lends_user: bool,
@@ -57,8 +63,12 @@ impl Jail {
         let mut have = |part: Result<()>| part.map_err(|error| lacking.push(error)).is_ok();
         let users = have(can_be_others()).then_some(wanted.users);
         let mut mounts = None;
-        have(apart(|| root::make(layout), Part::Mounts).map(|made| mounts = Some(made)));
+        have(
+            apart(|| root::make(layout, wanted.shares_network), Part::Mounts)
+                .map(|made| mounts = Some(made)),
+        );
         let has_ipc = have(ipc().map(drop));
+        let has_name = have(name("dormouse").map(drop));
         let has_network = !wanted.shares_network && have(network().map(drop));
         let mut made = None;
         let compiled = filter::program().map(|program| made = Some(program));
@@ -68,9 +78,19 @@ impl Jail {
         }
         let criu = mounts.as_ref().and_then(|_| layout.criu_inside());
         let lends_user = users.is_some() && !has_capability(SYS_RESOURCE).unwrap_or(false);
-        let filter = made;
-        let jail = Self { users, mounts, criu, has_ipc, has_network, lends_user, filter, lacking };
-        Ok(Some(Arc::new(jail)))
+        let tasks = layout.tasks.clone();
+        Ok(Some(Arc::new(Self {
+            users,
+            mounts,
+            criu,
+            tasks,
+            has_ipc,
+            has_name,
+            has_network,
+            lends_user,
+            filter: made,
+            lacking,
+        })))
     }
 
     /// The parts that can't be had here, and why.
@@ -85,14 +105,16 @@ impl Jail {
         self.users
     }
 
-    /// A cell for the tasks of a VM.
+    /// A cell for the tasks of a VM that is called `host`.
     ///
     /// # Errors
     /// A namespace that can't be made.
-    pub fn cell(self: &Arc<Self>) -> Result<Arc<Cell>> {
+    pub fn cell(self: &Arc<Self>, host: &str) -> Result<Arc<Cell>> {
         let (ipc, network) =
             (self.has_ipc.then(ipc).transpose()?, self.has_network.then(network).transpose()?);
-        Ok(Arc::new(Cell { jail: Arc::clone(self), ipc, network }))
+        let name = self.has_name.then(|| name(host)).transpose()?;
+        let host = host.to_owned();
+        Ok(Arc::new(Cell { jail: Arc::clone(self), host, ipc, name, network }))
     }
 }
 
@@ -101,7 +123,10 @@ impl Jail {
 #[derive(Debug)]
 pub struct Cell {
     jail: Arc<Jail>,
+    /// The name of the VM.
+    host: String,
     ipc: Option<OwnedFd>,
+    name: Option<OwnedFd>,
     network: Option<OwnedFd>,
 }
 
@@ -165,13 +190,36 @@ impl Cell {
         Ok(Some(owner))
     }
 
-    /// Takes this process into the namespaces.
+    /// The view of files that a task has which begins, or which CRIU restores.
+    ///
+    /// # Errors
+    /// The task's own folders can't be made.
+    pub(crate) fn new_view(&self, occupant: &Occupant, begins: bool) -> io::Result<View> {
+        if !self.has_root() {
+            return Ok(View::Common);
+        }
+        NewView::prepare(occupant, &self.jail.tasks, &self.host, begins).map(View::New)
+    }
+
+    /// The view of files that this task has.
+    ///
+    /// # Errors
+    /// The task is gone.
+    pub(crate) fn view_of(&self, pid: i32) -> io::Result<View> {
+        if self.has_root() { View::of_process(pid) } else { Ok(View::Common) }
+    }
+
+    /// Takes this process into the namespaces; into a view that is new [`View::make`] takes it.
     ///
     /// # Safety
     /// In a new process only.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
-    pub(crate) unsafe fn enter(&self) -> bool {
-        let spaces = [&self.ipc, &self.network, &self.jail.mounts];
+    pub(crate) unsafe fn enter(&self, view: &View) -> bool {
+        let own = match view {
+            View::Of(space) => Some(space),
+            View::Common | View::New(_) => self.jail.mounts.as_ref(),
+        };
+        let spaces = [self.ipc.as_ref(), self.name.as_ref(), self.network.as_ref(), own];
         spaces.into_iter().flatten().all(|space| {
             // SAFETY: takes numbers. The kind of a namespace is the descriptor's own.
             unsafe { libc::setns(space.as_raw_fd(), 0) == 0 }
@@ -272,12 +320,18 @@ impl Cell {
 }
 
 /// A path of a jailed task as the task itself has it, of one that was read in `/proc` outside of its
-/// namespace: from there it begins with the tasks' root.
+/// namespace: from there it begins with the tasks' root. `None` where no other task, and not the worker, has that
+/// file there.
 #[must_use]
-pub fn inside(path: &Path) -> PathBuf {
+pub fn inside(path: &Path) -> Option<PathBuf> {
     // In the worker's own namespace there is nothing of that name.
-    path.strip_prefix(CELL).map_or_else(|_| path.to_owned(), |rest| Path::new("/").join(rest))
+    let Ok(rest) = path.strip_prefix(CELL) else { return Some(path.to_owned()) };
+    let is_own = OWN_FOLDERS.iter().any(|folder| rest.starts_with(folder));
+    (!is_own).then(|| Path::new("/").join(rest))
 }
+
+/// Folders that each task has for itself, or that its root has and the worker's has not.
+const OWN_FOLDERS: [&str; 7] = ["dev", "etc", "proc", "run/made", "sys", "tmp", "var"];
 
 /// Bits of capabilities (linux/capability.h).
 const CHOWN: u32 = 0;
@@ -307,6 +361,16 @@ fn has_capability(bit: u32) -> io::Result<bool> {
 
 fn ipc() -> Result<OwnedFd> {
     apart(|| space(CloneFlags::CLONE_NEWIPC, "ipc", Part::Ipc), Part::Ipc)
+}
+
+fn name(host: &str) -> Result<OwnedFd> {
+    let make = || {
+        let made = space(CloneFlags::CLONE_NEWUTS, "uts", Part::Name)?;
+        let named = nix::unistd::sethostname(host);
+        named.map_err(|e| Error::at(Part::Name, "naming the host")(e.into()))?;
+        Ok(made)
+    };
+    apart(make, Part::Name)
 }
 
 fn network() -> Result<OwnedFd> {

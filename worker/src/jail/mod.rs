@@ -21,7 +21,9 @@ mod limits;
 mod lo;
 mod parts;
 mod root;
+mod step;
 mod users;
+mod view;
 
 pub use cell::{Cell, Jail, Request, inside};
 pub use error::{Error, Result};
@@ -31,3 +33,5 @@ pub(crate) use lo::{take_address, take_address_v6};
 pub use parts::{Demand, DemandError, Part};
 pub use root::{CELL, Layout};
 pub use users::{Users, UsersError};
+pub(crate) use view::processes_view;
+pub use view::{NAME, NewView, Occupant, SHELL, View, empty_folders};

@@ -13,6 +13,8 @@ pub enum Part {
     Network,
     /// A namespace of System V IPC and POSIX message queues.
     Ipc,
+    /// The name of its VM as the name of its host.
+    Name,
     /// A list of system calls that are refused.
     Filter,
     /// A bound on the number of processes.
@@ -21,8 +23,8 @@ pub enum Part {
 
 impl Part {
     /// All parts, in the order in which a task comes into them.
-    pub const ALL: [Self; 6] =
-        [Self::Mounts, Self::Network, Self::Ipc, Self::User, Self::Filter, Self::Pids];
+    pub const ALL: [Self; 7] =
+        [Self::Mounts, Self::Network, Self::Ipc, Self::Name, Self::User, Self::Filter, Self::Pids];
 
     /// The part in words, as it stands after "a task has".
     #[must_use]
@@ -32,6 +34,7 @@ impl Part {
             Self::Mounts => "a mount namespace of its own",
             Self::Network => "a network namespace of its own",
             Self::Ipc => "an IPC namespace of its own",
+            Self::Name => "a host name of its own",
             Self::Filter => "a filter of system calls",
             Self::Pids => "a bound on its processes",
         }
@@ -44,7 +47,7 @@ impl Part {
             Self::User => &["SETUID", "SETGID", "CHOWN"],
             Self::Mounts => &["SYS_ADMIN", "SYS_CHROOT"],
             Self::Network => &["SYS_ADMIN", "NET_ADMIN"],
-            Self::Ipc | Self::Filter => &["SYS_ADMIN"],
+            Self::Ipc | Self::Name | Self::Filter => &["SYS_ADMIN"],
             Self::Pids => &[],
         }
     }

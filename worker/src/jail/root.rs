@@ -20,28 +20,63 @@ use super::{Error, Part, Result};
 
 /// The directory of the namespace that is the root of tasks.
 pub const CELL: &str = "/cell";
+/// A directory of the namespace where something is mounted for a moment, on its way to its place.
+pub(super) const HOLD: &str = "/hold";
+/// The place where a task finds the files of `/etc` that are made for it: those there are links to them.
+pub(super) const MADE: &str = "/run/made";
 /// The place of CRIU's directory in the namespace.
 const CRIU: &str = "run/criu";
 /// What programs and libraries are in, where a host has it.
 const SYSTEM: [&str; 7] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32"];
 /// What programs look for in `/etc` that says nothing of the host's users and secrets: where libraries and
-/// programs really are, and settings of programs of the system.
-const SETTINGS: [&str; 10] = [
+/// programs really are, and settings of programs of the system. A name with a star is any that begins so.
+const SETTINGS: [&str; 20] = [
     "ld.so.cache",
     "alternatives",
+    "debian_version",
+    "fonts",
+    "gai.conf",
+    "ImageMagick-*",
+    "java*",
     "localtime",
     "magic",
     "mime.types",
-    "services",
+    "openmpi*",
+    "os-release",
+    "perl",
     "protocols",
-    "fonts",
-    "ImageMagick-6",
-    "ImageMagick-7",
+    "python*",
+    "R",
+    "services",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "timezone",
 ];
-const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
-/// Threads of a task that CRIU can dump. CRIU, in the task, reads of each its control group, which the
-/// tasks' `/proc` says to be none of the worker's business.
-const THREADS: u32 = 512;
+/// Of these CRIU, which is a program like others, needs the first.
+const SETTINGS_OF_CRIU: usize = 2;
+/// The files of `/etc` that are made for each task.
+const MADE_FILES: [&str; 4] = ["passwd", "group", "hosts", "hostname"];
+const DEVICES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
+/// What stands in `/dev` for what a process has open, and for new terminals.
+const DEVICE_LINKS: [(&str, &str); 5] = [
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("ptmx", "pts/ptmx"),
+];
+/// What of `/sys` programs have, as files of their own: how many processors there are, and how large pages are.
+const OF_SYS: [&str; 6] = [
+    "devices/system/cpu/online",
+    "devices/system/cpu/possible",
+    "devices/system/cpu/present",
+    "kernel/mm/transparent_hugepage/enabled",
+    "kernel/mm/transparent_hugepage/hpage_pmd_size",
+    "kernel/mm/transparent_hugepage/shmem_enabled",
+];
+/// Links to folders that every system has.
+const FOLDER_LINKS: [(&str, &str); 4] =
+    [("var/run", "/run"), ("var/lock", "/run/lock"), ("var/tmp", "/tmp"), ("run/lock", "/tmp")];
 
 /// What of the worker's is to be seen in a jail.
 #[derive(Clone, Debug)]
@@ -73,15 +108,15 @@ fn canonical(program: &Path) -> io::Result<PathBuf> {
     fs::canonicalize(found.ok_or(io::ErrorKind::NotFound)?)
 }
 
-/// Makes the namespace. This thread is in it afterwards, and good for nothing else.
-pub(super) fn make(layout: &Layout) -> Result<OwnedFd> {
+/// Makes the namespace, for tasks that use the worker's network or have one of their own. This thread is in it afterwards, and good for nothing else.
+pub(super) fn make(layout: &Layout, shares_network: bool) -> Result<OwnedFd> {
     let at = |step: &str| Error::at(Part::Mounts, step);
     unshare(CloneFlags::CLONE_NEWNS).map_err(|e| at("making the namespace")(e.into()))?;
     // Nothing of it is seen outside. What is laid over a task's directory later is seen here: its quota.
     mount(none(), "/", none(), MsFlags::MS_REC | MsFlags::MS_SLAVE, none())
         .map_err(|e| at("making the mounts its own")(e.into()))?;
     let root = &layout.mount_point;
-    build(root, layout).map_err(|(step, source)| at(&step)(source))?;
+    build(root, layout, shares_network).map_err(|(step, source)| at(&step)(source))?;
     enter(root).map_err(at("changing the root"))?;
     File::open("/proc/thread-self/ns/mnt").map(OwnedFd::from).map_err(at("opening the namespace"))
 }
@@ -89,22 +124,29 @@ pub(super) fn make(layout: &Layout) -> Result<OwnedFd> {
 /// What was done when it failed, and why.
 type Step<T = ()> = std::result::Result<T, (String, io::Error)>;
 
-fn build(root: &Path, layout: &Layout) -> Step {
+fn build(root: &Path, layout: &Layout, shares_network: bool) -> Step {
     create(root, 0o755)?;
-    tmpfs(root, "mode=755,size=4m")?;
+    tmpfs(root, "mode=755,size=16m")?;
     let criu = match &layout.criu {
         Some(program) => Some(canonical(program).map_err(|e| (say("find", program), e))?),
         None => None,
     };
     let cell = root.join(CELL.trim_start_matches('/'));
-    for place in [root, &cell] {
+    for (place, settings) in [(root, &SETTINGS[..SETTINGS_OF_CRIU]), (&cell, &SETTINGS[..])] {
         system(place)?;
+        copy_settings(place, settings)?;
         devices(place)?;
     }
-    for directory in ["proc", "run", "tmp"] {
+    for directory in ["proc", "run", "tmp", HOLD.trim_start_matches('/')] {
         create(&root.join(directory), 0o755)?;
     }
     let nothing = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    // CRIU tells the terminals of tasks from those of its own.
+    let terminals = root.join("dev/pts");
+    create(&terminals, 0o755)?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
+    mount(Some("devpts"), &terminals, Some("devpts"), flags, Some("newinstance,mode=620"))
+        .map_err(|e| (say("mount", &terminals), e.into()))?;
     let proc = root.join("proc");
     mount(Some("proc"), &proc, Some("proc"), nothing, none())
         .map_err(|e| (say("mount", &proc), e.into()))?;
@@ -114,9 +156,7 @@ fn build(root: &Path, layout: &Layout) -> Step {
     if let Some(directory) = criu.as_deref().and_then(Path::parent) {
         bind(directory, &root.join(CRIU), MsFlags::MS_NOSUID)?;
     }
-    create(&cell.join("tmp"), 0o755)?;
-    shared_memory(&cell)?;
-    processes(&cell.join("proc"))?;
+    small_system(&cell, shares_network)?;
     let inside = |path: &Path| cell.join(path.strip_prefix("/").unwrap_or(path));
     let read_only = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     bind(&layout.programs, &inside(&layout.programs), read_only)?;
@@ -138,19 +178,117 @@ fn system(place: &Path) -> Step {
             _ => {}
         }
     }
-    let read_only = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    create(&place.join("etc"), 0o755)?;
-    for name in SETTINGS {
-        let (from, to) = (Path::new("/etc").join(name), place.join("etc").join(name));
-        match fs::metadata(&from) {
-            Ok(found) if found.is_dir() => bind(&from, &to, read_only)?,
-            Ok(found) if found.is_file() => {
-                fs::copy(&from, &to).map_err(|e| (say("copy", &to), e))?;
-            }
-            _ => {}
+    Ok(())
+}
+
+/// What a task's root has beside programs and devices, and places for what is each task's own ([`super::view`]).
+fn small_system(cell: &Path, shares_network: bool) -> Step {
+    let folders = [
+        "dev/pts",
+        "dev/shm",
+        "proc",
+        "run",
+        "tmp",
+        "var/cache",
+        "var/empty",
+        "var/lib",
+        "var/log",
+    ];
+    for folder in folders.into_iter().chain(["sys", MADE.trim_start_matches('/')]) {
+        create(&cell.join(folder), 0o755)?;
+    }
+    let link = |target: &str, at: &Path| symlink(target, at).map_err(|e| (say("link", at), e));
+    for (name, target) in FOLDER_LINKS {
+        link(target, &cell.join(name))?;
+    }
+    for (name, target) in DEVICE_LINKS {
+        link(target, &cell.join("dev").join(name))?;
+    }
+    let etc = cell.join("etc");
+    for name in MADE_FILES {
+        link(&format!("{MADE}/{name}"), &etc.join(name))?;
+    }
+    link("/proc/self/mounts", &etc.join("mtab"))?;
+    let (sources, servers) = name_service(shares_network);
+    write(&etc.join("nsswitch.conf"), &sources)?;
+    write(&etc.join("resolv.conf"), &servers)?;
+    write(&etc.join("host.conf"), "multi on\n")?;
+    for path in OF_SYS {
+        // Without it programs do with less.
+        if let Ok(text) = fs::read_to_string(Path::new("/sys").join(path)) {
+            let (folder, _) = path.rsplit_once('/').unwrap_or(("", path));
+            create(&cell.join("sys").join(folder), 0o755)?;
+            write(&cell.join("sys").join(path), &text)?;
         }
     }
     Ok(())
+}
+
+/// Where programs look names up, and the servers that they ask: none, in a network of their own.
+fn name_service(shares_network: bool) -> (String, String) {
+    let hosts = if shares_network { "files dns" } else { "files" };
+    let databases = ["passwd", "group", "shadow", "networks", "protocols", "services", "rpc"];
+    let files: String = databases.iter().map(|name| format!("{name}: files\n")).collect();
+    let servers = match shares_network {
+        true => servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
+        false => "# None: a task's network has nothing but itself.\n".to_owned(),
+    };
+    (format!("{files}hosts: {hosts}\n"), servers)
+}
+
+/// Of the host's resolver the lines that say whom it asks, and how.
+fn servers(resolver: &str) -> String {
+    let says = |line: &&str| {
+        matches!(line.split_whitespace().next(), Some("nameserver" | "search" | "options"))
+    };
+    resolver.lines().filter(says).map(|line| format!("{line}\n")).collect()
+}
+
+/// Copies settings of the host into a root, of which everybody may read them.
+fn copy_settings(place: &Path, settings: &[&str]) -> Step {
+    let etc = place.join("etc");
+    create(&etc, 0o755)?;
+    for setting in settings {
+        let (folder, name) = setting.rsplit_once('/').unwrap_or(("", setting));
+        let from = Path::new("/etc").join(folder);
+        for entry in fs::read_dir(&from).into_iter().flatten().flatten() {
+            let found = entry.file_name();
+            let found = found.to_string_lossy();
+            if found == name || name.strip_suffix('*').is_some_and(|it| found.starts_with(it)) {
+                create(&etc.join(folder), 0o755)?;
+                copy_readable(&entry.path(), &etc.join(folder).join(entry.file_name()))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Copies a file, a link, or a folder with what is in it; not what only some may read, nor what is none of these.
+fn copy_readable(from: &Path, to: &Path) -> Step {
+    let read = |e| (say("read", from), e);
+    let found = fs::symlink_metadata(from).map_err(read)?;
+    let may = |bits: u32| found.permissions().mode() & bits == bits;
+    if found.is_symlink() {
+        let target = fs::read_link(from).map_err(read)?;
+        return symlink(target, to).map_err(|e| (say("link", to), e));
+    }
+    if found.is_file() && may(0o004) {
+        return fs::copy(from, to).map(drop).map_err(|e| (say("copy", to), e));
+    }
+    if found.is_dir() && may(0o005) {
+        create(to, 0o755)?;
+        for entry in fs::read_dir(from).map_err(read)? {
+            let entry = entry.map_err(read)?;
+            copy_readable(&entry.path(), &to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Step {
+    fs::write(path, text)
+        .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o644)))
+        .map_err(|e| (say("write", path), e))
 }
 
 fn devices(place: &Path) -> Step {
@@ -163,32 +301,6 @@ fn devices(place: &Path) -> Step {
             .map_err(|e| (say("bind", &to), e.into()))?;
     }
     Ok(())
-}
-
-/// The place where programs share memory by name, all tasks of the worker in one place, as in
-/// `/tmp` of a system: what a task has there is memory of its VM.
-fn shared_memory(cell: &Path) -> Step {
-    let place = cell.join("dev/shm");
-    create(&place, 0o755)?;
-    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-    let options = "mode=1777,size=1g,nr_inodes=4096";
-    mount(Some("tmpfs"), &place, Some("tmpfs"), flags, Some(options))
-        .map_err(|e| (say("mount", &place), e.into()))
-}
-
-/// The `/proc` of tasks, which shows them no process. CRIU asks there, in the task, whether it is that of the
-/// task's own PID namespace, whose first process the task is, and for its control groups.
-fn processes(proc: &Path) -> Step {
-    let first = proc.join("1");
-    create(&first.join("task"), 0o755)?;
-    let link = |target: &str, at: &Path| symlink(target, at).map_err(|e| (say("link", at), e));
-    link("1", &proc.join("self"))?;
-    link("1/task/1", &proc.join("thread-self"))?;
-    for thread in 1..=THREADS {
-        link("..", &first.join("task").join(thread.to_string()))?;
-    }
-    let groups = first.join("cgroup");
-    fs::write(&groups, "0::/\n").map_err(|e| (say("write", &groups), e))
 }
 
 /// Makes `root` the root of this thread's namespace, read-only, and leaves all else behind.

@@ -15,7 +15,7 @@ pub enum Error {
         /// The path of the program.
         program: PathBuf,
         /// What the new process was doing.
-        step: &'static str,
+        step: String,
         /// What the kernel said.
         source: io::Error,
     },

@@ -15,7 +15,7 @@ use super::{
     clone::{Cloned, clone_and_wait},
     exec::{Failure, Image, doors, enter},
 };
-use crate::jail::Cell;
+use crate::jail::{Cell, View};
 
 /// The descriptor at which a helper finds its socket.
 pub(crate) const SOCKET: RawFd = 3;
@@ -32,18 +32,25 @@ const STEPS: [&str; 7] = [
 ];
 
 /// The task that a helper works on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Inmate<'a> {
     /// The namespaces that the helper enters.
     pub cell: &'a Arc<Cell>,
     /// The user of the task, where it has one of its own.
     pub user: Option<u32>,
+    /// The files that the helper sees: the task's.
+    pub view: View,
 }
+
+/// The number of the first step of its view.
+const AFTER_STEPS: u32 = 7;
+const _: () = assert!(STEPS.len() == AFTER_STEPS as usize);
 
 struct Birth {
     image: Image,
     doors: Vec<RawFd>,
     cell: Option<Arc<Cell>>,
+    view: View,
     user: Option<u32>,
     null: File,
     socket: RawFd,
@@ -73,21 +80,27 @@ pub(crate) fn start(
         .map_err(|what| io::Error::other(format!("{what} holds a NUL byte")))?;
     let null = OpenOptions::new().read(true).write(true).open("/dev/null")?;
     let doors = entry.map(doors).unwrap_or_default();
-    let (cell, user) = (
-        inmate.map(|it| Arc::clone(it.cell)),
-        inmate.and_then(|it| it.user.filter(|_| it.cell.lends_user())),
-    );
+    let (cell, user, view) = match inmate {
+        Some(Inmate { cell, user, view }) => {
+            (Some(Arc::clone(cell)), user.filter(|_| cell.lends_user()), view)
+        }
+        None => (None, None, View::Common),
+    };
     let (socket, failed) = (socket.as_raw_fd(), Failure::default());
-    let birth = Birth { image, doors, cell, user, null, socket, failed };
+    let birth = Birth { image, doors, cell, view, user, null, socket, failed };
     // SAFETY: `run` makes only system calls, on what was prepared before, and never returns.
     match unsafe { clone_and_wait(0, entry, Birth::run, birth, deadline) }? {
-        Cloned::Past(task, birth) => match birth.failed.noted(&STEPS) {
-            None => Ok(task),
-            Some((step, source)) => {
-                task.reap();
-                Err(io::Error::new(source.kind(), format!("{step} failed: {source}")))
+        Cloned::Past(task, birth) => {
+            let words = birth.view.words();
+            let steps = STEPS.into_iter().chain(words.iter().map(String::as_str));
+            match birth.failed.noted(&steps.collect::<Vec<_>>()) {
+                None => Ok(task),
+                Some((step, source)) => {
+                    task.reap();
+                    Err(io::Error::new(source.kind(), format!("{step} failed: {source}")))
+                }
             }
-        },
+        }
         Cloned::Late => Err(io::ErrorKind::TimedOut.into()),
     }
 }
@@ -97,7 +110,7 @@ impl Birth {
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
         // SAFETY: it is the `Birth` that was given to the clone.
-        let Self { image, doors, cell, user, null, socket, failed } =
+        let Self { image, doors, cell, view, user, null, socket, failed } =
             unsafe { &*birth.cast::<Self>() };
         // SAFETY: async-signal-safe system calls on descriptors and strings prepared before.
         unsafe {
@@ -107,8 +120,11 @@ impl Birth {
             if !enter(doors) {
                 failed.at(1);
             }
-            if !cell.as_ref().is_none_or(|cell| cell.enter()) {
+            if !cell.as_ref().is_none_or(|cell| cell.enter(view)) {
                 failed.at(2);
+            }
+            if let Err(step) = view.make() {
+                failed.at(AFTER_STEPS + step);
             }
             if !user.is_none_or(|user| Cell::become_root_for(user)) {
                 failed.at(3);

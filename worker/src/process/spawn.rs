@@ -13,7 +13,7 @@ use super::{
     clone::{Cloned, clone_and_wait},
     exec::{Failure, Image, doors, enter},
 };
-use crate::jail::{Bounds, Cell};
+use crate::jail::{Bounds, Cell, Occupant, View};
 
 /// A program to start as a task.
 #[derive(Debug, Clone)]
@@ -86,13 +86,13 @@ impl Program {
     #[expect(unsafe_code, reason = "posix_spawn knows no namespaces")]
     pub fn start(&self, entry: &Entry, deadline: Duration) -> Result<Task> {
         let begun = Instant::now();
-        let fail = |step, source| Error::Spawn { program: self.path.clone(), step, source };
+        let fail = |step: String, source| Error::Spawn { program: self.path.clone(), step, source };
         let birth = self.prepare(entry)?;
         // SAFETY: `run` makes only system calls, on what was prepared before, and never returns.
         let cloned =
             unsafe { clone_and_wait(libc::CLONE_NEWPID, Some(entry), Birth::run, birth, deadline) };
-        match cloned.map_err(|source| fail("making the process", source))? {
-            Cloned::Past(task, birth) => match birth.failed.noted(&STEPS) {
+        match cloned.map_err(|source| fail("making the process".to_owned(), source))? {
+            Cloned::Past(task, birth) => match birth.failed() {
                 None => Ok(task),
                 Some((step, source)) => {
                     task.reap();
@@ -123,7 +123,15 @@ impl Program {
                 .map_err(|source| Error::Open { path: self.directory.clone(), source })?,
             None => None,
         };
+        let occupant = Occupant { user, directory: self.directory.clone() };
+        let view = match &entry.cell {
+            Some(cell) => cell
+                .new_view(&occupant, true)
+                .map_err(|source| Error::Open { path: self.directory.clone(), source })?,
+            None => View::Common,
+        };
         Ok(Birth {
+            view,
             image,
             doors: doors(entry),
             cell: entry.cell.clone(),
@@ -150,11 +158,16 @@ const STEPS: [&str; 9] = [
     "executing it",
 ];
 
+/// The number of the first step of its view.
+const AFTER_STEPS: u32 = 9;
+const _: () = assert!(STEPS.len() == AFTER_STEPS as usize);
+
 /// What the new process needs; it uses this one's memory until its program runs.
 struct Birth {
     image: Image,
     doors: Vec<RawFd>,
     cell: Option<Arc<Cell>>,
+    view: View,
     user: Option<u32>,
     bounds: Bounds,
     directory: CString,
@@ -164,11 +177,18 @@ struct Birth {
 }
 
 impl Birth {
+    /// The step at which the new process ended, and why.
+    fn failed(&self) -> Option<(String, std::io::Error)> {
+        let words = self.view.words();
+        let steps = STEPS.into_iter().chain(words.iter().map(String::as_str)).collect::<Vec<_>>();
+        self.failed.noted(&steps).map(|(step, source)| (step.to_owned(), source))
+    }
+
     /// The new process up to its program; notes the step that failed.
     #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
     extern "C" fn run(birth: *const c_void) -> ! {
         // SAFETY: it is the `Birth` that was given to the clone.
-        let Self { image, doors, cell, user, bounds, directory, stdout, stderr, failed } =
+        let Self { image, doors, cell, view, user, bounds, directory, stdout, stderr, failed } =
             unsafe { &*birth.cast::<Self>() };
         // SAFETY: async-signal-safe system calls on descriptors and strings prepared before.
         unsafe {
@@ -179,7 +199,7 @@ impl Birth {
                 failed.at(1);
             }
             if let Some(cell) = cell {
-                confine(cell, *user, *bounds, failed);
+                confine(cell, view, *user, *bounds, failed);
             }
             // By their paths, so that they are the cell's own; and as the task's user, to whom the
             // files belong then.
@@ -213,11 +233,14 @@ impl Birth {
 /// # Safety
 /// In a new process only.
 #[expect(unsafe_code, reason = "bare system calls are all that is allowed here")]
-unsafe fn confine(cell: &Cell, user: Option<u32>, bounds: Bounds, failed: &Failure) {
+unsafe fn confine(cell: &Cell, view: &View, user: Option<u32>, bounds: Bounds, failed: &Failure) {
     // SAFETY: as promised by the caller.
     unsafe {
-        if !cell.enter() {
+        if !cell.enter(view) {
             failed.at(2);
+        }
+        if let Err(step) = view.make() {
+            failed.at(AFTER_STEPS + step);
         }
         if !cell.take_root() {
             failed.at(3);

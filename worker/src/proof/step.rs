@@ -27,6 +27,8 @@ pub enum What {
     Tcp,
     /// A task that looks at the clock is dumped and goes on.
     Clock,
+    /// A task with open files of its /tmp, /dev/shm and /proc, and a terminal, is dumped and goes on.
+    Files,
     /// All is taken away.
     CleanUp,
 }
@@ -47,6 +49,7 @@ impl What {
             Self::Threads => "proof: threads",
             Self::Tcp => "proof: TCP socket",
             Self::Clock => "proof: clock",
+            Self::Files => "proof: files of its own",
             Self::CleanUp => "proof: clean-up",
         }
     }
@@ -63,7 +66,7 @@ impl What {
     /// Whether only programs with habits that the built-in tasks don't have need it.
     #[must_use]
     pub const fn is_of_own_programs(self) -> bool {
-        matches!(self, Self::Threads | Self::Tcp | Self::Clock)
+        matches!(self, Self::Threads | Self::Tcp | Self::Clock | Self::Files)
     }
 }
 

@@ -1,18 +1,23 @@
 //! Programs by which a host is proved: each has one habit that checkpoints may trip over.
 //!
 //! ```text
-//! dormouse-task probe threads|tcp|clock FILE
+//! dormouse-task probe threads|tcp|clock|files FILE
 //! ```
 //!
 //! One beats on the progress page at FILE for as long as all is well with its habit: each of its
-//! threads gets on, what goes into a connection comes out of it, the clock does not go back. The
+//! threads gets on, what goes into a connection, a file or a terminal comes out of it, the clock does not go back. The
 //! units on the page are what the habit shows: of the clock, its time in nanoseconds.
 
 use std::{
     ffi::OsString,
     fmt,
+    fs::{File, OpenOptions},
     io::{self, Read as _, Write as _},
     net::{Ipv4Addr, TcpListener, TcpStream},
+    os::{
+        fd::{FromRawFd as _, OwnedFd},
+        unix::fs::FileExt as _,
+    },
     path::Path,
     sync::{
         Arc,
@@ -40,7 +45,7 @@ const THREADS: usize = 3;
 /// Why a probe ends.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProbeError {
-    #[error("probe: give threads, tcp or clock, and a file for its progress page")]
+    #[error("probe: give threads, tcp, clock or files, and a file for its progress page")]
     Usage,
     #[error(transparent)]
     Progress(#[from] ProgressError),
@@ -62,6 +67,8 @@ pub(crate) enum Habit {
     Tcp,
     /// A clock that is looked at again and again.
     Clock,
+    /// Open files of `/tmp`, `/dev/shm` and `/proc`, and a terminal.
+    Files,
 }
 
 impl fmt::Display for Habit {
@@ -70,6 +77,7 @@ impl fmt::Display for Habit {
             Self::Threads => "threads",
             Self::Tcp => "tcp",
             Self::Clock => "clock",
+            Self::Files => "files",
         })
     }
 }
@@ -81,6 +89,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), P
         Some("threads") => Habit::Threads,
         Some("tcp") => Habit::Tcp,
         Some("clock") => Habit::Clock,
+        Some("files") => Habit::Files,
         _ => return Err(ProbeError::Usage),
     };
     let page = ProgressWriter::create(Path::new(&arguments.next().ok_or(ProbeError::Usage)?))?;
@@ -102,6 +111,7 @@ impl Habit {
             Self::Threads => threads(),
             Self::Tcp => tcp(),
             Self::Clock => Ok(clock()),
+            Self::Files => files(),
         }
     }
 }
@@ -162,6 +172,55 @@ fn clock() -> Beat {
         last = now;
         Ok(now)
     })
+}
+
+/// For a task that has a view of files of its own: what it makes in `/tmp` has a name that another may have, too.
+fn files() -> io::Result<Beat> {
+    let make = |path: &str| {
+        let options = OpenOptions::new().read(true).write(true).create_new(true).to_owned();
+        options.open(path).map(|file| (path.to_owned(), file))
+    };
+    let made = [make("/tmp/probe")?, make("/dev/shm/probe")?];
+    let (itself, processes) = (File::open("/proc/self/stat")?, File::open("/proc")?);
+    let (mut one, mut other) = terminal()?;
+    let mut count = 0_u64;
+    Ok(Box::new(move || {
+        count += 1;
+        for (path, file) in &made {
+            file.write_all_at(&count.to_le_bytes(), 0)?;
+            if std::fs::read(path)? != count.to_le_bytes() {
+                return Err(io::Error::other(format!("{path} is another file")));
+            }
+        }
+        let (mut stat, id) = ([0; 64], std::process::id());
+        itself.read_at(&mut stat, 0)?;
+        if !stat.starts_with(format!("{id} ").as_bytes()) || !processes.metadata()?.is_dir() {
+            return Err(io::Error::other("/proc shows another process"));
+        }
+        let (line, mut come) = (format!("{count}\n"), vec![0; 32]);
+        other.write_all(line.as_bytes())?;
+        let read = one.read(&mut come)?;
+        // A terminal ends lines in its own way.
+        match come.get(..read) {
+            Some(said) if String::from_utf8_lossy(said).trim() == line.trim() => Ok(count),
+            _ => Err(io::Error::other("something else comes out of the terminal")),
+        }
+    }))
+}
+
+/// Both ends of a new terminal.
+#[expect(unsafe_code, reason = "the standard library makes no terminals")]
+fn terminal() -> io::Result<(File, File)> {
+    let (mut one, mut other) = (-1, -1);
+    let none = std::ptr::null_mut::<u8>();
+    // SAFETY: two descriptors are written, which nobody else owns; the rest is left as it is by default.
+    let (one, other) = unsafe {
+        if libc::openpty(&raw mut one, &raw mut other, none.cast(), none.cast(), none.cast()) < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        (OwnedFd::from_raw_fd(one), OwnedFd::from_raw_fd(other))
+    };
+    Ok((File::from(one), File::from(other)))
 }
 
 #[cfg(test)]

@@ -121,6 +121,7 @@ struct Files {
 /// # Errors
 /// The program was not started, or how it ended can't be noted.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<u8, SupervisorError> {
+    keep_to_itself().map_err(SupervisorError::Wait)?;
     let files = files(arguments)?;
     let order = read_order(&files.order)?;
     close_memory();
@@ -143,6 +144,17 @@ fn close_memory() {
     #[expect(unsafe_code, reason = "the standard library does not know this")]
     // SAFETY: takes numbers. Where it is refused there is nobody to be told, and nothing is less safe than before.
     let _ = unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
+}
+
+/// Closes what the kernel shows of this process in `/proc`, its memory and its files, to others of the same user: the
+/// program is one.
+#[expect(unsafe_code, reason = "the standard library does not know it")]
+fn keep_to_itself() -> io::Result<()> {
+    // SAFETY: takes numbers.
+    match unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 fn files(mut arguments: impl Iterator<Item = OsString>) -> Result<Files, SupervisorError> {

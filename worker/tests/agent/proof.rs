@@ -40,10 +40,12 @@ pub(crate) fn a_host_is_proved() {
         assert_eq!(step.what, What::Tcp, "{step:?}");
     }
     let gone: Vec<_> = proof.steps.iter().map(|step| step.what).collect();
-    use What::{Answer, CleanUp, Clock, Dump, Freeze, Groups, Jail, Launch};
+    use What::{Answer, CleanUp, Clock, Dump, Files, Freeze, Groups, Jail, Launch};
     use What::{Restore, Tcp, Thaw, Threads};
-    let all =
-        [Groups, Launch, Jail, Freeze, Thaw, Dump, Restore, Answer, Threads, Tcp, Clock, CleanUp];
+    let all = [
+        Groups, Launch, Jail, Freeze, Thaw, Dump, Restore, Answer, Threads, Tcp, Clock, Files,
+        CleanUp,
+    ];
     assert_eq!(gone, all);
     nothing_is_left();
 }

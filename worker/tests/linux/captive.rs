@@ -61,6 +61,10 @@ fn attempts(port: &str, worker: i32, other: &Path) -> Vec<(&'static str, Came)> 
         let mut bytes = [0; 16];
         File::open(path).and_then(|mut file| file.read(&mut bytes)).map(|_| did())
     };
+    let read_all = |path: &str| match fs::read(path) {
+        Ok(bytes) if bytes.is_empty() => Err(io::Error::other("it is empty")),
+        read => read.map(|_| did()),
+    };
     let write = |path: &Path| {
         let file = OpenOptions::new().create(true).append(true).open(path);
         file.map(|_| fs::remove_file(path)).map(|_| did())
@@ -71,7 +75,7 @@ fn attempts(port: &str, worker: i32, other: &Path) -> Vec<(&'static str, Came)> 
     unsafe {
         vec![
             ("read /etc/shadow", read("/etc/shadow")),
-            ("read /etc/passwd", read("/etc/passwd")),
+            ("read the host's users", users_of_host()),
             ("read /root", fs::read_dir("/root").map(|_| did())),
             ("read the checkpoints", fs::read_dir("/run/dormouse/checkpoints").map(|_| did())),
             ("list the tasks", fs::read_dir("/run/dormouse/tasks").map(|_| did())),
@@ -82,6 +86,23 @@ fn attempts(port: &str, worker: i32, other: &Path) -> Vec<(&'static str, Came)> 
             ("write to /etc", write(Path::new("/etc/dormouse-captive"))),
             ("write to /run/dormouse/programs", write(Path::new("/run/dormouse/programs/x"))),
             ("write to /proc/sys", write_old("/proc/sys/kernel/core_pattern")),
+            ("write to /proc/sysrq-trigger", write_old("/proc/sysrq-trigger")),
+            ("write to /sys", write_old("/sys/kernel/mm/ksm/run")),
+            ("write to its processors", write(Path::new("/sys/devices/system/cpu/x"))),
+            ("read the kernel's arguments", read_all("/proc/cmdline")),
+            ("read the kernel's symbols", read_all("/proc/kallsyms")),
+            ("read the kernel's memory", read_all("/proc/kcore")),
+            ("read the host's devices in /sys", fs::read_dir("/sys/class").map(|_| did())),
+            ("see other processes", others("cmdline")),
+            ("leave by the root of another process", others("root/etc/shadow")),
+            ("leave by the directory of another process", others("cwd/..")),
+            ("open the files of another process", others("fd")),
+            ("leave by its own root", read("/proc/self/root/etc/shadow")),
+            (
+                "leave by its own directory",
+                fs::read_dir("/proc/self/cwd/../../../checkpoints").map(|_| did()),
+            ),
+            ("list the mounts of the worker", worker_mounts()),
             ("open the disk", open_disk()),
             ("see the worker in /proc", fs::read(format!("/proc/{worker}/cmdline")).map(|_| did())),
             ("read the worker's memory", read(&format!("/proc/{worker}/mem"))),
@@ -112,6 +133,17 @@ fn attempts(port: &str, worker: i32, other: &Path) -> Vec<(&'static str, Came)> 
                     }
                 }),
             ),
+            (
+                "mount its /proc again",
+                in_child(|| {
+                    let (proc, flags) = (c"/proc".as_ptr(), libc::MS_BIND | libc::MS_REMOUNT);
+                    libc::mount(proc, proc, none.cast(), flags, none.cast())
+                }),
+            ),
+            (
+                "take away what hides",
+                in_child(|| libc::umount2(c"/proc/sys".as_ptr(), libc::MNT_DETACH)),
+            ),
             ("change the root", in_child(|| libc::chroot(c".".as_ptr()))),
             ("make a user namespace", in_child(|| libc::unshare(libc::CLONE_NEWUSER))),
             ("make a mount namespace", in_child(|| libc::unshare(libc::CLONE_NEWNS))),
@@ -134,6 +166,7 @@ fn attempts(port: &str, worker: i32, other: &Path) -> Vec<(&'static str, Came)> 
                 call(libc::syscall(libc::SYS_perf_event_open, &raw const zeros, 0, -1, -1, 0)),
             ),
             ("fill a file", fill()),
+            ("make files without end", make_files()),
             ("fork without end", fork_all()),
             ("raise its priority", call(libc::setpriority(libc::PRIO_PROCESS, 0, -20).into())),
             ("SysV shared memory of the host", call(libc::shmget(SEGMENT, 1, 0).into())),
@@ -143,6 +176,63 @@ fn attempts(port: &str, worker: i32, other: &Path) -> Vec<(&'static str, Came)> 
 
 fn write_old(path: &str) -> Came {
     OpenOptions::new().append(true).open(path).map(|_| "done".to_owned())
+}
+
+/// Users that no jail makes.
+fn users_of_host() -> Came {
+    let users = fs::read_to_string("/etc/passwd")?;
+    match users.lines().any(|line| line.starts_with("daemon:")) {
+        true => Ok("done".to_owned()),
+        false => Err(io::Error::other("it names root, the task and nobody")),
+    }
+}
+
+/// Opens this of any process that is not this one, nor a thread or child of it.
+fn others(what: &str) -> Came {
+    let own = std::process::id();
+    let all = fs::read_dir("/proc")?.flatten();
+    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let mut reached = numbers.filter(|number| *number != own).filter(|number| {
+        let path = format!("/proc/{number}/{what}");
+        File::open(&path).is_ok_and(|mut file| {
+            let mut bytes = [0; 1];
+            file.metadata().is_ok_and(|it| it.is_dir())
+                || file.read(&mut bytes).is_ok_and(|n| n > 0)
+        })
+    });
+    match reached.next() {
+        Some(_) => Ok("done".to_owned()),
+        None => Err(io::Error::other("there is no other")),
+    }
+}
+
+/// Whether it sees what the worker has mounted for itself or for other tasks.
+fn worker_mounts() -> Came {
+    let mounts = fs::read_to_string("/proc/self/mountinfo")?;
+    let others = |line: &&str| {
+        let place = line.split(' ').nth(4).unwrap_or_default();
+        place.starts_with("/run/dormouse/checkpoints")
+            || place.ends_with("/jail")
+            || place.ends_with("/test/8")
+    };
+    match mounts.lines().find(others) {
+        Some(_) => Ok("done".to_owned()),
+        None if mounts.lines().count() > 200 => Ok("done: many".to_owned()),
+        None if Path::new("/root").exists() => Ok("done: those of the host".to_owned()),
+        None => Err(io::Error::other("they are only its own")),
+    }
+}
+
+/// Files that hold nothing: they count all the same.
+fn make_files() -> Came {
+    const FILES: usize = 70_000;
+    fs::create_dir("files")?;
+    let failed = (0..FILES).find_map(|n| File::create(format!("files/{n}")).err().map(|e| (n, e)));
+    fs::remove_dir_all("files")?;
+    match failed {
+        Some((_, error)) => Err(io::Error::other(brief(&error))),
+        None => Ok(format!("done: {FILES} files")),
+    }
 }
 
 fn open_disk() -> Came {

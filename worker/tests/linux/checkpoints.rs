@@ -12,7 +12,7 @@ use dormouse_worker::{
     cgroup::Slot,
     checkpointer,
     criu::{self, AfterDump},
-    jail::Demand,
+    jail::{Demand, Occupant},
     process::{Ended, await_stop, resume},
     store::Progress,
 };
@@ -244,6 +244,7 @@ pub(crate) fn a_refused_restore() {
     // Straight to CRIU, past what would have put this right.
     fs::write(worker.workspace.task(&name("t")).join("progress"), "shorter").unwrap();
     let checkpoint = &taken.checkpoint;
+    let occupant = Occupant { user: None, directory: worker.workspace.task(&name("t")) };
     let restore = |criu: criu::Criu, deadline| {
         criu.restore(
             &checkpoint.images(),
@@ -251,7 +252,7 @@ pub(crate) fn a_refused_restore() {
             &vm,
             0,
             Slot::A,
-            None,
+            &occupant,
             deadline,
             &mut || Ok(()),
         )
@@ -286,6 +287,7 @@ pub(crate) fn deadline() {
         )
         .unwrap();
     task.wait(SOON).unwrap().unwrap();
+    let occupant = Occupant { user: None, directory: worker.workspace.task(&name("t")) };
     for millis in [1, 3, 5, 8, 10, 12, 15, 20, 25, 30, 35, 40] {
         let result = harness::criu().restore(
             &taken.checkpoint.images(),
@@ -293,7 +295,7 @@ pub(crate) fn deadline() {
             &vm,
             0,
             Slot::A,
-            None,
+            &occupant,
             Duration::from_millis(millis),
             &mut || Ok(()),
         );

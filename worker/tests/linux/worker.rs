@@ -71,7 +71,7 @@ impl Worker {
         let layout = workspace.jail_layout(Some(&harness::criu_program()));
         let jail = Jail::build(&wanted, &layout).unwrap();
         if let Some(jail) = &jail {
-            harness::criu().settle_in(&jail.cell().unwrap(), SOON).unwrap();
+            harness::criu().settle_in(&jail.cell("dormouse").unwrap(), SOON).unwrap();
         }
         let workspace = workspace.with_users(jail.as_ref().and_then(|jail| jail.users()));
         let tree = tree.with_jail(jail);

@@ -19,7 +19,7 @@ use crate::{
         report::{explain, key},
     },
     directory::{self, Input},
-    jail::Bounds,
+    jail::{self, Bounds},
     process::Program,
     store::{Checkpoint, DIRECTORY},
     workspace::TaskName,
@@ -76,6 +76,8 @@ pub(crate) fn from_directory(
             for file in [ORDER, PROGRESS, RESULT] {
                 remove(&directory.join(file))?;
             }
+            // A VM that boots has an empty /tmp.
+            jail::empty_folders(&directory).map_err(|e| explain(&e))?;
             checkpoint.manifest().progress.progress_ppm
         }
         None => {
@@ -83,11 +85,12 @@ pub(crate) fn from_directory(
             0
         }
     };
-    write_order(&directory, own).map_err(|e| explain(&e))?;
+    let Place { groups, cpu, slot, .. } = place;
+    let has_root = groups.cell().is_some_and(|cell| cell.has_root());
+    write_order(&directory, own, has_root).map_err(|e| explain(&e))?;
     let progress = directory.join(PROGRESS);
     progress::create_held(&progress).map_err(|e| explain(&e))?;
     let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
-    let Place { groups, cpu, slot, .. } = place;
     let entry = groups.entry(*cpu, *slot).map_err(|e| explain(&e))?;
     let before = base(place)?;
     // The birth of its supervisor is none of the program's work.

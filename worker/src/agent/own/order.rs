@@ -10,30 +10,36 @@ use std::{
 use dormouse_proto::v1::OwnProgram;
 use dormouse_tasks::supervisor::{Order, WORK};
 
+use crate::jail;
+
 /// The file with the supervisor's order, in the directory of its task.
 pub(crate) const ORDER: &str = "order.json";
 /// The directories in which programs are looked for.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// Writes the order of a program whose task's directory is this one as the program finds it.
+/// Writes the order of a program whose task's directory is this one as the program finds it; `has_root` says whether it
+/// has a view of files of its own.
 ///
 /// # Errors
 /// The file can't be written.
-pub(crate) fn write_order(directory: &Path, own: &OwnProgram) -> io::Result<()> {
-    let order = order(directory, own);
+pub(crate) fn write_order(directory: &Path, own: &OwnProgram, has_root: bool) -> io::Result<()> {
+    let order = order(directory, own, has_root);
     // A former attempt may have left a link in its place: only a new file is written to.
     let mut file = File::create_new(directory.join(ORDER))?;
     file.write_all(&serde_json::to_vec(&order)?)
 }
 
-fn order(directory: &Path, own: &OwnProgram) -> Order {
+fn order(directory: &Path, own: &OwnProgram, has_root: bool) -> Order {
     let work = directory.join(WORK).to_string_lossy().into_owned();
-    let every =
-        [("PATH", PATH), ("LANG", "C.UTF-8"), ("HOME", &work), ("PWD", &work), ("TMPDIR", &work)];
-    let every = every.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let every = [("PATH", PATH), ("LANG", "C.UTF-8"), ("HOME", &work), ("PWD", &work)];
+    let user = [("USER", jail::NAME), ("LOGNAME", jail::NAME), ("SHELL", jail::SHELL)];
+    // The host's `/tmp` is no task's.
+    let elsewhere = [("TMPDIR", work.as_str())];
+    let every = every.iter().chain(if has_root { &user[..] } else { &elsewhere[..] });
+    let every = every.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     // What its user says counts.
     let said = own.env.clone();
-    let env: BTreeMap<_, _> = every.into_iter().chain(said).collect();
+    let env: BTreeMap<_, _> = every.chain(said).collect();
     Order { argv: own.argv.clone(), env }
 }
 
@@ -49,10 +55,10 @@ mod tests {
         std::fs::write(&victim, "untouched").unwrap();
         std::os::unix::fs::symlink(&victim, folder.path().join(ORDER)).unwrap();
         let own = OwnProgram::default();
-        write_order(folder.path(), &own).unwrap_err();
+        write_order(folder.path(), &own, true).unwrap_err();
         assert_eq!(std::fs::read_to_string(&victim).unwrap(), "untouched");
         std::fs::remove_file(folder.path().join(ORDER)).unwrap();
-        write_order(folder.path(), &own).unwrap();
+        write_order(folder.path(), &own, true).unwrap();
         assert!(folder.path().join(ORDER).is_file());
     }
 
@@ -64,11 +70,18 @@ mod tests {
             env: [(text("LANG"), text("de_DE.UTF-8")), (text("N"), text("3"))].into(),
             ..OwnProgram::default()
         };
-        let order = order(Path::new("/tasks/7"), &own);
+        let jailed = order(Path::new("/tasks/7"), &own, true);
+        let order = order(Path::new("/tasks/7"), &own, false);
         let has = |name: &str| order.env.get(name).map(String::as_str);
         assert_eq!((has("LANG"), has("N")), (Some("de_DE.UTF-8"), Some("3")));
         assert_eq!((has("HOME"), has("TMPDIR")), (Some("/tasks/7/work"), Some("/tasks/7/work")));
         assert!(has("PATH").is_some());
         assert_eq!(has("SHELL"), None);
+        let has = |name: &str| jailed.env.get(name).map(String::as_str);
+        assert_eq!(
+            (has("SHELL"), has("USER"), has("TMPDIR")),
+            (Some("/bin/sh"), Some("task"), None)
+        );
+        assert_eq!((has("LANG"), has("HOME")), (Some("de_DE.UTF-8"), Some("/tasks/7/work")));
     }
 }

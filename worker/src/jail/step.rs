@@ -1,0 +1,196 @@
+//! Steps by which a new process makes its own view of files: prepared before, taken by system calls alone.
+
+use std::{
+    ffi::{CStr, CString},
+    io,
+    os::unix::ffi::OsStrExt as _,
+    path::Path,
+    ptr,
+};
+
+use nix::mount::{MntFlags, MsFlags};
+use nix::sched::CloneFlags;
+
+/// A step of a process that shares all memory with the worker: everything it needs is made before.
+#[derive(Debug)]
+pub(super) enum Step {
+    /// Leaves the mount namespace for a copy of it.
+    Unshare,
+    Mount {
+        source: Option<CString>,
+        target: CString,
+        kind: Option<CString>,
+        flags: MsFlags,
+        data: Option<CString>,
+        /// Whether a source or target that is not there is no failure.
+        may_lack: bool,
+    },
+    /// Takes away what is mounted there.
+    Unmount(CString),
+    Directory {
+        path: CString,
+        mode: libc::mode_t,
+    },
+    File {
+        path: CString,
+        content: Vec<u8>,
+    },
+}
+
+impl Step {
+    /// Takes the step; whether that went well. The error is `errno`.
+    ///
+    /// # Safety
+    /// In a new process only, which has a mount namespace of its own from the first step on.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
+    pub(super) unsafe fn take(&self) -> bool {
+        let pointer = |text: &Option<CString>| text.as_deref().map_or(ptr::null(), CStr::as_ptr);
+        // SAFETY: strings that live as long as this, and numbers.
+        unsafe {
+            match self {
+                Self::Unshare => libc::unshare(CloneFlags::CLONE_NEWNS.bits()) == 0,
+                Self::Mount { source, target, kind, flags, data, may_lack } => {
+                    let (source, kind, data) = (pointer(source), pointer(kind), pointer(data));
+                    let flags = flags.bits();
+                    libc::mount(source, target.as_ptr(), kind, flags, data.cast()) == 0
+                        || *may_lack
+                            && matches!(*libc::__errno_location(), libc::ENOENT | libc::EINVAL)
+                }
+                Self::Unmount(target) => {
+                    libc::umount2(target.as_ptr(), MntFlags::MNT_DETACH.bits()) == 0
+                }
+                Self::Directory { path, mode } => {
+                    (libc::mkdir(path.as_ptr(), *mode) == 0
+                        || *libc::__errno_location() == libc::EEXIST)
+                        && libc::chmod(path.as_ptr(), *mode) == 0
+                }
+                Self::File { path, content } => write(path, content),
+            }
+        }
+    }
+
+    /// The step in words, for a process that failed at it.
+    pub(super) fn words(&self) -> String {
+        let name = |path: &CString| path.to_string_lossy().into_owned();
+        match self {
+            Self::Unshare => "making a mount namespace of its own".to_owned(),
+            Self::Mount { target, .. } => format!("mounting {}", name(target)),
+            Self::Unmount(target) => format!("unmounting {}", name(target)),
+            Self::Directory { path, .. } => format!("making {}", name(path)),
+            Self::File { path, .. } => format!("writing {}", name(path)),
+        }
+    }
+}
+
+/// A file of this content that everybody may read.
+#[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
+unsafe fn write(path: &CStr, content: &[u8]) -> bool {
+    // SAFETY: a string and bytes that live as long as this, and a descriptor of this function's.
+    unsafe {
+        let flags =
+            libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+        let file = libc::open(path.as_ptr(), flags, 0o644);
+        if file < 0 {
+            return false;
+        }
+        let written = libc::write(file, content.as_ptr().cast(), content.len());
+        let allowed = libc::fchmod(file, 0o644) == 0;
+        libc::close(file) == 0 && allowed && usize::try_from(written) == Ok(content.len())
+    }
+}
+
+/// Steps, one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Steps(pub(super) Vec<Step>);
+
+impl Steps {
+    pub(super) fn mount(
+        &mut self,
+        source: &Path,
+        target: &Path,
+        kind: Option<&str>,
+        flags: MsFlags,
+        data: &str,
+    ) -> io::Result<()> {
+        let text = |text: &str| CString::new(text).map_err(io::Error::other);
+        self.0.push(Step::Mount {
+            source: Some(c(source)?),
+            target: c(target)?,
+            kind: kind.map(text).transpose()?,
+            flags,
+            data: Some(text(data)?),
+            may_lack: false,
+        });
+        Ok(())
+    }
+
+    pub(super) fn bind(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.mount(from, to, None, MsFlags::MS_BIND, "")
+    }
+
+    /// Lays what is at `from` over `to`, if both are there.
+    pub(super) fn cover(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        self.if_there(from, to, MsFlags::MS_BIND)
+    }
+
+    /// Lets nobody write through `path`, if it is there.
+    pub(super) fn protect(&mut self, path: &Path) -> io::Result<()> {
+        self.if_there(path, path, MsFlags::MS_BIND)?;
+        self.if_there(path, path, read_only())
+    }
+
+    fn if_there(&mut self, from: &Path, to: &Path, flags: MsFlags) -> io::Result<()> {
+        let (source, target) = (Some(c(from)?), c(to)?);
+        self.0.push(Step::Mount { source, target, kind: None, flags, data: None, may_lack: true });
+        Ok(())
+    }
+
+    pub(super) fn unmount(&mut self, at: &Path) -> io::Result<()> {
+        self.0.push(Step::Unmount(c(at)?));
+        Ok(())
+    }
+
+    pub(super) fn directory(&mut self, path: &Path, mode: libc::mode_t) -> io::Result<()> {
+        self.0.push(Step::Directory { path: c(path)?, mode });
+        Ok(())
+    }
+
+    pub(super) fn file(&mut self, path: &Path, content: impl Into<Vec<u8>>) -> io::Result<()> {
+        self.0.push(Step::File { path: c(path)?, content: content.into() });
+        Ok(())
+    }
+
+    /// Takes all of them; the number of the one that failed.
+    ///
+    /// # Safety
+    /// In a new process only, and the first of them has to be [`Step::Unshare`], or the process be in a
+    /// namespace that is only a task's.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
+    pub(super) unsafe fn take(&self) -> Result<(), u32> {
+        for (number, step) in (0..).zip(&self.0) {
+            // SAFETY: as promised by the caller.
+            if !unsafe { step.take() } {
+                return Err(number);
+            }
+        }
+        Ok(())
+    }
+
+    /// All of them in words.
+    pub(super) fn words(&self) -> Vec<String> {
+        self.0.iter().map(Step::words).collect()
+    }
+}
+
+/// What makes a bind mount one that nobody can write through.
+fn read_only() -> MsFlags {
+    MsFlags::MS_REMOUNT
+        | MsFlags::MS_BIND
+        | MsFlags::MS_RDONLY
+        | MsFlags::MS_NOSUID
+        | MsFlags::MS_NODEV
+}
+
+fn c(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(io::Error::other)
+}

@@ -1,0 +1,332 @@
+//! A task's own view of files: what it has for itself, made anew wherever it starts or is restored.
+
+use std::{
+    fs::{self, DirBuilder, File},
+    io,
+    os::{
+        fd::OwnedFd,
+        unix::fs::{DirBuilderExt as _, PermissionsExt as _, chown},
+    },
+    path::{Path, PathBuf},
+};
+
+use nix::mount::MsFlags;
+
+use super::{
+    CELL,
+    root::{HOLD, MADE},
+    step::{Step, Steps},
+};
+
+/// The folders in a task's directory that are its `/tmp` and its `/dev/shm`: what is in them goes along with a
+/// checkpoint, and counts for what the directory may hold.
+const FOLDERS: [(&str, &str); 2] = [("tmp", "tmp"), ("shm", "dev/shm")];
+/// The mode of both, as every system has it.
+const FOR_ALL: u32 = 0o1777;
+
+/// Parts of `/proc` that nobody can write to through the tasks'.
+const READ_ONLY: [&str; 5] = ["bus", "fs", "irq", "sys", "sysrq-trigger"];
+/// Files of `/proc` that say of the host, or do to it, what is none of a task's business: they are empty.
+const HIDDEN_FILES: [&str; 13] = [
+    "buddyinfo",
+    "cmdline",
+    "config.gz",
+    "interrupts",
+    "kallsyms",
+    "kcore",
+    "keys",
+    "key-users",
+    "kmsg",
+    "latency_stats",
+    "modules",
+    "sched_debug",
+    "timer_list",
+];
+/// Folders of the same kind.
+const HIDDEN_FOLDERS: [&str; 6] = ["acpi", "asound", "driver", "dynamic_debug", "pressure", "scsi"];
+
+/// Whose a view of files is.
+#[derive(Clone, Debug)]
+pub struct Occupant {
+    /// The user of the task, where it has one of its own.
+    pub user: Option<u32>,
+    /// The directory of the task, as the worker has it.
+    pub directory: PathBuf,
+}
+
+/// The mount namespace that a process works in.
+#[derive(Debug)]
+pub enum View {
+    /// That from which the tasks' are made: no task is in it.
+    Common,
+    /// That of a task which is there.
+    Of(OwnedFd),
+    /// One that is made for a task.
+    New(NewView),
+}
+
+impl View {
+    /// The view of the task that is this process.
+    ///
+    /// # Errors
+    /// The process is gone.
+    pub fn of_process(pid: i32) -> io::Result<Self> {
+        File::open(format!("/proc/{pid}/ns/mnt")).map(|space| Self::Of(space.into()))
+    }
+
+    /// What a process does to make it, in words.
+    pub(crate) fn words(&self) -> Vec<String> {
+        match self {
+            Self::New(new) => new.0.words(),
+            Self::Common | Self::Of(_) => Vec::new(),
+        }
+    }
+
+    /// Makes it, in a process that is in the common namespace; the number of the step that failed.
+    ///
+    /// # Safety
+    /// In a new process only.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
+    pub(crate) unsafe fn make(&self) -> Result<(), u32> {
+        match self {
+            // SAFETY: its first step is the namespace of its own.
+            Self::New(new) => unsafe { new.0.take() },
+            Self::Common | Self::Of(_) => Ok(()),
+        }
+    }
+}
+
+/// The steps that make a task's view.
+#[derive(Debug)]
+pub struct NewView(Steps);
+
+impl NewView {
+    /// Of a task that begins, or is restored, in a VM that is called `host`; `with_processes` is for one that begins:
+    /// who makes the view must be in the task's PID namespace then. `tasks` is where all tasks' directories are.
+    ///
+    /// # Errors
+    /// The task's folders can't be made, or its directory is not one of `tasks`.
+    pub(super) fn prepare(
+        occupant: &Occupant,
+        tasks: &Path,
+        host: &str,
+        with_processes: bool,
+    ) -> io::Result<Self> {
+        let Occupant { user, directory } = occupant;
+        provide_folders(directory, *user)?;
+        let mut steps = Steps(vec![Step::Unshare]);
+        let none = Path::new("");
+        steps.mount(none, Path::new("/"), None, MsFlags::MS_REC | MsFlags::MS_PRIVATE, "")?;
+        only_its_directory(&mut steps, directory, tasks)?;
+        for (folder, place) in FOLDERS {
+            steps.bind(&inside(&directory.join(folder)), &Path::new(CELL).join(place))?;
+        }
+        let terminals = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
+        let options = "newinstance,ptmxmode=0666,mode=620";
+        steps.mount(
+            Path::new("devpts"),
+            &inside(Path::new("/dev/pts")),
+            Some("devpts"),
+            terminals,
+            options,
+        )?;
+        made_files(&mut steps, *user, directory, host)?;
+        if with_processes {
+            steps.0.extend(processes()?.0);
+        }
+        Ok(Self(steps))
+    }
+}
+
+/// The steps by which a process shows the tasks of its PID namespace themselves: a `/proc` of their own.
+///
+/// # Errors
+/// None of these paths holds a NUL byte.
+pub(crate) fn processes_view() -> io::Result<NewView> {
+    processes().map(NewView)
+}
+
+impl NewView {
+    /// Takes the steps, in a process that is in a task's mount namespace; the number of the one that failed.
+    ///
+    /// # Safety
+    /// In a new process only.
+    #[expect(unsafe_code, reason = "bare system calls are all that is allowed there")]
+    pub(crate) unsafe fn take(&self) -> Result<(), u32> {
+        // SAFETY: as promised by the caller.
+        unsafe { self.0.take() }
+    }
+
+    /// The steps in words.
+    pub(crate) fn words(&self) -> Vec<String> {
+        self.0.words()
+    }
+}
+
+fn processes() -> io::Result<Steps> {
+    let mut steps = Steps::default();
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    let proc = inside(Path::new("/proc"));
+    steps.mount(Path::new("proc"), &proc, Some("proc"), flags, "")?;
+    for name in READ_ONLY {
+        steps.protect(&proc.join(name))?;
+    }
+    for name in HIDDEN_FILES {
+        steps.cover(&inside(Path::new("/dev/null")), &proc.join(name))?;
+    }
+    for name in HIDDEN_FOLDERS {
+        steps.cover(&inside(Path::new("/var/empty")), &proc.join(name))?;
+    }
+    Ok(steps)
+}
+
+/// Leaves of all tasks' directories only one.
+fn only_its_directory(steps: &mut Steps, directory: &Path, tasks: &Path) -> io::Result<()> {
+    let Ok(relative) = directory.strip_prefix(tasks) else {
+        let why = format!("{} is not in {}", directory.display(), tasks.display());
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    };
+    let (tasks, hold) = (inside(tasks), Path::new(HOLD));
+    steps.bind(&inside(directory), hold)?;
+    steps.unmount(&tasks)?;
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    steps.mount(
+        Path::new("tasks"),
+        &tasks,
+        Some("tmpfs"),
+        flags,
+        "mode=711,size=64k,nr_inodes=16",
+    )?;
+    let mut path = tasks;
+    for part in relative.components() {
+        path.push(part);
+        steps.directory(&path, 0o711)?;
+    }
+    steps.mount(hold, &path, None, MsFlags::MS_MOVE, "")
+}
+
+/// The files of `/etc` that are a task's own: who it is, and what its VM is called.
+fn made_files(
+    steps: &mut Steps,
+    user: Option<u32>,
+    directory: &Path,
+    host: &str,
+) -> io::Result<()> {
+    let made = inside(Path::new(MADE));
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    steps.mount(
+        Path::new("made"),
+        &made,
+        Some("tmpfs"),
+        flags,
+        "mode=755,size=64k,nr_inodes=16",
+    )?;
+    let (mut users, mut groups) = (String::new(), String::new());
+    if let Some(user) = user {
+        let home = directory.join("work");
+        users = format!("{NAME}:x:{user}:{user}::{}:{SHELL}\n", home.display());
+        groups = format!("{NAME}:x:{user}:\n");
+    }
+    let root = format!("root:x:0:0:root:/:{SHELL}\n");
+    let nobody = "nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n";
+    steps.file(&made.join("passwd"), format!("{root}{users}{nobody}"))?;
+    steps.file(&made.join("group"), format!("root:x:0:\ntty:x:5:\n{groups}nogroup:x:65534:\n"))?;
+    steps.file(&made.join("hostname"), format!("{host}\n"))?;
+    let hosts = format!(
+        "127.0.0.1 localhost\n127.0.1.1 {host}\n::1 localhost ip6-localhost ip6-loopback\n"
+    );
+    steps.file(&made.join("hosts"), hosts)
+}
+
+/// The name of every task's user.
+pub const NAME: &str = "task";
+/// The shell of every task's user.
+pub const SHELL: &str = "/bin/sh";
+
+/// Makes the folders of a task that nobody uses, as far as they are not there, and gives them to the task.
+fn provide_folders(directory: &Path, user: Option<u32>) -> io::Result<()> {
+    for (folder, _) in FOLDERS {
+        let path = directory.join(folder);
+        match fs::symlink_metadata(&path) {
+            // Of a checkpoint: it is the task's, who may have put something else in its place.
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => fs::remove_file(&path).and_then(|()| make_folder(&path, user))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => make_folder(&path, user)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Empties what is a task's `/tmp` and `/dev/shm`, in the directory of a task that nobody uses.
+///
+/// # Errors
+/// Something in them can't be removed.
+pub fn empty_folders(directory: &Path) -> io::Result<()> {
+    for (folder, _) in FOLDERS {
+        let path = directory.join(folder);
+        let removed = match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_dir() => fs::remove_dir_all(&path),
+            Ok(_) => fs::remove_file(&path),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn make_folder(path: &Path, user: Option<u32>) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(FOR_ALL))?;
+    // The owner comes last: only CAP_FOWNER may change another user's, and containers lack it.
+    match user {
+        Some(user) => chown(path, Some(user), Some(user)),
+        None => Ok(()),
+    }
+}
+
+/// The path in the mount namespace of what a task has at this one.
+fn inside(path: &Path) -> PathBuf {
+    Path::new(CELL).join(path.strip_prefix("/").unwrap_or(path))
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_link_in_place_of_a_folder_leads_nowhere() {
+        let tasks = tempfile::tempdir().unwrap();
+        let directory = tasks.path().join("run/7");
+        fs::create_dir_all(&directory).unwrap();
+        symlink("/", directory.join("tmp")).unwrap();
+        let occupant = Occupant { user: None, directory: directory.clone() };
+        let view = NewView::prepare(&occupant, tasks.path(), "vm7", true).unwrap();
+        for folder in ["tmp", "shm"] {
+            let found = fs::symlink_metadata(directory.join(folder)).unwrap();
+            assert!(found.is_dir() && found.permissions().mode() & 0o7777 == 0o1777, "{folder}");
+        }
+        let words = view.words();
+        assert_eq!(words.first().unwrap(), "making a mount namespace of its own");
+        let after = |what: &str| words.iter().position(|it| it.contains(what)).unwrap();
+        assert!(after("unmounting") < after("mounting /cell/tmp"), "{words:?}");
+        assert!(after("mounting /cell/proc") < after("mounting /cell/proc/kcore"), "{words:?}");
+        fs::write(directory.join("tmp/left"), "").unwrap();
+        empty_folders(&directory).unwrap();
+        assert!(!directory.join("tmp").exists());
+    }
+
+    #[test]
+    fn a_directory_that_is_not_among_the_tasks_is_refused() {
+        let (tasks, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let occupant = Occupant { user: None, directory: other.path().to_owned() };
+        let refused = NewView::prepare(&occupant, tasks.path(), "vm7", true).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput);
+    }
+}
