@@ -599,7 +599,7 @@ pub struct Reports {
 pub struct Report {
     #[prost(
         oneof = "report::Report",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20"
     )]
     pub report: ::core::option::Option<report::Report>,
 }
@@ -645,6 +645,8 @@ pub mod report {
         Unsupported(super::Unsupported),
         #[prost(message, tag = "19")]
         FaultFelt(super::FaultFelt),
+        #[prost(message, tag = "20")]
+        TaskIdle(super::TaskIdle),
     }
 }
 /// How a fault stands with this worker. Of one that is killed by it nothing is heard.
@@ -762,6 +764,14 @@ pub struct TaskMoved {
     pub real_restore_us: u64,
     #[prost(uint64, tag = "7")]
     pub bytes: u64,
+}
+/// A program of the user's own that was restored has neither computed nor written anything since, for so long.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TaskIdle {
+    #[prost(message, optional, tag = "1")]
+    pub task: ::core::option::Option<TaskRef>,
+    #[prost(uint64, tag = "2")]
+    pub real_for_us: u64,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TaskFinished {

@@ -1,9 +1,12 @@
-//! A file that is written without its zeros.
+//! Files with holes, which are neither read nor written.
 
 use std::{
     fs::{self, File},
-    io::{self, Read},
-    os::unix::fs::{FileExt as _, OpenOptionsExt as _},
+    io::{self, Read as _, Seek as _},
+    os::{
+        fd::AsRawFd as _,
+        unix::fs::{FileExt as _, OpenOptionsExt as _},
+    },
     path::Path,
 };
 
@@ -35,27 +38,22 @@ impl SparseFile {
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hasher.update(bytes);
-        for block in bytes.chunks(BLOCK) {
-            if ZEROS.get(..block.len()) != Some(block) {
-                self.file.write_all_at(block, self.length)?;
-            }
-            self.length += block.len() as u64;
-        }
+        write_blocks(&self.file, self.length, bytes)?;
+        self.length += bytes.len() as u64;
         Ok(())
     }
 
-    /// Writes all that there is to read, at most so many bytes.
-    pub(crate) fn fill(&mut self, from: &mut impl Read, most: u64) -> io::Result<()> {
-        let mut buffer = vec![0; CHUNK];
-        let mut from = from.take(most.saturating_sub(self.length));
-        loop {
-            match from.read(&mut buffer) {
-                Ok(0) => return Ok(()),
-                Ok(n) => self.write(buffer.get(..n).unwrap_or_default())?,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+    /// Writes all that is in a file from where it is read next, at most so many bytes. Its holes are not read.
+    pub(crate) fn fill(&mut self, from: &mut File, most: u64) -> io::Result<()> {
+        let most = most.saturating_sub(self.length);
+        read_pieces(from, most, |piece| match piece {
+            Piece::Data(bytes) => self.write(bytes),
+            Piece::Hole(length) => {
+                update_with_zeros(&mut self.hasher, length);
+                self.length += length;
+                Ok(())
             }
-        }
+        })
     }
 
     /// The file with its whole length, and the digest of what was written.
@@ -65,21 +63,136 @@ impl SparseFile {
     }
 }
 
-/// Length and digest of what there is to read, of which at most so many bytes are read.
-pub(crate) fn digest(from: &mut impl Read, most: u64) -> io::Result<(u64, blake3::Hash)> {
-    let (mut hasher, mut length) = (Hasher::new(), 0);
-    let (mut buffer, mut from) = (vec![0; CHUNK], from.take(most));
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => return Ok((length, hasher.finalize())),
-            Ok(n) => {
-                hasher.update(buffer.get(..n).unwrap_or_default());
-                length += n as u64;
+/// A part of a file.
+enum Piece<'a> {
+    Data(&'a [u8]),
+    /// So many zeros that are stored nowhere.
+    Hole(u64),
+}
+
+/// Shows a file from where it is read next to its end, at most so many bytes. Holes are looked for by `SEEK_DATA`
+/// and `SEEK_HOLE` (lseek(2)); a file system that has neither says that all is data.
+fn read_pieces(
+    from: &mut File,
+    most: u64,
+    mut see: impl FnMut(Piece<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut buffer = vec![0; CHUNK];
+    let mut at = from.stream_position()?;
+    let end = at.saturating_add(most);
+    while at < end {
+        let data = seek(from, at, libc::SEEK_DATA)?;
+        // Behind the last data there may be a hole, up to the end of the file.
+        let length = from.metadata()?.len().max(at);
+        let next = data.unwrap_or(length).min(end);
+        if next > at {
+            see(Piece::Hole(next - at))?;
+            at = next;
+        }
+        if data.is_none() {
+            break;
+        }
+        let hole = seek(from, at, libc::SEEK_HOLE)?.unwrap_or(end).min(end);
+        from.seek(io::SeekFrom::Start(at))?;
+        while at < hole {
+            let wanted = usize::try_from(hole - at).unwrap_or(CHUNK).min(CHUNK);
+            match from.read(buffer.get_mut(..wanted).unwrap_or_default()) {
+                // It has become shorter meanwhile.
+                Ok(0) => return Ok(()),
+                Ok(n) => {
+                    see(Piece::Data(buffer.get(..n).unwrap_or_default()))?;
+                    at += n as u64;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
             }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
         }
     }
+    from.seek(io::SeekFrom::Start(at))?;
+    Ok(())
+}
+
+/// Where the next data or hole begins; `None` where there is no more data.
+fn seek(file: &File, from: u64, what: libc::c_int) -> io::Result<Option<u64>> {
+    let from = i64::try_from(from).map_err(io::Error::other)?;
+    #[expect(unsafe_code, reason = "the standard library seeks to no data")]
+    // SAFETY: takes numbers, of a file that is open.
+    let found = unsafe { libc::lseek64(file.as_raw_fd(), from, what) };
+    match u64::try_from(found) {
+        Ok(found) => Ok(Some(found)),
+        Err(_) => match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(libc::ENXIO) => Ok(None),
+            // A pipe or a file of the kernel's: all of it is data.
+            error if error.raw_os_error() == Some(libc::EINVAL) && what == libc::SEEK_DATA => {
+                Ok(u64::try_from(from).ok())
+            }
+            error if error.raw_os_error() == Some(libc::EINVAL) => Ok(None),
+            error => Err(error),
+        },
+    }
+}
+
+/// Writes bytes at a place of a file that has a hole there, but for blocks of zeros.
+fn write_blocks(file: &File, mut at: u64, bytes: &[u8]) -> io::Result<()> {
+    for block in bytes.chunks(BLOCK) {
+        if ZEROS.get(..block.len()) != Some(block) {
+            file.write_all_at(block, at)?;
+        }
+        at += block.len() as u64;
+    }
+    Ok(())
+}
+
+fn update_with_zeros(hasher: &mut Hasher, mut length: u64) {
+    static MANY: [u8; CHUNK] = [0; CHUNK];
+    while length > 0 {
+        let now = usize::try_from(length).unwrap_or(CHUNK).min(CHUNK);
+        hasher.update(MANY.get(..now).unwrap_or_default());
+        length -= now as u64;
+    }
+}
+
+/// Copies a file of this length into an empty one, with its holes.
+///
+/// # Errors
+/// It is shorter than that, or the system refuses.
+pub(crate) fn copy_whole(from: &mut File, empty: File, length: u64) -> io::Result<File> {
+    let mut copied = 0;
+    read_pieces(from, length, |piece| {
+        copied += match piece {
+            Piece::Data(bytes) => {
+                write_blocks(&empty, copied, bytes)?;
+                bytes.len() as u64
+            }
+            Piece::Hole(length) => length,
+        };
+        Ok(())
+    })?;
+    if copied != length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    empty.set_len(length)?;
+    Ok(empty)
+}
+
+/// Length and digest of a file from where it is read next, of which at most so many bytes are read. Its holes are not
+/// read.
+pub(crate) fn digest(from: &mut File, most: u64) -> io::Result<(u64, blake3::Hash)> {
+    let (mut hasher, mut length) = (Hasher::new(), 0);
+    read_pieces(from, most, |piece| {
+        match piece {
+            Piece::Data(bytes) => {
+                hasher.update(bytes);
+                length += bytes.len() as u64;
+            }
+            Piece::Hole(zeros) => {
+                update_with_zeros(&mut hasher, zeros);
+                length += zeros;
+            }
+        }
+        Ok(())
+    })?;
+    Ok((length, hasher.finalize()))
 }
 
 /// Creates a file that is the worker's alone, in place of what a broken copy left.
@@ -94,9 +207,17 @@ pub(crate) fn create(path: &Path) -> io::Result<File> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use std::{io::Read as _, os::unix::fs::MetadataExt as _};
+    use std::{io::Read as _, os::unix::fs::MetadataExt as _, time::Instant};
 
     use super::*;
+
+    /// A file of this length with these bytes at this place, and holes around it.
+    fn file_with(length: u64, at: u64, bytes: &[u8]) -> File {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(length).unwrap();
+        file.write_all_at(bytes, at).unwrap();
+        file
+    }
 
     #[test]
     fn zeros_take_no_room_and_are_read_all_the_same() {
@@ -105,8 +226,10 @@ mod tests {
         content.extend([1, 2, 3]);
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("sparse");
+        let mut written = tempfile::tempfile().unwrap();
+        written.write_all_at(&content, 0).unwrap();
         let mut sparse = SparseFile::new(File::create_new(&path).unwrap());
-        sparse.fill(&mut content.as_slice(), u64::MAX).unwrap();
+        sparse.fill(&mut written, u64::MAX).unwrap();
         assert_eq!(sparse.length(), content.len() as u64);
         let (file, digest) = sparse.finish().unwrap();
         assert_eq!(digest, blake3::hash(&content));
@@ -116,7 +239,46 @@ mod tests {
         assert!(back == content);
         // One that ends with a hole.
         let mut sparse = SparseFile::new(tempfile::tempfile().unwrap());
-        sparse.fill(&mut [0; 9000].as_slice(), 8000).unwrap();
+        sparse.fill(&mut file_with(9000, 0, &[]), 8000).unwrap();
         assert_eq!(sparse.finish().unwrap().0.metadata().unwrap().len(), 8000);
+    }
+
+    #[test]
+    fn a_file_with_holes_has_the_digest_of_what_is_read_in_it() {
+        for (length, at, most) in [
+            (1 << 20, 300_000, u64::MAX),
+            (1 << 20, 0, 1 << 19),
+            (700_001, 700_000, 700_001),
+            (0, 0, 9),
+        ] {
+            let mut file = file_with(length, at, if length == 0 { &[] } else { &[5] });
+            let mut content = Vec::new();
+            (&file).take(most).read_to_end(&mut content).unwrap();
+            file.rewind().unwrap();
+            let found = digest(&mut file, most).unwrap();
+            assert_eq!(found, (content.len() as u64, blake3::hash(&content)), "{length} {at}");
+            file.rewind().unwrap();
+            let copy = copy_whole(&mut file, tempfile::tempfile().unwrap(), content.len() as u64);
+            let mut copied = Vec::new();
+            let mut copy = copy.unwrap();
+            copy.rewind().unwrap();
+            copy.read_to_end(&mut copied).unwrap();
+            assert!(copied == content, "{length} {at}");
+            file.rewind().unwrap();
+            let longer = copy_whole(&mut file, tempfile::tempfile().unwrap(), length + 1);
+            assert_eq!(longer.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        }
+    }
+
+    /// What would take a minute to be read is not read.
+    #[test]
+    fn a_hole_of_a_tebibyte_is_copied_at_once() {
+        let (length, begun) = (1 << 40, Instant::now());
+        let mut file = file_with(length, length - 1, &[9]);
+        let copy = copy_whole(&mut file, tempfile::tempfile().unwrap(), length).unwrap();
+        let mut last = [0];
+        copy.read_exact_at(&mut last, length - 1).unwrap();
+        assert_eq!((last, copy.metadata().unwrap().len()), ([9], length));
+        assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
     }
 }

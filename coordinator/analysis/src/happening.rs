@@ -239,6 +239,13 @@ fn reported(host: String, report: &Report) -> Told {
         Report::CheckpointFailed { task, why, .. } => {
             ("checkpoint", format!("a checkpoint of {task} on {vm} failed: {why}"), Some(task))
         }
+        Report::TaskIdle { task, real_for_us, .. } => {
+            let seconds = ms(*real_for_us) / 1000.0;
+            let text = format!(
+                "{task} on {vm} has neither computed nor written anything since it was restored, for {seconds:.0} s (real)"
+            );
+            ("note", text, Some(task))
+        }
         Report::Credits { balance, .. } => {
             ("note", format!("{vm} has {:.2} credits", balance.as_f64()), None)
         }

@@ -152,6 +152,17 @@ pub enum Report {
         /// What went wrong, as one line for the log.
         why: String,
     },
+    /// A program of the user's own that was restored has neither computed nor written anything since.
+    TaskIdle {
+        /// The VM of the attempt.
+        vm: VmId,
+        /// The task whose program it is.
+        task: TaskId,
+        /// The attempt that was restored.
+        attempt: Attempt,
+        /// For how long it might have run by then, real microseconds.
+        real_for_us: u64,
+    },
     /// The balance of a burstable VM when its use changed.
     Credits {
         /// The burstable VM.
@@ -249,6 +260,7 @@ macro_rules! vm_of {
             | Report::TaskStopped { vm, .. }
             | Report::CheckpointTaken { vm, .. }
             | Report::CheckpointFailed { vm, .. }
+            | Report::TaskIdle { vm, .. }
             | Report::Credits { vm, .. }
             | Report::Share { vm, .. }
             | Report::TaskPromoted { vm, .. }

@@ -365,7 +365,8 @@ pub(crate) const fn attempt_of(report: &Report) -> Option<(TaskId, Attempt)> {
         | Report::TaskFailed { task, attempt, .. }
         | Report::TaskStopped { task, attempt, .. }
         | Report::CheckpointTaken { task, attempt, .. }
-        | Report::CheckpointFailed { task, attempt, .. } => Some((task, attempt)),
+        | Report::CheckpointFailed { task, attempt, .. }
+        | Report::TaskIdle { task, attempt, .. } => Some((task, attempt)),
         _ => None,
     }
 }

@@ -44,6 +44,7 @@ fn numbers(report: &R) -> Vec<u64> {
         R::FaultFelt(it) => vec![it.real_took_us],
         R::TaskStarted(it) => vec![it.real_took_us],
         R::TaskPromoted(it) => vec![it.real_took_us],
+        R::TaskIdle(it) => vec![it.real_for_us],
         R::TaskMoved(it) => {
             vec![it.real_took_us, it.real_dump_us, it.real_restore_us, it.bytes]
         }

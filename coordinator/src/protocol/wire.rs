@@ -346,6 +346,10 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             let (vm, task, attempt) = of_task(it.task)?;
             Report::CheckpointFailed { vm, task, attempt, why: it.why }
         }
+        Wire::TaskIdle(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            Report::TaskIdle { vm, task, attempt, real_for_us: it.real_for_us }
+        }
         Wire::Credits(it) => {
             due = it.emulated_at_us.map(|us| Due::At(Time::from_micros(us)));
             let balance = Credits::from_vcpu_micros(it.emulated_us);

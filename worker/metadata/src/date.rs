@@ -47,6 +47,13 @@ impl UnixTime {
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
 
+    /// The same in milliseconds: `2026-09-18T08:22:00.750Z`.
+    #[must_use]
+    pub fn iso_ms(self) -> String {
+        let (iso, ms) = (self.iso(), self.0 / 1000 % 1000);
+        format!("{}.{ms:03}Z", iso.trim_end_matches('Z'))
+    }
+
     /// The instant as HTTP has it: `Mon, 19 Sep 2026 18:29:47 GMT`.
     #[must_use]
     pub fn http(self) -> String {

@@ -55,6 +55,15 @@ impl Service {
         serde_json::json!({ "action": taking.word(), "time": at.iso() }).to_string()
     }
 
+    /// The same, with the time until which a program may save its work: what it has saved by then is kept.
+    #[must_use]
+    pub fn notice_to_save(interruption: Interruption, save_by: UnixTime) -> String {
+        let Interruption { taking, at } = interruption;
+        let save_by = save_by.iso_ms();
+        serde_json::json!({ "action": taking.word(), "time": at.iso(), "save-by": save_by })
+            .to_string()
+    }
+
     /// The answer to a request now, in the dialect of its path.
     pub fn answer(&mut self, request: &Request, now: UnixTime) -> Answer {
         match request.parts().first() {
@@ -104,5 +113,9 @@ pub(crate) mod tests {
     fn a_notice_says_what_and_when() {
         let notice = Service::notice(Interruption { taking: Taking::Stop, at: TAKEN });
         assert_eq!(notice, r#"{"action":"stop","time":"2026-06-09T22:13:20Z"}"#);
+        let save_by = UnixTime::from_micros(1_781_043_199_250_000);
+        let notice = Service::notice_to_save(interruption, save_by);
+        let said = r#"{"action":"stop","time":"2026-06-09T22:13:20Z","save-by":"2026-06-09T22:13:19.250Z"}"#;
+        assert_eq!(notice, said);
     }
 }

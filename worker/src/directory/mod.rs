@@ -9,6 +9,7 @@
 //!     stdout, stderr      what the program says
 //! ```
 
+mod attributes;
 mod error;
 mod handle;
 mod input;

@@ -8,6 +8,8 @@ use std::{
 use blake3::Hash;
 use serde::{Deserialize, Serialize};
 
+use super::attributes::are_plain;
+
 /// One thing in a task's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -16,6 +18,9 @@ pub struct Node {
     pub path: String,
     /// What it is.
     pub kind: Kind,
+    /// The attributes that the program has given it (`user.*`), each value in hexadecimal.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub attributes: BTreeMap<String, String>,
 }
 
 /// What is at a path of a task's directory.
@@ -56,6 +61,12 @@ pub enum Kind {
 }
 
 impl Node {
+    /// A thing at a path that has no attributes.
+    #[must_use]
+    pub fn plain(path: impl Into<String>, kind: Kind) -> Self {
+        Self { path: path.into(), kind, attributes: BTreeMap::new() }
+    }
+
     /// The content of a regular file, and its length in bytes.
     #[must_use]
     pub fn content(&self) -> Option<(&str, u64)> {
@@ -80,9 +91,9 @@ pub(crate) enum Wrong {
 pub(crate) fn check(nodes: &[Node]) -> Result<(), Wrong> {
     let mut kinds: BTreeMap<&str, &Kind> = BTreeMap::new();
     let mut lengths: BTreeMap<&str, u64> = BTreeMap::new();
-    for Node { path, kind } in nodes {
+    for Node { path, kind, attributes } in nodes {
         let wrong = || Wrong::Path(path.clone());
-        if !is_plain(path) || kinds.contains_key(path.as_str()) {
+        if !is_plain(path) || !are_plain(attributes) || kinds.contains_key(path.as_str()) {
             return Err(wrong());
         }
         let parent = path.rsplit_once('/').map(|(parent, _)| parent);
@@ -129,12 +140,12 @@ mod tests {
     use super::*;
 
     fn directory(path: &str) -> Node {
-        Node { path: path.to_owned(), kind: Kind::Directory { mode: 0o755 } }
+        Node::plain(path, Kind::Directory { mode: 0o755 })
     }
 
     fn file(path: &str, blake3: &str, size: u64) -> Node {
         let kind = Kind::File { size, blake3: blake3.to_owned(), mode: 0o644, modified_ns: 0 };
-        Node { path: path.to_owned(), kind }
+        Node::plain(path, kind)
     }
 
     #[test]
@@ -157,9 +168,12 @@ mod tests {
         assert!(matches!(check(&[file("a", "../../etc", 1)]), Err(Wrong::Digest(_))));
         let same = |first: &str| {
             let kind = Kind::SameAs { path: first.to_owned() };
-            [file("a", &digest, 1), Node { path: "b".to_owned(), kind }]
+            [file("a", &digest, 1), Node::plain("b", kind)]
         };
         assert_eq!(check(&same("a")), Ok(()));
         assert!(matches!(check(&same("elsewhere")), Err(Wrong::Path(_))));
+        let mut powerful = file("a", &digest, 1);
+        powerful.attributes.insert("security.capability".to_owned(), "01".to_owned());
+        assert!(matches!(check(&[powerful]), Err(Wrong::Path(_))));
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use blake3::Hash;
 
-use crate::sparse::{SparseFile, create, digest};
+use crate::sparse::{SparseFile, copy_whole, create, digest};
 
 /// Contents below this length are written before it is known whether they are there, in bytes.
 const SMALL: u64 = 64 << 10;
@@ -39,19 +39,21 @@ impl Objects {
     /// # Errors
     /// The file cannot be read, or there is no room.
     pub(crate) fn keep(&self, file: &mut File, most: u64) -> io::Result<(u64, Hash)> {
-        let length = file.metadata()?.len();
-        if length > SMALL && !self.earlier.is_empty() {
+        let (length, part) = (file.metadata()?.len(), self.root.join("part"));
+        let (length, found) = if length > SMALL && !self.earlier.is_empty() {
             let (length, found) = digest(file, most)?;
             if self.path(&found).exists() || self.share(&found) {
                 return Ok((length, found));
             }
             file.rewind()?;
-        }
-        let part = self.root.join("part");
-        let mut copy = SparseFile::new(create(&part)?);
-        copy.fill(file, most)?;
-        let length = copy.length();
-        let (_, found) = copy.finish()?;
+            // Its task stands still: the content is the same.
+            copy_whole(file, create(&part)?, length)?;
+            (length, found)
+        } else {
+            let mut copy = SparseFile::new(create(&part)?);
+            copy.fill(file, most)?;
+            (copy.length(), copy.finish()?.1)
+        };
         fs::rename(&part, self.path(&found))?;
         Ok((length, found))
     }

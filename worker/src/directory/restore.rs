@@ -19,10 +19,11 @@ use nix::{
 
 use super::{
     Error, Kind, Node, Objects, Result,
+    attributes::set_attributes,
     handle::{Handle, Owner},
     snapshot::PERMISSIONS,
 };
-use crate::sparse::SparseFile;
+use crate::sparse::copy_whole;
 
 /// Makes a directory what the nodes say, the contents of its files from `objects`. What else is in it is removed.
 /// All of it belongs to whoever owns the directory, which nobody uses.
@@ -56,7 +57,7 @@ pub(super) fn empty(root: &Handle, directory: &Path) -> Result<()> {
 
 fn put(
     root: &Handle,
-    Node { path, kind }: &Node,
+    Node { path, kind, attributes }: &Node,
     objects: &Objects,
     owner: Owner,
 ) -> io::Result<()> {
@@ -66,13 +67,15 @@ fn put(
         Kind::Directory { mode } => {
             let made = parent.create_directory(name)?;
             fchmod(&made, permissions(*mode))?;
+            set_attributes(&made, attributes)?;
             owner.take(&made)?;
         }
         Kind::File { size, blake3, mode, modified_ns } => {
             let digest = Hash::from_hex(blake3).map_err(io::Error::other)?;
             let mut content = File::open(objects.path(&digest))?;
-            let file = copy(&mut content, parent.create(name)?, *size)?;
+            let file = copy_whole(&mut content, parent.create(name)?, *size)?;
             fchmod(&file, permissions(*mode))?;
+            set_attributes(&file, attributes)?;
             let at = TimeSpec::nanoseconds(*modified_ns);
             futimens(&file, &at, &at)?;
             // The owner comes last: only CAP_FOWNER may change another user's file, and containers lack it.
@@ -92,16 +95,6 @@ fn put(
         }
     }
     Ok(())
-}
-
-/// The whole of a content, or an error where it is shorter than it was.
-fn copy(content: &mut File, to: File, size: u64) -> io::Result<File> {
-    let mut file = SparseFile::new(to);
-    file.fill(content, size)?;
-    if file.length() != size {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    Ok(file.finish()?.0)
 }
 
 /// The open directory that a path is in, and the name there.

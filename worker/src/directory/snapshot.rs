@@ -4,7 +4,12 @@ use std::{collections::BTreeMap, fs::File, path::Path};
 
 use nix::sys::statvfs::fstatvfs;
 
-use super::{Error, Found, Kind, Node, Objects, Result, handle::Handle, walk};
+use super::{
+    Error, Found, Kind, Node, Objects, Result,
+    attributes::{MAX_ATTRIBUTES, read_attributes},
+    handle::Handle,
+    walk,
+};
 
 /// The permission bits that are kept: nobody becomes another by running a task's file.
 pub(super) const PERMISSIONS: u32 = 0o777;
@@ -18,12 +23,17 @@ pub(super) const PERMISSIONS: u32 = 0o777;
 /// read or written.
 pub(crate) fn snapshot(directory: &Path, objects: &Objects) -> Result<Vec<Node>> {
     let most = room(directory)?;
-    let (mut nodes, mut bytes) = (Vec::new(), 0_u64);
+    let (mut nodes, mut bytes, mut described) = (Vec::new(), 0_u64, 0);
     let mut first_names: BTreeMap<(u64, u64), String> = BTreeMap::new();
     walk(directory, |found| {
         let mode = found.stat.st_mode & PERMISSIONS;
+        let mut attributes = BTreeMap::new();
         let kind = match found.kind() {
-            libc::S_IFDIR => Kind::Directory { mode },
+            libc::S_IFDIR => {
+                let read = found.parent.enter(found.name).and_then(read_attributes);
+                attributes = read.map_err(Error::file("read the attributes of", found.path))?;
+                Kind::Directory { mode }
+            }
             libc::S_IFIFO => Kind::Pipe { mode },
             libc::S_IFSOCK => return Ok(()),
             libc::S_IFLNK => Kind::Link { target: target(found)? },
@@ -39,7 +49,9 @@ pub(crate) fn snapshot(directory: &Path, objects: &Objects) -> Result<Vec<Node>>
                         if bytes > most {
                             return Err(beyond(most));
                         }
-                        regular(found, objects, most)?
+                        let (kind, given) = regular(found, objects, most)?;
+                        attributes = given;
+                        kind
                     }
                 }
             }
@@ -48,24 +60,35 @@ pub(crate) fn snapshot(directory: &Path, objects: &Objects) -> Result<Vec<Node>>
                 return Err(Error::refused(found.path, why));
             }
         };
-        nodes.push(Node { path: found.path.to_owned(), kind });
+        described += attributes.iter().map(|(name, hex)| name.len() + hex.len()).sum::<usize>();
+        if described > MAX_ATTRIBUTES {
+            let what = format!("attributes of more than {MAX_ATTRIBUTES} bytes; remove some");
+            return Err(Error::Beyond { what });
+        }
+        nodes.push(Node { path: found.path.to_owned(), kind, attributes });
         Ok(())
     })?;
     Ok(nodes)
 }
 
-fn regular(found: &Found<'_>, objects: &Objects, most: u64) -> Result<Kind> {
+fn regular(
+    found: &Found<'_>,
+    objects: &Objects,
+    most: u64,
+) -> Result<(Kind, BTreeMap<String, String>)> {
     let open = || -> std::io::Result<(File, u32)> {
         let file = found.parent.read(found.name)?;
         let mode = std::os::unix::fs::MetadataExt::mode(&file.metadata()?);
         Ok((file, mode & PERMISSIONS))
     };
     let (mut file, mode) = open().map_err(Error::file("open", found.path))?;
+    let attributes = read_attributes(&file);
+    let attributes = attributes.map_err(Error::file("read the attributes of", found.path))?;
     let kept = objects.keep(&mut file, most).map_err(Error::file("save a copy of", found.path));
     let (size, digest) = kept?;
     let seconds = found.stat.st_mtime.saturating_mul(1_000_000_000);
     let modified_ns = seconds.saturating_add(found.stat.st_mtime_nsec);
-    Ok(Kind::File { size, blake3: digest.to_hex().to_string(), mode, modified_ns })
+    Ok((Kind::File { size, blake3: digest.to_hex().to_string(), mode, modified_ns }, attributes))
 }
 
 fn target(found: &Found<'_>) -> Result<String> {

@@ -127,9 +127,14 @@ impl Endpoint {
         self.state.hung_up.send_replace(());
     }
 
-    /// The notice that is announced, as programs read it in EC2's dialect; `None`: there is none.
-    pub(crate) fn notice(&self) -> Option<String> {
-        self.state.service().interruption().map(Service::notice)
+    /// The notice that is announced, as programs read it in EC2's dialect, with the time until which they may save their
+    /// work, if there is one; `None`: there is no notice.
+    pub(crate) fn notice(&self, save_by: Option<UnixTime>) -> Option<String> {
+        let interruption = self.state.service().interruption()?;
+        Some(match save_by {
+            Some(save_by) => Service::notice_to_save(interruption, save_by),
+            None => Service::notice(interruption),
+        })
     }
 }
 

@@ -52,7 +52,7 @@ fn unix_us() -> u64 {
 
 impl Clock {
     /// What the metadata say for an instant of the run, seen from another; for none, that other.
-    fn shown(self, at: Option<Time>, seen: Moment) -> UnixTime {
+    pub(crate) fn shown(self, at: Option<Time>, seen: Moment) -> UnixTime {
         let at = at.or(seen.run);
         let us = match (self.zero_unix_us, at, seen.run) {
             (Some(zero), Some(at), _) => zero.saturating_add(at.as_micros()),

@@ -13,6 +13,7 @@ use std::{
 use blake3::Hasher;
 
 use super::{Error, FileEntry, Result};
+use crate::sparse;
 
 /// Large enough for the wide SIMD paths of BLAKE3, small enough for the second-level cache.
 const CHUNK: usize = 256 * 1024;
@@ -42,11 +43,10 @@ fn feed(hasher: &mut Hasher, file: &mut File, buffer: &mut [u8]) -> io::Result<u
 
 /// Size and digest of one file.
 pub(crate) fn digest(path: &Path) -> Result<(u64, String)> {
-    let mut hasher = Hasher::new();
-    let size = File::open(path)
-        .and_then(|mut file| feed(&mut hasher, &mut file, &mut vec![0; CHUNK]))
+    let (size, found) = File::open(path)
+        .and_then(|mut file| sparse::digest(&mut file, u64::MAX))
         .map_err(Error::file("read", path))?;
-    Ok((size, hasher.finalize().to_hex().to_string()))
+    Ok((size, found.to_hex().to_string()))
 }
 
 /// Whether the file in `directory` is what `entry` says.

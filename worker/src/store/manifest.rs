@@ -145,7 +145,7 @@ mod tests {
             criu: "4.1.1".to_owned(),
             kernel: "6.18".to_owned(),
             open_files: vec![],
-            files: vec![Node { path: "a".to_owned(), kind: Kind::Directory { mode: 0o700 } }],
+            files: vec![Node::plain("a", Kind::Directory { mode: 0o700 })],
             images: vec![FileEntry { name: "a/b".to_owned(), size: 1, blake3: String::new() }],
         }
     }

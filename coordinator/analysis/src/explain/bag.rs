@@ -150,7 +150,13 @@ impl<'a> Explainer<'a> {
             .checkpoints
             .iter()
             .map(|mark| (mark.at, format!("checkpoint {}: {} kept", mark.seq.get(), mark.done)));
-        let mut lines: Vec<_> = asked.chain(kept).collect();
+        let stops = self.undone_stops(id, attempt);
+        let stopped = stops.iter().map(|step| {
+            let why = cause(step, vm, Some(id));
+            (step.at, format!("a stop was asked for that keeps its work, decided because {why}"))
+        });
+        let idle = attempt.idle_words().map(|(at, what)| (at, format!("it {what}")));
+        let mut lines: Vec<_> = asked.chain(kept).chain(stopped).chain(idle).collect();
         lines.sort_by_key(|(at, _)| *at);
         lines.into_iter().for_each(|(at, line)| told.say(at, line));
         let (before, after): (Vec<_>, Vec<_>) = attempt
@@ -167,7 +173,16 @@ impl<'a> Explainer<'a> {
             AttemptEnd::Failed(why) => format!("failed: {why}"),
             AttemptEnd::Stopped(done) => format!("stopped with {done} kept"),
             AttemptEnd::Dropped => "given up there, to go on elsewhere".to_owned(),
-            AttemptEnd::VmGone(why) => format!("its VM was gone: {}", because(*why)),
+            AttemptEnd::VmGone(why) => {
+                let gone = format!("its VM was gone: {}", because(*why));
+                match stops.last() {
+                    Some(step) => format!(
+                        "{gone}; the stop that was asked for at {:.1} s was not done by then",
+                        step.at.as_secs_f64()
+                    ),
+                    None => gone,
+                }
+            }
         };
         let lost = self.lost(attempt);
         let cost = if lost == Span::ZERO {
@@ -176,7 +191,20 @@ impl<'a> Explainer<'a> {
             format!("; {} of work lost", seconds(lost))
         };
         told.say(*at, format!("{end}{cost}"));
+        if let Some(why) = &attempt.unsaved {
+            told.add(why.clone());
+        }
         after.iter().for_each(|it| fell_back(told, it));
+    }
+
+    /// The steps in which a stop of an attempt was decided that keeps its work, and that was not done when its VM was
+    /// gone.
+    fn undone_stops(&self, task: TaskId, attempt: &AttemptHistory) -> Vec<&Step> {
+        let Some((until, AttemptEnd::VmGone(_))) = attempt.ended else { return Vec::new() };
+        let is_it = |d: &Decision| matches!(d, Decision::Stop { task: t, vm, keep: true } if *t == task && *vm == attempt.vm);
+        let steps = self.steps.iter().skip_while(|step| step.at < attempt.sent);
+        let there = steps.take_while(|step| step.at <= until);
+        there.filter(|step| step.decisions.iter().any(is_it)).collect()
     }
 
     /// Who wanted a checkpoint of a task while it ran.

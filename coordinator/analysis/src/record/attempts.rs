@@ -133,12 +133,14 @@ impl Record {
                     asked: ThinVec::new(),
                     checkpoints: ThinVec::new(),
                     checkpoint_reports: 0,
+                    unsaved: None,
                     ended: None,
                     real_cpu_us: 0,
                     real_start_us: 0,
                     ledger: None,
                     noticed: None,
                     own: None,
+                    idle: None,
                 };
                 if let Some(of) = self.task_mut(*task) {
                     of.attempts.push(history);
@@ -203,9 +205,16 @@ impl Record {
                 }
             }
             // Also of a former life.
-            Report::CheckpointTaken { task, attempt, .. }
-            | Report::CheckpointFailed { task, attempt, .. } => {
+            Report::CheckpointTaken { task, attempt, .. } => {
                 self.on_attempt(task, attempt, |attempt| attempt.checkpoint_reports += 1);
+            }
+            Report::CheckpointFailed { task, attempt, ref why, .. } => {
+                self.on_attempt(task, attempt, |attempt| {
+                    attempt.checkpoint_reports += 1;
+                    if matches!(attempt.ended, Some((_, AttemptEnd::VmGone(_)))) {
+                        attempt.unsaved.get_or_insert_with(|| why.clone());
+                    }
+                });
             }
             // CPU time of a former life was spent all the same.
             Report::TaskFinished { task, attempt, real_cpu_us, .. }
@@ -293,6 +302,9 @@ impl Record {
                     real_owed_us: *real_owed_us,
                 };
                 self.on_attempt(*task, *attempt, |attempt| attempt.checkpoints.push(mark));
+            }
+            &Report::TaskIdle { task, attempt, real_for_us, .. } => {
+                self.on_attempt(task, attempt, |attempt| attempt.idle = Some((now, real_for_us)));
             }
             Report::CheckpointFailed { why, .. } => {
                 self.counts.checkpoints_failed += 1;

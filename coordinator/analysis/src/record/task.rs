@@ -1,6 +1,6 @@
 //! The fate of a task.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use dormouse_model::{Ledger, OwnEnd, StartReason, VmEnd};
 use dormouse_units::Mode;
@@ -56,6 +56,8 @@ pub struct AttemptHistory {
     pub checkpoints: ThinVec<CheckpointMark>,
     /// The number of reports of a checkpoint that was taken or failed.
     pub checkpoint_reports: u32,
+    /// Why a save of its work was not done when its VM was gone, as its worker said then.
+    pub unsaved: Option<String>,
     /// The time and the way of its end.
     pub ended: Option<(Time, AttemptEnd)>,
     /// CPU time it used, real microseconds; zero in virtual time.
@@ -69,6 +71,9 @@ pub struct AttemptHistory {
     pub noticed: Option<Time>,
     /// How the program of the user's own ended that it ran, if it ran one.
     pub own: Option<Arc<OwnEnd>>,
+    /// When its worker said that its program, which was restored, has neither computed nor written anything since, and for
+    /// how long by then, real microseconds.
+    pub idle: Option<(Time, u64)>,
 }
 
 /// A complete checkpoint.
@@ -117,6 +122,16 @@ pub enum AttemptEnd {
 }
 
 impl AttemptHistory {
+    /// What its worker said, and when, of a program that does nothing since it was restored, as it stands after the
+    /// program's name.
+    #[must_use]
+    pub fn idle_words(&self) -> Option<(Time, String)> {
+        let (at, real_us) = self.idle?;
+        let seconds = Duration::from_micros(real_us).as_secs_f64();
+        let what = "has neither computed nor written anything since it was restored";
+        Some((at, format!("{what}, for {seconds:.0} s (real), and its VM is charged for")))
+    }
+
     /// What of the work is kept at its end, by it or from before.
     #[must_use]
     pub fn kept(&self) -> Ppm {

@@ -129,7 +129,8 @@ impl Run {
             | Report::TaskPromoted { task, attempt, .. }
             | Report::TaskMoved { task, attempt, .. }
             | Report::CheckpointTaken { task, attempt, .. }
-            | Report::CheckpointFailed { task, attempt, .. } => (task, attempt, 0),
+            | Report::CheckpointFailed { task, attempt, .. }
+            | Report::TaskIdle { task, attempt, .. } => (task, attempt, 0),
             _ => return,
         };
         if let Some(record) = self.task(task) {

@@ -58,6 +58,7 @@ impl Order {
             | Report::VmFailed { .. }
             | Report::CheckpointTaken { .. }
             | Report::CheckpointFailed { .. }
+            | Report::TaskIdle { .. }
             | Report::Credits { .. }
             | Report::Share { .. }
             | Report::JobAccount { .. }

@@ -1,7 +1,7 @@
 //! Sections of the page of a run with a bag.
 
 use dormouse_analysis::outcome::wording;
-use dormouse_analysis::{AttemptEnd, Record, VmHistory};
+use dormouse_analysis::{AttemptEnd, AttemptHistory, Record, VmHistory};
 use dormouse_cloud::{Action, Billing, Market, Target, TariffName, Terms};
 use dormouse_model::VmEnd;
 use dormouse_units::{Money, Span, Time, VmId};
@@ -77,6 +77,15 @@ pub(super) fn happened(of: &OfBag<'_>) -> Vec<Block> {
         blocks.push(Block::text(format!("The run was ended before its time: {why}.")));
     }
     let time = times::at(of.of.time_unit());
+    for (n, attempt) in attempts(record) {
+        if let Some(why) = &attempt.unsaved {
+            blocks.push(Block::text(format!("task{n} on {}: {why}.", attempt.vm)));
+        }
+        if let Some((at, what)) = attempt.idle_words() {
+            let text = format!("task{n} on {} {what}, as was said at {}.", attempt.vm, time(at));
+            blocks.push(Block::text(text));
+        }
+    }
     blocks.extend(record.rejected.iter().map(|(at, why)| {
         Block::text(format!("A decision at {} could not be carried out: {why}.", time(*at)))
     }));
@@ -158,12 +167,16 @@ fn migrations(of: &OfBag<'_>) -> Table {
         .into()
 }
 
+/// The attempts at all tasks, each with the number of its task.
+fn attempts(record: &Record) -> impl Iterator<Item = (usize, &AttemptHistory)> {
+    let tasks = record.tasks.iter().enumerate();
+    tasks.flat_map(|(n, task)| task.attempts.iter().map(move |attempt| (n, attempt)))
+}
+
 fn failures(record: &Record) -> Table {
-    let failed = record.tasks.iter().enumerate().flat_map(|(n, task)| {
-        task.attempts.iter().filter_map(move |attempt| match &attempt.ended {
-            Some((at, AttemptEnd::Failed(why))) => Some((n, attempt, *at, why)),
-            _ => None,
-        })
+    let failed = attempts(record).filter_map(|(n, attempt)| match &attempt.ended {
+        Some((at, AttemptEnd::Failed(why))) => Some((n, attempt, *at, why)),
+        _ => None,
     });
     Table::with_rows(failed)
         .column(Column::text("task whose attempt failed"), |(n, ..)| format!("task{n}"))

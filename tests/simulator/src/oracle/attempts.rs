@@ -101,7 +101,8 @@ impl Attempts {
             | Report::TaskPromoted { vm, task, attempt, .. }
             | Report::TaskMoved { vm, task, attempt, .. }
             | Report::CheckpointTaken { vm, task, attempt, .. }
-            | Report::CheckpointFailed { vm, task, attempt, .. } => (vm, task, attempt, false),
+            | Report::CheckpointFailed { vm, task, attempt, .. }
+            | Report::TaskIdle { vm, task, attempt, .. } => (vm, task, attempt, false),
             Report::TaskFinished { vm, task, attempt, .. }
             | Report::TaskFailed { vm, task, attempt, .. }
             | Report::TaskStopped { vm, task, attempt, .. } => (vm, task, attempt, true),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dormouse_metadata::{Announcement, Service, Settings, Tokens};
 use dormouse_proto::v1::{Announce, CreateVm, Metadata};
+use dormouse_units::Time;
 use tokio::task::spawn_blocking;
 
 use super::clock::CommandStamp;
@@ -41,11 +42,18 @@ impl VmMetadata {
     }
 
     /// Has the endpoint say what the provider announces; the notice for its programs, where that is one of an interruption.
-    pub(super) fn announce(&self, said: &Announce, asked: &CommandStamp) -> Option<String> {
+    /// `save_at` is the time until which they may save their work then, on the run's clock.
+    pub(super) fn announce(
+        &self,
+        said: &Announce,
+        asked: &CommandStamp,
+        save_at: Option<Time>,
+    ) -> Option<String> {
         let what = announcement(said, self.clock, moment(asked))?;
         let is_interruption = matches!(what, Announcement::Interruption(_));
         self.endpoint.announce(what);
-        is_interruption.then(|| self.endpoint.notice())?
+        let save_by = save_at.map(|at| self.clock.shown(Some(at), moment(asked)));
+        is_interruption.then(|| self.endpoint.notice(save_by))?
     }
 
     /// Ends the connections of its programs, one of which is about to be dumped.

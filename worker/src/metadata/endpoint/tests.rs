@@ -60,7 +60,7 @@ async fn a_termination_handler_finds_its_notice() {
     endpoint.announce(terminate());
     let said = get(&endpoint, action, &token).await;
     let notice = r#"{"action":"terminate","time":"2026-06-09T22:13:20Z"}"#;
-    assert_eq!((body(&said), endpoint.notice().as_deref()), (notice, Some(notice)));
+    assert_eq!((body(&said), endpoint.notice(None).as_deref()), (notice, Some(notice)));
     let events = get(&endpoint, "/latest/meta-data/events/maintenance/scheduled", &token).await;
     assert_eq!(body(&events), "[]");
     let document = get(&endpoint, "/latest/dynamic/instance-identity/document", &token).await;

@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use dormouse_proto::v1::{Announce, announce::What};
-use dormouse_units::{Ppm, Time};
+use dormouse_units::{Ppm, Span, Time};
 use dormouse_vm::PART_TO_SAVE;
 
 use super::{Owner, notices::at_notice};
@@ -16,12 +16,22 @@ use crate::agent::{
     },
 };
 
+/// The time until which programs may save their work, on the run's clock, if what is said is that their VM ends: what they
+/// have saved by then is kept, and the rest of the notice is for its way to the coordinator.
+pub(super) fn save_at(said: &Announce, asked: &CommandStamp) -> Option<Time> {
+    let (Some(What::TerminateAtUs(end)), Some(decided)) = (said.what, asked.at) else {
+        return None;
+    };
+    let notice = Time::from_micros(end).since(decided).as_micros();
+    let part = u128::from(notice) * u128::from(PART_TO_SAVE.get()) / u128::from(Ppm::ONE.get());
+    Some(decided + Span::from_micros(u64::try_from(part).unwrap_or(u64::MAX)))
+}
+
 impl Owner {
     /// Notes that the programs of the VM that save their work at a notice do so from now on, if what is said is one.
     pub(super) fn await_saves(&mut self, said: &Announce, asked: &CommandStamp) {
-        let (Some(What::TerminateAtUs(end)), Some(decided)) = (said.what, asked.at) else { return };
-        let notice = self.host.speedup.real(Time::from_micros(end).since(decided));
-        let until = asked.decided() + notice * PART_TO_SAVE.get() / Ppm::ONE.get();
+        let (Some(save_at), Some(decided)) = (save_at(said, asked), asked.at) else { return };
+        let until = asked.decided() + self.host.speedup.real(save_at.since(decided));
         let running = self.attempts.iter().filter(|it| self.lives.is_running(it.key));
         let savers = running.filter(|it| at_notice(&it.order).is_some());
         let savers: Vec<Key> = savers.map(|it| it.key).collect();

@@ -2,13 +2,15 @@
 
 use dormouse_proto::v1::Announce;
 
-use super::Owner;
+use super::{Owner, last_saves::save_at};
 use crate::agent::vm::{clock::CommandStamp, metadata::VmMetadata};
 
 impl Owner {
     /// The provider announces something to the VM.
     pub(super) fn announced(&mut self, said: &Announce, asked: &CommandStamp) {
-        let notice = self.metadata.as_ref().and_then(|metadata| metadata.announce(said, asked));
+        let save_at = save_at(said, asked);
+        let notice =
+            self.metadata.as_ref().and_then(|metadata| metadata.announce(said, asked, save_at));
         if let Some(notice) = notice {
             self.await_saves(said, asked);
             self.tell_programs(&notice);
