@@ -2,6 +2,7 @@
 
 pub mod calibrate;
 pub mod cli;
+mod endpoint;
 pub mod live;
 pub mod measure;
 mod said;

@@ -16,6 +16,7 @@ use super::input_args::InputArgs;
 use super::inspect::InspectArgs;
 use super::interrupt_args::InterruptArgs;
 use super::measure::MeasureArgs;
+use super::metadata_args::MetadataArgs;
 use super::reproduce::Reproduce;
 use super::sweep::{MergeArgs, SweepArgs};
 use super::worker::WorkerArgs;
@@ -65,6 +66,12 @@ pub(crate) enum Command {
     /// it waited, its memory, and whether CRIU can checkpoint it. What is measured is the runtime of tasks
     /// that say runtime = "measured".
     Measure(Box<MeasureArgs>),
+    /// Answer as a VM's metadata endpoint, without a run, root or a VM
+    ///
+    /// What a program on a VM asks at 169.254.169.254, in the dialects of EC2, Google and Azure, is answered on a port of this
+    /// host, and what the provider announces is announced at its time: by a scenario, or by the words of
+    /// amazon-ec2-metadata-mock. Without any of these a spot interruption, a recommendation and maintenance are announced at once.
+    Metadata(Box<MetadataArgs>),
     /// Make a paper's tables again, beside the printed ones
     #[command(subcommand)]
     Reproduce(Reproduce),

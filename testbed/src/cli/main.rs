@@ -9,8 +9,8 @@ use super::command::{Cli, Command};
 use super::grammar::grammar;
 use super::{
     advise, calibrate, compare, completion, conduct, doctor, export, fit, identity, inspect, list,
-    manual, measure, observe, prices, recorded, reproduce, run, start, sweep, usage, watch, worker,
-    workload,
+    manual, measure, metadata, observe, prices, recorded, reproduce, run, start, sweep, usage,
+    watch, worker, workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input; 3: a live
@@ -41,6 +41,7 @@ pub fn main() -> ExitCode {
         Command::Calibrate(args) => calibrate::run(args),
         Command::Run(args) => run::run(args),
         Command::Measure(args) => measure::measure(args),
+        Command::Metadata(args) => metadata::metadata(args),
         Command::Reproduce(what) => reproduce::reproduce(what),
         Command::Sweep(args) => sweep::sweep(args),
         Command::Compare(args) => compare::compare(args),

@@ -29,6 +29,8 @@ mod main;
 mod manual;
 mod many;
 mod measure;
+mod metadata;
+mod metadata_args;
 mod next_steps;
 mod observe;
 mod own_args;

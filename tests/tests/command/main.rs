@@ -14,6 +14,7 @@ mod command {
     mod compared;
     mod data_files;
     mod dates;
+    mod endpoint_alone;
     mod engines;
     mod examples;
     mod experiment_files;

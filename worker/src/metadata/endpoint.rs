@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use dormouse_metadata::{Announcement, Answer, Key, Request, Response, Service};
+use dormouse_metadata::{Announcement, Answer, Key, Request, Response, Service, UnixTime};
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},

@@ -3,6 +3,7 @@
 use super::example::{Example, Examples};
 
 const ROOT: &str = "root";
+const UNTIL: &str = "Ctrl-C at its end";
 const SEVERAL: &str = "workers on other hosts";
 
 /// Examples in an order in which an identity is made before its tokens are printed.
@@ -26,6 +27,51 @@ pub(super) const ALL: &[Examples] = &[
                 ROOT,
                 "dormouse calibrate --quick --out here.json",
                 "a smaller table in a minute, into a file",
+            ),
+        ],
+    ),
+    (
+        "metadata",
+        &[
+            Example::needing(
+                UNTIL,
+                "dormouse metadata --scenario j60-sc2 --speedup 60",
+                "a VM that hibernates and resumes as in this experiment, a minute in a second",
+            ),
+            Example::needing(
+                UNTIL,
+                "dormouse metadata --port 0 --imdsv2",
+                "everything at once, on a port that it says, to who has a token",
+            ),
+        ],
+    ),
+    (
+        "metadata spot",
+        &[
+            Example::needing(
+                UNTIL,
+                "dormouse metadata spot --action terminate --mock-delay-sec 10 --imdsv2",
+                "a notice of two minutes in ten seconds",
+            ),
+            Example::needing(
+                UNTIL,
+                "dormouse metadata spot --mock-delay-sec 300 --rebalance-delay-sec 5",
+                "a recommendation in five seconds, and the notice in five minutes",
+            ),
+        ],
+    ),
+    (
+        "metadata events",
+        &[
+            Example::needing(
+                UNTIL,
+                "dormouse metadata events --code instance-stop",
+                "maintenance that stops the VM",
+            ),
+            Example::needing(
+                UNTIL,
+                "dormouse metadata events --code system-reboot --state canceled",
+                "maintenance that will not be",
             ),
         ],
     ),

@@ -103,7 +103,7 @@ struct Check {
 impl Check {
     /// Makes its directory.
     fn make(&self) -> Result<(), String> {
-        let Self { host, name, copy, own, .. } = self;
+        let Self { host, place, name, copy, own } = self;
         let inputs: Result<Vec<_>, _> = own.inputs.iter().map(Input::read).collect();
         let inputs = inputs.map_err(|e| explain(&e))?;
         let left = host.workspace().task(name).join(WORK);
@@ -126,7 +126,8 @@ impl Check {
             processes: own.processes,
             ..OwnProgram::default()
         };
-        write_order(&folder, &check).map_err(|e| explain(&e))
+        let has_root = place.groups.cell().is_some_and(|cell| cell.has_root());
+        write_order(&folder, &check, has_root).map_err(|e| explain(&e))
     }
 
     /// Runs it to its end, however often its VM freezes meanwhile.

@@ -1,0 +1,328 @@
+//! `dormouse metadata`: a metadata endpoint without a run, as a VM's programs find it on a cloud.
+
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::time::Duration;
+
+use dormouse_cloud::{InterruptionModel, Target};
+use dormouse_experiment::{Scenario, chain, read_scenario};
+use dormouse_input::Moment;
+use dormouse_metadata::{
+    Announcement, Facts, Interruption, MaintenanceEvent, MaintenanceState, Market, Place, Service,
+    Settings, Taking, Tokens, UnixTime, address_of_vm,
+};
+use dormouse_model::{MetadataSettings, MetadataTimes, MetadataTokens};
+use dormouse_units::{Speedup, Time, TypeName, VmId};
+use dormouse_worker::metadata::{Endpoint, random_key, unix_now};
+use tokio::runtime::Builder;
+use tokio::time::Instant;
+
+use super::failure::Failure;
+use super::metadata_args::{EventsArgs, MetadataArgs, Mock, MockTimes, SpotAction, SpotArgs};
+use super::print::print;
+use crate::endpoint::{Act, Interrupted, VmTimeline, play};
+use crate::said;
+
+/// The type and the zone of a VM of which nobody says any.
+const KIND: &str = "m5.large";
+const ZONE: &str = "us-east-1a";
+/// The time from a notice to the end of the VM, where nothing else is said.
+const NOTICE: Duration = Duration::from_secs(120);
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Serves the metadata of one VM until a signal ends it.
+pub(crate) fn metadata(args: &MetadataArgs) -> Result<(), Failure> {
+    let scenario = args.scenario.as_deref().map(read_scenario).transpose()?;
+    if scenario.is_some() && args.mock.is_some() {
+        let why = "a scenario says what is announced: leave spot or events out, or the scenario";
+        return Err(Failure::BadInput(why.to_owned()));
+    }
+    let kind = kind(args, scenario.as_ref())?;
+    let settings = settings(args, scenario.as_ref())?;
+    for note in scenario.iter().flat_map(|scenario| &scenario.notes) {
+        said::note(note);
+    }
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Broken(format!("the runtime: {error}")))?;
+    runtime.block_on(async {
+        let mut signals = dormouse_coordinator::Signals::of_this_process()
+            .map_err(|error| Failure::Broken(format!("signals can't be heard: {error}")))?;
+        let (begun, zero) = (Instant::now(), unix_now());
+        let facts = facts(args, &kind, &settings, zero);
+        let words =
+            format!("{}, a spot {} in {}", VmId::new(args.vm), facts.kind, facts.place.zone);
+        let endpoint = listen(args, facts, &settings)?;
+        print(&format!("http://{} answers as {words} until Ctrl-C", endpoint.address()))?;
+        let acts: Box<dyn Iterator<Item = Act>> = match scenario {
+            Some(scenario) => {
+                let clock = ScenarioClock {
+                    zero,
+                    speedup: args.speedup.unwrap_or(Speedup::ONE),
+                    times: settings.times,
+                };
+                let timeline = VmTimeline::new(&scenario, VmId::new(args.vm), kind);
+                Box::new(timeline.map(move |act| clock.act(act)))
+            }
+            None => Box::new(mocked(args, zero).into_iter()),
+        };
+        tokio::select! {
+            () = signals.next() => {}
+            () = async {
+                play(&endpoint, begun, acts).await;
+                std::future::pending().await
+            } => {}
+        }
+        Ok(())
+    })
+}
+
+/// The type of the VM, with its zone where types have one.
+fn kind(args: &MetadataArgs, scenario: Option<&Scenario>) -> Result<TypeName, Failure> {
+    let said = args.kind.as_deref().map(TypeName::from);
+    let zoned = |kind: TypeName| match &args.zone {
+        Some(zone) if kind.zone().is_none() => kind.in_zone(&zone.as_str().into()),
+        _ => kind,
+    };
+    let types = scenario.map(|scenario| &scenario.types).filter(|types| !types.is_empty());
+    let Some(types) = types else {
+        let named = said.or_else(|| first_targets(scenario?).find_map(of_target));
+        return Ok(zoned(named.unwrap_or_else(|| TypeName::from(KIND))));
+    };
+    let is_wanted = |kind: &&TypeName| {
+        let is_it = |said: &TypeName| *kind == said || kind.anywhere() == said.as_str();
+        said.as_ref().is_none_or(is_it)
+            && args.zone.as_ref().is_none_or(|zone| kind.zone().is_none_or(|of| of == zone))
+    };
+    let wanted: Vec<&TypeName> = types.keys().filter(is_wanted).collect();
+    let hit = scenario.into_iter().flat_map(first_targets).find_map(|target| {
+        wanted.iter().find(|kind| match target {
+            Target::Type(of) => of == **kind,
+            Target::Zone(zone) => kind.zone() == Some(zone.as_str()),
+            Target::All | Target::Vm(_) => false,
+        })
+    });
+    match hit.or(wanted.first()) {
+        Some(kind) => Ok((*kind).clone()),
+        None => {
+            let all: Vec<&str> = types.keys().map(TypeName::as_str).collect();
+            let why = format!("the scenario has no such spot type; it has {}", all.join(", "));
+            Err(Failure::BadInput(why))
+        }
+    }
+}
+
+/// The targets that a scenario's written acts name, in their order.
+fn first_targets(scenario: &Scenario) -> impl Iterator<Item = &Target> {
+    let acts = scenario.interruptions.iter().flat_map(|model| match model {
+        InterruptionModel::Schedule { acts } => &acts[..],
+        _ => &[],
+    });
+    acts.map(|act| &act.target)
+}
+
+/// A type that a target hits, where it does not name a VM.
+fn of_target(target: &Target) -> Option<TypeName> {
+    match target {
+        Target::Type(kind) => Some(kind.clone()),
+        Target::Zone(zone) => Some(TypeName::from(KIND).in_zone(zone)),
+        Target::All | Target::Vm(_) => None,
+    }
+}
+
+/// What the scenario says of metadata, with what the command line adds.
+fn settings(args: &MetadataArgs, scenario: Option<&Scenario>) -> Result<MetadataSettings, Failure> {
+    let mut settings = scenario.map(|scenario| scenario.metadata.clone()).unwrap_or_default();
+    settings.tags.extend(args.tags.iter().cloned());
+    if args.imdsv2 {
+        settings.tokens = MetadataTokens::Required;
+    }
+    if let Some(path) = &args.user_data {
+        settings.user_data = Some(dormouse_experiment::read_text(path)?);
+    }
+    match settings.first_flaw() {
+        None => Ok(settings),
+        Some((_, what, remedy)) => Err(Failure::BadInput(format!("{what}; {remedy}"))),
+    }
+}
+
+fn facts(
+    args: &MetadataArgs,
+    kind: &TypeName,
+    settings: &MetadataSettings,
+    launched: UnixTime,
+) -> Facts {
+    let zone = kind.zone().or(args.zone.as_deref()).unwrap_or(ZONE);
+    Facts {
+        identity: format!("endpoint/{}", args.vm),
+        kind: kind.anywhere().to_owned(),
+        place: Place::of_zone(zone),
+        market: Market::Spot,
+        launched,
+        address: address_of_vm(args.vm),
+        tags: settings.tags.clone(),
+        user_data: settings.user_data.clone(),
+    }
+}
+
+fn listen(
+    args: &MetadataArgs,
+    facts: Facts,
+    settings: &MetadataSettings,
+) -> Result<Endpoint, Failure> {
+    let tokens = match settings.tokens {
+        MetadataTokens::Optional => Tokens::Optional,
+        MetadataTokens::Required => Tokens::Required,
+    };
+    let key = random_key();
+    let key = key.map_err(|error| Failure::Broken(format!("no random numbers: {error}")))?;
+    let service = Service::new(facts, Settings { tokens }, key);
+    let MetadataArgs { hostname, port, .. } = args;
+    let found = (hostname.as_str(), *port).to_socket_addrs();
+    let address: Option<SocketAddr> = found.ok().and_then(|mut found| found.next());
+    let Some(address) = address else {
+        let why = format!("--hostname {hostname} is no name and no address of this host");
+        return Err(Failure::BadInput(why));
+    };
+    Endpoint::listen_at(address, service).map_err(|error| {
+        let why = chain(&error);
+        Failure::BadInput(format!(
+            "can't listen on {address}: {why}; give another --port, such as 0 for any that is free"
+        ))
+    })
+}
+
+/// The clock of a scenario, which showed zero as the endpoint began.
+#[derive(Clone, Copy, Debug)]
+struct ScenarioClock {
+    zero: UnixTime,
+    speedup: Speedup,
+    times: MetadataTimes,
+}
+
+impl ScenarioClock {
+    /// Real time from the beginning to an instant.
+    fn real(self, at: Time) -> Duration {
+        self.speedup.real(at.since(Time::ZERO))
+    }
+
+    /// The date that metadata name for an instant.
+    fn date(self, at: Time) -> UnixTime {
+        match self.times {
+            MetadataTimes::Real => later(self.zero, self.real(at)),
+            MetadataTimes::Emulated => {
+                UnixTime::from_micros(self.zero.as_micros().saturating_add(at.as_micros()))
+            }
+        }
+    }
+
+    /// What is announced of what happens to the VM at an instant.
+    fn act(self, (at, heard): (Time, Option<Interrupted>)) -> Act {
+        let after = self.real(at);
+        let interruption =
+            |taking, at| Announcement::Interruption(Interruption { taking, at: self.date(at) });
+        let what = heard.map(|heard| match heard {
+            Interrupted::Preempted { at } => interruption(Taking::Terminate, at),
+            Interrupted::Hibernated => interruption(Taking::Hibernate, at),
+            Interrupted::Resumed => Announcement::Resumed,
+            Interrupted::Recommended => Announcement::Rebalance(self.date(at)),
+        });
+        let words = what.as_ref().map(in_words).unwrap_or_default();
+        Act { after, what, words: format!("at {}: {words}", at.since(Time::ZERO)) }
+    }
+}
+
+/// What amazon-ec2-metadata-mock announces by these words, in the order of the times.
+fn mocked(args: &MetadataArgs, now: UnixTime) -> Vec<Act> {
+    let MockTimes {
+        mock_delay_sec,
+        mock_trigger_time,
+        rebalance_delay_sec,
+        rebalance_trigger_time,
+    } = args.times;
+    let after = delay(mock_delay_sec, mock_trigger_time, now);
+    let rebalance_after = delay(rebalance_delay_sec, rebalance_trigger_time, now);
+    let (default_spot, default_events) = (SpotArgs::default(), EventsArgs::default());
+    let (spot, events) = match &args.mock {
+        None => (Some(&default_spot), Some(&default_events)),
+        Some(Mock::Spot(spot)) => (Some(spot), None),
+        Some(Mock::Events(events)) => (None, Some(events)),
+    };
+    let mut acts = Vec::new();
+    if let Some(SpotArgs { action, time, rebalance_rec_time }) = spot {
+        let taking = match action {
+            SpotAction::Terminate => Taking::Terminate,
+            SpotAction::Stop => Taking::Stop,
+            SpotAction::Hibernate => Taking::Hibernate,
+        };
+        let at = time.map_or_else(|| later(now, after.saturating_add(NOTICE)), date);
+        let since = rebalance_rec_time.map_or_else(|| later(now, rebalance_after), date);
+        acts.push((rebalance_after, Announcement::Rebalance(since)));
+        acts.push((after, Announcement::Interruption(Interruption { taking, at })));
+    }
+    acts.extend(events.map(|events| (after, maintenance(events, now))));
+    acts.sort_by_key(|(after, _)| *after);
+    let act = |(after, what): (Duration, Announcement)| {
+        let words = format!("after {} s: {}", after.as_secs(), in_words(&what));
+        Act { after, what: Some(what), words }
+    };
+    acts.into_iter().map(act).collect()
+}
+
+fn maintenance(events: &EventsArgs, now: UnixTime) -> Announcement {
+    use super::metadata_args::{EventCode as Code, EventState as State};
+    let code = match events.code {
+        Code::InstanceReboot => "instance-reboot",
+        Code::SystemReboot => "system-reboot",
+        Code::SystemMaintenance => "system-maintenance",
+        Code::InstanceRetirement => "instance-retirement",
+        Code::InstanceStop => "instance-stop",
+    };
+    let state = match events.state {
+        State::Active => MaintenanceState::Active,
+        State::Completed => MaintenanceState::Completed,
+        State::Canceled => MaintenanceState::Canceled,
+    };
+    let or = |said: Option<Moment>, days| said.map_or_else(|| later(now, DAY * days), date);
+    Announcement::Maintenance(MaintenanceEvent {
+        code: code.to_owned(),
+        state,
+        not_before: or(events.not_before, 0),
+        not_after: or(events.not_after, 7),
+        deadline: or(events.not_before_deadline, 9),
+    })
+}
+
+/// The time from now to an announcement: until a date, if one is given, else so many seconds.
+fn delay(seconds: Option<u64>, at: Option<Moment>, now: UnixTime) -> Duration {
+    match at {
+        Some(at) => Duration::from_micros(date(at).as_micros().saturating_sub(now.as_micros())),
+        None => Duration::from_secs(seconds.unwrap_or(0)),
+    }
+}
+
+fn date(moment: Moment) -> UnixTime {
+    let seconds = u64::try_from(moment.second).unwrap_or(0);
+    UnixTime::from_micros(seconds.saturating_mul(1_000_000))
+}
+
+fn later(from: UnixTime, by: Duration) -> UnixTime {
+    let by = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
+    UnixTime::from_micros(from.as_micros().saturating_add(by))
+}
+
+fn in_words(what: &Announcement) -> String {
+    match what {
+        Announcement::Interruption(Interruption { taking, at }) => {
+            format!("the VM hears that it will {} at {}", taking.word(), at.iso())
+        }
+        Announcement::Rebalance(since) => {
+            format!("the VM hears that it is likely to be taken, since {}", since.iso())
+        }
+        Announcement::Maintenance(event) => {
+            format!("the VM hears of maintenance: {}, {}", event.code, event.state.word())
+        }
+        Announcement::Resumed => "the VM is in use again, and hears nothing".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,7 @@
+//! A metadata endpoint without a run: one VM that nobody has launched, and what its provider does to it.
+
+mod play;
+mod timeline;
+
+pub(crate) use play::{Act, play};
+pub(crate) use timeline::{Interrupted, VmTimeline};

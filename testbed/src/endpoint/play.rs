@@ -1,0 +1,33 @@
+//! Announcements to a VM at their times.
+
+use std::time::Duration;
+
+use dormouse_metadata::Announcement;
+use dormouse_worker::metadata::Endpoint;
+use tokio::time::{Instant, sleep_until};
+
+use crate::said;
+
+/// Something that is announced to a VM.
+#[derive(Clone, Debug)]
+pub(crate) struct Act {
+    /// Real time from the beginning to the announcement.
+    pub(crate) after: Duration,
+    /// The announcement; `None`: the VM hears nothing, and only time passes.
+    pub(crate) what: Option<Announcement>,
+    /// The announcement in words.
+    pub(crate) words: String,
+}
+
+/// Has an endpoint announce all of these, which are in the order of their times, counted from `begun`.
+pub(crate) async fn play(endpoint: &Endpoint, begun: Instant, acts: impl Iterator<Item = Act>) {
+    for Act { after, what, words } in acts {
+        // What is further off than any clock goes is never announced.
+        let Some(due) = begun.checked_add(after) else { return };
+        sleep_until(due).await;
+        if let Some(what) = what {
+            endpoint.announce(what);
+            said::note(&words);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What a provider does to one spot VM, one thing after the other.
+
+use dormouse_cloud::{Action, Interruption, Interruptions, Target};
+use dormouse_experiment::Scenario;
+use dormouse_units::{Span, Time, TypeName, VmId};
+
+/// What happens to one VM in a scenario, from the instant on at which it can be used.
+#[derive(Debug)]
+pub(crate) struct VmTimeline {
+    interruptions: Interruptions,
+    vm: VmId,
+    kind: TypeName,
+    notice: Span,
+    state: VmState,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum VmState {
+    Running,
+    Hibernated,
+    /// It has its notice: nothing else happens to it.
+    Noticed,
+}
+
+/// What the VM hears.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interrupted {
+    /// It ends then.
+    Preempted {
+        /// The end of its notice.
+        at: Time,
+    },
+    /// It freezes now.
+    Hibernated,
+    /// It is in use again.
+    Resumed,
+    /// It is likely to be taken.
+    Recommended,
+}
+
+impl VmTimeline {
+    /// The VM of this number and type.
+    pub(crate) fn new(scenario: &Scenario, vm: VmId, kind: TypeName) -> Self {
+        let Scenario { interruptions, rebalancing, notice, seed, .. } = scenario;
+        let kinds = std::slice::from_ref(&kind);
+        let mut interruptions =
+            Interruptions::new(interruptions, kinds, *seed).recommended(*rebalancing);
+        interruptions.vm_started(Time::ZERO, vm, &kind);
+        Self { interruptions, vm, kind, notice: *notice, state: VmState::Running }
+    }
+
+    fn is_hit(&self, act: &Interruption) -> bool {
+        match &act.target {
+            Target::All => true,
+            Target::Vm(vm) => *vm == self.vm,
+            Target::Type(kind) => *kind == self.kind,
+            Target::Zone(zone) => self.kind.zone() == Some(zone.as_str()),
+        }
+    }
+
+    fn hear(&mut self, now: Time, action: Action) -> Option<Interrupted> {
+        let (state, heard) = match (action, self.state) {
+            (Action::Preempt, VmState::Running | VmState::Hibernated) => {
+                (VmState::Noticed, Interrupted::Preempted { at: now + self.notice })
+            }
+            (Action::Hibernate, VmState::Running) => (VmState::Hibernated, Interrupted::Hibernated),
+            (Action::Resume, VmState::Hibernated) => (VmState::Running, Interrupted::Resumed),
+            (Action::Rebalance, VmState::Running) => (VmState::Running, Interrupted::Recommended),
+            _ => return None,
+        };
+        self.state = state;
+        Some(heard)
+    }
+}
+
+/// The instants at which the provider acts, and what the VM hears then, if it hears anything. They end where nothing more
+/// is done to the VM.
+impl Iterator for VmTimeline {
+    type Item = (Time, Option<Interrupted>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.state == VmState::Noticed {
+            return None;
+        }
+        let at = self.interruptions.next_at()?;
+        let act = self.interruptions.pop(at)?;
+        let heard = if self.is_hit(&act) { self.hear(at, act.action) } else { None };
+        Some((at, heard))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_cloud::{InterruptionModel, Rebalancing, Types};
+    use dormouse_model::MetadataSettings;
+    use dormouse_units::ZoneName;
+
+    use super::*;
+
+    fn timeline(acts: &[(u64, Action, Target)]) -> Vec<(u64, Interrupted)> {
+        let act = |(at, action, target): &(u64, Action, Target)| Interruption {
+            at: Time::from_secs(*at),
+            target: target.clone(),
+            action: *action,
+        };
+        let acts = acts.iter().map(act).collect();
+        let scenario = Scenario {
+            interruptions: vec![InterruptionModel::Schedule { acts }],
+            types: Types::default(),
+            notice: Span::from_secs(120),
+            rebalancing: Rebalancing::default(),
+            metadata: MetadataSettings::default(),
+            seed: 1,
+            notes: Vec::new(),
+        };
+        let timeline = VmTimeline::new(&scenario, VmId::new(3), "c3.large@us-east-1a".into());
+        timeline.filter_map(|(at, heard)| Some((at.as_micros() / 1_000_000, heard?))).collect()
+    }
+
+    #[test]
+    fn a_vm_hears_what_hits_it_until_its_notice() {
+        let zone = |name: &str| Target::Zone(ZoneName::from(name));
+        let heard = timeline(&[
+            (10, Action::Rebalance, Target::Vm(VmId::new(3))),
+            (20, Action::Preempt, Target::Vm(VmId::new(2))),
+            (30, Action::Preempt, Target::Type("c3.large@us-east-1b".into())),
+            (40, Action::Hibernate, Target::Type("c3.large@us-east-1a".into())),
+            // What is frozen is neither recommended nor hibernated again.
+            (45, Action::Rebalance, Target::All),
+            (46, Action::Hibernate, Target::All),
+            (50, Action::Resume, Target::All),
+            (60, Action::Preempt, zone("us-east-1a")),
+            (70, Action::Rebalance, Target::All),
+        ]);
+        let end = Interrupted::Preempted { at: Time::from_secs(180) };
+        let expected = [
+            (10, Interrupted::Recommended),
+            (40, Interrupted::Hibernated),
+            (50, Interrupted::Resumed),
+            (60, end),
+        ];
+        assert_eq!(heard, expected);
+    }
+}
