@@ -68,7 +68,7 @@ pub(crate) fn metadata(args: &MetadataArgs) -> Result<(), Failure> {
             () = signals.next() => {}
             () = async {
                 play(&endpoint, begun, acts).await;
-                std::future::pending().await
+                std::future::pending::<()>().await;
             } => {}
         }
         Ok(())
