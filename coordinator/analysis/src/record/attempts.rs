@@ -75,13 +75,10 @@ impl Record {
 
     /// A VM is given notice: what its programs compute from now on is in nothing that they save, if they save at it.
     pub(super) fn notice_on(&mut self, now: Time, vm: VmId) {
-        let Self { tasks, savers, all_save, .. } = self;
-        for (n, task) in tasks.iter_mut().enumerate() {
-            let saves =
-                *all_save || u32::try_from(n).is_ok_and(|n| savers.contains(&TaskId::new(n)));
-            if let Some(attempt) = task.open().filter(|it| saves && it.vm == vm)
-                && attempt.started.is_some()
-            {
+        let Self { tasks, savers, .. } = self;
+        for task in savers.iter() {
+            let Some(task) = tasks.get_mut(task.get() as usize) else { continue };
+            if let Some(attempt) = task.open().filter(|it| it.vm == vm && it.started.is_some()) {
                 attempt.noticed = Some(now);
             }
         }

@@ -98,9 +98,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
             fixed: Span::from_secs(10),
             per_megabyte: Span::ZERO,
             on: dormouse_model::CheckpointOn::All,
-            at_hibernation: false,
-            at_notice: false,
-            never: false,
+            ..CheckpointConfig::NONE
         },
         interruptions,
         preemption_notice: Span::from_secs(120),
