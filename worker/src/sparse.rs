@@ -35,19 +35,26 @@ impl SparseFile {
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hasher.update(bytes);
-        for block in bytes.chunks(BLOCK) {
-            if ZEROS.get(..block.len()) != Some(block) {
-                self.file.write_all_at(block, self.length)?;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (zeros, after) = rest.split_at(leading(rest, true));
+            let (data, after) = after.split_at(leading(after, false));
+            self.length += zeros.len() as u64;
+            if !data.is_empty() {
+                self.file.write_all_at(data, self.length)?;
             }
-            self.length += block.len() as u64;
+            self.length += data.len() as u64;
+            rest = after;
         }
         Ok(())
     }
 
     /// Writes all that there is to read, at most so many bytes.
     pub(crate) fn fill(&mut self, from: &mut impl Read, most: u64) -> io::Result<()> {
-        let mut buffer = vec![0; CHUNK];
-        let mut from = from.take(most.saturating_sub(self.length));
+        let most = most.saturating_sub(self.length);
+        // Of thousands of small files each would have a large one.
+        let mut buffer = vec![0; CHUNK.min(usize::try_from(most).unwrap_or(CHUNK)).max(1)];
+        let mut from = from.take(most);
         loop {
             match from.read(&mut buffer) {
                 Ok(0) => return Ok(()),
@@ -63,6 +70,12 @@ impl SparseFile {
         self.file.set_len(self.length)?;
         Ok((self.file, self.hasher.finalize()))
     }
+}
+
+/// The bytes that the blocks at the beginning have in all which are zeros, or are not.
+fn leading(bytes: &[u8], are_zeros: bool) -> usize {
+    let is_zero = |block: &[u8]| ZEROS.get(..block.len()) == Some(block);
+    bytes.chunks(BLOCK).take_while(|block| is_zero(block) == are_zeros).map(<[u8]>::len).sum()
 }
 
 /// Length and digest of what there is to read, of which at most so many bytes are read.

@@ -97,3 +97,48 @@ fn a_second_of_a_core_counts_for_as_much_at_every_share() {
         );
     }
 }
+
+/// Three tasks of a host with two vCPUs that begin with 3,000 files: what passes until they have them is said, and it is
+/// neither owed to them nor work of theirs. The third finds what came for the others.
+#[test]
+fn the_time_until_inputs_have_come_is_no_work() {
+    let Some(_turn) = live_turn() else { return };
+    let program = "#!/bin/sh\nn=0\nwhile [ $n -lt 600000 ]; do n=$((n+1)); done\n";
+    let folder = folder(program);
+    for n in 0..3_000 {
+        let lib = folder.path().join(format!("lib/part{}", n / 100));
+        fs::create_dir_all(&lib).unwrap();
+        fs::write(lib.join(format!("{n}.py")), format!("n = {n}\n").repeat(400)).unwrap();
+    }
+    let tasks = "count = 3\ninputs = [\"lib\"]\ncommand = [\"./count\"]";
+    let text = CLOUD.replace("command = [\"./count\"]", tasks);
+    fs::write(folder.path().join("mine.toml"), text).unwrap();
+    let made = run(folder.path(), &["--live", "--set", "live.share=0.4"], "inputs");
+    let out = folder.path().join("inputs");
+    let log = events(&out);
+    let number = |event: &Value, key: &str| event[key].as_f64().unwrap() / 1e6;
+    let of =
+        |report: &str| log.iter().filter(|event| event["report"] == report).collect::<Vec<_>>();
+    let (began, ledgers) = (of("task-started"), of("ledger"));
+    assert_eq!((began.len(), ledgers.len()), (3, 3));
+    let mut inputs_s: Vec<_> = began.iter().map(|it| number(it, "real_inputs_us")).collect();
+    for (began, inputs_s) in began.iter().zip(&inputs_s) {
+        assert!((0.01..=number(began, "real_took_us")).contains(inputs_s), "{began}");
+    }
+    // What was promised to a task is the time of its work.
+    for ledger in &ledgers {
+        let (took_s, promised_s) =
+            (number(ledger, "real_took_us"), number(ledger, "real_promised_us"));
+        let worked_s = number(ledger, "real_worked_us");
+        let missing = (promised_s - worked_s / 0.4) / took_s;
+        assert!(
+            missing.abs() < 0.25,
+            "{promised_s} s were promised for {worked_s} s of a core: {ledger}"
+        );
+    }
+    inputs_s.sort_by(f64::total_cmp);
+    let said = made["longest_until_inputs_came_s"].as_f64().unwrap();
+    assert!((said / made["speedup"].as_f64().unwrap() / inputs_s[2] - 1.0).abs() < 1e-3, "{said}");
+    let told = dormouse_says(&["explain", out.to_str().unwrap(), "task1"]);
+    assert!(inputs_s[0] < 0.1 || told.contains("once its inputs had come: "), "{told}");
+}

@@ -34,9 +34,11 @@ pub fn make(folder: &Path, inputs: &[Input], contents: &Held) -> Result<PathBuf>
     let owner = parent.owner().map_err(Error::file("look at", folder))?;
     let root = directory(&parent, OsStr::new(WORK), owner, PRIVATE);
     let root = root.map_err(Error::file("create", WORK))?;
+    let mut folders = FolderCursor { root: &root, owner, last: None };
     for input in inputs {
         let mut content = contents.open(&input.digest).map_err(Error::file("read", &input.path))?;
-        let put = put(&root, input, &mut content, owner).map_err(Error::file("write", &input.path));
+        let put = put(&mut folders, input, &mut content);
+        let put = put.map_err(Error::file("write", &input.path));
         if !put? {
             contents.forget(&input.digest);
             let digest = input.digest.to_hex().to_string();
@@ -47,19 +49,43 @@ pub fn make(folder: &Path, inputs: &[Input], contents: &Held) -> Result<PathBuf>
     Ok(folder.join(WORK))
 }
 
-/// Copies an input to its place. Whether the content was what its digest says.
-fn put(root: &Handle, input: &Input, content: &mut File, owner: Owner) -> io::Result<bool> {
-    let (parents, name) = input.path.rsplit_once('/').unwrap_or(("", &input.path));
-    let mut parent = root.reach(Path::new(""))?;
-    for part in parents.split('/').filter(|part| !part.is_empty()) {
-        let part = OsStr::new(part);
-        parent = match parent.enter(part) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                directory(&parent, part, owner, OPEN)?
-            }
-            entered => entered?,
+/// The folders of a directory that is being made. The last one stays open: inputs come folder by folder.
+struct FolderCursor<'a> {
+    root: &'a Handle,
+    owner: Owner,
+    last: Option<(String, Handle)>,
+}
+
+impl FolderCursor<'_> {
+    /// The folder at this relative path, which is made if need be.
+    fn at(&mut self, path: &str) -> io::Result<&Handle> {
+        let folder = match self.last.take() {
+            Some((last, folder)) if last == path => folder,
+            _ => self.reach(path)?,
         };
+        Ok(&self.last.insert((path.to_owned(), folder)).1)
     }
+
+    fn reach(&self, path: &str) -> io::Result<Handle> {
+        let mut folder = self.root.reach(Path::new(""))?;
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            let part = OsStr::new(part);
+            folder = match folder.enter(part) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    directory(&folder, part, self.owner, OPEN)?
+                }
+                entered => entered?,
+            };
+        }
+        Ok(folder)
+    }
+}
+
+/// Copies an input to its place. Whether the content was what its digest says.
+fn put(folders: &mut FolderCursor<'_>, input: &Input, content: &mut File) -> io::Result<bool> {
+    let (parents, name) = input.path.rsplit_once('/').unwrap_or(("", &input.path));
+    let owner = folders.owner;
+    let parent = folders.at(parents)?;
     let mut file = SparseFile::new(parent.create(OsStr::new(name))?);
     file.fill(content, input.bytes.saturating_add(1))?;
     let length = file.length();

@@ -1,7 +1,9 @@
 //! The attempts at tasks of a bag and at parallel jobs in a record.
 
+use std::time::Duration;
+
 use dormouse_model::{Decision, Effect, Notice, Report, StartReason, Step, VmEnd, Work};
-use dormouse_units::{Attempt, Mode, Ppm, TaskId, Time, VmId};
+use dormouse_units::{Attempt, Mode, Ppm, Span, TaskId, Time, VmId};
 use thin_vec::{ThinVec, thin_vec};
 
 use super::reasons::reason;
@@ -133,6 +135,7 @@ impl Record {
                     ended: None,
                     real_cpu_us: 0,
                     real_start_us: 0,
+                    real_inputs_us: 0,
                     ledger: None,
                     noticed: None,
                     own: None,
@@ -244,8 +247,8 @@ impl Record {
                     vm.credits.push((now, balance));
                 }
             }
-            Report::TaskStarted { task, attempt, done, real_took_us, .. } => {
-                self.began(*task, *attempt, (*done, *real_took_us));
+            Report::TaskStarted { task, attempt, done, real_took_us, real_inputs_us, .. } => {
+                self.began((now, *task, *attempt), *done, (*real_took_us, *real_inputs_us));
             }
             Report::TaskFinished { task, verified: true, reported, .. } => {
                 self.end_attempt(now, *task, AttemptEnd::Finished);
@@ -299,20 +302,29 @@ impl Record {
         }
     }
 
-    fn began(&mut self, id: TaskId, number: Attempt, (done, real_took_us): (Ppm, u64)) {
+    fn began(
+        &mut self,
+        (now, id, number): (Time, TaskId, Attempt),
+        done: Ppm,
+        (real_took_us, real_inputs_us): (u64, u64),
+    ) {
         let is_of_bag = self.is_of_bag(id);
         let vm = self.task(id).and_then(|task| task.attempt(number)).map(|attempt| attempt.vm);
         let Some(vm) = vm else { return };
         // One sent to a VM that froze meanwhile began with its resume.
         let resumes = self.vms.get(&vm).into_iter().flat_map(|vm| &vm.hibernations);
         let resumed = resumes.filter_map(|h| h.resumed.map(|(_, at)| at)).max();
+        let inputs = Duration::from_micros(real_inputs_us);
+        let waited = self.speedup.map_or(Span::ZERO, |speedup| speedup.emulated(inputs));
         let (mut is_first, mut is_restored) = (false, false);
         self.on_attempt(id, number, |attempt| {
             (is_first, is_restored) = (attempt.started.is_none(), attempt.from.is_some());
             let from = resumed.map_or(attempt.sent, |at| at.max(attempt.sent));
+            // No later than it was heard of, whatever its worker says.
+            let from = from.max((from + waited).min(now));
             attempt.started.get_or_insert(from);
             attempt.said_to_have = Some(done);
-            attempt.real_start_us = real_took_us;
+            (attempt.real_start_us, attempt.real_inputs_us) = (real_took_us, real_inputs_us);
         });
         if is_first {
             self.counts.restores += u32::from(is_restored && is_of_bag);
