@@ -105,7 +105,7 @@ fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
     let page = args.page.page();
     let asked =
         RunRequest { args: &args.what, live: &args.live, page, verb: "coordinator", own: None };
-    let loaded = paced_elsewhere(opened(&asked)?, args.what.say);
+    let loaded = paced_elsewhere(opened(&asked)?, args.what.say)?;
     loaded.scheduler()?;
     let sources = loaded.sources;
     let header = Header::new(Mode::Live, command(&asked), loaded.experiment);
