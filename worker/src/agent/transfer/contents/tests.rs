@@ -60,7 +60,7 @@ impl ContentStore for Kept {
         };
         let mut chunks: Vec<_> = all.chunks(1_700).map(chunk).collect();
         if std::mem::take(&mut *self.breaks_off.lock().unwrap()) {
-            chunks.truncate(1);
+            chunks.truncate(3);
             chunks.push(Err(Status::unavailable("it goes away")));
         }
         Ok(Response::new(Box::pin(tokio_stream::iter(chunks))))
@@ -177,7 +177,9 @@ async fn inputs_come_once_to_a_host_however_many_tasks_begin_with_them_at_once()
 /// Contents of no byte, and some that chunks end within. A coordinator that goes away is asked again for what has not come.
 #[tokio::test]
 async fn inputs_come_in_one_stream_or_each_by_itself_from_a_coordinator_that_knows_no_other() {
-    for (is_old, breaks_off, asked) in [(false, false, 5), (true, false, 5), (false, true, 9)] {
+    for (is_old, breaks_off, asked) in
+        [(false, false, 5..=5), (true, false, 5..=5), (false, true, 6..=9)]
+    {
         let breaks_off = Arc::new(Mutex::new(breaks_off));
         let dir = tempfile::tempdir().unwrap();
         let kept = Kept { is_old, breaks_off, ..Kept::default() };
@@ -198,7 +200,8 @@ async fn inputs_come_in_one_stream_or_each_by_itself_from_a_coordinator_that_kno
             io::Read::read_to_end(&mut held.open(&input.digest).unwrap(), &mut content).unwrap();
             assert_eq!(content, vec![n; bytes]);
         }
-        assert_eq!(kept.lock().2, asked, "{is_old}");
+        let times = kept.lock().2;
+        assert!(asked.contains(&times), "{times} contents were asked for");
     }
 }
 
